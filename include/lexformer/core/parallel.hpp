@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Parallelism in fixed blocks: how work is cut depends on its size alone, never on the number of threads,
+// so a result has the same bits for 1, 2 or 64 threads. Without OpenMP the blocks run one after the other.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace lexformer {
+
+namespace detail {
+inline std::atomic<int>& thread_limit() {
+  static std::atomic<int> limit{0};  // 0 = as many as OpenMP says
+  return limit;
+}
+}  // namespace detail
+
+/// Number of threads that parallel_for uses; 0 = the machine's own choice (OMP_NUM_THREADS, else all cores).
+inline void set_threads(int threads) { detail::thread_limit() = threads; }
+inline int threads() {
+#if defined(_OPENMP)
+  const int limit = detail::thread_limit();
+  return limit > 0 ? limit : omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+/// Calls body(begin, end) for the blocks [0, block), [block, 2 block), ... of [0, count), in any order and on any thread.
+/// The first exception of a block is rethrown after all have ended. A call from inside a block runs serially.
+template <class Body>
+void parallel_for(std::size_t count, std::size_t block, Body&& body) {
+  if (block == 0) block = 1;
+  const std::size_t blocks = (count + block - 1) / block;
+#if defined(_OPENMP)
+  if (blocks > 1 && threads() > 1 && !omp_in_parallel()) {
+    std::exception_ptr error;
+    std::atomic<bool> failed{false};
+#pragma omp parallel for schedule(dynamic) num_threads(threads())
+    for (std::size_t b = 0; b < blocks; ++b) {
+      if (failed.load(std::memory_order_relaxed)) continue;
+      try {
+        body(b * block, std::min(count, (b + 1) * block));
+      } catch (...) {
+        if (!failed.exchange(true)) error = std::current_exception();
+      }
+    }
+    if (error) std::rethrow_exception(error);
+    return;
+  }
+#endif
+  for (std::size_t b = 0; b < blocks; ++b) body(b * block, std::min(count, (b + 1) * block));
+}
+
+}  // namespace lexformer
