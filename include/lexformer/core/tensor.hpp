@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Tensor: contiguous row-major data with shared storage and no gradient (autograd/var.hpp adds that).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iomanip>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "lexformer/core/device.hpp"
+#include "lexformer/core/shape.hpp"
+
+namespace lexformer {
+
+/// The type of every sum, mean, variance and loss over values of type T. A 16-bit storage type specialises it to float.
+template <class T>
+struct accumulate {
+  using type = T;
+};
+template <class T>
+using accumulate_t = typename accumulate<T>::type;
+
+/// A copy of a Tensor shares the elements; clone() copies them. A default-constructed Tensor is undefined: it stands for
+/// "no value", for example "no gradient".
+///
+/// mutable_data() counts a version up, so that backward can tell that a value it needs was changed since (var.hpp).
+template <class T = float, class Dev = Cpu>
+class Tensor {
+ public:
+  using value_type = T;
+
+  Tensor() = default;
+  /// Elements without initial values.
+  explicit Tensor(Shape shape) : shape_(shape), storage_(std::make_shared<Storage>(shape.size())) {}
+
+  static Tensor full(Shape shape, T value) {
+    Tensor t(shape);
+    std::fill_n(t.mutable_data(), t.size(), value);
+    return t;
+  }
+  static Tensor zeros(Shape shape) { return full(shape, T{}); }
+  static Tensor ones(Shape shape) { return full(shape, T{1}); }
+  static Tensor scalar(T value) { return full({}, value); }
+  /// Copies the values; their number must be shape.size().
+  static Tensor from(std::span<const T> values, Shape shape) {
+    if (values.size() != shape.size()) fail("Tensor::from", values.size(), " values for shape ", shape, ", which needs ", shape.size());
+    Tensor t(shape);
+    std::copy(values.begin(), values.end(), t.mutable_data());
+    return t;
+  }
+  static Tensor from(std::initializer_list<T> values, Shape shape) { return from(std::span(values.begin(), values.size()), shape); }
+  static Tensor from(std::initializer_list<T> values) { return from(values, {values.size()}); }
+
+  bool defined() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  std::size_t rank() const { return shape_.rank(); }
+  std::size_t size() const { return defined() ? shape_.size() : 0; }
+  std::size_t dim(std::size_t axis) const {
+    if (axis >= rank()) fail("Tensor::dim", "axis ", axis, " of a tensor with shape ", shape_);
+    return shape_[axis];
+  }
+
+  const T* data() const { return defined() ? storage_->data() + offset_ : nullptr; }
+  T* mutable_data() {
+    if (!defined()) fail("Tensor::mutable_data", "the tensor is undefined");
+    ++storage_->version;
+    return storage_->data() + offset_;
+  }
+  std::span<const T> span() const { return {data(), size()}; }
+  std::span<T> mutable_span() {
+    T* first = mutable_data();
+    return {first, size()};
+  }
+  std::vector<T> to_vector() const { return {data(), data() + size()}; }
+
+  /// The one element of a tensor of size 1.
+  T item() const {
+    if (size() != 1) fail("Tensor::item", "shape ", shape_, " does not have exactly one element");
+    return *data();
+  }
+  /// The element at the given index, one number for each axis, checked.
+  template <class... Index>
+  T at(Index... index) const {
+    const std::size_t ix[] = {static_cast<std::size_t>(index)..., 0};
+    if (sizeof...(index) != rank()) fail("Tensor::at", sizeof...(index), " indices for shape ", shape_);
+    std::size_t flat = 0;
+    for (std::size_t axis = 0; axis < rank(); ++axis) {
+      if (ix[axis] >= shape_[axis]) fail("Tensor::at", "index ", ix[axis], " of axis ", axis, " is outside shape ", shape_);
+      flat = flat * shape_[axis] + ix[axis];
+    }
+    return data()[flat];
+  }
+
+  /// The same elements under another shape.
+  Tensor reshape(Shape shape) const {
+    if (shape.size() != size()) fail("Tensor::reshape", "shape ", shape_, " has another number of elements than ", shape);
+    Tensor t = *this;
+    t.shape_ = shape;
+    return t;
+  }
+  /// Rows begin .. end-1 of the first axis, sharing the elements.
+  Tensor rows(std::size_t begin, std::size_t end) const {
+    if (rank() == 0 || begin > end || end > shape_[0]) fail("Tensor::rows", "rows ", begin, " to ", end, " of shape ", shape_);
+    std::vector<std::size_t> dims(shape_.begin(), shape_.end());
+    Tensor t = *this;
+    t.offset_ += begin * (shape_[0] == 0 ? 0 : size() / shape_[0]);
+    dims[0] = end - begin;
+    t.shape_ = Shape(dims.begin(), dims.end());
+    return t;
+  }
+  Tensor clone() const { return defined() ? from(span(), shape_) : Tensor(); }
+
+  /// How often the storage was opened for writing.
+  std::uint64_t version() const { return defined() ? storage_->version : 0; }
+  bool shares_storage(const Tensor& other) const { return defined() && storage_ == other.storage_; }
+
+ private:
+  struct Storage {
+    explicit Storage(std::size_t count) : block(allocate(count)) {}
+    Storage(const Storage&) = delete;
+    Storage& operator=(const Storage&) = delete;
+    ~Storage() { Memory<Dev>::release(block); }
+    static Block allocate(std::size_t count) {
+      std::size_t bytes = 0;
+      if (__builtin_mul_overflow(count, sizeof(T), &bytes)) fail("Tensor", count, " elements do not fit into memory");
+      return Memory<Dev>::allocate(bytes);
+    }
+    T* data() { return static_cast<T*>(block.data); }
+    Block block;
+    std::uint64_t version = 0;
+  };
+  static_assert(std::is_trivially_copyable_v<T>);
+
+  Shape shape_;
+  std::shared_ptr<Storage> storage_;
+  std::size_t offset_ = 0;
+};
+
+/// Prints shape and values; of a long axis the first and the last three.
+template <class T>
+std::ostream& operator<<(std::ostream& out, const Tensor<T, Cpu>& t) {
+  if (!t.defined()) return out << "Tensor(undefined)";
+  const auto print = [&](const auto& self, std::size_t axis, std::size_t flat) -> void {
+    if (axis == t.rank()) {
+      out << std::setprecision(6) << +t.data()[flat];
+      return;
+    }
+    const std::size_t count = t.shape()[axis];
+    std::size_t stride = 1;
+    for (std::size_t a = axis + 1; a < t.rank(); ++a) stride *= t.shape()[a];
+    out << '[';
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0) out << (axis + 1 < t.rank() ? ",\n" + std::string(axis + 1, ' ') : ", ");
+      if (count > 8 && i == 3) {
+        out << "...";
+        i = count - 4;
+        continue;
+      }
+      self(self, axis + 1, flat + i * stride);
+    }
+    out << ']';
+  };
+  print(print, 0, 0);
+  return out << " shape " << t.shape();
+}
+
+}  // namespace lexformer
