@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lexformer)
+install(DIRECTORY include/lexformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(TARGETS lexformer lexformer_native lexformer_compiled EXPORT lexformerTargets)
+install(EXPORT lexformerTargets NAMESPACE lexformer:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/lexformerConfig.cmake.in lexformerConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(lexformerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lexformerConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/lexformerConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+configure_file(cmake/lexformer.pc.in lexformer.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lexformer.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+install(FILES LICENSE THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
