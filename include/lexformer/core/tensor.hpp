@@ -118,6 +118,8 @@ class Tensor {
 
   /// How often the storage was opened for writing.
   std::uint64_t version() const { return defined() ? storage_->version : 0; }
+  /// Whether no other Tensor shares the elements.
+  bool unique() const { return storage_.use_count() == 1; }
   bool shares_storage(const Tensor& other) const { return defined() && storage_ == other.storage_; }
 
  private:

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// Reverse-mode automatic differentiation. A Tensor is data; a Var is data and, where it has a gradient, an edge to the node
+// that made it. Nodes do not depend on T, so an op may turn one scalar type into another.
+//
+// Lifetime: a node owns its parents and a closure; the closure owns Tensors and gradient boxes, never a Var, so a reference
+// cycle cannot be written. Node ids count up, so their order is a topological order; nothing recurses.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/tensor.hpp"
+#include "lexformer/kernels/cpu.hpp"
+
+namespace lexformer {
+
+template <class T = float, class Dev = Cpu>
+class Var;
+
+namespace detail {
+
+/// One op in the graph. `run` takes the gradients of the outputs out of their boxes and puts those of the inputs into theirs.
+struct Node {
+  std::string name;
+  std::uint64_t id = next_id();
+  std::vector<std::shared_ptr<Node>> parents;
+  std::function<void()> run;  // empty once it has run
+
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() {  // a chain of a million nodes must not recurse a million deep
+    std::vector<std::shared_ptr<Node>> dying = std::move(parents);
+    while (!dying.empty()) {
+      const auto node = std::move(dying.back());
+      dying.pop_back();
+      if (node && node.use_count() == 1)
+        for (auto& parent : node->parents) dying.push_back(std::move(parent));
+    }
+  }
+  static std::uint64_t next_id() {
+    static std::atomic<std::uint64_t> counter{0};
+    return ++counter;
+  }
+};
+
+/// Where the gradient of one value gathers: the first contribution moves in, later ones are added.
+template <class T, class Dev>
+struct GradBox {
+  Tensor<T, Dev> grad;
+
+  void add(Tensor<T, Dev> g) {
+    if (!grad.defined()) {
+      grad = std::move(g);
+      return;
+    }
+    if (!grad.unique()) grad = grad.clone();  // somebody else may still read the first contribution
+    Kernels<Dev>::add_to(grad.size(), g.data(), grad.mutable_data());
+  }
+  Tensor<T, Dev> take() { return std::exchange(grad, {}); }
+};
+
+/// Switches of the calling thread.
+struct GraphState {
+  bool recording = true;
+  bool check_finite = false;
+  std::vector<std::string> scope;  // names of the modules that are running, outermost first; kept while check_finite
+  std::string where(const std::string& op) const {
+    std::string path;
+    for (const auto& name : scope) path += (path.empty() ? "" : ".") + name;
+    return path.empty() ? op : path + ": " + op;
+  }
+};
+inline GraphState& graph_state() {
+  thread_local GraphState state;
+  return state;
+}
+
+}  // namespace detail
+
+/// While it lives, ops on this thread record no graph.
+class NoGrad {
+ public:
+  NoGrad() : before_(std::exchange(detail::graph_state().recording, false)) {}
+  ~NoGrad() { detail::graph_state().recording = before_; }
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// While it lives, every op on this thread checks that its results and gradients are finite and throws Error{numeric} with
+/// the name of the module and the op otherwise. Slow; a training loop replays a step under it to find the culprit.
+class CheckFinite {
+ public:
+  CheckFinite() : before_(std::exchange(detail::graph_state().check_finite, true)) {}
+  ~CheckFinite() { detail::graph_state().check_finite = before_; }
+  CheckFinite(const CheckFinite&) = delete;
+  CheckFinite& operator=(const CheckFinite&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Names the module whose ops follow, for the messages of CheckFinite.
+class NameScope {
+ public:
+  explicit NameScope(std::string name) : active_(detail::graph_state().check_finite) {
+    if (active_) detail::graph_state().scope.push_back(std::move(name));
+  }
+  ~NameScope() {
+    if (active_) detail::graph_state().scope.pop_back();
+  }
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+
+ private:
+  bool active_;
+};
+
+/// A Tensor that a backward closure keeps. Reading it throws when the storage was written to in the meantime, for example by
+/// an optimizer step between forward and backward.
+template <class T, class Dev>
+class Saved {
+ public:
+  Saved(Tensor<T, Dev> t) : tensor_(std::move(t)), version_(tensor_.version()) {}
+  const Tensor<T, Dev>& operator*() const {
+    if (tensor_.version() != version_)
+      fail("backward", "a value of shape ", tensor_.shape(),
+           " that this gradient needs was changed in place after the forward pass; run the forward pass again");
+    return tensor_;
+  }
+  const Tensor<T, Dev>* operator->() const { return &**this; }
+
+ private:
+  Tensor<T, Dev> tensor_;
+  std::uint64_t version_;
+};
+
+template <class T, class Dev>
+class Var {
+ public:
+  using value_type = T;
+
+  Var() = default;
+  /// A leaf: a constant, or with requires_grad a parameter whose gradient backward() leaves in grad().
+  explicit Var(Tensor<T, Dev> value, bool requires_grad = false) : cell_(std::make_shared<Cell>()) {
+    cell_->value = std::move(value);
+    if (requires_grad) cell_->box = std::make_shared<Box>();
+  }
+
+  bool defined() const { return cell_ != nullptr; }
+  const Tensor<T, Dev>& value() const { return cell().value; }
+  /// For optimizers and loading: the elements of a leaf, to be changed in place.
+  Tensor<T, Dev>& mutable_value() {
+    if (cell().node) fail("Var::mutable_value", "only a leaf can be changed in place");
+    return cell_->value;
+  }
+  const Shape& shape() const { return value().shape(); }
+  std::size_t dim(std::size_t axis) const { return value().dim(axis); }
+  std::size_t size() const { return value().size(); }
+  T item() const { return value().item(); }
+
+  bool requires_grad() const { return defined() && cell_->box != nullptr; }
+  /// Freezes or thaws a leaf.
+  void set_requires_grad(bool on) {
+    if (cell().node) fail("Var::set_requires_grad", "only for a leaf; use detach()");
+    if (on != requires_grad()) cell_->box = on ? std::make_shared<Box>() : nullptr;
+  }
+  /// The gradient that backward() left; undefined if there is none yet.
+  const Tensor<T, Dev>& grad() const {
+    if (!requires_grad()) fail("Var::grad", "this variable does not require a gradient");
+    return cell_->box->grad;
+  }
+  void set_grad(Tensor<T, Dev> g) {
+    if (!requires_grad()) fail("Var::set_grad", "this variable does not require a gradient");
+    cell_->box->take();
+    cell_->box->add(std::move(g));
+  }
+  void clear_grad() {
+    if (requires_grad()) cell_->box->take();
+  }
+  /// The same value without history.
+  Var detach() const { return Var(value()); }
+
+  /// Adds d(this)/d(leaf) to every leaf that requires a gradient. This variable must have one element, or `cotangent` (its
+  /// shape) says what to multiply by. The graph is consumed: a second backward() through the same ops throws.
+  void backward() const {
+    if (size() != 1) fail("backward", "the variable has shape ", shape(), "; without a cotangent it must have one element");
+    backward(Tensor<T, Dev>::ones(shape()));
+  }
+  void backward(Tensor<T, Dev> cotangent) const {
+    if (!requires_grad()) fail("backward", "nothing here requires a gradient (is a NoGrad alive, or are all parameters frozen?)");
+    if (!(cotangent.shape() == shape())) fail("backward", "cotangent ", cotangent.shape(), " for a variable of shape ", shape());
+    cell_->box->add(std::move(cotangent));
+    const auto older = [](const auto& a, const auto& b) { return a->id < b->id; };
+    std::priority_queue<std::shared_ptr<detail::Node>, std::vector<std::shared_ptr<detail::Node>>, decltype(older)> queue(older);
+    if (cell_->node) queue.push(cell_->node);
+    std::uint64_t last = ~std::uint64_t{0};
+    while (!queue.empty()) {
+      const auto node = queue.top();
+      queue.pop();
+      if (node->id == last) continue;  // reached over several edges
+      last = node->id;
+      if (!node->run)
+        fail("backward", "the values of op '", node->name, "' were freed by an earlier backward(); run the forward pass again");
+      const auto run = std::exchange(node->run, nullptr);
+      run();
+      for (const auto& parent : node->parents)
+        if (parent) queue.push(parent);
+    }
+  }
+
+ private:
+  using Box = detail::GradBox<T, Dev>;
+  struct Cell {
+    Tensor<T, Dev> value;
+    std::shared_ptr<Box> box;            // null: no gradient
+    std::shared_ptr<detail::Node> node;  // null: a leaf
+  };
+  const Cell& cell() const {
+    if (!cell_) fail("Var", "the variable is undefined");
+    return *cell_;
+  }
+  std::shared_ptr<Cell> cell_;
+
+  template <class U, class D>
+  friend class Var;
+  template <class To, class Ti, class D, class F>
+  friend std::vector<Var<To, D>> record_all(const char*, std::vector<Tensor<To, D>>, const std::vector<Var<Ti, D>>&, F);
+};
+
+/// Makes the outputs of an op into Vars. `backward` is called at most once with the gradients of the outputs, in their order
+/// (undefined where nothing depends on an output), and returns those of the inputs, in their order (undefined = none).
+/// It captures Tensors (Saved, where they could change), never a Var.
+template <class To, class Ti, class Dev, class F>
+std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, Dev>> outputs, const std::vector<Var<Ti, Dev>>& inputs,
+                                     F backward) {
+  auto& state = detail::graph_state();
+  if (state.check_finite)
+    for (const auto& y : outputs)
+      if (!Kernels<Dev>::all_finite(y.size(), y.data())) fail_numeric(state.where(name), "the result is not finite, shape ", y.shape());
+  std::vector<Var<To, Dev>> result;
+  for (auto& y : outputs) result.emplace_back(std::move(y));
+  bool any = false;
+  for (const auto& x : inputs) any = any || x.requires_grad();
+  if (!state.recording || !any) return result;
+
+  auto node = std::make_shared<detail::Node>();
+  node->name = state.check_finite ? state.where(name) : name;
+  std::vector<std::shared_ptr<detail::GradBox<To, Dev>>> out;
+  for (auto& y : result) {
+    y.cell_->node = node;
+    out.push_back(y.cell_->box = std::make_shared<detail::GradBox<To, Dev>>());
+  }
+  std::vector<std::shared_ptr<detail::GradBox<Ti, Dev>>> in;
+  std::vector<Shape> shapes;
+  for (const auto& x : inputs) {
+    in.push_back(x.requires_grad() ? x.cell_->box : nullptr);
+    shapes.push_back(x.defined() ? x.shape() : Shape{});
+    node->parents.push_back(x.requires_grad() ? x.cell_->node : nullptr);
+  }
+  node->run = [label = node->name, check = state.check_finite, out = std::move(out), in = std::move(in), shapes = std::move(shapes),
+               backward = std::move(backward)] {
+    std::vector<Tensor<To, Dev>> dy;
+    bool reached = false;
+    for (const auto& box : out) {
+      dy.push_back(box->take());
+      reached = reached || dy.back().defined();
+    }
+    if (!reached) return;
+    std::vector<Tensor<Ti, Dev>> dx = backward(std::as_const(dy));
+    if (dx.size() != in.size()) fail(label, "backward returned ", dx.size(), " gradients for ", in.size(), " inputs");
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (!in[i] || !dx[i].defined()) continue;
+      if (!(dx[i].shape() == shapes[i])) fail(label, "backward returned a gradient ", dx[i].shape(), " for an input ", shapes[i]);
+      if (check && !Kernels<Dev>::all_finite(dx[i].size(), dx[i].data()))
+        fail_numeric(label, "the gradient of input ", i, " is not finite, shape ", shapes[i]);
+      in[i]->add(std::move(dx[i]));
+    }
+  };
+  return result;
+}
+
+/// record_all for the usual op with one output: `backward(dy)` returns the gradients of the inputs.
+template <class To, class Ti, class Dev, class F>
+Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<Ti, Dev>>& inputs, F backward) {
+  std::vector<Tensor<To, Dev>> outputs{std::move(y)};
+  return record_all(
+      name, std::move(outputs), inputs,
+      [f = std::move(backward)](const std::vector<Tensor<To, Dev>>& dy) -> std::vector<Tensor<Ti, Dev>> { return f(dy[0]); })[0];
+}
+
+/// Whether any of these will want a gradient: an op may then keep less for backward.
+template <class... V>
+bool needs_grad(const V&... vars) {
+  return detail::graph_state().recording && (... || vars.requires_grad());
+}
+
+}  // namespace lexformer

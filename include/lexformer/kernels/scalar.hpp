@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// The scalar formulas of the elementwise ops, once for every device. In double they call the standard functions. In float
+// exp, tanh and the normal distribution are branch-free polynomials that the compiler turns into vector code; the
+// coefficients are weighted least-squares fits and the error bounds are tested against double (tests/kernels).
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#if defined(__CUDACC__)
+#define LEXFORMER_HD __host__ __device__
+#else
+#define LEXFORMER_HD
+#endif
+
+namespace lexformer::scalar {
+
+LEXFORMER_HD inline double exp(double x) { return std::exp(x); }
+/// e^x, relative error < 2e-7 on [-87.3, 88.3]; outside it stays at the value of the nearer end. NaN stays NaN.
+LEXFORMER_HD inline float exp(float x) {
+  x = x < -87.3f ? -87.3f : x;
+  x = x > 88.3f ? 88.3f : x;
+  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, which its low bits then hold
+  const float shifted = x * std::numbers::log2e_v<float> + magic;
+  const float n = shifted - magic;
+  const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // x - n ln 2 in two parts
+  const float p = ((((1.38146162e-3f * r + 8.36871751e-3f) * r + 4.16683890e-2f) * r + 0.166665211f) * r + 0.49999994f) * r * r + r + 1.0f;
+  const auto exponent = (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(magic) + 127u) << 23;
+  return p * std::bit_cast<float>(exponent);
+}
+
+LEXFORMER_HD inline double tanh(double x) { return std::tanh(x); }
+/// tanh, relative error < 4e-7: an odd polynomial up to 0.625, above it (1 - e^-2x) / (1 + e^-2x).
+LEXFORMER_HD inline float tanh(float x) {
+  const float a = x < 0 ? -x : x, z = x * x;
+  const float small = x + x * z * ((((-5.71690453e-3f * z + 2.06504688e-2f) * z - 5.37434630e-2f) * z + 0.133314908f) * z - 0.333332837f);
+  const float e = exp(-2.0f * a);
+  const float large = (1.0f - e) / (1.0f + e);
+  return a < 0.625f ? small : (x < 0 ? -large : large);
+}
+
+template <class T>
+LEXFORMER_HD T sigmoid(T x) {
+  return T{1} / (T{1} + exp(-x));
+}
+
+/// Distribution and density of the standard normal: Phi(x) and phi(x).
+template <class T>
+struct Normal {
+  T cdf, pdf;
+};
+LEXFORMER_HD inline Normal<double> normal(double x) {
+  return {0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)), std::exp(-0.5 * x * x) * (0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2)};
+}
+/// Phi(-|x|) = e^(-x^2/2) g(t) with t = 1 / (1 + 0.3 |x|): one exponential serves both. Relative error of Phi(-|x|) < 2e-6
+/// down to x = -13 (the rounding of x^2 is the larger part), absolute error < 1.5e-7 everywhere.
+LEXFORMER_HD inline Normal<float> normal(float x) {
+  const float a = x < 0 ? -x : x;
+  const float e = exp(-0.5f * x * x);
+  const float t = 1.0f / (1.0f + 0.3f * a);
+  const float g =
+      (((((((3.56750675e-2f * t - 0.157204211f) * t + 0.206355304f) * t - 5.36851659e-2f) * t + 0.128562376f) * t + 9.99132842e-2f) * t +
+        0.120753989f) *
+           t +
+       0.119629294f) *
+      t;
+  const float tail = e * g;
+  return {x < 0 ? tail : 1.0f - tail, e * 0.398942280f};
+}
+
+// Elementwise functions y = F(x) with their derivative as a functor of what backward keeps: the input or the output.
+
+/// y = x Phi(x), the exact GELU of BERT ("gelu").
+struct Gelu {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return x * normal(x).cdf;
+  }
+};
+struct GeluGrad {  // of the input
+  template <class T>
+  LEXFORMER_HD T operator()(T dy, T x) const {
+    const auto n = normal(x);
+    return dy * (n.cdf + x * n.pdf);
+  }
+};
+
+/// y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the approximation that HuggingFace calls "gelu_new".
+struct GeluTanh {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return T(0.5) * x * (T{1} + tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+  }
+};
+struct GeluTanhGrad {  // of the input
+  template <class T>
+  LEXFORMER_HD T operator()(T dy, T x) const {
+    const T c = T(0.79788456080286535588);
+    const T t = tanh(c * (x + T(0.044715) * x * x * x));
+    return dy * T(0.5) * (T{1} + t + x * (T{1} - t * t) * c * (T{1} + T(3 * 0.044715) * x * x));
+  }
+};
+
+struct Tanh {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return tanh(x);
+  }
+};
+struct TanhGrad {  // of the output
+  template <class T>
+  LEXFORMER_HD T operator()(T dy, T y) const {
+    return dy * (T{1} - y * y);
+  }
+};
+
+struct Sigmoid {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return sigmoid(x);
+  }
+};
+struct SigmoidGrad {  // of the output
+  template <class T>
+  LEXFORMER_HD T operator()(T dy, T y) const {
+    return dy * y * (T{1} - y);
+  }
+};
+
+struct Relu {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return x < T{0} ? T{0} : x;  // NaN stays NaN
+  }
+};
+struct ReluGrad {  // of the output
+  template <class T>
+  LEXFORMER_HD T operator()(T dy, T y) const {
+    return y > T{0} ? dy : T{0};
+  }
+};
+
+struct Add {
+  template <class T>
+  LEXFORMER_HD T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Subtract {
+  template <class T>
+  LEXFORMER_HD T operator()(T a, T b) const {
+    return a - b;
+  }
+};
+struct Multiply {
+  template <class T>
+  LEXFORMER_HD T operator()(T a, T b) const {
+    return a * b;
+  }
+};
+struct Divide {
+  template <class T>
+  LEXFORMER_HD T operator()(T a, T b) const {
+    return a / b;
+  }
+};
+
+}  // namespace lexformer::scalar
