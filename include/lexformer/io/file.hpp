@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Whole files in and out. A file is written beside its final name and renamed, so that a reader, a crash or a full disk
+// never meets half of one.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+static_assert(std::endian::native == std::endian::little, "lexformer's files are little-endian and are read without swapping bytes");
+
+/// The largest file that is read: 64 GiB.
+inline constexpr std::size_t max_file_bytes = std::size_t{1} << 36;
+
+/// Foreign text for use in a message: in quotes, on one line, ASCII, at most 80 bytes of it.
+inline std::string in_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text.substr(0, 80)) out += c >= 0x20 && c < 0x7F ? c : '?';
+  return out + (text.size() > 80 ? "...'" : "'");
+}
+
+namespace detail {
+
+inline std::string system_message(int error) { return std::generic_category().message(error); }
+
+/// Closes on every way out.
+struct FileDescriptor {
+  explicit FileDescriptor(int fd) : value(fd) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (value >= 0) ::close(value);
+  }
+  int value;
+};
+
+/// CRC-32 tables for eight bytes at a step: table[k][b] = CRC of byte b followed by k zero bytes.
+inline constexpr auto crc_tables = [] {
+  std::array<std::array<std::uint32_t, 256>, 8> table{};
+  for (std::uint32_t b = 0; b < 256; ++b) {
+    std::uint32_t c = b;
+    for (int bit = 0; bit < 8; ++bit) c = (c & 1u) != 0 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+    table[0][b] = c;
+  }
+  for (std::size_t k = 1; k < 8; ++k)
+    for (std::size_t b = 0; b < 256; ++b) table[k][b] = table[0][table[k - 1][b] & 0xFFu] ^ (table[k - 1][b] >> 8);
+  return table;
+}();
+
+}  // namespace detail
+
+/// CRC-32 with zlib's polynomial, equal to Python's zlib.crc32(bytes, start); of "123456789" it is CBF43926.
+inline std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0) {
+  const auto& table = detail::crc_tables;
+  std::uint32_t c = ~start;
+  while (bytes.size() >= 8) {
+    std::uint32_t low = 0, high = 0;
+    std::memcpy(&low, bytes.data(), 4);
+    std::memcpy(&high, bytes.data() + 4, 4);
+    low ^= c;
+    c = table[7][low & 0xFFu] ^ table[6][(low >> 8) & 0xFFu] ^ table[5][(low >> 16) & 0xFFu] ^ table[4][low >> 24] ^
+        table[3][high & 0xFFu] ^ table[2][(high >> 8) & 0xFFu] ^ table[1][(high >> 16) & 0xFFu] ^ table[0][high >> 24];
+    bytes.remove_prefix(8);
+  }
+  for (const char byte : bytes) c = table[0][(c ^ static_cast<unsigned char>(byte)) & 0xFFu] ^ (c >> 8);
+  return ~c;
+}
+
+/// The bytes of a file (also of a pipe). Errors: missing, a folder, unreadable, more than `limit` bytes.
+inline std::string read_file(const std::string& path, std::size_t limit = max_file_bytes) {
+  const detail::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.value < 0) fail_file(path, "cannot be opened: ", detail::system_message(errno));
+  struct stat info {};
+  if (::fstat(file.value, &info) != 0) fail_file(path, "cannot be read: ", detail::system_message(errno));
+  if (S_ISDIR(info.st_mode)) fail_file(path, "is a folder, expected a file");
+  const auto size = static_cast<std::size_t>(S_ISREG(info.st_mode) ? info.st_size : 0);
+  std::string bytes;
+  try {
+    for (std::size_t used = 0;;) {
+      if (std::max(used, size) > limit) fail_file(path, "has more than ", limit, " bytes, the most that is read of such a file");
+      // One byte more than expected shows the end of the file without growing the string.
+      if (used == bytes.size()) bytes.resize(used == 0 ? std::max(size + 1, std::size_t{65536}) : used + used / 2);
+      const ssize_t got = ::read(file.value, bytes.data() + used, bytes.size() - used);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail_file(path, "cannot be read: ", detail::system_message(errno));
+      if (got == 0) {
+        bytes.resize(used);
+        return bytes;
+      }
+      used += static_cast<std::size_t>(got);
+    }
+  } catch (const std::bad_alloc&) {
+    fail_file(path, "does not fit into memory (", size, " bytes)");
+  }
+}
+
+/// Makes the entries of a folder (a rename, a new file) durable.
+inline void sync_folder(const std::filesystem::path& folder) {
+  const std::string name = folder.empty() ? "." : folder.string();
+  const detail::FileDescriptor file(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a folder and say EINVAL: nothing more can be done there.
+  if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_file(name, "cannot be synced: ", detail::system_message(errno));
+}
+
+/// Writes the parts one after the other to a temporary file in the same folder, syncs it and renames it to `path`. On any
+/// error the file that was there stays as it was and the temporary file is removed.
+/// What exists and is no regular file (a pipe, /dev/stdout) is written to directly.
+inline void write_file_atomic(const std::string& path, std::span<const std::string_view> parts) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path target = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
+  struct stat info {};
+  const bool exists = ::stat(target.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) fail_file(path, "is a folder, expected the name of a file to write");
+  const bool direct = exists && !S_ISREG(info.st_mode);
+  const fs::path temporary = direct ? target : target.parent_path() / cat(".", target.filename().string(), ".tmp-", ::getpid());
+
+  if (!direct) ::unlink(temporary.c_str());  // a left-over of a killed process with this number
+  bool created = false;
+  const auto stop = [&](const char* what) {
+    const int error = errno;
+    if (created) ::unlink(temporary.c_str());
+    fail_file(path, "cannot be ", what, ": ", detail::system_message(error));
+  };
+  detail::FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL), 0666));
+  if (file.value < 0) stop("written");
+  created = !direct;
+  for (std::string_view part : parts) {
+    while (!part.empty()) {
+      const ssize_t put = ::write(file.value, part.data(), part.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) stop("written");
+      part.remove_prefix(static_cast<std::size_t>(put));
+    }
+  }
+  if (!direct) {
+    if (exists && ::fchmod(file.value, info.st_mode & 07777) != 0) stop("given its old permissions");
+    if (::fsync(file.value) != 0) stop("synced");
+  }
+  if (::close(std::exchange(file.value, -1)) != 0) stop("closed");
+  if (!direct) {
+    if (::rename(temporary.c_str(), target.c_str()) != 0) stop("put in its place");
+    sync_folder(target.parent_path());
+  }
+}
+inline void write_file_atomic(const std::string& path, std::string_view bytes) {
+  write_file_atomic(path, std::span<const std::string_view>(&bytes, 1));
+}
+
+}  // namespace lexformer

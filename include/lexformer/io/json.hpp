@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// JSON, strictly. This is the one place that includes nlohmann/json.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/io/file.hpp"
+
+namespace lexformer {
+
+/// Objects are sorted by key, so the same content always gives the same text.
+using Json = nlohmann::json;
+
+struct JsonLimits {
+  std::size_t depth = 32;           // of arrays and objects inside each other
+  std::size_t bytes = 32ull << 20;  // of the text
+};
+
+/// Parses one JSON text; `where` (a file, a field of it) begins each message, then comes line and column.
+/// Stricter than the parser alone: refuses a key that occurs twice (the parser would keep the last one), a zero byte (it
+/// would end there without a word), deep nesting, long text. Whether a number is an integer: io/config.hpp.
+inline Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {}) {
+  if (text.size() > limits.bytes) fail_file(where, "has ", text.size(), " bytes, more than the ", limits.bytes, " allowed for JSON here");
+  if (const auto zero = text.find('\0'); zero != text.npos) fail_file(where, "byte ", zero + 1, " is zero, which is not JSON");
+  std::vector<std::set<std::string>> keys;  // those seen so far, of each open object or array
+  const auto check = [&](int, Json::parse_event_t event, Json& value) {
+    using Event = Json::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
+      if (keys.size() == limits.depth) fail_file(where, "more than ", limits.depth, " arrays and objects inside each other");
+      keys.emplace_back();
+    } else if (event == Event::object_end || event == Event::array_end) {
+      keys.pop_back();
+    } else if (event == Event::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      if (!keys.back().insert(key).second) fail_file(where, "the key ", in_quotes(key), " occurs twice in one object");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), check);
+  } catch (const Json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...; last read: '...'": the last part
+    // quotes foreign bytes.
+    std::string_view message = error.what();
+    if (const auto end = message.find("] "); end != message.npos) message.remove_prefix(end + 2);
+    if (message.starts_with("parse error at ")) message.remove_prefix(15);
+    fail_file(where, "not JSON: ", message.substr(0, message.find("; last read")));
+  }
+}
+
+/// Compact text with sorted keys. Errors: a string in it is not UTF-8.
+inline std::string dump_json(const Json& value, const std::string& where) {
+  try {
+    return value.dump();
+  } catch (const Json::exception&) {
+    fail_file(where, "cannot be written as JSON: a text in it is not UTF-8");
+  }
+}
+
+}  // namespace lexformer

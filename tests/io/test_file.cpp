@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "io/expect_error.hpp"
+#include "lexformer/io/file.hpp"
+
+using namespace lexformer;
+namespace fs = std::filesystem;
+
+namespace {
+/// The definition, one bit at a time.
+std::uint32_t naive_crc32(std::string_view bytes) {
+  std::uint32_t c = 0xFFFFFFFFu;
+  for (const char byte : bytes) {
+    c ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) c = (c & 1u) != 0 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+  }
+  return ~c;
+}
+auto entries(const fs::path& folder) { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); }
+}  // namespace
+
+TEST_CASE("crc32: known answers, the bitwise definition, pieces") {
+  CHECK(crc32("") == 0);
+  CHECK(crc32("123456789") == 0xCBF43926u);
+  CHECK(crc32("The quick brown fox jumps over the lazy dog") == 0x414FA339u);
+  std::string bytes;
+  for (unsigned i = 0; i < 300; ++i) {
+    CHECK(crc32(bytes) == naive_crc32(bytes));
+    const std::string_view view = bytes;
+    CHECK(crc32(view.substr(i / 3), crc32(view.substr(0, i / 3))) == crc32(bytes));
+    bytes += static_cast<char>(i * 151 + 7);
+  }
+}
+
+TEST_CASE("in_quotes: one line of ASCII, cut") {
+  CHECK(in_quotes("a\nb\xC3\xA9") ==
+        "'a?b?"
+        "?'");
+  CHECK(in_quotes(std::string(100, 'x')) == "'" + std::string(80, 'x') + "...'");
+}
+
+TEST_CASE("write_file_atomic, read_file: round trip, replace, permissions, symbolic link") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.bin", bytes("x\0y\n", 4);
+  write_file_atomic(path, bytes);
+  CHECK(read_file(path) == bytes);
+  write_file_atomic(path, "");
+  CHECK(read_file(path).empty());
+  const std::string big(300000, 'q');
+  const std::string_view parts[] = {"head", "", big};
+  fs::permissions(path, fs::perms(0640));
+  write_file_atomic(path, parts);
+  CHECK(read_file(path) == "head" + big);
+  CHECK(fs::status(path).permissions() == fs::perms(0640));
+  fs::create_symlink(path, folder / "link");
+  write_file_atomic(folder / "link", "new");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(read_file(path) == "new");
+  CHECK(entries(folder.path) == 2);
+}
+
+TEST_CASE("read_file: errors") {
+  const TemporaryFolder folder;
+  expect_file_error([&] { read_file(folder / "none"); }, "none: cannot be opened: No such file");
+  expect_file_error([&] { read_file(folder.path.string()); }, "is a folder");
+  write_file_atomic(folder / "a", "12345");
+  expect_file_error([&] { read_file(folder / "a", 4); }, "a: has more than 4 bytes");
+  CHECK(read_file(folder / "a", 5) == "12345");
+  expect_file_error([] { read_file("/dev/zero", 1000000); }, "/dev/zero: has more than 1000000 bytes");
+}
+
+TEST_CASE("write_file_atomic: a failed write leaves the old file and nothing else") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  write_file_atomic(path, "old");
+  expect_file_error([&] { write_file_atomic(folder / "no/such/folder/a", "x"); }, "folder/a: cannot be written: No such file");
+  expect_file_error([&] { write_file_atomic(folder.path.string(), "x"); }, "is a folder");
+  if (fs::exists("/dev/full")) {
+    expect_file_error([] { write_file_atomic("/dev/full", "x"); }, "/dev/full: cannot be written: No space left on device");
+    CHECK_FALSE(fs::is_regular_file("/dev/full"));
+  }
+  // A file size limit stands for a full disk in the middle of the file.
+  const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const rlimit small{65536, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const std::string big(100000, 'q');
+  expect_file_error([&] { write_file_atomic(path, big); }, "a: cannot be written: File too large");
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  ::signal(SIGXFSZ, old_handler);
+  CHECK(read_file(path) == "old");
+  CHECK(entries(folder.path) == 1);
+}

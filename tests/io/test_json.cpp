@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "io/expect_error.hpp"
+#include "lexformer/io/config.hpp"
+
+using namespace lexformer;
+
+TEST_CASE("parse_json: what is JSON is read") {
+  const Json value = parse_json(R"( {"b": [1, 2.5, null, "x\u00e9"], "a": {"c": {}}} )", "f.json");
+  CHECK(value["b"][3] == "x\u00e9");
+  CHECK(dump_json(value, "f.json") == "{\"a\":{\"c\":{}},\"b\":[1,2.5,null,\"x\u00e9\"]}");
+}
+
+TEST_CASE("parse_json: what is not JSON is refused with file, line and column") {
+  expect_file_error([] { parse_json("{\"a\": 1,\n \"b\": tru }", "f.json"); }, "f.json: not JSON: line 2, column 10");
+  expect_file_error([] { parse_json(R"({"a": 1, "b": {"c": 1, "c": 2}})", "f.json"); }, "f.json: the key 'c' occurs twice");
+  expect_file_error([] { parse_json(R"({"a": 1} x)", "f.json"); }, "f.json: not JSON: line 1, column 10");
+  expect_file_error([] { parse_json(std::string("{\"a\": 1}\0junk", 13), "f.json"); }, "byte 9 is zero");
+  expect_file_error([] { parse_json("", "f.json"); }, "f.json: not JSON: line 1, column 1");
+  expect_file_error([] { parse_json("\"a\xFF\xFE\"", "f.json"); }, "f.json: not JSON: line 1, column 3");
+  expect_file_error([] { parse_json("[1e999]", "f.json"); }, "f.json: not JSON");
+  expect_file_error([] { parse_json("[NaN]", "f.json"); }, "f.json: not JSON");
+  expect_file_error([] { parse_json("// c\n1", "f.json"); }, "f.json: not JSON");
+  expect_file_error([] { parse_json(std::string(1000, '['), "f.json"); }, "f.json: more than 32 arrays");
+  expect_file_error([] { parse_json("[[[1]]]", "f.json", {.depth = 2}); }, "more than 2 arrays");
+  expect_file_error([] { parse_json("[1,2,3]", "f.json", {.bytes = 6}); }, "f.json: has 7 bytes, more than the 6");
+  CHECK_NOTHROW(parse_json("[[1]]", "f.json", {.depth = 2, .bytes = 5}));
+  // The same key in two objects is no duplicate.
+  CHECK_NOTHROW(parse_json(R"([{"a": 1}, {"a": 2, "b": {"a": 3}}])", "f.json"));
+  expect_file_error([] { dump_json(Json("\xFF"), "f.json"); }, "f.json: cannot be written as JSON");
+}
+
+TEST_CASE("config values are checked for kind and range") {
+  const Json c =
+      parse_json(R"({"n": 12, "neg": -3, "float": 1.0, "big": 18446744073709551616, "s": "gelu", "b": true, "x": 0.5, "null": null})", "c");
+  CHECK(get_size(c, "n", 1, 256, "c") == 12);
+  CHECK(get_size(c, "missing", 1, 256, "c", 7) == 7);
+  CHECK(get_size(c, "null", 1, 256, "c", 7) == 7);
+  expect_file_error([&] { get_size(c, "n", 1, 11, "c"); }, "c: 'n' is 12, expected a whole number from 1 to 11");
+  expect_file_error([&] { get_size(c, "n", 13, 20, "c"); }, "c: 'n' is 12");
+  expect_file_error([&] { get_size(c, "neg", 0, 256, "c"); }, "c: 'neg' is -3");
+  expect_file_error([&] { get_size(c, "float", 0, 256, "c"); }, "c: 'float' is 1.0");
+  expect_file_error([&] { get_size(c, "big", 0, ~std::size_t{0}, "c"); }, "c: 'big' is");
+  expect_file_error([&] { get_size(c, "s", 0, 256, "c", 3); }, "c: 's' is 'gelu'");
+  expect_file_error([&] { get_size(c, "missing", 0, 256, "c"); }, "c: the key 'missing' is missing");
+  expect_file_error([&] { get_size(c, "null", 0, 256, "c"); }, "c: 'null' is null");
+  expect_file_error([&] { get_size(Json::array(), "n", 0, 256, "c"); }, "c: expected a JSON object, found array");
+  CHECK(get_number(c, "x", 0, 1, "c") == 0.5);
+  CHECK(get_number(c, "n", 0, 100, "c") == 12);
+  CHECK(get_number(c, "missing", 0, 1, "c", 0.25) == 0.25);
+  expect_file_error([&] { get_number(c, "x", 0, 0.25, "c"); }, "c: 'x' is 0.5, expected a number from 0 to 0.25");
+  expect_file_error([&] { get_number(c, "b", 0, 1, "c"); }, "c: 'b' is true");
+  CHECK(get_bool(c, "b", "c"));
+  CHECK(get_bool(c, "missing", "c", true));
+  expect_file_error([&] { get_bool(c, "n", "c"); }, "c: 'n' is 12, expected true or false");
+  CHECK(get_string(c, "s", "c") == "gelu");
+  CHECK(get_string(c, "missing", "c", "d") == "d");
+  expect_file_error([&] { get_string(c, "b", "c"); }, "c: 'b' is true, expected a text");
+}
