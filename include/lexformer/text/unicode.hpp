@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// UTF-8 and the character classes of the BERT tokenizer. The classes are those of PyPI `tokenizers` (see tools/make_unicode_table.py),
+// not the newest Unicode: token ids must be the ones a checkpoint was trained with.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "lexformer/text/unicode_table.hpp"
+
+namespace lexformer {
+
+inline constexpr char32_t replacement_character = 0xFFFD;
+
+/// One decoded character and how many bytes it took.
+struct Decoded {
+  char32_t character;
+  std::size_t bytes;
+};
+
+/// The character that starts at text[position] (position < text.size()). Invalid UTF-8 (stray or missing continuation bytes, overlong
+/// forms, surrogates, beyond U+10FFFF) gives one U+FFFD for each maximal part that could still have become a character, as Unicode
+/// recommends (section 3.9, "substitution of maximal subparts"). Never reads past the end, always takes at least one byte.
+inline Decoded decode_utf8(std::string_view text, std::size_t position) {
+  const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[position + i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xC2 || lead > 0xF4) return {replacement_character, 1};
+  const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  // Only the first continuation byte has a narrower range: it excludes overlong forms, surrogates and values beyond U+10FFFF.
+  unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  char32_t character = length == 2 ? lead & 0x1F : length == 3 ? lead & 0x0F : lead & 0x07;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (position + i == text.size() || byte(i) < low || byte(i) > high) return {replacement_character, i};
+    character = (character << 6) | (byte(i) & 0x3F);
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {character, length};
+}
+
+/// Appends one character. What is no character (a surrogate, beyond U+10FFFF) becomes U+FFFD.
+template <class Bytes>
+void append_utf8(Bytes& out, char32_t c) {
+  const auto put = [&](char32_t bits) { out.push_back(static_cast<char>(bits)); };
+  if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) c = replacement_character;
+  if (c < 0x80) return put(c);
+  if (c < 0x800) {
+    put(0xC0 | (c >> 6));
+  } else {
+    if (c < 0x10000) {
+      put(0xE0 | (c >> 12));
+    } else {
+      put(0xF0 | (c >> 18));
+      put(0x80 | ((c >> 12) & 0x3F));
+    }
+    put(0x80 | ((c >> 6) & 0x3F));
+  }
+  put(0x80 | (c & 0x3F));
+}
+
+inline std::u32string to_utf32(std::string_view text) {
+  std::u32string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const Decoded next = decode_utf8(text, i);
+    out.push_back(next.character);
+    i += next.bytes;
+  }
+  return out;
+}
+
+inline std::string to_utf8(std::u32string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (char32_t c : text) append_utf8(out, c);
+  return out;
+}
+
+namespace detail {
+
+/// The entry of a sorted table of ranges that contains c, or null.
+template <class Entry, std::size_t n>
+const Entry* find_range(const Entry (&table)[n], char32_t c) {
+  const auto it = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Entry& e) { return x < e.first; });
+  if (it == std::begin(table)) return nullptr;
+  return c <= std::prev(it)->last ? std::prev(it) : nullptr;
+}
+
+}  // namespace detail
+
+/// Unicode's White_Space property.
+inline bool is_whitespace(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
+}
+/// A character that clean_text removes: control, format and private-use characters, U+FFFD. TAB, LF and CR are white space instead.
+inline bool is_dropped(char32_t c) {
+  if (c < 0x7F) return c < 0x20 && c != '\t' && c != '\n' && c != '\r';
+  return detail::find_range(unicode_table::dropped, c) != nullptr;
+}
+/// A character that is a word of its own: all of ASCII's punctuation ($ and + too) and Unicode's categories P*.
+inline bool is_punctuation(char32_t c) {
+  if (c < 0x80) return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
+  return detail::find_range(unicode_table::punctuation, c) != nullptr;
+}
+/// A Chinese ideograph (not Hangul, not Kana).
+inline bool is_chinese(char32_t c) { return c >= 0x3400 && detail::find_range(unicode_table::chinese, c) != nullptr; }
+/// A mark that strip_accents removes (category Mn).
+inline bool is_nonspacing_mark(char32_t c) { return c >= 0x300 && detail::find_range(unicode_table::nonspacing_marks, c) != nullptr; }
+/// What regular expressions call \w: a letter, a number or the underscore.
+inline bool is_word_character(char32_t c) {
+  if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+  return detail::find_range(unicode_table::alphanumeric, c) != nullptr;
+}
+
+inline std::uint8_t combining_class(char32_t c) {
+  if (c < 0x300) return 0;
+  const auto* entry = detail::find_range(unicode_table::combining_classes, c);
+  return entry == nullptr ? std::uint8_t{0} : entry->combining_class;
+}
+
+/// The small letter of a capital one, else c itself: one character for one, without looking at its neighbours (a final sigma stays a plain
+/// one). U+0130 (capital I with a dot) is the only character with two, i and U+0307: this function gives its i.
+inline char32_t to_lower(char32_t c) {
+  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  if (c == 0x130) return 'i';
+  const auto* entry = detail::find_range(unicode_table::lowercase, c);
+  if (entry == nullptr || (c - entry->first) % entry->step != 0) return c;
+  return static_cast<char32_t>(static_cast<std::int32_t>(c) + entry->delta);
+}
+
+/// Calls put(part) for each character of the full canonical decomposition of c (c itself if it has none), not yet in canonical order.
+template <class Put>
+void decompose(char32_t c, Put&& put) {
+  if (c < 0xC0) return put(c);
+  if (c >= 0xAC00 && c < 0xAC00 + 11172) {  // Hangul syllable: leading consonant, vowel, perhaps a trailing consonant
+    const char32_t index = c - 0xAC00;
+    put(0x1100 + index / 588);
+    put(0x1161 + index % 588 / 28);
+    if (index % 28 != 0) put(0x11A7 + index % 28);
+    return;
+  }
+  const auto& table = unicode_table::decompositions;
+  const auto it = std::lower_bound(std::begin(table), std::end(table), c,
+                                   [](const unicode_table::Decomposition& entry, char32_t x) { return entry.from < x; });
+  if (it == std::end(table) || it->from != c) return put(c);
+  decompose(it->first, put);  // at most four levels
+  if (it->second != 0) decompose(it->second, put);
+}
+
+}  // namespace lexformer

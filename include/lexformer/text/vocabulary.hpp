@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+/// The tokens of a model; a token's id is its place. Look-up by text goes through one open-addressing hash table.
+class Vocabulary {
+ public:
+  Vocabulary() : Vocabulary(std::vector<std::string>{}) {}
+
+  /// tokens[id]; of equal tokens the last one is found by its text, empty ones (holes in the numbering) are not found at all.
+  explicit Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+    if (tokens_.size() > std::size_t{std::numeric_limits<std::int32_t>::max()})
+      fail("Vocabulary", tokens_.size(), " tokens do not fit into 32-bit ids");
+    std::size_t slots = 16;
+    while (slots < 2 * tokens_.size()) slots *= 2;
+    slots_.assign(slots, Slot{});
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (tokens_[i].empty()) continue;
+      longest_ = std::max(longest_, tokens_[i].size());
+      const std::uint64_t hash = hash_append(hash_start, tokens_[i]);
+      slots_[slot_of(hash, tokens_[i], {})] = {static_cast<std::uint32_t>(hash), static_cast<std::int32_t>(i)};
+    }
+  }
+
+  /// BERT's vocab.txt: the number of a line, from 0, is the id; white space at its end is no part of the token (so CRLF files work).
+  static Vocabulary from_vocab_txt(std::string_view content) {
+    std::vector<std::string> tokens;
+    while (!content.empty()) {
+      const std::size_t end = std::min(content.find('\n'), content.size());
+      tokens.emplace_back(trim_end(content.substr(0, end)));
+      content.remove_prefix(std::min(end + 1, content.size()));
+    }
+    return Vocabulary(std::move(tokens));
+  }
+
+  static Vocabulary load_vocab_txt(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) fail_file(path, "cannot open the vocabulary");
+    const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (file.bad()) fail_file(path, "cannot read the vocabulary");
+    if (content.empty()) fail_file(path, "the vocabulary is empty; expected one token a line");
+    return from_vocab_txt(content);
+  }
+
+  /// Number of ids, that is rows of the model's embedding (equal tokens count each).
+  std::size_t size() const { return tokens_.size(); }
+  const std::vector<std::string>& tokens() const { return tokens_; }
+
+  const std::string& token(std::int32_t id) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size())
+      fail("Vocabulary", "no token has the id ", id, "; ids are 0 ... ", tokens_.size(), " - 1");
+    return tokens_[static_cast<std::size_t>(id)];
+  }
+
+  std::optional<std::int32_t> id(std::string_view token) const {
+    const std::int32_t found = find(hash_append(hash_start, token), token, {});
+    return found < 0 ? std::nullopt : std::optional(found);
+  }
+
+  /// For longest-match loops: id of the token head + tail, or -1, given the hash of the whole; hashes grow byte by byte (FNV-1a).
+  std::int32_t find(std::uint64_t hash, std::string_view head, std::string_view tail) const { return slots_[slot_of(hash, head, tail)].id; }
+  static constexpr std::uint64_t hash_start = 0xCBF29CE484222325u;
+  static constexpr std::uint64_t hash_append(std::uint64_t hash, std::string_view bytes) {
+    for (char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
+    return hash;
+  }
+  /// Bytes of the longest token.
+  std::size_t longest() const { return longest_; }
+
+ private:
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::int32_t id = -1;
+  };
+
+  static std::string_view trim_end(std::string_view line) {
+    while (!line.empty()) {
+      std::size_t start = line.size() - 1;
+      while (start > 0 && (static_cast<unsigned char>(line[start]) & 0xC0) == 0x80) --start;
+      const Decoded last = decode_utf8(line, start);
+      if (start + last.bytes != line.size() || !is_whitespace(last.character)) break;
+      line.remove_suffix(last.bytes);
+    }
+    return line;
+  }
+
+  /// The slot that holds head + tail, else the empty one where it belongs. The table is at most half full, so there is one.
+  std::size_t slot_of(std::uint64_t hash, std::string_view head, std::string_view tail) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = static_cast<std::size_t>(hash ^ (hash >> 32)) & mask;
+    for (;; slot = (slot + 1) & mask) {
+      const Slot& s = slots_[slot];
+      if (s.id < 0) return slot;
+      if (s.hash != static_cast<std::uint32_t>(hash)) continue;
+      const std::string& token = tokens_[static_cast<std::size_t>(s.id)];
+      if (token.size() == head.size() + tail.size() && token.compare(0, head.size(), head) == 0 &&
+          token.compare(head.size(), tail.size(), tail) == 0)
+        return slot;
+    }
+  }
+
+  std::vector<std::string> tokens_;
+  std::vector<Slot> slots_;
+  std::size_t longest_ = 0;
+};
+
+}  // namespace lexformer

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// From raw text to the words of a BERT tokenizer: HuggingFace's BertNormalizer and BertPreTokenizer (the fast, Rust ones).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+/// HuggingFace's settings under their names in tokenizer_config.json, and which tokens are special.
+struct TokenizerOptions {
+  bool lowercase = true;
+  std::optional<bool> strip_accents;  // not set: as lowercase
+  bool handle_chinese_chars = true;   // each Chinese ideograph is a word of its own
+  bool clean_text = true;             // remove control characters, make all white space a space
+  unsigned max_word_chars = 100;      // a longer word (in characters, after normalisation) is unknown
+  bool match_special_tokens = true;   // [MASK] in a text is the special token (HuggingFace); false: it is the text [ mask ]
+  std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
+};
+
+/// A character after normalisation and the character of the original text that it comes from.
+struct TextChar {
+  char32_t character;
+  std::uint32_t origin;
+};
+
+/// Splits texts into words; keeps its buffers from call to call, so use one per thread.
+///
+/// In this order: remove control characters and make white space a space (clean_text); put spaces around Chinese ideographs;
+/// decompose canonically and remove nonspacing marks (strip_accents); lowercase character by character; split at white space;
+/// make each punctuation character a word of its own.
+class WordSplitter {
+ public:
+  explicit WordSplitter(const TokenizerOptions& options)
+      : clean_(options.clean_text),
+        chinese_(options.handle_chinese_chars),
+        strip_(options.strip_accents.value_or(options.lowercase)),
+        lowercase_(options.lowercase) {}
+
+  /// Calls word(std::span<const TextChar>) for each word, in order. Origins count from first_origin on.
+  /// Returns the number of characters of the text.
+  template <class Word>
+  std::uint32_t split(std::string_view text, std::uint32_t first_origin, Word&& word) {
+    if (text.size() > std::numeric_limits<std::uint32_t>::max() - first_origin)
+      fail("WordSplitter", "a text of ", text.size(), " bytes is too long; split it");
+    const std::uint32_t characters = decode(text, first_origin);
+    if (strip_ && !ascii_) strip_accents();
+
+    std::size_t begin = 0;
+    const auto end_word = [&](std::size_t end) {
+      if (end > begin) word(std::span<const TextChar>(chars_.data() + begin, end - begin));
+      begin = end;
+    };
+    for (std::size_t i = 0; i < chars_.size(); ++i) {
+      char32_t& c = chars_[i].character;
+      if (lowercase_) c = to_lower(c);
+      if (is_whitespace(c)) {
+        end_word(i);
+        begin = i + 1;
+      } else if (is_punctuation(c)) {
+        end_word(i);
+        end_word(i + 1);
+      }
+    }
+    end_word(chars_.size());
+    return characters;
+  }
+
+ private:
+  /// Decodes into chars_; clean_text and handle_chinese_chars.
+  std::uint32_t decode(std::string_view text, std::uint32_t first_origin) {
+    chars_.clear();
+    ascii_ = true;
+    std::uint32_t origin = first_origin;
+    for (std::size_t i = 0; i < text.size(); ++origin) {
+      const Decoded next = decode_utf8(text, i);
+      i += next.bytes;
+      const char32_t c = next.character;
+      if (clean_ && is_dropped(c)) continue;
+      if (c >= 0x80) ascii_ = false;
+      if (clean_ && is_whitespace(c)) {
+        chars_.push_back({' ', origin});
+      } else if (chinese_ && is_chinese(c)) {
+        chars_.insert(chars_.end(), {{' ', origin}, {c, origin}, {' ', origin}});
+      } else if (c == 0x130 && lowercase_ && !strip_) {  // the only character whose small form is two
+        chars_.insert(chars_.end(), {{'i', origin}, {0x307, origin}});
+      } else {
+        chars_.push_back({c, origin});
+      }
+    }
+    return origin - first_origin;
+  }
+
+  /// Canonical decomposition and ordering of chars_, then without nonspacing marks.
+  void strip_accents() {
+    parts_.clear();
+    for (const TextChar& c : chars_) {
+      bool first = true;
+      decompose(c.character, [&](char32_t part) {
+        parts_.push_back({part, combining_class(part), first});
+        first = false;
+      });
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].combining_class == 0) continue;
+      const std::size_t begin = i;
+      while (i < parts_.size() && parts_[i].combining_class != 0) ++i;
+      std::stable_sort(parts_.begin() + static_cast<std::ptrdiff_t>(begin), parts_.begin() + static_cast<std::ptrdiff_t>(i),
+                       [](const Part& a, const Part& b) { return a.combining_class < b.combining_class; });
+    }
+    // Reordered parts are charged to the original characters in the order in which they now stand, as HuggingFace does.
+    std::vector<TextChar>& out = stripped_;
+    out.clear();
+    std::size_t source = 0;
+    for (const Part& part : parts_) {
+      if (part.first) ++source;
+      if (!is_nonspacing_mark(part.character)) out.push_back({part.character, chars_[source == 0 ? 0 : source - 1].origin});
+    }
+    chars_.swap(stripped_);
+  }
+
+  struct Part {
+    char32_t character;
+    std::uint8_t combining_class;
+    bool first;  // the first part of its original character
+  };
+
+  bool clean_, chinese_, strip_, lowercase_;
+  bool ascii_ = true;
+  std::vector<TextChar> chars_, stripped_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace lexformer
