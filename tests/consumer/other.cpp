@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/lexformer.hpp"
+
+float sum_of_product() {
+  const float a[] = {1, 2, 3, 4};
+  const float b[] = {5, 6, 7, 8};
+  float c[4];
+  lexformer::gemm(false, false, 2, 2, 2, 1.0F, a, 2, b, 2, 0.0F, c, 2);
+  return c[0] + c[1] + c[2] + c[3];
+}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""The house rules that can be read off the text of the headers; see FLOORS and FORBIDDEN."""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = ROOT / "include"
+
+# folder -> the folders that its files may include besides their own
+FLOORS = {
+    "core": "",
+    "kernels": "core",
+    "autograd": "core kernels",
+    "ops": "core kernels autograd",
+    "nn": "core kernels autograd ops",
+    "attention": "core kernels autograd ops nn",
+    "text": "core",
+    "io": "core kernels autograd ops nn text",
+    "train": "core kernels autograd ops nn text io",
+    "models": "core kernels autograd ops nn attention text io train",
+}
+# header of others -> who may include it
+EXTERNAL = {
+    r"Eigen/.*": r"kernels/gemm_cpu\.hpp",
+    r"nlohmann/.*": r"io/json\w*\.hpp",
+    r"omp\.h": r"core/parallel\.hpp",
+    r"fcntl\.h|sys/stat\.h|unistd\.h": r"io/file\.hpp",
+}
+# in code (comments and strings taken out)
+FORBIDDEN = {
+    r"\bstd::c(out|err|log)\b|\bf?printf\s*\(|\bputs\s*\(": "no printing in headers",
+    r"\b(std::)?(exit|abort|_Exit|terminate)\s*\(": "no exit in headers: throw an Error",
+    r"(?<!static_)\bassert\s*\(": "no assert for a user's mistake: throw an Error",
+    r"\bstd::\w+_distribution\b|\bstd::(mt19937\w*|random_device)\b|\bs?rand\s*\(": "randomness comes from core/random.hpp",
+    r"\b(std::)?(setlocale|stod|stof|stold|strtod|strtof|atof|isalpha|isalnum|isspace|isupper|islower|isdigit|ispunct|tolower|toupper)\s*\(":
+        "depends on the locale",
+    r"\bstd::(format|source_location|expected|mdspan)\b|\bviews::": "not on g++ 12 and clang 14",
+    r"\busing\s+namespace\b": "no using-directives in headers",
+}
+FORBIDDEN_HEADERS = {"iostream", "cassert", "assert.h", "format", "source_location", "expected", "regex", "locale", "cctype"}
+MANY_LINES = 400
+
+
+def code_only(text):
+    """The text with comments and string literals blanked, lines kept."""
+    pattern = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"' + r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'"
+    return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
+
+
+def check(name, text):
+    """Yields (line, what) for each rule that the header `name` (relative to include/lexformer) breaks."""
+    lines = text.split("\n")
+    if lines[0] != "// SPDX-License-Identifier: MIT":
+        yield 1, "the first line must be // SPDX-License-Identifier: MIT"
+    if "#pragma once" not in lines:
+        yield 1, "no #pragma once"
+    folder = name.split("/")[0] if "/" in name else ""
+    if folder and folder not in FLOORS:
+        yield 1, f"the folder {folder}/ is on no floor (tests/house/test_floors.py lists them)"
+    for number, line in enumerate(lines, 1):
+        match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+        if not match:
+            continue
+        quote, target = match.groups()
+        if target.startswith("lexformer/"):
+            if quote == "<":
+                yield number, f'write #include "{target}"'
+            if not (INCLUDE / target).is_file():
+                yield number, f"{target} does not exist"
+            inner = target.removeprefix("lexformer/")
+            if inner == "lexformer.hpp":
+                yield number, "no header includes the umbrella"
+            floor = inner.split("/")[0] if "/" in inner else ""
+            if folder and floor and floor != folder and floor not in FLOORS[folder].split():
+                yield number, f"{folder}/ may not include {floor}/, only: {FLOORS[folder] or 'its own files'}"
+        elif quote == '"':
+            yield number, f'"{target}": includes are written "lexformer/..."'
+        elif target in FORBIDDEN_HEADERS:
+            yield number, f"<{target}> is not used in headers"
+        elif "/" in target or target.endswith(".h"):
+            allowed = [who for pattern, who in EXTERNAL.items() if re.fullmatch(pattern, target)]
+            if not allowed or not re.fullmatch(allowed[0], name):
+                yield number, f"<{target}> may be included by {allowed[0] if allowed else 'no header'} only"
+    for number, line in enumerate(code_only(text).split("\n"), 1):
+        for pattern, reason in FORBIDDEN.items():
+            if re.search(pattern, line):
+                yield number, reason
+
+
+def self_test():
+    """Plants one mistake of each kind: a checker that finds nothing is worth nothing."""
+    start = "// SPDX-License-Identifier: MIT\n#pragma once\n"
+    planted = {
+        ("core/a.hpp", start + '#include "lexformer/kernels/gemm.hpp"\n'),
+        ("text/a.hpp", start + "#include <nlohmann/json.hpp>\n"),
+        ("ops/a.hpp", start + "#include <Eigen/Core>\n"),
+        ("ops/a.hpp", start + "#include <cuda_runtime.h>\n"),
+        ("core/a.hpp", start + "#include <iostream>\n"),
+        ("core/a.hpp", start + 'inline void f() { std::printf("x"); }\n'),
+        ("core/a.hpp", start + "std::normal_distribution<float> d;\n"),
+        ("attic/a.hpp", start),
+        ("core/a.hpp", "#pragma once\n"),
+        ("core/a.hpp", "// SPDX-License-Identifier: MIT\n"),
+    }
+    missed = [case for case in planted if not list(check(*case))]
+    innocent = start + '// std::cout << "x"\ninline const char* f() { return "exit(1)"; }\nstatic_assert(true);\n'
+    if missed or list(check("core/a.hpp", innocent)):
+        sys.exit(f"the checker itself is broken: {missed or list(check('core/a.hpp', innocent))}")
+
+
+def check_umbrella(names):
+    umbrella = (INCLUDE / "lexformer/lexformer.hpp").read_text()
+    included = re.findall(r'#include "lexformer/([^"]+)"', umbrella)
+    implementation = {"kernels/gemm_cpu.hpp"}  # chosen by kernels/gemm.hpp
+    for name in sorted(set(names) - set(included) - implementation - {"lexformer.hpp"}):
+        if not re.search(r"_impl\.hpp$", name):
+            yield f"include/lexformer/lexformer.hpp: does not include lexformer/{name}"
+    for name in set(n for n in included if included.count(n) > 1):
+        yield f"include/lexformer/lexformer.hpp: includes lexformer/{name} twice"
+
+
+def main():
+    self_test()
+    errors = []
+    headers = sorted((INCLUDE / "lexformer").rglob("*.hpp"))
+    names = [str(path.relative_to(INCLUDE / "lexformer")) for path in headers]
+    for path, name in zip(headers, names):
+        text = path.read_text()
+        errors += [f"{path.relative_to(ROOT)}:{line}: {what}" for line, what in check(name, text)]
+        if text.count("\n") > MANY_LINES and "Do not edit" not in text[:400]:
+            print(f"warning: {path.relative_to(ROOT)}: {text.count(chr(10))} lines; about 300 is the aim")
+    errors += check_umbrella(names)
+    for folder in ("examples", "tests", "bench", "src", "tools", "cmake"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".cpp", ".py", ".sh", ".cmake"} or path.name == "CMakeLists.txt":
+                if "SPDX-License-Identifier: MIT" not in "".join(path.open().readlines()[:2]):
+                    errors.append(f"{path.relative_to(ROOT)}:1: no SPDX line")
+    print("\n".join(errors) or f"{len(headers)} headers keep the house rules")
+    return 1 if errors else 0
+
+
+sys.exit(main())
