@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+// safetensors: 8 bytes N (little-endian), N bytes of JSON, then the tensors' bytes without holes.
+//   {"__metadata__": {text: text, ...}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
+// Format: https://github.com/huggingface/safetensors. What the reader checks and how the writer orders: docs/format.md.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/tensor.hpp"
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/half.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+/// The element types that are read. F64, F32, F16, BF16 and I64 can be turned into tensors.
+enum class Dtype { f64, i64, u64, f32, i32, u32, f16, bf16, i16, u16, i8, u8, boolean };
+
+struct DtypeInfo {
+  Dtype dtype;
+  const char* name;
+  std::size_t width;  // bytes of an element
+};
+inline constexpr DtypeInfo dtype_table[] = {
+    {Dtype::f64, "F64", 8}, {Dtype::i64, "I64", 8}, {Dtype::u64, "U64", 8},      {Dtype::f32, "F32", 4}, {Dtype::i32, "I32", 4},
+    {Dtype::u32, "U32", 4}, {Dtype::f16, "F16", 2}, {Dtype::bf16, "BF16", 2},    {Dtype::i16, "I16", 2}, {Dtype::u16, "U16", 2},
+    {Dtype::i8, "I8", 1},   {Dtype::u8, "U8", 1},   {Dtype::boolean, "BOOL", 1},
+};
+inline const DtypeInfo& dtype_info(Dtype dtype) { return dtype_table[static_cast<std::size_t>(dtype)]; }
+
+template <class T>
+inline constexpr Dtype dtype_of = std::is_same_v<T, double>         ? Dtype::f64
+                                  : std::is_same_v<T, std::int64_t> ? Dtype::i64
+                                                                    : Dtype::f32;
+
+struct TensorReadOptions {
+  bool allow_non_finite = false;
+};
+
+/// Named tensors and texts, in memory, as a safetensors file holds them. Copies share the tensors' bytes.
+class TensorFile {
+ public:
+  /// Texts of the file's `__metadata__`. write() sets `format` and `lexformer.crc32` itself.
+  std::map<std::string, std::string> metadata;
+
+  /// Reads and checks everything. Each error names the file and is of kind `file`.
+  static TensorFile read(const std::string& path, TensorReadOptions options = {}) { return parse(read_file(path), path, options); }
+  /// The same from bytes in memory.
+  static TensorFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
+
+  std::size_t size() const { return entries_.size(); }
+  bool contains(const std::string& name) const { return entries_.count(name) != 0; }
+  /// In alphabetical order.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : entries_) names.push_back(name);
+    return names;
+  }
+  Dtype dtype(const std::string& name) const { return find(name).dtype; }
+  const Shape& shape(const std::string& name) const { return find(name).shape; }
+  std::string_view bytes(const std::string& name) const { return find(name).bytes; }
+
+  /// The tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64.
+  template <class T>
+  Tensor<T> get(const std::string& name) const;
+
+  /// Puts a tensor in, stored as `dtype`; replaces one of this name. Elements that need no conversion are not copied.
+  template <class T>
+  void set(const std::string& name, const Tensor<T>& value, Dtype dtype = dtype_of<T>);
+  void erase(const std::string& name) { entries_.erase(name); }
+  void rename(const std::string& from, const std::string& to) {
+    if (contains(to)) fail_file(where_, "two tensors would get the name ", in_quotes(to));
+    auto node = entries_.extract(from);
+    node.key() = to;
+    entries_.insert(std::move(node));
+  }
+  /// Takes over the tensors of another file (a shard); no name may be in both.
+  void merge(const TensorFile& other) {
+    for (const auto& [name, entry] : other.entries_)
+      if (!entries_.emplace(name, entry).second) fail_file(other.where_, "the tensor ", in_quotes(name), " is in two files");
+  }
+
+  /// Writes atomically. The bytes depend on the content alone: tensors ordered by falling width, then by name; metadata by key;
+  /// the header padded with spaces so that the tensors begin at a multiple of 64; a CRC-32 of each tensor in the metadata.
+  void write(const std::string& path) const {
+    const std::string head = header(path);
+    std::vector<std::string_view> parts{head};
+    for (const auto* item : ordered()) parts.push_back(item->second.bytes);
+    write_file_atomic(path, parts);
+  }
+
+ private:
+  struct Entry {
+    Dtype dtype = Dtype::f32;
+    Shape shape;
+    std::string_view bytes;
+    std::shared_ptr<const void> owner;  // of the bytes
+  };
+  using Entries = std::map<std::string, Entry>;
+
+  const Entry& find(const std::string& name) const {
+    const auto it = entries_.find(name);
+    if (it == entries_.end()) fail_file(where_, "there is no tensor ", in_quotes(name));
+    return it->second;
+  }
+  std::vector<const Entries::value_type*> ordered() const {
+    std::vector<const Entries::value_type*> order;
+    for (const auto& item : entries_) order.push_back(&item);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto* a, const auto* b) { return dtype_info(a->second.dtype).width > dtype_info(b->second.dtype).width; });
+    return order;
+  }
+  static constexpr std::size_t max_header = 16u << 20, max_name = 512;  // bytes
+
+  std::string header(const std::string& where) const;
+  static Entry parse_entry(const std::string& name, const Json& value, std::string_view data, const std::string& where);
+  void check_tiling(std::string_view data) const;
+  void check_values(bool allow_non_finite) const;
+
+  Entries entries_;
+  std::string where_ = "TensorFile";  // the file, for messages
+};
+
+// ---------------------------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Calls body(i, value) for each element of a floating-point tensor, as float or double.
+template <class Body>
+void for_each_element(Dtype dtype, std::string_view bytes, Body&& body) {
+  const auto run = [&](auto sample, auto convert) {
+    for (std::size_t i = 0; i < bytes.size() / sizeof sample; ++i) {
+      std::memcpy(&sample, bytes.data() + i * sizeof sample, sizeof sample);  // the bytes may lie unaligned
+      body(i, convert(sample));
+    }
+  };
+  const auto same = [](auto x) { return x; };
+  if (dtype == Dtype::f64) run(double{}, same);
+  if (dtype == Dtype::f32) run(float{}, same);
+  if (dtype == Dtype::f16) run(std::uint16_t{}, from_float16);
+  if (dtype == Dtype::bf16) run(std::uint16_t{}, from_bfloat16);
+}
+
+inline bool is_float(Dtype d) { return d == Dtype::f64 || d == Dtype::f32 || d == Dtype::f16 || d == Dtype::bf16; }
+
+}  // namespace detail
+
+inline TensorFile TensorFile::parse(std::string content, const std::string& where, TensorReadOptions options) {
+  const auto owner = std::make_shared<const std::string>(std::move(content));
+  const std::string_view bytes = *owner;
+  if (bytes.size() < 10) fail_file(where, "has ", bytes.size(), " bytes, too few for a safetensors file; is it cut off?");
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  if (length > max_header || length > bytes.size() - 8)
+    fail_file(where, "header length ", length, " is more than ", std::min(max_header, bytes.size() - 8),
+              "; the file is cut off or is no safetensors file");
+  const std::string_view text = bytes.substr(8, length), data = bytes.substr(8 + length);
+  if (!text.starts_with('{')) fail_file(where, "the header does not begin with '{'; this is no safetensors file");
+
+  TensorFile file;
+  file.where_ = where;
+  const Json header = parse_json(text, where + ": header", {.depth = 3, .bytes = max_header});
+  for (const auto& [name, value] : header.items()) {
+    if (name.size() > max_name) fail_file(where, "the tensor name ", in_quotes(name), " has more than ", max_name, " bytes");
+    if (name != "__metadata__") {
+      Entry entry = parse_entry(name, value, data, where);
+      entry.owner = owner;
+      file.entries_.emplace(name, std::move(entry));
+      continue;
+    }
+    if (!value.is_object()) fail_file(where, "__metadata__ is no JSON object");
+    for (const auto& [key, word] : value.items()) {
+      if (!word.is_string()) fail_file(where, "__metadata__: ", in_quotes(key), " is ", word.type_name(), ", expected a text");
+      file.metadata.emplace(key, word.get<std::string>());
+    }
+  }
+  file.check_tiling(data);
+  file.check_values(options.allow_non_finite);
+  return file;
+}
+
+inline TensorFile::Entry TensorFile::parse_entry(const std::string& name, const Json& value, std::string_view data,
+                                                 const std::string& where) {
+  const std::string here = where + ": tensor " + in_quotes(name);
+  if (!value.is_object() || value.size() != 3) fail_file(here, "expected an object of dtype, shape and data_offsets");
+  Entry entry;
+  const std::string dtype = get_string(value, "dtype", here);
+  const auto* info = std::find_if(std::begin(dtype_table), std::end(dtype_table), [&](const auto& row) { return dtype == row.name; });
+  if (info == std::end(dtype_table)) fail_file(here, "unknown dtype ", in_quotes(dtype));
+  entry.dtype = info->dtype;
+
+  const auto numbers = [&](const char* key) {
+    const auto it = value.find(key);
+    if (it == value.end() || !it->is_array()) fail_file(here, key, " is missing or no array");
+    std::vector<std::size_t> out;
+    for (const Json& number : *it) {
+      if (!number.is_number_unsigned()) fail_file(here, key, " holds ", detail::shown(number), ", expected a whole number");
+      out.push_back(number.get<std::size_t>());
+    }
+    return out;
+  };
+  const auto dims = numbers("shape"), offsets = numbers("data_offsets");
+  if (dims.size() > Shape::max_rank) fail_file(here, "rank ", dims.size(), " is more than ", Shape::max_rank);
+  // Zeros are left out of the product: a shape like (2^40, 2^40, 0) is refused, whatever the order of its sizes.
+  std::size_t needed = info->width;
+  for (const std::size_t d : dims)
+    if (__builtin_mul_overflow(needed, std::max(d, std::size_t{1}), &needed)) fail_file(here, "the sizes of its shape overflow");
+  if (std::count(dims.begin(), dims.end(), 0u) != 0) needed = 0;
+  entry.shape = Shape(dims.begin(), dims.end());
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size())
+    fail_file(here, "its data_offsets are no range within the ", data.size(), " bytes of data; is the file cut off?");
+  if (offsets[1] - offsets[0] != needed)
+    fail_file(here, "shape ", entry.shape, " of ", dtype, " needs ", needed, " bytes, its data_offsets give ", offsets[1] - offsets[0]);
+  entry.bytes = data.substr(offsets[0], needed);
+  return entry;
+}
+
+/// The tensors' ranges, sorted, must follow each other from the first byte to the last.
+inline void TensorFile::check_tiling(std::string_view data) const {
+  std::vector<const Entries::value_type*> order;
+  for (const auto& item : entries_) order.push_back(&item);
+  const auto end = [](const auto* item) { return item->second.bytes.data() + item->second.bytes.size(); };
+  std::sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
+    return std::make_pair(a->second.bytes.data(), end(a)) < std::make_pair(b->second.bytes.data(), end(b));
+  });
+  const char* position = data.data();
+  for (const auto* item : order) {
+    const char* begin = item->second.bytes.data();
+    if (begin != position)
+      fail_file(where_, "tensor ", in_quotes(item->first), begin < position ? " overlaps the one before it" : " follows a hole",
+                ", at byte ", begin - data.data(), " of the data, expected ", position - data.data());
+    position = end(item);
+  }
+  if (position != data.data() + data.size())
+    fail_file(where_, data.data() + data.size() - position, " bytes follow the last tensor; the file is damaged");
+}
+
+/// CRC-32 where the file gives it, and no NaN or infinity among the weights unless allowed.
+inline void TensorFile::check_values(bool allow_non_finite) const {
+  if (const auto it = metadata.find("lexformer.crc32"); it != metadata.end()) {
+    const std::string here = where_ + ": lexformer.crc32";
+    const Json sums = parse_json(it->second, here, {.depth = 1});
+    if (sums.size() != entries_.size()) fail_file(here, "has ", sums.size(), " entries for ", entries_.size(), " tensors");
+    for (const auto& [name, entry] : entries_)
+      if (get_size(sums, name, 0, 0xFFFFFFFFu, here) != crc32(entry.bytes))
+        fail_file(where_, "tensor ", in_quotes(name), ": its checksum does not fit; the file is damaged");
+  }
+  if (allow_non_finite) return;
+  std::size_t values = 0, tensors = 0;
+  std::string first;
+  for (const auto& [name, entry] : entries_) {
+    std::size_t bad = 0;
+    detail::for_each_element(entry.dtype, entry.bytes, [&](std::size_t, auto x) { bad += static_cast<std::size_t>(!std::isfinite(x)); });
+    if (bad != 0 && tensors++ == 0) first = name;
+    values += bad;
+  }
+  if (values != 0)
+    fail_file(where_, values, " values are NaN or infinite, in ", tensors, " of ", size(), " tensors, first in ", in_quotes(first));
+}
+
+inline std::string TensorFile::header(const std::string& where) const {
+  Json sums = Json::object();
+  for (const auto& [name, entry] : entries_) sums[name] = crc32(entry.bytes);
+  auto texts = metadata;
+  texts["format"] = "pt";  // transformers wants it
+  texts["lexformer.crc32"] = dump_json(sums, where);
+  std::string text = "{\"__metadata__\":" + dump_json(texts, where);
+  std::size_t begin = 0;
+  for (const auto* item : ordered()) {
+    const auto& [name, entry] = *item;
+    const std::vector<std::size_t> dims(entry.shape.begin(), entry.shape.end());
+    text += cat(",", dump_json(name, where), ":{\"dtype\":\"", dtype_info(entry.dtype).name, "\",\"shape\":", dump_json(dims, where),
+                ",\"data_offsets\":[", begin, ",", begin + entry.bytes.size(), "]}");
+    begin += entry.bytes.size();
+  }
+  text += "}";
+  if (text.size() > max_header - 64) fail(where, "the names and metadata fill ", text.size(), " bytes, more than the reader takes");
+  text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
+  const std::uint64_t length = text.size();
+  std::string head(8, '\0');
+  std::memcpy(head.data(), &length, 8);
+  return head + text;
+}
+
+template <class T>
+Tensor<T> TensorFile::get(const std::string& name) const {
+  const Entry& entry = find(name);
+  Tensor<T> out(entry.shape);
+  T* values = out.mutable_data();
+  if (entry.dtype == dtype_of<T>) {
+    if (!entry.bytes.empty()) std::memcpy(values, entry.bytes.data(), entry.bytes.size());
+    return out;
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (detail::is_float(entry.dtype)) {
+      detail::for_each_element(entry.dtype, entry.bytes, [&](std::size_t i, auto x) {
+        values[i] = static_cast<T>(x);
+        if (std::isfinite(x) && !std::isfinite(values[i])) fail_file(where_, "tensor ", in_quotes(name), " holds ", x, ", too large here");
+      });
+      return out;
+    }
+  }
+  fail_file(where_, "tensor ", in_quotes(name), " is of ", dtype_info(entry.dtype).name, ", expected ", dtype_info(dtype_of<T>).name);
+}
+
+template <class T>
+void TensorFile::set(const std::string& name, const Tensor<T>& value, Dtype dtype) {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>);
+  const std::string here = "TensorFile::set: tensor " + in_quotes(name);
+  if (!value.defined()) fail(here, "is undefined");
+  if (name.size() > max_name || name == "__metadata__") fail(here, "not a possible name: at most ", max_name, " bytes, not __metadata__");
+  Entry entry{dtype, value.shape(), {}, nullptr};
+  if (dtype == dtype_of<T>) {
+    const auto owner = std::make_shared<const Tensor<T>>(value);
+    entry.bytes = {reinterpret_cast<const char*>(owner->data()), owner->size() * sizeof(T)};
+    entry.owner = owner;
+  } else {
+    if (!std::is_floating_point_v<T> || !detail::is_float(dtype)) fail(here, "cannot be stored as ", dtype_info(dtype).name);
+    const auto owner = std::make_shared<std::string>(value.size() * dtype_info(dtype).width, '\0');
+    const auto store = [&](auto convert) {
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        const auto x = convert(value.data()[i]);
+        std::memcpy(owner->data() + i * sizeof x, &x, sizeof x);
+      }
+    };
+    if (dtype == Dtype::f64) store([](T x) { return static_cast<double>(x); });
+    if (dtype == Dtype::f32) store([](T x) { return static_cast<float>(x); });
+    if (dtype == Dtype::f16) store([](T x) { return to_float16(static_cast<float>(x)); });
+    if (dtype == Dtype::bf16) store([](T x) { return to_bfloat16(static_cast<float>(x)); });
+    entry.bytes = *owner;
+    entry.owner = owner;
+    detail::for_each_element(dtype, entry.bytes, [&](std::size_t i, auto x) {
+      if (const T from = value.data()[i]; std::isfinite(from) && !std::isfinite(x))
+        fail_numeric(here, from, " is too large for ", dtype_info(dtype).name);
+    });
+  }
+  entries_.insert_or_assign(name, std::move(entry));
+}
+
+}  // namespace lexformer
