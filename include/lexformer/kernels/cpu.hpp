@@ -179,6 +179,37 @@ struct Kernels<Cpu> {
     });
   }
 
+  /// Every row of y (row stride given) = x.
+  template <class T>
+  static void fill_rows(std::size_t rows, std::size_t n, const T* x, T* y, std::size_t stride) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) std::copy_n(x, n, y + i * stride);
+    });
+  }
+  /// y[i, 0..n-1] = x[i, 0..n-1], each with its own row stride
+  template <class T>
+  static void copy_columns(std::size_t rows, std::size_t n, const T* x, std::size_t stride_x, T* y, std::size_t stride_y) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) std::copy_n(x + i * stride_x, n, y + i * stride_y);
+    });
+  }
+  /// y[i, j] = x[i]
+  template <class T>
+  static void expand_rows(std::size_t rows, std::size_t n, const T* x, T* y) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) std::fill_n(y + i * n, n, x[i]);
+    });
+  }
+  /// y[i] = sum of row i
+  template <class T>
+  static void row_sum(std::size_t rows, std::size_t n, const T* x, T* y) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        y[i] = static_cast<T>(detail::lane_sum<A>(n, [&](std::size_t j) { return static_cast<A>(x[i * n + j]); }));
+    });
+  }
+
   /// Rows of y = softmax(x), or log-softmax.
   template <class T>
   static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {

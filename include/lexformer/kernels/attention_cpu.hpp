@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Attention of one (sequence, head) on the CPU: strided products around score_row. What each field means, and the formula,
+// stand in ops/attention.hpp; here are pointers and strides.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lexformer/core/ragged.hpp"
+#include "lexformer/kernels/score_row.hpp"
+
+namespace lexformer {
+
+template <class T>
+struct AttentionArgs {
+  const Offsets* offsets = nullptr;
+  std::size_t heads = 0, width = 0;  // H, D; head size d = D / H
+  T scale{1};
+  const T* qkv = nullptr;  // (N, 3D)
+
+  struct Lookup {
+    const T* table = nullptr;  // (H, R)
+    std::size_t levels = 0;    // R
+    const std::uint16_t* code = nullptr;
+  };
+  struct Relative {
+    bool key_side = false;
+    const T* table = nullptr;  // (tables, R, d)
+    std::size_t tables = 1, rows = 0;
+    const std::int32_t* bucket = nullptr;  // bucket[i - j + longest - 1] = row of the table
+    T scale{1};
+  };
+  std::vector<Lookup> lookups;
+  std::vector<Relative> relatives;
+  const T* position_bias = nullptr;  // (H, bias_length, bias_length)
+  std::size_t bias_length = 0;
+  const T* gate = nullptr;  // (P)
+  bool absolute = false;    // the scores leave the op: a lookup adds table[code] and not table[code] - table[0]
+  DropoutMask dropout;
+};
+
+/// Where backward adds: null = not wanted. Partial sums of tables belong to one chunk of sequences.
+template <class T>
+struct AttentionGrads {
+  T* qkv = nullptr;            // (N, 3D)
+  std::vector<T*> lookups;     // each (H, R)
+  std::vector<T*> relatives;   // each (H, R, d)
+  T* position_bias = nullptr;  // (H, bias_length, bias_length)
+  T* gate = nullptr;           // (H, P)
+};
+
+namespace detail {
+
+/// One (sequence, head) with its own buffers; made once for each block of work.
+template <class T>
+class AttentionBlock {
+ public:
+  AttentionBlock(const AttentionArgs<T>& args, std::size_t s, std::size_t h)
+      : a_(args),
+        s_(s),
+        h_(h),
+        n_(args.offsets->length(s)),
+        d_(args.width / args.heads),
+        stride_(3 * args.width),
+        q_(args.qkv + args.offsets->begin(s) * stride_ + h * d_),
+        k_(q_ + args.width),
+        v_(k_ + args.width),
+        pair_(args.offsets->pair_begin(s)) {}
+
+  /// p_ = the scores before softmax; keeps the ungated ones when there is a gate.
+  const T* scores() {
+    p_.resize(n_ * n_);
+    gemm_serial(false, true, n_, n_, d_, a_.scale, q_, stride_, k_, stride_, T{0}, p_.data(), n_);
+    for (const auto& r : a_.relatives) {
+      products_.resize(n_ * r.rows);
+      gemm_serial(false, true, n_, r.rows, d_, r.scale, r.key_side ? k_ : q_, stride_, relative_table(r), d_, T{0}, products_.data(),
+                  r.rows);
+      for (std::size_t i = 0; i < n_; ++i)
+        for (std::size_t j = 0; j < n_; ++j) p_[i * n_ + j] += products_[(r.key_side ? j : i) * r.rows + bucket(r, i, j)];
+    }
+    if (a_.gate != nullptr) {
+      ungated_ = p_;
+      for (std::size_t e = 0; e < n_ * n_; ++e) p_[e] *= a_.gate[pair_ + e];
+    }
+    for (std::size_t i = 0; i < n_; ++i) {
+      T* row = p_.data() + i * n_;
+      for (const auto& l : a_.lookups) {
+        const T* table = l.table + h_ * l.levels;
+        score_row::add_lookup(n_, table, a_.absolute ? T{0} : table[0], l.code + pair_ + i * n_, row);
+      }
+      if (a_.position_bias != nullptr) {
+        const T* bias = a_.position_bias + (h_ * a_.bias_length + i) * a_.bias_length;
+        for (std::size_t j = 0; j < n_; ++j) row[j] += bias[j];
+      }
+    }
+    return p_.data();
+  }
+
+  /// p_ = softmax(p_); log_sum[i * H] for each row i.
+  const T* softmax(T* log_sum) {
+    for (std::size_t i = 0; i < n_; ++i) log_sum[i * a_.heads] = score_row::softmax(n_, p_.data() + i * n_);
+    return p_.data();
+  }
+  const T* probabilities(const T* log_sum) {
+    for (std::size_t i = 0; i < n_; ++i) score_row::probabilities(n_, log_sum[i * a_.heads], p_.data() + i * n_);
+    return p_.data();
+  }
+
+  /// out (n, d) of row stride D = dropout(p_) v; spoils p_.
+  void output(T* out) {
+    if (a_.dropout.active()) {
+      fill_mask();
+      for (std::size_t e = 0; e < n_ * n_; ++e) p_[e] *= mask_[e];
+    }
+    gemm_serial(false, false, n_, d_, n_, T{1}, p_.data(), n_, v_, stride_, T{0}, out, a_.width);
+  }
+
+  /// From dout (n, d), row stride D, and the gradients of scores and probabilities where those left the op (else null).
+  void backward(const T* dout, const T* dscores, const T* dprobabilities, const AttentionGrads<T>& grads) {
+    const std::size_t cells = n_ * n_;
+    T* dq = grads.qkv + (q_ - a_.qkv);
+    T *dk = dq + a_.width, *dv = dk + a_.width;
+    g_.assign(cells, T{0});
+    if (dout != nullptr) {
+      gemm_serial(false, true, n_, n_, d_, T{1}, dout, a_.width, v_, stride_, T{0}, g_.data(), n_);
+      if (a_.dropout.active()) {
+        fill_mask();
+        for (std::size_t e = 0; e < cells; ++e) g_[e] *= mask_[e];
+        for (std::size_t e = 0; e < cells; ++e) mask_[e] *= p_[e];
+      }
+      gemm_serial(true, false, n_, d_, n_, T{1}, a_.dropout.active() ? mask_.data() : p_.data(), n_, dout, a_.width, T{0}, dv, stride_);
+    } else {
+      for (std::size_t i = 0; i < n_; ++i) std::fill_n(dv + i * stride_, d_, T{0});
+    }
+    if (dprobabilities != nullptr)
+      for (std::size_t e = 0; e < cells; ++e) g_[e] += dprobabilities[e];
+    for (std::size_t i = 0; i < n_; ++i) score_row::softmax_grad(n_, p_.data() + i * n_, g_.data() + i * n_);
+    if (dscores != nullptr)
+      for (std::size_t e = 0; e < cells; ++e) g_[e] += dscores[e];
+    // g_ is now the gradient of the scores.
+
+    for (std::size_t l = 0; l < a_.lookups.size(); ++l) {
+      if (grads.lookups[l] == nullptr) continue;
+      T* to = grads.lookups[l] + h_ * a_.lookups[l].levels;
+      const std::uint16_t* code = a_.lookups[l].code + pair_;
+      for (std::size_t e = 0; e < cells; ++e) {
+        if (code[e] == 0 && !a_.absolute) continue;
+        to[code[e]] += g_[e];
+        if (!a_.absolute) to[0] -= g_[e];  // table[code] - table[0] was added
+      }
+    }
+    if (grads.position_bias != nullptr)
+      for (std::size_t i = 0; i < n_; ++i)
+        for (std::size_t j = 0; j < n_; ++j) grads.position_bias[(h_ * a_.bias_length + i) * a_.bias_length + j] += g_[i * n_ + j];
+    if (grads.gate != nullptr)
+      for (std::size_t e = 0; e < cells; ++e) grads.gate[h_ * a_.offsets->pairs() + pair_ + e] = g_[e] * ungated_[e];
+    if (a_.gate != nullptr)
+      for (std::size_t e = 0; e < cells; ++e) g_[e] *= a_.gate[pair_ + e];
+
+    gemm_serial(false, false, n_, d_, n_, a_.scale, g_.data(), n_, k_, stride_, T{0}, dq, stride_);
+    gemm_serial(true, false, n_, d_, n_, a_.scale, g_.data(), n_, q_, stride_, T{0}, dk, stride_);
+    for (std::size_t t = 0; t < a_.relatives.size(); ++t) {
+      const auto& r = a_.relatives[t];
+      products_.assign(n_ * r.rows, T{0});
+      for (std::size_t i = 0; i < n_; ++i)
+        for (std::size_t j = 0; j < n_; ++j) products_[(r.key_side ? j : i) * r.rows + bucket(r, i, j)] += g_[i * n_ + j];
+      gemm_serial(false, false, n_, d_, r.rows, r.scale, products_.data(), r.rows, relative_table(r), d_, T{1}, r.key_side ? dk : dq,
+                  stride_);
+      if (grads.relatives[t] != nullptr)
+        gemm_serial(true, false, r.rows, d_, n_, r.scale, products_.data(), r.rows, r.key_side ? k_ : q_, stride_, T{1},
+                    grads.relatives[t] + h_ * r.rows * d_, d_);
+    }
+  }
+
+ private:
+  using Relative = typename AttentionArgs<T>::Relative;
+  const T* relative_table(const Relative& r) const { return r.table + (r.tables == 1 ? 0 : h_ * r.rows * d_); }
+  std::size_t bucket(const Relative& r, std::size_t i, std::size_t j) const {
+    return static_cast<std::size_t>(r.bucket[i + a_.offsets->longest() - 1 - j]);
+  }
+  void fill_mask() {
+    mask_.resize(n_ * n_);
+    a_.dropout.fill(h_ * a_.offsets->pairs() + pair_, n_ * n_, mask_.data());
+  }
+
+  const AttentionArgs<T>& a_;
+  std::size_t s_, h_, n_, d_, stride_;
+  const T *q_, *k_, *v_;
+  std::size_t pair_;
+  static thread_local inline std::vector<T> p_, g_, mask_, ungated_, products_;  // kept from block to block
+};
+
+}  // namespace detail
+}  // namespace lexformer

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Ops that pick, place and join rows and columns.
+#pragma once
+
+#include <cstdint>
+
+#include "lexformer/autograd/var.hpp"
+#include "lexformer/core/ragged.hpp"
+
+namespace lexformer {
+
+/// y[i] = table[ids[i]]: table (V, D), ids N numbers in 0 .. V-1 -> y (N, D).    dtable[ids[i]] += dy[i], in the order of i
+template <class T, class Dev>
+Var<T, Dev> embedding(const Var<T, Dev>& table, std::vector<std::int32_t> ids) {
+  if (table.shape().rank() != 2) fail("embedding", "the table must be (V, D), got ", table.shape());
+  const std::size_t vocabulary = table.dim(0), d = table.dim(1), n = ids.size();
+  for (std::size_t i = 0; i < n; ++i)
+    if (ids[i] < 0 || static_cast<std::size_t>(ids[i]) >= vocabulary)
+      fail("embedding", "id ", ids[i], " at position ", i, " is outside the table of ", vocabulary, " rows");
+  Tensor<T, Dev> y({n, d});
+  Kernels<Dev>::gather(n, d, table.value().data(), ids.data(), y.mutable_data());
+  return record("embedding", y, std::vector{table},
+                [shape = table.shape(), n, d, ids = std::move(ids)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  auto dtable = Tensor<T, Dev>::zeros(shape);
+                  Kernels<Dev>::scatter_add(n, d, dy.data(), ids.data(), dtable.mutable_data());
+                  return {dtable};
+                });
+}
+
+/// y = the rows of x with the given numbers, in that order; a number may come twice.    dx[rows[i]] += dy[i]
+template <class T, class Dev>
+Var<T, Dev> select_rows(const Var<T, Dev>& x, std::vector<std::int32_t> rows) {
+  return embedding(x, std::move(rows));
+}
+
+/// y = the same elements under another shape.    dx = dy under the old one
+template <class T, class Dev>
+Var<T, Dev> reshape(const Var<T, Dev>& x, Shape shape) {
+  return record("reshape", x.value().reshape(shape), std::vector{x},
+                [old = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {dy.reshape(old)}; });
+}
+
+/// y = rows begin .. end-1 of the first axis (shares the elements).    dx = dy there, 0 elsewhere
+template <class T, class Dev>
+Var<T, Dev> slice_rows(const Var<T, Dev>& x, std::size_t begin, std::size_t end) {
+  return record("slice_rows", x.value().rows(begin, end), std::vector{x},
+                [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  auto dx = Tensor<T, Dev>::zeros(shape);
+                  auto part = dx.rows(begin, end);
+                  std::copy_n(dy.data(), dy.size(), part.mutable_data());
+                  return {dx};
+                });
+}
+
+/// y = columns begin .. end-1 of a matrix (N, D) -> (N, end - begin).    dx = dy there, 0 elsewhere
+template <class T, class Dev>
+Var<T, Dev> slice_columns(const Var<T, Dev>& x, std::size_t begin, std::size_t end) {
+  if (x.shape().rank() != 2 || begin > end || end > x.dim(1))
+    fail("slice_columns", "columns ", begin, " to ", end, " of shape ", x.shape());
+  const std::size_t rows = x.dim(0), n = x.dim(1), width = end - begin;
+  Tensor<T, Dev> y({rows, width});
+  Kernels<Dev>::copy_columns(rows, width, x.value().data() + begin, n, y.mutable_data(), width);
+  return record("slice_columns", y, std::vector{x}, [=](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    auto dx = Tensor<T, Dev>::zeros({rows, n});
+    Kernels<Dev>::copy_columns(rows, width, dy.data(), width, dx.mutable_data() + begin, n);
+    return {dx};
+  });
+}
+
+/// y = the parts below each other along the first axis; the other axes agree.    dparts = the same slices of dy
+template <class T, class Dev>
+Var<T, Dev> concat_rows(const std::vector<Var<T, Dev>>& parts) {
+  if (parts.empty()) fail("concat_rows", "needs at least one part");
+  std::vector<std::size_t> dims(parts[0].shape().begin(), parts[0].shape().end()), counts;
+  if (dims.empty()) fail("concat_rows", "a scalar has no rows");
+  dims[0] = 0;
+  for (const auto& part : parts) {
+    if (part.shape().rank() != dims.size() || !std::equal(dims.begin() + 1, dims.end(), part.shape().begin() + 1))
+      fail("concat_rows", "shapes ", parts[0].shape(), " and ", part.shape(), " differ behind the first axis");
+    counts.push_back(part.dim(0));
+    dims[0] += part.dim(0);
+  }
+  Tensor<T, Dev> y(Shape(dims.begin(), dims.end()));
+  T* out = y.mutable_data();
+  for (const auto& part : parts) out = std::copy_n(part.value().data(), part.size(), out);
+  return record("concat_rows", y, parts, [counts = std::move(counts)](const Tensor<T, Dev>& dy) {
+    std::vector<Tensor<T, Dev>> d;
+    std::size_t begin = 0;
+    for (std::size_t count : counts) {
+      d.push_back(dy.rows(begin, begin + count));
+      begin += count;
+    }
+    return d;
+  });
+}
+
+/// y = matrices side by side: (N, D_0), (N, D_1), ... -> (N, sum of D_i).    dparts = the same columns of dy
+template <class T, class Dev>
+Var<T, Dev> concat_columns(const std::vector<Var<T, Dev>>& parts) {
+  if (parts.empty()) fail("concat_columns", "needs at least one part");
+  std::size_t columns = 0;
+  std::vector<std::size_t> widths;
+  for (const auto& part : parts) {
+    if (part.shape().rank() != 2 || part.dim(0) != parts[0].dim(0))
+      fail("concat_columns", "shapes ", parts[0].shape(), " and ", part.shape(), " are not matrices with equal rows");
+    widths.push_back(part.dim(1));
+    columns += part.dim(1);
+  }
+  const std::size_t rows = parts[0].dim(0);
+  Tensor<T, Dev> y({rows, columns});
+  std::size_t begin = 0;
+  for (const auto& part : parts) {
+    Kernels<Dev>::copy_columns(rows, part.dim(1), part.value().data(), part.dim(1), y.mutable_data() + begin, columns);
+    begin += part.dim(1);
+  }
+  return record("concat_columns", y, parts, [=, widths = std::move(widths)](const Tensor<T, Dev>& dy) {
+    std::vector<Tensor<T, Dev>> d;
+    std::size_t first = 0;
+    for (std::size_t width : widths) {
+      d.emplace_back(Shape{rows, width});
+      Kernels<Dev>::copy_columns(rows, width, dy.data() + first, columns, d.back().mutable_data(), width);
+      first += width;
+    }
+    return d;
+  });
+}
+
+/// y[s] = mean of the token rows of sequence s: x (N, D) -> (B, D).    dx[i] = dy[s] / length(s)
+template <class T, class Dev>
+Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
+  if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
+    fail("sequence_mean", "x ", x.shape(), " but the offsets count ", offsets.tokens(), " tokens");
+  const std::size_t n = x.dim(1);
+  Tensor<T, Dev> y({offsets.sequences(), n});
+  T* out = y.mutable_data();
+  for (std::size_t s = 0; s < offsets.sequences(); ++s) {
+    Kernels<Dev>::column_sum(offsets.length(s), n, x.value().data() + offsets.begin(s) * n, n, out + s * n);
+    Kernels<Dev>::affine(n, T{1} / static_cast<T>(offsets.length(s)), out + s * n, T{0}, out + s * n);
+  }
+  return record("sequence_mean", y, std::vector{x}, [=](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx({offsets.tokens(), n});
+    T* d = dx.mutable_data();
+    for (std::size_t s = 0; s < offsets.sequences(); ++s) {
+      T* first = d + offsets.begin(s) * n;
+      Kernels<Dev>::affine(n, T{1} / static_cast<T>(offsets.length(s)), dy.data() + s * n, T{0}, first);
+      Kernels<Dev>::fill_rows(offsets.length(s) - 1, n, first, first + n, n);
+    }
+    return {dx};
+  });
+}
+
+}  // namespace lexformer

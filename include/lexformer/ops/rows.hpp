@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Ops on rows: of a tensor with last axis n, every slice along that axis is a row.
+#pragma once
+
+#include "lexformer/autograd/var.hpp"
+
+namespace lexformer {
+
+/// y = softmax(x) along the last axis.    dx = y (dy - <y, dy>)
+template <class T, class Dev>
+Var<T, Dev> softmax(const Var<T, Dev>& x) {
+  Tensor<T, Dev> y(x.shape());
+  const std::size_t rows = x.shape().rows(), n = x.shape().last();
+  Kernels<Dev>::softmax(rows, n, false, x.value().data(), y.mutable_data());
+  return record("softmax", y, std::vector{x}, [=, kept = Saved(y)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(dy.shape());
+    Kernels<Dev>::softmax_grad(rows, n, false, dy.data(), kept->data(), dx.mutable_data());
+    return {dx};
+  });
+}
+
+/// y = x - log(sum exp(x)) along the last axis.    dx = dy - exp(y) sum(dy)
+template <class T, class Dev>
+Var<T, Dev> log_softmax(const Var<T, Dev>& x) {
+  Tensor<T, Dev> y(x.shape());
+  const std::size_t rows = x.shape().rows(), n = x.shape().last();
+  Kernels<Dev>::softmax(rows, n, true, x.value().data(), y.mutable_data());
+  return record("log_softmax", y, std::vector{x}, [=, kept = Saved(y)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(dy.shape());
+    Kernels<Dev>::softmax_grad(rows, n, true, dy.data(), kept->data(), dx.mutable_data());
+    return {dx};
+  });
+}
+
+/// y = LayerNorm(residual + dropout(x)):  z = residual + x mask,  xhat = (z - mean z) / sqrt(var z + eps),  y = xhat gamma + beta.
+///   x, residual (N, D); gamma, beta (D); residual may be undefined; the variance divides by D (Ba et al. 2016)
+///   dz = (g - mean(g) - xhat mean(g xhat)) / sqrt(var + eps) with g = dy gamma;  dx = dz mask;  dresidual = dz
+/// One pass instead of three: it stands after every sublayer of BERT.
+template <class T, class Dev>
+Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residual, const Var<T, Dev>& gamma, const Var<T, Dev>& beta, T eps,
+                                const DropoutMask& dropout = {}) {
+  const std::size_t n = x.shape().last(), rows = x.shape().rows();
+  if (!(gamma.shape() == Shape{n}) || !(beta.shape() == Shape{n}))
+    fail("layer_norm", "gamma ", gamma.shape(), " and beta ", beta.shape(), " must be (", n, ",) for x ", x.shape());
+  if (residual.defined() && !(residual.shape() == x.shape()))
+    fail("layer_norm", "residual ", residual.shape(), " differs from x ", x.shape());
+  Tensor<T, Dev> y(x.shape()), xhat(x.shape()), rstd({rows});
+  Kernels<Dev>::layer_norm(rows, n, eps, dropout, x.value().data(), residual.defined() ? residual.value().data() : nullptr,
+                           gamma.value().data(), beta.value().data(), xhat.mutable_data(), rstd.mutable_data(), y.mutable_data());
+  return record(
+      "layer_norm", y, std::vector{x, residual, gamma, beta},
+      [=, xhat = Saved(xhat), rstd = Saved(rstd), gv = Saved(gamma.value())](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+        Tensor<T, Dev> dz(dy.shape()), dgamma({n}), dbeta({n});
+        auto dx = dropout.active() ? Tensor<T, Dev>(dy.shape()) : dz;
+        Kernels<Dev>::layer_norm_grad(rows, n, dropout, dy.data(), gv->data(), xhat->data(), rstd->data(), dz.mutable_data(),
+                                      dx.mutable_data(), dgamma.mutable_data(), dbeta.mutable_data());
+        return {dx, dz, dgamma, dbeta};
+      });
+}
+
+/// y = (x - mean x) / sqrt(var x + eps) gamma + beta along the last axis (Ba et al. 2016).
+template <class T, class Dev>
+Var<T, Dev> layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& gamma, const Var<T, Dev>& beta, T eps) {
+  return residual_layer_norm(x, Var<T, Dev>{}, gamma, beta, eps);
+}
+
+/// y = sum of all elements, a scalar.    dx = dy everywhere
+template <class T, class Dev>
+Var<T, Dev> sum(const Var<T, Dev>& x) {
+  return record(
+      "sum", Tensor<T, Dev>::scalar(static_cast<T>(Kernels<Dev>::sum(x.size(), x.value().data()))), std::vector{x},
+      [shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {Tensor<T, Dev>::full(shape, dy.item())}; });
+}
+
+/// y = mean of all elements, a scalar.    dx = dy / size
+template <class T, class Dev>
+Var<T, Dev> mean(const Var<T, Dev>& x) {
+  if (x.size() == 0) fail("mean", "of an empty tensor, shape ", x.shape());
+  const auto n = static_cast<accumulate_t<T>>(x.size());
+  return record("mean", Tensor<T, Dev>::scalar(static_cast<T>(Kernels<Dev>::sum(x.size(), x.value().data()) / n)), std::vector{x},
+                [shape = x.shape(), n](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  return {Tensor<T, Dev>::full(shape, static_cast<T>(dy.item() / n))};
+                });
+}
+
+/// y[i] = sum of row i: x (..., n) -> y (...).    dx[i, j] = dy[i]
+template <class T, class Dev>
+Var<T, Dev> row_sum(const Var<T, Dev>& x) {
+  if (x.shape().rank() == 0) fail("row_sum", "of a scalar");
+  const std::size_t n = x.shape().last(), rows = x.shape().rows();
+  Tensor<T, Dev> y(Shape(x.shape().begin(), x.shape().end() - 1));
+  Kernels<Dev>::row_sum(rows, n, x.value().data(), y.mutable_data());
+  return record("row_sum", y, std::vector{x}, [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(shape);
+    Kernels<Dev>::expand_rows(rows, n, dy.data(), dx.mutable_data());
+    return {dx};
+  });
+}
+
+/// y[j] = sum over rows of x[i, j]: x (N, D) -> y (D).    dx[i, j] = dy[j]
+template <class T, class Dev>
+Var<T, Dev> column_sum(const Var<T, Dev>& x) {
+  const std::size_t rows = x.shape().rows(), n = x.shape().last();
+  Tensor<T, Dev> y({n});
+  Kernels<Dev>::column_sum(rows, n, x.value().data(), n, y.mutable_data());
+  return record("column_sum", y, std::vector{x}, [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(shape);
+    Kernels<Dev>::fill_rows(rows, n, dy.data(), dx.mutable_data(), n);
+    return {dx};
+  });
+}
+
+}  // namespace lexformer

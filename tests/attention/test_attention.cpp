@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// The attention op with every form of term: value against the plain loops, gradients against differences.
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "../support/random_tensor.hpp"
+#include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/ops/attention.hpp"
+#include "lexformer/ops/attention_reference.hpp"
+#include "lexformer/ops/index.hpp"
+
+using namespace lexformer;
+using test::max_error;
+using test::random_tensor;
+
+namespace {
+
+constexpr std::size_t H = 2, d = 3, D = H * d, R = 4;
+const Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 5, 2, 4, 1});
+
+PairCodes codes() {
+  RandomStream random(3, random_site::user);
+  auto c = std::make_shared<std::vector<std::uint16_t>>(offsets.pairs());
+  for (auto& x : *c) x = static_cast<std::uint16_t>(random.below(R));
+  return c;
+}
+/// clip(i - j, -2, 2) as rows 0 .. 4
+std::vector<std::int32_t> buckets() {
+  std::vector<std::int32_t> b;
+  const auto n = static_cast<std::int32_t>(offsets.longest());
+  for (std::int32_t k = -(n - 1); k < n; ++k) b.push_back(std::clamp(k, -2, 2) + 2);
+  return b;
+}
+
+enum Form { lookup = 1, position_bias = 2, relative_query = 4, relative_key_shared = 8, gate = 16, own_scale = 32 };
+
+std::vector<Tensor<double>> inputs() {
+  return {random_tensor({offsets.tokens(), 3 * D}, 1),
+          random_tensor({H, R}, 2),
+          random_tensor({H, 6, 6}, 3),
+          random_tensor({H, 5, d}, 4),
+          random_tensor({1, 5, d}, 5),
+          random_tensor({offsets.pairs()}, 6)};
+}
+
+template <class T>
+ScoreTerms<T> terms(const std::vector<Var<T>>& v, int forms) {
+  ScoreTerms<T> t;
+  if (forms & lookup) {
+    t.lookups.push_back({v[1], codes()});
+    t.lookups.push_back({v[1], codes()});
+  }
+  if (forms & position_bias) t.position_bias = v[2];
+  if (forms & relative_query) t.relatives.push_back({v[3], buckets(), false, T(0.5)});
+  if (forms & relative_key_shared) t.relatives.push_back({v[4], buckets(), true, T(0.7)});
+  if (forms & gate) t.gate = v[5];
+  if (forms & own_scale) t.scale = T(0.3);
+  return t;
+}
+
+template <class T>
+std::vector<Var<T>> vars(const std::vector<Tensor<double>>& x, bool requires_grad = false) {
+  std::vector<Var<T>> v;
+  for (const auto& t : x) v.emplace_back(cast<T>(Var<double>(t)).value(), requires_grad);
+  return v;
+}
+
+}  // namespace
+
+TEST_CASE("attention with every combination of forms equals its definition") {
+  const auto v = vars<double>(inputs());
+  for (int forms = 0; forms < 64; ++forms) {
+    CAPTURE(forms);
+    for (const float p : {0.0f, 0.4f}) {
+      AttentionOptions options{.dropout = {p, {1, 2, 3}}};
+      const auto expected = attention_reference(v[0], offsets, H, terms(v, forms), options);
+      CHECK(max_error(attention(v[0], offsets, H, terms(v, forms), options).context.value(), expected.context) < 1e-13);
+      options.maps = AttentionMaps::scores;
+      const auto with_scores = attention(v[0], offsets, H, terms(v, forms), options);
+      CHECK(max_error(with_scores.context.value(), expected.context) < 1e-13);
+      CHECK(max_error(with_scores.maps.value(), expected.scores) < 1e-13);
+      options.maps = AttentionMaps::probabilities;
+      CHECK(max_error(attention(v[0], offsets, H, terms(v, forms), options).maps.value(), expected.probabilities) < 1e-13);
+      const auto f = vars<float>(inputs());
+      CHECK(max_error(attention(f[0], offsets, H, terms(f, forms), options).context.value(), expected.context) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("attention returns the gradient of qkv and of every term") {
+  for (const int forms : {0, 1, 2, 4, 8, 16, 32, 1 + 16, 4 + 8 + 16, 63}) {
+    for (const auto maps : {AttentionMaps::none, AttentionMaps::scores, AttentionMaps::probabilities}) {
+      CAPTURE(forms);
+      CAPTURE(static_cast<int>(maps));
+      const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}, .maps = maps, .map_heads = {1}};
+      const auto result = gradcheck(
+          [&](const std::vector<Var<double>>& v) {
+            const auto y = attention(v[0], offsets, H, terms(v, forms), options);
+            return maps == AttentionMaps::none
+                       ? y.context
+                       : concat_rows(std::vector{reshape(y.context, {y.context.size()}), reshape(y.maps, {y.maps.size()})});
+          },
+          inputs());
+      CHECK_MESSAGE(result.ok, result.message);
+      const auto only_maps = gradcheck(
+          [&](const std::vector<Var<double>>& v) {
+            const auto y = attention(v[0], offsets, H, terms(v, forms), options);
+            return maps == AttentionMaps::none ? y.context : y.maps;
+          },
+          inputs(), {.max_elements = 30});
+      CHECK_MESSAGE(only_maps.ok, only_maps.message);
+    }
+  }
+}
+
+TEST_CASE("attention gradients in float agree with double") {
+  for (const int forms : {1, 63}) {
+    auto v64 = vars<double>(inputs(), true);
+    auto v32 = vars<float>(inputs(), true);
+    const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}};
+    const auto cotangent = random_tensor<float>({offsets.tokens(), D}, 42);
+    attention(v64[0], offsets, H, terms(v64, forms), options).context.backward(cast<double>(Var<float>(cotangent)).value());
+    attention(v32[0], offsets, H, terms(v32, forms), options).context.backward(cotangent.clone());
+    for (std::size_t i = 0; i < v64.size(); ++i)
+      if (v64[i].grad().defined()) CHECK(max_error(v32[i].grad(), v64[i].grad()) < 1e-5);
+  }
+}
+
+TEST_CASE("other sequences of a batch do not change a sequence's result, and a table of zeros changes nothing at all") {
+  const auto v = vars<double>(inputs());
+  const auto whole = attention(v[0], offsets, H).context.value();
+  for (std::size_t s = 0; s < offsets.sequences(); ++s) {
+    const auto alone = attention(slice_rows(v[0], offsets.begin(s), offsets.begin(s + 1)),
+                                 Offsets::from_lengths(std::vector<std::size_t>{offsets.length(s)}), H);
+    CHECK(max_error(alone.context.value(), whole.rows(offsets.begin(s), offsets.begin(s + 1))) == 0);
+  }
+  ScoreTerms<double> zero;
+  zero.lookups.push_back({Var<double>(Tensor<double>::zeros({H, R})), codes()});
+  CHECK(max_error(attention(v[0], offsets, H, zero).context.value(), whole) == 0);
+}
+
+TEST_CASE("attention refuses terms that do not fit, and says how") {
+  const auto v = vars<double>(inputs());
+  const auto message = [&](const ScoreTerms<double>& t) -> std::string {
+    try {
+      attention(v[0], offsets, H, t);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  ScoreTerms<double> t;
+  t.lookups.push_back({v[1], std::make_shared<std::vector<std::uint16_t>>(3)});
+  CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " pairs of tokens"));
+  t.lookups[0] = {v[1], std::make_shared<std::vector<std::uint16_t>>(offsets.pairs(), std::uint16_t{9})};
+  CHECK(message(t) == "attention: code 9 has no row in a lookup table (2, 4)");
+  ScoreTerms<double> b;
+  b.position_bias = Var<double>(Tensor<double>::zeros({H, 2, 2}));
+  CHECK(message(b) == "attention: the position bias must be (2, n, n) with n at least 5, got (2, 2, 2)");
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Every op: gradient against central differences in double, and float against double of the same code.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "../support/random_tensor.hpp"
+#include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/elementwise.hpp"
+#include "lexformer/ops/index.hpp"
+#include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/rows.hpp"
+
+using namespace lexformer;
+using test::max_error;
+using test::random_tensor;
+
+namespace {
+
+/// One op on inputs of the given shapes, in double and in float.
+struct Case {
+  std::string name;
+  std::vector<Shape> shapes;
+  std::function<Var<double>(const std::vector<Var<double>>&)> f64;
+  std::function<Var<float>(const std::vector<Var<float>>&)> f32;
+};
+
+#define CASE(name, shapes, body) \
+  Case { name, std::vector<Shape> shapes, [](const auto&v) body, [](const auto&v) body }
+
+const Offsets& offsets() {
+  static const Offsets o = Offsets::from_lengths(std::vector<std::size_t>{2, 1, 4});
+  return o;
+}
+const DropoutMask mask{0.3f, {5, 2, 1}};
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  const std::vector<std::pair<Shape, Shape>> broadcasts = {{{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 1}, {1, 4}}, {{2, 3, 4}, {3, 1}},
+                                                           {{}, {2, 3}},     {{2, 3}, {}},  {{1}, {1}},       {{0, 3}, {3}}};
+  for (const auto& [a, b] : broadcasts) {
+    list.push_back(CASE(cat("add ", a, b), ({a, b}), { return add(v[0], v[1]); }));
+    list.push_back(CASE(cat("subtract ", a, b), ({a, b}), { return subtract(v[0], v[1]); }));
+    list.push_back(CASE(cat("multiply ", a, b), ({a, b}), { return multiply(v[0], v[1]); }));
+    list.push_back(CASE(cat("divide ", a, b), ({a, b}), { return divide(v[0], add_scalar(multiply(v[1], v[1]), {1})); }));
+  }
+  for (const Shape& s : {Shape{}, Shape{1}, Shape{7}, Shape{3, 37}, Shape{0}}) {
+    list.push_back(CASE(cat("gelu ", s), ({s}), { return gelu(v[0]); }));
+    list.push_back(CASE(cat("gelu_tanh ", s), ({s}), { return gelu_tanh(v[0]); }));
+    list.push_back(CASE(cat("tanh ", s), ({s}), { return tanh(v[0]); }));
+    list.push_back(CASE(cat("sigmoid ", s), ({s}), { return sigmoid(v[0]); }));
+    list.push_back(CASE(cat("relu ", s), ({s}), { return relu(v[0]); }));
+    list.push_back(CASE(cat("scale ", s), ({s}), { return scale(v[0], {3}); }));
+    list.push_back(CASE(cat("add_scalar ", s), ({s}), { return add_scalar(v[0], {3}); }));
+    list.push_back(CASE(cat("sum ", s), ({s}), { return sum(v[0]); }));
+    list.push_back(CASE(cat("dropout ", s), ({s}), { return dropout(v[0], mask); }));
+    list.push_back(CASE(cat("reshape ", s), ({s}), { return reshape(v[0], {v[0].size(), 1}); }));
+  }
+  for (const Shape& s : {Shape{1, 1}, Shape{3, 5}, Shape{2, 3, 19}, Shape{4, 33}}) {
+    const Shape d{s.last()};
+    list.push_back(CASE(cat("softmax ", s), ({s}), { return softmax(v[0]); }));
+    list.push_back(CASE(cat("log_softmax ", s), ({s}), { return log_softmax(v[0]); }));
+    list.push_back(CASE(cat("mean ", s), ({s}), { return mean(v[0]); }));
+    list.push_back(CASE(cat("row_sum ", s), ({s}), { return row_sum(v[0]); }));
+    list.push_back(CASE(cat("column_sum ", s), ({s}), { return column_sum(v[0]); }));
+    list.push_back(CASE(cat("layer_norm ", s), ({s, d, d}), { return layer_norm(v[0], v[1], v[2], {1}); }));
+    list.push_back(CASE(cat("residual_layer_norm ", s), ({s, s, d, d}), { return residual_layer_norm(v[0], v[1], v[2], v[3], {1}); }));
+    list.push_back(
+        CASE(cat("residual_layer_norm dropout ", s), ({s, s, d, d}), { return residual_layer_norm(v[0], v[1], v[2], v[3], {1}, mask); }));
+    list.push_back(CASE(cat("same input twice ", s), ({s, d, d}), { return residual_layer_norm(v[0], v[0], v[1], v[2], {1}); }));
+  }
+  list.push_back(CASE("matmul nn", ({{3, 4}, {4, 5}}), { return matmul(v[0], v[1]); }));
+  list.push_back(CASE("matmul nt", ({{3, 4}, {5, 4}}), { return matmul(v[0], v[1], {.transpose_b = true}); }));
+  list.push_back(CASE("matmul tn", ({{4, 3}, {4, 5}}), { return matmul(v[0], v[1], {.transpose_a = true}); }));
+  list.push_back(CASE("matmul tt", ({{4, 3}, {5, 4}}), { return matmul(v[0], v[1], {.transpose_a = true, .transpose_b = true}); }));
+  list.push_back(CASE("matmul 1", ({{1, 1}, {1, 1}}), { return matmul(v[0], v[1]); }));
+  list.push_back(CASE("matmul of itself", ({{3, 3}}), { return matmul(v[0], v[0]); }));
+  list.push_back(CASE("linear", ({{7, 4}, {5, 4}, {5}}), { return linear(v[0], v[1], v[2]); }));
+  list.push_back(CASE("linear without bias", ({{7, 4}, {5, 4}}), { return linear(v[0], v[1]); }));
+  list.push_back(CASE("linear side by side", ({{7, 4}, {5, 4}, {5}, {2, 4}, {2}, {3, 4}, {3}}), {
+    return linear(v[0], std::vector{v[1], v[3], v[5]}, std::vector{v[2], v[4], v[6]});
+  }));
+  list.push_back(CASE("embedding", ({{5, 3}}), { return embedding(v[0], {4, 0, 4, 2}); }));
+  list.push_back(CASE("embedding of nothing", ({{5, 3}}), { return embedding(v[0], {}); }));
+  list.push_back(CASE("slice_rows", ({{5, 3}}), { return slice_rows(v[0], 1, 4); }));
+  list.push_back(CASE("slice_columns", ({{5, 4}}), { return slice_columns(v[0], 1, 3); }));
+  list.push_back(CASE("concat_rows", ({{2, 3}, {1, 3}}), { return concat_rows(std::vector{v[0], v[1], v[0]}); }));
+  list.push_back(CASE("concat_columns", ({{2, 3}, {2, 1}}), { return concat_columns(std::vector{v[0], v[1], v[0]}); }));
+  list.push_back(CASE("sequence_mean", ({{7, 3}}), { return sequence_mean(v[0], offsets()); }));
+  list.push_back(CASE("cross_entropy", ({{4, 3}}), { return cross_entropy(v[0], std::vector<std::int32_t>{0, 2, 1, 2}); }));
+  list.push_back(CASE("cross_entropy weights and ignore", ({{4, 3}}), {
+    return cross_entropy(v[0], std::vector<std::int32_t>{0, -100, 1, 2}, {.class_weights = {0.5, 2.0, 3.0}});
+  }));
+  list.push_back(CASE("cross_entropy all ignored", ({{1, 3}}), { return cross_entropy(v[0], std::vector<std::int32_t>{-100}); }));
+  list.push_back(CASE("mse_loss", ({{4, 3}, {4, 3}}), { return mse_loss(v[0], v[1]); }));
+  list.push_back(CASE("cosine_similarity", ({{4, 5}, {4, 5}}), { return cosine_similarity(v[0], v[1]); }));
+  list.push_back(CASE("cast", ({{4, 5}}), { return cast<typename std::decay_t<decltype(v[0])>::value_type>(v[0]); }));
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("every op has the gradient of its value") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    std::vector<Tensor<double>> x;
+    for (const Shape& s : c.shapes) x.push_back(random_tensor(s, static_cast<std::uint32_t>(x.size())));
+    const auto result = gradcheck(c.f64, x);
+    CHECK_MESSAGE(result.ok, result.message);
+  }
+}
+
+TEST_CASE("float agrees with double, value and gradient") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    std::vector<Var<double>> x64;
+    std::vector<Var<float>> x32;
+    for (const Shape& s : c.shapes) {
+      const auto x = random_tensor<float>(s, static_cast<std::uint32_t>(x32.size()));
+      x32.emplace_back(x, true);
+      x64.emplace_back(cast<double>(Var<float>(x)).value(), true);
+    }
+    const auto y64 = c.f64(x64);
+    const auto y32 = c.f32(x32);
+    CHECK(max_error(y32.value(), y64.value()) < 1e-5);
+    const auto cotangent = random_tensor<float>(y32.shape(), 99);
+    y32.backward(cotangent.clone());
+    y64.backward(cast<double>(Var<float>(cotangent)).value());
+    for (std::size_t i = 0; i < x32.size(); ++i) CHECK(max_error(x32[i].grad(), x64[i].grad()) < 2e-5);
+  }
+}
+
+TEST_CASE("float and double join in one graph through cast") {
+  const auto result = gradcheck([](const auto& v) { return cast<double>(cast<double>(multiply(v[0], v[0]))); }, {random_tensor({3})});
+  CHECK(result.ok);
+  Var<double> master(random_tensor({3}), true);
+  const auto loss = sum(cast<double>(scale(cast<float>(master), 2.0f)));
+  loss.backward();
+  CHECK(master.grad().at(1) == 2.0);
+}
