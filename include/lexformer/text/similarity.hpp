@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// How alike two words are: the five measures that LEA was tried with (Almagro et al. 2023, section 3.2).
+// All but smith_waterman_raw lie in [0, 1]; 1 for equal words, 1 for two empty ones, 0 if just one is empty; all are symmetric.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+enum class Similarity { jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, smith_waterman_raw };
+
+inline constexpr std::array<std::pair<std::string_view, Similarity>, 6> similarity_names{
+    {{"jaccard", Similarity::jaccard},
+     {"levenshtein", Similarity::levenshtein},
+     {"lcs", Similarity::lcs},
+     {"jaro_winkler", Similarity::jaro_winkler},
+     {"smith_waterman", Similarity::smith_waterman},
+     {"smith_waterman_raw", Similarity::smith_waterman_raw}}};
+
+inline std::string_view name(Similarity similarity) { return similarity_names[static_cast<std::size_t>(similarity)].first; }
+
+inline Similarity parse_similarity(std::string_view text) {
+  std::string known;
+  for (const auto& [word, value] : similarity_names) {
+    if (word == text) return value;
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  fail_usage("similarity", "there is no \"", text, "\"; choose one of ", known);
+}
+
+/// |A & B| / |A | B| over the sets of characters.   black, blk: {b,l,k} of {b,l,a,c,k} = 3/5 = 0.6.
+/// Order and repetition do not count: listen, silent = 1.
+inline double jaccard(std::u32string_view a, std::u32string_view b) {
+  if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
+  // The 64 characters from '@' on hold all letters of ASCII, the 64 before it the digits: two masks do for most words.
+  std::uint64_t sets[2][2] = {};
+  const auto fill = [](std::u32string_view word, std::uint64_t(&set)[2]) {
+    for (char32_t c : word) {
+      if (c >= 128) return false;
+      set[c / 64] |= std::uint64_t{1} << (c % 64);
+    }
+    return true;
+  };
+  if (fill(a, sets[0]) && fill(b, sets[1])) {
+    const auto ones = [](std::uint64_t low, std::uint64_t high) {
+      return static_cast<double>(__builtin_popcountll(low) + __builtin_popcountll(high));
+    };
+    return ones(sets[0][0] & sets[1][0], sets[0][1] & sets[1][1]) / ones(sets[0][0] | sets[1][0], sets[0][1] | sets[1][1]);
+  }
+  const auto characters = [](std::u32string_view word) {
+    std::u32string set(word);
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+    return set;
+  };
+  const std::u32string x = characters(a), y = characters(b);
+  std::size_t common = 0;
+  for (char32_t c : x)
+    if (std::binary_search(y.begin(), y.end(), c)) ++common;
+  return static_cast<double>(common) / static_cast<double>(x.size() + y.size() - common);
+}
+
+/// 1 - d / max(|a|, |b|), d = least number of insertions, deletions and substitutions.   screen, sbreen: 1 - 1/6 = 0.8333.
+inline double levenshtein(std::u32string_view a, std::u32string_view b) {
+  if (a.empty() && b.empty()) return 1.0;
+  std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance of the first i characters of a and the first j of b
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substituted, diagonal + 1, row[j - 1] + 1});
+    }
+  }
+  return 1.0 - static_cast<double>(row[b.size()]) / static_cast<double>(std::max(a.size(), b.size()));
+}
+
+/// Length of the longest common subsequence / max(|a|, |b|).   black, blk: b l k = 3/5 = 0.6.
+inline double lcs(std::u32string_view a, std::u32string_view b) {
+  if (a.empty() && b.empty()) return 1.0;
+  std::vector<std::size_t> row(b.size() + 1, 0);
+  for (char32_t c : a) {
+    std::size_t diagonal = 0;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = c == b[j - 1] ? diagonal + 1 : std::max(above, row[j - 1]);
+      diagonal = above;
+    }
+  }
+  return static_cast<double>(row[b.size()]) / static_cast<double>(std::max(a.size(), b.size()));
+}
+
+/// J + p (1 - J) / 10 if J > 0.7, else J;   J = (m/|a| + m/|b| + (m - t)/m) / 3, 0 if m = 0.
+/// m = characters in common: each of the shorter word is paired with the first equal, still free one of the other at a distance of at most
+/// max(|a|, |b|)/2 - 1; t = half the number of places at which the paired characters, each word's in its own order, differ (rounded down);
+/// p = length of the common beginning, at most 4, digits not counted (as Winkler's strcmp95 and the Python package jaro-winkler).
+/// martha, marhta: m = 6, t = 1, J = (1 + 1 + 5/6)/3 = 0.9444, p = 3: 0.9611.
+inline double jaro_winkler(std::u32string_view a, std::u32string_view b) {
+  if (a.size() > b.size() || (a.size() == b.size() && a > b)) std::swap(a, b);  // so that it is symmetric to the last bit
+  if (a.empty()) return b.empty() ? 1.0 : 0.0;
+  const std::size_t window = std::max<std::size_t>(b.size() / 2, 1) - 1;
+  std::u32string from_a;  // the paired characters in the order of a
+  std::vector<bool> paired(b.size(), false);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = i - std::min(i, window); j < std::min(i + window + 1, b.size()); ++j)
+      if (!paired[j] && a[i] == b[j]) {
+        paired[j] = true;
+        from_a += a[i];
+        break;
+      }
+  if (from_a.empty()) return 0.0;
+  std::size_t differing = 0, next = 0;
+  for (std::size_t j = 0; j < b.size(); ++j)
+    if (paired[j] && from_a[next++] != b[j]) ++differing;
+
+  const auto m = static_cast<double>(from_a.size());
+  const double jaro =
+      (m / static_cast<double>(a.size()) + m / static_cast<double>(b.size()) + (m - static_cast<double>(differing / 2)) / m) / 3.0;
+  if (jaro <= 0.7) return jaro;
+  std::size_t prefix = 0;
+  while (prefix < std::min<std::size_t>(a.size(), 4) && a[prefix] == b[prefix] && !(a[prefix] >= '0' && a[prefix] <= '9')) ++prefix;
+  return jaro + static_cast<double>(prefix) * 0.1 * (1.0 - jaro);
+}
+
+/// Highest score of a local alignment: 2 for each pair of equal characters, -1 for each pair of different ones, -1 for each character left
+/// out between. 2 |a| for equal words, so it is no measure in [0, 1].   black, blk: b l - - k = 2 + 2 - 1 - 1 + 2 = 4.
+inline double smith_waterman_raw(std::u32string_view a, std::u32string_view b) {
+  std::vector<int> row(b.size() + 1, 0);  // row[j] = best score of an alignment that ends with the i-th character of a and the j-th of b
+  int best = 0;
+  for (char32_t c : a) {
+    int diagonal = 0;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int paired = diagonal + (c == b[j - 1] ? 2 : -1);
+      diagonal = row[j];
+      row[j] = std::max({0, paired, diagonal - 1, row[j - 1] - 1});
+      best = std::max(best, row[j]);
+    }
+  }
+  return best;
+}
+
+/// smith_waterman_raw / (2 min(|a|, |b|)): 1 if the shorter word is part of the longer.   black, blk: 4/6 = 0.6667.
+inline double smith_waterman(std::u32string_view a, std::u32string_view b) {
+  const std::size_t shorter = std::min(a.size(), b.size());
+  if (shorter == 0) return a.empty() && b.empty() ? 1.0 : 0.0;
+  return smith_waterman_raw(a, b) / (2.0 * static_cast<double>(shorter));
+}
+
+inline double similarity(Similarity measure, std::u32string_view a, std::u32string_view b) {
+  switch (measure) {
+    case Similarity::jaccard:
+      return jaccard(a, b);
+    case Similarity::levenshtein:
+      return levenshtein(a, b);
+    case Similarity::lcs:
+      return lcs(a, b);
+    case Similarity::jaro_winkler:
+      return jaro_winkler(a, b);
+    case Similarity::smith_waterman:
+      return smith_waterman(a, b);
+    case Similarity::smith_waterman_raw:
+      return smith_waterman_raw(a, b);
+  }
+  fail("similarity", "not one of the enumerators");
+}
+
+}  // namespace lexformer
