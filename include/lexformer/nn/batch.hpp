@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What one step reads: plain data without padding, on the CPU. train/batch.hpp makes it; models read it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lexformer/core/ragged.hpp"
+#include "lexformer/ops/attention.hpp"
+
+namespace lexformer {
+
+/// B sequences of N tokens together, one after the other.
+struct Batch {
+  std::vector<std::int32_t> ids, type_ids;  // (N)
+  std::vector<std::int32_t> position_ids;   // (N), from 0 in each sequence
+  Offsets offsets;                          // (B + 1)
+
+  // Lexical attention; null and empty without it. Code c of a pair of tokens stands for the similarity levels[c].
+  PairCodes codes;             // (P)
+  std::vector<double> levels;  // (R), ascending, levels[0] = 0
+
+  std::vector<std::int32_t> labels;  // (B) classes; empty for regression, and where nothing is known
+  std::vector<float> targets;        // (B) of a regression; else empty
+  std::vector<std::size_t> index;    // (B) row of each sequence in the data set
+
+  std::size_t size() const { return offsets.sequences(); }
+};
+
+}  // namespace lexformer
