@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lexformer/core/random.hpp"
+#include "lexformer/text/lexical.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+WordPieceTokenizer tokenizer() {
+  return WordPieceTokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "b", "##lk", "sony", "pan", "##aso", "##nic",
+                                        "-", "tv", "##tv", "cyber", "shot"}));
+}
+
+double value(const LexicalMatrix& m, std::size_t i, std::size_t j) { return m.level[m.code[i * m.size + j]]; }
+
+/// The same by definition, token pair by token pair.
+double naive(const WordPieceTokenizer& t, const Encoding& e, const LexicalOptions& options, std::size_t i, std::size_t j) {
+  if (e.word_ids[i] < 0 || e.word_ids[j] < 0) return 0;
+  if (e.type_ids[i] == e.type_ids[j] && !options.self_attention) return 0;
+  const auto word = [&](std::size_t k) {
+    std::string text;
+    for (std::size_t n = 0; n < e.size(); ++n)
+      if (e.word_ids[n] == e.word_ids[k] && e.type_ids[n] == e.type_ids[k]) {
+        const std::string piece = t.vocabulary().token(e.ids[n]);
+        text += piece.rfind("##", 0) == 0 ? piece.substr(2) : piece;
+      }
+    return to_utf32(text);
+  };
+  const double s = similarity(options.similarity, word(i), word(j));
+  if (options.levels == 0) return s;
+  double best = 0;  // the first of the nearest levels, from below
+  for (unsigned k = 1; k < options.levels; ++k) {
+    const double level = static_cast<double>(k) / (options.levels - 1);
+    if (std::abs(std::min(s, 1.0) - level) < std::abs(std::min(s, 1.0) - best) - 1e-12) best = level;
+  }
+  return best;
+}
+
+std::string random_text(RandomStream& random) {
+  const std::vector<std::string> words{"panasonic", "sony", "black",   "blk", "b",     "cyber-shot",
+                                       "tvtv",      "tv",   "unknown", "-",   "[SEP]", "Sony"};
+  std::string text;
+  for (std::size_t n = random.below(7); n > 0; --n) text += words[random.below(words.size())] + " ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("lexical matrix of a typo pair: pieces share their word's similarity, special tokens and one's own text have none") {
+  const auto t = tokenizer();
+  // 0 [CLS] 1 pan 2 ##aso 3 ##nic 4 black 5 [SEP] 6 sony 7 b 8 ##lk 9 [SEP]
+  const Encoding e = t.encode_pair("Panasonic BLACK", "sony blk", 64);
+  REQUIRE(e.size() == 10);
+  const LexicalMatrix m = lexical_matrix(t, e, {});
+  REQUIRE(m.size == 10);
+  CHECK(m.level == std::vector<double>{0.0, 0.375, 0.6});
+  for (std::size_t i = 0; i < 10; ++i)
+    for (std::size_t j = 0; j < 10; ++j) {
+      CAPTURE(i);
+      CAPTURE(j);
+      const std::size_t a = i < j ? i : j, b = i < j ? j : i;
+      const double expected = a >= 1 && a <= 3 && b == 6 ? 0.375 : a == 4 && (b == 7 || b == 8) ? 0.6 : 0.0;
+      CHECK(value(m, i, j) == expected);
+    }
+}
+
+TEST_CASE("unknown words are equal, and with self_attention a word meets itself") {
+  const auto t = tokenizer();
+  const Encoding e = t.encode_pair("xyz", "qq tv", 64);  // [CLS] [UNK] [SEP] [UNK] tv [SEP]
+  CHECK(value(lexical_matrix(t, e, {}), 1, 3) == 1.0);
+  const LexicalMatrix self = lexical_matrix(t, e, {.self_attention = true});
+  CHECK(value(self, 1, 1) == 1.0);
+  CHECK(value(self, 4, 4) == 1.0);
+  CHECK(value(self, 3, 4) == 0.0);
+  CHECK(value(self, 0, 0) == 0.0);
+}
+
+TEST_CASE("smith_waterman_raw above 1 is kept when exact and clipped when quantised") {
+  const auto t = tokenizer();
+  const Encoding e = t.encode_pair("black", "blk", 64);
+  CHECK(value(lexical_matrix(t, e, {.similarity = Similarity::smith_waterman_raw}), 1, 3) == 4.0);
+  CHECK(value(lexical_matrix(t, e, {.similarity = Similarity::smith_waterman_raw, .levels = 5}), 1, 3) == 1.0);
+}
+
+TEST_CASE("quantised levels: nearest, ties to the lower, always all of them") {
+  const auto t = tokenizer();
+  const Encoding e = t.encode_pair("black", "sony blk", 64);
+  const LexicalMatrix m = lexical_matrix(t, e, {.levels = 5});
+  CHECK(m.level == std::vector<double>{0.0, 0.25, 0.5, 0.75, 1.0});
+  CHECK(value(m, 1, 4) == 0.5);  // 0.6
+  // b, blk: levenshtein 1/3; panasonic, sony: jaccard 0.375 lies in the middle of 0.25 and 0.5
+  CHECK(value(lexical_matrix(t, t.encode_pair("panasonic", "sony", 64), {.levels = 5}), 1, 5) == 0.25);
+  CHECK_THROWS_AS(lexical_matrix(t, e, {.levels = 1}), Error);
+  CHECK_THROWS_AS(lexical_matrix(t, e, {.levels = 65537}), Error);
+}
+
+TEST_CASE("lexical matrices of random pairs are those of the definition; swapping the texts transposes them; merging keeps the values") {
+  const auto t = tokenizer();
+  RandomStream random(3, random_site::user);
+  for (int n = 0; n < 300; ++n) {
+    LexicalOptions options;
+    options.similarity = similarity_names[random.below(6)].second;
+    options.levels = n % 3 == 0 ? 0 : static_cast<unsigned>(2 + random.below(60));
+    options.self_attention = n % 2 == 0;
+    std::vector<LexicalMatrix> matrices;
+    for (int k = 0; k < 3; ++k) {
+      const std::string left = random_text(random), right = random_text(random);
+      const std::size_t max_length = 5 + random.below(20);
+      const Encoding e = t.encode_pair(left, right, max_length);
+      const LexicalMatrix m = lexical_matrix(t, e, options);
+      REQUIRE(m.size == e.size());
+      for (std::size_t i = 0; i < m.size; ++i)
+        for (std::size_t j = 0; j < m.size; ++j) REQUIRE(std::abs(value(m, i, j) - naive(t, e, options, i, j)) < 1e-12);
+      if (e.size() < max_length) {  // not cut
+        std::size_t left_size = 0;  // [CLS], the left text and its [SEP]
+        while (left_size < e.size() && e.type_ids[left_size] == 0) ++left_size;
+        const LexicalMatrix swapped = lexical_matrix(t, t.encode_pair(right, left, max_length), options);
+        const auto moved = [&](std::size_t i) {  // place of token i of (left, right) in (right, left)
+          if (i == 0) return i;
+          return i < left_size ? i + (e.size() - left_size) : i - left_size + 1;
+        };
+        for (std::size_t i = 0; i < m.size; ++i)
+          for (std::size_t j = 0; j < m.size; ++j) REQUIRE(value(m, i, j) == value(swapped, moved(i), moved(j)));
+      }
+      matrices.push_back(m);
+    }
+    const LexicalBatch batch = merge(matrices);
+    REQUIRE(batch.begin.size() == 4);
+    REQUIRE(batch.code.size() == batch.begin.back());
+    REQUIRE(batch.level[0] == 0.0);
+    for (std::size_t k = 1; k < batch.level.size(); ++k) REQUIRE(batch.level[k - 1] < batch.level[k]);
+    if (options.levels > 0) REQUIRE(batch.level.size() == options.levels);
+    for (std::size_t b = 0; b < 3; ++b) {
+      REQUIRE(batch.begin[b + 1] - batch.begin[b] == matrices[b].code.size());
+      for (std::size_t i = 0; i < matrices[b].code.size(); ++i)
+        REQUIRE(batch.level[batch.code[batch.begin[b] + i]] == matrices[b].level[matrices[b].code[i]]);
+    }
+  }
+}
+
+TEST_CASE("merge refuses what does not fit") {
+  CHECK(merge({}).level == std::vector<double>{0.0});
+  std::vector<LexicalMatrix> bad(1);
+  bad[0].size = 2;
+  bad[0].code = {0, 0, 0};
+  CHECK_THROWS_AS(merge(bad), Error);
+  bad[0].code = {0, 0, 0, 1};
+  CHECK_THROWS_AS(merge(bad), Error);
+  std::vector<LexicalMatrix> many(1);
+  for (int i = 1; i < 70000; ++i) many[0].level.push_back(i);
+  CHECK_THROWS_WITH_AS(merge(many),
+                       "lexical levels: 70000 distinct similarities do not fit into 16-bit codes; set LexicalOptions.levels, e.g. to 50",
+                       Error);
+}
