@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+// A model on disk: one .lxf file (docs/format.md), or a HuggingFace folder as it is.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/safetensors.hpp"
+#include "lexformer/io/tensor_check.hpp"
+#include "lexformer/io/tokenizer_file.hpp"
+#include "lexformer/version.hpp"
+
+namespace lexformer {
+
+struct ModelFile {
+  Json config = Json::object();  // HuggingFace's config.json and, under "lexformer", what is ours
+  Vocabulary vocabulary;         // empty: the model has none
+  TokenizerOptions tokenizer;
+  std::optional<double> threshold;              // of the decision, chosen on validation data
+  std::map<std::string, std::string> metadata;  // further texts, as "lexformer.source_sha256"
+  TensorFile tensors;                           // under HuggingFace's names with "bert." or "electra."
+  std::string path = "ModelFile";               // for messages
+
+  /// A .lxf file, a folder that holds model.lxf, or a HuggingFace folder of a bert or electra model: config.json, vocab.txt or
+  /// tokenizer.json, tokenizer_config.json, model.safetensors or model.safetensors.index.json.
+  static ModelFile open(const std::string& path, TensorReadOptions options = {});
+
+  /// Writes one .lxf file, atomically.
+  void save(const std::string& file) const;
+
+ private:
+  static ModelFile open_file(const std::string& path, TensorReadOptions options);
+  static ModelFile open_folder(const std::filesystem::path& folder, TensorReadOptions options);
+  void read_pooling(const std::filesystem::path& folder);
+  void check_vocabulary() const;
+};
+
+/// The tokenizer of a model. Errors: the model has no vocabulary.
+inline WordPieceTokenizer make_tokenizer(const ModelFile& model) {
+  if (model.vocabulary.size() == 0) fail_file(model.path, "the model has no vocabulary, so it cannot read text");
+  return WordPieceTokenizer(model.vocabulary, model.tokenizer);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// HuggingFace checkpoints of different age and origin under one set of names: `prefix` ("bert." or "electra.") before the
+/// encoder's tensors, LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta, no buffers, nothing twice.
+inline void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied) {
+  for (const std::string& old : tensors.names()) {
+    std::string name = old;
+    if (name.ends_with(".position_ids") || name.ends_with(".token_type_ids")) {
+      tensors.erase(name);
+      continue;
+    }
+    if (name.ends_with("LayerNorm.gamma")) name.replace(name.size() - 5, 5, "weight");
+    if (name.ends_with("LayerNorm.beta")) name.replace(name.size() - 4, 4, "bias");
+    for (const char* part : {"embeddings.", "embeddings_project.", "encoder.", "pooler."})
+      if (name.starts_with(part)) {
+        name.insert(0, prefix);
+        break;
+      }
+    if (name != old) tensors.rename(old, name);
+  }
+  // The output layer of a masked language model: its weight is the word embedding unless the config says otherwise.
+  if (tied) {
+    tensors.erase("cls.predictions.decoder.weight");
+    tensors.erase("generator_lm_head.weight");
+  }
+  if (tensors.contains("cls.predictions.decoder.bias")) {
+    if (tensors.contains("cls.predictions.bias")) {
+      tensors.erase("cls.predictions.decoder.bias");
+    } else {
+      tensors.rename("cls.predictions.decoder.bias", "cls.predictions.bias");
+    }
+  }
+}
+
+/// The weights of a folder: one file, or the shards that an index lists.
+inline TensorFile read_weights(const std::filesystem::path& folder, TensorReadOptions options) {
+  namespace fs = std::filesystem;
+  if (fs::exists(folder / "model.safetensors")) return TensorFile::read((folder / "model.safetensors").string(), options);
+  const std::string index = (folder / "model.safetensors.index.json").string();
+  if (!fs::exists(index)) {
+    if (fs::exists(folder / "pytorch_model.bin") || fs::exists(folder / "pytorch_model.bin.index.json"))
+      fail_file(folder.string(), "the weights are a pickle (pytorch_model.bin); convert them with tools/convert_hf.py");
+    fail_file(folder.string(), "there is neither model.safetensors nor model.safetensors.index.json in this folder");
+  }
+  const Json root = parse_json(read_file(index), index);
+  const Json* map = find_value(root, "weight_map", true, index);
+  if (!map->is_object()) fail_file(index, "'weight_map' is ", map->type_name(), ", expected an object");
+  std::set<std::string> shards;
+  for (const auto& [name, shard] : map->items()) {
+    const std::string file = get_string(*map, name, index);
+    if (file.empty() || file[0] == '.' || file.find('/') != file.npos) fail_file(index, in_quotes(file), " is no plain file name");
+    shards.insert(file);
+  }
+  TensorFile all;
+  for (const std::string& file : shards) {
+    const TensorFile part = TensorFile::read((folder / file).string(), options);
+    for (const std::string& name : part.names())
+      if (!map->contains(name) || (*map)[name] != file)
+        fail_file(index, "does not place tensor ", in_quotes(name), " in ", in_quotes(file));
+    all.merge(part);
+  }
+  for (const auto& [name, shard] : map->items())
+    if (!all.contains(name)) fail_file(index, "tensor ", in_quotes(name), " is in none of the files");
+  return all;
+}
+
+}  // namespace detail
+
+inline ModelFile ModelFile::open(const std::string& path, TensorReadOptions options) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(path)) return open_file(path, options);
+  if (fs::exists(fs::path(path) / "model.lxf")) return open_file((fs::path(path) / "model.lxf").string(), options);
+  return open_folder(path, options);
+}
+
+inline ModelFile ModelFile::open_file(const std::string& path, TensorReadOptions options) {
+  ModelFile model;
+  model.path = path;
+  model.tensors = TensorFile::read(path, options);
+  auto texts = std::exchange(model.tensors.metadata, {});
+  const auto take = [&](const char* key) {
+    auto node = texts.extract(key);
+    return node.empty() ? std::optional<std::string>() : std::optional(std::move(node.mapped()));
+  };
+  const auto version = take("lexformer.format");
+  if (!version) fail_file(path, "is a safetensors file without lexformer.format; open its folder, or use tools/convert_hf.py");
+  if (*version != "1") fail_file(path, "has format version ", in_quotes(*version), ", this program reads version 1");
+  const auto config = take("lexformer.config");
+  if (!config) fail_file(path, "lexformer.config is missing");
+  model.config = parse_json(*config, path + ": lexformer.config");
+  if (!model.config.is_object()) fail_file(path, "lexformer.config is no JSON object");
+  if (const auto vocabulary = take("lexformer.vocab")) {
+    if (const auto sum = take("lexformer.vocab_crc32"); !sum || *sum != std::to_string(crc32(*vocabulary)))
+      fail_file(path, "lexformer.vocab does not fit its checksum; the file is damaged");
+    model.vocabulary = parse_vocabulary_text(*vocabulary, path + ": lexformer.vocab");
+    const std::string here = path + ": lexformer.tokenizer";
+    model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
+    model.check_vocabulary();
+  }
+  if (const auto threshold = take("lexformer.threshold")) {
+    const Json value = parse_json(*threshold, path + ": lexformer.threshold");
+    if (!value.is_number()) fail_file(path, "lexformer.threshold is ", in_quotes(*threshold), ", expected a number");
+    model.threshold = value.get<double>();
+  }
+  for (const char* key : {"format", "lexformer.version", "lexformer.crc32"}) texts.erase(key);  // save() writes them anew
+  model.metadata = std::move(texts);
+  return model;
+}
+
+inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, TensorReadOptions options) {
+  ModelFile model;
+  model.path = folder.string();
+  const std::string file = (folder / "config.json").string();
+  model.config = parse_json(read_file(file), file);
+  const std::string type = get_string(model.config, "model_type", file);
+  if (type != "bert" && type != "electra")
+    fail_file(file, "'model_type' is ", in_quotes(type), ", which is not supported; ", detail::supported);
+  if (get_bool(model.config, "is_decoder", file, false)) fail_file(file, "'is_decoder' is true; only encoders are supported");
+  TokenizerFile tokenizer = read_tokenizer(folder);
+  model.vocabulary = std::move(tokenizer.vocabulary);
+  model.tokenizer = std::move(tokenizer.options);
+  model.check_vocabulary();
+  model.tensors = detail::read_weights(folder, options);
+  model.tensors.metadata.clear();
+  detail::normalize_names(model.tensors, type + ".", get_bool(model.config, "tie_word_embeddings", file, true));
+  model.read_pooling(folder);
+  return model;
+}
+
+/// A sentence-transformers folder says in modules.json how token vectors become a sentence vector. It is kept as
+/// "lexformer": {"pooling": "mean" or "cls", "normalize": true or false}.
+inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
+  const std::string file = (folder / "modules.json").string();
+  if (!std::filesystem::exists(file)) return;
+  Json ours = {{"normalize", false}};
+  const Json modules = parse_json(read_file(file), file);
+  for (const Json& module : modules) {
+    const std::string type = get_string(module, "type", file);
+    if (type.ends_with(".Normalize")) ours["normalize"] = true;
+    if (!type.ends_with(".Pooling")) continue;
+    const std::string name = get_string(module, "path", file);
+    if (name.empty() || name[0] == '.' || name.find('/') != name.npos) fail_file(file, in_quotes(name), " is no plain folder name");
+    const std::string here = (folder / name / "config.json").string();
+    const Json pooling = parse_json(read_file(here), here);
+    // Newer versions write "pooling_mode": "mean", older ones one flag for each way.
+    std::string mode = get_string(pooling, "pooling_mode", here, "");
+    for (const auto& [flag, value] : pooling.items())
+      if (flag.starts_with("pooling_mode_") && value == true) mode += flag.substr(13);
+    if (mode == "mean_tokens") mode = "mean";
+    if (mode == "cls_token") mode = "cls";
+    if (mode != "mean" && mode != "cls") fail_file(here, "pooling ", in_quotes(mode), " is not supported; mean and cls are");
+    ours["pooling"] = mode;
+  }
+  if (ours.contains("pooling")) config["lexformer"] = ours;
+}
+
+inline void ModelFile::check_vocabulary() const {
+  for (const std::string& token : {tokenizer.unk, tokenizer.cls, tokenizer.sep})
+    if (!vocabulary.id(token)) fail_file(path, "the vocabulary of ", vocabulary.size(), " tokens has no ", in_quotes(token));
+  const std::size_t rows = get_size(config, "vocab_size", 1, detail::max_vocabulary, path + ": config", vocabulary.size());
+  if (vocabulary.size() > rows)
+    fail_file(path, "the vocabulary has ", vocabulary.size(), " tokens, the config allows ", rows, " ('vocab_size')");
+}
+
+inline void ModelFile::save(const std::string& file) const {
+  TensorFile out = tensors;
+  out.metadata = metadata;
+  out.metadata["lexformer.format"] = "1";
+  out.metadata["lexformer.version"] = LEXFORMER_VERSION;
+  out.metadata["lexformer.config"] = dump_json(config, file);
+  if (vocabulary.size() != 0) {
+    const std::string text = vocabulary_text(vocabulary);
+    out.metadata["lexformer.vocab"] = text;
+    out.metadata["lexformer.vocab_crc32"] = std::to_string(crc32(text));
+    out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), file);
+  }
+  if (threshold) {
+    if (!std::isfinite(*threshold)) fail_numeric(file, "the threshold is ", *threshold);
+    out.metadata["lexformer.threshold"] = dump_json(*threshold, file);
+  }
+  out.write(file);
+}
+
+}  // namespace lexformer

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Do the tensors of a file fit a model?
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lexformer/io/safetensors.hpp"
+
+namespace lexformer {
+
+/// A tensor that a model needs.
+struct ExpectedTensor {
+  std::string name;
+  Shape shape;
+};
+
+struct TensorReport {
+  std::vector<std::string> missing;     // needed, not in the file
+  std::vector<std::string> unexpected;  // in the file, not needed
+  std::vector<std::string> misshapen;   // "'name' has shape (2, 3), expected (3, 2)"
+};
+
+inline TensorReport compare_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected) {
+  TensorReport report;
+  std::set<std::string> needed;
+  for (const auto& [name, shape] : expected) {
+    needed.insert(name);
+    if (!file.contains(name)) {
+      report.missing.push_back(name);
+    } else if (!(file.shape(name) == shape)) {
+      report.misshapen.push_back(cat(in_quotes(name), " has shape ", file.shape(name), ", expected ", shape));
+    }
+  }
+  for (const std::string& name : file.names())
+    if (needed.count(name) == 0) report.unexpected.push_back(name);
+  return report;
+}
+
+namespace detail {
+/// The name with the fewest inserted, deleted and changed characters from `name`, if they are at most a quarter of it; else "".
+inline std::string nearest_name(const std::string& name, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t fewest = name.size() / 4 + 1;
+  for (const std::string& other : candidates) {
+    std::vector<std::size_t> row(other.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      std::size_t diagonal = row[0]++;
+      for (std::size_t j = 0; j < other.size(); ++j) {
+        const std::size_t above = row[j + 1];
+        row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (name[i] == other[j] ? 0u : 1u)});
+        diagonal = above;
+      }
+    }
+    if (row.back() < fewest) {
+      fewest = row.back();
+      best = other;
+    }
+  }
+  return best;
+}
+}  // namespace detail
+
+/// One error for everything that is missing or has the wrong shape; a missing name comes with the nearest unexpected one.
+inline void require_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected, const std::string& where) {
+  const TensorReport report = compare_tensors(file, expected);
+  std::vector<std::string> lines = report.misshapen;
+  for (const std::string& name : report.missing) {
+    std::string line = in_quotes(name) + " is missing";
+    if (lines.size() < 3) {  // no more are shown
+      if (const std::string near = detail::nearest_name(name, report.unexpected); !near.empty())
+        line += "; the file has " + in_quotes(near);
+    }
+    lines.push_back(line);
+  }
+  if (lines.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), std::size_t{3}); ++i) text += (i == 0 ? "" : ". ") + lines[i];
+  if (lines.size() > 3) text += cat(". And ", lines.size() - 3, " more");
+  fail_file(where, "the config does not fit the tensors: ", text);
+}
+
+}  // namespace lexformer

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// A WordPiece vocabulary and its settings out of a HuggingFace folder, and to and from the texts kept in a .lxf file.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
+namespace lexformer {
+
+struct TokenizerFile {
+  Vocabulary vocabulary;
+  TokenizerOptions options;
+};
+
+namespace detail {
+
+inline constexpr std::size_t max_vocabulary = 4u << 20;  // tokens
+inline constexpr const char* supported = "lexformer reads BERT's WordPiece (model types bert and electra)";
+
+inline std::array<std::pair<const char*, std::string*>, 5> special_tokens(TokenizerOptions& options) {
+  return {{{"unk_token", &options.unk},
+           {"cls_token", &options.cls},
+           {"sep_token", &options.sep},
+           {"pad_token", &options.pad},
+           {"mask_token", &options.mask}}};
+}
+
+/// One of the words, or null; anything else is refused.
+inline void require_one_of(const Json& object, const char* key, std::initializer_list<const char*> words, const std::string& where) {
+  const std::string found = get_string(object, key, where, "");
+  if (found.empty()) return;
+  for (const char* word : words)
+    if (found == word) return;
+  fail_file(where, in_quotes(key), " is ", in_quotes(found), ", which is not supported; ", supported);
+}
+
+inline void read_strip_accents(const Json& object, TokenizerOptions& options, const std::string& where) {
+  options.strip_accents.reset();  // null: as lowercase
+  if (!object["strip_accents"].is_null()) options.strip_accents = get_bool(object, "strip_accents", where);
+}
+
+/// HuggingFace's tokenizer.json.
+inline TokenizerFile read_tokenizer_json(const std::string& path) {
+  const Json root = parse_json(read_file(path), path);
+  const auto section = [&](const char* key) -> const Json& {
+    const Json* value = find_value(root, key, true, path);
+    if (!value->is_object()) fail_file(path, in_quotes(key), " is ", value->type_name(), ", expected an object; ", supported);
+    return *value;
+  };
+  TokenizerFile out;
+  const Json &model = section("model"), &normalizer = section("normalizer");
+  require_one_of(model, "type", {"WordPiece"}, path + ": model");
+  require_one_of(normalizer, "type", {"BertNormalizer"}, path + ": normalizer");
+  require_one_of(section("pre_tokenizer"), "type", {"BertPreTokenizer"}, path + ": pre_tokenizer");
+  if (get_string(model, "continuing_subword_prefix", path) != "##") fail_file(path, "'continuing_subword_prefix' is not '##'");
+  out.options.unk = get_string(model, "unk_token", path, "[UNK]");
+  out.options.max_word_chars = static_cast<unsigned>(get_size(model, "max_input_chars_per_word", 1, 100000, path, 100));
+  out.options.lowercase = get_bool(normalizer, "lowercase", path, true);
+  out.options.handle_chinese_chars = get_bool(normalizer, "handle_chinese_chars", path, true);
+  out.options.clean_text = get_bool(normalizer, "clean_text", path, true);
+  if (normalizer.contains("strip_accents")) read_strip_accents(normalizer, out.options, path);
+
+  std::vector<std::string> tokens;
+  const auto put = [&](const std::string& token, std::size_t id) {
+    if (token.empty() || token.find('\n') != token.npos) fail_file(path, "the token with id ", id, " is empty or holds a line feed");
+    if (id >= tokens.size()) tokens.resize(id + 1);
+    if (!tokens[id].empty() && tokens[id] != token) fail_file(path, "two tokens have the id ", id);
+    tokens[id] = token;
+  };
+  const Json* vocabulary = find_value(model, "vocab", true, path);
+  if (!vocabulary->is_object()) fail_file(path, "'vocab' is ", vocabulary->type_name(), ", expected an object");
+  for (const auto& [token, id] : vocabulary->items()) put(token, get_size(*vocabulary, token, 0, max_vocabulary, path + ": vocab"));
+  const auto special = special_tokens(out.options);
+  if (const Json* added = find_value(root, "added_tokens", false, path)) {
+    if (!added->is_array()) fail_file(path, "'added_tokens' is ", added->type_name(), ", expected an array");
+    for (const Json& entry : *added) {
+      const std::string token = get_string(entry, "content", path + ": added_tokens");
+      const bool known = std::any_of(special.begin(), special.end(), [&](const auto& s) { return *s.second == token; });
+      // Others would have to be found in a text before it is split into words.
+      if (!known) fail_file(path, "added token ", in_quotes(token), " is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are");
+      put(token, get_size(entry, "id", 0, max_vocabulary, path + ": added_tokens"));
+    }
+  }
+  out.vocabulary = Vocabulary(std::move(tokens));
+  return out;
+}
+
+/// What tokenizer_config.json says holds over tokenizer.json, as in transformers.
+inline void read_tokenizer_config(const std::string& path, TokenizerOptions& options) {
+  const Json config = parse_json(read_file(path), path);
+  require_one_of(
+      config, "tokenizer_class",
+      {"BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"},
+      path);
+  if (!get_bool(config, "do_basic_tokenize", path, true)) fail_file(path, "'do_basic_tokenize' is false, which is not supported");
+  options.lowercase = get_bool(config, "do_lower_case", path, options.lowercase);
+  options.handle_chinese_chars = get_bool(config, "tokenize_chinese_chars", path, options.handle_chinese_chars);
+  if (config.contains("strip_accents")) read_strip_accents(config, options, path);
+  for (const auto& [key, text] : special_tokens(options)) {
+    const Json* value = find_value(config, key, false, path);
+    if (value == nullptr) continue;
+    *text = value->is_object() ? get_string(*value, "content", path) : get_string(config, key, path);  // object: an "AddedToken"
+  }
+}
+
+}  // namespace detail
+
+/// The tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it is there.
+inline TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  TokenizerFile out;
+  if (fs::exists(folder / "tokenizer.json")) {
+    out = detail::read_tokenizer_json((folder / "tokenizer.json").string());
+  } else if (fs::exists(folder / "vocab.txt")) {
+    out.vocabulary = Vocabulary::from_vocab_txt(read_file((folder / "vocab.txt").string(), 64u << 20));
+  } else {
+    for (const char* foreign : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "merges.txt"})
+      if (fs::exists(folder / foreign))
+        fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", detail::supported);
+    fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
+  }
+  if (fs::exists(folder / "tokenizer_config.json")) detail::read_tokenizer_config((folder / "tokenizer_config.json").string(), out.options);
+  return out;
+}
+
+/// The text `lexformer.vocab` of a .lxf file: each token followed by a line feed; an empty line is an id without a token.
+inline std::string vocabulary_text(const Vocabulary& vocabulary) {
+  std::string text;
+  for (const std::string& token : vocabulary.tokens()) text += token + '\n';
+  return text;
+}
+inline Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where) {
+  std::vector<std::string> tokens;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    if (end == text.npos) fail_file(where, "the last token does not end with a line feed");
+    tokens.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return Vocabulary(std::move(tokens));
+}
+
+/// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's names, all of them always there.
+inline Json tokenizer_json(TokenizerOptions options) {
+  Json out = {{"do_lower_case", options.lowercase},
+              {"strip_accents", nullptr},
+              {"tokenize_chinese_chars", options.handle_chinese_chars},
+              {"clean_text", options.clean_text},
+              {"max_input_chars_per_word", options.max_word_chars},
+              {"match_special_tokens", options.match_special_tokens}};
+  if (options.strip_accents) out["strip_accents"] = *options.strip_accents;
+  for (const auto& [key, text] : detail::special_tokens(options)) out[key] = *text;
+  return out;
+}
+inline TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where) {
+  TokenizerOptions options;
+  const std::size_t known = tokenizer_json(options).size();
+  options.lowercase = get_bool(json, "do_lower_case", where);
+  detail::find_value(json, "strip_accents", true, where);
+  detail::read_strip_accents(json, options, where);
+  options.handle_chinese_chars = get_bool(json, "tokenize_chinese_chars", where);
+  options.clean_text = get_bool(json, "clean_text", where);
+  options.max_word_chars = static_cast<unsigned>(get_size(json, "max_input_chars_per_word", 1, 100000, where));
+  options.match_special_tokens = get_bool(json, "match_special_tokens", where);
+  for (const auto& [key, text] : detail::special_tokens(options)) *text = get_string(json, key, where);
+  if (json.size() != known) fail_file(where, "has ", json.size(), " keys, ", known, " are known; a newer version may have written it");
+  return options;
+}
+
+}  // namespace lexformer

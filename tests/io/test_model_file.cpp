@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "io/expect_error.hpp"
+#include "lexformer/io/model_file.hpp"
+
+using namespace lexformer;
+namespace fs = std::filesystem;
+
+namespace {
+const std::vector<std::string> words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "caf\xC3\xA9"};
+
+TensorFile tiny_tensors(const std::string& prefix, const std::string& weight) {
+  TensorFile tensors;
+  tensors.set(prefix + "embeddings.word_embeddings.weight", Tensor<float>::from({1, 2, 3, 4, 5, 6, 7, 8}, {8, 1}));
+  tensors.set(prefix + "embeddings.LayerNorm." + weight, Tensor<float>::from({1.0f}));
+  tensors.set(prefix + "encoder.layer.0.attention.self.query.weight", Tensor<float>::from({0.5f}, {1, 1}));
+  return tensors;
+}
+void write(const std::string& path, const std::string& text) { write_file_atomic(path, text); }
+
+/// A HuggingFace folder with a vocabulary of `words`.
+struct TinyFolder : TemporaryFolder {
+  TinyFolder() {
+    write(*this / "config.json", R"({"model_type": "bert", "hidden_size": 1, "vocab_size": 8})");
+    std::string vocab;
+    for (const auto& word : words) vocab += word + "\r\n";
+    write(*this / "vocab.txt", vocab);
+    write(*this / "tokenizer_config.json",
+          R"({"do_lower_case": false, "tokenizer_class": "BertTokenizer", "mask_token": {"content": "[MASK]"}})");
+    tiny_tensors("", "gamma").write(*this / "model.safetensors");
+  }
+  void refused(const std::string& file, const std::string& text, const std::string& part) const {
+    const bool there = fs::exists(*this / file);
+    const std::string old = there ? read_file(*this / file) : "";
+    write(*this / file, text);
+    expect_file_error([&] { ModelFile::open(path.string()); }, part);
+    expect_file_error([&] { ModelFile::open(path.string()); }, path.string());
+    if (there) {
+      write(*this / file, old);
+    } else {
+      fs::remove(*this / file);
+    }
+  }
+};
+
+Json tokenizer_json_of(const std::vector<std::string>& tokens) {
+  Json root = parse_json(R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+      "max_input_chars_per_word": 50, "vocab": {}},
+      "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": false, "strip_accents": true, "lowercase": true},
+      "pre_tokenizer": {"type": "BertPreTokenizer"}, "added_tokens": [{"id": 4, "content": "[MASK]", "special": true}]})",
+                         "test");
+  for (std::size_t i = 0; i < tokens.size(); ++i) root["model"]["vocab"][tokens[i]] = i;
+  return root;
+}
+}  // namespace
+
+TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same bytes") {
+  const TemporaryFolder folder;
+  ModelFile model;
+  model.config = parse_json(R"({"model_type": "bert", "layer_norm_eps": 1e-12, "lexformer": {"pooling": "mean"}})", "c");
+  model.vocabulary = Vocabulary(words);
+  model.tokenizer.lowercase = false;
+  model.tokenizer.strip_accents = true;
+  model.tokenizer.match_special_tokens = false;
+  model.tokenizer.max_word_chars = 64;
+  model.threshold = 0.1;
+  model.metadata["lexformer.seed"] = "7";
+  model.tensors = tiny_tensors("bert.", "weight");
+  model.save(folder / "a.lxf");
+
+  const ModelFile back = ModelFile::open(folder / "a.lxf");
+  CHECK(back.config == model.config);
+  CHECK(back.vocabulary.tokens() == words);
+  CHECK_FALSE(back.tokenizer.lowercase);
+  CHECK(back.tokenizer.strip_accents == true);
+  CHECK_FALSE(back.tokenizer.match_special_tokens);
+  CHECK(back.tokenizer.max_word_chars == 64);
+  CHECK(back.tokenizer.handle_chinese_chars);
+  CHECK(back.threshold == 0.1);
+  CHECK(back.metadata == model.metadata);
+  CHECK(back.tensors.names() == model.tensors.names());
+  back.save(folder / "model.lxf");
+  CHECK(read_file(folder / "a.lxf") == read_file(folder / "model.lxf"));
+  CHECK(ModelFile::open(folder.path.string()).threshold == 0.1);  // a training checkpoint: the folder of model.lxf
+  CHECK(make_tokenizer(back).encode("ab", 10).ids == std::vector<std::int32_t>{2, 5, 6, 3});
+
+  ModelFile bare;
+  bare.tensors = tiny_tensors("bert.", "weight");
+  bare.save(folder / "bare.lxf");
+  bare = ModelFile::open(folder / "bare.lxf");
+  CHECK_FALSE(bare.threshold.has_value());
+  CHECK(bare.vocabulary.size() == 0);
+  expect_file_error([&] { make_tokenizer(bare); }, "bare.lxf: the model has no vocabulary");
+  bare.threshold = HUGE_VAL;
+  expect_error(
+      ErrorKind::numeric, [&] { bare.save(folder / "bare.lxf"); }, "the threshold is inf");
+}
+
+TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
+  const TemporaryFolder folder;
+  ModelFile model;
+  model.vocabulary = Vocabulary(words);
+  model.tensors = tiny_tensors("bert.", "weight");
+  model.save(folder / "a.lxf");
+  const TensorFile good = TensorFile::read(folder / "a.lxf");
+  const auto refused = [&](const std::string& key, const std::optional<std::string>& text, const std::string& part) {
+    TensorFile bad = good;
+    bad.metadata.erase(key);
+    if (text) bad.metadata[key] = *text;
+    bad.write(folder / "b.lxf");
+    expect_file_error([&] { ModelFile::open(folder / "b.lxf"); }, "b.lxf: " + part);
+  };
+  refused("lexformer.format", {}, "is a safetensors file without lexformer.format");
+  refused("lexformer.format", "2", "has format version '2', this program reads version 1");
+  refused("lexformer.config", {}, "lexformer.config is missing");
+  refused("lexformer.config", "{", "lexformer.config: not JSON");
+  refused("lexformer.config", "[]", "lexformer.config is no JSON object");
+  refused("lexformer.config", "{\"vocab_size\":7}", "the vocabulary has 8 tokens, the config allows 7");
+  refused("lexformer.config", "{\"vocab_size\":-8}", "config: 'vocab_size' is -8");
+  refused("lexformer.vocab", good.metadata.at("lexformer.vocab") + "x\n", "lexformer.vocab does not fit its checksum");
+  refused("lexformer.vocab_crc32", {}, "lexformer.vocab does not fit its checksum");
+  refused("lexformer.tokenizer", {}, "lexformer.tokenizer: the key 'do_lower_case' is missing");
+  Json flags = parse_json(good.metadata.at("lexformer.tokenizer"), "x");
+  flags["new_flag"] = true;
+  refused("lexformer.tokenizer", flags.dump(), "lexformer.tokenizer: has 12 keys, 11 are known");
+  flags.erase("new_flag");
+  flags["cls_token"] = "<s>";
+  refused("lexformer.tokenizer", flags.dump(), "the vocabulary of 8 tokens has no '<s>'");
+  refused("lexformer.threshold", "high", "lexformer.threshold: not JSON");
+  refused("lexformer.threshold", "\"0.5\"", "lexformer.threshold is '\"0.5\"', expected a number");
+  expect_file_error([&] { ModelFile::open(folder / "none.lxf"); }, "none.lxf: cannot be opened");
+  write(folder / "empty.lxf", "");
+  expect_file_error([&] { ModelFile::open(folder / "empty.lxf"); }, "empty.lxf: has 0 bytes");
+}
+
+TEST_CASE("ModelFile: a HuggingFace folder as it is") {
+  const TinyFolder folder;
+  ModelFile model = ModelFile::open(folder.path.string());
+  CHECK(model.vocabulary.tokens() == words);
+  CHECK_FALSE(model.tokenizer.lowercase);
+  CHECK(model.tokenizer.max_word_chars == 100);
+  CHECK(model.tensors.names() == tiny_tensors("bert.", "weight").names());
+
+  // tokenizer.json before vocab.txt; tokenizer_config.json before tokenizer.json.
+  write(folder / "tokenizer.json", tokenizer_json_of({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "q"}).dump());
+  model = ModelFile::open(folder.path.string());
+  CHECK(model.vocabulary.size() == 6);
+  CHECK(model.vocabulary.id("q") == 5);
+  CHECK(model.tokenizer.max_word_chars == 50);
+  CHECK(model.tokenizer.strip_accents == true);
+  CHECK_FALSE(model.tokenizer.handle_chinese_chars);
+  CHECK_FALSE(model.tokenizer.lowercase);
+  const auto bad_tokenizer = [&](const char* pointer, const Json& value, const std::string& part) {
+    Json root = tokenizer_json_of(words);
+    root[Json::json_pointer(pointer)] = value;
+    folder.refused("tokenizer.json", root.dump(), "tokenizer.json: " + part);
+  };
+  bad_tokenizer("/model/type", "BPE", "model: 'type' is 'BPE', which is not supported; lexformer reads BERT's WordPiece");
+  bad_tokenizer("/model/continuing_subword_prefix", "@@", "'continuing_subword_prefix' is not '##'");
+  bad_tokenizer("/model/vocab/a", 6, "two tokens have the id 6");
+  bad_tokenizer("/model/vocab/a", -1, "vocab: 'a' is -1");
+  bad_tokenizer("/model/vocab/a", 1099511627776, "vocab: 'a' is 1099511627776");
+  bad_tokenizer("/normalizer/type", "Sequence", "normalizer: 'type' is 'Sequence'");
+  bad_tokenizer("/normalizer", nullptr, "'normalizer' is null");
+  bad_tokenizer("/pre_tokenizer/type", "Metaspace", "pre_tokenizer: 'type' is 'Metaspace'");
+  bad_tokenizer("/added_tokens/0/content", "[COL]", "added token '[COL]' is not supported");
+  bad_tokenizer("/added_tokens/0/id", 5, "two tokens have the id 5");
+  fs::remove(folder / "tokenizer.json");
+
+  folder.refused("config.json", R"({"model_type": "roberta"})",
+                 "config.json: 'model_type' is 'roberta', which is not supported; lexformer reads");
+  folder.refused("config.json", "{}", "config.json: the key 'model_type' is missing");
+  folder.refused("config.json", "", "config.json: not JSON");
+  folder.refused("config.json", R"({"model_type": "bert", "is_decoder": true})", "only encoders are supported");
+  folder.refused("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})", "'tokenizer_class' is 'RobertaTokenizer'");
+  folder.refused("tokenizer_config.json", R"({"do_basic_tokenize": false})", "'do_basic_tokenize' is false");
+  folder.refused("vocab.txt", "[PAD]\n[CLS]\n", "the vocabulary of 2 tokens has no '[UNK]'");
+  folder.refused("vocab.txt", "", "the vocabulary of 0 tokens has no '[UNK]'");
+  folder.refused("model.safetensors", "", "model.safetensors: has 0 bytes");
+
+  fs::rename(folder / "vocab.txt", folder / "v");
+  folder.refused("spiece.model", "x", "spiece.model: this kind of tokenizer is not supported");
+  expect_file_error([&] { ModelFile::open(folder.path.string()); }, "neither vocab.txt nor tokenizer.json");
+  fs::rename(folder / "v", folder / "vocab.txt");
+  fs::remove(folder / "model.safetensors");
+  folder.refused("pytorch_model.bin", "x", "convert them with tools/convert_hf.py");
+  expect_file_error([&] { ModelFile::open(folder.path.string()); }, "there is neither model.safetensors nor");
+}
+
+TEST_CASE("ModelFile: shards, buffers, tied and doubled tensors, pooling") {
+  const TinyFolder folder;
+  fs::remove(folder / "model.safetensors");
+  TensorFile first = tiny_tensors("bert.", "weight"), second;
+  first.set("bert.embeddings.position_ids", Tensor<std::int64_t>::from({0, 1}));
+  second.set("cls.predictions.bias", Tensor<float>::from({1.0f}));
+  second.set("cls.predictions.decoder.bias", Tensor<float>::from({1.0f}));
+  second.set("cls.predictions.decoder.weight", Tensor<float>::from({1.0f}));
+  const auto write_index = [&] {
+    Json index = {{"weight_map", Json::object()}};
+    for (const auto& name : first.names()) index["weight_map"][name] = "one.safetensors";
+    for (const auto& name : second.names()) index["weight_map"][name] = "two.safetensors";
+    first.write(folder / "one.safetensors");
+    second.write(folder / "two.safetensors");
+    write(folder / "model.safetensors.index.json", index.dump());
+    return index;
+  };
+  write_index();
+  auto expected = tiny_tensors("bert.", "weight").names();
+  expected.push_back("cls.predictions.bias");
+  CHECK(ModelFile::open(folder.path.string()).tensors.names() == expected);
+
+  second.erase("cls.predictions.bias");
+  write(folder / "config.json", R"({"model_type": "bert", "tie_word_embeddings": false})");
+  Json index = write_index();
+  expected.push_back("cls.predictions.decoder.weight");
+  CHECK(ModelFile::open(folder.path.string()).tensors.names() == expected);
+
+  const auto bad_index = [&](const std::string& name, const Json& shard, const std::string& part) {
+    Json bad = index;
+    bad["weight_map"][name] = shard;
+    folder.refused("model.safetensors.index.json", bad.dump(), part);
+  };
+  bad_index("new", "two.safetensors", "tensor 'new' is in none of the files");
+  bad_index("cls.predictions.decoder.bias", "one.safetensors", "does not place tensor 'cls.predictions.decoder.bias' in 'two.safetensors'");
+  bad_index("new", "../two.safetensors", "'../two.safetensors' is no plain file name");
+  bad_index("new", 1, "'new' is 1, expected a text");
+  bad_index("new", "three.safetensors", "three.safetensors: cannot be opened");
+
+  write(folder / "modules.json",
+        R"([{"path": "", "type": "a.Transformer"}, {"path": "1_Pooling", "type": "a.Pooling"}, {"path": "2", "type": "a.Normalize"}])");
+  fs::create_directory(folder / "1_Pooling");
+  const std::string pooling = "1_Pooling/config.json";
+  write(folder / pooling, R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true, "include_prompt": true})");
+  CHECK(ModelFile::open(folder.path.string()).config["lexformer"] == parse_json(R"({"pooling": "mean", "normalize": true})", ""));
+  write(folder / pooling, R"({"pooling_mode": "cls"})");
+  CHECK(ModelFile::open(folder.path.string()).config["lexformer"]["pooling"] == "cls");
+  folder.refused(pooling, R"({"pooling_mode_max_tokens": true})", "pooling 'max_tokens' is not supported; mean and cls are");
+  folder.refused("modules.json", R"([{"path": "../x", "type": "a.Pooling"}])", "'../x' is no plain folder name");
+}
+
+TEST_CASE("require_tensors: one message for all that does not fit, with the nearest name") {
+  const TensorFile file = tiny_tensors("bert.", "gamma");
+  const std::string norm = "bert.embeddings.LayerNorm.", words_name = "bert.embeddings.word_embeddings.weight";
+  const std::string query = "bert.encoder.layer.0.attention.self.query.weight";
+  std::vector<ExpectedTensor> expected = {{words_name, {8, 1}}, {norm + "gamma", {1}}, {query, {1, 1}}};
+  CHECK_NOTHROW(require_tensors(file, expected, "x.lxf"));
+  expected[1].name = norm + "weight";
+  expected[2].shape = {2, 2};
+  const auto report = compare_tensors(file, expected);
+  CHECK(report.missing == std::vector<std::string>{norm + "weight"});
+  CHECK(report.unexpected == std::vector<std::string>{norm + "gamma"});
+  expect_file_error([&] { require_tensors(file, expected, "x.lxf"); }, "x.lxf: the config does not fit the tensors: '" + query +
+                                                                           "' has shape (1, 1), expected (2, 2). '" + norm +
+                                                                           "weight' is missing; the file has '" + norm + "gamma'");
+  for (int i = 0; i < 5; ++i) expected.push_back({cat("zzzz", i), {1}});
+  expect_file_error([&] { require_tensors(file, expected, "x.lxf"); }, "'zzzz0' is missing. And 4 more");
+}
