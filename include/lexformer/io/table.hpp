@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// Tables of sentence pairs: .tsv (split at tabs, no quoting: a title may begin with a quote), .csv (RFC 4180), .jsonl
+// (one object a line). Rows are read one after the other, so a pipe works too.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <istream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+enum class TableFormat { tsv, csv, jsonl };
+enum class TableHeader { automatic, yes, no };
+
+/// The format of a file by its ending: .tsv and .txt, .csv, .jsonl.
+inline TableFormat table_format(const std::string& path) {
+  if (path.ends_with(".tsv") || path.ends_with(".txt")) return TableFormat::tsv;
+  if (path.ends_with(".csv")) return TableFormat::csv;
+  if (path.ends_with(".jsonl")) return TableFormat::jsonl;
+  fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
+}
+
+struct TableOptions {
+  /// Left text, right text and, with labels, label: each the name of a column or its number from 1.
+  /// Empty: columns `left`, `right`, `label` of a table with such a header or of .jsonl, else the first ones.
+  std::vector<std::string> columns;
+  /// automatic: there is a header if a column is given by its name, or if the first row holds `left` and `right`.
+  TableHeader header = TableHeader::automatic;
+  bool labels = true;  // false: two columns are enough
+};
+
+struct PairRow {
+  std::string left, right, label;
+  std::size_t line = 0;  // where it begins in the file, from 1
+};
+
+/// Reads pairs one at a time. Every error names the file, the line and, where there is one, the column.
+class PairReader {
+ public:
+  /// `where` names the input in messages; the stream must outlive the reader.
+  PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options = {})
+      : in_(&in), where_(std::move(where)), format_(format), options_(std::move(options)) {
+    const std::size_t needed = options_.labels ? 3 : 2;
+    if (options_.columns.empty()) return;
+    if (options_.columns.size() != needed)
+      fail_usage(where_, options_.columns.size(), " columns are named, expected ", needed,
+                 options_.labels ? " (left, right, label)" : " (left, right)");
+  }
+
+  /// The next pair; false at the end of the input.
+  bool next(PairRow& row) {
+    if (format_ == TableFormat::jsonl) return next_json(row);
+    if (!read_row()) return false;
+    if (width_ == 0) {
+      width_ = fields_.size();
+      if (find_columns() && !read_row()) return false;
+    }
+    if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the rows above");
+    row.line = line_;
+    row.left = field(0);
+    row.right = field(1);
+    row.label = options_.labels ? field(2) : "";
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t max_row = 16u << 20, max_columns = 10000;  // bytes of a row, columns
+
+  std::string here() const { return cat(where_, ": line ", line_); }
+
+  /// One line without its end (LF or CRLF); false at the end of the input. Checks length, zero bytes and UTF-8.
+  bool read_line(std::string& line) {
+    line.clear();
+    std::streambuf* buffer = in_->rdbuf();
+    int c = buffer->sbumpc();
+    if (c == std::char_traits<char>::eof()) return false;
+    ++last_line_;
+    for (; c != '\n' && c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
+      if (line.size() == max_row) fail_file(cat(where_, ": line ", last_line_), "is longer than ", max_row, " bytes");
+      line += static_cast<char>(c);
+    }
+    if (line.ends_with('\r')) line.pop_back();
+    if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
+    for (std::size_t i = 0; i < line.size();) {
+      const Decoded d = decode_utf8(line, i);
+      const bool bad = d.character == replacement_character && line.compare(i, 3, "\xEF\xBF\xBD") != 0;
+      if (bad || d.character == 0) fail_file(cat(where_, ": line ", last_line_), "byte ", i + 1, bad ? " is not UTF-8" : " is zero");
+      i += d.bytes;
+    }
+    return true;
+  }
+
+  void add_field() {
+    if (fields_.size() == max_columns) fail_file(here(), "has more than ", max_columns, " columns");
+    fields_.emplace_back();
+  }
+
+  /// One row into fields_.
+  bool read_row() {
+    if (!read_line(text_)) return false;
+    line_ = last_line_;
+    fields_.assign(1, "");
+    if (format_ == TableFormat::csv) {
+      read_csv_fields();
+      return true;
+    }
+    for (const char c : text_)
+      if (c == '\t') {
+        add_field();
+      } else {
+        fields_.back() += c;
+      }
+    return true;
+  }
+
+  /// RFC 4180: fields between commas; in a quoted one "" is a quote, and commas and line ends (read as LF) are text.
+  void read_csv_fields() {
+    enum { start, plain, quoted, closed } state = start;
+    std::size_t bytes = 0;
+    for (;;) {
+      for (const char c : text_) {
+        std::string& field = fields_.back();
+        if (state == quoted) {
+          if (c == '"') {
+            state = closed;
+          } else {
+            field += c;
+          }
+        } else if (c == ',') {
+          add_field();
+          state = start;
+        } else if (c == '"' && state == start) {
+          state = quoted;
+        } else if (c == '"' && state == closed) {
+          field += c;
+          state = quoted;
+        } else if (c == '"' || state == closed) {
+          fail_file(here(), "column ", fields_.size(),
+                    ": a quote in the middle of a field; quote the whole field and double the quotes in it");
+        } else {
+          field += c;
+          state = plain;
+        }
+      }
+      if (state != quoted) return;
+      fields_.back() += '\n';
+      if ((bytes += text_.size()) > max_row)
+        fail_file(here(), "column ", fields_.size(), ": the quoted field is longer than ", max_row, " bytes");
+      if (!read_line(text_)) fail_file(here(), "column ", fields_.size(), ": the quote is never closed");
+    }
+  }
+
+  /// Sets places_; true if the current row is a header.
+  bool find_columns() {
+    static const std::vector<std::string> usual = {"left", "right", "label"};
+    const std::size_t needed = options_.labels ? 3 : 2;
+    const auto place = [&](const std::string& name) {
+      return static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), name) - fields_.begin());
+    };
+    const auto is_number = [](const std::string& s) { return s.find_first_not_of("0123456789") == s.npos; };
+    const bool named = !std::all_of(options_.columns.begin(), options_.columns.end(), is_number);
+    bool header = options_.header == TableHeader::yes;
+    if (options_.header == TableHeader::automatic) header = named || (place("left") < width_ && place("right") < width_);
+    if (named && !header) fail_usage(where_, "columns are given by name, but the table has no header");
+
+    std::vector<std::string> columns = options_.columns;
+    // A header without `left` and `right` says nothing about the columns: then the first ones are taken.
+    if (columns.empty() && header && place("left") < width_ && place("right") < width_) columns = usual;
+    for (std::size_t i = 0; i < needed; ++i) {
+      std::size_t at = i;
+      if (!columns.empty() && is_number(columns[i])) {
+        at = 0;  // stays if the number is too large, and is refused below
+        std::from_chars(columns[i].data(), columns[i].data() + columns[i].size(), at);
+        at -= 1;
+      } else if (!columns.empty()) {
+        at = place(columns[i]);
+        if (at == width_) fail_file(here(), "there is no column ", in_quotes(columns[i]), " among ", in_quotes(join(fields_)));
+      }
+      if (at >= width_) fail_file(here(), "the table has ", width_, " columns; column ", at + 1, " (", usual[i], ") is missing");
+      places_.push_back(at);
+    }
+    return header;
+  }
+  static std::string join(const std::vector<std::string>& words) {
+    std::string out;
+    for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
+    return out;
+  }
+  std::string& field(std::size_t i) { return fields_[places_[i]]; }
+
+  bool next_json(PairRow& row) {
+    if (!read_line(text_)) return false;
+    line_ = row.line = last_line_;
+    const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
+    if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
+    const auto value = [&](std::size_t i) -> const Json& {
+      static const std::vector<std::string> usual = {"left", "right", "label"};
+      const std::string& key = options_.columns.empty() ? usual[i] : options_.columns[i];
+      const auto it = object.find(key);
+      if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
+      if (!it->is_string() && !(i == 2 && it->is_number())) fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
+      return *it;
+    };
+    row.left = value(0).get<std::string>();
+    row.right = value(1).get<std::string>();
+    row.label.clear();
+    if (options_.labels) row.label = value(2).is_string() ? value(2).get<std::string>() : value(2).dump();
+    return true;
+  }
+
+  std::istream* in_;
+  std::string where_;
+  TableFormat format_;
+  TableOptions options_;
+  std::string text_;
+  std::vector<std::string> fields_;
+  std::vector<std::size_t> places_;  // of left, right, label among the fields
+  std::size_t width_ = 0;            // columns of the first row
+  std::size_t line_ = 0, last_line_ = 0;
+};
+
+/// All pairs of a file.
+struct PairTable {
+  std::string path;
+  std::vector<PairRow> rows;
+};
+
+/// Reads a file whose ending says its format. Errors: as PairReader's, and a table without rows.
+inline PairTable read_pairs(const std::string& path, TableOptions options = {}) {
+  const TableFormat format = table_format(path);
+  if (std::filesystem::is_directory(path)) fail_file(path, "is a folder, expected a file");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
+  PairTable table{path, {}};
+  PairReader reader(in, path, format, std::move(options));
+  for (PairRow row; reader.next(row);) table.rows.push_back(row);
+  if (table.rows.empty()) fail_file(path, "the table has no rows");
+  return table;
+}
+
+/// The class of each row: the place of its label in `names`.
+inline std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names = {"0", "1"}) {
+  std::vector<std::size_t> classes;
+  for (const PairRow& row : table.rows) {
+    const auto it = std::find(names.begin(), names.end(), row.label);
+    if (it == names.end()) {
+      std::string known;
+      for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
+      fail_file(cat(table.path, ": line ", row.line), "unknown label ", in_quotes(row.label), "; the labels are ", known);
+    }
+    classes.push_back(static_cast<std::size_t>(it - names.begin()));
+  }
+  return classes;
+}
+
+/// The label of each row as a finite number (regression).
+inline std::vector<double> number_labels(const PairTable& table) {
+  std::vector<double> numbers;
+  for (const PairRow& row : table.rows) {
+    double x = 0;
+    const char* end = row.label.data() + row.label.size();
+    if (const auto got = std::from_chars(row.label.data(), end, x); got.ec != std::errc() || got.ptr != end || !std::isfinite(x))
+      fail_file(cat(table.path, ": line ", row.line), "the label ", in_quotes(row.label), " is no number");
+    numbers.push_back(x);
+  }
+  return numbers;
+}
+
+}  // namespace lexformer

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "io/expect_error.hpp"
+#include "lexformer/io/table.hpp"
+
+using namespace lexformer;
+
+namespace {
+using Rows = std::vector<std::string>;  // "left|right|label|line"
+
+Rows rows(const std::string& text, TableFormat format, TableOptions options = {}) {
+  std::istringstream in(text);
+  PairReader reader(in, "x", format, std::move(options));
+  Rows out;
+  for (PairRow row; reader.next(row);) out.push_back(cat(row.left, "|", row.right, "|", row.label, "|", row.line));
+  return out;
+}
+void refused(const std::string& text, TableFormat format, const std::string& part, TableOptions options = {}) {
+  expect_file_error([&] { rows(text, format, options); }, part);
+}
+const TableOptions unlabelled = {.columns = {}, .header = TableHeader::automatic, .labels = false};
+}  // namespace
+
+TEST_CASE("tsv: tabs alone, quotes are text, LF and CRLF, a mark at the front") {
+  const Rows expected = {"\"13\" screen|tv, 13|1|1", "a b|\"|0|2"};
+  CHECK(rows("\"13\" screen\ttv, 13\t1\na b\t\"\t0\n", TableFormat::tsv) == expected);
+  CHECK(rows("\xEF\xBB\xBF\"13\" screen\ttv, 13\t1\r\na b\t\"\t0", TableFormat::tsv) == expected);
+  CHECK(rows("a\tb\t1\textra\nc\t\t0\t\n", TableFormat::tsv) == Rows{"a|b|1|1", "c||0|2"});
+  CHECK(rows("a\tb\nc\td\n", TableFormat::tsv, unlabelled) == Rows{"a|b||1", "c|d||2"});
+  CHECK(rows("", TableFormat::tsv).empty());
+}
+
+TEST_CASE("columns by name and number, header given, found or none") {
+  const auto with = [](std::vector<std::string> columns, TableHeader header = TableHeader::automatic) {
+    return TableOptions{.columns = std::move(columns), .header = header};
+  };
+  const std::string table = "id\ty\ttitle\tother\n7\t1\tA\tB\n";
+  CHECK(rows(table, TableFormat::tsv, with({"title", "other", "y"})) == Rows{"A|B|1|2"});
+  CHECK(rows(table, TableFormat::tsv, with({"3", "4", "2"}, TableHeader::yes)) == Rows{"A|B|1|2"});
+  CHECK(rows(table, TableFormat::tsv, with({"3", "4", "2"})) == Rows{"title|other|y|1", "A|B|1|2"});
+  CHECK(rows(table, TableFormat::tsv, with({"3", "other", "2"})) == Rows{"A|B|1|2"});
+  CHECK(rows("label\tright\tleft\n1\tR\tL\n", TableFormat::tsv) == Rows{"L|R|1|2"});
+  CHECK(rows("label\tright\tleft\n1\tR\tL\n", TableFormat::tsv, {.columns = {}, .header = TableHeader::no}).size() == 2);
+  CHECK(rows("q1\tq2\tsame\na\tb\t1\n", TableFormat::tsv, with({}, TableHeader::yes)) == Rows{"a|b|1|2"});
+
+  refused(table, TableFormat::tsv, "x: line 1: there is no column 'tittle' among 'id, y, title, other'", with({"tittle", "other", "y"}));
+  refused(table, TableFormat::tsv, "x: line 1: the table has 4 columns; column 5 (right) is missing", with({"3", "5", "2"}));
+  refused(table, TableFormat::tsv, "column 0 (left) is missing", with({"0", "4", "2"}));
+  refused(table, TableFormat::tsv, "column 0 (left) is missing", with({"99999999999999999999999", "4", "2"}));
+  refused("a\tb\n", TableFormat::tsv, "x: line 1: the table has 2 columns; column 3 (label) is missing");
+  refused("left\tright\tx\na\tb\t1\n", TableFormat::tsv, "there is no column 'label'");
+  expect_error(
+      ErrorKind::usage,
+      [&] {
+        rows(table, TableFormat::tsv, with({"title", "other"}));
+      },
+      "2 columns are named, expected 3");
+  expect_error(
+      ErrorKind::usage,
+      [&] {
+        rows(table, TableFormat::tsv, with({"title", "other", "y"}, TableHeader::no));
+      },
+      "columns are given by name, but the table has no header");
+}
+
+TEST_CASE("csv: RFC 4180") {
+  CHECK(rows("left,right,label\r\n\"a, \"\"b\"\"\",c,1\r\n", TableFormat::csv) == Rows{"a, \"b\"|c|1|2"});
+  CHECK(rows("\"two\r\nlines\",\"\",0\n,x,1\n", TableFormat::csv) == Rows{"two\nlines||0|1", "|x|1|3"});
+  CHECK(rows("\"a\",\"b\",\"1\"", TableFormat::csv) == Rows{"a|b|1|1"});
+  CHECK(rows("a b,c,1\n", TableFormat::csv) == Rows{"a b|c|1|1"});
+  refused("a,b,1\nc,\"d,0\ne,f,1\n", TableFormat::csv, "x: line 2: column 2: the quote is never closed");
+  refused("a,b\"c,1\n", TableFormat::csv, "x: line 1: column 2: a quote in the middle of a field");
+  refused("a,\"b\"c,1\n", TableFormat::csv, "x: line 1: column 2: a quote in the middle of a field");
+}
+
+TEST_CASE("jsonl") {
+  CHECK(rows("{\"left\": \"a\\tb\", \"right\": \"\", \"label\": 1, \"more\": [1]}\n{\"left\": \"c\", \"right\": \"d\", \"label\": "
+             "\"yes\"}\r\n",
+             TableFormat::jsonl) == Rows{"a\tb||1|1", "c|d|yes|2"});
+  CHECK(rows("{\"p\": \"a\", \"q\": \"b\", \"s\": 2.5}", TableFormat::jsonl, {.columns = {"p", "q", "s"}}) == Rows{"a|b|2.5|1"});
+  CHECK(rows("{\"left\": \"a\", \"right\": \"b\"}", TableFormat::jsonl, unlabelled) == Rows{"a|b||1"});
+  refused("{\"left\": \"a\", \"right\": \"b\", \"label\": 1}\n{\"left\": \"a\"}", TableFormat::jsonl, "x: line 2: there is no key 'right'");
+  refused("{\"left\": 1, \"right\": \"b\", \"label\": 1}", TableFormat::jsonl, "x: line 1: 'left' is number, expected a text");
+  refused("{\"left\": \"a\", \"right\": \"b\", \"label\": null}", TableFormat::jsonl, "'label' is null");
+  refused("[1]", TableFormat::jsonl, "x: line 1: expected a JSON object, found array");
+  refused("{\"left\": \"a\"\n", TableFormat::jsonl, "x: line 1: not JSON: line 1, column");
+}
+
+TEST_CASE("tables: rows that do not fit, bytes that are no text") {
+  for (const auto format : {TableFormat::tsv, TableFormat::csv}) {
+    const std::string s = format == TableFormat::tsv ? "\t" : ",";
+    const std::string good = "a" + s + "b" + s + "1\n";
+    refused(good + good + "a" + s + "b\n", format, "x: line 3: the row has 2 columns, expected 3");
+    refused(good + "a" + s + "b" + s + "1" + s + "2\n", format, "x: line 2: the row has 4 columns, expected 3");
+    refused(good + "\n" + good, format, "x: line 2: the row has 1 columns, expected 3");
+    refused(good + "caf\xE9" + s + "b" + s + "1\n", format, "x: line 2: byte 4 is not UTF-8");
+    refused("a\xC3" + s + "b" + s + "1\n", format, "x: line 1: byte 2 is not UTF-8");
+    refused("a" + s + "b" + s + "\xF0\x9F", format, "x: line 1: byte 5 is not UTF-8");
+    refused("a" + s + "\xED\xA0\x80" + s + "1", format, "x: line 1: byte 3 is not UTF-8");
+    refused(std::string("a\0", 2) + s + "b" + s + "1\n", format, "x: line 1: byte 2 is zero");
+    CHECK(rows("a\xEF\xBF\xBD" + s + "b" + s + "1\n", format).size() == 1);  // U+FFFD itself is text
+    std::string wide(20000, s[0]);
+    refused(wide, format, "x: line 1: has more than 10000 columns");
+  }
+  refused(std::string((16u << 20) + 1, 'a'), TableFormat::tsv, "x: line 1: is longer than 16777216 bytes");
+}
+
+TEST_CASE("read_pairs and labels") {
+  const TemporaryFolder folder;
+  const auto put = [&](const std::string& name, const std::string& text) {
+    write_file_atomic(folder / name, text);
+    return folder / name;
+  };
+  const auto table = read_pairs(put("a.tsv", "a\tb\t1\nc\td\t0\ne\tf\t2.5\n"));
+  CHECK(number_labels(table) == std::vector<double>{1, 0, 2.5});
+  CHECK(class_labels(table, {"1", "0", "2.5"}) == std::vector<std::size_t>{0, 1, 2});
+  expect_file_error([&] { class_labels(table); }, "a.tsv: line 3: unknown label '2.5'; the labels are 0, 1");
+  for (const char* bad : {"x", "", "1x", " 1", "nan", "inf", "1e999"}) {
+    const auto other = read_pairs(put("b.csv", std::string("a,b,3\na,b,") + bad + "\n"));
+    expect_file_error([&] { number_labels(other); }, "b.csv: line 2: the label '");
+  }
+  expect_file_error([&] { read_pairs(put("empty.tsv", "")); }, "empty.tsv: the table has no rows");
+  expect_file_error([&] { read_pairs(put("head.csv", "left,right,label\n")); }, "head.csv: the table has no rows");
+  expect_file_error([&] { read_pairs(folder / "none.tsv"); }, "none.tsv: cannot be opened: No such file");
+  std::filesystem::create_directory(folder / "d.tsv");
+  expect_file_error([&] { read_pairs(folder / "d.tsv"); }, "d.tsv: is a folder");
+  expect_error(
+      ErrorKind::usage, [&] { read_pairs(folder / "a.xlsx"); }, "a.xlsx: the ending says no table format");
+}
