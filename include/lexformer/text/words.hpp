@@ -20,11 +20,11 @@ namespace lexformer {
 /// HuggingFace's settings under their names in tokenizer_config.json, and which tokens are special.
 struct TokenizerOptions {
   bool lowercase = true;
-  std::optional<bool> strip_accents;  // not set: as lowercase
-  bool handle_chinese_chars = true;   // each Chinese ideograph is a word of its own
-  bool clean_text = true;             // remove control characters, make all white space a space
-  unsigned max_word_chars = 100;      // a longer word (in characters, after normalisation) is unknown
-  bool match_special_tokens = true;   // [MASK] in a text is the special token (HuggingFace); false: it is the text [ mask ]
+  std::optional<bool> strip_accents = std::nullopt;  // not set: as lowercase
+  bool handle_chinese_chars = true;                  // each Chinese ideograph is a word of its own
+  bool clean_text = true;                            // remove control characters, make all white space a space
+  unsigned max_word_chars = 100;                     // a longer word (in characters, after normalisation) is unknown
+  bool match_special_tokens = true;                  // [MASK] in a text is the special token (HuggingFace); false: it is the text [ mask ]
   std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
 };
 

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../reference/wordpiece_reference.hpp"
+#include "lexformer/core/random.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& text, const TokenizerOptions& options) {
+  std::vector<std::string> words;
+  WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word) {
+    words.emplace_back();
+    for (const TextChar& c : word) append_utf8(words.back(), c.character);
+  });
+  return words;
+}
+
+const std::vector<std::string> small_vocabulary{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",   "##a", "b",    "##b",
+                                                "ab",    "##ab",  "abc",   "##c",   "hello",  "[",   "]",   "mask", "kanto",
+                                                "##to",  "ka",    "##n",   "-",     "x",      "##x", "e",   "##e"};
+
+void check_equal(const Encoding& a, const Encoding& b) {
+  CHECK(a.ids == b.ids);
+  CHECK(a.type_ids == b.type_ids);
+  CHECK(a.word_ids == b.word_ids);
+  CHECK(a.offsets == b.offsets);
+}
+
+}  // namespace
+
+TEST_CASE("traps of normalisation: words as PyPI tokenizers 0.23.3 splits them") {
+  struct Row {
+    const char* title;
+    std::string text;
+    TokenizerOptions options;
+    std::vector<std::string> words;
+  };
+  const std::vector<Row> rows{
+      {"control characters are removed, VT FF NEL ZWSP soft hyphen too",
+       "a\013b\014c\302\205d\342\200\213e\302\255f\357\273\277g\034h",
+       {},
+       {"abcdefgh"}},
+      {"tab, line ends and all of Zs Zl Zp are spaces",
+       "a\011b\012c\015d\302\240e\342\200\203f\342\200\250g\342\200\251h\343\200\200i\341\232\200j",
+       {},
+       {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}},
+      {"unassigned code points and emoji are kept", "a\315\270b 😀👨\342\200\215👩", {}, {"a\315\270b", "😀👨👩"}},
+      {"private use characters are removed", "a\356\200\200b\364\217\277\275c", {}, {"abc"}},
+      {"Chinese is split, Kana and Hangul are not",
+       "中文ひらカナ\355\225\234\352\265\255",
+       {.strip_accents = false},
+       {"中", "文", "ひらカナ\355\225\234\352\265\255"}},
+      {"U+2B820 ... U+2B91F are not spaced",
+       "\360\253\240\237\360\253\240\240\360\253\244\237\360\253\244\240",
+       {},
+       {"\360\253\240\237", "\360\253\240\240\360\253\244\237", "\360\253\244\240"}},
+      {"compatibility ideograph: spaced, then decomposed", "a\360\257\240\200b", {}, {"a", "丽", "b"}},
+      {"Hangul falls into jamo",
+       "\355\225\234\352\265\255",
+       {},
+       {"\341\204\222\341\205\241\341\206\253\341\204\200\341\205\256\341\206\250"}},
+      {"only Mn is stripped, not Mc and Me", "न\340\244\277 a\342\203\235 e\314\201 ü", {}, {"न\340\244\277", "a\342\203\235", "e", "u"}},
+      {"lowercase per character: no final sigma", "ΟΔΟΣ", {}, {"οδοσ"}},
+      {"dotted capital I", "İstanbul", {}, {"istanbul"}},
+      {"dotted capital I, accents kept", "İstanbul", {.strip_accents = false}, {"i\314\207stanbul"}},
+      {"capital sharp s, ligature", "Straẞe ﬁn", {}, {"straße", "ﬁn"}},
+      {"accents are kept without strip_accents", "Kantō Über", {.strip_accents = false}, {"kantō", "über"}},
+      {"accents go with strip_accents", "Kantō Über", {}, {"kanto", "uber"}},
+      {"cased: neither lowered nor stripped", "Kantō Über", {.lowercase = false}, {"Kantō", "Über"}},
+      {"cased, stripped", "Kantō Über", {.lowercase = false, .strip_accents = true}, {"Kanto", "Uber"}},
+      {"ASCII symbols are punctuation", "a$b+c^d~e|f`g<h=i>j_k", {}, {"a", "$", "b", "+", "c", "^", "d", "~", "e", "|", "f",
+                                                                      "`", "g", "<", "h", "=", "i", ">", "j", "_", "k"}},
+      {"Unicode punctuation is, other symbols are not",
+       "a—b…c«d»e 5€ © ×½",
+       {},
+       {"a", "—", "b", "…", "c", "«", "d", "»", "e", "5€", "©", "×½"}},
+      {"marks newer than Unicode 8 stay, in canonical order",
+       "a\360\235\205\245\340\243\224\360\235\205\255",
+       {},
+       {"a\360\235\205\245\360\235\205\255\340\243\224"}},
+      {"punctuation newer than Unicode 8 does not split", "a⹃b⹂c", {}, {"a⹃b", "⹂", "c"}},
+      {"capital letter of Unicode 16", "\341\262\211x\352\237\213", {}, {"\341\262\212xɤ"}},
+      {"without clean_text: NEL and VT split, NUL stays",
+       std::string("a\302\205b\013c\000d", 8),
+       {.clean_text = false},
+       {"a", "b", std::string("c\000d", 3)}},
+      {"without chinese characters", "a中文b", {.handle_chinese_chars = false}, {"a中文b"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.title);
+    CHECK(words_of(row.text, row.options) == row.words);
+  }
+}
+
+TEST_CASE("ids, type ids, word ids, offsets and truncation of PyPI tokenizers 0.23.3") {
+  struct Row {
+    std::string left;
+    std::optional<std::string> right;
+    std::size_t max_length;
+    bool match_special_tokens;
+    std::vector<std::int32_t> ids;
+    std::vector<std::uint8_t> type_ids;
+    std::vector<std::int32_t> word_ids;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> offsets;
+  };
+  const std::vector<Row> rows{
+      {"hello[MASK]a",
+       std::nullopt,
+       64,
+       true,
+       {2, 13, 4, 5, 3},
+       {0, 0, 0, 0, 0},
+       {-1, 0, 1, 2, -1},
+       {{0, 0}, {0, 5}, {5, 11}, {11, 12}, {0, 0}}},
+      {"hello[MASK]a",
+       std::nullopt,
+       64,
+       false,
+       {2, 13, 14, 16, 15, 5, 3},
+       {0, 0, 0, 0, 0, 0, 0},
+       {-1, 0, 1, 2, 3, 4, -1},
+       {{0, 0}, {0, 5}, {5, 6}, {6, 10}, {10, 11}, {11, 12}, {0, 0}}},
+      {"[mask] [MASK][SEP]x",
+       std::nullopt,
+       64,
+       true,
+       {2, 14, 16, 15, 4, 3, 22, 3},
+       {0, 0, 0, 0, 0, 0, 0, 0},
+       {-1, 0, 1, 2, 3, 4, 5, -1},
+       {{0, 0}, {0, 1}, {1, 5}, {5, 6}, {7, 13}, {13, 18}, {18, 19}, {0, 0}}},
+      {"abab abcc abq",
+       std::nullopt,
+       64,
+       true,
+       {2, 9, 10, 11, 12, 1, 3},
+       {0, 0, 0, 0, 0, 0, 0},
+       {-1, 0, 0, 1, 1, 2, -1},
+       {{0, 0}, {0, 2}, {2, 4}, {5, 8}, {8, 9}, {10, 13}, {0, 0}}},
+      {"Kantō-Kanto",
+       std::nullopt,
+       64,
+       true,
+       {2, 17, 21, 17, 3},
+       {0, 0, 0, 0, 0},
+       {-1, 0, 1, 2, -1},
+       {{0, 0}, {0, 5}, {5, 6}, {6, 11}, {0, 0}}},
+      {"", std::nullopt, 64, true, {2, 3}, {0, 0}, {-1, -1}, {{0, 0}, {0, 0}}},
+      {"", "", 3, true, {2, 3, 3}, {0, 0, 1}, {-1, -1, -1}, {{0, 0}, {0, 0}, {0, 0}}},
+      {"ab ab ab ab ab",
+       "x x x",
+       9,
+       true,
+       {2, 9, 9, 9, 3, 22, 22, 22, 3},
+       {0, 0, 0, 0, 0, 1, 1, 1, 1},
+       {-1, 0, 1, 2, -1, 0, 1, 2, -1},
+       {{0, 0}, {0, 2}, {3, 5}, {6, 8}, {0, 0}, {0, 1}, {2, 3}, {4, 5}, {0, 0}}},
+      {"x x x",
+       "ab ab ab ab ab",
+       9,
+       true,
+       {2, 22, 22, 22, 3, 9, 9, 9, 3},
+       {0, 0, 0, 0, 0, 1, 1, 1, 1},
+       {-1, 0, 1, 2, -1, 0, 1, 2, -1},
+       {{0, 0}, {0, 1}, {2, 3}, {4, 5}, {0, 0}, {0, 2}, {3, 5}, {6, 8}, {0, 0}}},
+      {"a a a a",
+       "x x x x",
+       8,
+       true,
+       {2, 5, 5, 3, 22, 22, 22, 3},
+       {0, 0, 0, 0, 1, 1, 1, 1},
+       {-1, 0, 1, -1, 0, 1, 2, -1},
+       {{0, 0}, {0, 1}, {2, 3}, {0, 0}, {0, 1}, {2, 3}, {4, 5}, {0, 0}}},
+      {"a a a a",
+       "x x x x",
+       9,
+       true,
+       {2, 5, 5, 5, 3, 22, 22, 22, 3},
+       {0, 0, 0, 0, 0, 1, 1, 1, 1},
+       {-1, 0, 1, 2, -1, 0, 1, 2, -1},
+       {{0, 0}, {0, 1}, {2, 3}, {4, 5}, {0, 0}, {0, 1}, {2, 3}, {4, 5}, {0, 0}}},
+      {"a a a a a",
+       "x x x x",
+       8,
+       true,
+       {2, 5, 5, 5, 3, 22, 22, 3},
+       {0, 0, 0, 0, 0, 1, 1, 1},
+       {-1, 0, 1, 2, -1, 0, 1, -1},
+       {{0, 0}, {0, 1}, {2, 3}, {4, 5}, {0, 0}, {0, 1}, {2, 3}, {0, 0}}},
+      {"a a a a a",
+       "x x x x",
+       10,
+       true,
+       {2, 5, 5, 5, 5, 3, 22, 22, 22, 3},
+       {0, 0, 0, 0, 0, 0, 1, 1, 1, 1},
+       {-1, 0, 1, 2, 3, -1, 0, 1, 2, -1},
+       {{0, 0}, {0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 0}, {0, 1}, {2, 3}, {4, 5}, {0, 0}}},
+      {"abab abab",
+       "x",
+       6,
+       true,
+       {2, 9, 10, 3, 22, 3},
+       {0, 0, 0, 0, 1, 1},
+       {-1, 0, 0, -1, 0, -1},
+       {{0, 0}, {0, 2}, {2, 4}, {0, 0}, {0, 1}, {0, 0}}},
+      {"a b", "", 4, true, {2, 5, 3, 3}, {0, 0, 0, 1}, {-1, 0, -1, -1}, {{0, 0}, {0, 1}, {0, 0}, {0, 0}}},
+      {"", "a b", 4, true, {2, 3, 5, 3}, {0, 0, 1, 1}, {-1, -1, 0, -1}, {{0, 0}, {0, 0}, {0, 1}, {0, 0}}},
+      {"a e\314\201 b",
+       "É",
+       64,
+       true,
+       {2, 5, 24, 7, 3, 24, 3},
+       {0, 0, 0, 0, 0, 1, 1},
+       {-1, 0, 1, 2, -1, 0, -1},
+       {{0, 0}, {0, 1}, {2, 3}, {5, 6}, {0, 0}, {0, 1}, {0, 0}}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.left);
+    CAPTURE(row.max_length);
+    const WordPieceTokenizer t(Vocabulary(small_vocabulary), {.match_special_tokens = row.match_special_tokens});
+    check_equal(row.right ? t.encode_pair(row.left, *row.right, row.max_length) : t.encode(row.left, row.max_length),
+                {row.ids, row.type_ids, row.word_ids, row.offsets});
+  }
+}
+
+TEST_CASE("a word of 100 characters is 100 pieces, one of 101 is unknown") {
+  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  std::string word;
+  for (int i = 0; i < 100; ++i) word += "é";
+  CHECK(t.encode(word, 1000).ids.size() == 102);
+  CHECK(t.encode(word + "e", 1000).ids == std::vector<std::int32_t>{2, 1, 3});
+  const WordPieceTokenizer longer(Vocabulary(small_vocabulary), {.max_word_chars = 101});
+  CHECK(longer.encode(word + "e", 1000).ids.size() == 103);
+  CHECK(t.encode(std::string(1000000, 'a'), 1000).ids == std::vector<std::int32_t>{2, 1, 3});
+}
+
+TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a token, the last of equal tokens counts") {
+  const Vocabulary v = Vocabulary::from_vocab_txt("[PAD]\r\n[UNK]  \n[CLS]\t\n[SEP]\xC2\xA0\xE3\x80\x80\na\n\nb c\na");
+  CHECK(v.size() == 8);
+  CHECK(v.id("[UNK]") == 1);
+  CHECK(v.id("[CLS]") == 2);
+  CHECK(v.id("[SEP]") == 3);
+  CHECK(v.id("a") == 7);
+  CHECK(v.id("b c") == 6);
+  CHECK(v.token(5).empty());
+  CHECK_FALSE(v.id(""));
+  CHECK_FALSE(v.id("A"));
+  CHECK_THROWS_WITH_AS(v.token(8), "Vocabulary: no token has the id 8; ids are 0 ... 8 - 1", Error);
+  CHECK_THROWS_AS(v.token(-1), Error);
+  CHECK(Vocabulary::from_vocab_txt("a\n").size() == 1);
+  CHECK(Vocabulary::from_vocab_txt("").size() == 0);
+  CHECK_THROWS_AS(Vocabulary::load_vocab_txt("/nowhere/vocab.txt"), Error);
+}
+
+TEST_CASE("a vocabulary without the unknown token is refused") {
+  CHECK_THROWS_WITH_AS(
+      WordPieceTokenizer(Vocabulary({"[CLS]", "[SEP]", "a"}), {}),
+      "WordPieceTokenizer: the vocabulary (3 tokens) has no \"[UNK]\"; take the vocab.txt of a BERT model or set the special tokens' names",
+      Error);
+  const WordPieceTokenizer other(Vocabulary({"<u>", "<s>", "</s>", "a"}), {.unk = "<u>", .cls = "<s>", .sep = "</s>"});
+  CHECK(other.encode("a <s> b", 9).ids == std::vector<std::int32_t>{1, 3, 1, 0, 2});
+}
+
+TEST_CASE("max_length must leave room for the special tokens") {
+  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  CHECK_THROWS_AS(t.encode("a", 1), Error);
+  CHECK(t.encode("a", 2).size() == 2);
+  CHECK_THROWS_AS(t.encode_pair("a", "b", 2), Error);
+  CHECK(t.encode_pair("a", "b", 3).size() == 3);
+}
+
+TEST_CASE("word_text joins the pieces of a word") {
+  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  const Encoding e = t.encode("ÁBABC zz", 64);  // ab ##ab ##c [UNK]
+  CHECK(t.word_text(e, 1, 4) == "ababc");
+  CHECK(t.word_text(e, 1, 3) == "abab");
+  CHECK(t.word_text(e, 4, 5) == "[UNK]");
+  CHECK(t.word_text(e, 4, 4).empty());
+  CHECK_THROWS_AS(t.word_text(e, 4, 7), Error);
+}
+
+TEST_CASE("random texts, invalid UTF-8 included: same as the naive tokenizer") {
+  const std::vector<std::string> parts{"a",
+                                       "b",
+                                       "ab",
+                                       "abc",
+                                       "hello",
+                                       "Kanto",
+                                       "Kantō",
+                                       "[MASK]",
+                                       "[SEP]",
+                                       "[",
+                                       "]]",
+                                       "[PA",
+                                       " ",
+                                       "\t",
+                                       "\xC3",
+                                       "é",
+                                       "É",
+                                       "İ",
+                                       "x\u0301\u0327",
+                                       "\u0327\u0301",
+                                       "한국",
+                                       "漢",
+                                       "\U0002f800",
+                                       "-",
+                                       "e",
+                                       "\u0345\u0344",
+                                       "\U0001d165\u08d4\U0001d16d",
+                                       "\u200b",
+                                       "\xE3\x80",
+                                       "😀",
+                                       "\u0f73\u0f71",
+                                       "ẞ",
+                                       "\xFF",
+                                       "…",
+                                       std::string(1, '\0')};
+  std::vector<std::string> vocabulary = small_vocabulary;
+  for (const char* extra : {"ẞ", "ß", "##ß", "é", "##é", "漢", "İ", "i", "##\u0307", "##\U0001d165", "##\u08d4", "##\U0001d16d",
+                            "a\U0001d165", "한", "##국", "\u1112", "##\u1161"})
+    vocabulary.push_back(extra);
+  RandomStream random(5, random_site::user);
+  for (int n = 0; n < 4000; ++n) {
+    TokenizerOptions options;
+    options.lowercase = random.below(3) > 0;
+    if (random.below(2) == 0) options.strip_accents = random.below(2) == 0;
+    options.handle_chinese_chars = random.below(4) > 0;
+    options.clean_text = random.below(4) > 0;
+    options.match_special_tokens = random.below(4) > 0;
+    options.max_word_chars = 12;
+    const auto text = [&] {
+      std::string out;
+      for (std::size_t k = random.below(12); k > 0; --k) out += parts[random.below(parts.size())];
+      return out;
+    };
+    const std::string left = text(), right = text();
+    const std::string_view right_view = right;
+    const std::size_t max_length = 3 + random.below(20);
+    const WordPieceTokenizer fast(Vocabulary(vocabulary), options);
+    const reference::WordPiece naive(vocabulary, options);
+    CAPTURE(left);
+    CAPTURE(right);
+    CAPTURE(max_length);
+    check_equal(fast.encode(left, max_length), naive.encode(left, nullptr, max_length));
+    check_equal(fast.encode_pair(left, right, max_length), naive.encode(left, &right_view, max_length));
+  }
+}
+
+TEST_CASE("word ids count up without gaps and offsets stay in the text") {
+  RandomStream random(6, random_site::user);
+  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  for (int n = 0; n < 2000; ++n) {
+    std::string bytes;
+    for (std::size_t k = random.below(60); k > 0; --k)
+      bytes += static_cast<char>(random.below(3) > 0 ? "ab c-[]eé"[random.below(10)] : static_cast<int>(random.below(256)));
+    const Encoding e = t.encode(bytes, 1000);
+    REQUIRE(e.size() >= 2);
+    REQUIRE((e.type_ids.size() == e.size() && e.word_ids.size() == e.size() && e.offsets.size() == e.size()));
+    const std::size_t characters = to_utf32(bytes).size();
+    for (std::size_t i = 1; i + 1 < e.size(); ++i) {
+      REQUIRE(e.word_ids[i] - (i == 1 ? -1 : e.word_ids[i - 1]) <= 1);
+      REQUIRE(e.word_ids[i] >= (i == 1 ? 0 : e.word_ids[i - 1]));
+      REQUIRE(e.offsets[i].first < e.offsets[i].second);
+      REQUIRE(e.offsets[i].second <= characters);
+    }
+  }
+}
