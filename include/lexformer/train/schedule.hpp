@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The learning rate of each step.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <string>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+enum class ScheduleKind { constant, linear, cosine };
+
+inline ScheduleKind parse_schedule_kind(const std::string& name) {
+  if (name == "constant") return ScheduleKind::constant;
+  if (name == "linear") return ScheduleKind::linear;
+  if (name == "cosine") return ScheduleKind::cosine;
+  fail_usage("learning rate schedule", "'", name, "' is unknown; expected constant, linear or cosine");
+}
+
+/// A number of epochs, whole or not, in steps: rounded up.
+inline std::size_t epochs_to_steps(double epochs, std::size_t steps_per_epoch) {
+  if (!(epochs >= 0.0 && epochs <= 1e6)) fail_usage("epochs_to_steps", epochs, " epochs; expected 0 to 1000000");
+  // 1e-9: 0.1 epochs of 30 steps are 3 steps, though 0.1 * 30 is a little more than 3.
+  return static_cast<std::size_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) * (1.0 - 1e-9)));
+}
+
+/// lr(k) for the steps k = 0, 1, ... total - 1:
+///   k < warmup   base k / warmup                                  (so step 0 learns nothing if there is a warm-up)
+///   constant     base
+///   linear       minimum + (base - minimum) (1 - t)               t = (k - warmup) / (total - warmup), at most 1
+///   cosine       minimum + (base - minimum) (1 + cos(pi t)) / 2
+/// With minimum 0 these are the values of transformers' get_constant/linear/cosine_schedule_with_warmup: k counts the optimizer
+/// steps done before this one. After `total` the rate stays where it is (theirs rises again with the cosine).
+struct Schedule {
+  ScheduleKind kind = ScheduleKind::cosine;
+  double base = 5e-5;
+  std::size_t warmup = 0, total = 0;  // steps
+  double minimum = 0.0;
+
+  double operator()(std::size_t step) const {
+    if (step < warmup) return base * static_cast<double>(step) / static_cast<double>(warmup);
+    if (kind == ScheduleKind::constant) return base;
+    const double t = step >= total || total <= warmup ? 1.0 : static_cast<double>(step - warmup) / static_cast<double>(total - warmup);
+    const double share = kind == ScheduleKind::linear ? 1.0 - t : 0.5 * (1.0 + std::cos(std::numbers::pi * t));
+    return minimum + (base - minimum) * share;
+  }
+};
+
+}  // namespace lexformer
