@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// Figures of merit. All are numbers from 0 to 1 (correlations -1 to 1), 0 where a definition divides by zero, and 0-based
+// classes. Scores that are not finite are refused: a comparison with NaN would count them silently as negative.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+namespace detail {
+
+inline double ratio(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+inline void check_metric_input(const char* where, std::span<const double> values, std::size_t count) {
+  if (values.empty()) fail(where, "there are no examples");
+  if (values.size() != count) fail(where, values.size(), " values for ", count, " labels");
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isfinite(values[i])) fail_numeric(where, "the value of example ", i, " is ", values[i], ", expected a finite number");
+}
+
+inline void check_binary(const char* where, std::span<const double> scores, std::span<const std::int32_t> labels) {
+  check_metric_input(where, scores, labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] != 0 && labels[i] != 1) fail(where, "the label of example ", i, " is ", labels[i], ", expected 0 or 1");
+}
+
+/// Calls body(value, next lower value or value itself, true positives, predicted positives) once for each distinct score, from
+/// the highest down, counting everything that scores at least that much as predicted positive.
+template <class Body>
+void for_each_cut(std::span<const double> scores, std::span<const std::int32_t> labels, Body&& body) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::size_t true_positives = 0;
+  for (std::size_t i = 0; i < order.size();) {
+    const double value = scores[order[i]];
+    for (; i < order.size() && scores[order[i]] == value; ++i) true_positives += static_cast<std::size_t>(labels[order[i]]);
+    body(value, i < order.size() ? scores[order[i]] : value, true_positives, i);
+  }
+}
+
+}  // namespace detail
+
+/// The four counts of a two-class decision; class 1 is the positive one.
+struct BinaryCounts {
+  std::size_t true_positive = 0, false_positive = 0, true_negative = 0, false_negative = 0;
+
+  double precision() const { return detail::ratio(true_positive, true_positive + false_positive); }
+  double recall() const { return detail::ratio(true_positive, true_positive + false_negative); }
+  double accuracy() const {
+    return detail::ratio(true_positive + true_negative, true_positive + false_positive + true_negative + false_negative);
+  }
+  /// 2 TP / (2 TP + FP + FN), the harmonic mean of precision and recall.
+  double f1() const { return detail::ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative); }
+};
+
+/// Positive is what scores more than the threshold. Argmax of two logits = threshold 0 on their difference (logit of class 1
+/// minus that of class 0), or 0.5 on the probability of class 1; a draw goes to class 0, as argmax has it.
+inline BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
+  detail::check_binary("count_binary", scores, labels);
+  BinaryCounts counts;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] > threshold)
+      ++(labels[i] == 1 ? counts.true_positive : counts.false_positive);
+    else
+      ++(labels[i] == 1 ? counts.false_negative : counts.true_negative);
+  }
+  return counts;
+}
+
+/// Sum over the distinct scores, from the highest down, of (gain in recall) * precision there. No interpolation; equal scores
+/// enter together (scikit-learn's average_precision_score). 0 if there is no positive example.
+inline double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels) {
+  detail::check_binary("average_precision", scores, labels);
+  const auto positives = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
+  double sum = 0.0;
+  std::size_t before = 0;
+  detail::for_each_cut(scores, labels, [&](double, double, std::size_t true_positives, std::size_t predicted) {
+    sum += detail::ratio(true_positives - before, positives) * detail::ratio(true_positives, predicted);
+    before = true_positives;
+  });
+  return sum;
+}
+
+struct BestThreshold {
+  double threshold = 0.0;  // positive is what scores more
+  double f1 = 0.0;
+};
+
+/// The threshold with the best F1; of several the highest. Equal scores are never separated, so a constant predictor gets the
+/// F1 of calling everything positive. The threshold lies midway between two neighbouring distinct scores; just below the lowest
+/// if all are positive; at the highest if nothing is (no cut gives an F1 above 0: there is no positive example).
+/// To be chosen on validation data: on the data that it is reported for it flatters.
+inline BestThreshold best_f1_threshold(std::span<const double> scores, std::span<const std::int32_t> labels) {
+  detail::check_binary("best_f1_threshold", scores, labels);
+  const auto positives = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
+  BestThreshold best{*std::max_element(scores.begin(), scores.end()), 0.0};
+  detail::for_each_cut(scores, labels, [&](double score, double next, std::size_t true_positives, std::size_t predicted) {
+    const double f1 = detail::ratio(2 * true_positives, predicted + positives);
+    if (f1 <= best.f1) return;
+    const double middle = std::midpoint(next, score);  // rounds to one of the two if they are neighbouring numbers
+    best = {predicted == scores.size() ? std::nextafter(score, -std::numeric_limits<double>::infinity())
+            : middle < score           ? middle
+                                       : next,
+            f1};
+  });
+  return best;
+}
+
+/// What is reported of a two-class model at one threshold.
+struct BinaryReport {
+  double f1 = 0, precision = 0, recall = 0, accuracy = 0, average_precision = 0, threshold = 0;
+};
+
+inline BinaryReport binary_report(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
+  const BinaryCounts c = count_binary(scores, labels, threshold);
+  return {c.f1(), c.precision(), c.recall(), c.accuracy(), average_precision(scores, labels), threshold};
+}
+
+/// Counts of a decision among k classes: count[label * k + prediction].
+struct ConfusionMatrix {
+  std::size_t classes = 0;
+  std::vector<std::size_t> count;
+
+  double accuracy() const {
+    std::size_t right = 0;
+    for (std::size_t c = 0; c < classes; ++c) right += count[c * classes + c];
+    return detail::ratio(right, std::accumulate(count.begin(), count.end(), std::size_t{0}));
+  }
+  /// F1 of one class against the others.
+  double f1(std::size_t c) const { return detail::ratio(2 * count[c * classes + c], occurrences(c)); }
+  /// Mean F1 of the classes that occur among labels or predictions.
+  double macro_f1() const {
+    double sum = 0.0;
+    std::size_t present = 0;
+    for (std::size_t c = 0; c < classes; ++c) {
+      if (occurrences(c) == 0) continue;
+      sum += f1(c);
+      ++present;
+    }
+    return present == 0 ? 0.0 : sum / static_cast<double>(present);
+  }
+
+ private:
+  /// As label plus as prediction.
+  std::size_t occurrences(std::size_t c) const {
+    std::size_t total = 0;
+    for (std::size_t other = 0; other < classes; ++other) total += count[c * classes + other] + count[other * classes + c];
+    return total;
+  }
+};
+
+inline ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions, std::span<const std::int32_t> labels,
+                                        std::size_t classes) {
+  if (predictions.size() != labels.size()) fail("confusion_matrix", predictions.size(), " predictions for ", labels.size(), " labels");
+  if (labels.empty()) fail("confusion_matrix", "there are no examples");
+  ConfusionMatrix matrix{classes, std::vector<std::size_t>(classes * classes)};
+  const auto checked = [&](std::int32_t c, const char* what, std::size_t i) {
+    if (c < 0 || static_cast<std::size_t>(c) >= classes)
+      fail("confusion_matrix", what, " ", c, " of example ", i, " is none of the ", classes, " classes");
+    return static_cast<std::size_t>(c);
+  };
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    ++matrix.count[checked(labels[i], "label", i) * classes + checked(predictions[i], "prediction", i)];
+  return matrix;
+}
+
+/// The class with the highest logit in each row of (B, classes); of equal ones the first.
+inline std::vector<std::int32_t> argmax_rows(std::span<const double> logits, std::size_t classes) {
+  if (classes == 0 || logits.size() % classes != 0) fail("argmax_rows", logits.size(), " logits are no rows of ", classes);
+  std::vector<std::int32_t> best;
+  for (std::size_t row = 0; row < logits.size(); row += classes) {
+    const auto values = logits.subspan(row, classes);
+    detail::check_metric_input("argmax_rows", values, classes);
+    best.push_back(static_cast<std::int32_t>(std::max_element(values.begin(), values.end()) - values.begin()));
+  }
+  return best;
+}
+
+inline double mean_squared_error(std::span<const double> a, std::span<const double> b) {
+  detail::check_metric_input("mean_squared_error", a, b.size());
+  detail::check_metric_input("mean_squared_error", b, a.size());
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return sum / static_cast<double>(a.size());
+}
+
+/// Pearson's correlation: covariance / (deviation of a * deviation of b); 0 if one of them is constant.
+inline double pearson(std::span<const double> a, std::span<const double> b) {
+  detail::check_metric_input("pearson", a, b.size());
+  detail::check_metric_input("pearson", b, a.size());
+  const auto n = static_cast<double>(a.size());
+  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n, mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
+  double aa = 0.0, bb = 0.0, ab = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    aa += (a[i] - mean_a) * (a[i] - mean_a);
+    bb += (b[i] - mean_b) * (b[i] - mean_b);
+    ab += (a[i] - mean_a) * (b[i] - mean_b);
+  }
+  const auto constant = [](std::span<const double> x) { return std::all_of(x.begin(), x.end(), [&](double v) { return v == x[0]; }); };
+  if (constant(a) || constant(b) || aa == 0.0 || bb == 0.0) return 0.0;
+  return std::clamp(ab / std::sqrt(aa) / std::sqrt(bb), -1.0, 1.0);
+}
+
+/// Ranks from 1; equal values share the mean of theirs.
+inline std::vector<double> average_ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
+    while (last < order.size() && values[order[last]] == values[order[first]]) ++last;
+    for (std::size_t i = first; i < last; ++i) ranks[order[i]] = 0.5 * static_cast<double>(first + 1 + last);
+  }
+  return ranks;
+}
+
+/// Spearman's correlation: Pearson's of the ranks.
+inline double spearman(std::span<const double> a, std::span<const double> b) {
+  detail::check_metric_input("spearman", a, b.size());
+  detail::check_metric_input("spearman", b, a.size());
+  return pearson(average_ranks(a), average_ranks(b));
+}
+
+struct MeanDeviation {
+  double mean = 0.0, deviation = 0.0;
+};
+
+/// Mean and sample standard deviation (n - 1 below the line; 0 of a single value), for example over seeds.
+inline MeanDeviation mean_and_deviation(std::span<const double> values) {
+  detail::check_metric_input("mean_and_deviation", values, values.size());
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0.0;
+  for (double v : values) squares += (v - mean) * (v - mean);
+  return {mean, values.size() == 1 ? 0.0 : std::sqrt(squares / (n - 1.0))};
+}
+
+}  // namespace lexformer
