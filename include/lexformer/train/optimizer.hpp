@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// AdamW and gradient clipping over lists of named parameters.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lexformer/nn/module.hpp"
+#include "lexformer/ops/elementwise.hpp"
+
+namespace lexformer {
+
+/// What one AdamW step multiplies with; computed in double, used in the moments' type.
+struct AdamWFactors {
+  double decay;  // 1 - lr * weight_decay
+  double beta1, beta2;
+  double step_size;        // lr / (1 - beta1^t)
+  double root_correction;  // sqrt(1 - beta2^t)
+  double eps;
+};
+
+template <class Dev>
+struct OptimizerKernels;
+
+template <>
+struct OptimizerKernels<Cpu> {
+  /// One AdamW step over n elements in one pass. `master` holds the weights in the type of the moments; the parameter gets a
+  /// rounded copy. Where both types are the same, master is the parameter itself.
+  template <class T, class A>
+  static void adamw(std::size_t n, const AdamWFactors& factors, const T* gradient, A* exp_avg, A* exp_avg_sq, A* master, T* parameter) {
+    const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
+    const auto rest1 = static_cast<A>(1.0 - factors.beta1), beta2 = static_cast<A>(factors.beta2);
+    const auto rest2 = static_cast<A>(1.0 - factors.beta2), step_size = static_cast<A>(factors.step_size);
+    const auto root_correction = static_cast<A>(factors.root_correction);
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const A g = static_cast<A>(gradient[i]);
+        exp_avg[i] += rest1 * (g - exp_avg[i]);
+        exp_avg_sq[i] = beta2 * exp_avg_sq[i] + rest2 * g * g;
+        const A denominator = std::sqrt(exp_avg_sq[i]) / root_correction + eps;
+        master[i] = master[i] * decay - step_size * exp_avg[i] / denominator;
+        if constexpr (!std::is_same_v<T, A>) parameter[i] = static_cast<T>(master[i]);
+      }
+    });
+  }
+};
+
+struct AdamWOptions {
+  double lr = 5e-5;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.0;
+  bool decay_bias_and_norm = true;  // false: no decay on parameters of rank 0 and 1 (biases, LayerNorm)
+};
+
+/// AdamW (Loshchilov and Hutter 2019), with PyTorch's order of operations:
+///   p -= lr weight_decay p;   m += (1 - beta1)(g - m);   v = beta2 v + (1 - beta2) g^2
+///   p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
+/// t counts the steps in which this parameter had a gradient. A parameter without gradient or frozen is left as it is, decay
+/// included; buffers are never touched. Moments are accumulate_t<T>, as are the weights that the steps add up in.
+template <class T = float, class Dev = Cpu>
+class AdamW {
+ public:
+  using A = accumulate_t<T>;
+
+  /// What belongs to one parameter; all that a resumed run needs. The tensors are undefined before the first step.
+  struct Slot {
+    std::string name;
+    std::int64_t step = 0;                   // t
+    Tensor<A, Dev> exp_avg{}, exp_avg_sq{};  // m, v
+    Tensor<A, Dev> master{};                 // the weights as A; undefined where T is A
+  };
+
+  explicit AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOptions options = {})
+      : parameters_(std::move(parameters)), options_(options) {
+    const auto good = [](double x) { return std::isfinite(x) && x >= 0.0; };
+    const auto share = [](double x) { return x >= 0.0 && x < 1.0; };
+    if (!good(options.lr) || !good(options.weight_decay) || !good(options.eps) || !share(options.beta1) || !share(options.beta2))
+      fail_usage("AdamW", "lr ", options.lr, ", beta1 ", options.beta1, ", beta2 ", options.beta2, ", eps ", options.eps, ", weight_decay ",
+                 options.weight_decay, "; expected none negative, all finite and the betas below 1");
+    std::set<std::string> names;
+    std::erase_if(parameters_, [](const auto& p) { return p.buffer; });
+    for (const auto& p : parameters_) {
+      if (!names.insert(p.name).second) fail("AdamW", "two parameters are called '", p.name, "'");
+      slots_.push_back({p.name});
+    }
+  }
+
+  /// One step with this learning rate. Consumes the gradients and leaves them empty.
+  void step(double lr) {
+    if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::step", "the learning rate is ", lr, ", expected a finite number, 0 or more");
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      Var<T, Dev>& var = parameters_[i].var;
+      if (!var.requires_grad() || !var.grad().defined()) continue;
+      Slot& s = slots_[i];
+      if (s.step++ == 0) {
+        s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
+        s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
+      }
+      const auto t = static_cast<double>(s.step);
+      const bool decays = options_.decay_bias_and_norm || var.shape().rank() > 1;
+      const AdamWFactors factors{
+          1.0 - lr * (decays ? options_.weight_decay : 0.0), options_.beta1, options_.beta2, lr / (1.0 - std::pow(options_.beta1, t)),
+          std::sqrt(1.0 - std::pow(options_.beta2, t)),      options_.eps};
+      T* parameter = var.mutable_value().mutable_data();
+      A* master;
+      if constexpr (std::is_same_v<T, A>) {
+        master = parameter;
+      } else {
+        if (!s.master.defined()) s.master = cast<A>(var.detach()).value();
+        master = s.master.mutable_data();
+      }
+      OptimizerKernels<Dev>::adamw(var.size(), factors, var.grad().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master,
+                                   parameter);
+      var.clear_grad();
+    }
+  }
+  void step() { step(options_.lr); }
+
+  const AdamWOptions& options() const { return options_; }
+  const std::vector<NamedParameter<T, Dev>>& parameters() const { return parameters_; }
+
+  /// One slot for each parameter, in their order; the tensors share their elements with the optimizer.
+  const std::vector<Slot>& state() const { return slots_; }
+  /// Goes on from a saved state, which has the same parameters in any order. Takes the tensors over.
+  void load_state(std::vector<Slot> saved) {
+    if (saved.size() != slots_.size()) fail("AdamW::load_state", saved.size(), " parameters are saved, the model has ", slots_.size());
+    std::vector<Slot> slots;
+    for (const auto& p : parameters_) {
+      auto it = std::find_if(saved.begin(), saved.end(), [&](const Slot& s) { return s.name == p.name; });
+      if (it == saved.end()) fail("AdamW::load_state", "nothing is saved for the parameter '", p.name, "'");
+      const bool masters = !std::is_same_v<T, A>;
+      if (it->step < 0 || !fits(it->exp_avg, p, it->step > 0) || !fits(it->exp_avg_sq, p, it->step > 0) ||
+          !fits(it->master, p, it->step > 0 && masters))
+        fail("AdamW::load_state", "what is saved for '", p.name, "' does not fit: step ", it->step, ", exp_avg ", it->exp_avg.shape(),
+             ", exp_avg_sq ", it->exp_avg_sq.shape(), ", expected ", p.var.shape());
+      slots.push_back(std::move(*it));
+      saved.erase(it);
+    }
+    slots_ = std::move(slots);
+  }
+
+ private:
+  static bool fits(const Tensor<A, Dev>& t, const NamedParameter<T, Dev>& p, bool needed) {
+    return t.defined() == needed && (!needed || t.shape() == p.var.shape());
+  }
+
+  std::vector<NamedParameter<T, Dev>> parameters_;
+  AdamWOptions options_;
+  std::vector<Slot> slots_;
+};
+
+/// Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1; norm = L2 norm of all of them together, summed in
+/// double in a fixed order. Returns norm. If it is not finite nothing is scaled: look at it (std::isfinite) before the step.
+template <class T, class Dev>
+double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, double max_norm) {
+  if (!(max_norm > 0.0)) fail_usage("clip_grad_norm", "max_norm is ", max_norm, ", expected more than 0");
+  double squares = 0.0;
+  for (const auto& p : parameters)
+    if (p.var.requires_grad()) squares += Kernels<Dev>::sum_squares(p.var.grad().size(), p.var.grad().data());
+  const double norm = std::sqrt(squares), factor = max_norm / (norm + 1e-6);
+  if (!std::isfinite(norm) || factor >= 1.0) return norm;
+  for (auto p : parameters) {
+    if (!p.var.requires_grad() || !p.var.grad().defined()) continue;
+    Tensor<T, Dev> grad = p.var.grad();
+    p.var.clear_grad();
+    if (!grad.unique()) grad = grad.clone();  // a + b hands the same gradient to a and b
+    T* g = grad.mutable_data();
+    Kernels<Dev>::affine(grad.size(), static_cast<T>(factor), g, T{0}, g);
+    p.var.set_grad(std::move(grad));
+  }
+  return norm;
+}
+
+}  // namespace lexformer
