@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// The progress of a run: on a terminal one line that is redrawn, elsewhere plain lines. No colours and no escape sequences.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <iomanip>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+enum class ProgressMode { automatic, bar, log, none };
+
+inline ProgressMode parse_progress_mode(const std::string& name) {
+  if (name == "auto") return ProgressMode::automatic;
+  if (name == "bar") return ProgressMode::bar;
+  if (name == "log") return ProgressMode::log;
+  if (name == "none") return ProgressMode::none;
+  fail_usage("progress", "'", name, "' is unknown; expected auto, bar, log or none");
+}
+
+struct ProgressOptions {
+  ProgressMode mode = ProgressMode::automatic;  // automatic: bar on a terminal, else log
+  bool is_terminal = false;                     // whether the stream is one; the program asks isatty
+  std::size_t columns = 80;                     // of the terminal; a longer line is cut
+  std::size_t first_step = 0;                   // steps done before, by the run that this one resumes
+  std::size_t total_steps = 0;                  // 0: unknown, so no percentage and no ETA
+  std::size_t logging_steps = 0;                // log: a line every so many steps; 0: by time alone
+  double log_seconds = 30.0;                    // log: a line at least that often
+  double redraw_seconds = 0.1;                  // bar: redrawn at most that often
+};
+
+/// What is shown of a step.
+struct StepReport {
+  std::size_t step = 0;     // steps done, this one included
+  std::size_t samples = 0;  // pairs in this step
+  double loss = 0.0;
+  double lr = 0.0;
+};
+
+/// h:mm:ss, or m:ss below an hour.
+inline std::string format_duration(double seconds) {
+  const auto total = static_cast<long long>(std::clamp(seconds, 0.0, 1e12) + 0.5);
+  const auto two = [](long long x) { return cat(x < 10 ? "0" : "", x); };
+  const long long h = total / 3600, m = total / 60 % 60, s = total % 60;
+  return h > 0 ? cat(h, ":", two(m), ":", two(s)) : cat(m, ":", two(s));
+}
+
+/// Writes lines like ` 42%  step 120/286  loss 0.3124  lr 4.20e-05  53.1 pairs/s  ETA 3:12`. Rate and ETA are means since
+/// this object was made.
+class Progress {
+ public:
+  /// `clock` gives seconds since any fixed moment.
+  explicit Progress(std::ostream& out, ProgressOptions options = {}, std::function<double()> clock = steady_seconds)
+      : out_(out), options_(options), clock_(std::move(clock)), start_(clock_()), last_(start_) {
+    if (options_.mode == ProgressMode::automatic) options_.mode = options_.is_terminal ? ProgressMode::bar : ProgressMode::log;
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() {
+    try {
+      finish();
+    } catch (...) {  // a stream that throws is no reason to end the program
+    }
+  }
+
+  void update(const StepReport& report) {
+    samples_ += report.samples;
+    report_ = report;
+    shown_ = false;
+    const double now = clock_();
+    const bool bar = options_.mode == ProgressMode::bar;
+    const bool due = bar ? width_ == 0 || now - last_ >= options_.redraw_seconds
+                         : now - last_ >= options_.log_seconds || (options_.logging_steps > 0 && report.step % options_.logging_steps == 0);
+    if (options_.mode != ProgressMode::none && due) show(now);
+  }
+
+  /// A line of its own, above the progress line if there is one.
+  void note(const std::string& text) {
+    erase();
+    out_ << text << '\n' << std::flush;
+  }
+
+  /// Shows the last step if it was not shown, and ends the redrawn line. More steps may follow.
+  void finish() {
+    if (!shown_ && options_.mode != ProgressMode::none) show(clock_());
+    if (width_ > 0) out_ << '\n' << std::flush;
+    width_ = 0;
+  }
+
+  static double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+ private:
+  void show(double now) {
+    std::string text = line(now);
+    if (options_.mode == ProgressMode::log) {
+      out_ << text << '\n' << std::flush;
+    } else {
+      text.resize(std::min(text.size(), std::max<std::size_t>(options_.columns, 2) - 1));  // in the last column it would wrap
+      const std::size_t width = text.size();
+      text.resize(std::max(width, width_), ' ');  // over the rest of a longer line
+      out_ << '\r' << text << std::flush;
+      width_ = width;
+    }
+    last_ = now;
+    shown_ = true;
+  }
+
+  std::string line(double now) const {
+    const double seconds = std::max(now - start_, 1e-9);
+    const auto steps = static_cast<double>(report_.step - std::min(options_.first_step, report_.step));
+    std::string text;
+    if (options_.total_steps > 0) text += cat(std::setw(3), 100 * report_.step / options_.total_steps, "%  ");
+    text += cat("step ", report_.step);
+    if (options_.total_steps > 0) text += cat("/", options_.total_steps);
+    text += cat("  loss ", std::fixed, std::setprecision(4), report_.loss, "  lr ", std::scientific, std::setprecision(2), report_.lr);
+    text += cat("  ", std::fixed, std::setprecision(1), static_cast<double>(samples_) / seconds, " pairs/s");
+    if (options_.total_steps >= report_.step && steps > 0)
+      text += cat("  ETA ", format_duration(static_cast<double>(options_.total_steps - report_.step) * seconds / steps));
+    return text;
+  }
+
+  void erase() {
+    if (width_ > 0) out_ << '\r' << std::string(width_, ' ') << '\r';
+    width_ = 0;
+  }
+
+  std::ostream& out_;
+  ProgressOptions options_;
+  std::function<double()> clock_;
+  double start_, last_;  // last_: when the last line was shown
+  std::size_t samples_ = 0;
+  StepReport report_;
+  bool shown_ = true;      // whether report_ is
+  std::size_t width_ = 0;  // of the redrawn line that stands there now
+};
+
+}  // namespace lexformer
