@@ -3,6 +3,7 @@
 // in gemm_cpu.hpp, which a program that links lexformer::compiled (LEXFORMER_COMPILED) never includes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "lexformer/core/parallel.hpp"
@@ -20,7 +21,8 @@ void gemm_serial(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc) {
-  constexpr std::size_t block = 96;
+  // About eight blocks: enough for threads, few enough that packing B anew for each costs little.
+  const std::size_t block = std::clamp<std::size_t>((m / 8 + 7) / 8 * 8, 96, 256);
   parallel_for(m, block, [&](std::size_t begin, std::size_t end) {
     gemm_serial(trans_a, trans_b, end - begin, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb, beta, c + begin * ldc, ldc);
   });

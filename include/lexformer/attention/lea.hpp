@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// LEA, lexical attention (Almagro et al., "LEA: Improving Sentence Similarity Robustness to Typos Using Lexical Attention
+// Bias", KDD 2023). The paper leaves some points open; how each is read stands in docs/paper-map.md.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "lexformer/attention/term.hpp"
+#include "lexformer/nn/init.hpp"
+#include "lexformer/ops/elementwise.hpp"
+#include "lexformer/ops/matmul.hpp"
+
+namespace lexformer {
+
+enum class LeaSharing { head, layer, model };             // one w for each head of each layer, for each layer, or for the model
+enum class LeaRepresentation { scaled, plain, learned };  // sinusoids of 2 pi s, sinusoids of s, a learned row for each level
+enum class LeaAlpha { query, magnitude, constant };
+
+struct LeaOptions {
+  LeaSharing sharing = LeaSharing::head;
+  LeaRepresentation representation = LeaRepresentation::scaled;
+  std::size_t dimension = 128;  // d_L, even
+  std::size_t levels = 0;       // quantised similarity levels; 0 = exact values
+  LeaAlpha alpha = LeaAlpha::query;
+  double alpha_value = 1.0;     // of LeaAlpha::constant
+  std::size_t first_layer = 0;  // layers first_layer ... last_layer - 1 have the bias; both 0 = the second half
+  std::size_t last_layer = 0;
+};
+
+/// l(s) for each level s, eq. 7 and 8:  l(s) = [sin(s w_0) ... sin(s w_{E/2-1}) | cos(s w_0) ... cos(s w_{E/2-1})],
+///   w_p = 2 pi / 10000^(2p/E)   (Table 11, "fix scale sinusoid"), without 2 pi if not `scaled` ("fix sinusoid")
+/// -> (R, E). The sine and cosine blocks stand one behind the other, as in the authors' code.
+template <class T>
+Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bool scaled) {
+  Tensor<T> y({levels.size(), dimension});
+  T* out = y.mutable_data();
+  const std::size_t half = dimension / 2;
+  for (std::size_t r = 0; r < levels.size(); ++r)
+    for (std::size_t p = 0; p < half; ++p) {
+      const double w =
+          (scaled ? 2.0 * std::numbers::pi : 1.0) / std::pow(10000.0, 2.0 * static_cast<double>(p) / static_cast<double>(dimension));
+      out[r * dimension + p] = static_cast<T>(std::sin(levels[r] * w));
+      out[r * dimension + half + p] = static_cast<T>(std::cos(levels[r] * w));
+    }
+  return y;
+}
+
+/// Lexical attention bias, eq. 5 and 6:   S_ij += alpha l(s_ij) . w_h
+/// s takes few distinct values, so l is projected once for each: table = alpha W l(levels)^T, (H, E) x (E, R) -> (H, R), and
+/// attention looks it up by code. Gradient: of the table, summed over the cells of each code; then ordinary ops.
+template <class T = float, class Dev = Cpu>
+struct Lea final : AttentionTerm<T, Dev> {
+  LeaOptions options;
+  Var<T, Dev> projection;   // (H, E), or (1, E) when heads share it
+  Var<T, Dev> level_table;  // (levels, E), only for the learned representation
+  Var<T, Dev> alpha;        // (1): 0 = not set yet. Set on the first training batch, saved with the model
+  bool owns_projection = true;
+
+  /// With LeaSharing::model every layer but the first gets the first one's term as `shared`.
+  Lea(const LeaOptions& o, std::size_t heads, Init& init, const Lea* shared = nullptr)
+      : options(o), alpha(Tensor<T, Dev>::full({1}, o.alpha == LeaAlpha::constant ? static_cast<T>(o.alpha_value) : T{0})) {
+    if (o.dimension == 0 || o.dimension % 2 != 0) fail_usage("lea", "the dimension must be even and not 0, got ", o.dimension);
+    const bool learned = o.representation == LeaRepresentation::learned;
+    if (learned && o.levels < 2)
+      fail_usage("lea",
+                 "the learned representation has one row for each level, so it needs quantised levels (for example 50), not exact ones");
+    if (o.alpha == LeaAlpha::constant && o.alpha_value == 0)
+      fail_usage("lea", "a constant alpha of 0 would switch the bias off; leave LEA out instead");
+    owns_projection = shared == nullptr;
+    projection = shared != nullptr ? shared->projection : init.normal<T, Dev>({o.sharing == LeaSharing::head ? heads : 1, o.dimension});
+    if (learned) level_table = shared != nullptr ? shared->level_table : init.normal<T, Dev>({o.levels, o.dimension});
+  }
+
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+    if (!in.codes) fail("lea", "the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
+    if (options.levels != 0 && in.levels.size() != options.levels)
+      fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", in.levels.size());
+    const Var<T, Dev> l =
+        options.representation == LeaRepresentation::learned
+            ? level_table
+            : Var<T, Dev>(lea_sinusoid<T>(in.levels, options.dimension, options.representation == LeaRepresentation::scaled));
+    auto table = matmul(projection, l, {.transpose_b = true});                                                // (H or 1, R)
+    if (table.dim(0) != in.heads) table = multiply(table, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));  // (H, R)
+    if (alpha.item() == T{0}) {
+      if (!in.pass.training)
+        fail("lea",
+             "alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
+             "alpha");
+      set_alpha(in, table.value());
+      if (alpha.item() == T{0}) return;  // nothing in this batch to measure it on, and nothing to add either
+    }
+    out.lookups.push_back({scale(table, alpha.item()), in.codes});
+  }
+
+  void visit(ParameterVisitor<T, Dev>& v) override {
+    if (owns_projection) v("projection", projection);
+    if (owns_projection && level_table.defined()) v("levels", level_table);
+    v.buffer("alpha", alpha);
+  }
+
+ private:
+  /// query:     alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
+  /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d): the paper's "based on
+  ///            the magnitudes of both terms"
+  void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& table) {
+    const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
+    const bool query = options.alpha == LeaAlpha::query;
+    struct Moments {
+      double n = 0, sum = 0, squares = 0;
+      void add(double x) { n += 1, sum += x, squares += x * x; }
+      double deviation() const { return std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n))); }
+    } semantic, lexical;
+    double total = 0;
+    for (std::size_t s = 0; s < in.offsets.sequences(); ++s)
+      for (std::size_t h = 0; h < in.heads; ++h) {
+        const std::size_t n = in.offsets.length(s);
+        const T* q = in.qkv.value().data() + in.offsets.begin(s) * stride + h * d;
+        std::vector<T> products(n * n);
+        gemm_serial(false, true, n, n, d, T{1}, q, stride, query ? q : q + width, stride, T{0}, products.data(), n);
+        for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(detail::row_max(products.data() + i * n, n));
+        const std::uint16_t* code = in.codes->data() + in.offsets.pair_begin(s);
+        for (std::size_t e = 0; e < n * n && !query; ++e) {
+          if (code[e] == 0) continue;
+          semantic.add(static_cast<double>(products[e]) / std::sqrt(static_cast<double>(d)));
+          lexical.add(static_cast<double>(table.data()[h * levels + code[e]]));
+        }
+      }
+    double value = 0;
+    if (query)
+      value = total / static_cast<double>(in.offsets.tokens() * in.heads);
+    else if (semantic.n > 0 && lexical.deviation() > 0)
+      value = semantic.deviation() / lexical.deviation();
+    alpha.mutable_value().mutable_data()[0] = static_cast<T>(value);
+  }
+};
+
+/// The LEA terms of a model with `layers` layers: (layer, term), for the layers that have the bias (the second half by default).
+template <class T, class Dev>
+std::vector<std::pair<std::size_t, std::shared_ptr<Lea<T, Dev>>>> lea_terms(LeaOptions options, std::size_t layers, std::size_t heads,
+                                                                            Init& init) {
+  if (options.first_layer == 0 && options.last_layer == 0) {
+    options.first_layer = layers / 2;
+    options.last_layer = layers;
+  }
+  if (options.first_layer >= options.last_layer || options.last_layer > layers)
+    fail_usage("lea", "layers ", options.first_layer, " to ", options.last_layer, " of a model with ", layers,
+               " layers; the first counts from 0, the last is not included");
+  std::vector<std::pair<std::size_t, std::shared_ptr<Lea<T, Dev>>>> terms;
+  for (std::size_t i = options.first_layer; i < options.last_layer; ++i) {
+    const auto* shared = options.sharing == LeaSharing::model && !terms.empty() ? terms[0].second.get() : nullptr;
+    terms.emplace_back(i, std::make_shared<Lea<T, Dev>>(options, heads, init, shared));
+  }
+  return terms;
+}
+
+}  // namespace lexformer

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// An attention term is a module that makes the tensors attention adds to its scores (ops/attention.hpp), with ordinary
+// differentiable ops. A term of your own is one struct with `contribute` and `visit`; it needs no kernel, and its
+// parameters get their gradients like any other.
+#pragma once
+
+#include <span>
+
+#include "lexformer/core/ragged.hpp"
+#include "lexformer/nn/module.hpp"
+#include "lexformer/ops/attention.hpp"
+
+namespace lexformer {
+
+/// What a term may look at: plain views of one attention call.
+template <class T = float, class Dev = Cpu>
+struct AttentionInputs {
+  const Var<T, Dev>& qkv;          // (N, 3D)
+  const Offsets& offsets;          // of the batch
+  std::size_t heads;               // H
+  PairCodes codes;                 // lexical code of every token pair, or null
+  std::span<const double> levels;  // levels[code] = similarity; levels[0] = 0
+  Pass pass;
+};
+
+template <class T = float, class Dev = Cpu>
+struct AttentionTerm {
+  virtual ~AttentionTerm() = default;
+  /// Adds this term's tensors to `out`.
+  virtual void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) = 0;
+  virtual void visit(ParameterVisitor<T, Dev>&) {}
+};
+
+}  // namespace lexformer

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// The BERT encoder (Devlin et al. 2019) and Electra's (Clark et al. 2020), equal to HuggingFace's in every number and name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lexformer/attention/multi_head.hpp"
+#include "lexformer/models/bert_config.hpp"
+#include "lexformer/nn/embedding.hpp"
+#include "lexformer/ops/dropout.hpp"
+
+namespace lexformer {
+
+/// Dropout sites of an encoder, by place: the embeddings have 0, layer i the block from site::layer(i), heads follow from
+/// site::head. Part of the contract that a seed means the same numbers everywhere.
+namespace site {
+inline constexpr std::uint32_t embeddings = 0, head = 0x10000;
+inline constexpr std::uint32_t layer(std::size_t i) { return 0x100 + 8 * static_cast<std::uint32_t>(i); }
+}  // namespace site
+
+/// x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])), and for Electra x W^T + b where sizes differ.
+template <class T = float, class Dev = Cpu>
+struct BertEmbeddings {
+  Embedding<T, Dev> word, position, type;
+  LayerNorm<T, Dev> norm;
+  std::unique_ptr<Linear<T, Dev>> projection;  // Electra's embeddings_project
+  double dropout_p;
+
+  BertEmbeddings(const BertConfig& c, Init& init)
+      : word(c.vocab_size, c.embedding_size, init),
+        position(c.max_position_embeddings, c.embedding_size, init),
+        type(c.type_vocab_size, c.embedding_size, init),
+        norm(c.embedding_size, c.layer_norm_eps, init),
+        dropout_p(c.hidden_dropout_prob) {
+    if (c.embedding_size != c.hidden_size) projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init);
+  }
+  Var<T, Dev> operator()(const Batch& batch, const Pass& pass) const {
+    const NameScope scope("embeddings");
+    if (batch.offsets.longest() > position.weight.dim(0))
+      fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", position.weight.dim(0),
+           "; shorten it (max_length)");
+    const auto sum = add(add(word(batch.ids), type(batch.type_ids)), position(batch.position_ids));
+    const auto x = dropout(norm(sum), pass.dropout(dropout_p, site::embeddings));
+    return projection ? (*projection)(x) : x;  // (N, D)
+  }
+};
+
+/// One layer:  y = attention(x);  LayerNorm(y + dropout(gelu(y W_1^T + b_1) W_2^T + b_2)),   (N, D) -> (N, D)
+template <class T = float, class Dev = Cpu>
+struct BertLayer {
+  MultiHeadAttention<T, Dev> attention;
+  Linear<T, Dev> intermediate, output;
+  LayerNorm<T, Dev> norm;
+  Activation activation;
+  double dropout_p;
+  std::uint32_t first_site;
+
+  BertLayer(const BertConfig& c, std::size_t number, Init& init)
+      : attention({.width = c.hidden_size,
+                   .heads = c.num_attention_heads,
+                   .attention_dropout = c.attention_probs_dropout_prob,
+                   .hidden_dropout = c.hidden_dropout_prob,
+                   .layer_norm_eps = c.layer_norm_eps,
+                   .site = site::layer(number)},
+                  init),
+        intermediate(c.hidden_size, c.intermediate_size, init),
+        output(c.intermediate_size, c.hidden_size, init),
+        norm(c.hidden_size, c.layer_norm_eps, init),
+        activation(c.hidden_act),
+        dropout_p(c.hidden_dropout_prob),
+        first_site(site::layer(number)) {}
+
+  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const Batch& batch, const Pass& pass, AttentionMaps maps,
+                                                         const std::vector<std::size_t>& map_heads) const {
+    const auto y = attention(x, batch, pass, maps, map_heads);
+    const NameScope scope("feed_forward");
+    const auto inner = activate(activation, intermediate(y.hidden));  // (N, 4D)
+    return {norm(output(inner), y.hidden, pass.dropout(dropout_p, first_site + 2)), y.maps};
+  }
+  void visit(ParameterVisitor<T, Dev>& v) {
+    v("attention", attention);
+    v("intermediate.dense", intermediate);
+    v("output.dense", output);
+    v("output.LayerNorm", norm);
+  }
+};
+
+struct EncodeOptions {
+  bool all_hidden = false;                   // hand out the embeddings and every layer's output
+  AttentionMaps maps = AttentionMaps::none;  // of every layer
+  std::vector<std::size_t> map_heads;        // of these heads; empty = all
+  std::size_t layers = ~std::size_t{0};      // run only the first so many
+};
+
+template <class T = float, class Dev = Cpu>
+struct EncoderOutput {
+  Var<T, Dev> last;                 // (N, D)
+  std::vector<Var<T, Dev>> hidden;  // embeddings, layer 1, ..., each (N, D); only with all_hidden
+  std::vector<Var<T, Dev>> maps;    // one for each layer, (heads, P); only with maps
+};
+
+template <class T = float, class Dev = Cpu>
+struct BertEncoder {
+  BertConfig config;
+  BertEmbeddings<T, Dev> embeddings;
+  std::vector<BertLayer<T, Dev>> layers;
+
+  BertEncoder(const BertConfig& c, Init& init) : config(c), embeddings(c, init) {
+    layers.reserve(c.num_hidden_layers);
+    for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, i, init);
+  }
+
+  EncoderOutput<T, Dev> operator()(const Batch& batch, const Pass& pass = {}, const EncodeOptions& options = {}) const {
+    EncoderOutput<T, Dev> out;
+    out.last = embeddings(batch, pass);
+    if (options.all_hidden) out.hidden.push_back(out.last);
+    for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
+      const NameScope scope("encoder.layer." + std::to_string(i));
+      auto y = layers[i](out.last, batch, pass, options.maps, options.map_heads);
+      out.last = std::move(y.hidden);
+      if (options.all_hidden) out.hidden.push_back(out.last);
+      if (y.maps.defined()) out.maps.push_back(std::move(y.maps));
+    }
+    return out;
+  }
+
+  /// HuggingFace's names without the prefix: embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, ...
+  void visit(ParameterVisitor<T, Dev>& v) {
+    v("embeddings.word_embeddings", embeddings.word);
+    v("embeddings.position_embeddings", embeddings.position);
+    v("embeddings.token_type_embeddings", embeddings.type);
+    v("embeddings.LayerNorm", embeddings.norm);
+    if (embeddings.projection) v("embeddings_project", *embeddings.projection);
+    for (std::size_t i = 0; i < layers.size(); ++i) v("encoder.layer." + std::to_string(i), layers[i]);
+  }
+  /// The attention terms, which have names of ours: layer.3.lea.projection, ...
+  void visit_terms(ParameterVisitor<T, Dev>& v) {
+    for (const auto& t : terms_) v("layer." + std::to_string(t.layer) + "." + t.name, *t.term);
+  }
+  /// Adds a term to one layer's attention.
+  void add_term(std::size_t layer, const std::string& name, std::shared_ptr<AttentionTerm<T, Dev>> term) {
+    if (layer >= layers.size()) fail("BertEncoder", "there is no layer ", layer, "; the model has ", layers.size());
+    layers[layer].attention.terms.push_back(term);
+    terms_.push_back({layer, name, std::move(term)});
+  }
+
+ private:
+  struct NamedTerm {
+    std::size_t layer;
+    std::string name;
+    std::shared_ptr<AttentionTerm<T, Dev>> term;
+  };
+  std::vector<NamedTerm> terms_;
+};
+
+}  // namespace lexformer

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "lexformer/nn/init.hpp"
+#include "lexformer/ops/matmul.hpp"
+
+namespace lexformer {
+
+/// y = x W^T + b: x (N, in) -> y (N, out); weight (out, in) as HuggingFace stores it, bias (out).
+template <class T = float, class Dev = Cpu>
+struct Linear {
+  Var<T, Dev> weight, bias;
+
+  Linear(std::size_t in, std::size_t out, Init& init) : weight(init.normal<T, Dev>({out, in})), bias(init.constant<T, Dev>({out}, T{0})) {}
+  Var<T, Dev> operator()(const Var<T, Dev>& x) const { return linear(x, weight, bias); }
+  void visit(ParameterVisitor<T, Dev>& v) {
+    v("weight", weight);
+    v("bias", bias);
+  }
+};
+
+}  // namespace lexformer

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What a layer is: a struct with its parameters, a const call that computes, and one `visit` that names the parameters.
+// Everything that needs names (saving, loading, the optimizer, counting, freezing) goes through visit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/autograd/var.hpp"
+
+namespace lexformer {
+
+/// How a forward pass is meant. A default Pass is inference: no dropout, nothing depends on a seed.
+struct Pass {
+  bool training = false;
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+
+  /// The dropout of one place: `site` is a fixed number given by the place in the model.
+  DropoutMask dropout(double p, std::uint32_t site) const { return {training ? static_cast<float>(p) : 0.0f, {seed, step, site}}; }
+};
+
+template <class T = float, class Dev = Cpu>
+struct NamedParameter {
+  std::string name;
+  Var<T, Dev> var;
+  bool buffer = false;  // saved with the model but never trained (LEA's alpha)
+};
+
+/// Collects the parameters of a module under dotted names, which are HuggingFace's to the letter.
+template <class T = float, class Dev = Cpu>
+class ParameterVisitor {
+ public:
+  void operator()(const std::string& name, Var<T, Dev>& parameter) { found_.push_back({path(name), parameter, false}); }
+  void buffer(const std::string& name, Var<T, Dev>& value) { found_.push_back({path(name), value, true}); }
+  template <class Module>
+  void operator()(const std::string& name, Module& module) {
+    const std::string before = std::exchange(prefix_, path(name));
+    module.visit(*this);
+    prefix_ = before;
+  }
+  std::vector<NamedParameter<T, Dev>> take() { return std::move(found_); }
+
+ private:
+  std::string path(const std::string& name) const { return prefix_.empty() || name.empty() ? prefix_ + name : prefix_ + "." + name; }
+  std::string prefix_;
+  std::vector<NamedParameter<T, Dev>> found_;
+};
+
+/// All parameters and buffers of a module, in the order of its visit. The Vars are the module's own: changing them changes it.
+template <class T, class Dev, class Module>
+std::vector<NamedParameter<T, Dev>> named_parameters(Module& module) {
+  ParameterVisitor<T, Dev> visitor;
+  module.visit(visitor);
+  return visitor.take();
+}
+
+/// Number of elements of all parameters, buffers left out.
+template <class T, class Dev>
+std::size_t count(const std::vector<NamedParameter<T, Dev>>& parameters) {
+  std::size_t total = 0;
+  for (const auto& p : parameters) total += p.buffer ? 0 : p.var.size();
+  return total;
+}
+
+}  // namespace lexformer
