@@ -136,6 +136,16 @@ inline char32_t to_lower(char32_t c) {
   return static_cast<char32_t>(static_cast<std::int32_t>(c) + entry->delta);
 }
 
+/// The capital letter that to_lower takes to c (the first, where there are several), else c itself.
+inline char32_t to_upper(char32_t c) {
+  if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
+  for (const auto& entry : unicode_table::lowercase) {
+    const auto capital = static_cast<char32_t>(static_cast<std::int32_t>(c) - entry.delta);
+    if (capital >= entry.first && capital <= entry.last && (capital - entry.first) % entry.step == 0) return capital;
+  }
+  return c;
+}
+
 /// Calls put(part) for each character of the full canonical decomposition of c (c itself if it has none), not yet in canonical order.
 template <class Put>
 void decompose(char32_t c, Put&& put) {

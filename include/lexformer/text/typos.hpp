@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// Typos as LEA was trained and tested with (Almagro et al. 2023, section 4.1.1), as pure functions of text, options and random numbers.
+// The paper's text and the authors' released test files differ, so there are two modes:
+//   released  one operation per text; ceil(word_share * tokens) words of at least 3 characters, drawn without replacement; in each
+//             ceil(char_share * length) characters, at least one. This is what the Python package nlpaug did for the authors.
+//   printed   each word of more than 3 characters with probability word_share; one operation, drawn per word, on one character.
+// Words are those of nlpaug: runs of \w; every other character that is not white space is a token too. Edited in place: nothing else
+// changes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/random.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+enum class TypoMode { released, printed };
+
+/// insert      a random letter or digit before a character
+/// remove      the character
+/// substitute  a random letter or digit in its place
+/// swap        the character changes places with a neighbour; capitals stay where they were: Sony -> Osny
+/// keyboard    a neighbouring key, with or without shift, in its place
+enum class TypoOp { insert, remove, substitute, swap, keyboard };
+
+inline constexpr std::array<std::string_view, 2> typo_mode_names{"released", "printed"};
+inline constexpr std::array<std::string_view, 5> typo_op_names{"insert", "delete", "substitute", "swap", "keyboard"};
+
+struct TypoOptions {
+  TypoMode mode = TypoMode::released;
+  double word_share = 0.2;
+  double char_share = 0.1;  // released only
+  unsigned min_chars = 0;   // shortest word that is touched; 0: 3 as released, 4 as printed
+  std::vector<TypoOp> ops{TypoOp::insert, TypoOp::remove, TypoOp::substitute, TypoOp::swap, TypoOp::keyboard};
+  bool respace = false;  // nlpaug's spacing: every token apart, but . , : ; ? ! % after a space joined to what is before them, brackets to
+                         // what is inside
+};
+
+inline TypoMode parse_typo_mode(std::string_view text) {
+  for (std::size_t i = 0; i < typo_mode_names.size(); ++i)
+    if (typo_mode_names[i] == text) return static_cast<TypoMode>(i);
+  fail_usage("typo mode", "there is no \"", text, "\"; choose released or printed");
+}
+
+/// For logs: everything that decides the result but the random numbers.
+inline std::string describe(const TypoOptions& options) {
+  std::string ops;
+  for (TypoOp op : options.ops) ops += (ops.empty() ? "" : ",") + std::string(typo_op_names[static_cast<std::size_t>(op)]);
+  return cat(typo_mode_names[static_cast<std::size_t>(options.mode)], " word_share=", options.word_share,
+             " char_share=", options.char_share, " min_chars=", options.min_chars, " ops=", ops, " respace=", options.respace ? 1 : 0);
+}
+
+/// The random numbers for one example in one epoch: the same typos in whatever order, batch or thread it is read.
+inline RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t example) {
+  return RandomStream(seed, random_site::typos + epoch % 0x1000000u, example);
+}
+
+/// The characters of the keys around the key of c on a US keyboard, without and with shift; empty if c is not on it.
+/// A key is 1 wide and 1 high, the rows are shifted by 1.5, 0.25 and 0.5 against each other; keys are neighbours at a distance of up
+/// to 1.3.
+inline std::string keyboard_neighbours(char32_t c) {
+  struct Row {
+    std::string_view plain, shifted;
+    double left;
+  };
+  static constexpr Row rows[] = {{"`1234567890-=", "~!@#$%^&*()_+", 0.0},
+                                 {"qwertyuiop[]\\", "QWERTYUIOP{}|", 1.5},
+                                 {"asdfghjkl;'", "ASDFGHJKL:\"", 1.75},
+                                 {"zxcvbnm,./", "ZXCVBNM<>?", 2.25}};
+  std::string found;
+  if (c >= 0x80) return found;
+  for (std::size_t r = 0; r < 4; ++r) {
+    const std::size_t k = std::min(rows[r].plain.find(static_cast<char>(c)), rows[r].shifted.find(static_cast<char>(c)));
+    if (k == std::string_view::npos) continue;
+    for (std::size_t row = r == 0 ? 0 : r - 1; row < std::min<std::size_t>(r + 2, 4); ++row)
+      for (std::size_t key = 0; key < rows[row].plain.size(); ++key) {
+        const double dx = rows[row].left + static_cast<double>(key) - rows[r].left - static_cast<double>(k), dy = row == r ? 0.0 : 1.0;
+        if (dx * dx + dy * dy > 1.3 * 1.3 || (row == r && key == k)) continue;
+        found += rows[row].plain[key];
+        found += rows[row].shifted[key];
+      }
+  }
+  return found;
+}
+
+namespace detail {
+
+struct TypoToken {
+  std::size_t begin, end;  // bytes
+  std::size_t length;      // characters
+};
+
+/// nlpaug's tokens: split at every character that is not \w, each such character a token, white space none.
+inline std::vector<TypoToken> typo_tokens(std::string_view text) {
+  std::vector<TypoToken> tokens;
+  bool in_word = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const Decoded next = decode_utf8(text, i);
+    const bool word = is_word_character(next.character);
+    if (word && in_word) {
+      tokens.back().end += next.bytes;
+      ++tokens.back().length;
+    } else if (!is_whitespace(next.character)) {
+      tokens.push_back({i, i + next.bytes, 1});
+    }
+    in_word = word;
+    i += next.bytes;
+  }
+  return tokens;
+}
+
+/// `count` different numbers below n in ascending order.
+inline std::vector<std::size_t> draw(std::size_t count, std::size_t n, RandomStream& random) {
+  std::vector<std::size_t> all(n);
+  for (std::size_t i = 0; i < n; ++i) all[i] = i;
+  count = std::min(count, n);
+  for (std::size_t i = 0; i < count; ++i) std::swap(all[i], all[i + static_cast<std::size_t>(random.below(n - i))]);
+  all.resize(count);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+inline char32_t letter_or_digit(RandomStream& random) {
+  static constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  return static_cast<unsigned char>(alphabet[static_cast<std::size_t>(random.below(alphabet.size()))]);
+}
+
+inline void swap_keeping_case(char32_t& a, char32_t& b) {
+  const bool a_capital = to_lower(a) != a, b_capital = to_lower(b) != b;
+  std::swap(a, b);
+  if (a_capital == b_capital) return;
+  a = a_capital ? to_upper(a) : to_lower(a);
+  b = b_capital ? to_upper(b) : to_lower(b);
+}
+
+/// Applies op at `count` characters of the word (not empty). May leave it as it was: equal neighbours, a letter replaced by itself.
+inline std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random) {
+  const auto places = draw(count, word.size(), random);
+  for (auto it = places.rbegin(); it != places.rend(); ++it) {  // from the back, so that places stay valid
+    const std::size_t i = *it;
+    if (op == TypoOp::insert) word.insert(i, 1, letter_or_digit(random));
+    if (op == TypoOp::remove) word.erase(i, 1);
+    if (op == TypoOp::substitute) word[i] = letter_or_digit(random);
+    if (op == TypoOp::swap && word.size() > 1) {
+      const bool right = i == 0 || (i + 1 < word.size() && random.below(2) == 1);
+      swap_keeping_case(word[i], word[right ? i + 1 : i - 1]);
+    }
+    if (op == TypoOp::keyboard) {
+      const std::string keys = keyboard_neighbours(word[i]);
+      if (!keys.empty()) word[i] = static_cast<unsigned char>(keys[static_cast<std::size_t>(random.below(keys.size()))]);
+    }
+  }
+  return word;
+}
+
+/// Joins tokens with spaces, then takes out the spaces that nlpaug takes out (each rule one pass from left to right, matches do not
+/// overlap).
+inline std::string respaced(const std::vector<std::string>& tokens) {
+  const auto is = [](std::string_view set, char c) { return set.find(c) != std::string_view::npos; };
+  std::string text;
+  for (const std::string& token : tokens) text += (text.empty() ? "" : " ") + token;
+
+  static constexpr std::string_view closing = ".,:;?!%";
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {  // "word , next": a space, a run of closing punctuation, then a space or a quote
+    std::size_t end = i + 1;
+    while (text[i] == ' ' && end < text.size() && is(closing, text[end])) ++end;
+    if (end == i + 1 || end == text.size() || !is(" '\"`", text[end])) {
+      out += text[i++];
+      continue;
+    }
+    out.append(text, i + 1, end - i);  // with the character after the run
+    i = end + 1;
+  }
+  const std::size_t before_end = out.find_last_not_of(closing);  // and at the end
+  if (before_end != std::string::npos && before_end + 1 < out.size() && out[before_end] == ' ') out.erase(before_end, 1);
+
+  for (const bool opening : {true, false}) {
+    text.swap(out);
+    out.clear();
+    for (std::size_t i = 0; i < text.size();) {
+      const bool bracket = i + 2 < text.size() && text[i] == ' ' && text[i + 2] == ' ' && is(opening ? "[({<" : "])}>", text[i + 1]);
+      if (!bracket) {
+        out += text[i++];
+        continue;
+      }
+      out += opening ? std::string{' ', text[i + 1]} : std::string{text[i + 1], ' '};
+      i += 3;
+    }
+  }
+  const std::size_t first = out.find_first_not_of(' ');
+  return first == std::string::npos ? std::string() : out.substr(first, out.find_last_not_of(' ') + 1 - first);
+}
+
+}  // namespace detail
+
+/// The text with typos. The same text, options and random numbers give the same result.
+inline std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random) {
+  const auto is_share = [](double x) { return x >= 0.0 && x <= 1.0; };
+  if (!is_share(options.word_share) || !is_share(options.char_share))
+    fail_usage("typos", "word_share is ", options.word_share, ", char_share ", options.char_share, "; expected 0 ... 1");
+  if (options.ops.empty()) fail_usage("typos", "no operations to choose from");
+  const bool released = options.mode == TypoMode::released;
+  const unsigned min_chars = options.min_chars > 0 ? options.min_chars : released ? 3 : 4;
+  const auto draw_op = [&] { return options.ops[static_cast<std::size_t>(random.below(options.ops.size()))]; };
+  // 0.2 * 15 must not become 4 by rounding.
+  const auto share_of = [](double share, std::size_t n) {
+    return static_cast<std::size_t>(std::ceil(share * static_cast<double>(n) - 1e-9));
+  };
+
+  const auto tokens = detail::typo_tokens(text);
+  std::vector<std::string> words;
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    words.emplace_back(text.substr(tokens[i].begin, tokens[i].end - tokens[i].begin));
+    if (tokens[i].length >= min_chars && is_word_character(decode_utf8(words[i], 0).character)) candidates.push_back(i);
+  }
+  const auto edit = [&](std::size_t i, TypoOp op, std::size_t count) {
+    words[i] = to_utf8(detail::add_typo(to_utf32(words[i]), op, count, random));
+  };
+  if (released) {
+    const TypoOp op = draw_op();
+    const std::size_t count = options.word_share == 0.0 ? 0 : std::max<std::size_t>(1, share_of(options.word_share, tokens.size()));
+    for (std::size_t k : detail::draw(count, candidates.size(), random)) {
+      const std::size_t i = candidates[k];
+      edit(i, op, std::max<std::size_t>(1, share_of(options.char_share, tokens[i].length)));
+    }
+  } else {
+    for (std::size_t i : candidates)
+      if (random.uniform() < options.word_share) edit(i, draw_op(), 1);
+  }
+
+  if (options.respace) return detail::respaced(words);
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    out.append(text, done, tokens[i].begin - done);
+    out += words[i];
+    done = tokens[i].end;
+  }
+  return out.append(text, done);
+}
+
+/// Both texts of a pair, each with operations and words of its own.
+inline std::pair<std::string, std::string> add_typos_to_pair(std::string_view left, std::string_view right, const TypoOptions& options,
+                                                             RandomStream& random) {
+  std::string first = add_typos(left, options, random);
+  return {std::move(first), add_typos(right, options, random)};
+}
+
+}  // namespace lexformer
