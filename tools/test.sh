@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# From a fresh Debian 12 or Ubuntu 24.04 to passing tests: installs what is missing, configures, builds and tests one preset
+# of CMakePresets.json, then sums up what ran.
+# usage: tools/test.sh [PRESET]        (dev, release, clang, headers, tidy, tsan, coverage; default dev)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+preset=${1:-dev}
+packages=(g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev)
+case $preset in
+  clang | tsan) packages+=(clang libomp-dev) ;;
+  tidy) packages+=(clang libomp-dev clang-tidy) ;;
+esac
+tools/install_packages.sh "${packages[@]}"
+
+# A compiler that we have not met may warn of something new; that keeps nobody but our own checks from the tests.
+options=()
+if [ -z "${CI:-}" ]; then
+  options+=(-DLEXFORMER_WERROR=OFF)
+fi
+
+start=$SECONDS
+cmake --preset "$preset" "${options[@]}" >/dev/null
+cmake --build --preset "$preset"
+built=$SECONDS
+
+if [ "$preset" = tidy ]; then
+  echo "$preset: clean, $((built - start)) s"
+  exit 0
+fi
+status=0
+ctest --preset "$preset" || status=$?
+awk -v preset="$preset" -v build=$((built - start)) -v test=$((SECONDS - built)) '
+  /^\[doctest\] test cases:/ { split($0, field, /[:|]/); cases += field[2]; passed += field[3]; failed += field[4]; skipped += field[5] }
+  /^\[doctest\] assertions:/ { split($0, field, /[:|]/); assertions += field[2] }
+  END { printf "%s: %d test cases, %d passed, %d failed, %d skipped, %d assertions; built in %d s, tested in %d s\n",
+        preset, cases, passed, failed, skipped, assertions, build, test }' "build/$preset/Testing/Temporary/LastTest.log"
+exit $status
