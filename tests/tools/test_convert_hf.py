@@ -1,0 +1,464 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tools/convert_hf.py on small checkpoints made by hand. Needs Python alone.
+
+With --write-golden it writes tests/golden/tiny.lxf, which tests/io/test_golden_file.cpp reads and writes again.
+"""
+
+import array
+import contextlib
+import io
+import json
+import math
+import os
+import pickle
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import zipfile
+from unittest import mock
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GOLDEN = os.path.join(ROOT, "tests", "golden", "tiny.lxf")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.dont_write_bytecode = True
+import convert_hf
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "caf\u00e9", "\"", "\\", "\u4f60"]
+CONFIG = {"model_type": "bert", "hidden_size": 4, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11,
+          "max_position_embeddings": 6, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "architectures": ["BertModel"],
+          "hidden_dropout_prob": 0.1, "initializer_range": 0.02, "torch_dtype": "float32", "label": "\u00e9\n\x7f"}
+
+
+def floats(count, start=0):
+    """Values that bfloat16 holds exactly."""
+    return [((start + i) * 37 % 101 - 50) / 64 for i in range(count)]
+
+
+def tiny_tensors(config=CONFIG):
+    """Name -> (dtype, shape, bytes)."""
+    return {name: ("F32", shape, array.array("f", floats(convert_hf.product(shape), i)).tobytes())
+            for i, (name, shape) in enumerate(sorted(convert_hf.needed_tensors(config).items()))}
+
+
+def safetensors_bytes(tensors, metadata=None):
+    """Written by another hand than the converter's: in the order given, no padding."""
+    header, data = {} if metadata is None else {"__metadata__": metadata}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=None):
+    """A zip file as torch.save writes it, made without torch. `attack` is one more object in the dictionary."""
+    torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
+    torch._utils = utils
+    classes = {dtype: type(name, (), {"__module__": "torch", "__qualname__": name}) for name, dtype in convert_hf.STORAGES.items()}
+    for kind in classes.values():
+        setattr(torch, kind.__name__, kind)
+
+    def _rebuild_tensor_v2(*_):
+        pass
+
+    _rebuild_tensor_v2.__module__, _rebuild_tensor_v2.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
+    utils._rebuild_tensor_v2 = _rebuild_tensor_v2
+
+    class Storage:
+        def __init__(self, *pid):
+            self.pid = pid
+
+    class Value:
+        def __init__(self, *arguments):
+            self.arguments = arguments
+
+        def __reduce__(self):
+            return _rebuild_tensor_v2, self.arguments
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            return value.pid if isinstance(value, Storage) else None
+
+    import collections
+    state, files = collections.OrderedDict(), {}
+    for i, (name, (dtype, shape, content)) in enumerate(tensors.items()):
+        width = convert_hf.WIDTHS[dtype]
+        stride = tuple(convert_hf.product(shape[axis + 1:]) for axis in range(len(shape)))
+        storage = Storage("storage", classes[dtype], str(i), "cpu", storage_size or len(content) // width)
+        state[name] = Value(storage, 0, tuple(shape), strides or stride, False, collections.OrderedDict())
+        files["archive/data/%d" % i] = content
+    if attack is not None:
+        state["attack"] = attack
+    sys.modules.update({"torch": torch, "torch._utils": utils})
+    try:
+        stream = io.BytesIO()
+        Pickler(stream, 2).dump(state)
+    finally:
+        del sys.modules["torch"], sys.modules["torch._utils"]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as archive:
+        archive.writestr("archive/data.pkl", stream.getvalue())
+        archive.writestr("archive/byteorder", "little")
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+class Attack:
+    def __reduce__(self):
+        return os.system, ("touch PWNED",)
+
+
+class Convert(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.source = os.path.join(self.folder, "source")
+        os.mkdir(self.source)
+        self.target = os.path.join(self.folder, "m.lxf")
+        self.put("config.json", json.dumps(CONFIG))
+        self.put("vocab.txt", "".join(word + "\r\n" for word in WORDS))
+        self.put("tokenizer_config.json", json.dumps({"do_lower_case": False, "mask_token": {"content": "[MASK]"}, "tokenizer_class": "BertTokenizer"}))
+
+    def put(self, name, content):
+        path = os.path.join(self.source, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+
+    def put_weights(self, tensors):
+        self.put("model.safetensors", safetensors_bytes(tensors, {"format": "pt"}))
+
+    def convert(self, *arguments, source=None):
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+            code = convert_hf.main([source or self.source] + list(arguments or [self.target, "--check"]))
+        self.out, self.err = out.getvalue(), err.getvalue()
+        return code
+
+    def result(self, *arguments, source=None):
+        self.assertEqual(self.convert(*arguments, source=source), 0, self.err)
+        return convert_hf.read_safetensors(self.target)
+
+    def refused(self, part, code=3, arguments=(), source=None):
+        self.assertEqual(self.convert(*arguments, source=source), code, self.out + self.err)
+        self.assertIn(part, self.err)
+        self.assertEqual(self.err.count("\n"), 1)
+        self.assertFalse(os.path.exists(self.target))
+
+    def assert_tensors(self, got, want):
+        self.assertEqual(sorted(got), sorted(want))
+        for name, (dtype, shape, content) in want.items():
+            self.assertEqual((got[name].dtype, got[name].shape, bytes(got[name].data)), (dtype, tuple(shape), content), name)
+
+    def test_version_is_the_library_s(self):
+        with open(os.path.join(ROOT, "include", "lexformer", "version.hpp")) as file:
+            self.assertIn('LEXFORMER_VERSION "%s"' % convert_hf.VERSION, file.read())
+
+    def test_plain_folder_and_golden_file(self):
+        tensors = tiny_tensors()
+        self.put_weights(dict(reversed(list(tensors.items()))))
+        got, metadata = self.result()
+        self.assert_tensors(got, tensors)
+        self.assertEqual(json.loads(metadata["lexformer.config"]), CONFIG)
+        self.assertEqual(metadata["lexformer.vocab"], "".join(word + "\n" for word in WORDS))
+        self.assertEqual(json.loads(metadata["lexformer.tokenizer"])["do_lower_case"], False)
+        with open(self.target, "rb") as file:
+            content = file.read()
+        self.assertEqual((struct.unpack("<Q", content[:8])[0] + 8) % 64, 0)
+        # The golden file keeps the version that wrote it.
+        self.put_weights(tensors)
+        with mock.patch.object(convert_hf, "VERSION", convert_hf.read_safetensors(GOLDEN)[1]["lexformer.version"]):
+            self.result()
+        with open(self.target, "rb") as file, open(GOLDEN, "rb") as golden:
+            self.assertEqual(file.read(), golden.read())
+
+    def test_old_names_prefixes_buffers(self):
+        tensors = tiny_tensors()
+        old = {}
+        for name, tensor in tensors.items():
+            name = name[len("bert."):].replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            old[name] = tensor
+        old["embeddings.position_ids"] = ("I64", (1, 6), struct.pack("<6q", *range(6)))
+        old["qa_outputs.bias"] = ("F32", (1,), b"\0\0\0\0")
+        self.put_weights(old)
+        self.assert_tensors(self.result()[0], tensors)
+        self.assertIn("%d mapped, 2 ignored, 0 missing" % len(tensors), self.out)
+        self.put_weights({"module." + name: tensor for name, tensor in tensors.items()})
+        self.assert_tensors(self.result()[0], tensors)
+        self.put_weights(dict(tensors, **{"embeddings.LayerNorm.gamma": tensors["bert.embeddings.LayerNorm.weight"]}))
+        os.remove(self.target)
+        self.refused("two tensors would get the same name")
+
+    def test_masked_language_model(self):
+        head = {"cls.predictions.bias": ("F32", (11,), bytes(44)), "cls.predictions.transform.dense.bias": ("F32", (4,), bytes(16))}
+        decoder = {"cls.predictions.decoder.weight": ("F32", (11, 4), bytes(176)), "cls.predictions.decoder.bias": ("F32", (11,), bytes(44))}
+        self.put_weights(dict(tiny_tensors(), **head, **decoder))
+        self.assert_tensors(self.result()[0], dict(tiny_tensors(), **head))
+        self.put_weights(dict(tiny_tensors(), **{"cls.predictions.decoder.bias": ("F32", (11,), bytes(44))}))
+        self.assertIn("cls.predictions.bias", self.result()[0])
+        self.put("config.json", json.dumps(dict(CONFIG, tie_word_embeddings=False)))
+        self.put_weights(dict(tiny_tensors(), **head, **decoder))
+        self.assert_tensors(self.result()[0], dict(tiny_tensors(), **head, **{"cls.predictions.decoder.weight": decoder["cls.predictions.decoder.weight"]}))
+
+    def test_element_types(self):
+        tensors = tiny_tensors()
+        packed = {"F64": lambda x: struct.pack("<%dd" % len(x), *x), "F16": lambda x: struct.pack("<%de" % len(x), *x),
+                  "BF16": lambda x: b"".join(struct.pack("<f", v)[2:] for v in x)}
+        for dtype, pack in packed.items():
+            other = {name: (dtype, shape, pack(array.array("f", content))) for name, (_, shape, content) in tensors.items()}
+            self.put_weights(other)
+            self.assert_tensors(self.result()[0], tensors)
+            self.put_weights(tensors)
+            self.assert_tensors(self.result(self.target, "--check", "--dtype", dtype)[0], other)
+
+    def test_rounding_to_16_bits(self):
+        draw = random.Random(1)
+        numbers = array.array("f", [draw.gauss(0, 1) * 2.0**draw.randint(-20, 14) for _ in range(2000)] + [0.0, -0.0, 1.00390625, 1.01171875])
+        tensor = convert_hf.Tensor("F32", (len(numbers),), numbers.tobytes())
+        for x, y in zip(numbers, convert_hf.values(convert_hf.convert(tensor, "BF16", ""))):
+            step = 2.0**(math.frexp(x)[1] - 8)  # 8 significant bits
+            self.assertEqual(y, round(x / step) * step)  # Python rounds ties to even
+        self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F32", (1,), struct.pack("<f", 70000))}))
+        self.refused("a value is too large for F16", arguments=[self.target, "--dtype", "F16"])
+        self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F64", (1,), struct.pack("<d", 1e300))}))
+        self.refused("a value is too large for F32")
+        nan = convert_hf.Tensor("F32", (2,), struct.pack("<If", 0x7FFFFFFF, -math.inf))
+        self.assertTrue(math.isnan(convert_hf.values(convert_hf.convert(nan, "BF16", ""))[0]))
+
+    def test_values_that_are_not_finite(self):
+        self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F32", (3,), struct.pack("<3f", math.nan, 1, math.inf))}))
+        self.refused("2 values are NaN or infinite, in 1 of")
+        self.assertEqual(self.convert(self.target, "--check", "--allow-non-finite"), 0, self.err)
+
+    def test_shards(self):
+        tensors = tiny_tensors()
+        half = sorted(tensors)[:len(tensors) // 2]
+        for ending, write in (("safetensors", safetensors_bytes), ("bin", bin_bytes)):
+            stem = "model.safetensors" if ending == "safetensors" else "pytorch_model.bin"
+            parts = {"one." + ending: {n: tensors[n] for n in half}, "two." + ending: {n: tensors[n] for n in tensors if n not in half}}
+            for file, part in parts.items():
+                self.put(file, write(part))
+            index = {name: file for file, part in parts.items() for name in part}
+            self.put(stem + ".index.json", json.dumps({"metadata": {}, "weight_map": index}))
+            self.assert_tensors(self.result()[0], tensors)
+            os.remove(self.target)
+            for change, message in (({"new": "one." + ending}, "is in none of the files"), ({half[0]: "two." + ending}, "does not place tensor"),
+                                    ({"new": "../x"}, "plain file name"), ({"new": "three." + ending}, "three." + ending)):
+                self.put(stem + ".index.json", json.dumps({"weight_map": dict(index, **change)}))
+                self.refused(message)
+            os.remove(os.path.join(self.source, stem + ".index.json"))
+
+    def test_bin(self):
+        tensors = dict(tiny_tensors(), **{"embeddings.position_ids": ("I64", (1, 6), bytes(48))})
+        self.put("pytorch_model.bin", bin_bytes(tensors))
+        self.assertNotIn("torch", sys.modules)
+        self.assert_tensors(self.result()[0], tiny_tensors())
+        self.assert_tensors(self.result(source=os.path.join(self.source, "pytorch_model.bin"))[0], tiny_tensors())
+
+    def test_bin_transposed_view(self):
+        name = "bert.encoder.layer.0.intermediate.dense.weight"
+        content = array.array("f", floats(32))
+        turned = array.array("f", [content[j * 8 + i] for i in range(8) for j in range(4)])
+        self.put("pytorch_model.bin", bin_bytes({name: ("F32", (8, 4), content.tobytes())}, strides=(1, 8)))
+        got = convert_hf.read_bin(os.path.join(self.source, "pytorch_model.bin"))
+        self.assertEqual(bytes(got[name].data), turned.tobytes())
+
+    def test_hostile_bin(self):
+        path = "pytorch_model.bin"
+        tensors = tiny_tensors()
+        good = bin_bytes(tensors)
+        here = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, here)
+        self.put(path, bin_bytes(tensors, attack=Attack()))
+        self.refused("system, which no weights need; it is not loaded")
+        self.assertFalse(os.path.exists("PWNED"))
+        for attack in (print, bytearray, complex(1, 2), getattr, len):
+            self.put(path, bin_bytes(tensors, attack=attack))
+            self.refused("which no weights need")
+        self.put(path, bin_bytes(tensors, attack="text"))
+        self.refused("'attack' is no tensor")
+        self.put(path, bin_bytes(tensors, compress=True))
+        self.refused("is compressed")
+        self.put(path, bin_bytes(tensors, storage_size=10**9))
+        self.refused("has the wrong size")
+        for strides in ((1 << 40,), (10**18,)):
+            self.put(path, bin_bytes({"x": ("F32", (2,), bytes(8))}, strides=strides))
+            self.refused("a tensor lies outside its storage")
+        self.put(path, bin_bytes({"x": ("F32", (1 << 40,), bytes(8))}, strides=(0,)))
+        self.refused("a tensor lies outside its storage")
+        for n in list(range(0, len(good), 997)) + [len(good) - 1]:
+            self.put(path, good[:n])
+            self.refused(path)
+        self.put(path, pickle.dumps(0x1950A86A20F9469CFC6C, 2) + b"rest")  # PyTorch before 1.6
+        self.refused("PyTorch before 1.6")
+        draw = random.Random(2)
+        for _ in range(300):
+            bad = bytearray(good)
+            for _ in range(3):
+                bad[draw.randrange(len(bad))] = draw.randrange(256)
+            self.put(path, bytes(bad))
+            self.assertIn(self.convert(), (0, 3))
+            self.assertLessEqual(self.err.count("\n"), 1)
+
+    def test_damaged_safetensors(self):
+        good = safetensors_bytes(tiny_tensors())
+        for n in list(range(0, len(good), 211)) + [len(good) - 1]:
+            self.put("model.safetensors", good[:n])
+            self.refused("model.safetensors: ")
+        self.put("model.safetensors", good + b"PK")
+        self.refused("2 bytes follow the last tensor")
+
+        def header(text, data=b""):
+            self.put("model.safetensors", struct.pack("<Q", len(text)) + text.encode() + data)
+
+        entry = '"a":{"dtype":"%s","shape":%s,"data_offsets":%s}'
+        for dtype, shape, offsets, data, message in (
+                ("F32", "[1]", "[0,4]", 8, "4 bytes follow"), ("F32", "[1]", "[4,8]", 8, "leave a hole"), ("F32", "[2]", "[0,4]", 4, "does not fit its data_offsets"),
+                ("F8", "[1]", "[0,4]", 4, "unknown dtype"), ("F32", "[-1]", "[0,4]", 4, "is not possible"), ("F32", "[1.0]", "[0,4]", 4, "is not possible"),
+                ("F32", "[4294967296,4294967296]", "[0,0]", 0, "does not fit"), ("F32", "[true]", "[0,4]", 4, "is not possible"),
+                ("F32", "[1]", "[0,8]", 4, "no range"), ("F32", "[1]", "[8,0]", 8, "no range")):
+            header("{" + entry % (dtype, shape, offsets) + "}", bytes(data))
+            self.refused(message)
+        header("{" + ",".join([entry % ("F32", "[1]", "[0,4]")] * 2) + "}", bytes(4))
+        self.refused("a key occurs twice")
+        header('{"__metadata__":{"a":1}}')
+        self.refused("other than texts")
+        header("{" + "[" * 100000)
+        self.refused("not JSON")
+        header("[]" + " " * 10)
+        self.refused("does not begin with '{'")
+        content = safetensors_bytes(tiny_tensors(), {"lexformer.crc32": json.dumps({name: 1 for name in tiny_tensors()})})
+        self.put("model.safetensors", content)
+        self.refused("checksum does not fit")
+
+    def test_what_is_not_supported(self):
+        self.put_weights(tiny_tensors())
+        self.put("config.json", json.dumps(dict(CONFIG, model_type="roberta")))
+        self.refused("'model_type' is 'roberta', which is not supported; lexformer reads BERT's WordPiece")
+        for change, message in (({"num_attention_heads": 3}, "no multiple"), ({"hidden_size": -4}, "'hidden_size' is -4"), ({"num_hidden_layers": 10**9}, "expected a whole number"),
+                                ({"num_hidden_layers": 300}, "more than 256"), ({"hidden_size": 4.0}, "'hidden_size' is 4.0"), ({"vocab_size": 10}, "11 tokens, the config allows 10"),
+                                ({"hidden_size": 8}, "missing or of the wrong shape"), ({"num_hidden_layers": 3}, "missing or of the wrong shape"), ({"is_decoder": True}, "only encoders")):
+            self.put("config.json", json.dumps(dict(CONFIG, **change)))
+            self.refused(message)
+        self.put("config.json", "{")
+        self.refused("config.json: not JSON")
+        self.put("config.json", json.dumps({key: value for key, value in CONFIG.items() if key != "model_type"}))
+        self.result()  # a config of 2019
+        os.remove(self.target)
+        self.put("config.json", json.dumps(CONFIG))
+        self.put("tokenizer_config.json", json.dumps({"tokenizer_class": "RobertaTokenizer"}))
+        self.refused("'RobertaTokenizer', which is not supported")
+        os.remove(os.path.join(self.source, "tokenizer_config.json"))
+        self.put("vocab.txt", "a\nb\n")
+        self.refused("the vocabulary of 2 tokens has no '[UNK]'")
+        self.put("vocab.txt", b"\xff\n")
+        self.refused("not UTF-8 at byte 1")
+        os.remove(os.path.join(self.source, "vocab.txt"))
+        self.refused("neither vocab.txt nor tokenizer.json")
+        self.put("spiece.model", "")
+        self.refused("spiece.model: this kind of tokenizer is not supported")
+        self.refused("cannot be read", source=os.path.join(self.folder, "none.safetensors"))
+        os.remove(os.path.join(self.source, "model.safetensors"))
+        self.refused("neither model.safetensors nor pytorch_model.bin")
+
+    def test_tokenizer_json(self):
+        self.put_weights(tiny_tensors())
+        root = {"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 50,
+                          "vocab": {word: i for i, word in enumerate(WORDS[:5] + ["x", "y"])}},
+                "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": False, "strip_accents": True, "lowercase": True},
+                "pre_tokenizer": {"type": "BertPreTokenizer"}, "added_tokens": [{"id": 4, "content": "[MASK]"}]}
+        self.put("tokenizer.json", json.dumps(root))
+        metadata = self.result()[1]
+        self.assertEqual(metadata["lexformer.vocab"].split("\n")[5:], ["x", "y", ""])
+        flags = json.loads(metadata["lexformer.tokenizer"])
+        self.assertEqual((flags["max_input_chars_per_word"], flags["tokenize_chinese_chars"], flags["strip_accents"]), (50, False, True))
+        self.assertIs(flags["do_lower_case"], False)  # tokenizer_config.json says so
+        os.remove(self.target)
+        for path, value, message in ((("model", "type"), "BPE", "model is 'BPE', expected WordPiece"), (("normalizer", "type"), "Sequence", "normalizer is 'Sequence'"),
+                                     (("pre_tokenizer", "type"), "Metaspace", "Metaspace"), (("model", "continuing_subword_prefix"), "@", "is not '##'"),
+                                     (("added_tokens",), [{"id": 7, "content": "[COL]"}], "'[COL]' is not supported"), (("model", "vocab"), [], "'vocab' is no object"),
+                                     (("model", "vocab"), {"a": 1, "b": 1}, "two tokens have the id 1"), (("model", "vocab"), {"a": 1 << 40}, "is not possible")):
+            bad = json.loads(json.dumps(root))
+            (bad[path[0]] if len(path) == 2 else bad)[path[-1]] = value
+            self.put("tokenizer.json", json.dumps(bad))
+            self.refused(message)
+
+    def test_sentence_transformers(self):
+        modules = [{"path": "", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}, {"path": "2_Normalize", "type": "x.Normalize"}]
+        self.put_weights(tiny_tensors())
+        self.put("modules.json", json.dumps(modules))
+        self.put("1_Pooling/config.json", json.dumps({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}))
+        self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"], {"normalize": True, "pooling": "mean"})
+        self.put("1_Pooling/config.json", json.dumps({"pooling_mode": "cls"}))
+        self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"]["pooling"], "cls")
+        os.remove(self.target)
+        self.put("1_Pooling/config.json", json.dumps({"pooling_mode_max_tokens": True}))
+        self.refused("pooling 'max_tokens' is not supported")
+        self.put("modules.json", json.dumps([{"path": "../x", "type": "x.Pooling"}]))
+        self.refused("expected a list of modules")
+        # Older folders keep the transformer in a folder of its own.
+        os.mkdir(os.path.join(self.folder, "outer"))
+        os.rename(self.source, os.path.join(self.folder, "outer", "0_BERT"))
+        self.source = os.path.join(self.folder, "outer")
+        self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}]))
+        self.assertNotIn("lexformer", json.loads(self.result()[1]["lexformer.config"]))
+
+    def test_electra(self):
+        config = dict(CONFIG, model_type="electra", embedding_size=2)
+        self.put("config.json", json.dumps(config))
+        tensors = tiny_tensors(config)
+        self.assertIn("electra.embeddings_project.weight", tensors)
+        head = {"classifier.dense.weight": ("F32", (4, 4), bytes(64)), "classifier.out_proj.weight": ("F32", (2, 4), bytes(32))}
+        self.put_weights(dict(tensors, **head))
+        self.assert_tensors(self.result()[0], dict(tensors, **head))
+
+    def test_to_hf_and_back(self):
+        self.put_weights(tiny_tensors())
+        self.assertEqual(self.convert(self.target, "--dtype", "BF16"), 0, self.err)
+        back = os.path.join(self.folder, "back")
+        self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
+        with open(os.path.join(back, "config.json")) as file:
+            config = json.load(file)
+        self.assertEqual(config.pop("torch_dtype"), "bfloat16")
+        self.assertEqual(config, {key: value for key, value in CONFIG.items() if key != "torch_dtype"})
+        first = convert_hf.read_safetensors(self.target)
+        self.assertEqual(self.convert(self.target, "--dtype", "BF16", source=back), 0, self.err)
+        second = convert_hf.read_safetensors(self.target)
+        self.assertEqual({n: (t.dtype, t.shape, bytes(t.data)) for n, t in first[0].items()}, {n: (t.dtype, t.shape, bytes(t.data)) for n, t in second[0].items()})
+        for key in ("lexformer.vocab", "lexformer.tokenizer"):
+            self.assertEqual(first[1][key], second[1][key])
+        os.remove(self.target)
+        self.refused("lexformer.format is None", arguments=["--to-hf", back], source=os.path.join(back, "model.safetensors"))
+
+    def test_command_line(self):
+        def run(*arguments):
+            return subprocess.run([sys.executable, os.path.join(ROOT, "tools", "convert_hf.py")] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+        self.put_weights(tiny_tensors())
+        self.assertEqual(run(self.source, self.target).returncode, 0)
+        self.assertEqual(run().returncode, 2)
+        self.assertEqual(run(self.source).returncode, 2)
+        self.assertEqual(run(self.source, self.target, "--dtype", "I8").returncode, 2)
+        self.assertEqual(run("--help").returncode, 0)
+        failed = run(self.source, os.path.join(self.folder, "none", "m.lxf"))
+        self.assertEqual((failed.returncode, failed.stderr.count(b"\n")), (1, 1))
+        self.assertEqual(run(os.path.join(self.folder, "none"), self.target).returncode, 3)
+
+
+def write_golden():
+    case = Convert("test_plain_folder_and_golden_file")
+    case.setUp()
+    case.put_weights(tiny_tensors())
+    assert case.convert(GOLDEN) == 0, case.err
+    case.doCleanups()
+
+
+if __name__ == "__main__":
+    write_golden() if "--write-golden" in sys.argv else unittest.main()
