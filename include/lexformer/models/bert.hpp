@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lexformer/attention/multi_head.hpp"
+#include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/ops/dropout.hpp"
@@ -90,7 +91,7 @@ struct BertLayer {
 struct EncodeOptions {
   bool all_hidden = false;                   // hand out the embeddings and every layer's output
   AttentionMaps maps = AttentionMaps::none;  // of every layer
-  std::vector<std::size_t> map_heads;        // of these heads; empty = all
+  std::vector<std::size_t> map_heads{};      // of these heads; empty = all
   std::size_t layers = ~std::size_t{0};      // run only the first so many
 };
 
@@ -154,5 +155,26 @@ struct BertEncoder {
   };
   std::vector<NamedTerm> terms_;
 };
+
+/// Copies tensors of a file into parameters of the same names. Errors: one is missing or has another shape.
+template <class T, class Dev>
+void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const TensorFile& file, const std::string& where) {
+  std::vector<ExpectedTensor> needed;
+  for (const auto& p : parameters) needed.push_back({p.name, p.var.shape()});
+  require_tensors(file, needed, where);
+  for (auto& p : parameters) {
+    const auto value = file.template get<T>(p.name);
+    std::copy_n(value.data(), value.size(), p.var.mutable_value().mutable_data());
+  }
+}
+
+/// The encoder's weights from a model file; a head or attention terms in it are left out.
+template <class T, class Dev>
+void load_encoder(BertEncoder<T, Dev>& encoder, const ModelFile& file) {
+  ParameterVisitor<T, Dev> names;
+  names(encoder.config.model_type, encoder);
+  auto parameters = names.take();
+  load_parameters(parameters, file.tensors, file.path);
+}
 
 }  // namespace lexformer

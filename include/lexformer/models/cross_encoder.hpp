@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/train/batch.hpp"
@@ -121,22 +120,28 @@ class CrossEncoder {
     return {std::move(logits), std::move(y)};
   }
 
+  /// What the model reads of tokenized pairs, lexical codes included where it has LEA.
+  Batch batch(std::span<const Encoding> pairs) const {
+    const auto lexical = lexical_options();
+    return lexical ? make_batch(pairs, lexical_matrices(tokenizer_, pairs, *lexical)) : make_batch(pairs);
+  }
+
   /// Logits of text pairs, (pairs, labels), in their order. Inside they are batched by length.
   Tensor<T, Dev> logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size = 32) const {
     const NoGrad no_grad;
-    const auto lexical = lexical_options();
-    std::vector<EncodedPair> encoded(pairs.size());
+    std::vector<Encoding> encodings(pairs.size());
     parallel_for(pairs.size(), 8, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i)
-        encoded[i] = encode_pair(tokenizer_, pairs[i].first, pairs[i].second, options_.max_length, lexical);
+      for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer_.encode_pair(pairs[i].first, pairs[i].second, options_.max_length);
     });
     std::vector<std::size_t> order(pairs.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return encoded[a].encoding.size() > encoded[b].encoding.size(); });
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return encodings[a].size() > encodings[b].size(); });
     Tensor<T, Dev> y({pairs.size(), options_.labels});
     for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
-      const std::span<const std::size_t> part(order.data() + begin, std::min(batch_size, order.size() - begin));
-      const auto out = (*this)(make_batch(encoded, part)).logits;
+      const std::span part(order.data() + begin, std::min(batch_size, order.size() - begin));
+      std::vector<Encoding> chosen;
+      for (const std::size_t i : part) chosen.push_back(encodings[i]);
+      const auto out = (*this)(batch(chosen)).logits;
       for (std::size_t i = 0; i < part.size(); ++i)
         std::copy_n(out.value().data() + i * options_.labels, options_.labels, y.mutable_data() + part[i] * options_.labels);
     }
@@ -236,23 +241,16 @@ class CrossEncoder {
   }
 
   void load_tensors(const TensorFile& file, bool may_be_new) {
-    std::vector<ExpectedTensor> needed, all;
+    std::vector<ExpectedTensor> all;
     auto parameters = state();
     for (const auto& p : parameters) {
       all.push_back({p.name, p.var.shape()});
       const bool ours = p.name.starts_with("lexformer.") || p.name.starts_with("classifier") || p.name.starts_with("bert.pooler");
-      if (may_be_new && ours && (!file.contains(p.name) || !(file.shape(p.name) == p.var.shape())))
-        new_.push_back(p.name);
-      else
-        needed.push_back({p.name, p.var.shape()});
+      if (may_be_new && ours && (!file.contains(p.name) || !(file.shape(p.name) == p.var.shape()))) new_.push_back(p.name);
     }
-    require_tensors(file, needed, path_);
     unused_ = compare_tensors(file, all).unexpected;
-    for (auto& p : parameters) {
-      if (std::find(new_.begin(), new_.end(), p.name) != new_.end()) continue;
-      const auto value = file.template get<T>(p.name);
-      std::copy_n(value.data(), value.size(), p.var.mutable_value().mutable_data());
-    }
+    std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });
+    load_parameters(parameters, file, path_);
   }
 
   CrossEncoderOptions options_;

@@ -20,15 +20,15 @@ enum class Task { classification, regression };
 enum class Head { paper, huggingface };
 
 struct CrossEncoderOptions {
-  std::vector<std::string> attention;  // names of the attention terms: none, or "lea"
-  LeaOptions lea;
+  std::vector<std::string> attention{};  // names of the attention terms: none, or "lea"
+  LeaOptions lea{};
   LexicalOptions lexical;  // its `levels` is taken from `lea`
   Head head = Head::paper;
   Task task = Task::classification;
-  std::size_t labels = 2;                // classes; 1 for regression
-  std::size_t max_length = 512;          // tokens of a pair, [CLS] and both [SEP] included
-  std::vector<std::string> label_names;  // in class order, or none
-  std::uint64_t seed = 0;                // of new parameters; not saved
+  std::size_t labels = 2;                  // classes; 1 for regression
+  std::size_t max_length = 512;            // tokens of a pair, [CLS] and both [SEP] included
+  std::vector<std::string> label_names{};  // in class order, or none
+  std::uint64_t seed = 0;                  // of new parameters; not saved
 
   bool has(const std::string& term) const { return std::find(attention.begin(), attention.end(), term) != attention.end(); }
 };

@@ -46,7 +46,7 @@ enum class AttentionMaps { none, scores, probabilities };
 struct AttentionOptions {
   DropoutMask dropout{};                     // on the probabilities
   AttentionMaps maps = AttentionMaps::none;  // hand out S, or P before dropout (differentiable)
-  std::vector<std::size_t> map_heads;        // of these heads; empty = all
+  std::vector<std::size_t> map_heads{};      // of these heads; empty = all
 };
 
 template <class T, class Dev>

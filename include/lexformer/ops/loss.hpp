@@ -11,8 +11,8 @@
 namespace lexformer {
 
 struct CrossEntropyOptions {
-  std::int32_t ignore_index = -100;   // rows with this label do not count
-  std::vector<double> class_weights;  // one for each class, or none
+  std::int32_t ignore_index = -100;     // rows with this label do not count
+  std::vector<double> class_weights{};  // one for each class, or none
 };
 
 /// Mean cross-entropy:  loss = -sum_i w[y_i] log softmax(x_i)[y_i] / sum_i w[y_i], as torch.nn.CrossEntropyLoss.

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Text to vectors: the hidden states of an encoder.
+#include <iomanip>
+
+#include "support/program.hpp"
+
+namespace lx = lexformer;
+
+int main(int argc, char** argv) {
+  CLI::App app("Writes the hidden states of each line of standard input as .npy (float32) or .tsv.", "encode");
+  std::string model_path, output, pool = "mean";
+  bool pairs = false;
+  std::size_t max_length = 512, batch_size = 32;
+  int layer = -1;
+  app.add_option("--model", model_path, "a .lxf file or a HuggingFace folder; without LEA")->required()->type_name("M.lxf");
+  app.add_flag("--pairs", pairs, "each line is left TAB right");
+  app.add_option("--layer", layer, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last")->capture_default_str();
+  app.add_option("--pool", pool, "none (all token rows, one line's after the other's), cls, mean")
+      ->check(CLI::IsMember({"none", "cls", "mean"}))
+      ->capture_default_str();
+  app.add_option("--max-length", max_length, "tokens of a line at the most")->capture_default_str();
+  app.add_option("--batch", batch_size, "lines computed together")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--output", output, "F.npy or F.tsv")->required();
+  program::add_threads(app);
+  return program::run(app, argc, argv, [&] {
+    if (!output.ends_with(".npy") && !output.ends_with(".tsv"))
+      lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
+    const auto file = lx::ModelFile::open(model_path);
+    const auto tokenizer = lx::make_tokenizer(file);
+    const auto config = lx::parse_bert_config(file.config, file.path + ": config");
+    max_length = std::min(max_length, config.max_position_embeddings);
+    if (layer > static_cast<int>(config.num_hidden_layers))
+      lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers");
+    auto blank = lx::Init::none();
+    lx::BertEncoder<> encoder(config, blank);
+    lx::load_encoder(encoder, file);
+
+    std::vector<lx::Encoding> encoded;
+    std::string line;
+    for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
+      if (line.ends_with('\r')) line.pop_back();
+      const auto tab = line.find('\t');
+      if (pairs && tab == line.npos)
+        lx::fail_file(lx::cat("standard input: line ", number), "there is no tab between a left and a right text");
+      encoded.push_back(
+          pairs ? tokenizer.encode_pair(line.substr(0, tab), line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1), max_length)
+                : tokenizer.encode(line, max_length));
+    }
+    if (encoded.empty()) lx::fail_file("standard input", "is empty");
+
+    const lx::NoGrad no_grad;
+    std::vector<float> values;
+    std::size_t rows = 0;
+    for (std::size_t begin = 0; begin < encoded.size(); begin += batch_size) {
+      const auto batch = lx::make_batch(std::span(encoded).subspan(begin, std::min(batch_size, encoded.size() - begin)));
+      auto x = encoder(batch, {}, {.layers = layer < 0 ? config.num_hidden_layers : static_cast<std::size_t>(layer)}).last;
+      if (pool == "mean") x = lx::sequence_mean(x, batch.offsets);
+      if (pool == "cls") {
+        std::vector<std::int32_t> first;
+        for (std::size_t s = 0; s < batch.size(); ++s) first.push_back(static_cast<std::int32_t>(batch.offsets.begin(s)));
+        x = lx::select_rows(x, first);
+      }
+      values.insert(values.end(), x.value().span().begin(), x.value().span().end());
+      rows += x.dim(0);
+    }
+    const auto all = lx::Tensor<>::from(values, {rows, config.hidden_size});
+    if (output.ends_with(".npy")) {
+      lx::save_npy(output, all);
+    } else {
+      std::ostringstream text;
+      text << std::setprecision(9);
+      for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t j = 0; j < config.hidden_size; ++j) text << all.at(i, j) << (j + 1 < config.hidden_size ? '\t' : '\n');
+      lx::write_file_atomic(output, text.str());
+    }
+    std::cerr << output << ": " << rows << " rows of " << config.hidden_size << "\n";
+    return 0;
+  });
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// A model from nothing but text: trains a vocabulary and draws the weights.
+#include "support/program.hpp"
+
+namespace lx = lexformer;
+
+int main(int argc, char** argv) {
+  CLI::App app("Trains a WordPiece vocabulary on text and writes an untrained BERT encoder with it as a .lxf file.", "make_model");
+  std::vector<std::string> texts;
+  std::string out, settings;
+  std::size_t vocab_size = 4000;
+  std::uint64_t seed = 1;
+  bool cased = false;
+  app.add_option("--text", texts, "text files; in .tsv files every column but a last one of labels counts as text, too")
+      ->required()
+      ->type_name("F");
+  app.add_option("--vocab-size", vocab_size, "tokens at the most")->capture_default_str();
+  app.add_option("--model-config", settings,
+                 "sizes of the encoder: a JSON file with HuggingFace's keys (hidden_size, num_hidden_layers, ...)")
+      ->type_name("C.json");
+  app.add_option("--seed", seed, "of the weights")->capture_default_str();
+  app.add_flag("--cased", cased, "keep upper case and accents");
+  app.add_option("--out", out, "the model to write")->required()->type_name("M.lxf");
+  return program::run(app, argc, argv, [&] {
+    lx::ModelFile file;
+    file.tokenizer.lowercase = !cased;
+    std::vector<std::string> lines;
+    for (const auto& path : texts) {
+      std::istringstream in(lx::read_file(path));
+      for (std::string line; std::getline(in, line);) lines.push_back(line);
+    }
+    file.vocabulary = lx::train_vocabulary(lines, vocab_size, {.tokenizer = file.tokenizer});
+    if (!settings.empty()) file.config = lx::parse_json(lx::read_file(settings), settings);
+    file.config["model_type"] = "bert";
+    file.config["vocab_size"] = file.vocabulary.size();
+    const auto config = lx::parse_bert_config(file.config, settings.empty() ? "make_model" : settings);
+    lx::Init init(seed, config.initializer_range);
+    lx::BertEncoder<> encoder(config, init);
+    lx::ParameterVisitor<> names;
+    names("bert", encoder);
+    std::size_t parameters = 0;
+    for (const auto& p : names.take()) {
+      file.tensors.set(p.name, p.var.value());
+      parameters += p.var.size();
+    }
+    file.save(out);
+    std::cout << out << ": " << file.vocabulary.size() << " tokens, " << config.num_hidden_layers << " layers of width "
+              << config.hidden_size << ", " << parameters << " parameters, not trained yet\n";
+    return 0;
+  });
+}

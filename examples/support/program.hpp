@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// What the programs share: options from a JSON file, exit codes, signals.
+#pragma once
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <functional>
+#include <iostream>
+#include <lexformer/lexformer.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace program {
+
+namespace lx = lexformer;
+
+/// Set by SIGINT and SIGTERM; a training loop looks at it after each step, saves and leaves with 130.
+inline volatile std::sig_atomic_t interrupted = 0;
+
+inline void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+/// Replaces "--config FILE" by the options in that JSON object, {"lr": 1e-5, "test": ["a.tsv", "b.tsv"], "augment": true}. They
+/// come first, so that an option on the command line wins.
+inline std::vector<std::string> expand_config(int argc, char** argv) {
+  std::vector<std::string> given(argv + 1, argv + argc), from_file;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    std::string file;
+    if (given[i] == "--config" && i + 1 < given.size()) file = given[i + 1];
+    if (given[i].starts_with("--config=")) file = given[i].substr(9);
+    if (file.empty()) continue;
+    const lx::Json json = lx::parse_json(lx::read_file(file), file);
+    if (!json.is_object()) lx::fail_file(file, "expected a JSON object of options");
+    for (const auto& item : json.items()) {
+      const std::string& key = item.key();
+      const lx::Json& value = item.value();
+      const bool on_command_line =
+          std::any_of(given.begin(), given.end(), [&](const auto& a) { return a == "--" + key || a.starts_with("--" + key + "="); });
+      if (on_command_line || value == false) continue;
+      from_file.push_back("--" + key);
+      const auto add = [&](const lx::Json& v) {
+        if (v.is_structured()) lx::fail_file(file, "the value of '", key, "' is neither a text, a number, true, false nor a list of these");
+        from_file.push_back(v.is_string() ? v.get<std::string>() : v.dump());
+      };
+      if (value.is_array())
+        for (const auto& v : value) add(v);
+      else if (value != true)
+        add(value);
+    }
+    const auto first = given.begin() + static_cast<std::ptrdiff_t>(i);
+    given.erase(first, first + (given[i] == "--config" ? 2 : 1));
+    --i;
+  }
+  from_file.insert(from_file.end(), given.begin(), given.end());
+  return from_file;
+}
+
+/// Parses the command line, runs the body, and turns every error into one line and an exit code: 0 done, 1 failed, 2 wrong usage,
+/// 3 a bad file, 4 not finite, 130 interrupted and saved.
+inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+  app.set_version_flag("--version", std::string("lexformer ") + LEXFORMER_VERSION);
+  std::string unused;
+  app.add_option("--config", unused, "a JSON object with options by their names; the command line wins")->type_name("FILE");
+  app.get_formatter()->column_width(36);
+  try {
+    auto arguments = expand_config(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
+    app.parse(arguments);
+    const int code = body();
+    std::cout.flush();
+    if (!std::cout) lx::fail_file("standard output", "cannot be written");
+    return code;
+  } catch (const CLI::Success& e) {  // --help, --version
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    std::cerr << app.get_name() << ": " << e.what() << " (--help lists the options)\n";
+    return 2;
+  } catch (const lx::Error& e) {
+    std::cerr << app.get_name() << ": " << e.what() << "\n";
+    return e.exit_code();
+  } catch (const std::bad_alloc&) {
+    std::cerr << app.get_name() << ": out of memory; a smaller --batch or --max-length needs less\n";
+    return 1;
+  } catch (const std::exception& e) {
+    std::cerr << app.get_name() << ": " << e.what() << "\n";
+    return 1;
+  }
+}
+
+/// CLI11 transformer that only takes the names in a list of choices and says which there are.
+template <class E>
+CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const lx::detail::Choices<E>& choices, const std::string& text) {
+  return app
+      .add_option_function<std::string>(
+          flag, [&value, &choices, flag](const std::string& name) { value = lx::parse_choice(name, choices, flag); },
+          text + ": " + lx::detail::list_choices(choices))
+      ->default_str(lx::choice_name(value, choices));
+}
+
+inline void add_threads(CLI::App& app) {
+  app.add_option_function<int>(
+         "--threads", [](int n) { lx::set_threads(n); }, "threads; the results do not depend on it")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("all cores");
+}
+
+/// How pair tables are read: columns and header.
+inline void add_table_options(CLI::App& app, lx::TableOptions& table) {
+  app.add_option("--columns", table.columns, "left,right,label: names of columns, or numbers from 1")->delimiter(',');
+  static const std::map<std::string, lx::TableHeader> headers = {
+      {"auto", lx::TableHeader::automatic}, {"yes", lx::TableHeader::yes}, {"no", lx::TableHeader::no}};
+  app.add_option("--header", table.header, "whether tables begin with a header: auto, yes, no")
+      ->transform(CLI::CheckedTransformer(headers).description(""))
+      ->default_str("auto");
+}
+
+}  // namespace program
