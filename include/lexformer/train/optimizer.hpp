@@ -35,11 +35,12 @@ struct OptimizerKernels<Cpu> {
   /// rounded copy. Where both types are the same, master is the parameter itself.
   template <class T, class A>
   static void adamw(std::size_t n, const AdamWFactors& factors, const T* gradient, A* exp_avg, A* exp_avg_sq, A* master, T* parameter) {
-    const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
-    const auto rest1 = static_cast<A>(1.0 - factors.beta1), beta2 = static_cast<A>(factors.beta2);
-    const auto rest2 = static_cast<A>(1.0 - factors.beta2), step_size = static_cast<A>(factors.step_size);
-    const auto root_correction = static_cast<A>(factors.root_correction);
     parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      // Copies of the factors: read through references they could change with every store, and the loop would stay scalar.
+      const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
+      const auto rest1 = static_cast<A>(1.0 - factors.beta1), beta2 = static_cast<A>(factors.beta2);
+      const auto rest2 = static_cast<A>(1.0 - factors.beta2), step_size = static_cast<A>(factors.step_size);
+      const auto root_correction = static_cast<A>(factors.root_correction);
       for (std::size_t i = begin; i < end; ++i) {
         const A g = static_cast<A>(gradient[i]);
         exp_avg[i] += rest1 * (g - exp_avg[i]);
