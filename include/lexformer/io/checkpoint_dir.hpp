@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Folders of checkpoints that a crash, kill -9 or a full disk cannot spoil: a checkpoint is built in a folder `.tmp-...`, its
+// files are synced and listed in MANIFEST.json (size and CRC-32), then the folder is renamed. So what has its final name and
+// fits its manifest is whole.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+namespace detail {
+
+inline constexpr std::string_view checkpoint_prefix = "checkpoint-";
+
+inline void rename_path(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail_file(from.string(), "cannot be renamed to ", to.string(), ": ", system_message(errno));
+}
+
+/// The number at the end of `text` after `mark`, as 120 of "checkpoint-120".
+inline std::optional<std::size_t> number_after(std::string_view text, std::string_view mark) {
+  const auto at = text.rfind(mark);
+  if (at == text.npos) return {};
+  const std::string_view digits = text.substr(at + mark.size());
+  std::size_t number = 0;
+  const auto got = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (got.ec != std::errc() || got.ptr != digits.data() + digits.size()) return {};
+  return number;
+}
+
+/// Folders checkpoint-<number> with their numbers, the highest first.
+inline std::vector<std::pair<std::size_t, std::filesystem::path>> list_checkpoints(const std::filesystem::path& parent) {
+  std::vector<std::pair<std::size_t, std::filesystem::path>> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+    const std::string name = entry.path().filename().string();
+    const auto number = number_after(name, checkpoint_prefix);
+    if (number && name.starts_with(checkpoint_prefix) && entry.is_directory()) found.emplace_back(*number, entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+}  // namespace detail
+
+/// Builds one checkpoint. Write files into path(), then call commit(). Without commit() everything is removed again.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(const std::filesystem::path& parent, const std::string& name)
+      : target_(parent / name), temporary_(parent / cat(".tmp-", name, "-", ::getpid())) {
+    std::error_code error;
+    std::filesystem::remove_all(temporary_, error);
+    std::filesystem::create_directories(temporary_, error);
+    if (error) fail_file(temporary_.string(), "cannot be created: ", error.message());
+  }
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+  ~CheckpointWriter() {
+    std::error_code ignored;
+    if (!committed_) std::filesystem::remove_all(temporary_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return temporary_; }
+
+  /// Gives the checkpoint its name; afterwards it survives a power cut. It may replace one of the same name (a damaged one, when a
+  /// run goes on from the one before it): for a moment neither has the name then, so do not replace the only good one.
+  void commit() {
+    namespace fs = std::filesystem;
+    Json files = Json::object();
+    for (const auto& entry : fs::directory_iterator(temporary_)) {
+      const std::string file = entry.path().string(), bytes = read_file(file);
+      files[entry.path().filename().string()] = {{"size", bytes.size()}, {"crc32", crc32(bytes)}};
+      const detail::FileDescriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+      if (descriptor.value < 0 || ::fsync(descriptor.value) != 0) fail_file(file, "cannot be synced: ", detail::system_message(errno));
+    }
+    const std::string manifest = (temporary_ / "MANIFEST.json").string();
+    write_file_atomic(manifest, dump_json({{"files", files}}, manifest) + "\n");
+    const fs::path old = temporary_.string() + "-old";
+    if (fs::exists(target_)) detail::rename_path(target_, old);  // a folder with files cannot be renamed over
+    detail::rename_path(temporary_, target_);
+    committed_ = true;
+    sync_folder(target_.parent_path());
+    std::error_code ignored;
+    fs::remove_all(old, ignored);
+  }
+
+ private:
+  std::filesystem::path target_, temporary_;
+  bool committed_ = false;
+};
+
+/// Throws unless the folder holds what its MANIFEST.json says.
+inline void check_checkpoint(const std::filesystem::path& folder) {
+  const std::string manifest = (folder / "MANIFEST.json").string();
+  const Json root = parse_json(read_file(manifest), manifest);
+  const Json* files = detail::find_value(root, "files", true, manifest);
+  if (!files->is_object()) fail_file(manifest, "'files' is ", files->type_name(), ", expected an object");
+  for (const auto& [name, entry] : files->items()) {
+    if (name.empty() || name.find('/') != name.npos || name[0] == '.') fail_file(manifest, in_quotes(name), " is no plain file name");
+    const std::string file = (folder / name).string(), bytes = read_file(file);
+    if (bytes.size() != get_size(entry, "size", 0, max_file_bytes, manifest) ||
+        crc32(bytes) != get_size(entry, "crc32", 0, 0xFFFFFFFFu, manifest))
+      fail_file(file, "is not what MANIFEST.json says; it was changed or is damaged");
+  }
+}
+
+struct LatestCheckpoint {
+  std::optional<std::filesystem::path> path;  // not set: there is none
+  std::vector<std::string> ignored;           // newer ones that are damaged, each with the reason
+};
+
+/// The checkpoint-<number> with the highest number that is whole.
+inline LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent) {
+  LatestCheckpoint latest;
+  for (const auto& [number, path] : detail::list_checkpoints(parent)) {
+    try {
+      check_checkpoint(path);
+      latest.path = path;
+      return latest;
+    } catch (const Error& error) {
+      latest.ignored.push_back(error.what());
+    }
+  }
+  return latest;
+}
+
+/// Removes what killed processes left unfinished: `.tmp-<name>-<pid>` and `.<file>.tmp-<pid>`. Call it before the first
+/// checkpoint of a run: what bears this process's own number is of an earlier process then (in a container all have the same).
+inline void remove_stale(const std::filesystem::path& parent) {
+  std::vector<std::filesystem::path> stale;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+    std::string name = entry.path().filename().string();
+    if (name.ends_with("-old")) name.resize(name.size() - 4);
+    const bool folder = name.starts_with(".tmp-"), file = name.starts_with(".") && name.find(".tmp-") != name.npos;
+    const auto pid = detail::number_after(name, "-");
+    if ((!folder && !file) || !pid || *pid > 0x7FFFFFFF) continue;
+    const auto process = static_cast<pid_t>(*pid);
+    if (process == ::getpid() || (::kill(process, 0) != 0 && errno == ESRCH)) stale.push_back(entry.path());
+  }
+  for (const auto& path : stale) std::filesystem::remove_all(path, error);
+}
+
+/// Deletes all but the `count` checkpoints with the highest numbers. Call it after a commit.
+inline void keep_last(const std::filesystem::path& parent, std::size_t count) {
+  const auto all = detail::list_checkpoints(parent);
+  for (std::size_t i = count; i < all.size(); ++i) {
+    // Renamed first: no half-deleted folder is ever left under a checkpoint's name.
+    const auto going = parent / cat(".tmp-", all[i].second.filename().string(), "-", ::getpid());
+    detail::rename_path(all[i].second, going);
+    std::error_code ignored;
+    std::filesystem::remove_all(going, ignored);
+  }
+}
+
+}  // namespace lexformer
