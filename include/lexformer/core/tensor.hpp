@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iomanip>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -88,6 +88,7 @@ class Tensor {
   template <class... Index>
   T at(Index... index) const {
     const std::size_t ix[] = {static_cast<std::size_t>(index)..., 0};
+    if (!defined()) fail("Tensor::at", "the tensor is undefined");
     if (sizeof...(index) != rank()) fail("Tensor::at", sizeof...(index), " indices for shape ", shape_);
     std::size_t flat = 0;
     for (std::size_t axis = 0; axis < rank(); ++axis) {
@@ -148,9 +149,10 @@ class Tensor {
 template <class T>
 std::ostream& operator<<(std::ostream& out, const Tensor<T, Cpu>& t) {
   if (!t.defined()) return out << "Tensor(undefined)";
+  const auto precision = out.precision(6);
   const auto print = [&](const auto& self, std::size_t axis, std::size_t flat) -> void {
     if (axis == t.rank()) {
-      out << std::setprecision(6) << +t.data()[flat];
+      out << +t.data()[flat];
       return;
     }
     const std::size_t count = t.shape()[axis];
@@ -169,6 +171,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor<T, Cpu>& t) {
     out << ']';
   };
   print(print, 0, 0);
+  out.precision(precision);
   return out << " shape " << t.shape();
 }
 

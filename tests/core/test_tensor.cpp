@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/core/tensor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <sstream>
+#include <type_traits>
+#include <vector>
+
+#include "support/error_message.hpp"
+
+using namespace lexformer;
+using test::error_message;
+
+TEST_CASE("the kind of an error is the exit code of a program") {
+  const auto code = [](auto&& body) {
+    try {
+      body();
+    } catch (const Error& e) {
+      return e.exit_code();
+    }
+    return 0;
+  };
+  CHECK(code([] { fail("here", "x"); }) == 1);
+  CHECK(code([] { fail_usage("here", "x"); }) == 2);
+  CHECK(code([] { fail_file("here", "x"); }) == 3);
+  CHECK(code([] { fail_numeric("here", "x"); }) == 4);
+  CHECK(error_message([] { fail("here", "expected ", 2, ", found ", 1.5); }) == "here: expected 2, found 1.5");
+}
+
+TEST_CASE("Shape: sizes, rows, equality, printing") {
+  const Shape scalar, vector{5}, matrix{2, 3}, cube{2, 3, 4}, empty{0, 3};
+  CHECK(scalar.rank() == 0);
+  CHECK(scalar.size() == 1);
+  CHECK(scalar.last() == 1);
+  CHECK(scalar.rows() == 1);
+  CHECK(vector.rows() == 1);
+  CHECK(vector.last() == 5);
+  CHECK(cube.size() == 24);
+  CHECK(cube.rows() == 6);
+  CHECK(cube[1] == 3);
+  CHECK(empty.size() == 0);
+  CHECK(cat(scalar, vector, matrix, cube, empty) == "()(5,)(2, 3)(2, 3, 4)(0, 3)");
+  CHECK(matrix == Shape{2, 3});
+  CHECK_FALSE(matrix == Shape{3, 2});
+  CHECK_FALSE(Shape{} == Shape{1});
+  CHECK_FALSE(Shape{2, 3} == Shape{2, 3, 1});
+  const std::vector<int> dims{4, 5};
+  CHECK(Shape(dims.begin(), dims.end()) == Shape{4, 5});
+}
+
+TEST_CASE("Shape: eight axes at most, and a number of elements that can be counted") {
+  CHECK(Shape{1, 1, 1, 1, 1, 1, 1, 2}.size() == 2);
+  CHECK(error_message([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }) == "Shape: rank is more than 8");
+  const std::size_t big = std::size_t{1} << 32;
+  CHECK(Shape{big, big / 2}.size() == std::size_t{1} << 63);
+  CHECK(error_message([=] { Shape{big, big}; }) == "Shape: number of elements overflows: (4294967296, 4294967296)");
+  // The elements can be counted, their bytes cannot.
+  CHECK(error_message([=] { Tensor<double>({big, big / 4}); }) == "Tensor: 4611686018427387904 elements do not fit into memory");
+}
+
+TEST_CASE("Tensor: making one and reading it") {
+  CHECK(Tensor<>::zeros({2, 3}).to_vector() == std::vector<float>(6, 0.0f));
+  CHECK(Tensor<double>::ones({2}).to_vector() == std::vector<double>{1, 1});
+  CHECK(Tensor<int>::full({2}, 7).to_vector() == std::vector<int>{7, 7});
+  CHECK(Tensor<>::scalar(4.0f).item() == 4.0f);
+  CHECK(Tensor<>::scalar(4.0f).rank() == 0);
+  CHECK(Tensor<>::scalar(4.0f).at() == 4.0f);
+  CHECK(Tensor<>::zeros({0, 3}).size() == 0);
+  CHECK(Tensor<>::zeros({0, 3}).defined());
+  const auto t = Tensor<>::from({1, 2, 3, 4, 5, 6}, {2, 3});
+  CHECK(t.at(0, 2) == 3.0f);
+  CHECK(t.at(1, 0) == 4.0f);
+  CHECK(t.dim(1) == 3);
+  CHECK(t.span().size() == 6);
+  CHECK(Tensor<>::from({1, 2}).shape() == Shape{2});
+  CHECK(reinterpret_cast<std::uintptr_t>(t.data()) % Memory<Cpu>::alignment == 0);
+  const std::vector<float> values{1, 2, 3};
+  const auto copied = Tensor<>::from(values, {3, 1});
+  CHECK(copied.to_vector() == values);
+  CHECK(copied.data() != values.data());
+  CHECK(std::is_same_v<accumulate_t<float>, float>);
+  CHECK(std::is_same_v<Tensor<>, Tensor<float, Cpu>>);
+}
+
+TEST_CASE("Tensor: what does not fit is refused") {
+  const auto t = Tensor<>::from({1, 2, 3, 4, 5, 6}, {2, 3});
+  CHECK(error_message([&] { t.at(2, 0); }) == "Tensor::at: index 2 of axis 0 is outside shape (2, 3)");
+  CHECK(error_message([&] { t.at(0, 3); }) == "Tensor::at: index 3 of axis 1 is outside shape (2, 3)");
+  CHECK(error_message([&] { t.at(1); }) == "Tensor::at: 1 indices for shape (2, 3)");
+  CHECK(error_message([&] { t.at(1, 1, 1); }) == "Tensor::at: 3 indices for shape (2, 3)");
+  CHECK(error_message([&] { t.at(-1, 0); }) == "Tensor::at: index 18446744073709551615 of axis 0 is outside shape (2, 3)");
+  CHECK(error_message([&] { t.dim(2); }) == "Tensor::dim: axis 2 of a tensor with shape (2, 3)");
+  CHECK(error_message([&] { t.item(); }) == "Tensor::item: shape (2, 3) does not have exactly one element");
+  CHECK(error_message([&] { t.reshape({4, 2}); }) == "Tensor::reshape: shape (2, 3) has another number of elements than (4, 2)");
+  CHECK(error_message([&] { t.rows(1, 3); }) == "Tensor::rows: rows 1 to 3 of shape (2, 3)");
+  CHECK(error_message([&] { t.rows(2, 1); }) == "Tensor::rows: rows 2 to 1 of shape (2, 3)");
+  CHECK(error_message([&] { Tensor<>::scalar(1).rows(0, 0); }) == "Tensor::rows: rows 0 to 0 of shape ()");
+  CHECK(error_message([] { Tensor<>::from({1, 2, 3}, {2, 2}); }) == "Tensor::from: 3 values for shape (2, 2), which needs 4");
+}
+
+TEST_CASE("Tensor: an undefined one stands for no value") {
+  Tensor<> none;
+  CHECK_FALSE(none.defined());
+  CHECK(none.size() == 0);
+  CHECK(none.data() == nullptr);
+  CHECK(none.to_vector().empty());
+  CHECK(none.version() == 0);
+  CHECK_FALSE(none.clone().defined());
+  CHECK_FALSE(none.shares_storage(Tensor<>()));
+  CHECK(cat(none) == "Tensor(undefined)");
+  CHECK(error_message([&] { none.mutable_data(); }) == "Tensor::mutable_data: the tensor is undefined");
+  CHECK(error_message([&] { none.item(); }) == "Tensor::item: shape () does not have exactly one element");
+  CHECK(error_message([&] { none.at(); }) == "Tensor::at: the tensor is undefined");
+}
+
+TEST_CASE("Tensor: copies, reshapes and rows share the elements, clone() does not") {
+  auto t = Tensor<>::from({1, 2, 3, 4, 5, 6}, {3, 2});
+  CHECK(t.unique());
+  auto copy = t;
+  auto flat = t.reshape({6});
+  auto tail = t.rows(1, 3);
+  auto own = t.clone();
+  CHECK_FALSE(t.unique());
+  CHECK(t.shares_storage(tail));
+  CHECK_FALSE(t.shares_storage(own));
+  CHECK(tail.shape() == Shape{2, 2});
+  CHECK(tail.to_vector() == std::vector<float>{3, 4, 5, 6});
+  CHECK(tail.rows(1, 2).to_vector() == std::vector<float>{5, 6});
+  CHECK(tail.rows(1, 1).size() == 0);
+  CHECK(tail.reshape({4}).at(3) == 6.0f);
+  CHECK(tail.clone().to_vector() == tail.to_vector());
+  CHECK(Tensor<>::zeros({0, 3}).rows(0, 0).shape() == Shape{0, 3});
+  tail.mutable_data()[0] = 30;
+  CHECK(t.at(1, 0) == 30.0f);
+  CHECK(copy.at(1, 0) == 30.0f);
+  CHECK(flat.at(2) == 30.0f);
+  CHECK(own.at(1, 0) == 3.0f);
+}
+
+TEST_CASE("Tensor: writing through any view counts the version of all of them up; reading does not") {
+  auto t = Tensor<>::zeros({4, 2});
+  auto part = t.rows(2, 4);
+  const auto before = t.version();
+  CHECK(part.version() == before);
+  t.at(0, 0);
+  t.span();
+  t.to_vector();
+  CHECK(t.version() == before);
+  part.mutable_span()[0] = 1;
+  CHECK(t.version() == before + 1);
+  t.mutable_data();
+  CHECK(part.version() == before + 2);
+  CHECK(t.clone().version() != 0);  // its own count
+  CHECK(t.version() == before + 2);
+}
+
+TEST_CASE("Tensor: printing") {
+  CHECK(cat(Tensor<>::scalar(1.5f)) == "1.5 shape ()");
+  CHECK(cat(Tensor<>::from({1, 2, 3})) == "[1, 2, 3] shape (3,)");
+  CHECK(cat(Tensor<>::from({1, 2, 3, 4}, {2, 2})) == "[[1, 2],\n [3, 4]] shape (2, 2)");
+  CHECK(cat(Tensor<>::from({1, 2, 3, 4}, {2, 1, 2})) == "[[[1, 2]],\n [[3, 4]]] shape (2, 1, 2)");
+  CHECK(cat(Tensor<>::zeros({0})) == "[] shape (0,)");
+  CHECK(cat(Tensor<>::zeros({2, 0})) == "[[],\n []] shape (2, 0)");
+  CHECK(cat(Tensor<std::int8_t>::from({65, -1})) == "[65, -1] shape (2,)");
+  CHECK(cat(Tensor<double>::from({1.0 / 3, 1e-20, 123456789})) == "[0.333333, 1e-20, 1.23457e+08] shape (3,)");
+  CHECK(cat(Tensor<>::from({1, 2, 3, 4, 5, 6}, {3, 2}).rows(1, 2)) == "[[3, 4]] shape (1, 2)");
+}
+
+TEST_CASE("Tensor: of a long axis the ends are printed, and the stream is left as it was") {
+  std::vector<float> values(100);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  CHECK(cat(Tensor<>::from(std::span(values).first(8), {8})) == "[0, 1, 2, 3, 4, 5, 6, 7] shape (8,)");
+  CHECK(cat(Tensor<>::from(std::span(values).first(9), {9})) == "[0, 1, 2, ..., 6, 7, 8] shape (9,)");
+  CHECK(cat(Tensor<>::from(values, {100})) == "[0, 1, 2, ..., 97, 98, 99] shape (100,)");
+  CHECK(cat(Tensor<>::from(values, {50, 2})) == "[[0, 1],\n [2, 3],\n [4, 5],\n ...,\n [94, 95],\n [96, 97],\n [98, 99]] shape (50, 2)");
+  std::ostringstream out;
+  out.precision(12);
+  out << Tensor<double>::from({1.0 / 3}) << ' ' << 1.0 / 3;
+  CHECK(out.str() == "[0.333333] shape (1,) 0.333333333333");
+}
+
+TEST_CASE("memory: what lives is counted, and a freed block serves again") {
+  const auto before = Memory<Cpu>::in_use();
+  [[maybe_unused]] const void* first = nullptr;  // where the block cache is on
+  {
+    const auto t = Tensor<>::zeros({1000, 1000});
+    first = t.data();
+    CHECK(Memory<Cpu>::in_use() >= before + 4000000);
+    CHECK(Memory<Cpu>::in_use() < before + 4100000);
+    CHECK(Memory<Cpu>::peak() >= Memory<Cpu>::in_use());
+  }
+  CHECK(Memory<Cpu>::in_use() == before);
+  CHECK(Memory<Cpu>::peak() >= before + 4000000);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(LEXFORMER_NO_BLOCK_CACHE)
+  CHECK(Tensor<>({1000, 900}).data() == first);  // a little smaller: fits
+  CHECK(Tensor<>({1000, 700}).data() != first);  // would waste more than a quarter
+#endif
+  Memory<Cpu>::trim();
+  CHECK(Tensor<>::ones({1000, 1000}).at(999, 999) == 1.0f);
+  CHECK(Memory<Cpu>::in_use() == before);
+}
