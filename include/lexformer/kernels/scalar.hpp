@@ -41,6 +41,7 @@ LEXFORMER_HD inline float tanh(float x) {
   return a < 0.625f ? small : (x < 0 ? -large : large);
 }
 
+/// 1 / (1 + e^-x); in float its relative error is < 4e-7 for |x| < 86.
 template <class T>
 LEXFORMER_HD T sigmoid(T x) {
   return T{1} / (T{1} + exp(-x));
@@ -54,8 +55,8 @@ struct Normal {
 LEXFORMER_HD inline Normal<double> normal(double x) {
   return {0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)), std::exp(-0.5 * x * x) * (0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2)};
 }
-/// Phi(-|x|) = e^(-x^2/2) g(t) with t = 1 / (1 + 0.3 |x|): one exponential serves both. Relative error of Phi(-|x|) < 2e-6
-/// down to x = -13 (the rounding of x^2 is the larger part), absolute error < 1.5e-7 everywhere.
+/// Phi(-|x|) = e^(-x^2/2) g(t) with t = 1 / (1 + 0.3 |x|): one exponential serves both. Relative error of Phi(-|x|) and phi(x)
+/// < 1e-6 for |x| < 4 and < 6e-6 for |x| < 13 (the rounding of x^2); absolute error < 2e-7 everywhere.
 LEXFORMER_HD inline Normal<float> normal(float x) {
   const float a = x < 0 ? -x : x;
   const float e = exp(-0.5f * x * x);
