@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/kernels/gemm.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <vector>
+
+#include "support/random_tensor.hpp"
+
+using namespace lexformer;
+using test::random_tensor;
+
+namespace {
+
+/// One product of random matrices whose stored rows are `gap` longer than they need to be.
+template <class T>
+struct Product {
+  bool trans_a, trans_b;
+  std::size_t m, n, k, lda, ldb, ldc;
+  Tensor<T> a, b, c;
+
+  Product(bool ta, bool tb, std::size_t m_, std::size_t n_, std::size_t k_, std::size_t gap)
+      : trans_a(ta),
+        trans_b(tb),
+        m(m_),
+        n(n_),
+        k(k_),
+        lda((ta ? m : k) + gap),
+        ldb((tb ? k : n) + gap),
+        ldc(n + gap),
+        a(random_tensor<T>({ta ? k : m, lda}, 1)),
+        b(random_tensor<T>({tb ? n : k, ldb}, 2)),
+        c(random_tensor<T>({m, ldc}, 3)) {}
+
+  Tensor<T> run(T alpha, T beta) const {
+    Tensor<T> y = c.clone();
+    gemm(trans_a, trans_b, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, y.mutable_data(), ldc);
+    return y;
+  }
+  /// Largest error in units of (k + 2) eps (|alpha| |A| |B| + |beta C|), which rounding cannot exceed; what stands between
+  /// the rows of C must not be touched.
+  double error(const Tensor<T>& y, double alpha, double beta) const {
+    const T *pa = a.data(), *pb = b.data(), *pc = c.data();
+    double worst = 0;
+    for (std::size_t i = 0; i < m; ++i)
+      for (std::size_t j = 0; j < ldc; ++j) {
+        const double before = static_cast<double>(pc[i * ldc + j]), found = static_cast<double>(y.data()[i * ldc + j]);
+        double sum = beta * before, size = std::abs(sum);
+        for (std::size_t l = 0; l < k && j < n; ++l) {
+          const double x = static_cast<double>(trans_a ? pa[l * lda + i] : pa[i * lda + l]);
+          const double z = static_cast<double>(trans_b ? pb[j * ldb + l] : pb[l * ldb + j]);
+          sum += alpha * x * z;
+          size += std::abs(alpha * x * z);
+        }
+        const double bound = static_cast<double>(k + 2) * static_cast<double>(std::numeric_limits<T>::epsilon()) * size;
+        const double e = j >= n ? (found == before ? 0 : 1e30) : std::abs(found - sum) / std::max(bound, 1e-300);
+        if (!(e <= worst)) worst = e;
+      }
+    return worst;
+  }
+};
+
+template <class T>
+void check_sizes() {
+  RandomStream random(1, random_site::user);
+  const T factors[] = {T(0), T(1), T(-1), T(0.7)};
+  std::size_t turn = 0;
+  for (int i = 0; i < 60; ++i) {
+    const auto size = [&] { return static_cast<std::size_t>(i % 3 == 0 ? 1 + random.below(8) : 1 + random.below(70)); };
+    const std::size_t m = size(), n = size(), k = size(), gap = static_cast<std::size_t>(random.below(4));
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true}) {
+        const T alpha = factors[turn % 4], beta = factors[turn / 4 % 4];
+        ++turn;
+        CAPTURE(m);
+        CAPTURE(n);
+        CAPTURE(k);
+        CAPTURE(gap);
+        CAPTURE(ta);
+        CAPTURE(tb);
+        CAPTURE(alpha);
+        CAPTURE(beta);
+        const Product<T> p(ta, tb, m, n, k, gap);
+        CHECK(p.error(p.run(alpha, beta), static_cast<double>(alpha), static_cast<double>(beta)) <= 1.0);
+      }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gemm equals three plain loops: transposes, odd sizes, row strides, alpha and beta") {
+  check_sizes<float>();
+  check_sizes<double>();
+}
+
+TEST_CASE("gemm of more rows than a block, and of sizes 0") {
+  for (const bool ta : {false, true})
+    for (const std::size_t m : {95u, 97u, 259u, 1030u}) {
+      const Product<float> p(ta, !ta, m, 5, 7, 1);
+      CHECK(p.error(p.run(1.5f, 0.5f), 1.5, 0.5) <= 1.0);
+    }
+  const Product<double> no_depth(false, false, 3, 4, 0, 0), no_rows(false, true, 0, 4, 2, 0), no_columns(true, false, 3, 0, 2, 0);
+  CHECK(no_depth.error(no_depth.run(1.0, 2.0), 1.0, 2.0) <= 1.0);
+  CHECK(no_rows.run(1.0, 1.0).size() == 0);
+  CHECK(no_columns.run(1.0, 1.0).size() == 0);
+}
+
+TEST_CASE("gemm with beta = 0 ignores what C holds") {
+  for (const bool tb : {false, true}) {
+    Product<float> p(false, tb, 9, 17, 5, 2);
+    const auto expected = p.run(1.0f, 0.0f);
+    std::fill_n(p.c.mutable_data(), p.c.size(), std::numeric_limits<float>::quiet_NaN());
+    const auto y = p.run(1.0f, 0.0f);
+    for (std::size_t i = 0; i < 9; ++i)
+      for (std::size_t j = 0; j < 17; ++j) REQUIRE(y.at(i, j) == expected.at(i, j));
+  }
+}
+
+TEST_CASE("gemm has the same bits for any number of threads") {
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      const Product<float> p(ta, tb, 501, 37, 65, 0);
+      set_threads(1);
+      const auto serial = p.run(0.7f, 1.0f).to_vector();
+      for (const int count : {2, 3}) {
+        set_threads(count);
+        CHECK(p.run(0.7f, 1.0f).to_vector() == serial);
+      }
+    }
+  set_threads(0);
+}
