@@ -101,7 +101,7 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
   CHECK(back.metadata.at("format") == "pt");
   CHECK(back.get<float>("z.float").to_vector() == a.to_vector());
   CHECK(back.get<double>("double").to_vector() == d.to_vector());
-  CHECK(back.get<double>("z.float").to_vector() == std::vector<double>{1.5, -2, 3, 4, 5, 0.1f});
+  CHECK(back.get<double>("z.float").to_vector() == std::vector<double>{1.5, -2, 3, 4, 5, static_cast<double>(0.1f)});
   CHECK(back.get<float>("wide").to_vector() == a.to_vector());
   CHECK(back.get<float>("half").at(1, 2) == 0.0999755859375f);
   CHECK(back.get<float>("brain").at(1, 2) == 0.10009765625f);

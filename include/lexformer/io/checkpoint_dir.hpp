@@ -4,10 +4,6 @@
 // fits its manifest is whole.
 #pragma once
 
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -15,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,7 +26,9 @@ namespace detail {
 inline constexpr std::string_view checkpoint_prefix = "checkpoint-";
 
 inline void rename_path(const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail_file(from.string(), "cannot be renamed to ", to.string(), ": ", system_message(errno));
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  if (error) fail_file(from.string(), "cannot be renamed to ", to.string(), ": ", error.message());
 }
 
 /// The number at the end of `text` after `mark`, as 120 of "checkpoint-120".
@@ -62,7 +61,7 @@ inline std::vector<std::pair<std::size_t, std::filesystem::path>> list_checkpoin
 class CheckpointWriter {
  public:
   CheckpointWriter(const std::filesystem::path& parent, const std::string& name)
-      : target_(parent / name), temporary_(parent / cat(".tmp-", name, "-", ::getpid())) {
+      : target_(parent / name), temporary_(parent / cat(".tmp-", name, "-", process_id())) {
     std::error_code error;
     std::filesystem::remove_all(temporary_, error);
     std::filesystem::create_directories(temporary_, error);
@@ -85,8 +84,7 @@ class CheckpointWriter {
     for (const auto& entry : fs::directory_iterator(temporary_)) {
       const std::string file = entry.path().string(), bytes = read_file(file);
       files[entry.path().filename().string()] = {{"size", bytes.size()}, {"crc32", crc32(bytes)}};
-      const detail::FileDescriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-      if (descriptor.value < 0 || ::fsync(descriptor.value) != 0) fail_file(file, "cannot be synced: ", detail::system_message(errno));
+      sync_file(file);
     }
     const std::string manifest = (temporary_ / "MANIFEST.json").string();
     write_file_atomic(manifest, dump_json({{"files", files}}, manifest) + "\n");
@@ -150,8 +148,8 @@ inline void remove_stale(const std::filesystem::path& parent) {
     const bool folder = name.starts_with(".tmp-"), file = name.starts_with(".") && name.find(".tmp-") != name.npos;
     const auto pid = detail::number_after(name, "-");
     if ((!folder && !file) || !pid || *pid > 0x7FFFFFFF) continue;
-    const auto process = static_cast<pid_t>(*pid);
-    if (process == ::getpid() || (::kill(process, 0) != 0 && errno == ESRCH)) stale.push_back(entry.path());
+    const auto process = static_cast<long>(*pid);
+    if (process == process_id() || !process_exists(process)) stale.push_back(entry.path());
   }
   for (const auto& path : stale) std::filesystem::remove_all(path, error);
 }
@@ -161,7 +159,7 @@ inline void keep_last(const std::filesystem::path& parent, std::size_t count) {
   const auto all = detail::list_checkpoints(parent);
   for (std::size_t i = count; i < all.size(); ++i) {
     // Renamed first: no half-deleted folder is ever left under a checkpoint's name.
-    const auto going = parent / cat(".tmp-", all[i].second.filename().string(), "-", ::getpid());
+    const auto going = parent / cat(".tmp-", all[i].second.filename().string(), "-", process_id());
     detail::rename_path(all[i].second, going);
     std::error_code ignored;
     std::filesystem::remove_all(going, ignored);

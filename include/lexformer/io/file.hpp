@@ -11,6 +11,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -113,6 +114,12 @@ inline std::string read_file(const std::string& path, std::size_t limit = max_fi
   }
 }
 
+/// Makes a file that is already written durable.
+inline void sync_file(const std::string& path) {
+  const detail::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.value < 0 || ::fsync(file.value) != 0) fail_file(path, "cannot be synced: ", detail::system_message(errno));
+}
+
 /// Makes the entries of a folder (a rename, a new file) durable.
 inline void sync_folder(const std::filesystem::path& folder) {
   const std::string name = folder.empty() ? "." : folder.string();
@@ -120,6 +127,10 @@ inline void sync_folder(const std::filesystem::path& folder) {
   // Some file systems cannot sync a folder and say EINVAL: nothing more can be done there.
   if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_file(name, "cannot be synced: ", detail::system_message(errno));
 }
+
+/// The number of this process, and whether a process of a number is there; temporary names carry it.
+inline long process_id() { return ::getpid(); }
+inline bool process_exists(long id) { return ::kill(static_cast<pid_t>(id), 0) == 0 || errno != ESRCH; }
 
 /// Writes the parts one after the other to a temporary file in the same folder, syncs it and renames it to `path`. On any
 /// error the file that was there stays as it was and the temporary file is removed.
@@ -132,7 +143,7 @@ inline void write_file_atomic(const std::string& path, std::span<const std::stri
   const bool exists = ::stat(target.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) fail_file(path, "is a folder, expected the name of a file to write");
   const bool direct = exists && !S_ISREG(info.st_mode);
-  const fs::path temporary = direct ? target : target.parent_path() / cat(".", target.filename().string(), ".tmp-", ::getpid());
+  const fs::path temporary = direct ? target : target.parent_path() / cat(".", target.filename().string(), ".tmp-", process_id());
 
   if (!direct) ::unlink(temporary.c_str());  // a left-over of a killed process with this number
   bool created = false;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -45,7 +44,7 @@ Tensor<T> load_npy(const std::string& path) {
   // {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } in any spacing: compare it without spaces.
   std::string text;
   for (const char c : std::string_view(bytes).substr(10, begin - 10))
-    if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;
+    if (c != ' ' && c != '\n') text += c;
   const auto value = [&](const std::string& key, const char* end) {
     const auto at = text.find("'" + key + "':");
     if (at == text.npos) fail_file(path, "the header has no ", key);
