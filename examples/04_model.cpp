@@ -13,7 +13,7 @@ int main(int argc, char** argv) try {
   const auto model = lx::CrossEncoder<>::load(argv[1]);
   const double score = model.predict({{argv[2], argv[3]}})[0];
   std::cout << "score " << score;
-  if (model.threshold) std::cout << (score >= *model.threshold ? "  (match" : "  (no match") << ", threshold " << *model.threshold << ")";
+  if (model.threshold) std::cout << (score > *model.threshold ? "  (match" : "  (no match") << ", threshold " << *model.threshold << ")";
   std::cout << "\n";
 } catch (const lx::Error& error) {
   std::cerr << error.what() << "\n";

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The options of train_matcher: what they are called, what they mean, and where they stand in all_results.json.
+#pragma once
+
+#include "evaluation.hpp"
+
+namespace program {
+
+struct MatcherOptions {
+  std::string model, valid, out, train_file;
+  std::vector<std::string> tests;
+  lx::CrossEncoderOptions encoder;
+  std::string attention = "none", similarity = "jaccard", typo_mode = "released", schedule = "cosine", order = "length_grouped",
+              progress = "auto";
+  bool augment = false, no_decay_norm = false, quiet = false, overwrite = false;
+  lx::TypoOptions typos;
+  double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, warmup_epochs = 1.5, clip = 1.0;
+  std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
+              eval_steps = 0, patience = 0, test_typos = 0, max_length = 128;
+  std::vector<std::uint64_t> seeds{1};
+  std::vector<std::string> freeze, label_names;
+  lx::TableOptions table;
+
+  void add_to(CLI::App& app) {
+    const auto number = [&](const char* flag, auto& value, const char* text) {
+      return app.add_option(flag, value, text)->capture_default_str();
+    };
+    app.add_option("--model", model, "where to start: an encoder as .lxf (tools/convert_hf.py, make_model) or a HuggingFace folder")
+        ->required()
+        ->type_name("M.lxf");
+    app.add_option("--train", train_file, "training pairs: .tsv, .csv or .jsonl")->required()->type_name("F");
+    app.add_option("--valid", valid, "validation pairs: choose the best model and its threshold")->required()->type_name("F");
+    app.add_option("--test", tests, "test pairs; any number of files")->type_name("F");
+    app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
+    app.add_flag("--overwrite", overwrite, "start anew in a folder that holds an earlier run");
+    add_table_options(app, table);
+
+    auto* group = app.add_option_group("Model");
+    group->add_option("--attention", attention, "none, or lea: the lexical attention bias")
+        ->check(CLI::IsMember({"none", "lea"}))
+        ->capture_default_str();
+    add_choice(*group, "--head", encoder.head, lx::heads(), "on top of the encoder");
+    add_choice(*group, "--task", encoder.task, lx::tasks(), "what the labels are");
+    group->add_option("--labels", label_names, "names of the classes in their order, as they stand in the files; 0,1 unless given")
+        ->delimiter(',');
+    group->add_option("--max-length", max_length, "tokens of a pair at the most; the longer text is cut first")->capture_default_str();
+    group->add_option("--freeze", freeze, "parts of parameter names that are not trained, e.g. embeddings encoder.layer.0.");
+    group->add_option("--lea-similarity", similarity, "jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, smith_waterman_raw")
+        ->capture_default_str();
+    group->add_option("--lea-levels", encoder.lea.levels, "quantise the similarities to so many levels; 0 = exact")->capture_default_str();
+    add_choice(*group, "--lea-sharing", encoder.lea.sharing, lx::lea_sharings(), "one projection for each head, layer, or the model");
+    add_choice(*group, "--lea-representation", encoder.lea.representation, lx::lea_representations(),
+               "of a similarity: sinusoids of 2 pi s, of s, or a learned row");
+    add_choice(*group, "--lea-alpha", encoder.lea.alpha, lx::lea_alphas(), "rule for alpha");
+    group->add_option("--lea-alpha-value", encoder.lea.alpha_value, "alpha, with --lea-alpha constant")->capture_default_str();
+    group->add_option("--lea-dimension", encoder.lea.dimension, "of the lexical embedding")->capture_default_str();
+    group
+        ->add_option_function<std::vector<std::size_t>>(
+            "--lea-layers",
+            [this](const std::vector<std::size_t>& range) {
+              encoder.lea.first_layer = range[0];
+              encoder.lea.last_layer = range[1];
+            },
+            "first,last: layers with the bias, from 0, last not included; the second half unless given")
+        ->delimiter(',')
+        ->expected(2);
+
+    group = app.add_option_group("Typos");
+    group->add_flag("--augment", augment, "train on pairs with typos, drawn anew every epoch");
+    group->add_option("--augment-probability", augment_probability, "of a pair getting typos, both texts or neither")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    group->add_option("--typo-mode", typo_mode, "released or printed (see add_typos --help)")->capture_default_str();
+    group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+    group->add_option("--test-typos", test_typos, "measure so many copies of each test file with typos, too")->capture_default_str();
+
+    group = app.add_option_group("Training");
+    group->add_option("--epochs", epochs, "passes over the training pairs; may be a fraction")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    group->add_option("--max-steps", max_steps, "optimizer steps, instead of --epochs")->capture_default_str();
+    group->add_option("--batch", batch, "pairs of a step")->check(CLI::PositiveNumber)->capture_default_str();
+    group->add_option("--accumulate", accumulate, "batches of a step")->check(CLI::PositiveNumber)->capture_default_str();
+    group->add_option("--lr", lr, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
+    group->add_option("--schedule", schedule, "of the learning rate: cosine, linear, constant")->capture_default_str();
+    group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")->check(CLI::NonNegativeNumber)->capture_default_str();
+    group->add_option("--weight-decay", weight_decay, "of AdamW, decoupled")->check(CLI::NonNegativeNumber)->capture_default_str();
+    group->add_flag("--no-decay-norm", no_decay_norm, "no decay on biases and LayerNorm");
+    group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
+    group->add_option("--order", order, "of the pairs: length_grouped, random, sequential")->capture_default_str();
+    group->add_option("--seed,--seeds", seeds, "one or more, 1,2,3: each is a run of its own")->delimiter(',')->capture_default_str();
+    number("--eval-batch", eval_batch, "pairs computed together when measuring");
+    number("--eval-steps", eval_steps, "measure on --valid every so many steps; 0 = after each epoch");
+    number("--patience", patience, "stop after so many measurements without a better one; 0 = never");
+    number("--save-steps", save_steps, "write a checkpoint every so many steps; 0 = only when interrupted");
+    number("--save-total-limit", save_total_limit, "keep so many checkpoints");
+    app.add_flag("--resume", resume_latest, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
+    number("--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
+    app.add_option("--progress", progress, "auto, bar, log, none")->capture_default_str();
+    app.add_flag("--quiet", quiet, "no progress, only the table");
+    add_threads(app);
+  }
+  bool resume_latest = false;
+
+  /// What is not a matter of one flag alone.
+  void finish() {
+    encoder.attention.clear();
+    if (attention == "lea") encoder.attention = {"lea"};
+    encoder.lexical.similarity = lx::parse_similarity(similarity);
+    encoder.lexical.levels = static_cast<unsigned>(encoder.lea.levels);
+    encoder.max_length = max_length;
+    encoder.label_names = label_names;
+    if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
+    encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
+    typos.mode = lx::parse_typo_mode(typo_mode);
+    lx::parse_batch_order(order);
+    lx::parse_schedule_kind(schedule);
+    lx::parse_progress_mode(progress);
+    if (quiet) progress = "none";
+  }
+
+  /// The settings that make a run what it is: one that is resumed must have the same.
+  lx::Json json(std::uint64_t seed) const {
+    return {{"model", model},
+            {"train", train_file},
+            {"valid", valid},
+            {"encoder", lx::to_json(encoder)},
+            {"augment", augment ? augment_probability : 0.0},
+            {"typos", lx::describe(typos)},
+            {"num_train_epochs", epochs},
+            {"max_steps", max_steps},
+            {"per_device_train_batch_size", batch},
+            {"gradient_accumulation_steps", accumulate},
+            {"learning_rate", lr},
+            {"lr_scheduler_type", schedule},
+            {"warmup_epochs", warmup_epochs},
+            {"weight_decay", weight_decay},
+            {"no_decay_norm", no_decay_norm},
+            {"max_grad_norm", clip},
+            {"order", order},
+            {"freeze", freeze},
+            {"eval_steps", eval_steps},
+            {"logging_steps", logging_steps},
+            {"patience", patience},
+            {"seed", seed}};
+  }
+};
+
+}  // namespace program
