@@ -164,3 +164,18 @@ TEST_CASE("examples of a table") {
   CHECK_THROWS_WITH(class_examples(table), doctest::Contains("t.tsv: line 1: unknown label 'yes'"));
   CHECK(number_examples({"t.tsv", {{"a", "b", "2.5", 1}}})[0].target == 2.5f);
 }
+
+TEST_CASE("a description of the data notices every change") {
+  const auto data = examples(5);
+  std::set<std::string> seen{describe(data)};
+  for (const auto change :
+       {+[](PairExample& e) { e.left += "x"; }, +[](PairExample& e) { e.right.pop_back(); }, +[](PairExample& e) { e.label = 7; },
+        +[](PairExample& e) { e.target += 0.5f; }, +[](PairExample& e) { std::swap(e.left, e.right); }}) {
+    auto other = data;
+    change(other[2]);
+    seen.insert(describe(other));
+  }
+  CHECK(seen.size() == 6);
+  CHECK(describe(std::vector<PairExample>{{"a", "b", 1}}) == describe(std::vector<PairExample>{{"a", "b", 1}}));
+  CHECK(describe(data).starts_with("5 pairs, crc32 "));
+}

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iomanip>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -47,6 +48,17 @@ inline std::vector<PairExample> number_examples(const PairTable& table) {
   for (std::size_t i = 0; i < targets.size(); ++i)
     examples.push_back({table.rows[i].left, table.rows[i].right, 0, static_cast<float>(targets[i])});
   return examples;
+}
+
+/// Number and checksum of the pairs and their labels: a run that is resumed must read what it read before.
+inline std::string describe(std::span<const PairExample> examples) {
+  std::uint32_t sum = 0;
+  for (const PairExample& e : examples)
+    for (const std::string& part : {e.left, e.right, cat(e.label), cat(std::setprecision(9), e.target)}) {
+      sum = crc32(part, sum);
+      sum = crc32(std::string_view("\n", 1), sum);
+    }
+  return cat(examples.size(), " pairs, crc32 ", std::hex, std::setw(8), std::setfill('0'), sum);
 }
 
 /// Puts pairs into one batch, without labels. index: 0, 1, 2, ... Of `lexical` there is one for each pair, or none at all.

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// Saving a run so that it can go on as if it had never stopped. checkpoint-<step>/ (io/checkpoint_dir.hpp) holds
+//   model.lxf               the weights
+//   optimizer.safetensors   exp_avg.<name>, exp_avg_sq.<name>, step.<name>, in full precision
+//   trainer_state.json      where the run stands, with HuggingFace's keys; ours under "lexformer"
+// Random numbers need no state (core/random.hpp). The log is part of the state too: log_history in trainer_state.json is what
+// log.jsonl holds up to that step, so resuming writes log.jsonl anew and it ends as that of an unbroken run, byte for byte.
+// For the same reason nothing that depends on the clock is logged there; speeds go to all_results.json and the progress line.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/checkpoint_dir.hpp"
+#include "lexformer/io/safetensors.hpp"
+#include "lexformer/train/optimizer.hpp"
+
+namespace lexformer {
+
+struct TrainerState {
+  std::size_t global_step = 0;  // optimizer steps done
+  double epoch = 0.0;           // epochs done, with the part of the running one
+  std::size_t max_steps = 0;
+  double num_train_epochs = 0.0;
+  std::size_t train_batch_size = 0;
+  std::optional<double> best_metric{};
+  std::string best_model_checkpoint;
+  Json log_history = Json::array();
+
+  std::uint64_t seed = 0;
+  std::size_t epoch_index = 0, batch_index = 0;  // of the batch that comes next
+  Json settings = Json::object();                // what must be the same for a run to go on: options, data (describe)
+  Json loop = Json::object();                    // whatever else the training loop carries from step to step
+};
+
+inline Json to_json(const TrainerState& s) {
+  return {{"global_step", s.global_step},
+          {"epoch", s.epoch},
+          {"max_steps", s.max_steps},
+          {"num_train_epochs", s.num_train_epochs},
+          {"train_batch_size", s.train_batch_size},
+          {"best_metric", s.best_metric ? Json(*s.best_metric) : Json()},
+          {"best_model_checkpoint", s.best_model_checkpoint.empty() ? Json() : Json(s.best_model_checkpoint)},
+          {"log_history", s.log_history},
+          {"lexformer",
+           {{"seed", s.seed}, {"epoch_index", s.epoch_index}, {"batch_index", s.batch_index}, {"settings", s.settings}, {"loop", s.loop}}}};
+}
+
+inline TrainerState parse_trainer_state(const Json& json, const std::string& where) {
+  constexpr std::size_t many = std::size_t{1} << 53;  // the largest range in which a double is exact
+  constexpr double huge = 1e300;
+  TrainerState s;
+  s.global_step = get_size(json, "global_step", 0, many, where);
+  s.epoch = get_number(json, "epoch", 0.0, huge, where);
+  s.max_steps = get_size(json, "max_steps", 0, many, where);
+  s.num_train_epochs = get_number(json, "num_train_epochs", 0.0, huge, where);
+  s.train_batch_size = get_size(json, "train_batch_size", 0, many, where);
+  if (const Json* best = detail::find_value(json, "best_metric", false, where); best != nullptr)
+    s.best_metric = get_number(json, "best_metric", -huge, huge, where);
+  s.best_model_checkpoint = get_string(json, "best_model_checkpoint", where, "");
+  s.log_history = *detail::find_value(json, "log_history", true, where);
+  const Json& own = *detail::find_value(json, "lexformer", true, where);
+  s.seed = get_size(own, "seed", 0, ~std::size_t{0}, where);
+  s.epoch_index = get_size(own, "epoch_index", 0, many, where);
+  s.batch_index = get_size(own, "batch_index", 0, many, where);
+  s.settings = *detail::find_value(own, "settings", true, where);
+  s.loop = *detail::find_value(own, "loop", true, where);
+  if (!s.log_history.is_array() || !s.settings.is_object() || !s.loop.is_object())
+    fail_file(where, "expected an array 'log_history' and objects 'settings' and 'loop'");
+  return s;
+}
+
+/// Throws a usage error that names the first setting which is not as it was in the run to resume.
+inline void check_same_settings(const Json& saved, const Json& now, const std::string& where) {
+  const auto text = [](const Json& settings, const std::string& key) { return settings.contains(key) ? settings[key].dump() : "not set"; };
+  Json all = saved;
+  all.update(now);
+  for (const auto& item : all.items())
+    if (text(saved, item.key()) != text(now, item.key()))
+      fail_usage(where, "cannot be resumed: ", item.key(), " was ", text(saved, item.key()), " in that run, now it is ",
+                 text(now, item.key()), "; set it as it was, or begin a new run in another folder");
+}
+
+/// The moments of an optimizer as they are saved; shares the elements.
+template <class T>
+TensorFile optimizer_tensors(const AdamW<T, Cpu>& optimizer) {
+  TensorFile file;
+  for (const auto& slot : optimizer.state()) {
+    file.set("step." + slot.name, Tensor<std::int64_t>::scalar(slot.step));
+    if (slot.step == 0) continue;
+    file.set("exp_avg." + slot.name, slot.exp_avg);
+    file.set("exp_avg_sq." + slot.name, slot.exp_avg_sq);
+    if (slot.master.defined()) file.set("master." + slot.name, slot.master);
+  }
+  return file;
+}
+
+/// Saved moments for the parameters of an optimizer, to be given to its load_state(). Errors: a tensor is missing, too many, of
+/// another shape or another type.
+template <class T>
+std::vector<typename AdamW<T, Cpu>::Slot> read_optimizer_tensors(const TensorFile& file, const AdamW<T, Cpu>& optimizer,
+                                                                 const std::string& where) {
+  using A = accumulate_t<T>;
+  std::vector<typename AdamW<T, Cpu>::Slot> slots;
+  std::size_t used = 0;
+  const auto check = [&](const std::string& name, Dtype dtype, const Shape& shape) {
+    if (file.dtype(name) != dtype || !(file.shape(name) == shape))
+      fail_file(where, in_quotes(name), " is ", file.shape(name), " of ", dtype_info(file.dtype(name)).name, ", expected ", shape, " of ",
+                dtype_info(dtype).name);
+    ++used;
+  };
+  for (const auto& p : optimizer.parameters()) {
+    const auto get = [&](const std::string& kind) {
+      check(kind + p.name, dtype_of<A>, p.var.shape());
+      return file.get<A>(kind + p.name);
+    };
+    auto& slot = slots.emplace_back();
+    slot.name = p.name;
+    check("step." + p.name, Dtype::i64, {});
+    slot.step = file.get<std::int64_t>("step." + p.name).item();
+    if (slot.step == 0) continue;
+    slot.exp_avg = get("exp_avg.");
+    slot.exp_avg_sq = get("exp_avg_sq.");
+    if constexpr (!std::is_same_v<T, A>) slot.master = get("master.");
+  }
+  if (used != file.size()) fail_file(where, "holds ", file.size(), " tensors, the parameters that are trained here need ", used);
+  return slots;
+}
+
+/// Writes checkpoint-<global_step> into the folder of a run, whole or not at all; then deletes all but the newest `keep` (0: none
+/// is deleted). write_model(path) writes the model file.
+template <class T, class WriteModel>
+void save_checkpoint(const std::string& folder, const TrainerState& state, const AdamW<T, Cpu>& optimizer, WriteModel&& write_model,
+                     std::size_t keep = 0) {
+  CheckpointWriter writer(folder, cat("checkpoint-", state.global_step));
+  write_model((writer.path() / "model.lxf").string());
+  optimizer_tensors(optimizer).write((writer.path() / "optimizer.safetensors").string());
+  const std::string file = (writer.path() / "trainer_state.json").string();
+  write_file_atomic(file, dump_json(to_json(state), file) + "\n");
+  writer.commit();
+  if (keep > 0) keep_last(folder, keep);
+}
+
+/// Takes up a checkpoint: checks its manifest and that `settings` are those of the saved run, then calls read_model(path of
+/// model.lxf), which must put the weights into the parameters that the optimizer has, and loads the moments.
+template <class T, class ReadModel>
+TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json& settings, AdamW<T, Cpu>& optimizer,
+                             ReadModel&& read_model) {
+  check_checkpoint(checkpoint);
+  const std::string file = (checkpoint / "trainer_state.json").string(), moments = (checkpoint / "optimizer.safetensors").string();
+  TrainerState state = parse_trainer_state(parse_json(read_file(file), file, {.bytes = std::size_t{1} << 30}), file);
+  check_same_settings(state.settings, settings, checkpoint.string());
+  // A moment may have overflowed without harm: the weight then stands still.
+  auto slots = read_optimizer_tensors(TensorFile::read(moments, {.allow_non_finite = true}), optimizer, moments);
+  read_model((checkpoint / "model.lxf").string());
+  optimizer.load_state(std::move(slots));
+  return state;
+}
+
+/// A number for the log. JSON knows no NaN, but a log must show it: as the text "nan", "inf" or "-inf".
+inline Json log_number(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return x;
+}
+
+/// log.jsonl: one JSON object a line. Begins with the entries of `history`, whatever the file held before.
+class RunLog {
+ public:
+  explicit RunLog(const std::string& path, Json history = Json::array()) : path_(path), history_(std::move(history)) {
+    std::string text;
+    for (const Json& entry : history_) text += dump_json(entry, path_) + "\n";
+    write_file_atomic(path_, text);
+    out_.open(path_, std::ios::binary | std::ios::app);
+    check();
+  }
+  void add(const Json& entry) {
+    out_ << dump_json(entry, path_) << '\n' << std::flush;
+    check();
+    history_.push_back(entry);
+  }
+  /// All entries, for TrainerState::log_history.
+  const Json& history() const { return history_; }
+
+ private:
+  void check() const {
+    if (!out_) fail_file(path_, "cannot be written: ", detail::system_message(errno));
+  }
+  std::string path_;
+  Json history_;
+  std::ofstream out_;
+};
+
+}  // namespace lexformer
