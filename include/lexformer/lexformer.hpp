@@ -14,22 +14,74 @@
 #include "lexformer/core/tensor.hpp"
 
 // loops over pointers and sizes
+#include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/scalar.hpp"
+#include "lexformer/kernels/score_row.hpp"
 
 // gradients
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/autograd/var.hpp"
 
+// one function per operation
+#include "lexformer/ops/attention.hpp"
+#include "lexformer/ops/attention_reference.hpp"
+#include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/elementwise.hpp"
+#include "lexformer/ops/index.hpp"
+#include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/rows.hpp"
+
+// layers
+#include "lexformer/nn/activation.hpp"
+#include "lexformer/nn/batch.hpp"
+#include "lexformer/nn/embedding.hpp"
+#include "lexformer/nn/init.hpp"
+#include "lexformer/nn/layer_norm.hpp"
+#include "lexformer/nn/linear.hpp"
+#include "lexformer/nn/module.hpp"
+
+// attention and its terms
+#include "lexformer/attention/lea.hpp"
+#include "lexformer/attention/multi_head.hpp"
+#include "lexformer/attention/term.hpp"
+
 // text to ids, similarities, typos
+#include "lexformer/text/lexical.hpp"
+#include "lexformer/text/similarity.hpp"
+#include "lexformer/text/typos.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/unicode_table.hpp"
+#include "lexformer/text/vocab_trainer.hpp"
 #include "lexformer/text/vocabulary.hpp"
 #include "lexformer/text/wordpiece.hpp"
 #include "lexformer/text/words.hpp"
 
 // files
+#include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
+#include "lexformer/io/half.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/io/model_file.hpp"
+#include "lexformer/io/npy.hpp"
+#include "lexformer/io/safetensors.hpp"
+#include "lexformer/io/table.hpp"
+#include "lexformer/io/tensor_check.hpp"
+#include "lexformer/io/tokenizer_file.hpp"
+
+// optimiser, batches, metrics
+#include "lexformer/train/batch.hpp"
+#include "lexformer/train/metrics.hpp"
+#include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/progress.hpp"
+#include "lexformer/train/schedule.hpp"
+#include "lexformer/train/state.hpp"
+
+// whole models
+#include "lexformer/models/bert.hpp"
+#include "lexformer/models/bert_config.hpp"
+#include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/cross_encoder_options.hpp"
