@@ -38,7 +38,7 @@ A lane_sum(std::size_t n, F&& f) {
   return acc[0];
 }
 
-/// max(x[0..n-1]), n > 0; NaN if one of them is.
+/// max(x[0..n-1]), n > 0. A NaN may be passed over: softmax finds it in x - max.
 template <class T>
 T row_max(const T* x, std::size_t n) {
   constexpr std::size_t lanes = 16;
@@ -168,7 +168,7 @@ struct Kernels<Cpu> {
     return reduce<double>(n, [x](std::size_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
   }
 
-  /// out[j] (+)= sum over rows of x[i, j]; rows in order.
+  /// out[j] = sum over rows of x[i, j] (row stride given); rows in order.
   template <class T>
   static void column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, T* out) {
     parallel_for(columns, 64, [&](std::size_t begin, std::size_t end) {
