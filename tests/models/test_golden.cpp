@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Models in double against PyTorch and transformers in double (tools/make_golden.py): forward, every gradient, ten AdamW steps.
+#include <cmath>
+
+#include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/schedule.hpp"
+#include "models/tiny.hpp"
+
+#ifndef LEXFORMER_SOURCE_DIR
+#define LEXFORMER_SOURCE_DIR "."
+#endif
+
+using namespace lexformer;
+
+namespace {
+
+/// One of the files.
+struct Golden {
+  TensorFile file;
+  static inline double worst = 0;  // |a - b| / max(1, |b|) of all comparisons so far
+
+  explicit Golden(const std::string& name)
+      : file(TensorFile::read(LEXFORMER_SOURCE_DIR "/tests/golden/models/" + name + ".safetensors")), name_(name) {}
+
+  void check(const std::string& name, const Tensor<double>& found) {
+    const auto expected = file.get<double>(name);
+    REQUIRE_MESSAGE(found.size() == expected.size(), name << ": " << found.shape() << ", expected " << expected.shape());
+    double error = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const double e = std::abs(found.data()[i] - expected.data()[i]) / std::max(1.0, std::abs(expected.data()[i]));
+      if (!(e <= error)) error = e;
+    }
+    CHECK_MESSAGE(error <= 1e-10, name << " of " << name_ << " differs by " << error);
+    if (!(error <= worst)) worst = error;
+  }
+  Json about(const std::string& key) const { return parse_json(file.metadata.at("about"), name_).at(key); }
+  std::vector<std::int32_t> integers(const std::string& name) const {
+    const auto values = file.get<std::int64_t>(name);
+    return std::vector<std::int32_t>(values.data(), values.data() + values.size());
+  }
+  /// The model that training starts from.
+  ModelFile model(const std::vector<std::string>& vocabulary = {"[UNK]", "[CLS]", "[SEP]"}) const {
+    ModelFile m;
+    m.config = about("config");
+    m.vocabulary = Vocabulary(vocabulary);
+    for (const auto& name : file.names())
+      if (name.starts_with("start/")) m.tensors.set(name.substr(6), file.get<double>(name));
+    return m;
+  }
+  Batch batch() const {
+    Batch b;
+    b.ids = integers("ids");
+    b.type_ids = integers("types");
+    const auto lengths = integers("lengths");
+    b.offsets = Offsets::from_lengths(std::vector<std::size_t>(lengths.begin(), lengths.end()));
+    for (std::size_t s = 0; s < b.size(); ++s)
+      for (std::size_t i = 0; i < b.offsets.length(s); ++i) b.position_ids.push_back(static_cast<std::int32_t>(i));
+    if (file.contains("labels")) b.labels = integers("labels");
+    return b;
+  }
+
+  /// Ten steps: losses, norms, the gradients of the first step and the parameters after the last, as far as the file has them.
+  void check_training(CrossEncoder<double>& model, const std::vector<Batch>& batches, ScheduleKind kind, bool dropout) {
+    AdamW<double> optimizer(model.parameters(), {.eps = 1e-7, .weight_decay = 0.03});
+    const Schedule schedule{.kind = kind, .base = 2e-3, .warmup = 3, .total = 12};
+    std::vector<double> losses, norms;
+    for (std::uint32_t k = 0; k < 10; ++k) {
+      const Batch& b = batches[k % batches.size()];
+      const auto loss = cross_entropy(model(b, {.training = dropout, .seed = 5, .step = k}).logits, b.labels);
+      losses.push_back(loss.item());
+      loss.backward();
+      if (k == 0)
+        for (const auto& p : model.parameters())
+          if (file.contains("gradient/" + p.name)) check("gradient/" + p.name, p.var.grad());
+      norms.push_back(clip_grad_norm(model.parameters(), 1.0));
+      optimizer.step(schedule(k));
+    }
+    check("losses", Tensor<double>::from(losses, {10}));
+    check("norms", Tensor<double>::from(norms, {10}));
+    for (const auto& p : model.parameters())
+      if (file.contains("end/" + p.name)) check("end/" + p.name, p.var.value());
+    check("end_logits", model(batches.back()).logits.value());
+  }
+
+ private:
+  std::string name_;
+};
+
+std::size_t count_names(const TensorFile& file, const std::string& prefix) {
+  std::size_t n = 0;
+  for (const auto& name : file.names()) n += name.starts_with(prefix) ? 1u : 0u;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("encoder: embeddings, hidden states and attention of transformers' BertModel") {
+  Golden golden("encoder");
+  for (const std::string activation : {"gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh"}) {
+    auto file = golden.model();
+    file.config["hidden_act"] = activation;
+    auto blank = Init::none();
+    BertEncoder<double> encoder(parse_bert_config(file.config, "golden"), blank);
+    load_encoder(encoder, file);
+    const auto y = encoder(golden.batch(), {}, {.all_hidden = true, .maps = AttentionMaps::probabilities});
+    golden.check(activation + "/hidden/2", y.last.value());
+    if (activation == "gelu") {
+      for (std::size_t k = 0; k < 3; ++k) golden.check(cat("hidden/", k), y.hidden[k].value());
+      for (std::size_t k = 0; k < 2; ++k) golden.check(cat("probabilities/", k), y.maps[k].value());
+    }
+    const Var<double> x(golden.file.get<double>("x"), true);
+    const auto value = activate(parse_activation(activation), x);
+    golden.check(activation + "/y", value.value());
+    sum(value).backward();
+    golden.check(activation + "/dx", x.grad());
+  }
+}
+
+TEST_CASE("classification heads: logits, gradients and ten steps of transformers' models") {
+  for (const std::string name : {"bert_2_labels", "bert_3_labels", "electra"}) {
+    CAPTURE(name);
+    Golden golden(name);
+    CrossEncoderOptions options{.head = Head::huggingface, .labels = name == "bert_3_labels" ? 3u : 2u};
+    CrossEncoder<double> model(golden.model(), options, false);
+    CHECK(model.unused_tensors().empty());
+    CHECK(count_names(golden.file, "gradient/") == model.parameters().size());
+    const auto batch = golden.batch();
+    golden.check("logits", model(batch).logits.value());
+    golden.check_training(model, {batch}, name == "bert_2_labels" ? ScheduleKind::cosine : ScheduleKind::linear, false);
+  }
+}
+
+TEST_CASE("LEA and the paper's head: from the texts of pairs through ten steps, as written out in PyTorch") {
+  for (const std::string name : {"lea", "lea_dropout", "lea_layer", "lea_model", "lea_learned", "lea_learned_model", "lea_quantised",
+                                 "lea_magnitude", "lea_constant"}) {
+    CAPTURE(name);
+    Golden golden(name), common("lea");
+    const Json lea = golden.about("lea");
+    CrossEncoderOptions options;
+    options.attention = {"lea"};
+    options.lea.sharing = parse_choice(get_string(lea, "sharing", name), lea_sharings(), name);
+    options.lea.representation = parse_choice(get_string(lea, "representation", name), lea_representations(), name);
+    options.lea.alpha = parse_choice(get_string(lea, "alpha", name), lea_alphas(), name);
+    options.lea.alpha_value = get_number(lea, "alpha_value", 0, 1, name);
+    options.lea.dimension = get_size(lea, "dimension", 1, 100, name);
+    options.lea.levels = get_size(lea, "levels", 0, 100, name);
+    options.lexical.self_attention = get_bool(lea, "within", name);
+    const std::size_t first_layer = get_size(lea, "first_layer", 0, 2, name), last_layer = get_size(lea, "last_layer", 0, 2, name);
+    if (first_layer != 1) {  // 1 to 2 is the default, the second half
+      options.lea.first_layer = first_layer;
+      options.lea.last_layer = last_layer;
+    }
+
+    auto file = common.model(golden.about("vocabulary").get<std::vector<std::string>>());
+    file.config = golden.about("config");
+    for (const auto& tensor : file.tensors.names())
+      if (tensor.find(".lea.") != tensor.npos) file.tensors.erase(tensor);
+    const auto own = golden.model().tensors;
+    for (const auto& tensor : own.names()) file.tensors.set(tensor, own.get<double>(tensor));
+    CrossEncoder<double> model(file, options, true);
+    for (const auto& tensor : model.new_tensors()) CHECK(tensor.ends_with(".alpha"));
+    CHECK(model.unused_tensors().empty());
+    CHECK(count_names(golden.file, "gradient/") == model.parameters().size() - (name == "lea" ? 0 : 6));
+
+    const auto pairs = golden.about("pairs");
+    const auto labels = golden.about("labels").get<std::vector<std::int32_t>>();
+    const auto first_batch = golden.about("first_batch").get<std::size_t>();
+    std::vector<Encoding> encodings;
+    std::vector<std::int32_t> ids;
+    for (const auto& pair : pairs) {
+      encodings.push_back(model.tokenizer().encode_pair(pair[0].get<std::string>(), pair[1].get<std::string>(), 24));
+      ids.insert(ids.end(), encodings.back().ids.begin(), encodings.back().ids.end());
+    }
+    REQUIRE(ids == golden.integers("ids"));
+    std::vector<Batch> batches{model.batch(std::span(encodings).first(first_batch)),
+                               model.batch(std::span(encodings).subspan(first_batch))};
+    const auto middle = labels.begin() + static_cast<std::ptrdiff_t>(first_batch);
+    batches[0].labels.assign(labels.begin(), middle);
+    batches[1].labels.assign(middle, labels.end());
+    std::vector<double> similarity;
+    for (const auto code : *batches[0].codes) similarity.push_back(batches[0].levels[code]);
+    golden.check("similarity", Tensor<double>::from(similarity, {similarity.size()}));
+
+    const bool dropout = golden.about("dropout").get<bool>();
+    const auto in_training = model(batches[0], {.training = true, .seed = 5, .step = 0}).logits;  // sets alpha
+    for (const auto& p : model.state())
+      if (p.name.ends_with(".lea.alpha")) golden.check("alpha/" + p.name.substr(24, 1), p.var.value());
+    golden.check("logits", dropout ? in_training.value() : model(batches[0]).logits.value());
+    golden.check_training(model, batches, ScheduleKind::cosine, dropout);
+  }
+  MESSAGE("largest difference of all files: " << Golden::worst);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Tiny models and batches for the tests of whole models.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/ops/loss.hpp"
+
+namespace lexformer::test {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+inline const Pairs pairs = {{"sony black camera", "sony blk camera"}, {"screen", "case for a book"},         {"silent", "listen a"},
+                            {"lens case", "sony kase screen"},        {"a black screen", "blacks creen"},    {"for", "for"},
+                            {"unheard words here", "others"},         {"blk book", "black books for a lens"}};
+inline const std::vector<std::int32_t> labels = {1, 0, 0, 0, 1, 1, 0, 1};
+
+/// An encoder of two layers with all values drawn, so that no term hides behind a zero. `edit` is merged into its config.
+inline ModelFile tiny_file(const Json& edit = Json::object()) {
+  ModelFile file;
+  file.path = "tiny.lxf";
+  file.config = {{"model_type", "bert"},          {"vocab_size", 40},           {"hidden_size", 12},
+                 {"num_hidden_layers", 2},        {"num_attention_heads", 3},   {"intermediate_size", 10},
+                 {"max_position_embeddings", 20}, {"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
+  file.config.update(edit);
+  std::vector<std::string> words = {"[PAD]",  "[UNK]",  "[CLS]",  "[SEP]", "[MASK]", "sony",  "black", "bl",
+                                    "##k",    "camera", "screen", "##s",   "case",   "for",   "a",     "book",
+                                    "silent", "list",   "##en",   "lens",  "k",      "##ase", "c",     "##reen"};
+  file.vocabulary = Vocabulary(words);
+  Init blank = Init::none();
+  BertEncoder<double> encoder(parse_bert_config(file.config, file.path), blank);
+  ParameterVisitor<double> names;
+  names(encoder.config.model_type, encoder);
+  RandomStream random(1, random_site::user);
+  for (const auto& p : names.take()) {
+    Tensor<double> value(p.var.shape());
+    for (double& x : value.mutable_span()) x = (p.name.ends_with("LayerNorm.weight") ? 1.0 : 0.0) + 0.3 * random.normal();
+    file.tensors.set(p.name, value);
+  }
+  return file;
+}
+
+/// A cross-encoder on tiny_file(); what is new in it gets larger values than an initialisation would draw.
+template <class T = double>
+CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& edit = Json::object()) {
+  CrossEncoder<T> model(tiny_file(edit), options, true);
+  RandomStream random(2, random_site::user);
+  for (auto& p : model.parameters())
+    if (p.name.starts_with("lexformer") || p.name.find("classifier") != p.name.npos || p.name.find("pooler") != p.name.npos)
+      for (T& x : p.var.mutable_value().mutable_span()) x += static_cast<T>(0.2 * random.normal());
+  return model;
+}
+
+/// Pairs first ... last - 1 as a batch of this model, with labels 0 ... classes - 1.
+template <class T>
+Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_t last = pairs.size()) {
+  std::vector<Encoding> encodings;
+  for (std::size_t i = first; i < last; ++i)
+    encodings.push_back(model.tokenizer().encode_pair(pairs[i].first, pairs[i].second, model.options().max_length));
+  Batch batch = model.batch(encodings);
+  for (std::size_t i = first; i < last; ++i) {
+    batch.labels.push_back(model.options().labels == 3 ? static_cast<std::int32_t>(i % 3) : labels[i]);
+    batch.targets.push_back(static_cast<float>(i) / 4);
+  }
+  return batch;
+}
+
+/// The loss of a model's task.
+template <class T>
+Var<T> loss_of(const CrossEncoder<T>& model, const Batch& batch, const Pass& pass) {
+  const auto logits = model(batch, pass).logits;
+  if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
+  Tensor<T> targets({batch.size(), 1});
+  std::copy(batch.targets.begin(), batch.targets.end(), targets.mutable_data());
+  return mse_loss(logits, Var<T>(targets));
+}
+
+inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {"lea"}, .lea = lea}; }
+
+}  // namespace lexformer::test
