@@ -22,7 +22,7 @@ enum class Head { paper, huggingface };
 struct CrossEncoderOptions {
   std::vector<std::string> attention{};  // names of the attention terms: none, or "lea"
   LeaOptions lea{};
-  LexicalOptions lexical;  // its `levels` is taken from `lea`
+  LexicalOptions lexical{};  // its `levels` is taken from `lea`
   Head head = Head::paper;
   Task task = Task::classification;
   std::size_t labels = 2;                  // classes; 1 for regression
