@@ -33,7 +33,8 @@ FLOATS = ("F64", "F32", "F16", "BF16")
 TORCH_NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 SUPPORTED = "lexformer reads BERT's WordPiece (model types bert and electra)"
 SPECIAL = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
-TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
+TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast",
+                     "TokenizersBackend")
 
 Tensor = collections.namedtuple("Tensor", "dtype shape data")  # data: bytes, little-endian, C order
 
@@ -126,12 +127,14 @@ def read_safetensors(path):
     content = read_bytes(path)
     check(len(content) >= 10, path, "has %d bytes, too few for a safetensors file; is it cut off?" % len(content))
     length = struct.unpack("<Q", content[:8])[0]
-    check(length <= min(16 << 20, len(content) - 8), path, "header length %d is too large; the file is cut off or is no safetensors file" % length)
+    check(length <= min(16 << 20, len(content) - 8), path,
+          "header length %d is too large; the file is cut off or is no safetensors file" % length)
     check(content[8:9] == b"{", path, "the header does not begin with '{'; this is no safetensors file")
     header = parse_json(content[8:8 + length], path + ": header")
     data = memoryview(content)[8 + length:]
     metadata = header.pop("__metadata__", {})
-    check(isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values()), path, "__metadata__ holds something other than texts")
+    check(isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values()), path,
+          "__metadata__ holds something other than texts")
     tensors, ranges = {}, []
     for name, entry in header.items():
         here = "%s: tensor %r" % (path, name)
@@ -152,7 +155,8 @@ def read_safetensors(path):
     if "lexformer.crc32" in metadata:
         sums = parse_json(metadata["lexformer.crc32"], path + ": lexformer.crc32")
         for name, tensor in tensors.items():
-            check(isinstance(sums, dict) and sums.get(name) == zlib.crc32(tensor.data), path, "tensor %r: its checksum does not fit; the file is damaged" % name)
+            check(isinstance(sums, dict) and sums.get(name) == zlib.crc32(tensor.data), path,
+                  "tensor %r: its checksum does not fit; the file is damaged" % name)
     return tensors, metadata
 
 
@@ -165,7 +169,8 @@ def write_safetensors(path, tensors, metadata):
     for name in order:
         tensor = tensors[name]
         end = position + len(tensor.data)
-        text += ',%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}' % (dump_json(name), tensor.dtype, dump_json(list(tensor.shape)), position, end)
+        text += ',%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}' % (
+            dump_json(name), tensor.dtype, dump_json(list(tensor.shape)), position, end)
         position = end
     header = (text + "}").encode()
     header += b" " * (-(len(header) + 8) % 64)
@@ -189,7 +194,8 @@ STORAGES = {"DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16",
 def read_bin(path):
     """The tensors of a zip file as torch.save has written it since PyTorch 1.6."""
     check(os.path.exists(path), path, "cannot be read: No such file")
-    check(zipfile.is_zipfile(path), path, "is no zip file: it is damaged, or PyTorch before 1.6 wrote it; load and save it with a newer one")
+    check(zipfile.is_zipfile(path), path,
+          "is no zip file: it is damaged, or PyTorch before 1.6 wrote it; load and save it with a newer one")
 
     def rebuild_tensor(storage, offset, shape, stride, *_):
         check(isinstance(storage, Storage) and is_size(offset) and isinstance(shape, tuple) and isinstance(stride, tuple)
@@ -210,8 +216,8 @@ def read_bin(path):
             return allowed[module, name]
 
         def persistent_load(self, pid):
-            check(isinstance(pid, tuple) and len(pid) == 5 and pid[0] == "storage" and pid[1] in WIDTHS and isinstance(pid[2], str) and is_size(pid[4]),
-                  path, "the pickle names a storage of an unknown kind")
+            check(isinstance(pid, tuple) and len(pid) == 5 and pid[0] == "storage" and pid[1] in WIDTHS
+                  and isinstance(pid[2], str) and is_size(pid[4]), path, "the pickle names a storage of an unknown kind")
             return Storage(pid[1], pid[2], pid[4])
 
     try:
@@ -223,7 +229,8 @@ def read_bin(path):
 
             def stored(name):
                 check(name in entries, path, "the entry %r is missing" % name)
-                check(entries[name].compress_type == zipfile.ZIP_STORED, path, "the entry %r is compressed, which torch.save never does" % name)
+                check(entries[name].compress_type == zipfile.ZIP_STORED, path,
+                      "the entry %r is compressed, which torch.save never does" % name)
                 return archive.read(name)
 
             check(root + "byteorder" not in entries or stored(root + "byteorder") == b"little", path, "is not little-endian")
@@ -231,11 +238,13 @@ def read_bin(path):
             check(isinstance(state, dict), path, "holds no dictionary of tensors")
             tensors, storages = {}, {}
             for name, value in state.items():
-                check(isinstance(name, str) and isinstance(value, tuple) and len(value) == 4 and isinstance(value[0], Storage), path, "%r is no tensor" % (name,))
+                check(isinstance(name, str) and isinstance(value, tuple) and len(value) == 4 and isinstance(value[0], Storage),
+                      path, "%r is no tensor" % (name,))
                 storage, offset, shape, stride = value
                 if storage not in storages:
                     storages[storage] = stored(root + "data/" + storage.key)
-                    check(len(storages[storage]) == storage.count * WIDTHS[storage.dtype], path, "the storage %r has the wrong size" % storage.key)
+                    check(len(storages[storage]) == storage.count * WIDTHS[storage.dtype], path,
+                          "the storage %r has the wrong size" % storage.key)
                 tensors[name] = Tensor(storage.dtype, shape, gather(storages[storage], WIDTHS[storage.dtype], offset, shape, stride))
             return tensors
     except BadFile:
@@ -290,7 +299,8 @@ def convert(tensor, dtype, where):
             data = array.array("f", numbers).tobytes()
         if dtype == "BF16":
             words = array.array("I", data)
-            data = array.array("H", ((w >> 16) | 64 if w & 0x7FFFFFFF > 0x7F800000 else (w + 0x7FFF + ((w >> 16) & 1)) >> 16 for w in words)).tobytes()
+            halves = ((w >> 16) | 64 if (w & 0x7FFFFFFF) > 0x7F800000 else (w + 0x7FFF + ((w >> 16) & 1)) >> 16 for w in words)
+            data = array.array("H", halves).tobytes()
     except OverflowError:
         raise BadFile("%s: a value is too large for %s" % (where, dtype))
     out = Tensor(dtype, tensor.shape, data)
@@ -311,8 +321,8 @@ def count_non_finite(tensor):
 
 def read_tokenizer(folder):
     """The vocabulary (a list of texts, "" for an id without one) and the settings under HuggingFace's names."""
-    flags = dict(SPECIAL, do_lower_case=True, strip_accents=None, tokenize_chinese_chars=True, clean_text=True, max_input_chars_per_word=100,
-                 match_special_tokens=True)
+    flags = dict(SPECIAL, do_lower_case=True, strip_accents=None, tokenize_chinese_chars=True, clean_text=True,
+                 max_input_chars_per_word=100, match_special_tokens=True)
     path = os.path.join(folder, "tokenizer.json")
     if os.path.exists(path):
         tokens = read_tokenizer_json(path, flags)
@@ -364,7 +374,8 @@ def read_tokenizer_json(path, flags):
     tokens = {}
 
     def put(token, number):
-        check(isinstance(token, str) and token and "\n" not in token and is_size(number, 0, 4 << 20), path, "the token %r with id %r is not possible" % (token, number))
+        check(isinstance(token, str) and token and "\n" not in token and is_size(number, 0, 4 << 20), path,
+              "the token %r with id %r is not possible" % (token, number))
         check(tokens.setdefault(number, token) == token, path, "two tokens have the id %d" % number)
 
     check(isinstance(model.get("vocab"), dict), path, "'vocab' is no object")
@@ -372,7 +383,8 @@ def read_tokenizer_json(path, flags):
         put(token, number)
     for entry in get(root, "added_tokens", list, path, []):
         token = entry.get("content") if isinstance(entry, dict) else None
-        check(token in [flags[key] for key in SPECIAL], path, "added token %r is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % (token,))
+        check(token in [flags[key] for key in SPECIAL], path,
+              "added token %r is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % (token,))
         put(token, entry.get("id"))
     return [tokens.get(i, "") for i in range(max(tokens, default=-1) + 1)]
 
@@ -389,9 +401,11 @@ def read_config(folder):
         config["model_type"] = kind
     check(kind in ("bert", "electra"), path, "'model_type' is %r, which is not supported; %s" % (kind, SUPPORTED))
     check(not get(config, "is_decoder", bool, path), path, "'is_decoder' is true; only encoders are supported")
-    for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size", "max_position_embeddings", "type_vocab_size"):
+    for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size",
+                "max_position_embeddings", "type_vocab_size"):
         check(is_size(config.get(key), 1, 1 << 24), path, "%r is %r, expected a whole number" % (key, config.get(key)))
-    check(is_size(config.get("embedding_size", 1), 1, 1 << 24), path, "'embedding_size' is %r, expected a whole number" % config.get("embedding_size"))
+    check(is_size(config.get("embedding_size", 1), 1, 1 << 24), path,
+          "'embedding_size' is %r, expected a whole number" % config.get("embedding_size"))
     check(config["num_hidden_layers"] <= 256, path, "'num_hidden_layers' is more than 256")
     check(config["hidden_size"] % config["num_attention_heads"] == 0, path, "'hidden_size' is no multiple of 'num_attention_heads'")
     return config
@@ -401,8 +415,10 @@ def needed_tensors(config):
     """Name -> shape of what every encoder of this config has."""
     base, d, ff = config["model_type"] + ".", config["hidden_size"], config["intermediate_size"]
     e = config.get("embedding_size", d) if base == "electra." else d
-    shapes = {"embeddings.word_embeddings.weight": (config["vocab_size"], e), "embeddings.position_embeddings.weight": (config["max_position_embeddings"], e),
-              "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], e), "embeddings.LayerNorm.weight": (e,), "embeddings.LayerNorm.bias": (e,)}
+    shapes = {"embeddings.word_embeddings.weight": (config["vocab_size"], e),
+              "embeddings.position_embeddings.weight": (config["max_position_embeddings"], e),
+              "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], e),
+              "embeddings.LayerNorm.weight": (e,), "embeddings.LayerNorm.bias": (e,)}
     if e != d:
         shapes.update({"embeddings_project.weight": (d, e), "embeddings_project.bias": (d,)})
     for i in range(config["num_hidden_layers"]):
@@ -415,7 +431,8 @@ def needed_tensors(config):
     return {base + name: shape for name, shape in shapes.items()}
 
 
-KNOWN = re.compile(r"(bert|electra)\.(embeddings|embeddings_project|encoder|pooler)\.|classifier\.|cls\.|generator_predictions\.|generator_lm_head\.|discriminator_predictions\.|lexformer\.")
+KNOWN = re.compile(r"(bert|electra)\.(embeddings|embeddings_project|encoder|pooler)\.|classifier\.|cls\."
+                   r"|generator_predictions\.|generator_lm_head\.|discriminator_predictions\.|lexformer\.")
 
 
 def canonical_name(name, base):
@@ -487,7 +504,8 @@ def read_weights(files, index):
         part = read_safetensors(path)[0] if path.endswith(".safetensors") else read_bin(path)
         for name, tensor in part.items():
             check(name not in tensors, path, "the tensor %r is in two files" % name)
-            check(index is None or index[1].get(name) == os.path.basename(path), path, "%s does not place tensor %r here" % (index and index[0], name))
+            check(index is None or index[1].get(name) == os.path.basename(path), path,
+                  "%s does not place tensor %r here" % (index and index[0], name))
             tensors[name] = tensor
         digest.update(read_bytes(path))
     if index:
@@ -502,8 +520,10 @@ def read_modules(folder):
     if not os.path.exists(path):
         return folder, None
     modules = parse_json(read_bytes(path), path)
-    check(isinstance(modules, list) and all(isinstance(m, dict) and isinstance(m.get("type"), str) and re.match(r"([^./][^/]*)?$", str(m.get("path"))) for m in modules),
-          path, "expected a list of modules with type and path")
+    check(isinstance(modules, list), path, "expected a list of modules")
+    for module in modules:
+        check(isinstance(module, dict) and isinstance(module.get("type"), str) and re.match(r"([^./][^/]*)?$", str(module.get("path"))),
+              path, "expected a list of modules, each with its type and its folder in this one")
     inner, ours = folder, {"normalize": False}
     for module in modules:
         kind, where = module["type"].rsplit(".", 1)[-1], os.path.join(folder, module["path"])
@@ -515,7 +535,8 @@ def read_modules(folder):
             file = os.path.join(where, "config.json")
             config = read_object(file)
             # Newer versions write "pooling_mode": "mean", older ones one flag for each way.
-            mode = str(config.get("pooling_mode", "")) + "".join(key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True)
+            flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
+            mode = "".join([str(config.get("pooling_mode", ""))] + flags)
             mode = {"mean_tokens": "mean", "cls_token": "cls"}.get(mode, mode)
             check(mode in ("mean", "cls"), file, "pooling %r is not supported; mean and cls are" % mode)
             ours["pooling"] = mode
@@ -533,19 +554,22 @@ def to_lxf(source, target, dtype, allow_non_finite, verify):
         folder, files, index = os.path.dirname(source) or ".", [source], None
     config = read_config(folder)
     tokens, flags = read_tokenizer(folder)
-    check(len(tokens) <= config["vocab_size"], folder, "the vocabulary has %d tokens, the config allows %d ('vocab_size')" % (len(tokens), config["vocab_size"]))
+    check(len(tokens) <= config["vocab_size"], folder,
+          "the vocabulary has %d tokens, the config allows %d ('vocab_size')" % (len(tokens), config["vocab_size"]))
     raw, digest = read_weights(files, index)
     chosen, rows = select(raw, config, source)
     print_table(rows)
     check(all(row[0] != "MISSING" for row in rows), source, "needed tensors are missing or of the wrong shape (see the table)")
     bad = {name: count for name, count in ((name, count_non_finite(tensor)) for name, tensor in sorted(chosen.items())) if count}
     check(not bad or allow_non_finite, source,
-          "%d values are NaN or infinite, in %d of %d tensors, first in %r" % (sum(bad.values()), len(bad), len(chosen), next(iter(bad), "")))
+          "%d values are NaN or infinite, in %d of %d tensors, first in %r"
+          % (sum(bad.values()), len(bad), len(chosen), next(iter(bad), "")))
     if ours:
         config["lexformer"] = ours
     vocab = "".join(token + "\n" for token in tokens)
     metadata = {"lexformer.format": "1", "lexformer.version": VERSION, "lexformer.config": dump_json(config), "lexformer.vocab": vocab,
-                "lexformer.vocab_crc32": str(zlib.crc32(vocab.encode())), "lexformer.tokenizer": dump_json(flags), "lexformer.source_sha256": digest}
+                "lexformer.vocab_crc32": str(zlib.crc32(vocab.encode())), "lexformer.tokenizer": dump_json(flags),
+                "lexformer.source_sha256": digest}
     tensors = {name: convert(tensor, dtype, "%s: tensor %r" % (source, name)) for name, tensor in chosen.items()}
     write_safetensors(target, tensors, metadata)
     print("wrote %s: %d tensors, %d parameters, %s" % (target, len(tensors), sum(product(t.shape) for t in tensors.values()), dtype))
