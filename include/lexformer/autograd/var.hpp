@@ -181,6 +181,7 @@ class Var {
   }
   void set_grad(Tensor<T, Dev> g) {
     if (!requires_grad()) fail("Var::set_grad", "this variable does not require a gradient");
+    if (g.defined() && !(g.shape() == shape())) fail("Var::set_grad", "gradient ", g.shape(), " for a variable of shape ", shape());
     cell_->box->take();
     cell_->box->add(std::move(g));
   }
