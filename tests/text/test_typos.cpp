@@ -133,6 +133,13 @@ TEST_CASE("released: one operation, ceil(0.2 T) words of at least 3 characters, 
   }
 }
 
+TEST_CASE("a share of the words is not raised by rounding") {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "word ";
+  const auto after = words_of(with_typos(text, {.word_share = 0.07, .ops = {TypoOp::remove}}, 1));
+  CHECK(std::count(after.begin(), after.end(), U"word") == 93);
+}
+
 TEST_CASE("printed: words of more than 3 characters, each on its own, one character each") {
   const std::string text = "extraordinarily long tea words 12345 ab-cd";
   const auto before = words_of(text);

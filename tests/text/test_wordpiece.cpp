@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -268,6 +269,22 @@ TEST_CASE("a vocabulary without the unknown token is refused") {
       Error);
   const WordPieceTokenizer other(Vocabulary({"<u>", "<s>", "</s>", "a"}), {.unk = "<u>", .cls = "<s>", .sep = "</s>"});
   CHECK(other.encode("a <s> b", 9).ids == std::vector<std::int32_t>{1, 3, 1, 0, 2});
+}
+
+TEST_CASE("of two special tokens that begin at one place the longer one counts") {
+  const WordPieceTokenizer t(Vocabulary({"[U]", "[C]", "[S]", "[C]x", "x"}),
+                             {.unk = "[U]", .cls = "[C]", .sep = "[S]", .pad = "", .mask = "[C]x"});
+  CHECK(t.encode("[C]x[C] x", 9).ids == std::vector<std::int32_t>{1, 3, 1, 4, 2});
+}
+
+TEST_CASE("every token of a large vocabulary is found, others are not") {
+  std::vector<std::string> tokens;
+  for (int i = 0; i < 100000; ++i) tokens.push_back(std::to_string(i));
+  const Vocabulary v(tokens);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (v.id(tokens[i]) != static_cast<std::int32_t>(i) || v.id(tokens[i] + "x")) ++wrong;
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("max_length must leave room for the special tokens") {

@@ -213,7 +213,7 @@ inline std::string add_typos(std::string_view text, const TypoOptions& options, 
   const bool released = options.mode == TypoMode::released;
   const unsigned min_chars = options.min_chars > 0 ? options.min_chars : released ? 3 : 4;
   const auto draw_op = [&] { return options.ops[static_cast<std::size_t>(random.below(options.ops.size()))]; };
-  // 0.2 * 15 must not become 4 by rounding.
+  // 0.07 * 100 is a little more than 7 and must not become 8.
   const auto share_of = [](double share, std::size_t n) {
     return static_cast<std::size_t>(std::ceil(share * static_cast<double>(n) - 1e-9));
   };
