@@ -135,7 +135,8 @@ std::vector<typename AdamW<T, Cpu>::Slot> read_optimizer_tensors(const TensorFil
 }
 
 /// Writes checkpoint-<global_step> into the folder of a run, whole or not at all; then deletes all but the newest `keep` (0: none
-/// is deleted). write_model(path) writes the model file.
+/// is deleted). write_model(path) writes the model file. A run that is killed in here may leave a temporary folder or an old
+/// checkpoint too many: call remove_stale() and keep_last() before the first step.
 template <class T, class WriteModel>
 void save_checkpoint(const std::string& folder, const TrainerState& state, const AdamW<T, Cpu>& optimizer, WriteModel&& write_model,
                      std::size_t keep = 0) {
