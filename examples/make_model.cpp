@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
       std::istringstream in(lx::read_file(path));
       for (std::string line; std::getline(in, line);) lines.push_back(line);
     }
-    file.vocabulary = lx::train_vocabulary(lines, vocab_size, {.tokenizer = file.tokenizer});
+    file.vocabulary = lx::train_vocabulary(std::span<const std::string>(lines), file.tokenizer, {.size = vocab_size});
     if (!settings.empty()) file.config = lx::parse_json(lx::read_file(settings), settings);
     file.config["model_type"] = "bert";
     file.config["vocab_size"] = file.vocabulary.size();

@@ -16,10 +16,14 @@ struct RunResult {
   lx::Json json;
 };
 
-/// One run with one seed: train, keep the best model, measure it.
-RunResult run(const program::MatcherOptions& o, std::uint64_t seed, const std::string& out) {
+/// One run with one seed: train, keep the best model, measure it. Nothing if it was interrupted; then it is saved.
+std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t seed, const std::string& out) {
   fs::create_directories(out);
-  const std::string best_path = out + "/model.lxf";
+  const std::string best_path = out + "/model.lxf", log_path = out + "/log.jsonl";
+  if (!o.resume && !o.overwrite && fs::exists(log_path))
+    lx::fail_usage(out, "holds an earlier run; --resume goes on with it, --overwrite begins anew");
+  lx::remove_stale(out);
+  if (!o.resume) lx::keep_last(out, 0);
 
   auto options = o.encoder;
   options.seed = seed;
@@ -66,57 +70,133 @@ RunResult run(const program::MatcherOptions& o, std::uint64_t seed, const std::s
     return sum;
   };
 
-  lx::Progress progress(
-      std::cerr,
-      {.mode = lx::parse_progress_mode(o.progress), .is_terminal = isatty(2) != 0, .total_steps = total, .logging_steps = o.logging_steps});
+  lx::TrainerState state;
+  state.max_steps = total;
+  state.num_train_epochs = static_cast<double>(total) / static_cast<double>(steps_per_epoch);
+  state.train_batch_size = o.batch;
+  state.seed = seed;
+  state.settings = o.json(seed);
   std::optional<program::Evaluation> best;
-  std::size_t since_best = 0, step = 0, samples = 0;
-  bool stop = false;
+  std::size_t since_best = 0, logged_steps = 0;
+  double logged_loss = 0;
+  if (o.resume) {
+    const auto latest = lx::find_latest_checkpoint(out);
+    for (const auto& why : latest.ignored) std::cerr << "ignored: " << why << "\n";
+    if (!latest.path) {
+      std::cerr << out << ": there is no checkpoint to resume; the run begins anew\n";
+    } else {
+      state = lx::load_checkpoint(*latest.path, o.json(seed), optimizer, [&](const std::string& path) {
+        auto all = model.state();
+        lx::load_parameters(all, lx::TensorFile::read(path), path);
+      });
+      since_best = state.loop["since_best"];
+      logged_steps = state.loop["logged_steps"];
+      logged_loss = state.loop["logged_loss"];
+      if (!state.loop["best"].is_null()) {
+        best = program::Evaluation::from_json(state.loop["best"]);
+        if (!fs::exists(best_path)) lx::fail_file(best_path, "the best model of the run to resume is gone; begin anew with --overwrite");
+      }
+    }
+  }
+  lx::RunLog log(log_path, state.log_history);
+  std::size_t step = state.global_step, samples = 0;
+  bool stop = o.patience > 0 && since_best >= o.patience;
+  lx::Progress progress(std::cerr, {.mode = lx::parse_progress_mode(o.progress),
+                                    .is_terminal = isatty(2) != 0,
+                                    .first_step = step,
+                                    .total_steps = total,
+                                    .logging_steps = o.logging_steps});
+  const auto epochs = [&] { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); };
   const auto start = std::chrono::steady_clock::now();
+
+  const auto save = [&] {
+    state.global_step = step;
+    state.epoch = epochs();
+    state.log_history = log.history();
+    if (best) state.best_metric = best->value(best->primary);
+    state.best_model_checkpoint = best ? "model.lxf" : "";
+    state.loop = {{"best", best ? best->state() : lx::Json()},
+                  {"since_best", since_best},
+                  {"logged_steps", logged_steps},
+                  {"logged_loss", logged_loss}};
+    lx::save_checkpoint(
+        out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
+  };
   const auto measure = [&] {
     model.threshold.reset();
-    auto e = program::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
+    const auto e = program::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
     const bool better = !best || e.value(e.primary) > best->value(e.primary);
-    progress.note(lx::cat("epoch ", static_cast<double>(step) / static_cast<double>(steps_per_epoch), "  ", e.primary, " ",
-                          100 * e.value(e.primary), better ? "  (best so far)" : ""));
+    lx::Json entry = {{"step", step}, {"epoch", epochs()}};
+    for (const auto& [key, number] : e.metrics) entry["eval_" + key] = lx::log_number(number);
+    log.add(entry);
+    progress.note(
+        lx::cat("epoch ", std::setprecision(3), epochs(), "  ", e.primary, " ", 100 * e.value(e.primary), better ? "  (best so far)" : ""));
     since_best = better ? 0 : since_best + 1;
     if (better) {
       if (e.primary == "f1") model.threshold = e.value("threshold");
       model.save(best_path);
       best = e;
     }
-    stop = stop || (o.patience > 0 && since_best >= o.patience);
+    stop = o.patience > 0 && since_best >= o.patience;
   };
 
-  for (std::uint32_t epoch = 0; step < total && !stop; ++epoch) {
+  while (step < total && !stop) {
+    const auto epoch = static_cast<std::uint32_t>(state.epoch_index);
     const auto encodings = train.encode(seed, epoch);
-    const auto lengths = lx::token_counts(encodings);
-    const auto rows = lx::make_batches(lengths, {.size = o.batch, .seed = seed, .epoch = epoch, .order = lx::parse_batch_order(o.order)});
-    for (std::size_t first = 0; first < rows.size() && step < total && !stop; first += o.accumulate) {
+    const auto rows = lx::make_batches(lx::token_counts(encodings),
+                                       {.size = o.batch, .seed = seed, .epoch = epoch, .order = lx::parse_batch_order(o.order)});
+    while (state.batch_index < rows.size() && step < total && !stop) {
       std::vector<lx::Batch> batches;
       std::size_t pairs = 0;
-      for (std::size_t k = first; k < std::min(first + o.accumulate, rows.size()); ++k) {
-        batches.push_back(train.batch(encodings, rows[k]));
-        pairs += rows[k].size();
+      for (; batches.size() < o.accumulate && state.batch_index < rows.size(); ++state.batch_index) {
+        batches.push_back(train.batch(encodings, rows[state.batch_index]));
+        pairs += batches.back().size();
       }
       const double loss = forward_backward(batches, static_cast<std::uint32_t>(step));
       const double norm = lx::clip_grad_norm(parameters, o.clip), lr = schedule(step);
       if (!std::isfinite(norm)) {
+        log.add({{"step", step}, {"epoch", epochs()}, {"loss", lx::log_number(loss)}, {"grad_norm", lx::log_number(norm)}});
         for (auto p : parameters) p.var.clear_grad();
         const lx::CheckFinite check;  // the step again, now with a look at every op
-        forward_backward(batches, static_cast<std::uint32_t>(step));
+        try {
+          forward_backward(batches, static_cast<std::uint32_t>(step));
+        } catch (const lx::Error& e) {
+          lx::fail_numeric(lx::cat("step ", step), e.what(), "; stopped before the update");
+        }
         lx::fail_numeric(lx::cat("step ", step), "the gradient norm is ", norm,
                          ", but every single gradient is finite; a smaller --lr may help");
       }
       optimizer.step(lr);
       ++step;
       samples += pairs;
+      logged_loss += loss;
+      ++logged_steps;
+      if (o.logging_steps > 0 && step % o.logging_steps == 0) {
+        log.add({{"step", step},
+                 {"epoch", epochs()},
+                 {"loss", lx::log_number(logged_loss / static_cast<double>(logged_steps))},
+                 {"learning_rate", lr},
+                 {"grad_norm", lx::log_number(norm)}});
+        logged_loss = 0;
+        logged_steps = 0;
+      }
       progress.update({.step = step, .samples = pairs, .loss = loss, .lr = lr});
-      if (o.eval_steps > 0 && step % o.eval_steps == 0) measure();
+      const bool end_of_epoch = state.batch_index == rows.size();
+      if (o.eval_steps > 0 ? step % o.eval_steps == 0 : end_of_epoch) measure();
+      const bool interrupted = program::interrupted != 0;
+      if (interrupted || (o.save_steps > 0 && step % o.save_steps == 0)) save();
+      if (interrupted) {
+        progress.finish();
+        std::cerr << "interrupted after step " << step << "; saved in " << out << ", go on with --resume\n";
+        return std::nullopt;
+      }
     }
-    if (o.eval_steps == 0 && !stop) measure();
+    if (state.batch_index == rows.size()) {
+      ++state.epoch_index;
+      state.batch_index = 0;
+    }
   }
-  if (!best) measure();
+  if (!best || o.eval_steps > 0 || state.batch_index > 0) measure();  // the last steps have not been measured
   progress.finish();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -134,6 +214,29 @@ RunResult run(const program::MatcherOptions& o, std::uint64_t seed, const std::s
   return result;
 }
 
+/// Mean and standard deviation of every number over the runs of several seeds.
+lx::Json summary(const std::vector<RunResult>& runs, bool deviation) {
+  const auto over_runs = [&](const std::function<double(const RunResult&)>& f) {
+    std::vector<double> values;
+    for (const auto& r : runs) values.push_back(f(r));
+    const auto m = lx::mean_and_deviation(values);
+    return deviation ? m.deviation : m.mean;
+  };
+  lx::Json out = {{"valid", lx::Json::object()}, {"test", lx::Json::array()}};
+  std::vector<std::string> keys;
+  for (const auto& metric : runs[0].valid.metrics) keys.push_back(metric.first);
+  for (const auto& key : keys) out["valid"][key] = over_runs([&](const auto& r) { return r.valid.value(key); });
+  for (std::size_t t = 0; t < runs[0].tests.size(); ++t) {
+    lx::Json test = {{"file", runs[0].tests[t].clean.file}};
+    for (const auto& key : keys) {
+      test[key] = over_runs([&](const auto& r) { return r.tests[t].clean.value(key); });
+      if (!runs[0].tests[t].typos.empty()) test["typos_mean"][key] = over_runs([&](const auto& r) { return r.tests[t].typo_mean(key); });
+    }
+    out["test"].push_back(test);
+  }
+  return out;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -142,10 +245,40 @@ int main(int argc, char** argv) {
   o.add_to(app);
   return program::run(app, argc, argv, [&] {
     o.finish();
-    const auto result = run(o, o.seeds[0], o.out);
-    std::vector<std::pair<std::string, program::Evaluation>> rows{{o.valid, result.valid}};
-    for (auto& row : program::table_rows(result.tests)) rows.push_back(row);
-    program::print_table(std::cout, rows);
+    program::catch_signals();
+    std::vector<RunResult> runs;
+    std::size_t best = 0;
+    for (const auto seed : o.seeds) {
+      const auto result = run(o, seed, o.seeds.size() == 1 ? o.out : lx::cat(o.out, "/seed-", seed));
+      if (!result) return 130;
+      runs.push_back(*result);
+      if (runs.back().valid.value(result->valid.primary) > runs[best].valid.value(result->valid.primary)) best = runs.size() - 1;
+      if (o.seeds.size() > 1) std::cout << "seed " << seed << "\n";
+      std::vector<std::pair<std::string, program::Evaluation>> rows{{o.valid, result->valid}};
+      for (auto& row : program::table_rows(result->tests)) rows.push_back(row);
+      program::print_table(std::cout, rows);
+    }
+    if (o.seeds.size() == 1) return 0;
+
+    fs::copy_file(lx::cat(o.out, "/seed-", o.seeds[best], "/model.lxf"), o.out + "/model.lxf", fs::copy_options::overwrite_existing);
+    lx::Json all = runs[best].json;  // the best run by its validation score; what all runs gave stands beside it
+    all["mean"] = summary(runs, false);
+    all["deviation"] = summary(runs, true);
+    all["runs"] = lx::Json::array();
+    for (const auto& r : runs) all["runs"].push_back(r.json);
+    lx::write_file_atomic(o.out + "/all_results.json", all.dump(2) + "\n");
+    const auto& metric = runs[0].valid.primary;
+    const auto line = [&](const std::string& name, const lx::Json& mean, const lx::Json& deviation) {
+      std::cout << std::left << std::setw(60) << name << std::fixed << std::setprecision(1) << 100 * mean[metric].get<double>() << " +- "
+                << 100 * deviation[metric].get<double>() << "\n";
+    };
+    std::cout << metric << ", mean and standard deviation of " << runs.size() << " seeds\n";
+    line(o.valid, all["mean"]["valid"], all["deviation"]["valid"]);
+    for (std::size_t t = 0; t < runs[0].tests.size(); ++t) {
+      const lx::Json &mean = all["mean"]["test"][t], &deviation = all["deviation"]["test"][t];
+      line(mean["file"], mean, deviation);
+      if (mean.contains("typos_mean")) line("  with typos", mean["typos_mean"], deviation["typos_mean"]);
+    }
     return 0;
   });
 }

@@ -24,6 +24,9 @@ struct Evaluation {
     for (const auto& [key, number] : metrics) out[key] = number;
     return out;
   }
+  /// All of it, for a checkpoint.
+  lx::Json state() const { return {{"file", file}, {"metrics", metrics}, {"primary", primary}}; }
+  static Evaluation from_json(const lx::Json& json) { return {json["file"], json["metrics"], json["primary"]}; }
 };
 
 /// A file of labelled pairs as examples of the model's task. Class names: the model's, else 0, 1, ...

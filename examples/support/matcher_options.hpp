@@ -12,7 +12,7 @@ struct MatcherOptions {
   lx::CrossEncoderOptions encoder;
   std::string attention = "none", similarity = "jaccard", typo_mode = "released", schedule = "cosine", order = "length_grouped",
               progress = "auto";
-  bool augment = false, no_decay_norm = false, quiet = false, overwrite = false;
+  bool resume = false, augment = false, no_decay_norm = false, quiet = false, overwrite = false;
   lx::TypoOptions typos;
   double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, warmup_epochs = 1.5, clip = 1.0;
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
@@ -94,14 +94,12 @@ struct MatcherOptions {
     number("--patience", patience, "stop after so many measurements without a better one; 0 = never");
     number("--save-steps", save_steps, "write a checkpoint every so many steps; 0 = only when interrupted");
     number("--save-total-limit", save_total_limit, "keep so many checkpoints");
-    app.add_flag("--resume", resume_latest, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
+    app.add_flag("--resume", resume, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
     number("--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
     app.add_option("--progress", progress, "auto, bar, log, none")->capture_default_str();
     app.add_flag("--quiet", quiet, "no progress, only the table");
     add_threads(app);
   }
-  bool resume_latest = false;
-
   /// What is not a matter of one flag alone.
   void finish() {
     encoder.attention.clear();
@@ -121,9 +119,10 @@ struct MatcherOptions {
 
   /// The settings that make a run what it is: one that is resumed must have the same.
   lx::Json json(std::uint64_t seed) const {
+    const auto checksum = [](const std::string& file) { return lx::cat(file, " (CRC-32 ", lx::crc32(lx::read_file(file)), ")"); };
     return {{"model", model},
-            {"train", train_file},
-            {"valid", valid},
+            {"train", checksum(train_file)},
+            {"valid", checksum(valid)},
             {"encoder", lx::to_json(encoder)},
             {"augment", augment ? augment_probability : 0.0},
             {"typos", lx::describe(typos)},

@@ -69,6 +69,7 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
   std::string unused;
   app.add_option("--config", unused, "a JSON object with options by their names; the command line wins")->type_name("FILE");
   app.get_formatter()->column_width(36);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error with a message, not the end
   try {
     auto arguments = expand_config(argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it

@@ -11,56 +11,11 @@
 #include <vector>
 
 #include "lexformer/models/bert.hpp"
+#include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/train/batch.hpp"
 
 namespace lexformer {
-
-/// The head that turns token vectors into logits; which one: Head (cross_encoder_options.hpp).
-template <class T = float, class Dev = Cpu>
-struct ClassificationHead {
-  static constexpr std::size_t paper_width = 256;
-
-  Head kind;
-  bool electra;
-  double dropout_p;
-  Linear<T, Dev> dense, out;
-  std::unique_ptr<LayerNorm<T, Dev>> norm;  // of the paper's head; epsilon 1e-5, PyTorch's default
-
-  ClassificationHead(Head k, const BertConfig& c, std::size_t labels, Init& init)
-      : kind(k),
-        electra(c.model_type == "electra"),
-        dropout_p(k == Head::paper ? 0.1 : c.hidden_dropout_prob),
-        dense(c.hidden_size, k == Head::paper ? paper_width : c.hidden_size, init),
-        out(k == Head::paper ? paper_width : c.hidden_size, labels, init) {
-    if (k == Head::paper) norm = std::make_unique<LayerNorm<T, Dev>>(paper_width, 1e-5, init);
-  }
-
-  /// hidden (N, D) -> logits (B, labels)
-  Var<T, Dev> operator()(const Var<T, Dev>& hidden, const Offsets& offsets, const Pass& pass) const {
-    const NameScope scope("head");
-    const auto first = pass.dropout(dropout_p, site::head), second = pass.dropout(dropout_p, site::head + 1);
-    if (kind == Head::paper) return out(gelu(dropout((*norm)(dense(sequence_mean(hidden, offsets))), first)));
-    std::vector<std::int32_t> cls;
-    for (std::size_t s = 0; s < offsets.sequences(); ++s) cls.push_back(static_cast<std::int32_t>(offsets.begin(s)));
-    const auto x = select_rows(hidden, cls);  // (B, D)
-    if (electra) return out(dropout(gelu(dense(dropout(x, first))), second));
-    return out(dropout(tanh(dense(x)), first));
-  }
-  void visit(ParameterVisitor<T, Dev>& v) {
-    if (kind == Head::paper) {
-      v("lexformer.head.dense", dense);
-      v("lexformer.head.norm", *norm);
-      v("lexformer.head.out", out);
-    } else if (electra) {
-      v("classifier.dense", dense);
-      v("classifier.out_proj", out);
-    } else {
-      v("bert.pooler.dense", dense);
-      v("classifier", out);
-    }
-  }
-};
 
 template <class T = float, class Dev = Cpu>
 class CrossEncoder {
@@ -71,54 +26,14 @@ class CrossEncoder {
   };
 
   /// A trained model as it was saved: a .lxf file, or a HuggingFace folder with a classification head.
-  static CrossEncoder load(const std::string& path) {
-    const auto file = ModelFile::open(path);
-    return CrossEncoder(file, stored_options(file), false);
-  }
+  static CrossEncoder load(const std::string& path);
   /// A model to train on: the encoder comes from the file; of the head and the attention terms in `options` whatever the file
   /// has with the same name and shape, the rest is new and listed by new_tensors().
-  static CrossEncoder load(const std::string& path, const CrossEncoderOptions& options) {
-    return CrossEncoder(ModelFile::open(path), options, true);
-  }
+  static CrossEncoder load(const std::string& path, const CrossEncoderOptions& options);
 
-  CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, bool may_be_new)
-      : threshold(file.threshold),
-        options_(options),
-        json_(file.config),
-        metadata_(file.metadata),
-        tokenizer_(make_tokenizer(file)),
-        path_(file.path) {
-    const auto config = parse_bert_config(file.config, file.path + ": config");
-    if (options_.task == Task::regression && options_.labels != 1)
-      fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
-    if (options_.task == Task::classification && options_.labels < 2)
-      fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.labels);
-    if (options_.max_length < 5)
-      fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for two texts; the least is 5");
-    options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
-    if (tokenizer_.vocabulary().size() > config.vocab_size)
-      fail_file(file.path, "the vocabulary has ", tokenizer_.vocabulary().size(), " tokens, the embedding ", config.vocab_size, " rows");
-    auto blank = Init::none();
-    Init init(options_.seed, config.initializer_range);
-    encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, blank);
-    head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.labels, init);
-    for (const auto& name : options_.attention) {
-      if (name != "lea") fail_usage("CrossEncoder", "the attention term '", name, "' is not known; this version has: lea");
-      options_.lexical.levels = static_cast<unsigned>(options_.lea.levels);
-      for (auto& [layer, term] : lea_terms<T, Dev>(options_.lea, config.num_hidden_layers, config.num_attention_heads, init)) {
-        options_.lea.first_layer = std::min(term->options.first_layer, layer);
-        options_.lea.last_layer = term->options.last_layer;
-        encoder_->add_term(layer, "lea", term);
-      }
-    }
-    load_tensors(file.tensors, may_be_new);
-  }
+  CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, bool may_be_new);
 
-  Output operator()(const Batch& batch, const Pass& pass = {}, const EncodeOptions& encode = {}) const {
-    auto y = (*encoder_)(batch, pass, encode);
-    auto logits = (*head_)(y.last, batch.offsets, pass);
-    return {std::move(logits), std::move(y)};
-  }
+  Output operator()(const Batch& batch, const Pass& pass = {}, const EncodeOptions& encode = {}) const;
 
   /// What the model reads of tokenized pairs, lexical codes included where it has LEA.
   Batch batch(std::span<const Encoding> pairs) const {
@@ -127,26 +42,7 @@ class CrossEncoder {
   }
 
   /// Logits of text pairs, (pairs, labels), in their order. Inside they are batched by length.
-  Tensor<T, Dev> logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size = 32) const {
-    const NoGrad no_grad;
-    std::vector<Encoding> encodings(pairs.size());
-    parallel_for(pairs.size(), 8, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer_.encode_pair(pairs[i].first, pairs[i].second, options_.max_length);
-    });
-    std::vector<std::size_t> order(pairs.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return encodings[a].size() > encodings[b].size(); });
-    Tensor<T, Dev> y({pairs.size(), options_.labels});
-    for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
-      const std::span part(order.data() + begin, std::min(batch_size, order.size() - begin));
-      std::vector<Encoding> chosen;
-      for (const std::size_t i : part) chosen.push_back(encodings[i]);
-      const auto out = (*this)(batch(chosen)).logits;
-      for (std::size_t i = 0; i < part.size(); ++i)
-        std::copy_n(out.value().data() + i * options_.labels, options_.labels, y.mutable_data() + part[i] * options_.labels);
-    }
-    return y;
-  }
+  Tensor<T, Dev> logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size = 32) const;
 
   /// One score for each pair: the probability of class 1 (two classes), the number of the most probable class (more), or the
   /// value of a regression.
@@ -156,62 +52,16 @@ class CrossEncoder {
   std::vector<double> predict(std::initializer_list<std::pair<std::string, std::string>> pairs) const {
     return predict(std::span<const std::pair<std::string, std::string>>(pairs.begin(), pairs.size()));
   }
-  static std::vector<double> scores_of(const Tensor<T, Dev>& logits) {
-    const std::size_t classes = logits.dim(1);
-    std::vector<double> scores;
-    for (std::size_t i = 0; i < logits.dim(0); ++i) {
-      const T* row = logits.data() + i * classes;
-      if (classes == 1)
-        scores.push_back(static_cast<double>(row[0]));
-      else if (classes == 2)
-        scores.push_back(scalar::sigmoid(static_cast<double>(row[1]) - static_cast<double>(row[0])));
-      else
-        scores.push_back(static_cast<double>(std::max_element(row, row + classes) - row));
-    }
-    return scores;
-  }
+  static std::vector<double> scores_of(const Tensor<T, Dev>& logits);
 
   /// All parameters and buffers under their names in the file.
-  std::vector<NamedParameter<T, Dev>> state() {
-    ParameterVisitor<T, Dev> v;
-    v(encoder_->config.model_type, *encoder_);
-    v("", *head_);
-    struct Terms {
-      BertEncoder<T, Dev>& encoder;
-      void visit(ParameterVisitor<T, Dev>& visitor) { encoder.visit_terms(visitor); }
-    } terms{*encoder_};
-    v("lexformer.encoder", terms);
-    return v.take();
-  }
+  std::vector<NamedParameter<T, Dev>> state();
   /// What an optimizer trains: state() without buffers.
-  std::vector<NamedParameter<T, Dev>> parameters() {
-    auto all = state();
-    std::erase_if(all, [](const auto& p) { return p.buffer; });
-    return all;
-  }
+  std::vector<NamedParameter<T, Dev>> parameters();
   /// Takes every parameter whose name contains `part` out of training; returns how many.
-  std::size_t freeze(const std::string& part) {
-    std::size_t found = 0;
-    for (auto& p : parameters())
-      if (p.name.find(part) != std::string::npos) {
-        p.var.set_requires_grad(false);
-        ++found;
-      }
-    if (found == 0) fail_usage("freeze", "no parameter's name contains '", part, "'");
-    return found;
-  }
+  std::size_t freeze(const std::string& part);
 
-  ModelFile file() {
-    ModelFile f;
-    f.config = json_;
-    f.config["lexformer"] = to_json(options_);
-    f.vocabulary = tokenizer_.vocabulary();
-    f.tokenizer = tokenizer_.options();
-    f.threshold = threshold;
-    f.metadata = metadata_;
-    for (const auto& p : state()) f.tensors.set(p.name, p.var.value());
-    return f;
-  }
+  ModelFile file();
   void save(const std::string& path) { file().save(path); }
 
   const WordPieceTokenizer& tokenizer() const { return tokenizer_; }
@@ -226,32 +76,9 @@ class CrossEncoder {
   std::optional<double> threshold;  // of the score for class 1, chosen on validation data
 
  private:
-  static CrossEncoderOptions stored_options(const ModelFile& file) {
-    const auto it = file.config.find("lexformer");
-    if (it != file.config.end() && it->is_object() && it->contains("head")) return parse_cross_encoder_options(*it, file.path + ": config");
-    CrossEncoderOptions o;  // a HuggingFace model: its head says how many labels
-    const bool electra = get_string(file.config, "model_type", file.path, "bert") == "electra";
-    const std::string weight = electra ? "classifier.out_proj.weight" : "classifier.weight";
-    if (!file.tensors.contains(weight))
-      fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher");
-    o.head = Head::huggingface;
-    o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
-    o.task = o.labels == 1 ? Task::regression : Task::classification;
-    return o;
-  }
+  static CrossEncoderOptions stored_options(const ModelFile& file);
 
-  void load_tensors(const TensorFile& file, bool may_be_new) {
-    std::vector<ExpectedTensor> all;
-    auto parameters = state();
-    for (const auto& p : parameters) {
-      all.push_back({p.name, p.var.shape()});
-      const bool ours = p.name.starts_with("lexformer.") || p.name.starts_with("classifier") || p.name.starts_with("bert.pooler");
-      if (may_be_new && ours && (!file.contains(p.name) || !(file.shape(p.name) == p.var.shape()))) new_.push_back(p.name);
-    }
-    unused_ = compare_tensors(file, all).unexpected;
-    std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });
-    load_parameters(parameters, file, path_);
-  }
+  void load_tensors(const TensorFile& file, bool may_be_new);
 
   CrossEncoderOptions options_;
   Json json_;
@@ -262,5 +89,176 @@ class CrossEncoder {
   std::unique_ptr<ClassificationHead<T, Dev>> head_;
   std::vector<std::string> new_, unused_;
 };
+
+// Bodies stand outside the class so that lexformer::compiled can hold them once for float.
+
+template <class T, class Dev>
+CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path) {
+  const auto file = ModelFile::open(path);
+  return CrossEncoder(file, stored_options(file), false);
+}
+
+template <class T, class Dev>
+CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const CrossEncoderOptions& options) {
+  return CrossEncoder(ModelFile::open(path), options, true);
+}
+
+template <class T, class Dev>
+CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, bool may_be_new)
+    : threshold(file.threshold),
+      options_(options),
+      json_(file.config),
+      metadata_(file.metadata),
+      tokenizer_(make_tokenizer(file)),
+      path_(file.path) {
+  const auto config = parse_bert_config(file.config, file.path + ": config");
+  if (options_.task == Task::regression && options_.labels != 1)
+    fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
+  if (options_.task == Task::classification && options_.labels < 2)
+    fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.labels);
+  if (options_.max_length < 5)
+    fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for two texts; the least is 5");
+  options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
+  if (tokenizer_.vocabulary().size() > config.vocab_size)
+    fail_file(file.path, "the vocabulary has ", tokenizer_.vocabulary().size(), " tokens, the embedding ", config.vocab_size, " rows");
+  auto blank = Init::none();
+  Init init(options_.seed, config.initializer_range);
+  encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, blank);
+  head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.labels, init);
+  for (const auto& name : options_.attention) {
+    if (name != "lea") fail_usage("CrossEncoder", "the attention term '", name, "' is not known; this version has: lea");
+    options_.lexical.levels = static_cast<unsigned>(options_.lea.levels);
+    for (auto& [layer, term] : lea_terms<T, Dev>(options_.lea, config.num_hidden_layers, config.num_attention_heads, init)) {
+      options_.lea.first_layer = std::min(term->options.first_layer, layer);
+      options_.lea.last_layer = term->options.last_layer;
+      encoder_->add_term(layer, "lea", term);
+    }
+  }
+  load_tensors(file.tensors, may_be_new);
+}
+
+template <class T, class Dev>
+typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Batch& batch, const Pass& pass,
+                                                                       const EncodeOptions& encode) const {
+  auto y = (*encoder_)(batch, pass, encode);
+  auto logits = (*head_)(y.last, batch.offsets, pass);
+  return {std::move(logits), std::move(y)};
+}
+
+template <class T, class Dev>
+Tensor<T, Dev> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size) const {
+  const NoGrad no_grad;
+  std::vector<Encoding> encodings(pairs.size());
+  parallel_for(pairs.size(), 8, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer_.encode_pair(pairs[i].first, pairs[i].second, options_.max_length);
+  });
+  std::vector<std::size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return encodings[a].size() > encodings[b].size(); });
+  Tensor<T, Dev> y({pairs.size(), options_.labels});
+  for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
+    const std::span part(order.data() + begin, std::min(batch_size, order.size() - begin));
+    std::vector<Encoding> chosen;
+    for (const std::size_t i : part) chosen.push_back(encodings[i]);
+    const auto out = (*this)(batch(chosen)).logits;
+    for (std::size_t i = 0; i < part.size(); ++i)
+      std::copy_n(out.value().data() + i * options_.labels, options_.labels, y.mutable_data() + part[i] * options_.labels);
+  }
+  return y;
+}
+
+template <class T, class Dev>
+std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<T, Dev>& logits) {
+  const std::size_t classes = logits.dim(1);
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < logits.dim(0); ++i) {
+    const T* row = logits.data() + i * classes;
+    if (classes == 1)
+      scores.push_back(static_cast<double>(row[0]));
+    else if (classes == 2)
+      scores.push_back(scalar::sigmoid(static_cast<double>(row[1]) - static_cast<double>(row[0])));
+    else
+      scores.push_back(static_cast<double>(std::max_element(row, row + classes) - row));
+  }
+  return scores;
+}
+
+template <class T, class Dev>
+std::vector<NamedParameter<T, Dev>> CrossEncoder<T, Dev>::state() {
+  ParameterVisitor<T, Dev> v;
+  v(encoder_->config.model_type, *encoder_);
+  v("", *head_);
+  struct Terms {
+    BertEncoder<T, Dev>& encoder;
+    void visit(ParameterVisitor<T, Dev>& visitor) { encoder.visit_terms(visitor); }
+  } terms{*encoder_};
+  v("lexformer.encoder", terms);
+  return v.take();
+}
+
+template <class T, class Dev>
+std::vector<NamedParameter<T, Dev>> CrossEncoder<T, Dev>::parameters() {
+  auto all = state();
+  std::erase_if(all, [](const auto& p) { return p.buffer; });
+  return all;
+}
+
+template <class T, class Dev>
+std::size_t CrossEncoder<T, Dev>::freeze(const std::string& part) {
+  std::size_t found = 0;
+  for (auto& p : parameters())
+    if (p.name.find(part) != std::string::npos) {
+      p.var.set_requires_grad(false);
+      ++found;
+    }
+  if (found == 0) fail_usage("freeze", "no parameter's name contains '", part, "'");
+  return found;
+}
+
+template <class T, class Dev>
+ModelFile CrossEncoder<T, Dev>::file() {
+  ModelFile f;
+  f.config = json_;
+  f.config["lexformer"] = to_json(options_);
+  f.vocabulary = tokenizer_.vocabulary();
+  f.tokenizer = tokenizer_.options();
+  f.threshold = threshold;
+  f.metadata = metadata_;
+  for (const auto& p : state()) f.tensors.set(p.name, p.var.value());
+  return f;
+}
+
+template <class T, class Dev>
+CrossEncoderOptions CrossEncoder<T, Dev>::stored_options(const ModelFile& file) {
+  const auto it = file.config.find("lexformer");
+  if (it != file.config.end() && it->is_object() && it->contains("head")) return parse_cross_encoder_options(*it, file.path + ": config");
+  CrossEncoderOptions o;  // a HuggingFace model: its head says how many labels
+  const bool electra = get_string(file.config, "model_type", file.path, "bert") == "electra";
+  const std::string weight = electra ? "classifier.out_proj.weight" : "classifier.weight";
+  if (!file.tensors.contains(weight))
+    fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher");
+  o.head = Head::huggingface;
+  o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
+  o.task = o.labels == 1 ? Task::regression : Task::classification;
+  return o;
+}
+
+template <class T, class Dev>
+void CrossEncoder<T, Dev>::load_tensors(const TensorFile& file, bool may_be_new) {
+  std::vector<ExpectedTensor> all;
+  auto parameters = state();
+  for (const auto& p : parameters) {
+    all.push_back({p.name, p.var.shape()});
+    const bool ours = p.name.starts_with("lexformer.") || p.name.starts_with("classifier") || p.name.starts_with("bert.pooler");
+    if (may_be_new && ours && (!file.contains(p.name) || !(file.shape(p.name) == p.var.shape()))) new_.push_back(p.name);
+  }
+  unused_ = compare_tensors(file, all).unexpected;
+  std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });
+  load_parameters(parameters, file, path_);
+}
+
+#if defined(LEXFORMER_COMPILED)
+extern template class CrossEncoder<float, Cpu>;
+#endif
 
 }  // namespace lexformer
