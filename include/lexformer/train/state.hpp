@@ -8,6 +8,7 @@
 // For the same reason nothing that depends on the clock is logged there; speeds go to all_results.json and the progress line.
 #pragma once
 
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
