@@ -9,6 +9,8 @@ target_compile_options(lexformer_warnings INTERFACE
 target_link_libraries(lexformer_compiled PRIVATE $<BUILD_INTERFACE:lexformer_warnings>)
 
 if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_EXTENSIONS OFF)
+  set_target_properties(lexformer_compiled PROPERTIES CXX_EXTENSIONS OFF)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   find_program(LEXFORMER_CCACHE ccache)
   if(LEXFORMER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
