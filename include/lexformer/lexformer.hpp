@@ -83,5 +83,6 @@
 // whole models
 #include "lexformer/models/bert.hpp"
 #include "lexformer/models/bert_config.hpp"
+#include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
