@@ -18,7 +18,7 @@ template <class Dev>
 struct Memory;
 
 /// A block of memory: `bytes` were asked for, `capacity` are there.
-struct Block {
+struct MemoryBlock {
   void* data = nullptr;
   std::size_t bytes = 0, capacity = 0;
 };
@@ -27,12 +27,12 @@ template <>
 struct Memory<Cpu> {
   static constexpr std::size_t alignment = 64;
 
-  static Block allocate(std::size_t bytes) {
+  static MemoryBlock allocate(std::size_t bytes) {
     const std::size_t unit = bytes < 65536 ? alignment : 4096;
     const std::size_t capacity = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
     if (capacity < bytes) throw std::bad_alloc();
     auto& c = cache();
-    Block block{nullptr, bytes, capacity};
+    MemoryBlock block{nullptr, bytes, capacity};
     {
       const std::lock_guard lock(c.mutex);
       // The best fit among the kept blocks, if it wastes no more than a quarter (batches differ in length).
@@ -57,7 +57,7 @@ struct Memory<Cpu> {
     return block;
   }
 
-  static void release(Block block) noexcept {
+  static void release(MemoryBlock block) noexcept {
     auto& c = cache();
     const std::lock_guard lock(c.mutex);
     c.in_use -= block.capacity;

@@ -129,13 +129,13 @@ class Tensor {
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
     ~Storage() { Memory<Dev>::release(block); }
-    static Block allocate(std::size_t count) {
+    static MemoryBlock allocate(std::size_t count) {
       std::size_t bytes = 0;
       if (__builtin_mul_overflow(count, sizeof(T), &bytes)) fail("Tensor", count, " elements do not fit into memory");
       return Memory<Dev>::allocate(bytes);
     }
     T* data() { return static_cast<T*>(block.data); }
-    Block block;
+    MemoryBlock block;
     std::uint64_t version = 0;
   };
   static_assert(std::is_trivially_copyable_v<T>);
