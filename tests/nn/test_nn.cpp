@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "lexformer/nn/activation.hpp"
+#include "lexformer/nn/embedding.hpp"
+#include "lexformer/nn/init.hpp"
+#include "lexformer/nn/layer_norm.hpp"
+#include "lexformer/nn/linear.hpp"
+#include "lexformer/nn/module.hpp"
+#include "support/error_message.hpp"
+#include "support/random_tensor.hpp"
+
+using namespace lexformer;
+using test::error_message;
+using test::max_error;
+using test::random_tensor;
+
+namespace {
+
+/// A module of modules, as a model is one.
+struct Block {
+  Embedding<> words;
+  Linear<> dense;
+  LayerNorm<> norm;
+  Var<> scale;
+
+  explicit Block(Init& init) : words(5, 4, init), dense(4, 3, init), norm(3, 1e-12, init), scale(Tensor<>::ones({1})) {}
+  void visit(ParameterVisitor<>& v) {
+    v("embeddings.words", words);
+    v("dense", dense);
+    v("", norm);  // without a level of its own
+    v.buffer("scale", scale);
+  }
+};
+struct Model {
+  std::vector<Block> layers;
+  void visit(ParameterVisitor<>& v) {
+    for (std::size_t i = 0; i < layers.size(); ++i) v(cat("layer.", i), layers[i]);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("visit gives every parameter its dotted name, in order; they are the module's own") {
+  Init init(1);
+  Model model{{Block(init), Block(init)}};
+  const auto parameters = named_parameters<float, Cpu>(model);
+  const std::vector<std::string> names{"embeddings.words.weight", "dense.weight", "dense.bias", "weight", "bias", "scale"};
+  REQUIRE(parameters.size() == 2 * names.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    CHECK(parameters[i].name == cat("layer.", i / names.size(), ".", names[i % names.size()]));
+    CHECK(parameters[i].buffer == (i % names.size() == 5));
+    CHECK(parameters[i].var.requires_grad() == !parameters[i].buffer);
+  }
+  CHECK(count(parameters) == 2 * (5 * 4 + 3 * 4 + 3 + 3 + 3));  // buffers left out
+  auto bias = parameters[2].var;
+  bias.mutable_value().mutable_data()[0] = 7.0f;
+  CHECK(model.layers[0].dense.bias.value().at(0) == 7.0f);
+}
+
+TEST_CASE("the layers compute what they say") {
+  Init init(1, 0.5);
+  const Linear<double> dense(4, 3, init);
+  const LayerNorm<double> norm(3, 1e-12, init);
+  const Embedding<double> table(5, 4, init);
+  const auto x = table({4, 0});
+  CHECK(x.value().at(0, 1) == table.weight.value().at(4, 1));
+  const auto y = dense(x);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t o = 0; o < 3; ++o) {
+      double sum = 0;
+      for (std::size_t e = 0; e < 4; ++e) sum += x.value().at(i, e) * dense.weight.value().at(o, e);
+      CHECK(y.value().at(i, o) == doctest::Approx(sum));
+    }
+  const auto z = norm(y);
+  CHECK(z.value().at(0, 0) + z.value().at(0, 1) + z.value().at(0, 2) == doctest::Approx(0).scale(1));
+  const Var<double> nothing(Tensor<double>::zeros({2, 3}));
+  CHECK(max_error(norm(y, nothing, {}).value(), z.value()) == 0);
+  CHECK(max_error(norm(nothing, y, DropoutMask{0.5f, {}}).value(), z.value()) == 0);  // what is dropped is x, not the residual
+}
+
+TEST_CASE("Init: numbers do not depend on what comes later, nor on the shape of what comes before") {
+  Init short_one(7), long_one(7), other_shapes(7), other_seed(8);
+  const auto first = short_one.normal<float, Cpu>({10}), second = short_one.normal<float, Cpu>({3, 5});
+  CHECK(long_one.normal<float, Cpu>({10}).value().to_vector() == first.value().to_vector());
+  CHECK(long_one.normal<float, Cpu>({3, 5}).value().to_vector() == second.value().to_vector());
+  long_one.normal<float, Cpu>({1000});
+  other_shapes.normal<float, Cpu>({99});
+  other_shapes.constant<float, Cpu>({4}, 1.0f);  // draws nothing
+  CHECK(other_shapes.normal<float, Cpu>({15}).value().to_vector() == second.value().to_vector());
+  CHECK(other_seed.normal<float, Cpu>({10}).value().to_vector() != first.value().to_vector());
+  CHECK(second.value().to_vector()[0] != first.value().to_vector()[0]);
+  CHECK(first.requires_grad());
+  // float is double, rounded: a model checked in double starts from the same numbers.
+  Init in_double(7);
+  CHECK(static_cast<float>(in_double.normal<double, Cpu>({10}).value().at(3)) == first.value().at(3));
+}
+
+TEST_CASE("Init: mean 0 and the deviation asked for; a blank one only reserves memory") {
+  for (const double deviation : {0.02, 1.0}) {
+    Init init(3, deviation);
+    const auto x = init.normal<double, Cpu>({20000});
+    double sum = 0, squares = 0;
+    for (const double v : x.value().span()) sum += v, squares += v * v;
+    CHECK(std::abs(sum / 20000) < 4 * deviation / std::sqrt(20000.0));
+    CHECK(std::abs(squares / 20000 / (deviation * deviation) - 1) < 4 * std::sqrt(2.0 / 20000));
+  }
+  Init blank = Init::none();
+  const auto reserved = blank.normal<float, Cpu>({2, 3});
+  CHECK(reserved.shape() == Shape{2, 3});
+  CHECK(reserved.requires_grad());
+  CHECK(blank.constant<float, Cpu>({2}, 1.0f).value().at(1) == 1.0f);
+}
+
+TEST_CASE("Pass: no dropout unless it trains; each site, step and seed drops other elements") {
+  CHECK_FALSE(Pass{}.dropout(0.1, 3).active());
+  CHECK_FALSE((Pass{.training = true}.dropout(0.0, 3).active()));
+  const Pass pass{.training = true, .seed = 5, .step = 6};
+  const auto mask = pass.dropout(0.25, 7);
+  CHECK(mask.active());
+  CHECK(mask.p == 0.25f);
+  CHECK(mask.key.seed == 5);
+  CHECK(mask.key.step == 6);
+  CHECK(mask.key.site == 7);
+  const auto drawn = [](const DropoutMask& m) {
+    std::vector<float> y(256);
+    m.fill(0, y.size(), y.data());
+    return y;
+  };
+  CHECK(drawn(mask) == drawn(pass.dropout(0.25, 7)));
+  CHECK(drawn(mask) != drawn(pass.dropout(0.25, 8)));
+  CHECK(drawn(mask) != drawn(Pass{.training = true, .seed = 5, .step = 7}.dropout(0.25, 7)));
+  CHECK(drawn(mask) != drawn(Pass{.training = true, .seed = 4, .step = 6}.dropout(0.25, 7)));
+}
+
+TEST_CASE("activations go by HuggingFace's names") {
+  const Var<double> x(Tensor<double>::from({-1.0, 0.5}));
+  const auto at = [&](const std::string& name) { return activate(parse_activation(name), x).value().to_vector(); };
+  CHECK(at("gelu")[1] == doctest::Approx(0.34573123063700656).epsilon(1e-14));  // x Phi(x)
+  CHECK(at("gelu_new")[1] == doctest::Approx(0.34571400982514394).epsilon(1e-14));
+  CHECK(at("gelu_new") == at("gelu_pytorch_tanh"));
+  CHECK(at("relu") == std::vector<double>{0.0, 0.5});
+  CHECK(at("tanh")[0] == doctest::Approx(-0.7615941559557649).epsilon(1e-14));
+  CHECK(error_message([] { parse_activation("swish"); }) ==
+        "activation: 'swish' is not known; use gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
+}
