@@ -95,6 +95,7 @@ std::size_t count_names(const TensorFile& file, const std::string& prefix) {
 }  // namespace
 
 TEST_CASE("encoder: embeddings, hidden states and attention of transformers' BertModel") {
+  const test::Threads one(1);
   Golden golden("encoder");
   for (const std::string activation : {"gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh"}) {
     auto file = golden.model();
@@ -117,6 +118,7 @@ TEST_CASE("encoder: embeddings, hidden states and attention of transformers' Ber
 }
 
 TEST_CASE("classification heads: logits, gradients and ten steps of transformers' models") {
+  const test::Threads one(1);
   for (const std::string name : {"bert_2_labels", "bert_3_labels", "electra"}) {
     CAPTURE(name);
     Golden golden(name);
@@ -131,6 +133,7 @@ TEST_CASE("classification heads: logits, gradients and ten steps of transformers
 }
 
 TEST_CASE("LEA and the paper's head: from the texts of pairs through ten steps, as written out in PyTorch") {
+  const test::Threads one(1);
   for (const std::string name : {"lea", "lea_dropout", "lea_layer", "lea_model", "lea_learned", "lea_learned_model", "lea_quantised",
                                  "lea_magnitude", "lea_constant"}) {
     CAPTURE(name);

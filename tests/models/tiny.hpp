@@ -13,6 +13,14 @@
 
 namespace lexformer::test {
 
+/// For these tiny models more threads only cost time. Ends with the test.
+struct Threads {
+  explicit Threads(int n) { set_threads(n); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  ~Threads() { set_threads(0); }
+};
+
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 inline const Pairs pairs = {{"sony black camera", "sony blk camera"}, {"screen", "case for a book"},         {"silent", "listen a"},
@@ -24,9 +32,9 @@ inline const std::vector<std::int32_t> labels = {1, 0, 0, 0, 1, 1, 0, 1};
 inline ModelFile tiny_file(const Json& edit = Json::object()) {
   ModelFile file;
   file.path = "tiny.lxf";
-  file.config = {{"model_type", "bert"},          {"vocab_size", 40},           {"hidden_size", 12},
-                 {"num_hidden_layers", 2},        {"num_attention_heads", 3},   {"intermediate_size", 10},
-                 {"max_position_embeddings", 20}, {"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
+  file.config = {{"model_type", "bert"},           {"vocab_size", 40u},          {"hidden_size", 12u},
+                 {"num_hidden_layers", 2u},        {"num_attention_heads", 3u},  {"intermediate_size", 10u},
+                 {"max_position_embeddings", 20u}, {"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
   file.config.update(edit);
   std::vector<std::string> words = {"[PAD]",  "[UNK]",  "[CLS]",  "[SEP]", "[MASK]", "sony",  "black", "bl",
                                     "##k",    "camera", "screen", "##s",   "case",   "for",   "a",     "book",

@@ -26,17 +26,13 @@ struct GradcheckResult {
   std::string message;  // of the worst element: input, index, both numbers
 };
 
-/// Checks the gradient of f at the given inputs, in double. f maps Vars to one Var of any shape; the scalar that is
-/// differenced is <c, f(x)> with a random cotangent c (a plain sum hides mistakes, for example in softmax). The gradient of
-/// every input starts as 1, so that an op that overwrites instead of adding is found.
-inline GradcheckResult gradcheck(const std::function<Var<double>(const std::vector<Var<double>>&)>& f,
-                                 const std::vector<Tensor<double>>& inputs, GradcheckOptions options = {}) {
-  std::vector<Var<double>> vars;
-  for (const auto& x : inputs) {
-    vars.emplace_back(x.clone(), true);
-    vars.back().set_grad(Tensor<double>::ones(x.shape()));
-  }
-  const Var<double> y = f(vars);
+/// Checks the gradient of f with respect to the given leaves, in double: f reads them and returns one Var of any shape. The scalar
+/// that is differenced is <c, f()> with a random cotangent c (a plain sum hides mistakes, for example in softmax). The gradient of
+/// every leaf starts as 1, so that an op that overwrites instead of adding is found. With the parameters of a module as leaves it
+/// checks a whole model.
+inline GradcheckResult gradcheck(const std::function<Var<double>()>& f, std::vector<Var<double>> leaves, GradcheckOptions options = {}) {
+  for (auto& x : leaves) x.set_grad(Tensor<double>::ones(x.shape()));
+  const Var<double> y = f();
   RandomStream random(options.seed, random_site::user);
   Tensor<double> cotangent(y.shape());
   for (double& c : cotangent.mutable_span()) c = random.normal();
@@ -44,32 +40,41 @@ inline GradcheckResult gradcheck(const std::function<Var<double>(const std::vect
 
   const auto objective = [&] {
     const NoGrad no_grad;
-    const Var<double> value = f(vars);
+    const Var<double> value = f();
     double sum = 0;
     for (std::size_t i = 0; i < value.size(); ++i) sum += value.value().data()[i] * cotangent.data()[i];
     return sum;
   };
   GradcheckResult result;
-  for (std::size_t k = 0; k < vars.size(); ++k) {
-    const std::size_t count = vars[k].size(), stride = std::max<std::size_t>(1, count / options.max_elements);
-    for (std::size_t i = 0; i < count; i += stride) {
-      double* x = vars[k].mutable_value().mutable_data() + i;
+  for (std::size_t k = 0; k < leaves.size(); ++k) {
+    const std::size_t count = leaves[k].size(), checked = std::min(count, options.max_elements);
+    for (std::size_t e = 0; e < checked; ++e) {
+      const std::size_t i = e * count / checked;
+      double* x = leaves[k].mutable_value().mutable_data() + i;
       const double x0 = *x, h = options.step * std::max(1.0, std::abs(x0));
       *x = x0 + h;
       const double up = objective();
       *x = x0 - h;
       const double down = objective();
       *x = x0;
-      const double numeric = (up - down) / (2 * h), analytic = vars[k].grad().data()[i] - 1.0;
+      const double numeric = (up - down) / (2 * h), analytic = leaves[k].grad().data()[i] - 1.0;
       const double error = std::abs(analytic - numeric) / std::max({1.0, std::abs(analytic), std::abs(numeric)});
       if (error > result.worst || std::isnan(error)) {
         result.worst = error;
-        result.message = cat("input ", k, ", element ", i, " of ", vars[k].shape(), ": analytic ", analytic, ", numeric ", numeric);
+        result.message = cat("input ", k, ", element ", i, " of ", leaves[k].shape(), ": analytic ", analytic, ", numeric ", numeric);
       }
     }
   }
   result.ok = result.worst <= options.tolerance;  // false for NaN
   return result;
+}
+
+/// The same for a function of Vars, at these inputs.
+inline GradcheckResult gradcheck(const std::function<Var<double>(const std::vector<Var<double>>&)>& f,
+                                 const std::vector<Tensor<double>>& inputs, GradcheckOptions options = {}) {
+  std::vector<Var<double>> vars;
+  for (const auto& x : inputs) vars.emplace_back(x.clone(), true);
+  return gradcheck([&] { return f(vars); }, vars, options);
 }
 
 }  // namespace lexformer

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Whole models: gradients against central differences in double, and float against double.
+#include "lexformer/autograd/gradcheck.hpp"
+#include "models/tiny.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+struct Variant {
+  std::string name;
+  CrossEncoderOptions options{};
+  Json edit = Json::object();
+};
+
+std::vector<Variant> variants() {
+  using test::with_lea;
+  const Json electra = {{"model_type", "electra"}, {"embedding_size", 7u}};
+  return {{"plain", {}, {{"hidden_act", "gelu_new"}}},
+          {"lea", with_lea()},
+          {"lea, one w for each layer, all layers", with_lea({.sharing = LeaSharing::layer, .dimension = 6, .last_layer = 2})},
+          {"lea, one w for the model", with_lea({.sharing = LeaSharing::model, .dimension = 6, .last_layer = 2})},
+          {"lea, learned levels", with_lea({.representation = LeaRepresentation::learned, .dimension = 6, .levels = 5, .last_layer = 2})},
+          {"lea, learned levels of the model", with_lea({.sharing = LeaSharing::model,
+                                                         .representation = LeaRepresentation::learned,
+                                                         .dimension = 6,
+                                                         .levels = 5,
+                                                         .alpha = LeaAlpha::constant,
+                                                         .last_layer = 2})},
+          {"lea, plain sinusoids, magnitude",
+           with_lea({.representation = LeaRepresentation::plain, .levels = 11, .alpha = LeaAlpha::magnitude})},
+          {"pooler", {.head = Head::huggingface, .labels = 3}},
+          {"electra", {.head = Head::huggingface}, electra},
+          {"electra, lea, regression", {.attention = {"lea"}, .task = Task::regression, .labels = 1}, electra}};
+}
+
+const Pass with_dropout{.training = true, .seed = 4, .step = 3};
+
+}  // namespace
+
+TEST_CASE("models: gradients of every parameter against differences, with dropout") {
+  const test::Threads one(1);
+  for (const auto& [name, options, edit] : variants()) {
+    CAPTURE(name);
+    auto model = test::tiny_model<double>(options, edit);
+    const auto batch = test::tiny_batch(model, 2, 5);
+    model(batch, with_dropout);  // sets alpha, which then is a constant
+    const auto parameters = model.parameters();
+    std::vector<Var<double>> leaves;
+    for (const auto& p : parameters) leaves.push_back(p.var);
+    const auto result = gradcheck([&] { return model(batch, with_dropout).logits; }, leaves, {.max_elements = 8});
+    CHECK_MESSAGE(result.ok, result.message);
+  }
+}
+
+TEST_CASE("models: float gives what double gives, forward and gradients, with dropout") {
+  const test::Threads one(1);
+  for (const auto& [name, options, edit] : variants()) {
+    CAPTURE(name);
+    auto exact = test::tiny_model<double>(options, edit);
+    auto model = test::tiny_model<float>(options, edit);
+    const auto batch = test::tiny_batch(model);
+    const auto loss = test::loss_of(model, batch, with_dropout);
+    const auto exact_loss = test::loss_of(exact, batch, with_dropout);
+    CHECK(loss.item() == doctest::Approx(exact_loss.item()).epsilon(1e-5));
+    loss.backward();
+    exact_loss.backward();
+    const auto parameters = model.parameters();
+    const auto exact_parameters = exact.parameters();
+    REQUIRE(parameters.size() == exact_parameters.size());
+    double overall = 0;
+    for (const auto& p : exact_parameters)
+      for (const double x : p.var.grad().span()) overall = std::max(overall, std::abs(x));
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto& g = parameters[i].var.grad();
+      const auto& e = exact_parameters[i].var.grad();
+      double largest = 0.02 * overall, worst = 0;  // a key's bias has the gradient 0: there is rounding only
+      for (std::size_t k = 0; k < e.size(); ++k) {
+        largest = std::max(largest, std::abs(e.data()[k]));
+        worst = std::max(worst, std::abs(static_cast<double>(g.data()[k]) - e.data()[k]));
+      }
+      CHECK_MESSAGE(worst <= 1e-5 * largest, parameters[i].name << " is off by " << worst << ", the scale is " << largest);
+    }
+  }
+}
