@@ -28,7 +28,7 @@ class CrossEncoder {
   /// A trained model as it was saved: a .lxf file, or a HuggingFace folder with a classification head.
   static CrossEncoder load(const std::string& path);
   /// A model to train on: the encoder comes from the file; of the head and the attention terms in `options` whatever the file
-  /// has with the same name and shape, the rest is new and listed by new_tensors().
+  /// has with the same name and shape (alpha also with the same rule), the rest is new and listed by new_tensors().
   static CrossEncoder load(const std::string& path, const CrossEncoderOptions& options);
 
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, bool may_be_new);
@@ -245,12 +245,19 @@ CrossEncoderOptions CrossEncoder<T, Dev>::stored_options(const ModelFile& file) 
 
 template <class T, class Dev>
 void CrossEncoder<T, Dev>::load_tensors(const TensorFile& file, bool may_be_new) {
+  // An alpha that another rule made is not taken over.
+  const Json now = {{"lexformer", to_json(options_)}};
+  const auto differs = [&](const Json::json_pointer& key) {
+    return json_.contains(key) && now.contains(key) && json_.at(key) != now.at(key);
+  };
+  const bool new_alpha = differs(Json::json_pointer("/lexformer/lea/alpha")) || differs(Json::json_pointer("/lexformer/lea/alpha_value"));
   std::vector<ExpectedTensor> all;
   auto parameters = state();
   for (const auto& p : parameters) {
     all.push_back({p.name, p.var.shape()});
     const bool ours = p.name.starts_with("lexformer.") || p.name.starts_with("classifier") || p.name.starts_with("bert.pooler");
-    if (may_be_new && ours && (!file.contains(p.name) || !(file.shape(p.name) == p.var.shape()))) new_.push_back(p.name);
+    const bool fits = file.contains(p.name) && file.shape(p.name) == p.var.shape() && !(new_alpha && p.name.ends_with(".alpha"));
+    if (may_be_new && ours && !fits) new_.push_back(p.name);
   }
   unused_ = compare_tensors(file, all).unexpected;
   std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });

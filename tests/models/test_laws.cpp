@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+// What must hold for every model, whatever its weights.
+#include <cmath>
+#include <limits>
+
+#include "io/expect_error.hpp"
+#include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/schedule.hpp"
+#include "models/tiny.hpp"
+#include "support/random_tensor.hpp"
+
+using namespace lexformer;
+using test::max_error;
+using test::tiny_batch;
+using test::tiny_model;
+using test::with_lea;
+
+namespace {
+
+const Json electra = {{"model_type", "electra"}, {"embedding_size", 7u}};
+
+struct Variant {
+  std::string name;
+  CrossEncoderOptions options{};
+  Json edit = Json::object();
+};
+std::vector<Variant> variants() {
+  return {{"plain"},
+          {"lea", with_lea()},
+          {"lea of each layer", with_lea({.sharing = LeaSharing::layer, .last_layer = 2})},
+          {"lea, learned levels of the model",
+           with_lea({.sharing = LeaSharing::model, .representation = LeaRepresentation::learned, .levels = 6, .last_layer = 2})},
+          {"lea, magnitude", with_lea({.representation = LeaRepresentation::plain, .levels = 11, .alpha = LeaAlpha::magnitude})},
+          {"pooler", {.head = Head::huggingface, .labels = 3}},
+          {"electra", {.head = Head::huggingface}, electra},
+          {"regression", {.task = Task::regression, .labels = 1}}};
+}
+
+template <class T>
+bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("models: one training step reaches every parameter") {
+  const test::Threads one(1);
+  for (const auto& [name, options, edit] : variants()) {
+    CAPTURE(name);
+    auto model = tiny_model(options, edit);
+    const auto batch = tiny_batch(model);
+    test::loss_of(model, batch, {.training = true, .seed = 1}).backward();
+    std::vector<Tensor<double>> before;
+    for (const auto& p : model.parameters()) {
+      CAPTURE(p.name);
+      REQUIRE(p.var.grad().defined());
+      const double norm = std::sqrt(Kernels<Cpu>::sum_squares(p.var.size(), p.var.grad().data()));
+      if (p.name.ends_with("key.bias"))
+        CHECK(norm < 1e-14);  // it adds the same to all scores of a row, which softmax does not see
+      else
+        CHECK(norm > 1e-5);
+      before.push_back(p.var.value().clone());
+    }
+    AdamW<double> optimizer(model.parameters());
+    optimizer.step(1e-3);
+    const auto parameters = model.parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      CHECK_MESSAGE(max_error(parameters[i].var.value(), before[i]) > 0, parameters[i].name);
+      CHECK_FALSE(parameters[i].var.grad().defined());
+    }
+  }
+}
+
+TEST_CASE("models: eight pairs are learned by heart") {
+  const test::Threads one(1);
+  for (const auto& [name, options, edit] : variants()) {
+    CAPTURE(name);
+    Json small = edit;
+    small.update({{"hidden_dropout_prob", 0.0}, {"attention_probs_dropout_prob", 0.0}});
+    auto model = tiny_model<float>(options, small);
+    const auto batch = tiny_batch(model);
+    AdamW<float> optimizer(model.parameters());
+    const Schedule schedule{.kind = ScheduleKind::linear, .base = 1e-2, .total = 120};
+    for (std::uint32_t step = 0; step < 120; ++step) {
+      test::loss_of(model, batch, {.training = true, .seed = 1, .step = step}).backward();
+      clip_grad_norm(model.parameters(), 1.0);
+      optimizer.step(schedule(step));
+    }
+    CHECK(test::loss_of(model, batch, {}).item() < 0.01f);
+  }
+}
+
+TEST_CASE("models: what is saved scores alike and is saved again byte for byte") {
+  const test::Threads one(1);
+  const TemporaryFolder folder;
+  for (auto& [name, options, edit] : variants()) {
+    CAPTURE(name);
+    options.label_names = {"no", "yes"};
+    options.max_length = 17;
+    options.lexical.similarity = Similarity::levenshtein;
+    auto model = tiny_model<float>(options, edit);
+    model.threshold = 0.375;
+    const auto batch = tiny_batch(model);
+    model(batch, {.training = true});  // sets alpha
+    model.save(folder / "a.lxf");
+    auto back = CrossEncoder<float>::load(folder / "a.lxf");
+    CHECK(back.new_tensors().empty());
+    CHECK(back.unused_tensors().empty());
+    CHECK(back.threshold == 0.375);
+    CHECK(to_json(back.options()) == to_json(model.options()));
+    CHECK(same_bits(back(tiny_batch(back)).logits.value(), model(batch).logits.value()));
+    back.save(folder / "b.lxf");
+    CHECK(read_file(folder / "b.lxf") == read_file(folder / "a.lxf"));
+    // Loaded to be trained on, with the same options: everything is there.
+    auto again = CrossEncoder<float>::load(folder / "a.lxf", model.options());
+    CHECK(again.new_tensors().empty());
+    CHECK(same_bits(again(batch).logits.value(), model(batch).logits.value()));
+  }
+}
+
+TEST_CASE("models: alpha is kept when training goes on with its rule, and measured or set anew with another") {
+  const test::Threads one(1);
+  auto file = [] {
+    auto model = tiny_model(with_lea());
+    model(tiny_batch(model), {.training = true});
+    return model.file();
+  }();
+  const auto alpha = [&](const LeaOptions& options) {
+    CrossEncoder<double> model(file, with_lea(options), true);
+    for (const auto& p : model.state())
+      if (p.name.ends_with(".alpha")) return p.var.item();
+    return -1.0;
+  };
+  CHECK(alpha({}) == file.tensors.get<double>("lexformer.encoder.layer.1.lea.alpha").item());
+  CHECK(alpha({.alpha = LeaAlpha::magnitude}) == 0.0);
+  CHECK(alpha({.alpha = LeaAlpha::constant, .alpha_value = 3.0}) == 3.0);
+}
+
+TEST_CASE("models: LEA with a projection of 0 is plain BERT, bit for bit") {
+  const test::Threads one(1);
+  const auto plain = tiny_model();
+  for (const auto alpha : {LeaAlpha::query, LeaAlpha::magnitude, LeaAlpha::constant}) {
+    auto model = tiny_model(with_lea({.alpha = alpha, .alpha_value = 5.0}));
+    for (auto& p : model.parameters())
+      if (p.name.ends_with(".projection"))
+        for (double& x : p.var.mutable_value().mutable_span()) x = 0;
+    const Pass pass{.training = true, .seed = 3};
+    CHECK(same_bits(model(tiny_batch(model), pass).logits.value(), plain(tiny_batch(plain), pass).logits.value()));
+  }
+}
+
+TEST_CASE("models: the score of a pair does not depend on the other pairs of its batch") {
+  const test::Threads one(1);
+  for (const auto& [name, options, edit] : variants()) {
+    CAPTURE(name);
+    auto model = tiny_model(options, edit);
+    model(tiny_batch(model), {.training = true});  // sets alpha
+    const auto alone = model.logits(test::pairs, 1);
+    CHECK(max_error(model.logits(test::pairs, 8), alone) < 1e-13);
+    CHECK(max_error(model.logits(test::pairs, 3), alone) < 1e-13);
+    for (std::size_t i = 0; i < test::pairs.size(); ++i)
+      CHECK(max_error(model(tiny_batch(model, i, i + 1)).logits.value().reshape({model.options().labels}),
+                      alone.rows(i, i + 1).reshape({model.options().labels})) == 0.0);
+  }
+}
+
+TEST_CASE("models: swapping the texts transposes the lexical matrix") {
+  const auto model = tiny_model();
+  const auto& tokenizer = model.tokenizer();
+  for (const auto similarity : {Similarity::jaccard, Similarity::lcs, Similarity::jaro_winkler})
+    for (const auto& [left, right] : test::pairs) {
+      const auto a = tokenizer.encode_pair(left, right, 20), b = tokenizer.encode_pair(right, left, 20);
+      const auto s = lexical_matrix(tokenizer, a, {.similarity = similarity}), t = lexical_matrix(tokenizer, b, {.similarity = similarity});
+      REQUIRE(s.level == t.level);
+      std::vector<std::size_t> to;  // where token i of a stands in b
+      const std::size_t lefts = tokenizer.encode(left, 20).size() - 2, rights = a.size() - 3 - lefts;
+      for (std::size_t i = 1; i <= lefts; ++i) to.push_back(rights + 1 + i);
+      for (std::size_t j = 1; j <= rights; ++j) to.push_back(j);
+      for (std::size_t i = 0; i < lefts; ++i)
+        for (std::size_t j = lefts; j < lefts + rights; ++j) CHECK(s.code[(i + 1) * s.size + j + 2] == t.code[to[j] * t.size + to[i]]);
+    }
+}
+
+TEST_CASE("models: a weight that is not finite is traced to its layer and op") {
+  const test::Threads one(1);
+  const auto trace = [](const std::string& name, double value, const std::string& message) {
+    auto model = tiny_model();
+    for (auto& p : model.parameters())
+      if (p.name == name) p.var.mutable_value().mutable_data()[5] = value;
+    const auto batch = tiny_batch(model);
+    expect_error(
+        ErrorKind::numeric,
+        [&] {
+          const CheckFinite check;
+          test::loss_of(model, batch, {.training = true}).backward(Tensor<double>::scalar(1e10));
+        },
+        message);
+    CHECK(detail::graph_state().scope.empty());
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  trace("bert.encoder.layer.1.attention.self.key.weight", nan, "encoder.layer.1.attention: linear: the result is not finite, shape (");
+  trace("bert.encoder.layer.0.output.dense.bias", nan, "encoder.layer.0.feed_forward: linear: the result is not finite, shape (");
+  trace("bert.embeddings.LayerNorm.weight", nan, "embeddings: layer_norm: the result is not finite, shape (");
+  trace("lexformer.head.norm.bias", nan, "head: layer_norm: the result is not finite, shape (8, 256)");
+  // Finite on the way there, not on the way back.
+  trace("lexformer.head.out.weight", 1e308, "head: linear: the gradient of input 0 is not finite, shape (8, 256)");
+}
+
+TEST_CASE("models: what cannot work is refused with a reason") {
+  const test::Threads one(1);
+  const auto usage = [](const CrossEncoderOptions& options, const std::string& message) {
+    expect_error(
+        ErrorKind::usage, [&] { tiny_model(options); }, message);
+  };
+  usage({.attention = {"shaw"}}, "CrossEncoder: the attention term 'shaw' is not known; this version has: lea");
+  usage({.task = Task::regression}, "CrossEncoder: a regression has 1 label, not 2");
+  usage({.labels = 1}, "CrossEncoder: a classification needs 2 labels or more, not 1");
+  usage({.max_length = 4}, "CrossEncoder: max_length 4 leaves no room for two texts; the least is 5");
+  usage(with_lea({.dimension = 7}), "lea: the dimension must be even and not 0, got 7");
+  usage(with_lea({.representation = LeaRepresentation::learned}),
+        "lea: the learned representation has one row for each level, so it needs quantised levels (for example 50), not exact ones");
+  usage(with_lea({.alpha = LeaAlpha::constant, .alpha_value = 0}),
+        "lea: a constant alpha of 0 would switch the bias off; leave LEA out instead");
+  usage(with_lea({.first_layer = 1, .last_layer = 3}),
+        "lea: layers 1 to 3 of a model with 2 layers; the first counts from 0, the last is not included");
+  expect_error(
+      ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter's name contains 'decoder'");
+
+  const auto file_error = [](const ModelFile& file, const std::string& message) {
+    expect_file_error([&] { CrossEncoder<double>(file, {}, true); }, message);
+  };
+  file_error(test::tiny_file({{"vocab_size", 23u}}), "tiny.lxf: the vocabulary has 24 tokens, the embedding 23 rows");
+  auto file = test::tiny_file();
+  file.config["hidden_size"] = 10u;
+  file_error(file, "tiny.lxf: config: 'hidden_size' 10 is not divisible by 'num_attention_heads' 3");
+  file = test::tiny_file();
+  file.config["intermediate_size"] = 11u;
+  file_error(file,
+             "tiny.lxf: the config does not fit the tensors: 'bert.encoder.layer.0.intermediate.dense.weight' has shape (10, 12), expected "
+             "(11, 12).");
+  file = test::tiny_file();
+  file.tensors.rename("bert.embeddings.LayerNorm.bias", "bert.embeddings.LayerNorm.bais");
+  file_error(file,
+             "tiny.lxf: the config does not fit the tensors: 'bert.embeddings.LayerNorm.bias' is missing; the file has "
+             "'bert.embeddings.LayerNorm.bais'");
+
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.lxf";
+  const auto load_error = [&](const ModelFile& saved, const std::string& message) {
+    saved.save(path);
+    expect_file_error([&] { CrossEncoder<double>::load(path); }, path + ": " + message);
+  };
+  load_error(test::tiny_file(), "the model has no classification head ('classifier.weight'); train one with train_matcher");
+  load_error(test::tiny_file(electra), "the model has no classification head ('classifier.out_proj.weight'); train one with train_matcher");
+  auto lea = tiny_model(with_lea()).file();
+  auto changed = lea;
+  changed.config["lexformer"]["attention"] = {"lea", "shaw"};
+  load_error(changed, "config: the attention term 'shaw' is not known; this version has: lea");
+  changed = lea;
+  changed.config["lexformer"].erase("lea");
+  load_error(changed, "config: the key 'lea' is missing");
+  changed = lea;
+  changed.tensors.erase("lexformer.encoder.layer.1.lea.alpha");
+  load_error(changed, "the config does not fit the tensors: 'lexformer.encoder.layer.1.lea.alpha' is missing");
+  changed = lea;
+  changed.vocabulary = Vocabulary();
+  load_error(changed, "the model has no vocabulary, so it cannot read text");
+}
+
+TEST_CASE("models: a batch that does not fit is refused with a reason") {
+  const test::Threads one(1);
+  const auto refused = [](const auto& body, const std::string& message) { expect_error(ErrorKind::failure, body, message); };
+  const auto plain = tiny_model();
+  const auto lea = tiny_model(with_lea({.levels = 5}));
+  const auto batch = tiny_batch(plain), lexical = tiny_batch(lea);
+  refused([&] { lea(lexical); },
+          "lea: alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
+          "alpha");
+  refused([&] { lea.predict({{"a", "b"}}); }, "lea: alpha is not set: ");
+  refused([&] { lea(batch, {.training = true}); },
+          "lea: the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
+  auto other = lexical;
+  other.levels.pop_back();
+  refused([&] { lea(other, {.training = true}); }, "lea: the model was made for 5 quantised levels, the batch has 4");
+  auto wrong = batch;
+  wrong.ids[3] = 40;
+  refused([&] { plain(wrong); }, "embedding: id 40 at position 3 is outside the table of 40 rows");
+  wrong = batch;
+  wrong.labels[2] = 2;
+  refused([&] { test::loss_of(plain, wrong, {}); }, "cross_entropy: label 2 of row 2 is not one of the 2 classes");
+  const auto short_model = tiny_model({}, {{"max_position_embeddings", 6u}});
+  CHECK(short_model.options().max_length == 6);
+  CHECK(tiny_batch(short_model).offsets.longest() == 6);
+  refused([&] { short_model(batch); }, "BertEmbeddings: a sequence has 12 tokens, the model has positions for 6; shorten it (max_length)");
+}
+
+TEST_CASE("models: the same bits with 1, 2 and 3 threads, forward, gradients and after two steps") {
+  // Large enough that every kind of work is cut into several blocks.
+  const Json wide = {{"vocab_size", 700u}, {"hidden_size", 48u}, {"intermediate_size", 80u}};
+  std::vector<std::vector<float>> runs;
+  for (const int n : {1, 2, 3}) {
+    const test::Threads some(n);
+    auto model = tiny_model<float>(with_lea({.last_layer = 2}), wide);
+    std::vector<Encoding> encodings;
+    std::vector<std::int32_t> labels;
+    for (std::size_t i = 0; i < 56; ++i) {
+      const auto& [left, right] = test::pairs[i % 8];
+      encodings.push_back(model.tokenizer().encode_pair(left, right, 20));
+      labels.push_back(test::labels[i % 8]);
+    }
+    const auto batch = model.batch(encodings);
+    REQUIRE(batch.offsets.tokens() * 80 > 2 * detail::element_block);
+    std::vector<float> seen;
+    const auto look = [&](const Tensor<float>& t) { seen.insert(seen.end(), t.span().begin(), t.span().end()); };
+    AdamW<float> optimizer(model.parameters());
+    for (std::uint32_t step = 0; step < 2; ++step) {
+      const auto y = model(batch, {.training = true, .seed = 9, .step = step});
+      cross_entropy(y.logits, labels).backward();
+      look(y.encoder.last.value());
+      look(y.logits.value());
+      for (const auto& p : model.parameters()) look(p.var.grad());
+      seen.push_back(static_cast<float>(clip_grad_norm(model.parameters(), 1.0)));
+      optimizer.step(1e-3);
+    }
+    for (const auto& p : model.state()) look(p.var.value());
+    runs.push_back(std::move(seen));
+  }
+  CHECK(runs[1] == runs[0]);
+  CHECK(runs[2] == runs[0]);
+}
