@@ -12,6 +12,7 @@
 #include <memory>
 #include <queue>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,10 @@ namespace lexformer {
 
 template <class T = float, class Dev = Cpu>
 class Var;
+
+/// The gradients of an op's inputs from those of its outputs. Type-erased, so that recording is compiled once and not for each op.
+template <class To, class Ti, class Dev>
+using Backward = std::function<std::vector<Tensor<Ti, Dev>>(const std::vector<Tensor<To, Dev>>&)>;
 
 namespace detail {
 
@@ -234,16 +239,17 @@ class Var {
 
   template <class U, class D>
   friend class Var;
-  template <class To, class Ti, class D, class F>
-  friend std::vector<Var<To, D>> record_all(const char*, std::vector<Tensor<To, D>>, const std::vector<Var<Ti, D>>&, F);
+  template <class To, class Ti, class D>
+  friend std::vector<Var<To, D>> record_all(const char*, std::vector<Tensor<To, D>>, const std::vector<Var<Ti, D>>&,
+                                            std::type_identity_t<Backward<To, Ti, D>>);
 };
 
 /// Makes the outputs of an op into Vars. `backward` is called at most once with the gradients of the outputs, in their order
 /// (undefined where nothing depends on an output), and returns those of the inputs, in their order (undefined = none).
 /// It captures Tensors (Saved, where they could change), never a Var.
-template <class To, class Ti, class Dev, class F>
+template <class To, class Ti, class Dev>
 std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, Dev>> outputs, const std::vector<Var<Ti, Dev>>& inputs,
-                                     F backward) {
+                                     std::type_identity_t<Backward<To, Ti, Dev>> backward) {
   auto& state = detail::graph_state();
   if (state.check_finite)
     for (const auto& y : outputs)
@@ -291,12 +297,12 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
 }
 
 /// record_all for the usual op with one output: `backward(dy)` returns the gradients of the inputs.
-template <class To, class Ti, class Dev, class F>
-Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<Ti, Dev>>& inputs, F backward) {
+template <class To, class Ti, class Dev>
+Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<Ti, Dev>>& inputs,
+                    std::type_identity_t<std::function<std::vector<Tensor<Ti, Dev>>(const Tensor<To, Dev>&)>> backward) {
   std::vector<Tensor<To, Dev>> outputs{std::move(y)};
-  return record_all(
-      name, std::move(outputs), inputs,
-      [f = std::move(backward)](const std::vector<Tensor<To, Dev>>& dy) -> std::vector<Tensor<Ti, Dev>> { return f(dy[0]); })[0];
+  return record_all(name, std::move(outputs), inputs,
+                    [f = std::move(backward)](const std::vector<Tensor<To, Dev>>& dy) { return f(dy[0]); })[0];
 }
 
 /// Whether any of these will want a gradient: an op may then keep less for backward.
