@@ -36,6 +36,7 @@ struct LeaOptions {
 /// -> (R, E). The sine and cosine blocks stand one behind the other, as in the authors' code.
 template <class T>
 Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bool scaled) {
+  if (dimension % 2 != 0) fail_usage("lea", "the dimension must be even, got ", dimension);
   Tensor<T> y({levels.size(), dimension});
   T* out = y.mutable_data();
   const std::size_t half = dimension / 2;
@@ -109,10 +110,14 @@ struct Lea final : AttentionTerm<T, Dev> {
   void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& table) {
     const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
     const bool query = options.alpha == LeaAlpha::query;
-    struct Moments {
-      double n = 0, sum = 0, squares = 0;
-      void add(double x) { n += 1, sum += x, squares += x * x; }
-      double deviation() const { return std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n))); }
+    struct Moments {  // Welford's, so that equal numbers have a deviation of exactly 0
+      double n = 0, mean = 0, squares = 0;
+      void add(double x) {
+        const double difference = x - mean;
+        mean += difference / ++n;
+        squares += difference * (x - mean);
+      }
+      double deviation() const { return std::sqrt(squares / n); }
     } semantic, lexical;
     double total = 0;
     for (std::size_t s = 0; s < in.offsets.sequences(); ++s)

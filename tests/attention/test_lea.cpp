@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/attention/lea.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+#include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/ops/index.hpp"
+#include "support/error_message.hpp"
+#include "support/random_tensor.hpp"
+
+using namespace lexformer;
+using test::error_message;
+using test::max_error;
+using test::random_tensor;
+
+namespace {
+
+using V = Var<double>;
+using Terms = std::vector<std::pair<std::size_t, std::shared_ptr<Lea<double>>>>;
+
+constexpr std::size_t H = 2, d = 3, D = H * d;
+const std::vector<double> levels{0, 0.25, 0.5, 1};
+
+/// Two sequences with random codes, and what a term sees of them.
+struct Call {
+  Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
+  V qkv{random_tensor({7, 3 * D}, 1)};
+  std::shared_ptr<std::vector<std::uint16_t>> codes = std::make_shared<std::vector<std::uint16_t>>(offsets.pairs());
+  Pass pass{.training = true};
+
+  Call() {
+    RandomStream random(3, random_site::user);
+    for (auto& c : *codes) c = static_cast<std::uint16_t>(random.below(levels.size()));
+  }
+  AttentionInputs<double> inputs() const { return {qkv, offsets, H, codes, levels, pass}; }
+  ScoreTerms<double> contribute(Lea<double>& term) const {
+    ScoreTerms<double> terms;
+    term.contribute(inputs(), terms);
+    return terms;
+  }
+  V context(Lea<double>& term) const { return attention(qkv, offsets, H, contribute(term)).context; }
+};
+
+Lea<double> make(LeaOptions options, double deviation = 1.0) {
+  Init init(5, deviation);
+  return Lea<double>(options, H, init);
+}
+LeaOptions constant(LeaSharing sharing = LeaSharing::head) {
+  return {.sharing = sharing, .dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7};
+}
+Terms make_terms(const LeaOptions& options, std::size_t layers) {
+  Init init(5, 1.0);
+  return lea_terms<double, Cpu>(options, layers, H, init);
+}
+/// Every parameter of the terms with its shape, as "1.projection (2, 8)"; buffers in brackets.
+std::string names(const Terms& terms) {
+  std::string all;
+  for (const auto& [layer, term] : terms)
+    for (const auto& p : named_parameters<double, Cpu>(*term))
+      all += cat(all.empty() ? "" : " ", p.buffer ? "[" : "", layer, ".", p.name, p.var.shape(), p.buffer ? "]" : "");
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("lea_sinusoid: eq. 7 and 8 written out for E = 4") {
+  const std::vector<double> s{0, 0.5, 1};
+  const auto l = lea_sinusoid<double>(s, 4, true);
+  // w = 2 pi, 2 pi / 100: sin sin cos cos
+  CHECK(max_error(l, Tensor<double>::from({0, 0, 1, 1,                                      //
+                                           0, 0.03141075907812829, -1, 0.9995065603657316,  //
+                                           0, 0.06279051952931337, 1, 0.9980267284282716},
+                                          {3, 4})) < 1e-15);
+  const auto plain = lea_sinusoid<double>(s, 2, false);
+  CHECK(max_error(plain, Tensor<double>::from({0, 1, std::sin(0.5), std::cos(0.5), std::sin(1), std::cos(1)}, {3, 2})) < 1e-15);
+  CHECK(error_message([&] { lea_sinusoid<double>(s, 5, true); }) == "lea: the dimension must be even, got 5");
+}
+
+TEST_CASE("lea_sinusoid: lengths, distances and angles for d_L = 128") {
+  const std::vector<double> s{0, .02, .1, .25, .5, .75, .9, 1};
+  const double distance[] = {0, 0.2512, 1.2446, 2.9624, 4.9907, 5.7627, 5.8215, 5.8203};  // |l(s) - l(0)|, by numpy
+  const auto l = lea_sinusoid<double>(s, 128, true), plain = lea_sinusoid<double>(s, 128, false);
+  const auto dot = [](const Tensor<double>& x, std::size_t a, std::size_t b) {
+    double sum = 0;
+    for (std::size_t e = 0; e < 128; ++e) sum += x.at(a, e) * x.at(b, e);
+    return sum;
+  };
+  const auto away = [&](const Tensor<double>& x, std::size_t r) { return std::sqrt(dot(x, r, r) - 2 * dot(x, r, 0) + dot(x, 0, 0)); };
+  for (std::size_t r = 0; r < s.size(); ++r) {
+    CHECK(std::sqrt(dot(l, r, r)) == doctest::Approx(8).epsilon(1e-12));
+    CHECK(std::abs(away(l, r) - distance[r]) < 5e-5);
+  }
+  CHECK(std::abs(dot(l, 7, 6) / 64 - 0.98790) < 5e-6);
+  CHECK(std::abs(dot(l, 7, 0) / 64 - 0.73534) < 5e-6);
+  CHECK(std::abs(away(plain, 7) - 1.95260) < 5e-6);
+}
+
+TEST_CASE("the table is alpha W l, one row for each head, and attention is given the batch's codes") {
+  const Call call;
+  for (const auto sharing : {LeaSharing::head, LeaSharing::layer, LeaSharing::model})
+    for (const auto representation : {LeaRepresentation::scaled, LeaRepresentation::plain, LeaRepresentation::learned}) {
+      auto options = constant(sharing);
+      options.representation = representation;
+      options.levels = representation == LeaRepresentation::learned ? levels.size() : 0;
+      auto term = make(options);
+      const auto terms = call.contribute(term);
+      REQUIRE(terms.lookups.size() == 1);
+      CHECK(terms.lookups[0].codes == call.codes);
+      const auto& table = terms.lookups[0].table;
+      CHECK(table.shape() == Shape{H, levels.size()});
+      const auto l = representation == LeaRepresentation::learned
+                         ? term.level_table.value()
+                         : lea_sinusoid<double>(levels, 8, representation == LeaRepresentation::scaled);
+      for (std::size_t h = 0; h < H; ++h)
+        for (std::size_t r = 0; r < levels.size(); ++r) {
+          double sum = 0;
+          for (std::size_t e = 0; e < 8; ++e) sum += term.projection.value().at(sharing == LeaSharing::head ? h : 0, e) * l.at(r, e);
+          CHECK(table.value().at(h, r) == doctest::Approx(1.7 * sum).epsilon(1e-12));
+        }
+    }
+}
+
+TEST_CASE("alpha by the rule of the authors' code: mean over sequences, heads and i of max_j q_i . q_j") {
+  const Call call;
+  auto term = make({.dimension = 8});
+  const auto terms = call.contribute(term);
+  double total = 0;
+  for (std::size_t s = 0; s < call.offsets.sequences(); ++s)
+    for (std::size_t h = 0; h < H; ++h)
+      for (std::size_t i = 0; i < call.offsets.length(s); ++i) {
+        double best = -1e30;
+        for (std::size_t j = 0; j < call.offsets.length(s); ++j) {
+          double dot = 0;
+          for (std::size_t e = 0; e < d; ++e)
+            dot += call.qkv.value().at(call.offsets.begin(s) + i, h * d + e) * call.qkv.value().at(call.offsets.begin(s) + j, h * d + e);
+          best = std::max(best, dot);
+        }
+        total += best;
+      }
+  const double expected = total / static_cast<double>(call.offsets.tokens() * H);
+  CHECK(term.alpha.item() == doctest::Approx(expected).epsilon(1e-12));
+  auto fixed = make({.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = expected});
+  CHECK(max_error(terms.lookups[0].table.value(), call.contribute(fixed).lookups[0].table.value()) < 1e-12);
+}
+
+TEST_CASE("alpha by magnitudes: std(q . k / sqrt(d)) / std(l . W) over the cells with s > 0") {
+  const Call call;
+  auto term = make({.dimension = 8, .alpha = LeaAlpha::magnitude});
+  auto unscaled = make({.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1});
+  const auto table = call.contribute(unscaled).lookups[0].table.value();
+  call.contribute(term);
+  std::vector<double> semantic, lexical;
+  for (std::size_t s = 0; s < call.offsets.sequences(); ++s)
+    for (std::size_t h = 0; h < H; ++h)
+      for (std::size_t i = 0; i < call.offsets.length(s); ++i)
+        for (std::size_t j = 0; j < call.offsets.length(s); ++j) {
+          const auto code = (*call.codes)[call.offsets.pair_begin(s) + i * call.offsets.length(s) + j];
+          if (code == 0) continue;
+          double dot = 0;
+          for (std::size_t e = 0; e < d; ++e)
+            dot +=
+                call.qkv.value().at(call.offsets.begin(s) + i, h * d + e) * call.qkv.value().at(call.offsets.begin(s) + j, D + h * d + e);
+          semantic.push_back(dot / std::sqrt(static_cast<double>(d)));
+          lexical.push_back(table.at(h, code));
+        }
+  const auto deviation = [](const std::vector<double>& x) {
+    double mean = 0, variance = 0;
+    for (const double v : x) mean += v / static_cast<double>(x.size());
+    for (const double v : x) variance += (v - mean) * (v - mean) / static_cast<double>(x.size());
+    return std::sqrt(variance);
+  };
+  CHECK(term.alpha.item() == doctest::Approx(deviation(semantic) / deviation(lexical)).epsilon(1e-12));
+}
+
+TEST_CASE("alpha is set once, by the first training batch, and kept") {
+  Call call, later;
+  later.qkv = V(random_tensor({7, 3 * D}, 9));
+  for (const auto rule : {LeaAlpha::query, LeaAlpha::magnitude}) {
+    auto term = make({.dimension = 8, .alpha = rule});
+    call.pass = {};
+    CHECK(error_message([&] { call.contribute(term); }) ==
+          "lea: alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
+          "alpha");
+    CHECK(term.alpha.item() == 0);
+    call.pass = {.training = true};
+    call.contribute(term);
+    const double first = term.alpha.item();
+    CHECK(first > 0);
+    later.contribute(term);
+    CHECK(term.alpha.item() == first);
+    call.pass = {};
+    CHECK_NOTHROW(call.contribute(term));  // and now it can score
+    CHECK_FALSE(term.alpha.requires_grad());
+  }
+  auto term = make(constant());
+  call.contribute(term);
+  CHECK(term.alpha.item() == 1.7);
+}
+
+TEST_CASE("a batch on which alpha cannot be measured adds nothing and leaves it to the next") {
+  Call call;
+  for (const std::uint16_t only : std::vector<std::uint16_t>{0, 3}) {  // no similar pair at all; similar pairs that are all alike
+    // Heads that share w, so that all cells have one value of l . W.
+    auto term = make({.sharing = LeaSharing::layer, .dimension = 8, .alpha = LeaAlpha::magnitude});
+    call.codes->assign(call.codes->size(), only);
+    CHECK(call.contribute(term).lookups.empty());
+    CHECK(term.alpha.item() == 0);
+    CHECK(Call().contribute(term).lookups.size() == 1);
+    CHECK(term.alpha.item() > 0);
+  }
+}
+
+TEST_CASE("sharing decides which parameters there are") {
+  CHECK(names(make_terms(constant(LeaSharing::head), 4)) == "2.projection(2, 8) [2.alpha(1,)] 3.projection(2, 8) [3.alpha(1,)]");
+  CHECK(names(make_terms(constant(LeaSharing::layer), 4)) == "2.projection(1, 8) [2.alpha(1,)] 3.projection(1, 8) [3.alpha(1,)]");
+  CHECK(names(make_terms(constant(LeaSharing::model), 4)) == "2.projection(1, 8) [2.alpha(1,)] [3.alpha(1,)]");
+  auto learned = constant(LeaSharing::model);
+  learned.representation = LeaRepresentation::learned;
+  learned.levels = 4;
+  CHECK(names(make_terms(learned, 4)) == "2.projection(1, 8) 2.levels(4, 8) [2.alpha(1,)] [3.alpha(1,)]");
+  learned.sharing = LeaSharing::head;
+  CHECK(names(make_terms(learned, 2)) == "1.projection(2, 8) 1.levels(4, 8) [1.alpha(1,)]");
+}
+
+TEST_CASE("the gradient of a shared projection comes from all layers") {
+  const Call call;
+  for (const auto sharing : {LeaSharing::layer, LeaSharing::model}) {
+    const auto terms = make_terms(constant(sharing), 4);
+    auto &first = *terms[0].second, &second = *terms[1].second;
+    const auto gradient = [&](bool use_first, bool use_second) {
+      first.projection.clear_grad();
+      const auto cotangent = random_tensor({7, D}, 8);
+      if (use_first) call.context(first).backward(cotangent.clone());
+      if (use_second) scale(call.context(second), 3.0).backward(cotangent.clone());
+      return first.projection.grad();
+    };
+    const auto one = gradient(true, false), both = gradient(true, true);
+    if (sharing == LeaSharing::layer) {
+      CHECK(max_error(one, both) == 0);
+    } else {
+      auto expected = one.clone();
+      const auto other = gradient(false, true);
+      Kernels<Cpu>::add_to(expected.size(), other.data(), expected.mutable_data());
+      CHECK(max_error(one, both) > 1e-3);
+      CHECK(max_error(both, expected) < 1e-14);
+    }
+  }
+}
+
+TEST_CASE("gradients flow through lookup, table and projection, and to the learned levels") {
+  Call call;
+  for (const auto sharing : {LeaSharing::head, LeaSharing::layer})
+    for (const auto representation : {LeaRepresentation::scaled, LeaRepresentation::learned}) {
+      auto options = constant(sharing);
+      options.representation = representation;
+      options.levels = representation == LeaRepresentation::learned ? levels.size() : 0;
+      auto term = make(options);
+      const bool learned = term.level_table.defined();
+      std::vector<Tensor<double>> inputs{call.qkv.value(), term.projection.value()};
+      if (learned) inputs.push_back(term.level_table.value());
+      const auto result = gradcheck(
+          [&](const std::vector<V>& v) {
+            call.qkv = v[0];
+            term.projection = v[1];
+            if (learned) term.level_table = v[2];
+            return call.context(term);
+          },
+          inputs);
+      CHECK_MESSAGE(result.ok, result.message);
+    }
+}
+
+TEST_CASE("layers: the second half by default, or a range") {
+  const auto layers = [](std::size_t first, std::size_t last, std::size_t count) {
+    auto options = constant();
+    options.first_layer = first;
+    options.last_layer = last;
+    std::vector<std::size_t> found;
+    for (const auto& [layer, term] : make_terms(options, count)) found.push_back(layer);
+    return found;
+  };
+  CHECK(layers(0, 0, 8) == std::vector<std::size_t>{4, 5, 6, 7});
+  CHECK(layers(0, 0, 3) == std::vector<std::size_t>{1, 2});
+  CHECK(layers(0, 0, 1) == std::vector<std::size_t>{0});
+  CHECK(layers(0, 2, 8) == std::vector<std::size_t>{0, 1});
+  CHECK(layers(7, 8, 8) == std::vector<std::size_t>{7});
+  const auto message = [&](std::size_t first, std::size_t last) { return error_message([&] { layers(first, last, 8); }); };
+  CHECK(message(3, 3) == "lea: layers 3 to 3 of a model with 8 layers; the first counts from 0, the last is not included");
+  CHECK(message(5, 4) == "lea: layers 5 to 4 of a model with 8 layers; the first counts from 0, the last is not included");
+  CHECK(message(4, 9) == "lea: layers 4 to 9 of a model with 8 layers; the first counts from 0, the last is not included");
+}
+
+TEST_CASE("LEA refuses what cannot work, and says why") {
+  const auto message = [](const LeaOptions& options) { return error_message([&] { make(options); }); };
+  CHECK(message({.dimension = 7}) == "lea: the dimension must be even and not 0, got 7");
+  CHECK(message({.dimension = 0}) == "lea: the dimension must be even and not 0, got 0");
+  CHECK(message({.representation = LeaRepresentation::learned}) ==
+        "lea: the learned representation has one row for each level, so it needs quantised levels (for example 50), not exact ones");
+  CHECK(message({.alpha = LeaAlpha::constant, .alpha_value = 0}) ==
+        "lea: a constant alpha of 0 would switch the bias off; leave LEA out instead");
+  Call call;
+  auto quantised = make({.dimension = 8, .levels = 50});
+  CHECK(error_message([&] { call.contribute(quantised); }) == "lea: the model was made for 50 quantised levels, the batch has 4");
+  call.codes = nullptr;
+  auto term = make(constant());
+  CHECK(error_message([&] { call.contribute(term); }) ==
+        "lea: the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
+}
