@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes train.tsv, valid.tsv and test.tsv: titles of invented products as two shops would write them, one pair a line:
+"""Writes titles of invented products as two shops would write them to train.tsv, valid.tsv and test.tsv, one pair a line:
 
     left <tab> right <tab> label          (1 = the same product, 0 = not)
 
 Shop A writes long titles ("halvek 1.6 cu. ft. stainless steel over-the-range microwave oven hm-ov163sk"), shop B terse ones
 ("halvek ovenette microwave hmov163sk ss"): another order, words dropped or abbreviated, the model number with or without its
-hyphen, sometimes without the number at all. Most negatives are siblings of the product (same brand, kind and line; another model
-number, size or colour), the others share the brand or the kind, as what a search by keywords would find. No product line of one
-file occurs in another. Same seed, same bytes.
+hyphen, sometimes without the number at all. The hard negatives are siblings of the product (same brand, kind and line; another
+model number, size or colour), the others share the brand, the kind or nothing. Product lines are drawn anew for each file.
+Same seed, same bytes.
 
-usage: make_demo_data.py --out DIR [--train 4000] [--valid 800] [--test 800] [--seed 1]
+easy_train.tsv and easy_valid.tsv hold one to four details of a product (brand, kind, size, colour, number, line) in the words of
+either shop, half of the pairs from the same product, half from any two. A model that begins with random weights learns from these
+short pairs within seconds that equal words matter; from the long titles alone a plain one does not, for a very long time.
+
+usage: make_demo_data.py --out DIR [--train 8000] [--valid 800] [--test 800] [--easy 16000] [--seed 1]
 """
 import argparse
 import random
 from pathlib import Path
 
-BRANDS = """halvek ostrava lumenor tavion zentrel brightmoor kelvora arkand nordis veltron pinemark quorin
-sabrix dunmore auralis feldon mirotek casterly ondavo rivex talmar ulvane wexley yorun""".split()
+BRANDS = "halvek ostrava lumenor tavion zentrel brightmoor kelvora arkand nordis veltron pinemark quorin sabrix dunmore".split()
 LINES = """aero pulse verdi nimbus quattro selecta prima vista orbit lyric fjord ember zephyr cadet solara
 tempo atlas mirage comet juno rondo astra delta sierra""".split()
 COLOURS = {  # in the long titles -> in the terse ones
@@ -92,10 +95,11 @@ class Product:
 
 def make_family(rng):
     """A product line of three to six products."""
-    longs, terses, sizes, size_long, size_terse, colours, extras = kind = rng.choice(KINDS)
+    kind = rng.randrange(len(KINDS))
+    longs, terses, sizes, size_long, size_terse, colours, extras = KINDS[kind]
     letters = "abcdefghjklmnprstvwxz"
     family = {
-        "brand": rng.choice(BRANDS), "kind": KINDS.index(kind), "line": rng.choice(LINES), "long": rng.choice(longs),
+        "brand": rng.choice(BRANDS), "kind": kind, "line": rng.choice(LINES), "long": rng.choice(longs),
         "terse": rng.choice(terses), "size_long": rng.choice(size_long), "size_terse": rng.choice(size_terse),
         "extras": rng.sample(extras, 2),
         "prefix": ("".join(rng.choices(letters, k=rng.choice([2, 2, 3]))), "".join(rng.choices(letters, k=rng.choice([0, 1, 2])))),
@@ -144,10 +148,13 @@ def title_terse(product, rng):
     return " ".join(part for part in parts if part)
 
 
+def draw_products(count, rng):
+    return [product for _ in range(count) for product in make_family(rng)]
+
+
 def make_pairs(count, rng):
-    """`count` pairs, about 22 % positive, from product lines that are used here only."""
-    families = [make_family(rng) for _ in range(max(2, count // 14))]
-    products = [product for family in families for product in family]
+    """`count` pairs of titles, a quarter of them positive."""
+    products = draw_products(max(2, count // 14), rng)
     by_brand, by_kind, by_family = {}, {}, {}
     for product in products:
         by_brand.setdefault(product.family["brand"], []).append(product)
@@ -157,31 +164,57 @@ def make_pairs(count, rng):
     while len(pairs) < count:
         left = rng.choice(products)
         draw = rng.random()
-        if draw < 0.22:
+        if draw < 0.25:
             right = left
-        elif draw < 0.62:
+        elif draw < 0.50:
             right = rng.choice(by_family[id(left.family)])
-        elif draw < 0.80:
+        elif draw < 0.60:
             right = rng.choice([p for p in by_kind[left.family["kind"]] if p.family["brand"] == left.family["brand"]])
-        elif draw < 0.92:
+        elif draw < 0.80:
             right = rng.choice(by_kind[left.family["kind"]])
-        else:
+        elif draw < 0.90:
             right = rng.choice(by_brand[left.family["brand"]])
-        if draw >= 0.22 and right is left:
+        else:
+            right = rng.choice(products)
+        if draw >= 0.25 and right is left:
             continue
         pairs.setdefault((title_long(left, rng), title_terse(right, rng)), int(right is left))
     return [(left, right, label) for (left, right), label in pairs.items()]
 
 
+def make_easy_pairs(count, rng):
+    """`count` pairs of one to four details, half of them of the same product."""
+    products = draw_products(max(2, count // 10), rng)
+    pairs = []
+    for _ in range(count):
+        left = rng.choice(products)
+        right = left if rng.random() < 0.5 else rng.choice(products)
+        family, other = left.family, right.family
+        details = [
+            (family["brand"], other["brand"]), (family["long"], other["terse"]), (family["line"], other["line"]),
+            (family["size_long"].format(left.size), other["size_terse"].format(right.size)),
+            (left.colour, rng.choice(COLOURS[right.colour])), (left.number(""), right.number(rng.choice(["-", ""]))),
+        ]
+        chosen = rng.sample(details, rng.randint(1, 4))
+        long_text = " ".join(detail[0] for detail in chosen)
+        rng.shuffle(chosen)
+        terse_text = " ".join(detail[1] for detail in chosen)
+        pairs.append((long_text, terse_text, int(left is right or sorted(long_text.split()) == sorted(terse_text.split()))))
+    return pairs
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, type=Path, help="folder, made if it is not there")
-    for name, default in (("train", 4000), ("valid", 800), ("test", 800), ("seed", 1)):
+    for name, default in (("train", 8000), ("valid", 800), ("test", 800), ("easy", 16000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    for part in ("train", "valid", "test"):
-        pairs = make_pairs(getattr(options, part), random.Random(f"{options.seed} {part}"))
+    for part, make, count in (
+        ("easy_train", make_easy_pairs, options.easy), ("easy_valid", make_easy_pairs, options.easy // 20),
+        ("train", make_pairs, options.train), ("valid", make_pairs, options.valid), ("test", make_pairs, options.test),
+    ):
+        pairs = make(count, random.Random(f"{options.seed} {part}"))
         with open(options.out / f"{part}.tsv", "w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{left}\t{right}\t{label}\n" for left, right, label in pairs)
         print(f"{options.out / part}.tsv: {len(pairs)} pairs, {sum(pair[2] for pair in pairs)} of them matches")
