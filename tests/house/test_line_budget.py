@@ -9,9 +9,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CXX = os.environ.get("CXX", "g++")
 # (header, with LEXFORMER_COMPILED) -> lines that g++ 12 may see, about 15 % above what it saw when the limit was last set
 LIMITS = {
-    ("core/tensor.hpp", False): 0,
-    ("lexformer.hpp", False): 0,
-    ("lexformer.hpp", True): 0,
+    ("core/tensor.hpp", False): 64000,
+    ("lexformer.hpp", False): 165000,
+    ("lexformer.hpp", True): 128000,
 }
 
 
