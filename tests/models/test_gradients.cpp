@@ -48,7 +48,7 @@ TEST_CASE("models: gradients of every parameter against differences, with dropou
     const auto parameters = model.parameters();
     std::vector<Var<double>> leaves;
     for (const auto& p : parameters) leaves.push_back(p.var);
-    const auto result = gradcheck([&] { return model(batch, with_dropout).logits; }, leaves, {.max_elements = 8});
+    const auto result = gradcheck([&] { return model(batch, with_dropout).logits; }, leaves, {.max_elements = 4});
     CHECK_MESSAGE(result.ok, result.message);
   }
 }

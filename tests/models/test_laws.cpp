@@ -80,8 +80,8 @@ TEST_CASE("models: eight pairs are learned by heart") {
     auto model = tiny_model<float>(options, small);
     const auto batch = tiny_batch(model);
     AdamW<float> optimizer(model.parameters());
-    const Schedule schedule{.kind = ScheduleKind::linear, .base = 1e-2, .total = 120};
-    for (std::uint32_t step = 0; step < 120; ++step) {
+    const Schedule schedule{.kind = ScheduleKind::linear, .base = 1e-2, .total = 100};
+    for (std::uint32_t step = 0; step < 100; ++step) {
       test::loss_of(model, batch, {.training = true, .seed = 1, .step = step}).backward();
       clip_grad_norm(model.parameters(), 1.0);
       optimizer.step(schedule(step));
