@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""The programs as a user runs them: what they write, the same bytes for any thread count and after a kill, and one clear line
+for every kind of bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
+if not (BIN / "train_matcher").exists():
+    print("the programs are not built; skipped")
+    sys.exit(77)
+
+BRANDS = ["halvek", "lumenor", "tavion", "zentrel", "kelvora", "nordis"]
+KINDS = ["digital camera", "lcd tv", "cordless phone", "microwave oven"]
+CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 64}
+
+
+def program(name, *arguments, text=""):
+    return subprocess.run([BIN / name, *map(str, arguments)], input=text, capture_output=True, encoding="utf-8", errors="replace", timeout=300)
+
+
+def pairs(count, seed):
+    rng, rows = random.Random(seed), []
+    for i in range(count):
+        left = f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(100, 999)}"
+        right = left if i % 3 == 0 else f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(100, 999)}"
+        rows.append(f"{left}\t{right} \"x\"\t{int(i % 3 == 0)}\n")
+    return "".join(rows)
+
+
+class Programs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp())
+        for name, count, seed in (("train", 90, 1), ("valid", 40, 2), ("test", 40, 3)):
+            (cls.folder / f"{name}.tsv").write_text(pairs(count, seed))
+        (cls.folder / "config.json").write_text(json.dumps(CONFIG))
+        cls.model = cls.folder / "model.lxf"
+        done = program("make_model", "--text", cls.folder / "train.tsv", "--vocab-size", 300, "--model-config", cls.folder / "config.json", "--out", cls.model)
+        assert done.returncode == 0, done.stderr
+        cls.trained = cls.folder / "trained"
+        done = cls.train(cls.trained, "--attention", "lea", "--augment", "--test", cls.folder / "test.tsv", "--test-typos", 2)
+        assert done.returncode == 0, done.stderr
+        cls.table = done.stdout
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def command(cls, out, *more, lr="1e-3"):
+        return ["--model", cls.model, "--train", cls.folder / "train.tsv", "--valid", cls.folder / "valid.tsv", "--out", out, "--epochs", 3, "--batch", 8,
+                "--lr", lr, "--logging-steps", 5, "--quiet", *more]
+
+    @classmethod
+    def train(cls, out, *more, **options):
+        return program("train_matcher", *cls.command(out, *more, **options))
+
+    def test_training_writes_what_it_says(self):
+        results = json.loads((self.trained / "all_results.json").read_text())
+        for entry in [results["valid"], results["test"][0], *results["test"][0]["typos"], results["test"][0]["typos_mean"]]:
+            for key in ("f1", "precision", "recall", "accuracy", "average_precision", "threshold", "argmax_f1"):
+                self.assertIsInstance(entry[key], float)
+        self.assertEqual(len(results["test"][0]["typos"]), 2)
+        self.assertGreater(results["train_samples_per_second"], 0)
+        log = [json.loads(line) for line in (self.trained / "log.jsonl").read_text().splitlines()]
+        self.assertEqual([e["step"] for e in log if "loss" in e], [5, 10, 15, 20, 25, 30, 35])
+        self.assertEqual([e["step"] for e in log if "eval_f1" in e], [12, 24, 36])
+        self.assertIn("with typos (mean of 2)", self.table)
+
+    def test_saved_model_scores_as_it_did(self):
+        done = program("evaluate", "--model", self.trained / "model.lxf", "--test", self.folder / "test.tsv", "--output", self.folder / "e.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        saved, now = (json.loads(p.read_text())["test"][0] for p in (self.trained / "all_results.json", self.folder / "e.json"))
+        self.assertEqual({k: v for k, v in saved.items() if not k.startswith("typos")}, now)
+
+    def test_scores_come_in_order_for_any_window(self):
+        lines = [line.rsplit("\t", 1)[0] + "\n" for line in pairs(40, 3).splitlines()]
+        whole = program("score_pairs", "--model", self.trained / "model.lxf", text="".join(lines)).stdout.split()
+        self.assertEqual(len(whole), 40)
+        back = program("score_pairs", "--model", self.trained / "model.lxf", "--window", 7, "--batch", 3, text="".join(reversed(lines))).stdout.split()
+        for a, b in zip(whole, reversed(back)):
+            self.assertAlmostEqual(float(a), float(b), delta=1e-5)
+        logits = program("score_pairs", "--model", self.trained / "model.lxf", "--logits", text="".join(lines)).stdout.splitlines()
+        self.assertEqual([len(line.split("\t")) for line in logits], [2] * 40)
+        self.assertEqual(program("score_pairs", "--model", self.trained / "model.lxf", text="").stdout, "")
+
+    def test_encode_and_tokenize(self):
+        text = "Halvek Camera a100\nnordis\n"
+        tokens = [json.loads(line) for line in program("tokenize", "--model", self.model, text=text).stdout.splitlines()]
+        self.assertEqual(tokens[0]["word_ids"][0], None)
+        self.assertEqual(tokens[0]["tokens"][0], "[CLS]")
+        self.assertEqual(len({len(tokens[0][key]) for key in ("ids", "type_ids", "word_ids", "tokens", "offsets")}), 1)
+        for pool, rows in (("none", sum(len(t["ids"]) for t in tokens)), ("mean", 2), ("cls", 2)):
+            out = self.folder / "e.npy"
+            self.assertEqual(program("encode", "--model", self.model, "--pool", pool, "--output", out, text=text).returncode, 0)
+            self.assertIn(f"'shape': ({rows}, 32)".encode(), out.read_bytes())
+
+    def test_typos_depend_on_the_seed_alone(self):
+        text = pairs(30, 5)
+        once, again, other = (program("add_typos", "--seed", seed, "--columns", 2, text=text).stdout for seed in (1, 1, 2))
+        self.assertEqual(once, again)
+        self.assertNotEqual(once, other)
+        self.assertNotEqual(once, text)
+        self.assertEqual([line.rsplit("\t", 1)[1] for line in once.splitlines()], [line.rsplit("\t", 1)[1] for line in text.splitlines()])
+
+    def test_same_bytes_for_any_number_of_threads(self):
+        want = None
+        for threads in (1, 2, 3):
+            out = self.folder / f"threads-{threads}"
+            self.assertEqual(self.train(out, "--attention", "lea", "--augment", "--threads", threads).returncode, 0)
+            got = (out / "model.lxf").read_bytes(), (out / "log.jsonl").read_bytes()
+            want = want or got
+            self.assertEqual(got, want)
+        self.assertEqual(want[0], (self.trained / "model.lxf").read_bytes())
+
+    def test_killed_and_resumed_is_the_same_run(self):
+        rng = random.Random(4)
+        for number, sig in enumerate([signal.SIGKILL] * 4 + [signal.SIGINT]):
+            out = self.folder / f"killed-{number}"
+            arguments = [str(a) for a in [BIN / "train_matcher", *self.command(out, "--attention", "lea", "--augment", "--save-steps", 4)]]
+            process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            deadline = time.time() + 120
+            while not (out / "log.jsonl").exists() and process.poll() is None and time.time() < deadline:
+                time.sleep(0.002)
+            time.sleep(rng.random() * 0.3)
+            process.send_signal(sig)
+            code = process.wait()
+            if sig == signal.SIGINT and code != 0:  # unless the run was over before
+                self.assertEqual(code, 130)
+            done = self.train(out, "--attention", "lea", "--augment", "--save-steps", 4, "--resume")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for name in ("model.lxf", "log.jsonl"):
+                self.assertEqual((out / name).read_bytes(), (self.trained / name).read_bytes(), f"{name} after {sig} number {number}")
+            self.assertEqual([p.name for p in out.iterdir() if "tmp" in p.name], [])
+
+    def test_resume_refuses_other_settings(self):
+        out = self.folder / "other"
+        self.assertEqual(self.train(out, "--save-steps", 10).returncode, 0)
+        done = self.train(out, "--save-steps", 10, "--resume", "--weight-decay", 0.5)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("weight_decay was 5e-05", done.stderr)
+        self.assertEqual(self.train(out).returncode, 2)  # an earlier run is not overwritten unasked
+        self.assertEqual(self.train(out, "--overwrite").returncode, 0)
+
+    def test_several_seeds_and_a_config_file(self):
+        (self.folder / "o.json").write_text(json.dumps({"seeds": [1, 2], "attention": "lea", "augment": True, "epochs": 1, "test": [str(self.folder / "test.tsv")]}))
+        out = self.folder / "seeds"
+        done = program("train_matcher", "--config", self.folder / "o.json", "--model", self.model, "--train", self.folder / "train.tsv", "--valid",
+                       self.folder / "valid.tsv", "--out", out, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((out / "all_results.json").read_text())
+        f1 = [r["test"][0]["f1"] for r in results["runs"]]
+        self.assertAlmostEqual(results["mean"]["test"][0]["f1"], sum(f1) / 2)
+        self.assertTrue((out / "model.lxf").exists())
+
+    def test_more_classes_and_regression(self):
+        rows = pairs(60, 9).splitlines()
+        (self.folder / "three.csv").write_text("".join(f"a,b,c{i % 3}\n" if i else "left,right,label\n" for i in range(30)))
+        (self.folder / "numbers.jsonl").write_text("".join(json.dumps({"left": r.split("\t")[0], "right": r.split("\t")[1], "label": i / 10}) + "\n" for i, r in enumerate(rows)))
+        for name, more, metric in (("three.csv", ["--labels", "c0,c1,c2"], "accuracy"), ("numbers.jsonl", ["--task", "regression"], "spearman")):
+            out, file = self.folder / f"out-{name}", self.folder / name
+            done = program("train_matcher", "--model", self.model, "--train", file, "--valid", file, "--test", file, "--out", out, "--max-steps", 3, "--quiet", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(metric, json.loads((out / "all_results.json").read_text())["test"][0])
+
+    def refused(self, code, done, *parts):
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_bad_tables(self):
+        cases = {"empty.tsv": (b"", "no rows"), "ragged.tsv": (b"a\tb\t1\na\tb\n", "line 2"), "label.tsv": (b"a\tb\tyes\n", 'unknown label'),
+                 "utf8.tsv": (b"a\tb\xff\t1\n", "line 1"), "quote.csv": (b'a,"b,1\n', "never closed"), "json.jsonl": (b'{"left": 1}\n', "line 1"),
+                 "name.xyz": (b"a\tb\t1\n", "ending")}
+        for name, (content, part) in cases.items():
+            (self.folder / name).write_bytes(content)
+            out = self.folder / f"bad-{name}"
+            done = program("train_matcher", "--model", self.model, "--train", self.folder / name, "--valid", self.folder / "valid.tsv", "--out", out, "--quiet")
+            self.refused(2 if name == "name.xyz" else 3, done, name, part)
+            self.assertFalse((out / "model.lxf").exists())
+
+    def test_bad_models(self):
+        good = self.model.read_bytes()
+        size = struct.unpack("<Q", good[:8])[0]
+        header = json.loads(good[8 : 8 + size])
+        first = next(k for k in header if k.endswith("key.weight"))
+
+        def with_header(change):
+            h = json.loads(json.dumps(header))
+            change(h)
+            text = json.dumps(h, separators=(",", ":")).encode()
+            text += b" " * (-(8 + len(text)) % 64)
+            return struct.pack("<Q", len(text)) + text + good[8 + size :]
+
+        def smaller(h):
+            config = json.loads(h["__metadata__"]["lexformer.config"])
+            config["intermediate_size"] = 65
+            h["__metadata__"]["lexformer.config"] = json.dumps(config)
+
+        begin, end = header[first]["data_offsets"]
+        nan = bytearray(good)
+        nan[8 + size + begin : 8 + size + begin + 4] = struct.pack("<f", float("nan"))
+        no_sums = with_header(lambda h: h["__metadata__"].pop("lexformer.crc32"))
+        data = len(no_sums) - (len(good) - 8 - size)
+        nan_without_sum = bytearray(no_sums)
+        nan_without_sum[data + begin : data + begin + 4] = struct.pack("<f", float("nan"))
+        cases = {"truncated": good[:-100], "tiny": good[:5], "empty": b"", "length": struct.pack("<Q", 2**63) + good[8:], "flipped": bytes(nan),
+                 "nan": bytes(nan_without_sum), "overlap": with_header(lambda h: h[first].update(data_offsets=[begin - 4, end - 4])),
+                 "overflow": with_header(lambda h: h[first].update(shape=[2**62, 4])), "dtype": with_header(lambda h: h[first].update(dtype="Q4")),
+                 "config": with_header(smaller), "missing": with_header(lambda h: h["__metadata__"].pop("lexformer.config")), "tail": good + b"x"}
+        for name, content in cases.items():
+            path = self.folder / f"{name}.lxf"
+            path.write_bytes(content)
+            self.refused(3, program("encode", "--model", path, "--output", self.folder / "no.npy", text="a\n"), path.name)
+        self.refused(3, program("encode", "--model", self.folder / "none.lxf", "--output", self.folder / "no.npy", text="a\n"), "none.lxf")
+        self.refused(3, program("score_pairs", "--model", self.model, text="a\tb\n"), "classification head")
+        self.assertFalse((self.folder / "no.npy").exists())
+
+    def test_wrong_usage(self):
+        self.refused(2, program("train_matcher", "--modle", "x"), "--help")
+        self.refused(2, program("train_matcher", *self.command(self.folder / "u", "--attention", "lae")), "attention")
+        self.refused(2, program("train_matcher", *self.command(self.folder / "u", "--attention", "lea", "--lea-representation", "learned")), "levels")
+        self.refused(2, program("train_matcher", *self.command(self.folder / "u", "--freeze", "nothing")), "nothing")
+        self.refused(3, program("score_pairs", "--model", self.trained / "model.lxf", text="no tab here\n"), "line 1")
+
+    def test_not_finite_stops_before_the_update(self):
+        out = self.folder / "huge"
+        done = self.train(out, "--warmup-epochs", 0, "--clip", "1e30", "--save-steps", 1, lr="1e30")
+        self.refused(4, done, "step ", "not finite")
+        checkpoints = [p for p in out.iterdir() if p.name.startswith("checkpoint-")]
+        self.assertTrue(checkpoints)
+        self.assertTrue(any(json.loads(line).get("grad_norm") in ("nan", "inf") for line in (out / "log.jsonl").read_text().splitlines()))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
