@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "../support/error_message.hpp"
+#include "../support/random_tensor.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/ops/index.hpp"
-#include "support/error_message.hpp"
-#include "support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::error_message;

@@ -2,11 +2,11 @@
 // A term that a user writes, next to LEA in one multi-head attention (examples/05_attention_term.cpp).
 #include <doctest/doctest.h>
 
+#include "../support/random_tensor.hpp"
 #include "lexformer/attention/lea.hpp"
 #include "lexformer/attention/multi_head.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/ops/index.hpp"
-#include "support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::max_error;

@@ -6,9 +6,9 @@
 
 #include <set>
 
+#include "../support/random_tensor.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/rows.hpp"
-#include "support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::random_tensor;

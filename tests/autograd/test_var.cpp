@@ -6,11 +6,11 @@
 #include <limits>
 #include <thread>
 
+#include "../support/error_message.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/rows.hpp"
-#include "support/error_message.hpp"
 
 using namespace lexformer;
 using test::error_message;
@@ -122,6 +122,19 @@ TEST_CASE("an op may leave out the gradient of an input; inputs may be undefined
   CHECK_FALSE(y.grad().defined());
   CHECK_FALSE(constant.requires_grad());
   CHECK_FALSE(none.requires_grad());
+}
+
+TEST_CASE("an op that no gradient reaches is not run backward, but the graph is used up behind it too") {
+  auto x = leaf({2});
+  bool called = false;
+  const auto h = op_with_gradient(x, [&called](const Tensor<double>& dy) {
+    called = true;
+    return dy;
+  });
+  op_with_gradient(h, [](const Tensor<double>&) { return Tensor<double>(); }).backward();
+  CHECK_FALSE(called);
+  CHECK_FALSE(x.grad().defined());
+  CHECK_THROWS_AS(h.backward(), Error);
 }
 
 TEST_CASE("NoGrad and detach cut the graph; set_requires_grad freezes a leaf") {

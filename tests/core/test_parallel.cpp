@@ -80,6 +80,10 @@ TEST_CASE("parallel_for: an exception of a block reaches the caller, on any numb
 
 TEST_CASE("parallel_for: inside a block it runs serially, on the thread of that block, in order") {
   set_threads(3);
+#if defined(_OPENMP)
+  const int levels = omp_get_max_active_levels();
+  omp_set_max_active_levels(2);  // so that OpenMP itself would allow it
+#endif
   std::vector<int> right(20);
   parallel_for(right.size(), 1, [&](std::size_t outer, std::size_t) {
     const auto id = std::this_thread::get_id();
@@ -92,5 +96,8 @@ TEST_CASE("parallel_for: inside a block it runs serially, on the thread of that 
     right[outer] = same && next == 10;
   });
   CHECK(right == std::vector<int>(20, 1));
+#if defined(_OPENMP)
+  omp_set_max_active_levels(levels);
+#endif
   set_threads(0);
 }

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "support/error_message.hpp"
+#include "../support/error_message.hpp"
 
 using namespace lexformer;
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "support/error_message.hpp"
+#include "../support/error_message.hpp"
 
 using namespace lexformer;
 using test::error_message;

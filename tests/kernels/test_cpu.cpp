@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "../support/random_tensor.hpp"
 #include "lexformer/kernels/score_row.hpp"
-#include "support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::random_tensor;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "support/random_tensor.hpp"
+#include "../support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::random_tensor;

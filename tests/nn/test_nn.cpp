@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include "../support/error_message.hpp"
+#include "../support/random_tensor.hpp"
 #include "lexformer/nn/activation.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/nn/init.hpp"
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/nn/module.hpp"
-#include "support/error_message.hpp"
-#include "support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::error_message;
