@@ -258,17 +258,13 @@ TEST_CASE("gradients flow through lookup, table and projection, and to the learn
       options.representation = representation;
       options.levels = representation == LeaRepresentation::learned ? levels.size() : 0;
       auto term = make(options);
-      const bool learned = term.level_table.defined();
-      std::vector<Tensor<double>> inputs{call.qkv.value(), term.projection.value()};
-      if (learned) inputs.push_back(term.level_table.value());
-      const auto result = gradcheck(
-          [&](const std::vector<V>& v) {
-            call.qkv = v[0];
-            term.projection = v[1];
-            if (learned) term.level_table = v[2];
-            return call.context(term);
-          },
-          inputs);
+      call.qkv.set_requires_grad(true);
+      std::vector<V> leaves;
+      leaves.push_back(call.qkv);
+      for (const auto& p : named_parameters<double, Cpu>(term))
+        if (!p.buffer) leaves.push_back(p.var);
+      CHECK(leaves.size() == (representation == LeaRepresentation::learned ? 3 : 2));
+      const auto result = gradcheck([&] { return call.context(term); }, leaves);
       CHECK_MESSAGE(result.ok, result.message);
     }
 }
