@@ -305,10 +305,4 @@ Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<T
                     [f = std::move(backward)](const std::vector<Tensor<To, Dev>>& dy) { return f(dy[0]); })[0];
 }
 
-/// Whether any of these will want a gradient: an op may then keep less for backward.
-template <class... V>
-bool needs_grad(const V&... vars) {
-  return detail::graph_state().recording && (... || vars.requires_grad());
-}
-
 }  // namespace lexformer
