@@ -8,6 +8,7 @@
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/attention_reference.hpp"
+#include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
 
 using namespace lexformer;
