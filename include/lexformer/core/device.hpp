@@ -9,6 +9,15 @@
 #include <mutex>
 #include <new>
 
+// Under the address sanitizer every block is new, so that it sees a use after free.
+#if defined(__SANITIZE_ADDRESS__)
+#define LEXFORMER_NO_BLOCK_CACHE
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LEXFORMER_NO_BLOCK_CACHE
+#endif
+#endif
+
 namespace lexformer {
 
 struct Cpu {};
@@ -61,7 +70,7 @@ struct Memory<Cpu> {
     auto& c = cache();
     const std::lock_guard lock(c.mutex);
     c.in_use -= block.capacity;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(LEXFORMER_NO_BLOCK_CACHE)
+#if !defined(LEXFORMER_NO_BLOCK_CACHE)
     // Kept and live blocks together never exceed the largest amount that was ever live at once, plus an eighth.
     if (c.in_use + c.kept_bytes + block.capacity <= c.peak + c.peak / 8) {
       try {
