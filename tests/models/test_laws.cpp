@@ -45,7 +45,8 @@ bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
 
 TEST_CASE("models: one training step reaches every parameter") {
   const test::Threads one(1);
-  for (const auto& [name, options, edit] : variants()) {
+  for (const auto& [variant, options, edit] : variants()) {
+    const std::string name = variant;  // clang 14 cannot capture a structured binding
     CAPTURE(name);
     auto model = tiny_model(options, edit);
     const auto batch = tiny_batch(model);
@@ -73,7 +74,8 @@ TEST_CASE("models: one training step reaches every parameter") {
 
 TEST_CASE("models: eight pairs are learned by heart") {
   const test::Threads one(1);
-  for (const auto& [name, options, edit] : variants()) {
+  for (const auto& [variant, options, edit] : variants()) {
+    const std::string name = variant;  // clang 14 cannot capture a structured binding
     CAPTURE(name);
     Json small = edit;
     small.update({{"hidden_dropout_prob", 0.0}, {"attention_probs_dropout_prob", 0.0}});
@@ -93,7 +95,8 @@ TEST_CASE("models: eight pairs are learned by heart") {
 TEST_CASE("models: what is saved scores alike and is saved again byte for byte") {
   const test::Threads one(1);
   const TemporaryFolder folder;
-  for (auto& [name, options, edit] : variants()) {
+  for (auto& [variant, options, edit] : variants()) {
+    const std::string name = variant;
     CAPTURE(name);
     options.label_names = {"no", "yes"};
     options.max_length = 17;
@@ -151,7 +154,8 @@ TEST_CASE("models: LEA with a projection of 0 is plain BERT, bit for bit") {
 
 TEST_CASE("models: the score of a pair does not depend on the other pairs of its batch") {
   const test::Threads one(1);
-  for (const auto& [name, options, edit] : variants()) {
+  for (const auto& [variant, options, edit] : variants()) {
+    const std::string name = variant;  // clang 14 cannot capture a structured binding
     CAPTURE(name);
     auto model = tiny_model(options, edit);
     model(tiny_batch(model), {.training = true});  // sets alpha
