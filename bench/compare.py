@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""lexformer next to PyTorch + transformers on the same real pairs, the same batches and the same weights, in turns.
+
+    compare.py --model M.lxf [--task train score] [--threads 1 2] [--rounds 3] [--steps 20] [--contenders ...] > table.md
+
+First all must give the same logits. Then each contender is run once, one after the other, and again, `rounds` times; every run is a
+process of its own. Training: batches of 32 grouped by length, dropout, AdamW (PyTorch's fused), clipping; tokenizing and making the
+batches are not counted. Scoring: 512 pairs sorted by length. Contenders: lexformer, lexformer-lea (training), torch (fp32), torch-bf16.
+Needs torch, transformers, tokenizers, safetensors; start it with their Python.
+"""
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = {"train": {"lexformer": ["--attention", "none"], "lexformer-lea": ["--attention", "lea"]}, "score": {"lexformer": []}}
+PEERS = {"torch": "fp32", "torch-bf16": "bf16"}
+
+
+def grouped(lengths, size, count, seed=1):
+    """Like transformers' group_by_length: shuffled, sorted within stretches of 50 batches, cut, shuffled."""
+    rows, generator = list(range(len(lengths))), random.Random(seed)
+    generator.shuffle(rows)
+    rows = [r for begin in range(0, len(rows), 50 * size) for r in sorted(rows[begin:begin + 50 * size], key=lambda r: -lengths[r])]
+    batches = [rows[i:i + size] for i in range(0, len(rows) - size + 1, size)]
+    generator.shuffle(batches)
+    return batches[:count]
+
+
+def by_length(lengths, size, count, seed=1):
+    rows = sorted(random.Random(seed).sample(range(len(lengths)), size * count), key=lambda r: -lengths[r])
+    return [rows[i:i + size] for i in range(0, len(rows), size)]
+
+
+class Comparison:
+    def __init__(self, a, work):
+        self.a, self.work, self.start = a, Path(work), Path(work) / "start.lxf"
+        self.batches = {}
+        lines = Path(a.data).read_text(encoding="utf-8").splitlines()
+        self.write_batches("one", [list(range(32))])
+        # One step saves what all contenders start from: encoder, new head, vocabulary.
+        self.call([a.bin / "train_step", "--model", a.model, "--data", a.data, "--batches", self.batches["one"], "--warmup", "0",
+                   "--steps", "1", "--save-start", self.start])
+        pairs = "".join("\t".join(line.split("\t")[:2]) + "\n" for line in lines)
+        tokens = subprocess.run([a.bin / "tokenize", "--pairs", "--model", self.start], input=pairs, text=True, check=True, stdout=subprocess.PIPE)
+        lengths = [len(json.loads(line)["ids"]) for line in tokens.stdout.splitlines()]
+        self.write_batches("train", grouped(lengths, 32, a.warmup + a.steps))
+        self.write_batches("score", by_length(lengths, 32, 16))
+
+    def write_batches(self, name, batches):
+        self.batches[name] = self.work / f"{name}.rows"
+        self.batches[name].write_text("".join(" ".join(map(str, b)) + "\n" for b in batches))
+
+    @staticmethod
+    def call(command):
+        done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(str(c) for c in command)}\n{done.stderr}")
+
+    def run(self, contender, task, threads, logits=None):
+        a, result = self.a, self.work / "result.json"
+        common = ["--data", a.data, "--batches", self.batches[task], "--threads", threads, "--json", result]
+        common += ["--logits", logits] if logits else []
+        common += ["--warmup", a.warmup] if task == "train" else ["--rounds", a.passes]
+        if contender in PEERS:
+            self.call([sys.executable, ROOT / "bench/peer.py", task, "--start", self.start, "--dtype", PEERS[contender], *common])
+        elif task == "train":
+            self.call([a.bin / "train_step", "--model", self.start, "--steps", a.steps, *OURS[task][contender], *common])
+        else:
+            self.call([a.bin / "score", "--model", self.start, *common])
+        found = json.loads(result.read_text())
+        return {**found, **found.get("lea" if contender == "lexformer-lea" else "none", {})}
+
+    def check_logits(self, task):
+        found = {}
+        for contender in ("lexformer", "torch"):
+            found[contender] = self.work / f"{contender}.npy"
+            self.run(contender, task, max(self.a.threads), found[contender])
+        ours, theirs = (np.load(path) for path in found.values())
+        if ours.shape != theirs.shape:
+            sys.exit(f"logits of lexformer {ours.shape}, of torch {theirs.shape}")
+        error = float((np.abs(ours - theirs) / np.maximum(1, np.abs(theirs))).max())
+        print(f"{task}: logits of {len(ours)} pairs differ by {error:.1e} at the most\n", flush=True)
+        if not error <= 1e-5:
+            sys.exit("the contenders do not compute the same")
+
+    def compare(self, task):
+        self.check_logits(task)
+        contenders = [c for c in self.a.contenders if c in PEERS or c in OURS[task]]
+        print(f"| {task} | threads | median pairs/s | worst | best | over torch | peak GB |\n| --- | --- | --- | --- | --- | --- | --- |")
+        for threads in self.a.threads:
+            speeds, peak = {c: [] for c in contenders}, {}
+            for _ in range(self.a.rounds):
+                for c in contenders:
+                    found = self.run(c, task, threads)
+                    speeds[c].append(found["pairs_per_second"])
+                    peak[c] = found["peak_gb"]
+            for c in contenders:
+                s = speeds[c]
+                over = f"{statistics.median(s) / statistics.median(speeds['torch']):.2f}" if "torch" in speeds else ""
+                print(f"| {c} | {threads} | {statistics.median(s):.1f} | {min(s):.1f} | {max(s):.1f} | {over} | {peak[c]:.2f} |", flush=True)
+        print(flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="a .lxf file or a HuggingFace folder of a BERT")
+    parser.add_argument("--data", default=ROOT / "../shared/data/abt-buy/train.tsv")
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help="where train_step, score and tokenize are")
+    parser.add_argument("--task", nargs="+", choices=["train", "score"], default=["train", "score"])
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each contender")
+    parser.add_argument("--steps", type=int, default=20, help="training steps measured in a run")
+    parser.add_argument("--warmup", type=int, default=3, help="training steps before them")
+    parser.add_argument("--passes", type=int, default=3, help="how often a scoring run scores its 512 pairs")
+    parser.add_argument("--contenders", nargs="+", choices=["lexformer", "lexformer-lea", *PEERS],
+                        default=["lexformer", "lexformer-lea", "torch", "torch-bf16"])
+    a = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        comparison = Comparison(a, work)
+        for task in a.task:
+            comparison.compare(task)
+
+
+if __name__ == "__main__":
+    main()
