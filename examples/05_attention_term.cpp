@@ -2,7 +2,6 @@
 // An attention term of your own: one struct with `contribute` and `visit`. This one lets every head learn how much it likes
 // tokens that are close:  S_ij += -slope_h |i - j|  (ALiBi's idea, Press et al. 2022, with learned slopes).
 // It needs no kernel, and its parameter gets its gradient for free.   Try: build/release/bin/05_attention_term
-#include <cmath>
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 
@@ -15,7 +14,8 @@ struct Nearness final : lx::AttentionTerm<double> {
   void contribute(const lx::AttentionInputs<double>& in, lx::ScoreTerms<double>& out) override {
     const std::size_t n = in.offsets.longest();
     lx::Tensor<double> distance({1, n * n});
-    for (std::size_t e = 0; e < n * n; ++e) distance.mutable_data()[e] = -std::abs(static_cast<double>(e / n) - static_cast<double>(e % n));
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) distance.mutable_data()[i * n + j] = -static_cast<double>(i > j ? i - j : j - i);
     out.position_bias = lx::reshape(lx::multiply(slope, lx::Var<double>(distance)), {in.heads, n, n});
   }
   void visit(lx::ParameterVisitor<double>& v) override { v("slope", slope); }

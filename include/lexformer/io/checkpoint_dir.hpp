@@ -131,7 +131,7 @@ inline LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& pare
       latest.path = path;
       return latest;
     } catch (const Error& error) {
-      latest.ignored.push_back(error.what());
+      latest.ignored.emplace_back(error.what());
     }
   }
   return latest;

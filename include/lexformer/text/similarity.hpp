@@ -124,8 +124,9 @@ inline double jaro_winkler(std::u32string_view a, std::u32string_view b) {
     if (paired[j] && from_a[next++] != b[j]) ++differing;
 
   const auto m = static_cast<double>(from_a.size());
+  const std::size_t transpositions = differing / 2;  // rounded down
   const double jaro =
-      (m / static_cast<double>(a.size()) + m / static_cast<double>(b.size()) + (m - static_cast<double>(differing / 2)) / m) / 3.0;
+      (m / static_cast<double>(a.size()) + m / static_cast<double>(b.size()) + (m - static_cast<double>(transpositions)) / m) / 3.0;
   if (jaro <= 0.7) return jaro;
   std::size_t prefix = 0;
   while (prefix < std::min<std::size_t>(a.size(), 4) && a[prefix] == b[prefix] && !(a[prefix] >= '0' && a[prefix] <= '9')) ++prefix;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <iomanip>
@@ -46,7 +47,7 @@ struct StepReport {
 
 /// h:mm:ss, or m:ss below an hour.
 inline std::string format_duration(double seconds) {
-  const auto total = static_cast<long long>(std::clamp(seconds, 0.0, 1e12) + 0.5);
+  const auto total = std::llround(std::clamp(seconds, 0.0, 1e12));
   const auto two = [](long long x) { return cat(x < 10 ? "0" : "", x); };
   const long long h = total / 3600, m = total / 60 % 60, s = total % 60;
   return h > 0 ? cat(h, ":", two(m), ":", two(s)) : cat(m, ":", two(s));
