@@ -160,3 +160,15 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
   b.position_bias = Var<double>(Tensor<double>::zeros({H, 2, 2}));
   CHECK(message(b) == "attention: the position bias must be (2, n, n) with n at least 5, got (2, 2, 2)");
 }
+
+TEST_CASE("maps come in the order in which heads are asked for, each once") {
+  const auto v = vars<double>(inputs());
+  const auto all = attention(v[0], offsets, H, {}, {.maps = AttentionMaps::probabilities}).maps.value();
+  const auto turned = attention(v[0], offsets, H, {}, {.maps = AttentionMaps::probabilities, .map_heads = {1, 0}}).maps.value();
+  CHECK(max_error(turned.rows(0, 1), all.rows(1, 2)) == 0);
+  CHECK(max_error(turned.rows(1, 2), all.rows(0, 1)) == 0);
+  CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.maps = AttentionMaps::scores, .map_heads = {1, 1}}),
+                       "attention: maps of head 1 were asked for more than once", Error);
+  CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.maps = AttentionMaps::scores, .map_heads = {2}}),
+                       "attention: maps of head 2 were asked for, but there are 2", Error);
+}

@@ -7,6 +7,7 @@
 // gradient of each. attention_reference.hpp holds the same in plain loops.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -105,8 +106,11 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
       fail("attention", "the gate must be (", offsets.pairs(), ",), got ", terms.gate.shape());
     args.gate = terms.gate.value().data();
   }
-  for (const std::size_t h : options.map_heads)
+  for (const std::size_t h : options.map_heads) {
     if (h >= heads) fail("attention", "maps of head ", h, " were asked for, but there are ", heads);
+    if (std::count(options.map_heads.begin(), options.map_heads.end(), h) != 1)
+      fail("attention", "maps of head ", h, " were asked for more than once");
+  }
   return args;
 }
 
