@@ -94,8 +94,9 @@ inline LexicalMatrix lexical_matrix(const WordPieceTokenizer& tokenizer, const E
       double& value = values[a.text * texts.size() + b.text];
       if (value >= 0.0 || !meet(a, b)) continue;
       double s = similarity(options.similarity, texts[a.text], texts[b.text]);
+      // Halfway goes down. The 1e-9 makes it so where the compiler joins product and difference into one rounding, too.
       if (steps > 0)
-        s = out.level[static_cast<std::size_t>(std::ceil(std::min(s, 1.0) * steps - 0.5))];
+        s = out.level[static_cast<std::size_t>(std::ceil(std::min(s, 1.0) * steps - 0.5 - 1e-9))];
       else
         out.level.push_back(s);
       value = values[b.text * texts.size() + a.text] = s;
