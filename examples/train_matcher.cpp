@@ -77,7 +77,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   state.seed = seed;
   state.settings = o.json(seed);
   std::optional<program::Evaluation> best;
-  std::size_t since_best = 0, logged_steps = 0;
+  std::size_t since_best = 0, logged_steps = 0, measured_step = ~std::size_t{0};
   double logged_loss = 0;
   if (o.resume) {
     const auto latest = lx::find_latest_checkpoint(out);
@@ -90,6 +90,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
         lx::load_parameters(all, lx::TensorFile::read(path), path);
       });
       since_best = state.loop["since_best"];
+      measured_step = state.loop["measured_step"];
       logged_steps = state.loop["logged_steps"];
       logged_loss = state.loop["logged_loss"];
       if (!state.loop["best"].is_null()) {
@@ -117,12 +118,14 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     state.best_model_checkpoint = best ? "model.lxf" : "";
     state.loop = {{"best", best ? best->state() : lx::Json()},
                   {"since_best", since_best},
+                  {"measured_step", measured_step},
                   {"logged_steps", logged_steps},
                   {"logged_loss", logged_loss}};
     lx::save_checkpoint(
         out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
   const auto measure = [&] {
+    measured_step = step;
     model.threshold.reset();
     const auto e = program::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
     const bool better = !best || e.value(e.primary) > best->value(e.primary);
@@ -196,7 +199,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
       state.batch_index = 0;
     }
   }
-  if (!best || o.eval_steps > 0 || state.batch_index > 0) measure();  // the last steps have not been measured
+  if (measured_step != step) measure();
   progress.finish();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
