@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Where a tensor lives. Memory<Dev> gives and takes blocks; freed blocks are kept and given out again, because a training
-// step that asks the system for fresh memory pays for some 100,000 page faults.
+// step that asks the system for fresh memory pays for some 100,000 page faults. On Linux they lie in huge pages where it allows that.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 // Under the address sanitizer every block is new, so that it sees a use after free.
 #if defined(__SANITIZE_ADDRESS__)
@@ -32,85 +38,139 @@ struct MemoryBlock {
   std::size_t bytes = 0, capacity = 0;
 };
 
+/// Small blocks come from operator new. Large ones are cut from segments of 32 MiB or more that the process keeps until trim(): best
+/// fit, neighbours joined again when they are free, so that batches of any lengths use the same memory.
 template <>
 struct Memory<Cpu> {
-  static constexpr std::size_t alignment = 64;
+  static constexpr std::size_t alignment = 64, large = 65536, page = 4096, huge_page = std::size_t{1} << 21, segment = 16 * huge_page;
 
   static MemoryBlock allocate(std::size_t bytes) {
-    const std::size_t unit = bytes < 65536 ? alignment : 4096;
-    const std::size_t capacity = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
+    const std::size_t unit = keeps && bytes >= large ? page : alignment;
+    const std::size_t capacity = std::max(unit, (bytes + unit - 1) / unit * unit);
     if (capacity < bytes) throw std::bad_alloc();
-    auto& c = cache();
-    MemoryBlock block{nullptr, bytes, capacity};
-    {
-      const std::lock_guard lock(c.mutex);
-      // The best fit among the kept blocks, if it wastes no more than a quarter (batches differ in length).
-      if (const auto it = c.kept.lower_bound(capacity); it != c.kept.end() && it->first <= capacity + capacity / 4) {
-        block.data = it->second;
-        block.capacity = it->first;
-        c.kept_bytes -= it->first;
-        c.kept.erase(it);
-      }
+    auto& a = arena();
+    const std::lock_guard lock(a.mutex);
+    void* data = nullptr;
+    try {
+      data = a.take(capacity, unit == page);
+    } catch (const std::bad_alloc&) {
+      a.trim();
+      data = a.take(capacity, unit == page);
     }
-    if (block.data == nullptr) {
-      try {
-        block.data = ::operator new (capacity, std::align_val_t{alignment});
-      } catch (const std::bad_alloc&) {
-        trim();
-        block.data = ::operator new (capacity, std::align_val_t{alignment});
-      }
-    }
-    const std::lock_guard lock(c.mutex);
-    c.in_use += block.capacity;
-    c.peak = std::max(c.peak, c.in_use);
-    return block;
+    a.in_use += capacity;
+    a.peak = std::max(a.peak, a.in_use);
+    return {data, bytes, capacity};
   }
 
   static void release(MemoryBlock block) noexcept {
-    auto& c = cache();
-    const std::lock_guard lock(c.mutex);
-    c.in_use -= block.capacity;
-#if !defined(LEXFORMER_NO_BLOCK_CACHE)
-    // Kept and live blocks together never exceed the largest amount that was ever live at once, plus an eighth.
-    if (c.in_use + c.kept_bytes + block.capacity <= c.peak + c.peak / 8) {
-      try {
-        c.kept.emplace(block.capacity, block.data);
-        c.kept_bytes += block.capacity;
-        return;
-      } catch (...) {  // no room for the entry: give the block back instead
-      }
-    }
-#endif
-    ::operator delete (block.data, std::align_val_t{alignment});
+    auto& a = arena();
+    const std::lock_guard lock(a.mutex);
+    a.in_use -= block.capacity;
+    if (keeps && block.bytes >= large)
+      a.give(static_cast<char*>(block.data), block.capacity);
+    else
+      ::operator delete (block.data, std::align_val_t{alignment});
   }
 
-  /// Gives all kept blocks back to the system.
+  /// Gives all segments that nothing lives in back to the system.
   static void trim() noexcept {
-    auto& c = cache();
-    const std::lock_guard lock(c.mutex);
-    for (const auto& [size, data] : c.kept) ::operator delete (data, std::align_val_t{alignment});
-    c.kept.clear();
-    c.kept_bytes = 0;
+    const std::lock_guard lock(arena().mutex);
+    arena().trim();
   }
 
   /// Bytes of all live tensors: now, and at the most since the start.
   static std::size_t in_use() {
-    const std::lock_guard lock(cache().mutex);
-    return cache().in_use;
+    const std::lock_guard lock(arena().mutex);
+    return arena().in_use;
   }
   static std::size_t peak() {
-    const std::lock_guard lock(cache().mutex);
-    return cache().peak;
+    const std::lock_guard lock(arena().mutex);
+    return arena().peak;
   }
 
  private:
-  struct Cache {
+#if defined(LEXFORMER_NO_BLOCK_CACHE)
+  static constexpr bool keeps = false;
+#else
+  static constexpr bool keeps = true;
+#endif
+
+  struct Arena {
     std::mutex mutex;
-    std::multimap<std::size_t, void*> kept;  // capacity -> block
-    std::size_t kept_bytes = 0, in_use = 0, peak = 0;
+    std::map<char*, std::size_t> segments, free;  // start -> bytes; a free block never crosses a segment's end
+    std::size_t in_use = 0, peak = 0;
+
+    void* take(std::size_t bytes, bool from_segment) {
+      if (!from_segment) return ::operator new (bytes, std::align_val_t{alignment});
+      auto best = free.end();
+      for (auto it = free.begin(); it != free.end(); ++it)
+        if (it->second >= bytes && (best == free.end() || it->second < best->second)) best = it;
+      if (best == free.end()) best = grow(bytes);
+      char* const data = best->first;
+      // The rest stays free; the entry is moved, not made, so nothing can fail from here on.
+      auto entry = free.extract(best);
+      if (entry.mapped() > bytes) {
+        entry.key() += bytes;
+        entry.mapped() -= bytes;
+        free.insert(std::move(entry));
+      }
+      return data;
+    }
+
+    std::map<char*, std::size_t>::iterator grow(std::size_t bytes) {
+      const std::size_t size = std::max(segment, (bytes + huge_page - 1) / huge_page * huge_page);
+      char* const data = static_cast<char*>(::operator new (size, std::align_val_t{huge_page}));
+#if defined(__linux__)
+      madvise(data, size, MADV_HUGEPAGE);  // advice: whether it is taken does not matter
+#endif
+      try {
+        segments.emplace(data, size);
+        return free.emplace(data, size).first;
+      } catch (...) {
+        segments.erase(data);
+        ::operator delete (data, std::align_val_t{huge_page});
+        throw;
+      }
+    }
+
+    void give(char* data, std::size_t bytes) noexcept {
+      const auto next = free.lower_bound(data);
+      const bool joins_next = next != free.end() && next->first == data + bytes && !segments.contains(next->first);
+      if (next != free.begin() && !segments.contains(data)) {
+        if (const auto before = std::prev(next); before->first + before->second == data) {
+          before->second += bytes + (joins_next ? next->second : 0);
+          if (joins_next) free.erase(next);
+          return;
+        }
+      }
+      if (joins_next) {
+        auto entry = free.extract(next);
+        entry.key() = data;
+        entry.mapped() += bytes;
+        free.insert(std::move(entry));
+        return;
+      }
+      try {
+        free.emplace(data, bytes);
+      } catch (...) {  // no memory for the entry: the block is lost to its segment, and no more
+      }
+    }
+
+    void trim() noexcept {
+      for (auto it = segments.begin(); it != segments.end();) {
+        const auto whole = free.find(it->first);
+        if (whole == free.end() || whole->second != it->second) {
+          ++it;
+          continue;
+        }
+        ::operator delete (it->first, std::align_val_t{huge_page});
+        free.erase(whole);
+        it = segments.erase(it);
+      }
+    }
   };
-  static Cache& cache() {
-    static auto* instance = new Cache;  // never destroyed: a tensor with static lifetime may die after it otherwise
+  static Arena& arena() {
+    static auto* instance = new Arena;  // never destroyed: a tensor with static lifetime may die after it otherwise
     return *instance;
   }
 };
