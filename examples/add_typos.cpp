@@ -7,21 +7,18 @@ namespace lx = lexformer;
 int main(int argc, char** argv) {
   CLI::App app("Adds typos to the tab-separated columns of each line of standard input. Same seed, same typos.", "add_typos");
   lx::TypoOptions options;
-  std::string mode = "released";
   std::uint64_t seed = 1;
   std::size_t columns = 0;
   double probability = 1;
-  app.add_option(
-         "--mode", mode,
-         "released: as in the data of LEA's authors, one kind of typo for each text; printed: as in the paper, each word of its own")
-      ->capture_default_str();
+  program::add_choice(
+      app, "--mode", options.mode,
+      "released as in the data of LEA's authors, one kind of typo for each text, or printed as in the paper, each word of its own");
   app.add_option("--seed", seed, "of the random choices")->capture_default_str();
   app.add_option("--share", options.word_share, "share of the words that get a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--probability", probability, "of a line being changed at all")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--columns", columns, "change only the first so many tab-separated columns; 0 = all")->capture_default_str();
   app.add_flag("--respace", options.respace, "put spaces between tokens as nlpaug does; otherwise everything else stays as it is");
   return program::run(app, argc, argv, [&] {
-    options.mode = lx::parse_typo_mode(mode);
     std::string line;
     for (std::uint32_t number = 0; std::getline(std::cin, line); ++number) {
       auto random = lx::typo_stream(seed, 0, number);

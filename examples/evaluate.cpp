@@ -6,7 +6,7 @@ namespace lx = lexformer;
 
 int main(int argc, char** argv) {
   CLI::App app("Measures a trained model on labelled pairs, at the threshold that is stored in it and at argmax.", "evaluate");
-  std::string model_path, output, typo_mode = "released";
+  std::string model_path, output;
   std::vector<std::string> tests;
   std::size_t batch = 32, copies = 0;
   lx::TableOptions table;
@@ -14,13 +14,12 @@ int main(int argc, char** argv) {
   app.add_option("--model", model_path, "a trained .lxf file")->required()->type_name("M.lxf");
   app.add_option("--test", tests, "files of pairs: .tsv, .csv, .jsonl")->required()->type_name("F");
   app.add_option("--test-typos", copies, "measure so many copies of each file with typos, too")->capture_default_str();
-  app.add_option("--typo-mode", typo_mode, "released or printed")->capture_default_str();
+  program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
   app.add_option("--batch", batch, "pairs computed together")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
   program::add_table_options(app, table);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
-    typos.mode = lx::parse_typo_mode(typo_mode);
     const auto model = lx::CrossEncoder<>::load(model_path);
     std::vector<program::TestResult> results;
     lx::Json json = lx::Json::array();

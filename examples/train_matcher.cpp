@@ -51,7 +51,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const std::size_t batches_per_epoch = (train.size() + o.batch - 1) / o.batch;
   const std::size_t steps_per_epoch = (batches_per_epoch + o.accumulate - 1) / o.accumulate;
   const std::size_t total = o.max_steps > 0 ? o.max_steps : lx::epochs_to_steps(o.epochs, steps_per_epoch);
-  const lx::Schedule schedule{lx::parse_schedule_kind(o.schedule), o.lr, lx::epochs_to_steps(o.warmup_epochs, steps_per_epoch), total};
+  const lx::Schedule schedule{o.schedule, o.lr, lx::epochs_to_steps(o.warmup_epochs, steps_per_epoch), total};
   const auto parameters = model.parameters();
   lx::AdamW<> optimizer(parameters, {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
 
@@ -102,11 +102,9 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   lx::RunLog log(log_path, state.log_history);
   std::size_t step = state.global_step, samples = 0;
   bool stop = o.patience > 0 && since_best >= o.patience;
-  lx::Progress progress(std::cerr, {.mode = lx::parse_progress_mode(o.progress),
-                                    .is_terminal = isatty(2) != 0,
-                                    .first_step = step,
-                                    .total_steps = total,
-                                    .logging_steps = o.logging_steps});
+  lx::Progress progress(
+      std::cerr,
+      {.mode = o.progress, .is_terminal = isatty(2) != 0, .first_step = step, .total_steps = total, .logging_steps = o.logging_steps});
   const auto epochs = [&] { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); };
   const auto start = std::chrono::steady_clock::now();
 
@@ -146,8 +144,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   while (step < total && !stop) {
     const auto epoch = static_cast<std::uint32_t>(state.epoch_index);
     const auto encodings = train.encode(seed, epoch);
-    const auto rows = lx::make_batches(lx::token_counts(encodings),
-                                       {.size = o.batch, .seed = seed, .epoch = epoch, .order = lx::parse_batch_order(o.order)});
+    const auto rows = lx::make_batches(lx::token_counts(encodings), {.size = o.batch, .seed = seed, .epoch = epoch, .order = o.order});
     while (state.batch_index < rows.size() && step < total && !stop) {
       std::vector<lx::Batch> batches;
       std::size_t pairs = 0;

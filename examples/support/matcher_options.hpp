@@ -10,8 +10,10 @@ struct MatcherOptions {
   std::string model, valid, out, train_file;
   std::vector<std::string> tests;
   lx::CrossEncoderOptions encoder;
-  std::string attention = "none", similarity = "jaccard", typo_mode = "released", schedule = "cosine", order = "length_grouped",
-              progress = "auto";
+  std::string attention = "none";
+  lx::ScheduleKind schedule = lx::ScheduleKind::cosine;
+  lx::BatchOrder order = lx::BatchOrder::length_grouped;
+  lx::ProgressMode progress = lx::ProgressMode::automatic;
   bool resume = false, augment = false, no_decay_norm = false, quiet = false, overwrite = false;
   lx::TypoOptions typos;
   double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, warmup_epochs = 1.5, clip = 1.0;
@@ -39,19 +41,17 @@ struct MatcherOptions {
     group->add_option("--attention", attention, "none, or lea: the lexical attention bias")
         ->check(CLI::IsMember({"none", "lea"}))
         ->capture_default_str();
-    add_choice(*group, "--head", encoder.head, lx::heads(), "on top of the encoder");
-    add_choice(*group, "--task", encoder.task, lx::tasks(), "what the labels are");
+    add_choice(*group, "--head", encoder.head, "on top of the encoder");
+    add_choice(*group, "--task", encoder.task, "what the labels are");
     group->add_option("--labels", label_names, "names of the classes in their order, as they stand in the files; 0,1 unless given")
         ->delimiter(',');
     group->add_option("--max-length", max_length, "tokens of a pair at the most; the longer text is cut first")->capture_default_str();
     group->add_option("--freeze", freeze, "parts of parameter names that are not trained, e.g. embeddings encoder.layer.0.");
-    group->add_option("--lea-similarity", similarity, "jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, smith_waterman_raw")
-        ->capture_default_str();
+    add_choice(*group, "--lea-similarity", encoder.lexical.similarity, "of two words");
     group->add_option("--lea-levels", encoder.lea.levels, "quantise the similarities to so many levels; 0 = exact")->capture_default_str();
-    add_choice(*group, "--lea-sharing", encoder.lea.sharing, lx::lea_sharings(), "one projection for each head, layer, or the model");
-    add_choice(*group, "--lea-representation", encoder.lea.representation, lx::lea_representations(),
-               "of a similarity: sinusoids of 2 pi s, of s, or a learned row");
-    add_choice(*group, "--lea-alpha", encoder.lea.alpha, lx::lea_alphas(), "rule for alpha");
+    add_choice(*group, "--lea-sharing", encoder.lea.sharing, "one projection for each head, layer, or the model");
+    add_choice(*group, "--lea-representation", encoder.lea.representation, "of a similarity: sinusoids of 2 pi s, of s, or a learned row");
+    add_choice(*group, "--lea-alpha", encoder.lea.alpha, "rule for alpha");
     group->add_option("--lea-alpha-value", encoder.lea.alpha_value, "alpha, with --lea-alpha constant")->capture_default_str();
     group->add_option("--lea-dimension", encoder.lea.dimension, "of the lexical embedding")->capture_default_str();
     group
@@ -70,7 +70,7 @@ struct MatcherOptions {
     group->add_option("--augment-probability", augment_probability, "of a pair getting typos, both texts or neither")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    group->add_option("--typo-mode", typo_mode, "released or printed (see add_typos --help)")->capture_default_str();
+    add_choice(*group, "--typo-mode", typos.mode, "see add_typos --help");
     group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
     group->add_option("--test-typos", test_typos, "measure so many copies of each test file with typos, too")->capture_default_str();
 
@@ -82,12 +82,12 @@ struct MatcherOptions {
     group->add_option("--batch", batch, "pairs of a step")->check(CLI::PositiveNumber)->capture_default_str();
     group->add_option("--accumulate", accumulate, "batches of a step")->check(CLI::PositiveNumber)->capture_default_str();
     group->add_option("--lr", lr, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
-    group->add_option("--schedule", schedule, "of the learning rate: cosine, linear, constant")->capture_default_str();
+    add_choice(*group, "--schedule", schedule, "of the learning rate");
     group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")->check(CLI::NonNegativeNumber)->capture_default_str();
     group->add_option("--weight-decay", weight_decay, "of AdamW, decoupled")->check(CLI::NonNegativeNumber)->capture_default_str();
     group->add_flag("--no-decay-norm", no_decay_norm, "no decay on biases and LayerNorm");
     group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
-    group->add_option("--order", order, "of the pairs: length_grouped, random, sequential")->capture_default_str();
+    add_choice(*group, "--order", order, "of the pairs");
     group->add_option("--seed,--seeds", seeds, "one or more, 1,2,3: each is a run of its own")->delimiter(',')->capture_default_str();
     number("--eval-batch", eval_batch, "pairs computed together when measuring");
     number("--eval-steps", eval_steps, "measure on --valid every so many steps; 0 = after each epoch");
@@ -96,7 +96,7 @@ struct MatcherOptions {
     number("--save-total-limit", save_total_limit, "keep so many checkpoints");
     app.add_flag("--resume", resume, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
     number("--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
-    app.add_option("--progress", progress, "auto, bar, log, none")->capture_default_str();
+    add_choice(app, "--progress", progress, "what is shown of the steps");
     app.add_flag("--quiet", quiet, "no progress, only the table");
     add_threads(app);
   }
@@ -104,17 +104,12 @@ struct MatcherOptions {
   void finish() {
     encoder.attention.clear();
     if (attention == "lea") encoder.attention = {"lea"};
-    encoder.lexical.similarity = lx::parse_similarity(similarity);
     encoder.lexical.levels = static_cast<unsigned>(encoder.lea.levels);
     encoder.max_length = max_length;
     encoder.label_names = label_names;
     if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
-    typos.mode = lx::parse_typo_mode(typo_mode);
-    lx::parse_batch_order(order);
-    lx::parse_schedule_kind(schedule);
-    lx::parse_progress_mode(progress);
-    if (quiet) progress = "none";
+    if (quiet) progress = lx::ProgressMode::none;
   }
 
   /// The settings that make a run what it is: one that is resumed must have the same.
@@ -131,12 +126,12 @@ struct MatcherOptions {
             {"per_device_train_batch_size", batch},
             {"gradient_accumulation_steps", accumulate},
             {"learning_rate", lr},
-            {"lr_scheduler_type", schedule},
+            {"lr_scheduler_type", lx::name_of(schedule)},
             {"warmup_epochs", warmup_epochs},
             {"weight_decay", weight_decay},
             {"no_decay_norm", no_decay_norm},
             {"max_grad_norm", clip},
-            {"order", order},
+            {"order", lx::name_of(order)},
             {"freeze", freeze},
             {"eval_steps", eval_steps},
             {"logging_steps", logging_steps},

@@ -9,7 +9,6 @@
 #include <functional>
 #include <iostream>
 #include <lexformer/lexformer.hpp>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -95,14 +94,13 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
   }
 }
 
-/// CLI11 transformer that only takes the names in a list of choices and says which there are.
+/// An option whose value is one of an enum's names.
 template <class E>
-CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const lx::detail::Choices<E>& choices, const std::string& text) {
+CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const std::string& text) {
   return app
       .add_option_function<std::string>(
-          flag, [&value, &choices, flag](const std::string& name) { value = lx::parse_choice(name, choices, flag); },
-          text + ": " + lx::detail::list_choices(choices))
-      ->default_str(lx::choice_name(value, choices));
+          flag, [&value, flag](const std::string& name) { value = lx::parse_name<E>(name, flag); }, text + ": " + lx::list_names<E>())
+      ->default_str(lx::name_of(value));
 }
 
 inline void add_threads(CLI::App& app) {
@@ -115,11 +113,7 @@ inline void add_threads(CLI::App& app) {
 /// How pair tables are read: columns and header.
 inline void add_table_options(CLI::App& app, lx::TableOptions& table) {
   app.add_option("--columns", table.columns, "left,right,label: names of columns, or numbers from 1")->delimiter(',');
-  static const std::map<std::string, lx::TableHeader> headers = {
-      {"auto", lx::TableHeader::automatic}, {"yes", lx::TableHeader::yes}, {"no", lx::TableHeader::no}};
-  app.add_option("--header", table.header, "whether tables begin with a header: auto, yes, no")
-      ->transform(CLI::CheckedTransformer(headers).description(""))
-      ->default_str("auto");
+  add_choice(app, "--header", table.header, "whether tables begin with a header");
 }
 
 }  // namespace program

@@ -7,6 +7,7 @@
 // plain data
 #include "lexformer/core/device.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/core/random.hpp"

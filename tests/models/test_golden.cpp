@@ -110,7 +110,7 @@ TEST_CASE("encoder: embeddings, hidden states and attention of transformers' Ber
       for (std::size_t k = 0; k < 2; ++k) golden.check(cat("probabilities/", k), y.maps[k].value());
     }
     const Var<double> x(golden.file.get<double>("x"), true);
-    const auto value = activate(parse_activation(activation), x);
+    const auto value = activate(parse_name<Activation>(activation, "golden"), x);
     golden.check(activation + "/y", value.value());
     sum(value).backward();
     golden.check(activation + "/dx", x.grad());
@@ -141,9 +141,9 @@ TEST_CASE("LEA and the paper's head: from the texts of pairs through ten steps, 
     const Json lea = golden.about("lea");
     CrossEncoderOptions options;
     options.attention = {"lea"};
-    options.lea.sharing = parse_choice(get_string(lea, "sharing", name), lea_sharings(), name);
-    options.lea.representation = parse_choice(get_string(lea, "representation", name), lea_representations(), name);
-    options.lea.alpha = parse_choice(get_string(lea, "alpha", name), lea_alphas(), name);
+    options.lea.sharing = get_name<LeaSharing>(lea, "sharing", name);
+    options.lea.representation = get_name<LeaRepresentation>(lea, "representation", name);
+    options.lea.alpha = get_name<LeaAlpha>(lea, "alpha", name);
     options.lea.alpha_value = get_number(lea, "alpha_value", 0, 1, name);
     options.lea.dimension = get_size(lea, "dimension", 1, 100, name);
     options.lea.levels = get_size(lea, "levels", 0, 100, name);

@@ -135,12 +135,13 @@ TEST_CASE("Pass: no dropout unless it trains; each site, step and seed drops oth
 
 TEST_CASE("activations go by HuggingFace's names") {
   const Var<double> x(Tensor<double>::from({-1.0, 0.5}));
-  const auto at = [&](const std::string& name) { return activate(parse_activation(name), x).value().to_vector(); };
+  const auto at = [&](const std::string& name) { return activate(parse_name<Activation>(name, "test"), x).value().to_vector(); };
   CHECK(at("gelu")[1] == doctest::Approx(0.34573123063700656).epsilon(1e-14));  // x Phi(x)
   CHECK(at("gelu_new")[1] == doctest::Approx(0.34571400982514394).epsilon(1e-14));
   CHECK(at("gelu_new") == at("gelu_pytorch_tanh"));
   CHECK(at("relu") == std::vector<double>{0.0, 0.5});
   CHECK(at("tanh")[0] == doctest::Approx(-0.7615941559557649).epsilon(1e-14));
-  CHECK(error_message([] { parse_activation("swish"); }) ==
-        "activation: 'swish' is not known; use gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
+  CHECK(name_of(Activation::gelu_tanh) == "gelu_new");
+  CHECK(error_message([] { parse_name<Activation>("swish", "activation"); }) ==
+        "activation: 'swish' is not known; use one of: gelu, gelu_new, gelu_pytorch_tanh, relu, tanh");
 }

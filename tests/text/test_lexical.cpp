@@ -107,7 +107,7 @@ TEST_CASE("lexical matrices of random pairs are those of the definition; swappin
   RandomStream random(3, random_site::user);
   for (int n = 0; n < 300; ++n) {
     LexicalOptions options;
-    options.similarity = similarity_names[random.below(6)].second;
+    options.similarity = names_of<Similarity>[random.below(6)].second;
     options.levels = n % 3 == 0 ? 0 : static_cast<unsigned>(2 + random.below(60));
     options.self_attention = n % 2 == 0;
     std::vector<LexicalMatrix> matrices;

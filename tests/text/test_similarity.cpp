@@ -35,7 +35,8 @@ TEST_CASE("similarities of all 132,496 pairs of words over {a, b, c} up to lengt
   std::size_t wrong = 0;
   const auto check = [&](double fast, double naive, const std::u32string& a, const std::u32string& b, Similarity measure) {
     if (close(fast, naive)) return;
-    if (wrong++ < 5) FAIL_CHECK(name(measure) << " of " << to_utf8(a) << ", " << to_utf8(b) << ": " << fast << ", by definition " << naive);
+    if (wrong++ < 5)
+      FAIL_CHECK(name_of(measure) << " of " << to_utf8(a) << ", " << to_utf8(b) << ": " << fast << ", by definition " << naive);
   };
   for (const auto& a : words)
     for (const auto& b : words) {
@@ -64,10 +65,10 @@ TEST_CASE("similarities of longer words with digits and other scripts; symmetry,
     CAPTURE(to_utf8(b));
     REQUIRE(close(jaccard(a, b), reference::jaccard(a, b)));
     REQUIRE(close(jaro_winkler(a, b), reference::jaro_winkler(a, b)));
-    for (const auto& entry : similarity_names) {
+    for (const auto& entry : names_of<Similarity>) {
       const Similarity measure = entry.second;
       const double s = similarity(measure, a, b);
-      CAPTURE(name(measure));
+      CAPTURE(name_of(measure));
       REQUIRE(s == similarity(measure, b, a));
       REQUIRE(s >= 0);
       REQUIRE(s <= (measure == Similarity::smith_waterman_raw ? 2.0 * static_cast<double>(std::min(a.size(), b.size())) : 1.0));
@@ -77,9 +78,9 @@ TEST_CASE("similarities of longer words with digits and other scripts; symmetry,
 }
 
 TEST_CASE("similarities of empty words") {
-  for (const auto& entry : similarity_names) {
+  for (const auto& entry : names_of<Similarity>) {
     const Similarity measure = entry.second;
-    CAPTURE(name(measure));
+    CAPTURE(name_of(measure));
     CHECK(similarity(measure, U"", U"") == (measure == Similarity::smith_waterman_raw ? 0.0 : 1.0));
     CHECK(similarity(measure, U"", U"a") == 0.0);
     CHECK(similarity(measure, U"é", U"") == 0.0);
@@ -127,12 +128,12 @@ TEST_CASE("similarities are those of the Python packages rapidfuzz 3.14.6, jaro-
 }
 
 TEST_CASE("similarity names") {
-  for (const auto& [word, measure] : similarity_names) {
-    CHECK(parse_similarity(word) == measure);
-    CHECK(name(measure) == word);
+  for (const auto& [word, measure] : names_of<Similarity>) {
+    CHECK(parse_name<Similarity>(word, "similarity") == measure);
+    CHECK(name_of(measure) == word);
   }
-  CHECK_THROWS_WITH_AS(parse_similarity("cosine"),
-                       "similarity: there is no \"cosine\"; choose one of jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, "
+  CHECK_THROWS_WITH_AS(parse_name<Similarity>("cosine", "similarity"),
+                       "similarity: 'cosine' is not known; use one of: jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, "
                        "smith_waterman_raw",
                        Error);
 }

@@ -153,7 +153,7 @@ TEST_CASE("length-grouped batches are alike in length, differ by epoch and seed,
   CHECK(falling > 45);
   CHECK(falling < 80);
   CHECK_THROWS_AS(make_batches(lengths, {.size = 0}), Error);
-  CHECK_THROWS_AS(parse_batch_order("sorted"), Error);
+  CHECK_THROWS_AS(parse_name<BatchOrder>("sorted", "order"), Error);
 }
 
 TEST_CASE("examples of a table") {

@@ -105,6 +105,6 @@ TEST_CASE("durations and modes") {
   CHECK(format_duration(3599.6) == "1:00:00");
   CHECK(format_duration(100 * 3600 + 62) == "100:01:02");
   CHECK(format_duration(std::numeric_limits<double>::infinity()).size() < 20);
-  CHECK(parse_progress_mode("auto") == ProgressMode::automatic);
-  CHECK_THROWS_AS(parse_progress_mode("fancy"), Error);
+  CHECK(parse_name<ProgressMode>("auto", "progress") == ProgressMode::automatic);
+  CHECK_THROWS_AS(parse_name<ProgressMode>("fancy", "progress"), Error);
 }

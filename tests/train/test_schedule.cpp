@@ -11,7 +11,7 @@ TEST_CASE("schedules: transformers' values for every step") {
   std::size_t warmup = 0, total = 0, cases = 0;
   while (in >> kind >> warmup >> total) {
     const auto rates = test::read_numbers(in);
-    const Schedule schedule{parse_schedule_kind(kind), 3e-4, warmup, total};
+    const Schedule schedule{parse_name<ScheduleKind>(kind, "schedule"), 3e-4, warmup, total};
     CAPTURE(kind);
     CAPTURE(warmup);
     for (std::size_t k = 0; k < rates.size(); ++k) CHECK(schedule(k) == doctest::Approx(3e-4 * rates[k]).epsilon(1e-13));
@@ -30,7 +30,7 @@ TEST_CASE("schedules: minimum, end, and a total within the warm-up") {
     CHECK(schedule(1000) == doctest::Approx(0.1));
     CHECK(Schedule{kind, 1.0, 5, 3, 0.0}(5) == 0.0);
   }
-  CHECK_THROWS_AS(parse_schedule_kind("cosin"), Error);
+  CHECK_THROWS_AS(parse_name<ScheduleKind>("cosin", "schedule"), Error);
 }
 
 TEST_CASE("epochs_to_steps rounds up, but not what is whole") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/attention/term.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/nn/init.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/matmul.hpp"
@@ -19,6 +20,17 @@ namespace lexformer {
 enum class LeaSharing { head, layer, model };             // one w for each head of each layer, for each layer, or for the model
 enum class LeaRepresentation { scaled, plain, learned };  // sinusoids of 2 pi s, sinusoids of s, a learned row for each level
 enum class LeaAlpha { query, magnitude, constant };
+
+template <>
+inline constexpr auto names_of<LeaSharing> =
+    std::to_array<Named<LeaSharing>>({{"head", LeaSharing::head}, {"layer", LeaSharing::layer}, {"model", LeaSharing::model}});
+template <>
+inline constexpr auto names_of<LeaRepresentation> = std::to_array<Named<LeaRepresentation>>({{"scaled", LeaRepresentation::scaled},
+                                                                                             {"plain", LeaRepresentation::plain},
+                                                                                             {"learned", LeaRepresentation::learned}});
+template <>
+inline constexpr auto names_of<LeaAlpha> =
+    std::to_array<Named<LeaAlpha>>({{"query", LeaAlpha::query}, {"magnitude", LeaAlpha::magnitude}, {"constant", LeaAlpha::constant}});
 
 struct LeaOptions {
   LeaSharing sharing = LeaSharing::head;

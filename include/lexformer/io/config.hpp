@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "lexformer/core/names.hpp"
 #include "lexformer/io/json.hpp"
 
 namespace lexformer {
@@ -60,6 +61,16 @@ inline std::string get_string(const Json& object, const std::string& key, const 
   if (value == nullptr) return *otherwise;
   if (!value->is_string()) fail_file(where, in_quotes(key), " is ", detail::shown(*value), ", expected a text");
   return value->get<std::string>();
+}
+
+/// A value of an enum by its name (core/names.hpp).
+template <class E>
+E get_name(const Json& object, const std::string& key, const std::string& where, std::optional<E> otherwise = {}) {
+  const Json* value = detail::find_value(object, key, !otherwise, where);
+  if (value == nullptr) return *otherwise;
+  if (value->is_string())
+    if (const auto found = find_name<E>(value->get_ref<const std::string&>())) return *found;
+  fail_file(where, in_quotes(key), " is ", detail::shown(*value), ", expected one of: ", list_names<E>());
 }
 
 }  // namespace lexformer

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/text/unicode.hpp"
@@ -22,6 +22,9 @@ namespace lexformer {
 
 enum class TableFormat { tsv, csv, jsonl };
 enum class TableHeader { automatic, yes, no };
+template <>
+inline constexpr auto names_of<TableHeader> =
+    std::to_array<Named<TableHeader>>({{"auto", TableHeader::automatic}, {"yes", TableHeader::yes}, {"no", TableHeader::no}});
 
 /// The format of a file by its ending: .tsv and .txt, .csv, .jsonl.
 inline TableFormat table_format(const std::string& path) {

@@ -33,7 +33,7 @@ inline BertConfig parse_bert_config(const Json& json, const std::string& where) 
   c.max_position_embeddings = get_size(json, "max_position_embeddings", 1, 1u << 20, where, 512);
   c.type_vocab_size = get_size(json, "type_vocab_size", 1, 1024, where, 2);
   c.embedding_size = electra ? get_size(json, "embedding_size", 1, 1u << 16, where, 128) : c.hidden_size;
-  c.hidden_act = parse_activation(get_string(json, "hidden_act", where, "gelu"));
+  c.hidden_act = get_name<Activation>(json, "hidden_act", where, Activation::gelu);
   c.hidden_dropout_prob = get_number(json, "hidden_dropout_prob", 0, 0.99, where, 0.1);
   c.attention_probs_dropout_prob = get_number(json, "attention_probs_dropout_prob", 0, 0.99, where, 0.1);
   c.layer_norm_eps = get_number(json, "layer_norm_eps", 0, 1, where, 1e-12);

@@ -14,10 +14,15 @@
 namespace lexformer {
 
 enum class Task { classification, regression };
+template <>
+inline constexpr auto names_of<Task> = std::to_array<Named<Task>>({{"classification", Task::classification},
+                                                                   {"regression", Task::regression}});
 
 /// paper: mean over all tokens, Linear(D, 256), LayerNorm, Dropout, GELU, Linear(256, labels) (LEA, section 4.2);
 /// huggingface: the head of BertForSequenceClassification or ElectraForSequenceClassification on the first token.
 enum class Head { paper, huggingface };
+template <>
+inline constexpr auto names_of<Head> = std::to_array<Named<Head>>({{"paper", Head::paper}, {"huggingface", Head::huggingface}});
 
 struct CrossEncoderOptions {
   std::vector<std::string> attention{};  // names of the attention terms: none, or "lea"
@@ -33,66 +38,17 @@ struct CrossEncoderOptions {
   bool has(const std::string& term) const { return std::find(attention.begin(), attention.end(), term) != attention.end(); }
 };
 
-namespace detail {
-template <class E>
-using Choices = std::vector<std::pair<std::string, E>>;
-
-template <class E>
-std::string list_choices(const Choices<E>& choices) {
-  std::string names;
-  for (const auto& [name, value] : choices) names += (names.empty() ? "" : ", ") + name;
-  return names;
-}
-}  // namespace detail
-
-inline const detail::Choices<LeaSharing>& lea_sharings() {
-  static const detail::Choices<LeaSharing> c = {{"head", LeaSharing::head}, {"layer", LeaSharing::layer}, {"model", LeaSharing::model}};
-  return c;
-}
-inline const detail::Choices<LeaRepresentation>& lea_representations() {
-  static const detail::Choices<LeaRepresentation> c = {
-      {"scaled", LeaRepresentation::scaled}, {"plain", LeaRepresentation::plain}, {"learned", LeaRepresentation::learned}};
-  return c;
-}
-inline const detail::Choices<LeaAlpha>& lea_alphas() {
-  static const detail::Choices<LeaAlpha> c = {
-      {"query", LeaAlpha::query}, {"magnitude", LeaAlpha::magnitude}, {"constant", LeaAlpha::constant}};
-  return c;
-}
-inline const detail::Choices<Head>& heads() {
-  static const detail::Choices<Head> c = {{"paper", Head::paper}, {"huggingface", Head::huggingface}};
-  return c;
-}
-inline const detail::Choices<Task>& tasks() {
-  static const detail::Choices<Task> c = {{"classification", Task::classification}, {"regression", Task::regression}};
-  return c;
-}
-
-/// The value of a name, or an error that lists the names.
-template <class E>
-E parse_choice(const std::string& name, const detail::Choices<E>& choices, const std::string& where) {
-  for (const auto& [text, value] : choices)
-    if (text == name) return value;
-  fail_usage(where, "'", name, "' is not known; use one of: ", detail::list_choices(choices));
-}
-template <class E>
-const std::string& choice_name(E value, const detail::Choices<E>& choices) {
-  for (const auto& [text, v] : choices)
-    if (v == value) return text;
-  fail("choice_name", "a value without a name");
-}
-
 inline Json to_json(const CrossEncoderOptions& o) {
-  Json json = {{"task", choice_name(o.task, tasks())}, {"head", choice_name(o.head, heads())}, {"labels", o.labels},
-               {"label_names", o.label_names},         {"max_length", o.max_length},           {"attention", o.attention}};
+  Json json = {{"task", name_of(o.task)},      {"head", name_of(o.head)},    {"labels", o.labels},
+               {"label_names", o.label_names}, {"max_length", o.max_length}, {"attention", o.attention}};
   if (o.has("lea"))
-    json["lea"] = {{"similarity", std::string(name(o.lexical.similarity))},
+    json["lea"] = {{"similarity", name_of(o.lexical.similarity)},
                    {"within_sentences", o.lexical.self_attention},
                    {"levels", o.lea.levels},
-                   {"sharing", choice_name(o.lea.sharing, lea_sharings())},
-                   {"representation", choice_name(o.lea.representation, lea_representations())},
+                   {"sharing", name_of(o.lea.sharing)},
+                   {"representation", name_of(o.lea.representation)},
                    {"dimension", o.lea.dimension},
-                   {"alpha", choice_name(o.lea.alpha, lea_alphas())},
+                   {"alpha", name_of(o.lea.alpha)},
                    {"alpha_value", o.lea.alpha_value},
                    {"first_layer", o.lea.first_layer},
                    {"last_layer", o.lea.last_layer}};
@@ -101,8 +57,8 @@ inline Json to_json(const CrossEncoderOptions& o) {
 
 inline CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
   CrossEncoderOptions o;
-  o.task = parse_choice(get_string(json, "task", where), tasks(), where + ": task");
-  o.head = parse_choice(get_string(json, "head", where), heads(), where + ": head");
+  o.task = get_name<Task>(json, "task", where);
+  o.head = get_name<Head>(json, "head", where);
   o.labels = get_size(json, "labels", 1, 65536, where);
   o.max_length = get_size(json, "max_length", 5, 1u << 20, where);
   const auto texts = [&](const char* key) {
@@ -122,13 +78,13 @@ inline CrossEncoderOptions parse_cross_encoder_options(const Json& json, const s
   if (o.has("lea")) {
     const std::string here = where + ": lea";
     const Json* lea = detail::find_value(json, "lea", true, where);
-    o.lexical.similarity = parse_similarity(get_string(*lea, "similarity", here));
+    o.lexical.similarity = get_name<Similarity>(*lea, "similarity", here);
     o.lexical.self_attention = get_bool(*lea, "within_sentences", here);
     o.lea.levels = get_size(*lea, "levels", 0, 65535, here);
-    o.lea.sharing = parse_choice(get_string(*lea, "sharing", here), lea_sharings(), here);
-    o.lea.representation = parse_choice(get_string(*lea, "representation", here), lea_representations(), here);
+    o.lea.sharing = get_name<LeaSharing>(*lea, "sharing", here);
+    o.lea.representation = get_name<LeaRepresentation>(*lea, "representation", here);
     o.lea.dimension = get_size(*lea, "dimension", 2, 65536, here);
-    o.lea.alpha = parse_choice(get_string(*lea, "alpha", here), lea_alphas(), here);
+    o.lea.alpha = get_name<LeaAlpha>(*lea, "alpha", here);
     o.lea.alpha_value = get_number(*lea, "alpha_value", -1e30, 1e30, here);
     o.lea.first_layer = get_size(*lea, "first_layer", 0, 256, here);
     o.lea.last_layer = get_size(*lea, "last_layer", 0, 256, here);

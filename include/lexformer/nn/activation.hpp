@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
-
+#include "lexformer/core/names.hpp"
 #include "lexformer/ops/elementwise.hpp"
 
 namespace lexformer {
@@ -10,13 +9,12 @@ namespace lexformer {
 /// The activations of HuggingFace's `hidden_act`, by its names.
 enum class Activation { gelu, gelu_tanh, relu, tanh };
 
-inline Activation parse_activation(const std::string& name) {
-  if (name == "gelu") return Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
-  if (name == "relu") return Activation::relu;
-  if (name == "tanh") return Activation::tanh;
-  fail_usage("activation", "'", name, "' is not known; use gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
-}
+template <>
+inline constexpr auto names_of<Activation> = std::to_array<Named<Activation>>({{"gelu", Activation::gelu},
+                                                                               {"gelu_new", Activation::gelu_tanh},
+                                                                               {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                                               {"relu", Activation::relu},
+                                                                               {"tanh", Activation::tanh}});
 
 template <class T, class Dev>
 Var<T, Dev> activate(Activation activation, const Var<T, Dev>& x) {

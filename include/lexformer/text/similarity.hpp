@@ -12,30 +12,19 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 
 namespace lexformer {
 
 enum class Similarity { jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, smith_waterman_raw };
 
-inline constexpr std::array<std::pair<std::string_view, Similarity>, 6> similarity_names{
-    {{"jaccard", Similarity::jaccard},
-     {"levenshtein", Similarity::levenshtein},
-     {"lcs", Similarity::lcs},
-     {"jaro_winkler", Similarity::jaro_winkler},
-     {"smith_waterman", Similarity::smith_waterman},
-     {"smith_waterman_raw", Similarity::smith_waterman_raw}}};
-
-inline std::string_view name(Similarity similarity) { return similarity_names[static_cast<std::size_t>(similarity)].first; }
-
-inline Similarity parse_similarity(std::string_view text) {
-  std::string known;
-  for (const auto& [word, value] : similarity_names) {
-    if (word == text) return value;
-    known += (known.empty() ? "" : ", ") + std::string(word);
-  }
-  fail_usage("similarity", "there is no \"", text, "\"; choose one of ", known);
-}
+template <>
+inline constexpr auto names_of<Similarity> = std::to_array<Named<Similarity>>({{"jaccard", Similarity::jaccard},
+                                                                               {"levenshtein", Similarity::levenshtein},
+                                                                               {"lcs", Similarity::lcs},
+                                                                               {"jaro_winkler", Similarity::jaro_winkler},
+                                                                               {"smith_waterman", Similarity::smith_waterman},
+                                                                               {"smith_waterman_raw", Similarity::smith_waterman_raw}});
 
 /// |A & B| / |A | B| over the sets of characters.   black, blk: {b,l,k} of {b,l,a,c,k} = 3/5 = 0.6.
 /// Order and repetition do not count: listen, silent = 1.

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/unicode.hpp"
 
@@ -33,8 +33,15 @@ enum class TypoMode { released, printed };
 /// keyboard    a neighbouring key, with or without shift, in its place
 enum class TypoOp { insert, remove, substitute, swap, keyboard };
 
-inline constexpr std::array<std::string_view, 2> typo_mode_names{"released", "printed"};
-inline constexpr std::array<std::string_view, 5> typo_op_names{"insert", "delete", "substitute", "swap", "keyboard"};
+template <>
+inline constexpr auto names_of<TypoMode> = std::to_array<Named<TypoMode>>({{"released", TypoMode::released},
+                                                                           {"printed", TypoMode::printed}});
+template <>
+inline constexpr auto names_of<TypoOp> = std::to_array<Named<TypoOp>>({{"insert", TypoOp::insert},
+                                                                       {"delete", TypoOp::remove},
+                                                                       {"substitute", TypoOp::substitute},
+                                                                       {"swap", TypoOp::swap},
+                                                                       {"keyboard", TypoOp::keyboard}});
 
 struct TypoOptions {
   TypoMode mode = TypoMode::released;
@@ -46,18 +53,12 @@ struct TypoOptions {
                          // what is inside
 };
 
-inline TypoMode parse_typo_mode(std::string_view text) {
-  for (std::size_t i = 0; i < typo_mode_names.size(); ++i)
-    if (typo_mode_names[i] == text) return static_cast<TypoMode>(i);
-  fail_usage("typo mode", "there is no \"", text, "\"; choose released or printed");
-}
-
 /// For logs: everything that decides the result but the random numbers.
 inline std::string describe(const TypoOptions& options) {
   std::string ops;
-  for (TypoOp op : options.ops) ops += (ops.empty() ? "" : ",") + std::string(typo_op_names[static_cast<std::size_t>(op)]);
-  return cat(typo_mode_names[static_cast<std::size_t>(options.mode)], " word_share=", options.word_share,
-             " char_share=", options.char_share, " min_chars=", options.min_chars, " ops=", ops, " respace=", options.respace ? 1 : 0);
+  for (TypoOp op : options.ops) ops += (ops.empty() ? "" : ",") + name_of(op);
+  return cat(name_of(options.mode), " word_share=", options.word_share, " char_share=", options.char_share,
+             " min_chars=", options.min_chars, " ops=", ops, " respace=", options.respace ? 1 : 0);
 }
 
 /// The random numbers for one example in one epoch: the same typos in whatever order, batch or thread it is read.

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/names.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/io/table.hpp"
@@ -97,12 +98,10 @@ inline std::vector<LexicalMatrix> lexical_matrices(const WordPieceTokenizer& tok
 
 enum class BatchOrder { length_grouped, random, sequential };
 
-inline BatchOrder parse_batch_order(const std::string& name) {
-  if (name == "length_grouped") return BatchOrder::length_grouped;
-  if (name == "random") return BatchOrder::random;
-  if (name == "sequential") return BatchOrder::sequential;
-  fail_usage("batch order", "'", name, "' is unknown; expected length_grouped, random or sequential");
-}
+template <>
+inline constexpr auto names_of<BatchOrder> = std::to_array<Named<BatchOrder>>({{"length_grouped", BatchOrder::length_grouped},
+                                                                               {"random", BatchOrder::random},
+                                                                               {"sequential", BatchOrder::sequential}});
 
 struct BatchPlan {
   std::size_t size = 32;  // pairs in a batch; the last one may have fewer

@@ -12,19 +12,15 @@
 #include <string>
 #include <utility>
 
-#include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 
 namespace lexformer {
 
 enum class ProgressMode { automatic, bar, log, none };
 
-inline ProgressMode parse_progress_mode(const std::string& name) {
-  if (name == "auto") return ProgressMode::automatic;
-  if (name == "bar") return ProgressMode::bar;
-  if (name == "log") return ProgressMode::log;
-  if (name == "none") return ProgressMode::none;
-  fail_usage("progress", "'", name, "' is unknown; expected auto, bar, log or none");
-}
+template <>
+inline constexpr auto names_of<ProgressMode> = std::to_array<Named<ProgressMode>>(
+    {{"auto", ProgressMode::automatic}, {"bar", ProgressMode::bar}, {"log", ProgressMode::log}, {"none", ProgressMode::none}});
 
 struct ProgressOptions {
   ProgressMode mode = ProgressMode::automatic;  // automatic: bar on a terminal, else log

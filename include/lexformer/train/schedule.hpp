@@ -8,18 +8,16 @@
 #include <numbers>
 #include <string>
 
-#include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 
 namespace lexformer {
 
 enum class ScheduleKind { constant, linear, cosine };
 
-inline ScheduleKind parse_schedule_kind(const std::string& name) {
-  if (name == "constant") return ScheduleKind::constant;
-  if (name == "linear") return ScheduleKind::linear;
-  if (name == "cosine") return ScheduleKind::cosine;
-  fail_usage("learning rate schedule", "'", name, "' is unknown; expected constant, linear or cosine");
-}
+template <>
+inline constexpr auto names_of<ScheduleKind> = std::to_array<Named<ScheduleKind>>({{"constant", ScheduleKind::constant},
+                                                                                   {"linear", ScheduleKind::linear},
+                                                                                   {"cosine", ScheduleKind::cosine}});
 
 /// A number of epochs, whole or not, in steps: rounded up.
 inline std::size_t epochs_to_steps(double epochs, std::size_t steps_per_epoch) {

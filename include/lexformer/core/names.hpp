@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Names of an enum's values, as they stand in options and files. A table beside the enum is all it needs:
+//   template <> inline constexpr auto names_of<Task> = std::to_array<Named<Task>>({{"classification", Task::classification}, ...});
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+template <class E>
+using Named = std::pair<std::string_view, E>;
+
+/// A value may have several names; the first is the one it is written with.
+template <class E>
+inline constexpr std::array<Named<E>, 0> names_of{};
+
+/// "classification, regression"
+template <class E>
+std::string list_names() {
+  std::string names;
+  for (const auto& entry : names_of<E>) names += (names.empty() ? "" : ", ") + std::string(entry.first);
+  return names;
+}
+
+template <class E>
+std::string name_of(E value) {
+  for (const auto& entry : names_of<E>)
+    if (entry.second == value) return std::string(entry.first);
+  fail("name_of", "a value without a name");
+}
+
+template <class E>
+std::optional<E> find_name(std::string_view name) {
+  for (const auto& entry : names_of<E>)
+    if (entry.first == name) return entry.second;
+  return std::nullopt;
+}
+
+/// The value of a name, or a usage error that says which names there are.
+template <class E>
+E parse_name(std::string_view name, const std::string& where) {
+  if (const auto value = find_name<E>(name)) return *value;
+  fail_usage(where, "'", name, "' is not known; use one of: ", list_names<E>());
+}
+
+}  // namespace lexformer
