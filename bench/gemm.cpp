@@ -38,15 +38,14 @@ int main(int argc, char** argv) {
       while (bench::sum(times) * static_cast<double>(repeat) < seconds) {
         bench::Timer timer;
         for (std::size_t i = 0; i < repeat; ++i)
-          (s.serial ? lx::gemm_serial<float> : lx::gemm<float>)(s.ta, s.tb, s.m, s.n, s.k, 1.0f, a.data(), s.lda, b.data(), s.ldb, 0.0f,
-                                                                c.data(), s.ldc);
+          lx::gemm<float>(s.ta, s.tb, s.m, s.n, s.k, 1.0f, a.data(), s.lda, b.data(), s.ldb, 0.0f, c.data(), s.ldc);
         times.push_back(timer.lap() / static_cast<double>(repeat));
       }
       const double flop = 2e-9 * static_cast<double>(s.m * s.n * s.k);
       std::cout << std::left << std::setw(28) << s.what << std::right << std::setw(5) << s.m << " x" << std::setw(5) << s.n << " x"
-                << std::setw(5) << s.k << (s.serial ? "  one thread" : "            ") << "  median " << std::setw(6)
-                << flop / bench::median(times) << "  best " << std::setw(6) << flop / *std::min_element(times.begin(), times.end())
-                << " GFLOP/s\n";
+                << std::setw(5) << s.k << "  "
+                << "  median " << std::setw(6) << flop / bench::median(times) << "  best " << std::setw(6)
+                << flop / *std::min_element(times.begin(), times.end()) << " GFLOP/s\n";
     }
   });
 }

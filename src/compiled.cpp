@@ -4,9 +4,9 @@
 #include "lexformer/models/cross_encoder.hpp"
 
 namespace lexformer {
-template void gemm_serial<float>(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t, const float*,
-                                 std::size_t, float, float*, std::size_t);
-template void gemm_serial<double>(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t, const double*,
-                                  std::size_t, double, double*, std::size_t);
+template void gemm<float>(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t, const float*, std::size_t,
+                          float, float*, std::size_t);
+template void gemm<double>(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t, const double*,
+                           std::size_t, double, double*, std::size_t);
 template class CrossEncoder<float, Cpu>;
 }  // namespace lexformer

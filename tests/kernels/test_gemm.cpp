@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../support/random_tensor.hpp"
+#include "lexformer/core/parallel.hpp"
 
 using namespace lexformer;
 using test::random_tensor;
@@ -106,6 +107,17 @@ TEST_CASE("gemm of more rows than a block, and of sizes 0") {
   CHECK(no_columns.run(1.0, 1.0).size() == 0);
 }
 
+TEST_CASE("gemm of sizes that are cut: deep, wide, and both") {
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      const Product<float> deep(ta, tb, 7, 21, 385, 1), wide(ta, tb, 3, 1100, 4200, 2);
+      const Product<double> very_deep(ta, tb, 9, 5, 1000, 0);
+      CHECK(deep.error(deep.run(0.5f, 2.0f), 0.5, 2.0) <= 1.0);
+      CHECK(very_deep.error(very_deep.run(1.0, 0.0), 1.0, 0.0) <= 1.0);
+      CHECK(wide.error(wide.run(1.0f, -1.0f), 1.0, -1.0) <= 1.0);
+    }
+}
+
 TEST_CASE("gemm with beta = 0 ignores what C holds") {
   for (const bool tb : {false, true}) {
     Product<float> p(false, tb, 9, 17, 5, 2);
@@ -130,3 +142,18 @@ TEST_CASE("gemm has the same bits for any number of threads") {
     }
   set_threads(0);
 }
+
+#if defined(__AVX2__) && defined(__FMA__)
+TEST_CASE("our own gemm gives a row the same bits whatever the other rows are") {
+  for (const bool tb : {false, true}) {
+    const Product<float> p(false, tb, 200, 37, 400, 0);
+    const auto all = p.run(0.7f, 1.0f);
+    for (const std::size_t row : {0u, 5u, 6u, 101u, 199u}) {
+      Tensor<float> one({1, p.n});
+      std::copy_n(p.c.data() + row * p.ldc, p.n, one.mutable_data());
+      gemm(false, tb, 1, p.n, p.k, 0.7f, p.a.data() + row * p.lda, p.lda, p.b.data(), p.ldb, 1.0f, one.mutable_data(), p.n);
+      for (std::size_t j = 0; j < p.n; ++j) REQUIRE(one.at(0, j) == all.at(row, j));
+    }
+  }
+}
+#endif

@@ -70,11 +70,10 @@ class AttentionBlock {
   /// p_ = the scores before softmax; keeps the ungated ones when there is a gate.
   const T* scores() {
     p_.resize(n_ * n_);
-    gemm_serial(false, true, n_, n_, d_, a_.scale, q_, stride_, k_, stride_, T{0}, p_.data(), n_);
+    gemm(false, true, n_, n_, d_, a_.scale, q_, stride_, k_, stride_, T{0}, p_.data(), n_);
     for (const auto& r : a_.relatives) {
       products_.resize(n_ * r.rows);
-      gemm_serial(false, true, n_, r.rows, d_, r.scale, r.key_side ? k_ : q_, stride_, relative_table(r), d_, T{0}, products_.data(),
-                  r.rows);
+      gemm(false, true, n_, r.rows, d_, r.scale, r.key_side ? k_ : q_, stride_, relative_table(r), d_, T{0}, products_.data(), r.rows);
       for (std::size_t i = 0; i < n_; ++i)
         for (std::size_t j = 0; j < n_; ++j) p_[i * n_ + j] += products_[(r.key_side ? j : i) * r.rows + bucket(r, i, j)];
     }
@@ -112,7 +111,7 @@ class AttentionBlock {
       fill_mask();
       for (std::size_t e = 0; e < n_ * n_; ++e) p_[e] *= mask_[e];
     }
-    gemm_serial(false, false, n_, d_, n_, T{1}, p_.data(), n_, v_, stride_, T{0}, out, a_.width);
+    gemm(false, false, n_, d_, n_, T{1}, p_.data(), n_, v_, stride_, T{0}, out, a_.width);
   }
 
   /// From dout (n, d), row stride D, and the gradients of scores and probabilities where those left the op (else null).
@@ -122,13 +121,13 @@ class AttentionBlock {
     T *dk = dq + a_.width, *dv = dk + a_.width;
     g_.assign(cells, T{0});
     if (dout != nullptr) {
-      gemm_serial(false, true, n_, n_, d_, T{1}, dout, a_.width, v_, stride_, T{0}, g_.data(), n_);
+      gemm(false, true, n_, n_, d_, T{1}, dout, a_.width, v_, stride_, T{0}, g_.data(), n_);
       if (a_.dropout.active()) {
         fill_mask();
         for (std::size_t e = 0; e < cells; ++e) g_[e] *= mask_[e];
         for (std::size_t e = 0; e < cells; ++e) mask_[e] *= p_[e];
       }
-      gemm_serial(true, false, n_, d_, n_, T{1}, a_.dropout.active() ? mask_.data() : p_.data(), n_, dout, a_.width, T{0}, dv, stride_);
+      gemm(true, false, n_, d_, n_, T{1}, a_.dropout.active() ? mask_.data() : p_.data(), n_, dout, a_.width, T{0}, dv, stride_);
     } else {
       for (std::size_t i = 0; i < n_; ++i) std::fill_n(dv + i * stride_, d_, T{0});
     }
@@ -157,18 +156,17 @@ class AttentionBlock {
     if (a_.gate != nullptr)
       for (std::size_t e = 0; e < cells; ++e) g_[e] *= a_.gate[pair_ + e];
 
-    gemm_serial(false, false, n_, d_, n_, a_.scale, g_.data(), n_, k_, stride_, T{0}, dq, stride_);
-    gemm_serial(true, false, n_, d_, n_, a_.scale, g_.data(), n_, q_, stride_, T{0}, dk, stride_);
+    gemm(false, false, n_, d_, n_, a_.scale, g_.data(), n_, k_, stride_, T{0}, dq, stride_);
+    gemm(true, false, n_, d_, n_, a_.scale, g_.data(), n_, q_, stride_, T{0}, dk, stride_);
     for (std::size_t t = 0; t < a_.relatives.size(); ++t) {
       const auto& r = a_.relatives[t];
       products_.assign(n_ * r.rows, T{0});
       for (std::size_t i = 0; i < n_; ++i)
         for (std::size_t j = 0; j < n_; ++j) products_[(r.key_side ? j : i) * r.rows + bucket(r, i, j)] += g_[i * n_ + j];
-      gemm_serial(false, false, n_, d_, r.rows, r.scale, products_.data(), r.rows, relative_table(r), d_, T{1}, r.key_side ? dk : dq,
-                  stride_);
+      gemm(false, false, n_, d_, r.rows, r.scale, products_.data(), r.rows, relative_table(r), d_, T{1}, r.key_side ? dk : dq, stride_);
       if (grads.relatives[t] != nullptr)
-        gemm_serial(true, false, r.rows, d_, n_, r.scale, products_.data(), r.rows, r.key_side ? k_ : q_, stride_, T{1},
-                    grads.relatives[t] + h_ * r.rows * d_, d_);
+        gemm(true, false, r.rows, d_, n_, r.scale, products_.data(), r.rows, r.key_side ? k_ : q_, stride_, T{1},
+             grads.relatives[t] + h_ * r.rows * d_, d_);
     }
   }
 
