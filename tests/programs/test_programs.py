@@ -143,6 +143,17 @@ class Programs(unittest.TestCase):
                 self.assertEqual((out / name).read_bytes(), (self.trained / name).read_bytes(), f"{name} after {sig} number {number}")
             self.assertEqual([p.name for p in out.iterdir() if "tmp" in p.name], [])
 
+    def test_a_finished_run_that_is_resumed_stays_as_it_is(self):
+        for save_steps in (10, 12):  # the newest checkpoint is before the last step, and at it
+            out = self.folder / f"finished-{save_steps}"
+            files = []
+            for resume in ([], ["--resume"], ["--resume"]):
+                done = self.train(out, "--save-steps", save_steps, "--eval-steps", 9, *resume)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                files.append([(out / name).read_bytes() for name in ("model.lxf", "log.jsonl")])
+            self.assertEqual(files[0], files[1])
+            self.assertEqual(files[0], files[2])
+
     def test_resume_refuses_other_settings(self):
         out = self.folder / "other"
         self.assertEqual(self.train(out, "--save-steps", 10).returncode, 0)
@@ -208,6 +219,11 @@ class Programs(unittest.TestCase):
             config["intermediate_size"] = 65
             h["__metadata__"]["lexformer.config"] = json.dumps(config)
 
+        def unknown(h):
+            config = json.loads(h["__metadata__"]["lexformer.config"])
+            config["hidden_act"] = "swish"
+            h["__metadata__"]["lexformer.config"] = json.dumps(config)
+
         begin, end = header[first]["data_offsets"]
         nan = bytearray(good)
         nan[8 + size + begin : 8 + size + begin + 4] = struct.pack("<f", float("nan"))
@@ -218,7 +234,7 @@ class Programs(unittest.TestCase):
         cases = {"truncated": good[:-100], "tiny": good[:5], "empty": b"", "length": struct.pack("<Q", 2**63) + good[8:], "flipped": bytes(nan),
                  "nan": bytes(nan_without_sum), "overlap": with_header(lambda h: h[first].update(data_offsets=[begin - 4, end - 4])),
                  "overflow": with_header(lambda h: h[first].update(shape=[2**62, 4])), "dtype": with_header(lambda h: h[first].update(dtype="Q4")),
-                 "config": with_header(smaller), "missing": with_header(lambda h: h["__metadata__"].pop("lexformer.config")), "tail": good + b"x"}
+                 "config": with_header(smaller), "activation": with_header(unknown), "missing": with_header(lambda h: h["__metadata__"].pop("lexformer.config")), "tail": good + b"x"}
         for name, content in cases.items():
             path = self.folder / f"{name}.lxf"
             path.write_bytes(content)
