@@ -20,7 +20,7 @@ struct TwoLayers {
 int main() {
   lx::Init init(1, 0.5);  // seed, standard deviation
   TwoLayers model(init);
-  lx::AdamW<> optimizer(lx::named_parameters<float, lx::Cpu>(model), {.lr = 0.05, .weight_decay = 0.01});
+  lx::AdamW<> optimizer(lx::named_parameters(model), {.lr = 0.05, .weight_decay = 0.01});
 
   const lx::Var<> x(lx::Tensor<>::from({0, 0, 0, 1, 1, 0, 1, 1}, {4, 2}));  // XOR
   const std::vector<std::int32_t> labels{0, 1, 1, 0};
@@ -31,5 +31,5 @@ int main() {
     if (step % 20 == 0) std::cout << "step " << step << "  loss " << loss.item() << "\n";
   }
   std::cout << "p = " << lx::softmax(model(x)).value() << "\n";
-  for (const auto& p : lx::named_parameters<float, lx::Cpu>(model)) std::cout << p.name << " " << p.var.shape() << "\n";
+  for (const auto& p : lx::named_parameters(model)) std::cout << p.name << " " << p.var.shape() << "\n";
 }

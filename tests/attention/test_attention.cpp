@@ -161,6 +161,12 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
   CHECK(message(b) == "attention: the position bias must be (2, n, n) with n at least 5, got (2, 2, 2)");
 }
 
+TEST_CASE("attention refuses an empty batch and an impossible dropout") {
+  const auto v = vars<double>(inputs());
+  CHECK_THROWS_WITH_AS(attention(Var<double>(Tensor<double>({0, 3 * D})), Offsets(), H), "attention: the batch is empty", Error);
+  CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.dropout = {.p = 10.0f}}), "dropout: p must be in [0, 1), got 10", Error);
+}
+
 TEST_CASE("maps come in the order in which heads are asked for, each once") {
   const auto v = vars<double>(inputs());
   const auto all = attention(v[0], offsets, H, {}, {.maps = AttentionMaps::probabilities}).maps.value();

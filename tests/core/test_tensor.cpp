@@ -223,8 +223,10 @@ TEST_CASE("memory: blocks of many sizes, given and freed in any order, never ove
   for (const auto& t : live) CHECK(intact(t));
   live.clear();
   CHECK(Memory<Cpu>::in_use() == before);
+  CHECK_THROWS(Tensor<>({(std::size_t{1} << 62) - (std::size_t{1} << 18)}));
 #if !defined(LEXFORMER_NO_BLOCK_CACHE)
   Memory<Cpu>::trim();
+  for (std::size_t size = 10000000; size < 20000000; size += 1000000) const Tensor<> growing({size});
   const Tensor<> half({4000000});
   const void* first = half.data();
   { const Tensor<> rest({4000000}), small({100000}); }

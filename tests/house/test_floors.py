@@ -25,6 +25,7 @@ EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
     r"omp\.h": r"core/parallel\.hpp",
+    r"immintrin\.h": r"kernels/gemm_tile\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"fcntl\.h|sys/stat\.h|unistd\.h": r"io/file\.hpp",
 }

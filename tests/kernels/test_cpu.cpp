@@ -87,6 +87,15 @@ TEST_CASE("a NaN or an infinity anywhere is found by all_finite and spreads over
   CHECK(OnCpu::all_finite(0, x.data()));
 }
 
+TEST_CASE("log-softmax does not change when a number is added to all scores") {
+  for (const float top : {0.0f, 20.0f, 1e4f, 1e8f}) {
+    const auto x = Tensor<float>::from({top, top});
+    Tensor<float> y({2});
+    OnCpu::softmax(1, 2, true, x.data(), y.mutable_data());
+    CHECK(y.data()[0] == -std::log(2.0f));
+  }
+}
+
 TEST_CASE("softmax and log-softmax equal their definition, also for large scores") {
   for (const std::size_t n : {1u, 2u, 15u, 33u, 100u})
     for (const double offset : {0.0, 1000.0, -1000.0}) {

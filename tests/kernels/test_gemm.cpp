@@ -118,6 +118,20 @@ TEST_CASE("gemm of sizes that are cut: deep, wide, and both") {
     }
 }
 
+TEST_CASE("gemm with a bias equals gemm onto rows that hold the bias") {
+  for (const std::size_t k : {0u, 5u, 1000u}) {
+    Product<float> p(false, true, 13, 37, k, 1);
+    const auto bias = random_tensor<float>({37}, 4);
+    Tensor<float> y = p.c.clone();
+    gemm(false, true, p.m, p.n, k, 0.5f, p.a.data(), p.lda, p.b.data(), p.ldb, 0.0f, y.mutable_data(), p.ldc, bias.data());
+    for (std::size_t i = 0; i < p.m; ++i) std::copy_n(bias.data(), p.n, p.c.mutable_data() + i * p.ldc);
+    const auto expected = p.run(0.5f, 1.0f);
+    for (std::size_t i = 0; i < p.m; ++i)
+      for (std::size_t j = 0; j < p.n; ++j) REQUIRE(y.at(i, j) == expected.at(i, j));
+    for (std::size_t i = 0; i < p.m; ++i) CHECK(y.at(i, p.n) == p.c.at(i, p.n));
+  }
+}
+
 TEST_CASE("gemm with beta = 0 ignores what C holds") {
   for (const bool tb : {false, true}) {
     Product<float> p(false, tb, 9, 17, 5, 2);
@@ -147,12 +161,17 @@ TEST_CASE("gemm has the same bits for any number of threads") {
 TEST_CASE("our own gemm gives a row the same bits whatever the other rows are") {
   for (const bool tb : {false, true}) {
     const Product<float> p(false, tb, 200, 37, 400, 0);
-    const auto all = p.run(0.7f, 1.0f);
+    const auto all = p.run(0.7f, 1.0f), scaled = p.run(0.7f, 0.0f);
     for (const std::size_t row : {0u, 5u, 6u, 101u, 199u}) {
-      Tensor<float> one({1, p.n});
+      Tensor<float> one({1, p.n}), one_scaled({1, p.n});
       std::copy_n(p.c.data() + row * p.ldc, p.n, one.mutable_data());
-      gemm(false, tb, 1, p.n, p.k, 0.7f, p.a.data() + row * p.lda, p.lda, p.b.data(), p.ldb, 1.0f, one.mutable_data(), p.n);
-      for (std::size_t j = 0; j < p.n; ++j) REQUIRE(one.at(0, j) == all.at(row, j));
+      const float* a = p.a.data() + row * p.lda;
+      gemm(false, tb, 1, p.n, p.k, 0.7f, a, p.lda, p.b.data(), p.ldb, 1.0f, one.mutable_data(), p.n);
+      gemm(false, tb, 1, p.n, p.k, 0.7f, a, p.lda, p.b.data(), p.ldb, 0.0f, one_scaled.mutable_data(), p.n);
+      for (std::size_t j = 0; j < p.n; ++j) {
+        REQUIRE(one.at(0, j) == all.at(row, j));
+        REQUIRE(one_scaled.at(0, j) == scaled.at(row, j));
+      }
     }
   }
 }

@@ -90,6 +90,8 @@ struct Lea final : AttentionTerm<T, Dev> {
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     if (!in.codes) fail("lea", "the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
+    if (in.codes->size() != in.offsets.pairs())
+      fail("lea", "the batch has ", in.codes->size(), " lexical codes for ", in.offsets.pairs(), " pairs of tokens");
     if (options.levels != 0 && in.levels.size() != options.levels)
       fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", in.levels.size());
     const Var<T, Dev> l =
@@ -131,6 +133,7 @@ struct Lea final : AttentionTerm<T, Dev> {
       }
       double deviation() const { return std::sqrt(squares / n); }
     } semantic, lexical;
+    if (in.offsets.sequences() == 0) fail("lea", "the batch is empty");
     double total = 0;
     for (std::size_t s = 0; s < in.offsets.sequences(); ++s)
       for (std::size_t h = 0; h < in.heads; ++h) {
@@ -142,6 +145,7 @@ struct Lea final : AttentionTerm<T, Dev> {
         const std::uint16_t* code = in.codes->data() + in.offsets.pair_begin(s);
         for (std::size_t e = 0; e < n * n && !query; ++e) {
           if (code[e] == 0) continue;
+          if (code[e] >= levels) fail("lea", "code ", code[e], " has no level; the batch has ", levels);
           semantic.add(static_cast<double>(products[e]) / std::sqrt(static_cast<double>(d)));
           lexical.add(static_cast<double>(table.data()[h * levels + code[e]]));
         }

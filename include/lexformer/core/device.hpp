@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
@@ -45,9 +46,9 @@ struct Memory<Cpu> {
   static constexpr std::size_t alignment = 64, large = 65536, page = 4096, huge_page = std::size_t{1} << 21, segment = 16 * huge_page;
 
   static MemoryBlock allocate(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
     const std::size_t unit = keeps && bytes >= large ? page : alignment;
     const std::size_t capacity = std::max(unit, (bytes + unit - 1) / unit * unit);
-    if (capacity < bytes) throw std::bad_alloc();
     auto& a = arena();
     const std::lock_guard lock(a.mutex);
     void* data = nullptr;
@@ -118,6 +119,7 @@ struct Memory<Cpu> {
     }
 
     std::map<char*, std::size_t>::iterator grow(std::size_t bytes) {
+      if (bytes > segment) trim();  // a segment of one block serves nothing larger
       const std::size_t size = std::max(segment, (bytes + huge_page - 1) / huge_page * huge_page);
       char* const data = static_cast<char*>(::operator new (size, std::align_val_t{huge_page}));
 #if defined(__linux__)

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#if defined(__FAST_MATH__)
-#error "lexformer: -ffast-math removes the checks for NaN and Inf; compile without it"
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "lexformer: -ffast-math and -ffinite-math-only remove the checks for NaN and Inf; compile without it"
 #endif
 
 namespace lexformer {

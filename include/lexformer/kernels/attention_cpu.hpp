@@ -57,7 +57,6 @@ class AttentionBlock {
  public:
   AttentionBlock(const AttentionArgs<T>& args, std::size_t s, std::size_t h)
       : a_(args),
-        s_(s),
         h_(h),
         n_(args.offsets->length(s)),
         d_(args.width / args.heads),
@@ -182,7 +181,7 @@ class AttentionBlock {
   }
 
   const AttentionArgs<T>& a_;
-  std::size_t s_, h_, n_, d_, stride_;
+  std::size_t h_, n_, d_, stride_;
   const T *q_, *k_, *v_;
   std::size_t pair_;
   static thread_local inline std::vector<T> p_, g_, mask_, ungated_, products_;  // kept from block to block

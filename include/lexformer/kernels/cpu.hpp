@@ -65,7 +65,10 @@ struct DropoutMask {
   float p = 0;
   RandomKey key{};
 
-  bool active() const { return p > 0; }
+  bool active() const {
+    if (!(p >= 0 && p < 1)) fail("dropout", "p must be in [0, 1), got ", p);
+    return p > 0;
+  }
   std::uint32_t threshold() const { return static_cast<std::uint32_t>(std::lround(p * 65536.0f)); }
 
   /// out[i] = 0 or 1 / (1 - p) for elements begin ... begin + count - 1.
@@ -222,8 +225,8 @@ struct Kernels<Cpu> {
         for (std::size_t j = 0; j < n; ++j) out[j] = scalar::exp(in[j] - top);
         const A total = detail::lane_sum<A>(n, [out](std::size_t j) { return static_cast<A>(out[j]); });
         if (log) {
-          const A shift = static_cast<A>(top) + std::log(total);
-          for (std::size_t j = 0; j < n; ++j) out[j] = in[j] - shift;
+          const A log_total = std::log(total);  // apart from top, whose size would swallow it
+          for (std::size_t j = 0; j < n; ++j) out[j] = (in[j] - top) - log_total;
         } else {
           for (std::size_t j = 0; j < n; ++j) out[j] /= total;
         }

@@ -15,8 +15,8 @@ namespace lexformer {
 /// What it computes: gemm.hpp.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t rows, std::size_t n, std::size_t k, T alpha, const T* a_rows, std::size_t lda, const T* b,
-          std::size_t ldb, T beta, T* c_rows, std::size_t ldc) {
-  // About eight blocks: enough for threads, few enough that packing B anew for each costs little.
+          std::size_t ldb, T beta, T* c_rows, std::size_t ldc, const T* bias) {
+  // Blocks of rows; few enough that packing B anew for each costs little.
   const std::size_t block = std::clamp<std::size_t>((rows / 8 + 7) / 8 * 8, 96, 256);
   parallel_for(rows, block, [&](std::size_t begin, std::size_t end) {
     const std::size_t m = end - begin;
@@ -28,7 +28,9 @@ void gemm(bool trans_a, bool trans_b, std::size_t rows, std::size_t n, std::size
     const Eigen::Map<const Matrix, 0, Stride> av(a, ix(trans_a ? k : m), ix(trans_a ? m : k), Stride(ix(lda)));
     const Eigen::Map<const Matrix, 0, Stride> bv(b, ix(trans_b ? n : k), ix(trans_b ? k : n), Stride(ix(ldb)));
     Eigen::Map<Matrix, 0, Stride> cv(c, ix(m), ix(n), Stride(ix(ldc)));
-    if (beta == T{0})
+    if (bias != nullptr)
+      cv.rowwise() = Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(bias, ix(n));
+    else if (beta == T{0})
       cv.setZero();
     else if (beta != T{1})
       cv *= beta;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The matrix product in vector registers, after Goto & van de Geijn (2008), "Anatomy of High-Performance Matrix Multiplication":
-// a tile of C stays in registers, a panel of op(B) in the first cache, a block of rows of op(A) in the second. op(B) is packed once
+// a tile of C stays in registers, a panel of op(B) near, a block of rows of op(A) in the second cache. op(B) is packed once
 // for all threads; A is read in place, or packed where it is stored transposed (its columns would fall into few cache sets).
 // Written with the compilers' vector types: one source for AVX2 and AVX-512, float and double.
 #pragma once
+
+#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
+#include <immintrin.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,21 +18,30 @@
 namespace lexformer {
 namespace detail {
 
-template <class T>
-struct GemmTile {
+// a b + c, rounded once. By name and not as an expression: whether a compiler fuses that differs from place to place.
 #if defined(__AVX512F__)
-  static constexpr std::size_t bytes = 64, rows = 14;  // 28 sums, 2 of B and 1 of A in 32 registers
+inline constexpr std::size_t vector_bytes = 64;
+inline __m512 multiply_add(float a, __m512 b, __m512 c) { return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c); }
+inline __m512d multiply_add(double a, __m512d b, __m512d c) { return _mm512_fmadd_pd(_mm512_set1_pd(a), b, c); }
 #else
-  static constexpr std::size_t bytes = 32, rows = 6;  // 12 sums, 2 of B and 1 of A in 16 registers
+inline constexpr std::size_t vector_bytes = 32;
+inline __m256 multiply_add(float a, __m256 b, __m256 c) { return _mm256_fmadd_ps(_mm256_set1_ps(a), b, c); }
+inline __m256d multiply_add(double a, __m256d b, __m256d c) { return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c); }
 #endif
-  static constexpr std::size_t lanes = bytes / sizeof(T), columns = 2 * lanes;
-  static constexpr std::size_t depth = 1536 / sizeof(T);  // of a panel: 24 or 48 KiB
+
+/// `bytes` is a parameter so that objects compiled for different processors do not share these functions.
+template <class T, std::size_t bytes>
+struct GemmTile {
+  // 12 or 28 sums, 2 vectors of B and 1 of A in 16 or 32 registers.
+  static constexpr std::size_t rows = bytes == 64 ? 14 : 6, lanes = bytes / sizeof(T), columns = 2 * lanes;
+  static constexpr std::size_t depth = 1536 / sizeof(T);  // of a panel: 24 KiB (AVX2) or 48 KiB (AVX-512) in float, half of it in double
   using Vector [[gnu::vector_size(bytes)]] = T;
 
-  /// C (R, columns) = alpha A B + beta C. A: element (r, p) at a[r lda + p], or at a[p rows + r] when it is packed; B: a panel (k,
-  /// columns).
+  /// C (R, columns) = alpha A B + beta D. A: element (r, p) at a[r lda + p], or at a[p rows + r] when it is packed; B: a panel (k,
+  /// columns). beta = 0 does not read D.
   template <std::size_t R, bool Packed>
-  static void multiply(std::size_t k, const T* a, std::size_t lda, const T* b, T alpha, T beta, T* c, std::size_t ldc) {
+  static void multiply(std::size_t k, const T* a, std::size_t lda, const T* b, T alpha, T beta, const T* d, std::size_t ldd, T* c,
+                       std::size_t ldc) {
     // Folds, not loops: the sums are in registers only if every index is a constant.
     const auto for_rows = [](auto&& body) {
       [&]<std::size_t... r>(std::index_sequence<r...>) { (body.template operator()<r>(), ...); }
@@ -42,32 +54,30 @@ struct GemmTile {
       std::memcpy(&b1, b + p * columns + lanes, bytes);
       for_rows([&]<std::size_t r>() {
         const T x = a[Packed ? p * rows + r : r * lda + p];
-        sum[r][0] += x * b0;
-        sum[r][1] += x * b1;
+        sum[r][0] = multiply_add(x, b0, sum[r][0]);
+        sum[r][1] = multiply_add(x, b1, sum[r][1]);
       });
     }
     for_rows([&]<std::size_t r>() {
-      T* to = c + r * ldc;
       for (std::size_t v = 0; v < 2; ++v) {
-        Vector y = alpha * sum[r][v];
+        Vector y = {};
         if (beta != T{0}) {
-          Vector before;
-          std::memcpy(&before, to + v * lanes, bytes);
-          y += beta * before;
+          std::memcpy(&y, d + r * ldd + v * lanes, bytes);
+          y *= beta;
         }
-        std::memcpy(to + v * lanes, &y, bytes);
+        y = multiply_add(alpha, sum[r][v], y);
+        std::memcpy(c + r * ldc + v * lanes, &y, bytes);
       }
     });
   }
 
   /// The same for any number of rows up to `rows`.
-  template <bool Packed, std::size_t R = rows>
-  static void multiply_rows(std::size_t count, std::size_t k, const T* a, std::size_t lda, const T* b, T alpha, T beta, T* c,
-                            std::size_t ldc) {
+  template <bool Packed, std::size_t R = rows, class... Rest>
+  static void multiply_rows(std::size_t count, Rest... rest) {
     if (count == R)
-      multiply<R, Packed>(k, a, lda, b, alpha, beta, c, ldc);
+      multiply<R, Packed>(rest...);
     else if constexpr (R > 1)
-      multiply_rows<Packed, R - 1>(count, k, a, lda, b, alpha, beta, c, ldc);
+      multiply_rows<Packed, R - 1>(count, rest...);
   }
 
   /// `width` <= W vectors of length k, element p of vector j at from[j step + p] or (Rows) at from[p step + j], as a panel (k, W); what
@@ -83,6 +93,81 @@ struct GemmTile {
     else
       copy(width);
   }
+
+  /// The whole product (gemm.hpp).
+  static void product(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda,
+                      const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
+    if (k == 0) {
+      for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t j = 0; j < n; ++j) c[i * ldc + j] = bias != nullptr ? bias[j] : beta == T{0} ? T{0} : beta * c[i * ldc + j];
+      return;
+    }
+    // Equal parts of k, each at the most a panel deep; equal parts of n, so that a very wide B (a vocabulary) is packed piece by piece.
+    const std::size_t parts = (k + depth - 1) / depth, part = (k + parts - 1) / parts;
+    const std::size_t panels = (n + columns - 1) / columns, most = std::max<std::size_t>(1, (std::size_t{1} << 22) / (k * columns));
+    for (std::size_t first = 0; first < panels; first += most) {
+      const std::size_t count = std::min(most, panels - first);
+      b_buffer.resize(std::max(b_buffer.size(), count * columns * k));
+      T* const packed = b_buffer.data();
+      const auto panel = [=](std::size_t j, std::size_t p, std::size_t d) { return packed + count * columns * p + j * columns * d; };
+      const auto width = [=](std::size_t j) { return std::min(columns, n - (first + j) * columns); };
+      parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t j = begin; j < end; ++j)
+          for (std::size_t p = 0; p < k; p += part) {
+            const std::size_t d = std::min(part, k - p), at = (first + j) * columns;
+            T* to = panel(j, p, d);
+            if (width(j) < columns) std::fill_n(to, d * columns, T{0});
+            if (trans_b)
+              pack<columns, false>(width(j), d, b + at * ldb + p, ldb, to);
+            else
+              pack<columns, true>(width(j), d, b + p * ldb + at, ldb, to);
+          }
+      });
+      // Blocks of rows such that A's part stays in the second cache; where they are few, blocks of columns, too: about eight in all.
+      const std::size_t block = std::clamp<std::size_t>((m / 8 + rows - 1) / rows, 96 / rows, 192 / rows) * rows,
+                        blocks = (m + block - 1) / block;
+      const std::size_t groups = m * n * k < (std::size_t{1} << 20) ? 1 : std::clamp<std::size_t>(8 / blocks, 1, count);
+      const std::size_t group = (count + groups - 1) / groups;
+      parallel_for(blocks * groups, 1, [&](std::size_t unit, std::size_t) {
+        const std::size_t begin = unit / groups * block, end = std::min(m, begin + block);
+        const std::size_t j_begin = unit % groups * group, j_end = std::min(count, j_begin + group);
+        T edge[rows * columns];
+        if (trans_a) a_buffer.resize(std::max(a_buffer.size(), (block + rows) * part));
+        for (std::size_t p = 0; p < k; p += part) {
+          const std::size_t d = std::min(part, k - p);
+          if (trans_a)
+            for (std::size_t i = begin; i < end; i += rows)
+              pack<rows, true>(std::min(rows, end - i), d, a + p * lda + i, lda, a_buffer.data() + (i - begin) * d);
+          for (std::size_t j = j_begin; j < j_end; ++j)
+            for (std::size_t i = begin; i < end; i += rows) {
+              const std::size_t r = std::min(rows, end - i), w = width(j), column = (first + j) * columns;
+              T* const to = c + i * ldc + column;
+              // What is added: in the first part of k the bias or beta C, in the others C. A tile that is not whole is made beside C.
+              const bool from_bias = p == 0 && bias != nullptr, whole = w == columns;
+              const T factor = p == 0 && !from_bias ? beta : T{1};
+              const T* before = from_bias ? bias + column : to;
+              std::size_t ldd = from_bias ? 0 : ldc;
+              if (!whole && factor != T{0}) {
+                for (std::size_t q = 0; q < r; ++q) std::copy_n(before + q * ldd, w, edge + q * columns);
+                before = edge;
+                ldd = columns;
+              }
+              T* const y = whole ? to : edge;
+              const std::size_t ldy = whole ? ldc : columns;
+              if (trans_a)
+                multiply_rows<true>(r, d, a_buffer.data() + (i - begin) * d, rows, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
+              else
+                multiply_rows<false>(r, d, a + i * lda + p, lda, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
+              if (!whole)
+                for (std::size_t q = 0; q < r; ++q) std::copy_n(edge + q * columns, w, to + q * ldc);
+            }
+        }
+      });
+    }
+  }
+
+ private:
+  static thread_local inline std::vector<T> a_buffer, b_buffer;  // kept from call to call
 };
 
 }  // namespace detail
@@ -90,66 +175,9 @@ struct GemmTile {
 /// What it computes: gemm.hpp.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
-          std::size_t ldb, T beta, T* c, std::size_t ldc) {
-  using Tile = detail::GemmTile<T>;
-  constexpr std::size_t rows = Tile::rows, columns = Tile::columns;
-  if (k == 0) {
-    for (std::size_t i = 0; i < m; ++i)
-      for (std::size_t j = 0; j < n; ++j) c[i * ldc + j] = beta == T{0} ? T{0} : beta * c[i * ldc + j];
-    return;
-  }
-  static thread_local std::vector<T> b_buffer, a_buffer;  // kept from call to call
-  // Equal parts of k, each at the most a panel deep; equal parts of n, so that a very wide B (a vocabulary) is packed piece by piece.
-  const std::size_t parts = (k + Tile::depth - 1) / Tile::depth, depth = (k + parts - 1) / parts;
-  const std::size_t panels = (n + columns - 1) / columns, most = std::max<std::size_t>(1, (std::size_t{1} << 22) / (k * columns));
-  for (std::size_t first = 0; first < panels; first += most) {
-    const std::size_t count = std::min(most, panels - first);
-    b_buffer.resize(std::max(b_buffer.size(), count * columns * k));
-    T* const packed = b_buffer.data();
-    const auto panel = [=](std::size_t j, std::size_t p, std::size_t d) { return packed + count * columns * p + j * columns * d; };
-    const auto width = [=](std::size_t j) { return std::min(columns, n - (first + j) * columns); };
-    parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t j = begin; j < end; ++j)
-        for (std::size_t p = 0; p < k; p += depth) {
-          const std::size_t d = std::min(depth, k - p), at = (first + j) * columns;
-          T* to = panel(j, p, d);
-          if (width(j) < columns) std::fill_n(to, d * columns, T{0});
-          if (trans_b)
-            Tile::template pack<columns, false>(width(j), d, b + at * ldb + p, ldb, to);
-          else
-            Tile::template pack<columns, true>(width(j), d, b + p * ldb + at, ldb, to);
-        }
-    });
-    // About eight blocks: enough for threads, and A's part stays in the second cache.
-    const std::size_t block = std::clamp<std::size_t>((m / 8 + rows - 1) / rows, 96 / rows, 192 / rows) * rows;
-    parallel_for(m, block, [&](std::size_t begin, std::size_t end) {
-      T edge[rows * columns];
-      if (trans_a) a_buffer.resize(std::max(a_buffer.size(), (block + rows) * depth));
-      for (std::size_t p = 0; p < k; p += depth) {
-        const std::size_t d = std::min(depth, k - p);
-        const T factor = p == 0 ? beta : T{1};
-        if (trans_a)
-          for (std::size_t i = begin; i < end; i += rows)
-            Tile::template pack<rows, true>(std::min(rows, end - i), d, a + p * lda + i, lda, a_buffer.data() + (i - begin) * d);
-        for (std::size_t j = 0; j < count; ++j)
-          for (std::size_t i = begin; i < end; i += rows) {
-            const std::size_t r = std::min(rows, end - i), w = width(j);
-            T* const to = c + i * ldc + (first + j) * columns;
-            const bool whole = w == columns;
-            if (!whole && factor != T{0})
-              for (std::size_t q = 0; q < r; ++q) std::copy_n(to + q * ldc, w, edge + q * columns);
-            T* const y = whole ? to : edge;
-            const std::size_t ldy = whole ? ldc : columns;
-            if (trans_a)
-              Tile::template multiply_rows<true>(r, d, a_buffer.data() + (i - begin) * d, rows, panel(j, p, d), alpha, factor, y, ldy);
-            else
-              Tile::template multiply_rows<false>(r, d, a + i * lda + p, lda, panel(j, p, d), alpha, factor, y, ldy);
-            if (!whole)
-              for (std::size_t q = 0; q < r; ++q) std::copy_n(edge + q * columns, w, to + q * ldc);
-          }
-      }
-    });
-  }
+          std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
+  detail::GemmTile<T, detail::vector_bytes>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
 }
 
 }  // namespace lexformer
+#endif

@@ -50,7 +50,7 @@ class ParameterVisitor {
 };
 
 /// All parameters and buffers of a module, in the order of its visit. The Vars are the module's own: changing them changes it.
-template <class T, class Dev, class Module>
+template <class T = float, class Dev = Cpu, class Module>
 std::vector<NamedParameter<T, Dev>> named_parameters(Module& module) {
   ParameterVisitor<T, Dev> visitor;
   module.visit(visitor);

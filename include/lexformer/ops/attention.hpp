@@ -66,6 +66,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
     fail("attention", "qkv must be (N, 3 D) with D divisible by ", heads, " heads, got ", qkv.shape());
   if (qkv.dim(0) != offsets.tokens())
     fail("attention", "qkv has ", qkv.dim(0), " rows but the offsets count ", offsets.tokens(), " tokens");
+  if (offsets.sequences() == 0) fail("attention", "the batch is empty");
   AttentionArgs<T> args;
   args.offsets = &offsets;
   args.heads = heads;

@@ -9,7 +9,6 @@ namespace lexformer {
 /// mask's key and of e alone, so backward draws the same numbers again instead of storing them.    dx = dy, masked alike
 template <class T, class Dev>
 Var<T, Dev> dropout(const Var<T, Dev>& x, const DropoutMask& mask) {
-  if (!(mask.p >= 0.0f && mask.p < 1.0f)) fail("dropout", "p must be in [0, 1), got ", mask.p);
   if (!mask.active()) return x;
   Tensor<T, Dev> y(x.shape());
   Kernels<Dev>::dropout(y.size(), mask, x.value().data(), y.mutable_data());

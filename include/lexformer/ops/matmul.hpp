@@ -71,9 +71,7 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::size_t d = weights[i].dim(0);
     const T* bias = biases[i].defined() ? biases[i].value().data() : nullptr;
-    if (bias != nullptr) Kernels<Dev>::fill_rows(rows, d, bias, out + begin, columns);
-    gemm(false, true, rows, d, k, T{1}, x.value().data(), k, weights[i].value().data(), k, bias != nullptr ? T{1} : T{0}, out + begin,
-         columns);
+    gemm(false, true, rows, d, k, T{1}, x.value().data(), k, weights[i].value().data(), k, T{0}, out + begin, columns, bias);
     kept.emplace_back(weights[i].value());
     begin += d;
   }
