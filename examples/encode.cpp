@@ -14,7 +14,9 @@ int main(int argc, char** argv) {
   int layer = -1;
   app.add_option("--model", model_path, "a .lxf file or a HuggingFace folder; without LEA")->required()->type_name("M.lxf");
   app.add_flag("--pairs", pairs, "each line is left TAB right");
-  app.add_option("--layer", layer, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last")->capture_default_str();
+  app.add_option("--layer", layer, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last")
+      ->check(CLI::Range(-1, 256))
+      ->capture_default_str();
   app.add_option("--pool", pool, "none (all token rows, one line's after the other's), cls, mean")
       ->check(CLI::IsMember({"none", "cls", "mean"}))
       ->capture_default_str();

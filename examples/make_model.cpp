@@ -11,9 +11,7 @@ int main(int argc, char** argv) {
   std::size_t vocab_size = 4000;
   std::uint64_t seed = 1;
   bool cased = false;
-  app.add_option("--text", texts, "text files; in .tsv files every column but a last one of labels counts as text, too")
-      ->required()
-      ->type_name("F");
+  app.add_option("--text", texts, "text files; every line counts")->required()->type_name("F");
   app.add_option("--vocab-size", vocab_size, "tokens at the most")->capture_default_str();
   app.add_option("--model-config", settings,
                  "sizes of the encoder: a JSON file with HuggingFace's keys (hidden_size, num_hidden_layers, ...)")

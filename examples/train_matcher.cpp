@@ -18,13 +18,7 @@ struct RunResult {
 
 /// One run with one seed: train, keep the best model, measure it. Nothing if it was interrupted; then it is saved.
 std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t seed, const std::string& out) {
-  fs::create_directories(out);
   const std::string best_path = out + "/model.lxf", log_path = out + "/log.jsonl";
-  if (!o.resume && !o.overwrite && fs::exists(log_path))
-    lx::fail_usage(out, "holds an earlier run; --resume goes on with it, --overwrite begins anew");
-  lx::remove_stale(out);
-  if (!o.resume) lx::keep_last(out, 0);
-
   auto options = o.encoder;
   options.seed = seed;
   auto model = lx::CrossEncoder<>::load(o.model, options);
@@ -47,6 +41,11 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const auto valid = program::read_examples(o.valid, o.table, model.options());
   std::vector<std::vector<lx::PairExample>> tests;  // read now: a bad file shows before the training, not after it
   for (const auto& file : o.tests) tests.push_back(program::read_examples(file, o.table, model.options()));
+
+  // Everything was read: from here on files are written, and with --overwrite those of an earlier run go.
+  fs::create_directories(out);
+  lx::remove_stale(out);
+  if (!o.resume) lx::keep_last(out, 0);
 
   const std::size_t batches_per_epoch = (train.size() + o.batch - 1) / o.batch;
   const std::size_t steps_per_epoch = (batches_per_epoch + o.accumulate - 1) / o.accumulate;
@@ -81,8 +80,10 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   double logged_loss = 0;
   if (o.resume) {
     const auto latest = lx::find_latest_checkpoint(out);
-    for (const auto& why : latest.ignored) std::cerr << "ignored: " << why << "\n";
+    for (const auto& why : latest.ignored) std::cerr << "damaged, deleted: " << why << "\n";
+    lx::remove_damaged(out);
     if (!latest.path) {
+      if (fs::exists(best_path)) lx::fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
       std::cerr << out << ": there is no checkpoint to resume; the run begins anew\n";
     } else {
       state = lx::load_checkpoint(*latest.path, o.json(seed), optimizer, [&](const std::string& path) {
@@ -130,8 +131,9 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     lx::Json entry = {{"step", step}, {"epoch", epochs()}};
     for (const auto& [key, number] : e.metrics) entry["eval_" + key] = lx::log_number(number);
     log.add(entry);
-    progress.note(
-        lx::cat("epoch ", std::setprecision(3), epochs(), "  ", e.primary, " ", 100 * e.value(e.primary), better ? "  (best so far)" : ""));
+    if (!o.quiet)
+      progress.note(lx::cat("epoch ", std::setprecision(3), epochs(), "  ", e.primary, " ", 100 * e.value(e.primary),
+                            better ? "  (best so far)" : ""));
     since_best = better ? 0 : since_best + 1;
     if (better) {
       if (e.primary == "f1") model.threshold = e.value("threshold");
@@ -154,7 +156,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
       }
       const double loss = forward_backward(batches, static_cast<std::uint32_t>(step));
       const double norm = lx::clip_grad_norm(parameters, o.clip), lr = schedule(step);
-      if (!std::isfinite(norm)) {
+      if (!std::isfinite(norm) || !std::isfinite(loss)) {
         log.add({{"step", step}, {"epoch", epochs()}, {"loss", lx::log_number(loss)}, {"grad_norm", lx::log_number(norm)}});
         for (auto p : parameters) p.var.clear_grad();
         const lx::CheckFinite check;  // the step again, now with a look at every op
@@ -163,8 +165,8 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
         } catch (const lx::Error& e) {
           lx::fail_numeric(lx::cat("step ", step), e.what(), "; stopped before the update");
         }
-        lx::fail_numeric(lx::cat("step ", step), "the gradient norm is ", norm,
-                         ", but every single gradient is finite; a smaller --lr may help");
+        lx::fail_numeric(lx::cat("step ", step), "the loss is ", loss, ", the gradient norm ", norm,
+                         ", but every single value and gradient is finite; a smaller --lr may help");
       }
       optimizer.step(lr);
       ++step;
@@ -197,6 +199,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     }
   }
   if (measured_step != step) measure();
+  if (step > state.global_step) save();  // a finished run that is resumed measures its tests again, and trains nothing
   progress.finish();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -206,6 +209,10 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   result.json["train_runtime"] = seconds;
   result.json["train_samples_per_second"] = static_cast<double>(samples) / seconds;
   for (std::size_t t = 0; t < tests.size(); ++t) {
+    if (program::interrupted != 0) {
+      std::cerr << "interrupted after the training; saved in " << out << ", go on with --resume\n";
+      return std::nullopt;
+    }
     result.tests.push_back(
         program::evaluate_with_typos(best_model, o.tests[t], tests[t], best_model.threshold, o.test_typos, o.typos, o.eval_batch));
     result.json["test"].push_back(result.tests.back().json());
@@ -237,6 +244,20 @@ lx::Json summary(const std::vector<RunResult>& runs, bool deviation) {
   return out;
 }
 
+/// Nothing of an earlier run, or of another program, is written over unasked.
+void check_out(const program::MatcherOptions& o) {
+  if (o.resume || o.overwrite) return;
+  std::vector<std::string> folders{o.out};
+  for (const auto seed : o.seeds) folders.push_back(lx::cat(o.out, "/seed-", seed));
+  std::error_code none;
+  for (const auto& folder : folders)
+    for (const auto& entry : fs::directory_iterator(folder, none)) {
+      const std::string name = entry.path().filename().string();
+      if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name.starts_with(lx::detail::checkpoint_prefix))
+        lx::fail_usage(folder, "holds an earlier run (", name, "); --resume goes on with it, --overwrite begins anew");
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -245,6 +266,7 @@ int main(int argc, char** argv) {
   o.add_to(app);
   return program::run(app, argc, argv, [&] {
     o.finish();
+    check_out(o);
     program::catch_signals();
     std::vector<RunResult> runs;
     std::size_t best = 0;
@@ -260,7 +282,7 @@ int main(int argc, char** argv) {
     }
     if (o.seeds.size() == 1) return 0;
 
-    fs::copy_file(lx::cat(o.out, "/seed-", o.seeds[best], "/model.lxf"), o.out + "/model.lxf", fs::copy_options::overwrite_existing);
+    lx::write_file_atomic(o.out + "/model.lxf", lx::read_file(lx::cat(o.out, "/seed-", o.seeds[best], "/model.lxf")));
     lx::Json all = runs[best].json;  // the best run by its validation score; what all runs gave stands beside it
     all["mean"] = summary(runs, false);
     all["deviation"] = summary(runs, true);

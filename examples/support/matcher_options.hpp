@@ -25,7 +25,7 @@ struct MatcherOptions {
 
   void add_to(CLI::App& app) {
     const auto number = [&](const char* flag, auto& value, const char* text) {
-      return app.add_option(flag, value, text)->capture_default_str();
+      return app.add_option(flag, value, text)->check(CLI::NonNegativeNumber)->capture_default_str();
     };
     app.add_option("--model", model, "where to start: an encoder as .lxf (tools/convert_hf.py, make_model) or a HuggingFace folder")
         ->required()
@@ -45,15 +45,21 @@ struct MatcherOptions {
     add_choice(*group, "--task", encoder.task, "what the labels are");
     group->add_option("--labels", label_names, "names of the classes in their order, as they stand in the files; 0,1 unless given")
         ->delimiter(',');
-    group->add_option("--max-length", max_length, "tokens of a pair at the most; the longer text is cut first")->capture_default_str();
+    group->add_option("--max-length", max_length, "tokens of a pair at the most; the longer text is cut first")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     group->add_option("--freeze", freeze, "parts of parameter names that are not trained, e.g. embeddings encoder.layer.0.");
     add_choice(*group, "--lea-similarity", encoder.lexical.similarity, "of two words");
-    group->add_option("--lea-levels", encoder.lea.levels, "quantise the similarities to so many levels; 0 = exact")->capture_default_str();
+    group->add_option("--lea-levels", encoder.lea.levels, "quantise the similarities to so many levels; 0 = exact")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     add_choice(*group, "--lea-sharing", encoder.lea.sharing, "one projection for each head, layer, or the model");
     add_choice(*group, "--lea-representation", encoder.lea.representation, "of a similarity: sinusoids of 2 pi s, of s, or a learned row");
     add_choice(*group, "--lea-alpha", encoder.lea.alpha, "rule for alpha");
     group->add_option("--lea-alpha-value", encoder.lea.alpha_value, "alpha, with --lea-alpha constant")->capture_default_str();
-    group->add_option("--lea-dimension", encoder.lea.dimension, "of the lexical embedding")->capture_default_str();
+    group->add_option("--lea-dimension", encoder.lea.dimension, "of the lexical embedding")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     group
         ->add_option_function<std::vector<std::size_t>>(
             "--lea-layers",
@@ -72,13 +78,17 @@ struct MatcherOptions {
         ->capture_default_str();
     add_choice(*group, "--typo-mode", typos.mode, "see add_typos --help");
     group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-    group->add_option("--test-typos", test_typos, "measure so many copies of each test file with typos, too")->capture_default_str();
+    group->add_option("--test-typos", test_typos, "measure so many copies of each test file with typos, too")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
 
     group = app.add_option_group("Training");
     group->add_option("--epochs", epochs, "passes over the training pairs; may be a fraction")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    group->add_option("--max-steps", max_steps, "optimizer steps, instead of --epochs")->capture_default_str();
+    group->add_option("--max-steps", max_steps, "optimizer steps, instead of --epochs")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     group->add_option("--batch", batch, "pairs of a step")->check(CLI::PositiveNumber)->capture_default_str();
     group->add_option("--accumulate", accumulate, "batches of a step")->check(CLI::PositiveNumber)->capture_default_str();
     group->add_option("--lr", lr, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
@@ -89,10 +99,10 @@ struct MatcherOptions {
     group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
     add_choice(*group, "--order", order, "of the pairs");
     group->add_option("--seed,--seeds", seeds, "one or more, 1,2,3: each is a run of its own")->delimiter(',')->capture_default_str();
-    number("--eval-batch", eval_batch, "pairs computed together when measuring");
+    number("--eval-batch", eval_batch, "pairs computed together when measuring")->check(CLI::PositiveNumber);
     number("--eval-steps", eval_steps, "measure on --valid every so many steps; 0 = after each epoch");
     number("--patience", patience, "stop after so many measurements without a better one; 0 = never");
-    number("--save-steps", save_steps, "write a checkpoint every so many steps; 0 = only when interrupted");
+    number("--save-steps", save_steps, "write a checkpoint every so many steps, too; at the end and when interrupted there is always one");
     number("--save-total-limit", save_total_limit, "keep so many checkpoints");
     app.add_flag("--resume", resume, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
     number("--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
@@ -102,6 +112,10 @@ struct MatcherOptions {
   }
   /// What is not a matter of one flag alone.
   void finish() {
+    for (std::size_t i = 1; i < seeds.size(); ++i)
+      if (std::find(seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(i), seeds[i]) !=
+          seeds.begin() + static_cast<std::ptrdiff_t>(i))
+        lx::fail_usage("--seeds", seeds[i], " is there twice");
     encoder.attention.clear();
     if (attention == "lea") encoder.attention = {"lea"};
     encoder.lexical.levels = static_cast<unsigned>(encoder.lea.levels);
@@ -132,6 +146,9 @@ struct MatcherOptions {
             {"no_decay_norm", no_decay_norm},
             {"max_grad_norm", clip},
             {"order", lx::name_of(order)},
+            {"columns", table.columns},
+            {"header", lx::name_of(table.header)},
+            {"eval_batch", eval_batch},
             {"freeze", freeze},
             {"eval_steps", eval_steps},
             {"logging_steps", logging_steps},

@@ -98,6 +98,18 @@ TEST_CASE("checkpoints: a damaged one is passed over, with the reason") {
   CHECK(latest(parent) == "checkpoint-1");
 }
 
+TEST_CASE("checkpoints: damaged ones newer than the last whole one go, folders of others stay") {
+  const TemporaryFolder parent;
+  for (const auto& name : {"checkpoint-1", "checkpoint-2", "checkpoint-3", "checkpoint-4"}) save(parent, name, name);
+  for (const auto& name : {"checkpoint-1", "checkpoint-3", "checkpoint-4"})
+    write_file_atomic(parent / (std::string(name) + "/model.lxf"), "x");
+  fs::create_directory(parent / "checkpoint-500");  // no manifest: not ours
+  remove_damaged(parent.path);
+  CHECK(names(parent.path) == std::set<std::string>{"checkpoint-1", "checkpoint-2", "checkpoint-500"});
+  keep_last(parent.path, 1);
+  CHECK(names(parent.path) == std::set<std::string>{"checkpoint-2", "checkpoint-500"});
+}
+
 TEST_CASE("checkpoints: left-overs of dead processes are removed, those of living ones stay") {
   const TemporaryFolder parent;
   const std::string dead = std::to_string(dead_process()), own = std::to_string(::getpid()), living = std::to_string(::getppid());

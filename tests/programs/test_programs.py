@@ -144,7 +144,7 @@ class Programs(unittest.TestCase):
             self.assertEqual([p.name for p in out.iterdir() if "tmp" in p.name], [])
 
     def test_a_finished_run_that_is_resumed_stays_as_it_is(self):
-        for save_steps in (10, 12):  # the newest checkpoint is before the last step, and at it
+        for save_steps in (0, 10, 12):  # checkpoints at the end alone, before the last step, and at it
             out = self.folder / f"finished-{save_steps}"
             files = []
             for resume in ([], ["--resume"], ["--resume"]):
@@ -162,6 +162,23 @@ class Programs(unittest.TestCase):
         self.assertIn("weight_decay was 5e-05", done.stderr)
         self.assertEqual(self.train(out).returncode, 2)  # an earlier run is not overwritten unasked
         self.assertEqual(self.train(out, "--overwrite").returncode, 0)
+
+    def test_what_is_there_is_not_written_over(self):
+        out = self.folder / "mine"
+        for name in ("model.lxf", "all_results.json", "checkpoint-500"):
+            out.mkdir()
+            (out / name).mkdir() if name.startswith("check") else (out / name).write_text("mine")
+            done = self.train(out)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(name, done.stderr)
+            self.assertTrue((out / name).exists())
+            if name == "model.lxf":
+                self.assertEqual(self.train(out, "--resume").returncode, 2)  # a model without a checkpoint is no run to go on with
+                self.assertEqual((out / name).read_text(), "mine")
+            shutil.rmtree(out)
+        self.assertEqual(self.train(out, "--seeds", "1,1").returncode, 2)
+        self.assertEqual(self.train(out, "--eval-steps", -1).returncode, 2)
+        self.assertFalse(out.exists())
 
     def test_several_seeds_and_a_config_file(self):
         (self.folder / "o.json").write_text(json.dumps({"seeds": [1, 2], "attention": "lea", "augment": True, "epochs": 1, "test": [str(self.folder / "test.tsv")]}))

@@ -49,7 +49,9 @@ inline std::vector<std::pair<std::size_t, std::filesystem::path>> list_checkpoin
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
     const std::string name = entry.path().filename().string();
     const auto number = number_after(name, checkpoint_prefix);
-    if (number && name.starts_with(checkpoint_prefix) && entry.is_directory()) found.emplace_back(*number, entry.path());
+    // Others write folders of this name, too; ours have a manifest.
+    if (number && name.starts_with(checkpoint_prefix) && std::filesystem::exists(entry.path() / "MANIFEST.json"))
+      found.emplace_back(*number, entry.path());
   }
   std::sort(found.rbegin(), found.rend());
   return found;
@@ -152,6 +154,16 @@ inline void remove_stale(const std::filesystem::path& parent) {
     if (process == process_id() || !process_exists(process)) stale.push_back(entry.path());
   }
   for (const auto& path : stale) std::filesystem::remove_all(path, error);
+}
+
+/// Deletes the checkpoints that are newer than the newest whole one; keep_last would keep them in its place.
+inline void remove_damaged(const std::filesystem::path& parent) {
+  const auto whole = find_latest_checkpoint(parent).path;
+  std::error_code ignored;
+  for (const auto& [number, path] : detail::list_checkpoints(parent)) {
+    if (path == whole) break;
+    std::filesystem::remove_all(path, ignored);
+  }
 }
 
 /// Deletes all but the `count` checkpoints with the highest numbers. Call it after a commit.
