@@ -17,17 +17,16 @@ int main(int argc, char** argv) {
       const char* what;
       bool ta, tb;
       std::size_t m, n, k, lda, ldb, ldc;
-      bool serial;  // one block, as attention calls it
     };
     const Size sizes[] = {
-        {"D to D: x w^T", false, true, 1152, 384, 384, 384, 384, 384, false},
-        {"feed-forward: x w^T", false, true, 1152, 1536, 384, 384, 384, 1536, false},
-        {"feed-forward, back: x w^T", false, true, 1152, 384, 1536, 1536, 1536, 384, false},
-        {"its dx: dy w", false, false, 1152, 1536, 384, 384, 1536, 1536, false},
-        {"its dw: dy^T x", true, false, 384, 1536, 1152, 384, 1536, 1536, false},
-        {"scores: q k^T", false, true, 36, 36, 32, 1152, 1152, 36, true},
-        {"context: p v", false, false, 36, 32, 36, 36, 1152, 384, true},
-        {"dk: ds^T q", true, false, 36, 32, 36, 36, 1152, 1152, true},
+        {"D to D: x w^T", false, true, 1152, 384, 384, 384, 384, 384},
+        {"feed-forward: x w^T", false, true, 1152, 1536, 384, 384, 384, 1536},
+        {"feed-forward, back: x w^T", false, true, 1152, 384, 1536, 1536, 1536, 384},
+        {"its dx: dy w", false, false, 1152, 1536, 384, 384, 1536, 1536},
+        {"its dw: dy^T x", true, false, 384, 1536, 1152, 384, 1536, 1536},
+        {"scores: q k^T", false, true, 36, 36, 32, 1152, 1152, 36},
+        {"context: p v", false, false, 36, 32, 36, 36, 1152, 384},
+        {"dk: ds^T q", true, false, 36, 32, 36, 36, 1152, 1152},
     };
     std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << "\n";
     for (const auto& s : sizes) {
@@ -43,8 +42,7 @@ int main(int argc, char** argv) {
       }
       const double flop = 2e-9 * static_cast<double>(s.m * s.n * s.k);
       std::cout << std::left << std::setw(28) << s.what << std::right << std::setw(5) << s.m << " x" << std::setw(5) << s.n << " x"
-                << std::setw(5) << s.k << "  "
-                << "  median " << std::setw(6) << flop / bench::median(times) << "  best " << std::setw(6)
+                << std::setw(5) << s.k << "    median " << std::setw(6) << flop / bench::median(times) << "  best " << std::setw(6)
                 << flop / *std::min_element(times.begin(), times.end()) << " GFLOP/s\n";
     }
   });
