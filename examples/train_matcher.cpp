@@ -50,7 +50,10 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const std::size_t batches_per_epoch = (train.size() + o.batch - 1) / o.batch;
   const std::size_t steps_per_epoch = (batches_per_epoch + o.accumulate - 1) / o.accumulate;
   const std::size_t total = o.max_steps > 0 ? o.max_steps : lx::epochs_to_steps(o.epochs, steps_per_epoch);
-  const lx::Schedule schedule{o.schedule, o.lr, lx::epochs_to_steps(o.warmup_epochs, steps_per_epoch), total};
+  const std::size_t warmup = o.warmup_epochs ? lx::epochs_to_steps(*o.warmup_epochs, steps_per_epoch)
+                                             : std::min(lx::epochs_to_steps(1.5, steps_per_epoch), total * 3 / 20);
+  const lx::Schedule schedule{o.schedule, o.lr, warmup, total};
+  const lx::Json settings = o.json(seed, train.examples(), valid);
   const auto parameters = model.parameters();
   lx::AdamW<> optimizer(parameters, {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
 
@@ -74,19 +77,22 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   state.num_train_epochs = static_cast<double>(total) / static_cast<double>(steps_per_epoch);
   state.train_batch_size = o.batch;
   state.seed = seed;
-  state.settings = o.json(seed);
+  state.settings = settings;
   std::optional<program::Evaluation> best;
   std::size_t since_best = 0, logged_steps = 0, measured_step = ~std::size_t{0};
   double logged_loss = 0;
   if (o.resume) {
     const auto latest = lx::find_latest_checkpoint(out);
+    if (!latest.path && fs::exists(best_path)) {
+      for (const auto& why : latest.ignored) std::cerr << "damaged: " << why << "\n";
+      lx::fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
+    }
     for (const auto& why : latest.ignored) std::cerr << "damaged, deleted: " << why << "\n";
-    lx::remove_damaged(out);
+    lx::remove_damaged(out, latest);
     if (!latest.path) {
-      if (fs::exists(best_path)) lx::fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
       std::cerr << out << ": there is no checkpoint to resume; the run begins anew\n";
     } else {
-      state = lx::load_checkpoint(*latest.path, o.json(seed), optimizer, [&](const std::string& path) {
+      state = lx::load_checkpoint(*latest.path, settings, optimizer, [&](const std::string& path) {
         auto all = model.state();
         lx::load_parameters(all, lx::TensorFile::read(path), path);
       });
@@ -205,7 +211,8 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
 
   RunResult result{*best, {}, {}};
   const auto best_model = lx::CrossEncoder<>::load(best_path);
-  result.json = {{"valid", best->json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", o.json(seed)}};
+  result.json = {{"valid", best->json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", settings}};
+  result.json["train"] = {{"file", o.train_file}, {"pairs", train.size()}};
   result.json["train_runtime"] = seconds;
   result.json["train_samples_per_second"] = static_cast<double>(samples) / seconds;
   for (std::size_t t = 0; t < tests.size(); ++t) {

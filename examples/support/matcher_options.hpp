@@ -16,7 +16,8 @@ struct MatcherOptions {
   lx::ProgressMode progress = lx::ProgressMode::automatic;
   bool resume = false, augment = false, no_decay_norm = false, quiet = false, overwrite = false;
   lx::TypoOptions typos;
-  double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, warmup_epochs = 1.5, clip = 1.0;
+  double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, clip = 1.0;
+  std::optional<double> warmup_epochs;  // not given: 1.5 as in the paper, but at the most 15 % of the run, so that a short one learns, too
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
               eval_steps = 0, patience = 0, test_typos = 0, max_length = 128;
   std::vector<std::uint64_t> seeds{1};
@@ -93,7 +94,9 @@ struct MatcherOptions {
     group->add_option("--accumulate", accumulate, "batches of a step")->check(CLI::PositiveNumber)->capture_default_str();
     group->add_option("--lr", lr, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
     add_choice(*group, "--schedule", schedule, "of the learning rate");
-    group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")->check(CLI::NonNegativeNumber)->capture_default_str();
+    group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")
+        ->check(CLI::NonNegativeNumber)
+        ->default_str("1.5, at the most 15 % of the run");
     group->add_option("--weight-decay", weight_decay, "of AdamW, decoupled")->check(CLI::NonNegativeNumber)->capture_default_str();
     group->add_flag("--no-decay-norm", no_decay_norm, "no decay on biases and LayerNorm");
     group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
@@ -126,12 +129,12 @@ struct MatcherOptions {
     if (quiet) progress = lx::ProgressMode::none;
   }
 
-  /// The settings that make a run what it is: one that is resumed must have the same.
-  lx::Json json(std::uint64_t seed) const {
-    const auto checksum = [](const std::string& file) { return lx::cat(file, " (CRC-32 ", lx::crc32(lx::read_file(file)), ")"); };
+  /// The settings that make a run what it is: one that is resumed must have the same. Of the data it is the pairs that count, not
+  /// what their files are called.
+  lx::Json json(std::uint64_t seed, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& validation) const {
     return {{"model", model},
-            {"train", checksum(train_file)},
-            {"valid", checksum(valid)},
+            {"train", lx::describe(train)},
+            {"valid", lx::describe(validation)},
             {"encoder", lx::to_json(encoder)},
             {"augment", augment ? augment_probability : 0.0},
             {"typos", lx::describe(typos)},
@@ -141,13 +144,11 @@ struct MatcherOptions {
             {"gradient_accumulation_steps", accumulate},
             {"learning_rate", lr},
             {"lr_scheduler_type", lx::name_of(schedule)},
-            {"warmup_epochs", warmup_epochs},
+            {"warmup_epochs", warmup_epochs ? lx::Json(*warmup_epochs) : lx::Json()},
             {"weight_decay", weight_decay},
             {"no_decay_norm", no_decay_norm},
             {"max_grad_norm", clip},
             {"order", lx::name_of(order)},
-            {"columns", table.columns},
-            {"header", lx::name_of(table.header)},
             {"eval_batch", eval_batch},
             {"freeze", freeze},
             {"eval_steps", eval_steps},

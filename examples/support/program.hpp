@@ -28,7 +28,7 @@ inline void catch_signals() {
 
 /// Replaces "--config FILE" by the options in that JSON object, {"lr": 1e-5, "test": ["a.tsv", "b.tsv"], "augment": true}. They
 /// come first, so that an option on the command line wins.
-inline std::vector<std::string> expand_config(int argc, char** argv) {
+inline std::vector<std::string> expand_config(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> given(argv + 1, argv + argc), from_file;
   for (std::size_t i = 0; i < given.size(); ++i) {
     std::string file;
@@ -40,8 +40,11 @@ inline std::vector<std::string> expand_config(int argc, char** argv) {
     for (const auto& item : json.items()) {
       const std::string& key = item.key();
       const lx::Json& value = item.value();
-      const bool on_command_line =
-          std::any_of(given.begin(), given.end(), [&](const auto& a) { return a == "--" + key || a.starts_with("--" + key + "="); });
+      const CLI::Option* option = app.get_option_no_throw("--" + key);
+      const std::vector<std::string> names = option != nullptr ? option->get_lnames() : std::vector{key};  // --seed is --seeds, too
+      const bool on_command_line = std::any_of(given.begin(), given.end(), [&](const std::string& a) {
+        return std::any_of(names.begin(), names.end(), [&](const auto& n) { return a == "--" + n || a.starts_with("--" + n + "="); });
+      });
       if (on_command_line || value == false) continue;
       from_file.push_back("--" + key);
       const auto add = [&](const lx::Json& v) {
@@ -70,7 +73,7 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
   app.get_formatter()->column_width(36);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error with a message, not the end
   try {
-    auto arguments = expand_config(argc, argv);
+    auto arguments = expand_config(app, argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
     app.parse(arguments);
     const int code = body();

@@ -104,7 +104,7 @@ TEST_CASE("checkpoints: damaged ones newer than the last whole one go, folders o
   for (const auto& name : {"checkpoint-1", "checkpoint-3", "checkpoint-4"})
     write_file_atomic(parent / (std::string(name) + "/model.lxf"), "x");
   fs::create_directory(parent / "checkpoint-500");  // no manifest: not ours
-  remove_damaged(parent.path);
+  remove_damaged(parent.path, find_latest_checkpoint(parent.path));
   CHECK(names(parent.path) == std::set<std::string>{"checkpoint-1", "checkpoint-2", "checkpoint-500"});
   keep_last(parent.path, 1);
   CHECK(names(parent.path) == std::set<std::string>{"checkpoint-2", "checkpoint-500"});

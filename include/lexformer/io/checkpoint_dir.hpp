@@ -156,12 +156,12 @@ inline void remove_stale(const std::filesystem::path& parent) {
   for (const auto& path : stale) std::filesystem::remove_all(path, error);
 }
 
-/// Deletes the checkpoints that are newer than the newest whole one; keep_last would keep them in its place.
-inline void remove_damaged(const std::filesystem::path& parent) {
-  const auto whole = find_latest_checkpoint(parent).path;
+/// Deletes the checkpoints that are newer than the newest whole one, which find_latest_checkpoint() gave; keep_last would keep them in
+/// its place.
+inline void remove_damaged(const std::filesystem::path& parent, const LatestCheckpoint& latest) {
   std::error_code ignored;
   for (const auto& [number, path] : detail::list_checkpoints(parent)) {
-    if (path == whole) break;
+    if (path == latest.path) break;
     std::filesystem::remove_all(path, ignored);
   }
 }
