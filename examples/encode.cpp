@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Text to vectors: the hidden states of an encoder.
 #include <iomanip>
+#include <numeric>
 
 #include "support/program.hpp"
 
@@ -8,18 +9,20 @@ namespace lx = lexformer;
 
 int main(int argc, char** argv) {
   CLI::App app("Writes the hidden states of each line of standard input as .npy (float32) or .tsv.", "encode");
-  std::string model_path, output, pool = "mean";
-  bool pairs = false;
+  std::string model_path, output, pool = "auto";
+  bool pairs = false, normalize = false;
   std::size_t max_length = 512, batch_size = 32;
   int layer = -1;
-  app.add_option("--model", model_path, "a .lxf file or a HuggingFace folder; without LEA")->required()->type_name("M.lxf");
+  app.add_option("--model", model_path, "a .lxf file or a HuggingFace folder")->required()->type_name("M.lxf");
   app.add_flag("--pairs", pairs, "each line is left TAB right");
   app.add_option("--layer", layer, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last")
       ->check(CLI::Range(-1, 256))
       ->capture_default_str();
-  app.add_option("--pool", pool, "none (all token rows, one line's after the other's), cls, mean")
-      ->check(CLI::IsMember({"none", "cls", "mean"}))
+  app.add_option("--pool", pool,
+                 "none (all token rows, one line's after the other's), cls, mean; auto: as a sentence-transformers model says, else mean")
+      ->check(CLI::IsMember({"auto", "none", "cls", "mean"}))
       ->capture_default_str();
+  app.add_flag("--normalize", normalize, "each row has length 1; with --pool auto also where the model says so");
   app.add_option("--max-length", max_length, "tokens of a line at the most")->capture_default_str();
   app.add_option("--batch", batch_size, "lines computed together")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--output", output, "F.npy or F.tsv")->required();
@@ -33,6 +36,15 @@ int main(int argc, char** argv) {
     max_length = std::min(max_length, config.max_position_embeddings);
     if (layer > static_cast<int>(config.num_hidden_layers))
       lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers");
+    const lx::Json ours = file.config.contains("lexformer") ? file.config["lexformer"] : lx::Json::object();
+    if (ours.contains("attention") && !ours["attention"].empty())
+      lx::fail_usage(model_path, "was trained with lexical attention, which needs pairs and a head; score_pairs reads such models");
+    if (pool == "auto") {
+      const std::string where = file.path + ": config: lexformer";
+      pool = lx::get_string(ours, "pooling", where, "mean");
+      if (pool != "mean" && pool != "cls") lx::fail_file(where, "'pooling' is '", pool, "', expected mean or cls");
+      normalize |= lx::get_bool(ours, "normalize", where, false);
+    }
     auto blank = lx::Init::none();
     lx::BertEncoder<> encoder(config, blank);
     lx::load_encoder(encoder, file);
@@ -64,6 +76,11 @@ int main(int argc, char** argv) {
       }
       values.insert(values.end(), x.value().span().begin(), x.value().span().end());
       rows += x.dim(0);
+    }
+    for (std::size_t i = 0; normalize && i < rows; ++i) {
+      const std::span row(values.data() + i * config.hidden_size, config.hidden_size);
+      const float length = std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0f));
+      for (float& x : row) x /= std::max(length, 1e-12f);
     }
     const auto all = lx::Tensor<>::from(values, {rows, config.hidden_size});
     if (output.ends_with(".npy")) {

@@ -57,8 +57,8 @@ class Programs(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     @classmethod
-    def command(cls, out, *more, lr="1e-3"):
-        return ["--model", cls.model, "--train", cls.folder / "train.tsv", "--valid", cls.folder / "valid.tsv", "--out", out, "--epochs", 3, "--batch", 8,
+    def command(cls, out, *more, lr="1e-3", train="train.tsv"):
+        return ["--model", cls.model, "--train", cls.folder / train, "--valid", cls.folder / "valid.tsv", "--out", out, "--epochs", 3, "--batch", 8,
                 "--lr", lr, "--logging-steps", 5, "--quiet", *more]
 
     @classmethod
@@ -76,6 +76,7 @@ class Programs(unittest.TestCase):
         self.assertEqual([e["step"] for e in log if "loss" in e], [5, 10, 15, 20, 25, 30, 35])
         self.assertEqual([e["step"] for e in log if "eval_f1" in e], [12, 24, 36])
         self.assertIn("with typos (mean of 2)", self.table)
+        self.assertGreater(max(e["learning_rate"] for e in log if "loss" in e), 0.9e-3)  # the warm-up is shorter than a short run
 
     def test_saved_model_scores_as_it_did(self):
         done = program("evaluate", "--model", self.trained / "model.lxf", "--test", self.folder / "test.tsv", "--output", self.folder / "e.json")
@@ -104,6 +105,11 @@ class Programs(unittest.TestCase):
             out = self.folder / "e.npy"
             self.assertEqual(program("encode", "--model", self.model, "--pool", pool, "--output", out, text=text).returncode, 0)
             self.assertIn(f"'shape': ({rows}, 32)".encode(), out.read_bytes())
+        out = self.folder / "e.tsv"
+        self.assertEqual(program("encode", "--model", self.model, "--normalize", "--output", out, text=text).returncode, 0)
+        for line in out.read_text().splitlines():
+            self.assertAlmostEqual(sum(float(x) ** 2 for x in line.split("\t")), 1.0, places=5)
+        self.refused(2, program("encode", "--model", self.trained / "model.lxf", "--output", out, text=text), "lexical attention")
 
     def test_typos_depend_on_the_seed_alone(self):
         text = pairs(30, 5)
@@ -160,6 +166,11 @@ class Programs(unittest.TestCase):
         done = self.train(out, "--save-steps", 10, "--resume", "--weight-decay", 0.5)
         self.assertEqual(done.returncode, 2)
         self.assertIn("weight_decay was 5e-05", done.stderr)
+        text = (self.folder / "train.tsv").read_text()
+        (self.folder / "moved.tsv").write_text(text)
+        (self.folder / "changed.tsv").write_text(text.replace("camera", "Camera", 1))
+        self.refused(2, self.train(out, "--save-steps", 10, "--resume", train="changed.tsv"), "train was")
+        self.assertEqual(self.train(out, "--save-steps", 10, "--resume", train="moved.tsv").returncode, 0)  # the same pairs
         self.assertEqual(self.train(out).returncode, 2)  # an earlier run is not overwritten unasked
         self.assertEqual(self.train(out, "--overwrite").returncode, 0)
 
@@ -190,6 +201,10 @@ class Programs(unittest.TestCase):
         f1 = [r["test"][0]["f1"] for r in results["runs"]]
         self.assertAlmostEqual(results["mean"]["test"][0]["f1"], sum(f1) / 2)
         self.assertTrue((out / "model.lxf").exists())
+        done = program("train_matcher", "--config", self.folder / "o.json", "--seed", 3, "--model", self.model, "--train", self.folder / "train.tsv", "--valid",
+                       self.folder / "valid.tsv", "--out", self.folder / "seed-3", "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads((self.folder / "seed-3/all_results.json").read_text())["seed"], 3)
 
     def test_more_classes_and_regression(self):
         rows = pairs(60, 9).splitlines()
