@@ -48,6 +48,9 @@ TEST_CASE("columns by name and number, header given, found or none") {
   CHECK(rows("label\tright\tleft\n1\tR\tL\n", TableFormat::tsv, {.columns = {}, .header = TableHeader::no}).size() == 2);
   CHECK(rows("q1\tq2\tsame\na\tb\t1\n", TableFormat::tsv, with({}, TableHeader::yes)) == Rows{"a|b|1|2"});
 
+  const TableOptions for_scoring = {.columns = {"title", "other", "y"}, .header = TableHeader::automatic, .labels = false};
+  CHECK(rows(table, TableFormat::tsv, for_scoring) == Rows{"A|B||2"});
+  CHECK(rows("title\tother\nA\tB\n", TableFormat::tsv, for_scoring) == Rows{"A|B||2"});  // the label need not be there
   refused(table, TableFormat::tsv, "x: line 1: there is no column 'tittle' among 'id, y, title, other'", with({"tittle", "other", "y"}));
   refused(table, TableFormat::tsv, "x: line 1: the table has 4 columns; column 5 (right) is missing", with({"3", "5", "2"}));
   refused(table, TableFormat::tsv, "column 0 (left) is missing", with({"0", "4", "2"}));
@@ -119,10 +122,10 @@ TEST_CASE("read_pairs and labels") {
   const auto table = read_pairs(put("a.tsv", "a\tb\t1\nc\td\t0\ne\tf\t2.5\n"));
   CHECK(number_labels(table) == std::vector<double>{1, 0, 2.5});
   CHECK(class_labels(table, {"1", "0", "2.5"}) == std::vector<std::size_t>{0, 1, 2});
-  expect_file_error([&] { class_labels(table); }, "a.tsv: line 3: unknown label '2.5'; the labels are 0, 1");
-  for (const char* bad : {"x", "", "1x", " 1", "nan", "inf", "1e999"}) {
+  expect_file_error([&] { class_labels(table); }, "a.tsv: line 3, column 3: unknown label '2.5'; the labels are 0, 1");
+  for (const char* bad : {"x", "", "1x", " 1", "nan", "inf", "1e999", "1e39"}) {
     const auto other = read_pairs(put("b.csv", std::string("a,b,3\na,b,") + bad + "\n"));
-    expect_file_error([&] { number_labels(other); }, "b.csv: line 2: the label '");
+    expect_file_error([&] { number_labels(other); }, "b.csv: line 2, column 3: the label '");
   }
   expect_file_error([&] { read_pairs(put("empty.tsv", "")); }, "empty.tsv: the table has no rows");
   expect_file_error([&] { read_pairs(put("head.csv", "left,right,label\n")); }, "head.csv: the table has no rows");

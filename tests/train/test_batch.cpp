@@ -157,11 +157,11 @@ TEST_CASE("length-grouped batches are alike in length, differ by epoch and seed,
 }
 
 TEST_CASE("examples of a table") {
-  const PairTable table{"t.tsv", {{"a", "b", "yes", 1}, {"c", "d", "no", 2}}};
+  const PairTable table{"t.tsv", {{"a", "b", "yes", 1, 3}, {"c", "d", "no", 2, 3}}};
   const auto pairs = class_examples(table, {"no", "yes"});
   CHECK(pairs[0].label == 1);
   CHECK(pairs[1].right == "d");
-  CHECK_THROWS_WITH(class_examples(table), doctest::Contains("t.tsv: line 1: unknown label 'yes'"));
+  CHECK_THROWS_WITH(class_examples(table), doctest::Contains("t.tsv: line 1, column 3: unknown label 'yes'"));
   CHECK(number_examples({"t.tsv", {{"a", "b", "2.5", 1}}})[0].target == 2.5f);
 }
 

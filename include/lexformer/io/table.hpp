@@ -45,7 +45,7 @@ struct TableOptions {
 
 struct PairRow {
   std::string left, right, label;
-  std::size_t line = 0;  // where it begins in the file, from 1
+  std::size_t line = 0, label_column = 0;  // where the row begins, and its label, from 1; column 0: none, or .jsonl
 };
 
 /// Reads pairs one at a time. Every error names the file, the line and, where there is one, the column.
@@ -54,11 +54,10 @@ class PairReader {
   /// `where` names the input in messages; the stream must outlive the reader.
   PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options = {})
       : in_(&in), where_(std::move(where)), format_(format), options_(std::move(options)) {
-    const std::size_t needed = options_.labels ? 3 : 2;
-    if (options_.columns.empty()) return;
-    if (options_.columns.size() != needed)
-      fail_usage(where_, options_.columns.size(), " columns are named, expected ", needed,
-                 options_.labels ? " (left, right, label)" : " (left, right)");
+    const std::size_t given = options_.columns.size();
+    // Without labels a third column may be named: the same options then do for training and for scoring.
+    if (given != 0 && given != 3 && (given != 2 || options_.labels))
+      fail_usage(where_, given, " columns are named, expected ", options_.labels ? "3 (left, right, label)" : "2 (left, right)");
   }
 
   /// The next pair; false at the end of the input.
@@ -71,6 +70,7 @@ class PairReader {
     }
     if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the rows above");
     row.line = line_;
+    row.label_column = options_.labels ? places_[2] + 1 : 0;
     row.left = field(0);
     row.right = field(1);
     row.label = options_.labels ? field(2) : "";
@@ -205,6 +205,7 @@ class PairReader {
   bool next_json(PairRow& row) {
     if (!read_line(text_)) return false;
     line_ = row.line = last_line_;
+    row.label_column = 0;
     const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
     if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
     const auto value = [&](std::size_t i) -> const Json& {
@@ -252,6 +253,12 @@ inline PairTable read_pairs(const std::string& path, TableOptions options = {}) 
   return table;
 }
 
+namespace detail {
+inline std::string label_place(const PairTable& table, const PairRow& row) {
+  return cat(table.path, ": line ", row.line, row.label_column == 0 ? "" : cat(", column ", row.label_column));
+}
+}  // namespace detail
+
 /// The class of each row: the place of its label in `names`.
 inline std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names = {"0", "1"}) {
   std::vector<std::size_t> classes;
@@ -260,21 +267,22 @@ inline std::vector<std::size_t> class_labels(const PairTable& table, const std::
     if (it == names.end()) {
       std::string known;
       for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
-      fail_file(cat(table.path, ": line ", row.line), "unknown label ", in_quotes(row.label), "; the labels are ", known);
+      fail_file(detail::label_place(table, row), "unknown label ", in_quotes(row.label), "; the labels are ", known);
     }
     classes.push_back(static_cast<std::size_t>(it - names.begin()));
   }
   return classes;
 }
 
-/// The label of each row as a finite number (regression).
+/// The label of each row as a number that a float holds (regression).
 inline std::vector<double> number_labels(const PairTable& table) {
   std::vector<double> numbers;
   for (const PairRow& row : table.rows) {
     double x = 0;
     const char* end = row.label.data() + row.label.size();
-    if (const auto got = std::from_chars(row.label.data(), end, x); got.ec != std::errc() || got.ptr != end || !std::isfinite(x))
-      fail_file(cat(table.path, ": line ", row.line), "the label ", in_quotes(row.label), " is no number");
+    if (const auto got = std::from_chars(row.label.data(), end, x);
+        got.ec != std::errc() || got.ptr != end || !std::isfinite(static_cast<float>(x)))
+      fail_file(detail::label_place(table, row), "the label ", in_quotes(row.label), " is no number, or too large for a float");
     numbers.push_back(x);
   }
   return numbers;
