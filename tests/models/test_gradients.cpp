@@ -7,43 +7,13 @@ using namespace lexformer;
 
 namespace {
 
-struct Variant {
-  std::string name;
-  CrossEncoderOptions options{};
-  Json edit = Json::object();
-};
-
-std::vector<Variant> variants() {
-  using test::with_lea;
-  const Json electra = {{"model_type", "electra"}, {"embedding_size", 7u}};
-  return {{"plain", {}, {{"hidden_act", "gelu_new"}}},
-          {"lea", with_lea()},
-          {"lea, one w for each layer, all layers", with_lea({.sharing = LeaSharing::layer, .dimension = 6, .last_layer = 2})},
-          {"lea, one w for the model", with_lea({.sharing = LeaSharing::model, .dimension = 6, .last_layer = 2})},
-          {"lea, learned levels", with_lea({.representation = LeaRepresentation::learned, .dimension = 6, .levels = 5, .last_layer = 2})},
-          {"lea, learned levels of the model", with_lea({.sharing = LeaSharing::model,
-                                                         .representation = LeaRepresentation::learned,
-                                                         .dimension = 6,
-                                                         .levels = 5,
-                                                         .alpha = LeaAlpha::constant,
-                                                         .last_layer = 2})},
-          {"lea, plain sinusoids, magnitude",
-           with_lea({.representation = LeaRepresentation::plain, .levels = 11, .alpha = LeaAlpha::magnitude})},
-          {"pooler", {.head = Head::huggingface, .labels = 3}},
-          {"electra", {.head = Head::huggingface}, electra},
-          {"electra, lea, regression", {.attention = {"lea"}, .task = Task::regression, .labels = 1}, electra}};
-}
-
 const Pass with_dropout{.training = true, .seed = 4, .step = 3};
 
 }  // namespace
 
 TEST_CASE("models: gradients of every parameter against differences, with dropout") {
-  const test::Threads one(1);
-  for (const auto& [variant, options, edit] : variants()) {
-    const std::string name = variant;  // clang 14 cannot capture a structured binding
-    CAPTURE(name);
-    auto model = test::tiny_model<double>(options, edit);
+  test::for_each_variant([&](test::Variant v) {
+    auto model = test::tiny_model<double>(v.options, v.edit);
     const auto batch = test::tiny_batch(model, 2, 5);
     model(batch, with_dropout);  // sets alpha, which then is a constant
     const auto parameters = model.parameters();
@@ -51,16 +21,13 @@ TEST_CASE("models: gradients of every parameter against differences, with dropou
     for (const auto& p : parameters) leaves.push_back(p.var);
     const auto result = gradcheck([&] { return model(batch, with_dropout).logits; }, leaves, {.max_elements = 4});
     CHECK_MESSAGE(result.ok, result.message);
-  }
+  });
 }
 
 TEST_CASE("models: float gives what double gives, forward and gradients, with dropout") {
-  const test::Threads one(1);
-  for (const auto& [variant, options, edit] : variants()) {
-    const std::string name = variant;  // clang 14 cannot capture a structured binding
-    CAPTURE(name);
-    auto exact = test::tiny_model<double>(options, edit);
-    auto model = test::tiny_model<float>(options, edit);
+  test::for_each_variant([&](test::Variant v) {
+    auto exact = test::tiny_model<double>(v.options, v.edit);
+    auto model = test::tiny_model<float>(v.options, v.edit);
     const auto batch = test::tiny_batch(model);
     const auto loss = test::loss_of(model, batch, with_dropout);
     const auto exact_loss = test::loss_of(exact, batch, with_dropout);
@@ -83,5 +50,5 @@ TEST_CASE("models: float gives what double gives, forward and gradients, with dr
       }
       CHECK_MESSAGE(worst <= 1e-5 * largest, parameters[i].name << " is off by " << worst << ", the scale is " << largest);
     }
-  }
+  });
 }

@@ -17,25 +17,6 @@ using test::with_lea;
 
 namespace {
 
-const Json electra = {{"model_type", "electra"}, {"embedding_size", 7u}};
-
-struct Variant {
-  std::string name;
-  CrossEncoderOptions options{};
-  Json edit = Json::object();
-};
-std::vector<Variant> variants() {
-  return {{"plain"},
-          {"lea", with_lea()},
-          {"lea of each layer", with_lea({.sharing = LeaSharing::layer, .last_layer = 2})},
-          {"lea, learned levels of the model",
-           with_lea({.sharing = LeaSharing::model, .representation = LeaRepresentation::learned, .levels = 6, .last_layer = 2})},
-          {"lea, magnitude", with_lea({.representation = LeaRepresentation::plain, .levels = 11, .alpha = LeaAlpha::magnitude})},
-          {"pooler", {.head = Head::huggingface, .labels = 3}},
-          {"electra", {.head = Head::huggingface}, electra},
-          {"regression", {.task = Task::regression, .labels = 1}}};
-}
-
 template <class T>
 bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
   return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
@@ -44,11 +25,8 @@ bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
 }  // namespace
 
 TEST_CASE("models: one training step reaches every parameter") {
-  const test::Threads one(1);
-  for (const auto& [variant, options, edit] : variants()) {
-    const std::string name = variant;  // clang 14 cannot capture a structured binding
-    CAPTURE(name);
-    auto model = tiny_model(options, edit);
+  test::for_each_variant([&](test::Variant v) {
+    auto model = tiny_model(v.options, v.edit);
     const auto batch = tiny_batch(model);
     test::loss_of(model, batch, {.training = true, .seed = 1}).backward();
     std::vector<Tensor<double>> before;
@@ -69,17 +47,14 @@ TEST_CASE("models: one training step reaches every parameter") {
       CHECK_MESSAGE(max_error(parameters[i].var.value(), before[i]) > 0, parameters[i].name);
       CHECK_FALSE(parameters[i].var.grad().defined());
     }
-  }
+  });
 }
 
 TEST_CASE("models: eight pairs are learned by heart") {
-  const test::Threads one(1);
-  for (const auto& [variant, options, edit] : variants()) {
-    const std::string name = variant;  // clang 14 cannot capture a structured binding
-    CAPTURE(name);
-    Json small = edit;
+  test::for_each_variant([&](test::Variant v) {
+    Json small = v.edit;
     small.update({{"hidden_dropout_prob", 0.0}, {"attention_probs_dropout_prob", 0.0}});
-    auto model = tiny_model<float>(options, small);
+    auto model = tiny_model<float>(v.options, small);
     const auto batch = tiny_batch(model);
     AdamW<float> optimizer(model.parameters());
     const Schedule schedule{.kind = ScheduleKind::linear, .base = 1e-2, .total = 100};
@@ -89,19 +64,16 @@ TEST_CASE("models: eight pairs are learned by heart") {
       optimizer.step(schedule(step));
     }
     CHECK(test::loss_of(model, batch, {}).item() < 0.01f);
-  }
+  });
 }
 
 TEST_CASE("models: what is saved scores alike and is saved again byte for byte") {
-  const test::Threads one(1);
   const TemporaryFolder folder;
-  for (auto& [variant, options, edit] : variants()) {
-    const std::string name = variant;
-    CAPTURE(name);
-    options.label_names = {"no", "yes"};
-    options.max_length = 17;
-    options.lexical.similarity = Similarity::levenshtein;
-    auto model = tiny_model<float>(options, edit);
+  test::for_each_variant([&](test::Variant v) {
+    v.options.label_names = {"no", "yes"};
+    v.options.max_length = 17;
+    v.options.lexical.similarity = Similarity::levenshtein;
+    auto model = tiny_model<float>(v.options, v.edit);
     model.threshold = 0.375;
     const auto batch = tiny_batch(model);
     model(batch, {.training = true});  // sets alpha
@@ -118,7 +90,7 @@ TEST_CASE("models: what is saved scores alike and is saved again byte for byte")
     auto again = CrossEncoder<float>::load(folder / "a.lxf", model.options());
     CHECK(again.new_tensors().empty());
     CHECK(same_bits(again(batch).logits.value(), model(batch).logits.value()));
-  }
+  });
 }
 
 TEST_CASE("models: alpha is kept when training goes on with its rule, and measured or set anew with another") {
@@ -153,11 +125,8 @@ TEST_CASE("models: LEA with a projection of 0 is plain BERT, bit for bit") {
 }
 
 TEST_CASE("models: the score of a pair does not depend on the other pairs of its batch") {
-  const test::Threads one(1);
-  for (const auto& [variant, options, edit] : variants()) {
-    const std::string name = variant;  // clang 14 cannot capture a structured binding
-    CAPTURE(name);
-    auto model = tiny_model(options, edit);
+  test::for_each_variant([&](test::Variant v) {
+    auto model = tiny_model(v.options, v.edit);
     model(tiny_batch(model), {.training = true});  // sets alpha
     const auto alone = model.logits(test::pairs, 1);
     CHECK(max_error(model.logits(test::pairs, 8), alone) < 1e-13);
@@ -165,7 +134,7 @@ TEST_CASE("models: the score of a pair does not depend on the other pairs of its
     for (std::size_t i = 0; i < test::pairs.size(); ++i)
       CHECK(max_error(model(tiny_batch(model, i, i + 1)).logits.value().reshape({model.options().labels}),
                       alone.rows(i, i + 1).reshape({model.options().labels})) == 0.0);
-  }
+  });
 }
 
 TEST_CASE("models: swapping the texts transposes the lexical matrix") {
@@ -255,7 +224,7 @@ TEST_CASE("models: what cannot work is refused with a reason") {
     expect_file_error([&] { CrossEncoder<double>::load(path); }, path + ": " + message);
   };
   load_error(test::tiny_file(), "the model has no classification head ('classifier.weight'); train one with train_matcher");
-  load_error(test::tiny_file(electra), "the model has no classification head ('classifier.out_proj.weight'); train one with train_matcher");
+  load_error(test::tiny_file(test::electra), "the model has no classification head ('classifier.out_proj.weight'); train one with train_matcher");
   auto lea = tiny_model(with_lea()).file();
   auto changed = lea;
   changed.config["lexformer"]["attention"] = {"lea", "shaw"};

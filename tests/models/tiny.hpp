@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,5 +90,42 @@ Var<T> loss_of(const CrossEncoder<T>& model, const Batch& batch, const Pass& pas
 }
 
 inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {"lea"}, .lea = lea}; }
+
+/// A kind of model: options of the cross-encoder, and what its config has in particular.
+struct Variant {
+  std::string name;
+  CrossEncoderOptions options{};
+  Json edit = Json::object();
+};
+
+inline const Json electra = {{"model_type", "electra"}, {"embedding_size", 7u}};
+
+inline std::vector<Variant> variants() {
+  return {{"plain", {}, {{"hidden_act", "gelu_new"}}},
+          {"lea", with_lea()},
+          {"lea, one w for each layer, all layers", with_lea({.sharing = LeaSharing::layer, .dimension = 6, .last_layer = 2})},
+          {"lea, one w for the model", with_lea({.sharing = LeaSharing::model, .dimension = 6, .last_layer = 2})},
+          {"lea, learned levels", with_lea({.representation = LeaRepresentation::learned, .dimension = 6, .levels = 5, .last_layer = 2})},
+          {"lea, learned levels of the model", with_lea({.sharing = LeaSharing::model,
+                                                         .representation = LeaRepresentation::learned,
+                                                         .dimension = 6,
+                                                         .levels = 5,
+                                                         .alpha = LeaAlpha::constant,
+                                                         .last_layer = 2})},
+          {"lea, plain sinusoids, magnitude",
+           with_lea({.representation = LeaRepresentation::plain, .levels = 11, .alpha = LeaAlpha::magnitude})},
+          {"pooler", {.head = Head::huggingface, .labels = 3}},
+          {"electra", {.head = Head::huggingface}, electra},
+          {"electra, lea, regression", {.attention = {"lea"}, .task = Task::regression, .labels = 1}, electra}};
+}
+
+/// f of every kind of model. A function, because clang 14 cannot capture structured bindings in what doctest makes of CHECK.
+inline void for_each_variant(const std::function<void(Variant)>& f) {
+  const Threads one(1);
+  for (const Variant& v : variants()) {
+    CAPTURE(v.name);
+    f(v);
+  }
+}
 
 }  // namespace lexformer::test

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "lexformer/io/safetensors.hpp"
+#include "lexformer/text/similarity.hpp"
+#include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
@@ -43,26 +44,15 @@ inline TensorReport compare_tensors(const TensorFile& file, std::span<const Expe
 }
 
 namespace detail {
-/// The name with the fewest inserted, deleted and changed characters from `name`, if they are at most a quarter of it; else "".
+/// The name most like `name`, if less than a quarter of its characters would have to change; else "".
 inline std::string nearest_name(const std::string& name, std::span<const std::string> candidates) {
   std::string best;
-  std::size_t fewest = name.size() / 4 + 1;
-  for (const std::string& other : candidates) {
-    std::vector<std::size_t> row(other.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < name.size(); ++i) {
-      std::size_t diagonal = row[0]++;
-      for (std::size_t j = 0; j < other.size(); ++j) {
-        const std::size_t above = row[j + 1];
-        row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (name[i] == other[j] ? 0u : 1u)});
-        diagonal = above;
-      }
-    }
-    if (row.back() < fewest) {
-      fewest = row.back();
+  double most = 0.75;
+  for (const std::string& other : candidates)
+    if (const double s = levenshtein(to_utf32(name), to_utf32(other)); s > most) {
+      most = s;
       best = other;
     }
-  }
   return best;
 }
 }  // namespace detail
