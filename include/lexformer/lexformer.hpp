@@ -17,9 +17,10 @@
 // loops over pointers and sizes
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
+#include "lexformer/kernels/dropout_mask.hpp"
 #include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/row.hpp"
 #include "lexformer/kernels/scalar.hpp"
-#include "lexformer/kernels/score_row.hpp"
 
 // gradients
 #include "lexformer/autograd/gradcheck.hpp"

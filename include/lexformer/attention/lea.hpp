@@ -141,7 +141,7 @@ struct Lea final : AttentionTerm<T, Dev> {
         const T* q = in.qkv.value().data() + in.offsets.begin(s) * stride + h * d;
         std::vector<T> products(n * n);
         gemm(false, true, n, n, d, T{1}, q, stride, query ? q : q + width, stride, T{0}, products.data(), n);
-        for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(detail::row_max(products.data() + i * n, n));
+        for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(row::max(products.data() + i * n, n));
         const std::uint16_t* code = in.codes->data() + in.offsets.pair_begin(s);
         for (std::size_t e = 0; e < n * n && !query; ++e) {
           if (code[e] == 0) continue;

@@ -47,16 +47,16 @@ struct Memory<Cpu> {
 
   static MemoryBlock allocate(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
-    const std::size_t unit = keeps && bytes >= large ? page : alignment;
+    const std::size_t unit = from_segment(bytes) ? page : alignment;
     const std::size_t capacity = std::max(unit, (bytes + unit - 1) / unit * unit);
     auto& a = arena();
     const std::lock_guard lock(a.mutex);
     void* data = nullptr;
     try {
-      data = a.take(capacity, unit == page);
+      data = a.take(capacity, from_segment(bytes));
     } catch (const std::bad_alloc&) {
       a.trim();
-      data = a.take(capacity, unit == page);
+      data = a.take(capacity, from_segment(bytes));
     }
     a.in_use += capacity;
     a.peak = std::max(a.peak, a.in_use);
@@ -67,7 +67,7 @@ struct Memory<Cpu> {
     auto& a = arena();
     const std::lock_guard lock(a.mutex);
     a.in_use -= block.capacity;
-    if (keeps && block.bytes >= large)
+    if (from_segment(block.bytes))
       a.give(static_cast<char*>(block.data), block.capacity);
     else
       ::operator delete (block.data, std::align_val_t{alignment});
@@ -95,14 +95,15 @@ struct Memory<Cpu> {
 #else
   static constexpr bool keeps = true;
 #endif
+  static bool from_segment(std::size_t bytes) { return keeps && bytes >= large; }
 
   struct Arena {
     std::mutex mutex;
     std::map<char*, std::size_t> segments, free;  // start -> bytes; a free block never crosses a segment's end
     std::size_t in_use = 0, peak = 0;
 
-    void* take(std::size_t bytes, bool from_segment) {
-      if (!from_segment) return ::operator new (bytes, std::align_val_t{alignment});
+    void* take(std::size_t bytes, bool segmented) {
+      if (!segmented) return ::operator new (bytes, std::align_val_t{alignment});
       auto best = free.end();
       for (auto it = free.begin(); it != free.end(); ++it)
         if (it->second >= bytes && (best == free.end() || it->second < best->second)) best = it;

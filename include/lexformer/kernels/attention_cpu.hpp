@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention of one (sequence, head) on the CPU: strided products around score_row. What each field means, and the formula,
+// Attention of one (sequence, head) on the CPU: strided products around row.hpp. What each field means, and the formula,
 // stand in ops/attention.hpp; here are pointers and strides.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lexformer/core/ragged.hpp"
-#include "lexformer/kernels/score_row.hpp"
+#include "lexformer/kernels/cpu.hpp"
 
 namespace lexformer {
 
@@ -64,7 +64,12 @@ class AttentionBlock {
         q_(args.qkv + args.offsets->begin(s) * stride_ + h * d_),
         k_(q_ + args.width),
         v_(k_ + args.width),
-        pair_(args.offsets->pair_begin(s)) {}
+        pair_(args.offsets->pair_begin(s)),
+        p_(buffers.p),
+        g_(buffers.g),
+        mask_(buffers.mask),
+        ungated_(buffers.ungated),
+        products_(buffers.products) {}
 
   /// p_ = the scores before softmax; keeps the ungated ones when there is a gate.
   const T* scores() {
@@ -84,7 +89,7 @@ class AttentionBlock {
       T* row = p_.data() + i * n_;
       for (const auto& l : a_.lookups) {
         const T* table = l.table + h_ * l.levels;
-        score_row::add_lookup(n_, table, a_.absolute ? T{0} : table[0], l.code + pair_ + i * n_, row);
+        row::add_lookup(n_, table, a_.absolute ? T{0} : table[0], l.code + pair_ + i * n_, row);
       }
       if (a_.position_bias != nullptr) {
         const T* bias = a_.position_bias + (h_ * a_.bias_length + i) * a_.bias_length;
@@ -96,11 +101,11 @@ class AttentionBlock {
 
   /// p_ = softmax(p_); log_sum[i * H] for each row i.
   const T* softmax(T* log_sum) {
-    for (std::size_t i = 0; i < n_; ++i) log_sum[i * a_.heads] = score_row::softmax(n_, p_.data() + i * n_);
+    for (std::size_t i = 0; i < n_; ++i) log_sum[i * a_.heads] = row::softmax(n_, p_.data() + i * n_);
     return p_.data();
   }
   const T* probabilities(const T* log_sum) {
-    for (std::size_t i = 0; i < n_; ++i) score_row::probabilities(n_, log_sum[i * a_.heads], p_.data() + i * n_);
+    for (std::size_t i = 0; i < n_; ++i) row::probabilities(n_, log_sum[i * a_.heads], p_.data() + i * n_);
     return p_.data();
   }
 
@@ -132,7 +137,7 @@ class AttentionBlock {
     }
     if (dprobabilities != nullptr)
       for (std::size_t e = 0; e < cells; ++e) g_[e] += dprobabilities[e];
-    for (std::size_t i = 0; i < n_; ++i) score_row::softmax_grad(n_, p_.data() + i * n_, g_.data() + i * n_);
+    for (std::size_t i = 0; i < n_; ++i) row::softmax_grad(n_, p_.data() + i * n_, g_.data() + i * n_);
     if (dscores != nullptr)
       for (std::size_t e = 0; e < cells; ++e) g_[e] += dscores[e];
     // g_ is now the gradient of the scores.
@@ -184,7 +189,13 @@ class AttentionBlock {
   std::size_t h_, n_, d_, stride_;
   const T *q_, *k_, *v_;
   std::size_t pair_;
-  static thread_local inline std::vector<T> p_, g_, mask_, ungated_, products_;  // kept from block to block
+
+  // Kept from block to block, and looked up once for each: a thread's own variables cost a call at every use.
+  struct Buffers {
+    std::vector<T> p, g, mask, ungated, products;
+  };
+  static thread_local inline Buffers buffers;
+  std::vector<T>&p_, &g_, &mask_, &ungated_, &products_;
 };
 
 }  // namespace detail

@@ -135,11 +135,12 @@ struct GemmTile {
         const std::size_t j_begin = unit % groups * group, j_end = std::min(count, j_begin + group);
         T edge[rows * columns];
         if (trans_a) a_buffer.resize(std::max(a_buffer.size(), (block + rows) * part));
+        T* const packed_a = a_buffer.data();
         for (std::size_t p = 0; p < k; p += part) {
           const std::size_t d = std::min(part, k - p);
           if (trans_a)
             for (std::size_t i = begin; i < end; i += rows)
-              pack<rows, true>(std::min(rows, end - i), d, a + p * lda + i, lda, a_buffer.data() + (i - begin) * d);
+              pack<rows, true>(std::min(rows, end - i), d, a + p * lda + i, lda, packed_a + (i - begin) * d);
           for (std::size_t j = j_begin; j < j_end; ++j)
             for (std::size_t i = begin; i < end; i += rows) {
               const std::size_t r = std::min(rows, end - i), w = width(j), column = (first + j) * columns;
@@ -157,7 +158,7 @@ struct GemmTile {
               T* const y = whole ? to : edge;
               const std::size_t ldy = whole ? ldc : columns;
               if (trans_a)
-                multiply_rows<true>(r, d, a_buffer.data() + (i - begin) * d, rows, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
+                multiply_rows<true>(r, d, packed_a + (i - begin) * d, rows, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
               else
                 multiply_rows<false>(r, d, a + i * lda + p, lda, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
               if (!whole)

@@ -143,7 +143,7 @@ Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
     for (std::size_t s = 0; s < offsets.sequences(); ++s) {
       T* first = d + offsets.begin(s) * n;
       Kernels<Dev>::affine(n, T{1} / static_cast<T>(offsets.length(s)), dy.data() + s * n, T{0}, first);
-      Kernels<Dev>::fill_rows(offsets.length(s) - 1, n, first, first + n, n);
+      Kernels<Dev>::fill_rows(offsets.length(s) - 1, n, first, first + n);
     }
     return {dx};
   });

@@ -73,9 +73,7 @@ Var<T, Dev> cosine_similarity(const Var<T, Dev>& a, const Var<T, Dev>& b, T eps 
   const std::size_t n = a.dim(1), rows = a.dim(0);
   Tensor<T, Dev> y({rows});
   T* out = y.mutable_data();
-  const auto dot = [n](const T* p, const T* q) {
-    return detail::lane_sum<A>(n, [=](std::size_t j) { return static_cast<A>(p[j]) * q[j]; });
-  };
+  const auto dot = [n](const T* p, const T* q) { return row::lane_sum<A>(n, [=](std::size_t j) { return static_cast<A>(p[j]) * q[j]; }); };
   for (std::size_t i = 0; i < rows; ++i) {
     const T *p = a.value().data() + i * n, *q = b.value().data() + i * n;
     out[i] = dot(p, q) / std::max<A>(std::sqrt(dot(p, p) * dot(q, q)), eps);

@@ -105,7 +105,7 @@ Var<T, Dev> column_sum(const Var<T, Dev>& x) {
   Kernels<Dev>::column_sum(rows, n, x.value().data(), n, y.mutable_data());
   return record("column_sum", y, std::vector{x}, [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
     Tensor<T, Dev> dx(shape);
-    Kernels<Dev>::fill_rows(rows, n, dy.data(), dx.mutable_data(), n);
+    Kernels<Dev>::fill_rows(rows, n, dy.data(), dx.mutable_data());
     return {dx};
   });
 }

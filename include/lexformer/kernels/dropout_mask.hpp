@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/random.hpp"
+
+namespace lexformer {
+
+/// Dropout with probability p, decided by the counter generator: element e is kept when its 16 bits are >= round(p 2^16).
+struct DropoutMask {
+  float p = 0;
+  RandomKey key{};
+
+  bool active() const {
+    if (!(p >= 0 && p < 1)) fail("dropout", "p must be in [0, 1), got ", p);
+    return p > 0;
+  }
+  std::uint32_t threshold() const { return static_cast<std::uint32_t>(std::lround(p * 65536.0f)); }
+
+  /// out[i] = 0 or 1 / (1 - p) for elements begin ... begin + count - 1.
+  template <class T>
+  void fill(std::uint64_t begin, std::size_t count, T* out) const {
+    const std::uint32_t limit = threshold();
+    const T keep = T{1} / (T{1} - static_cast<T>(limit) / T{65536});
+    // Eight counters a round, 64 decisions, as plain arrays that become vector code.
+    constexpr std::size_t width = 8, span = 8 * width;
+    std::uint64_t c0[width], c1[width], c2[width], c3[width];
+    T decided[span];
+    const std::uint64_t end = begin + count;
+    for (std::uint64_t base = begin / span * span; base < end; base += span) {
+      for (std::size_t l = 0; l < width; ++l) {
+        const std::uint64_t block = base / 8 + l;
+        c0[l] = block & 0xFFFFFFFFu;
+        c1[l] = block >> 32;
+        c2[l] = key.step;
+        c3[l] = key.site;
+      }
+      std::uint32_t k0 = static_cast<std::uint32_t>(key.seed), k1 = static_cast<std::uint32_t>(key.seed >> 32);
+      for (int round = 0; round < 10; ++round) {
+        for (std::size_t l = 0; l < width; ++l) {
+          const std::uint64_t a = 0xD2511F53u * c0[l], b = 0xCD9E8D57u * c2[l];
+          c0[l] = (b >> 32) ^ c1[l] ^ k0;
+          c2[l] = (a >> 32) ^ c3[l] ^ k1;
+          c1[l] = b & 0xFFFFFFFFu;
+          c3[l] = a & 0xFFFFFFFFu;
+        }
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+      }
+      for (std::size_t l = 0; l < width; ++l) {
+        const std::uint64_t words[4] = {c0[l], c1[l], c2[l], c3[l]};
+        for (std::size_t w = 0; w < 4; ++w) {
+          decided[8 * l + 2 * w] = static_cast<std::uint32_t>(words[w] & 0xFFFFu) >= limit ? keep : T{0};
+          decided[8 * l + 2 * w + 1] = static_cast<std::uint32_t>(words[w] >> 16) >= limit ? keep : T{0};
+        }
+      }
+      const std::uint64_t from = std::max(base, begin), to = std::min(base + span, end);
+      for (std::uint64_t e = from; e < to; ++e) out[e - begin] = decided[e - base];
+    }
+  }
+};
+
+}  // namespace lexformer
