@@ -5,7 +5,7 @@
     convert_hf.py FOLDER MODEL.lxf            config.json, vocab.txt or tokenizer.json, tokenizer_config.json and the weights
                                               (model.safetensors or pytorch_model.bin, also sharded); a sentence-transformers
                                               folder too. Instead of FOLDER: one weight file, its folder holds the rest.
-    convert_hf.py MODEL.lxf --to-hf FOLDER    writes a folder that transformers loads
+    convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads
 
 Needs Python 3.8 or later and nothing else. Executes nothing from a checkpoint: a .bin file is read by an unpickler that knows
 the few names that tensors need and refuses every other. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a bad file.
@@ -14,6 +14,7 @@ the few names that tensors need and refuses every other. Exit codes: 0 done, 1 f
 import argparse
 import array
 import collections
+import contextlib
 import hashlib
 import io
 import json
@@ -21,90 +22,88 @@ import math
 import os
 import pickle
 import re
+import shutil
 import struct
 import sys
-import tempfile
 import zipfile
 import zlib
 
 VERSION = "0.1.0"  # as include/lexformer/version.hpp
 WIDTHS = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
-FLOATS = ("F64", "F32", "F16", "BF16")
-TORCH_NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # with PyTorch's names
 SUPPORTED = "lexformer reads BERT's WordPiece (model types bert and electra)"
 SPECIAL = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+TOKENIZER_KEYS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars", *SPECIAL)  # in tokenizer_config.json
 TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast",
                      "TokenizersBackend")
 
 Tensor = collections.namedtuple("Tensor", "dtype shape data")  # data: bytes, little-endian, C order
 
 
-class Failed(Exception):
-    """Exit code 1."""
-
-
-class BadFile(Exception):
-    """Exit code 3; the message begins with the file's name."""
+class Stop(Exception):
+    """Ends the program: the exit code and one line of text, which begins with the name of a file."""
 
 
 def check(condition, path, message):
     if not condition:
-        raise BadFile("%s: %s" % (path, message))
+        raise Stop(3, "%s: %s" % (path, message))
 
 
 # --- files and JSON ----------------------------------------------------------------------------------------------------------
 
 
 def read_bytes(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise BadFile("%s: cannot be read: %s" % (path, error.strerror))
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def write_bytes(path, *parts):
-    """Beside its final name first, so that nobody meets half a file."""
-    handle, temporary = tempfile.mkstemp(prefix=".%s.tmp-" % os.path.basename(path), dir=os.path.dirname(path) or ".")
+    with open(path, "wb") as file:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def staged(path):
+    """A name beside `path` for a file or folder, which takes its place once it is whole; if that fails, nothing is left."""
+    temporary = os.path.join(os.path.dirname(os.path.abspath(path)), ".%s.tmp-%d" % (os.path.basename(os.path.abspath(path)), os.getpid()))
     try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        yield temporary
         os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    except OSError as error:
+        raise Stop(1, "%s: cannot be written: %s" % (path, error.strerror))
+    finally:
+        if os.path.isdir(temporary):
+            shutil.rmtree(temporary)
+        elif os.path.exists(temporary):
+            os.remove(temporary)
 
 
-def parse_json(text, where):
+def parse_json(text, where, kind=dict):
     def unique(pairs):
         keys = dict(pairs)
         check(len(keys) == len(pairs), where, "a key occurs twice in one object")
         return keys
 
-    def constant(word):
-        raise ValueError(word)
-
     try:
-        return json.loads(text.decode() if isinstance(text, bytes) else text, object_pairs_hook=unique, parse_constant=constant)
+        value = json.loads(text.decode() if isinstance(text, bytes) else text, object_pairs_hook=unique)
+        dump_json(value).encode()  # fails for what json.loads takes but JSON in UTF-8 cannot hold: NaN, 1e999, half a surrogate pair
     except (ValueError, RecursionError) as error:
-        raise BadFile("%s: not JSON: %s" % (where, error))
-
-
-def read_object(path):
-    value = parse_json(read_bytes(path), path)
-    check(isinstance(value, dict), path, "expected a JSON object")
+        raise Stop(3, "%s: not JSON: %s" % (where, error))
+    check(isinstance(value, kind), where, "is %s, expected %s" % (type(value).__name__, kind.__name__))
     return value
+
+
+def read_json(path, kind=dict):
+    return parse_json(read_bytes(path), path, kind)
 
 
 def dump_json(value):
     """The text that lexformer writes: sorted keys, no spaces, UTF-8."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def is_size(value, low=0, high=2**63):
@@ -122,88 +121,76 @@ def get(config, key, kind, path, default=None):
 # --- safetensors -------------------------------------------------------------------------------------------------------------
 
 
-def read_safetensors(path):
+def parse_safetensors(content, path):
     """Tensors and metadata; refuses what is not exactly a safetensors file."""
-    content = read_bytes(path)
-    check(len(content) >= 10, path, "has %d bytes, too few for a safetensors file; is it cut off?" % len(content))
-    length = struct.unpack("<Q", content[:8])[0]
-    check(length <= min(16 << 20, len(content) - 8), path,
-          "header length %d is too large; the file is cut off or is no safetensors file" % length)
+    length = int.from_bytes(content[:8], "little")
+    check(10 <= 8 + length <= len(content) and length <= 16 << 20, path,
+          "its %d bytes are no safetensors file, or one that is cut off" % len(content))
     check(content[8:9] == b"{", path, "the header does not begin with '{'; this is no safetensors file")
     header = parse_json(content[8:8 + length], path + ": header")
     data = memoryview(content)[8 + length:]
     metadata = header.pop("__metadata__", {})
-    check(isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values()), path,
-          "__metadata__ holds something other than texts")
-    tensors, ranges = {}, []
-    for name, entry in header.items():
-        here = "%s: tensor %r" % (path, name)
-        check(isinstance(entry, dict) and set(entry) == {"dtype", "shape", "data_offsets"}, here, "expected dtype, shape and data_offsets")
-        dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-        check(isinstance(dtype, str) and dtype in WIDTHS, here, "unknown dtype %r" % (dtype,))
-        check(isinstance(shape, list) and len(shape) <= 8 and all(map(is_size, shape)), here, "the shape %r is not possible" % (shape,))
-        check(isinstance(offsets, list) and len(offsets) == 2 and all(map(is_size, offsets)) and offsets[0] <= offsets[1] <= len(data),
-              here, "its data_offsets are no range within the %d bytes of data; is the file cut off?" % len(data))
-        check(offsets[1] - offsets[0] == product(shape) * WIDTHS[dtype], here, "its shape does not fit its data_offsets")
-        ranges.append((offsets[0], offsets[1]))
-        tensors[name] = Tensor(dtype, tuple(shape), data[offsets[0]:offsets[1]])
-    position = 0
-    for begin, end in sorted(ranges):
-        check(begin == position, path, "the tensors overlap or leave a hole, at byte %d of the data" % begin)
-        position = end
+    texts = isinstance(metadata, dict) and all(isinstance(text, str) for text in metadata.values())
+    check(texts, path, "__metadata__ holds something other than texts")
+    tensors, position = {}, 0
+    try:
+        for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+            here, dtype, shape = "%s: tensor %r" % (path, name), entry["dtype"], entry["shape"]
+            check(dtype in WIDTHS, here, "unknown dtype %r" % dtype)
+            check(len(shape) <= 8 and all(map(is_size, shape)), here, "the shape %r is not possible" % shape)
+            end = position + math.prod(shape) * WIDTHS[dtype]
+            check(entry["data_offsets"] == [position, end] and end <= len(data), here, "its data_offsets are %r, expected %r of %d bytes; "
+                  "the file is cut off or damaged" % (entry["data_offsets"], [position, end], len(data)))
+            tensors[name] = Tensor(dtype, tuple(shape), data[position:end])
+            position = end
+    except (KeyError, TypeError):
+        raise Stop(3, "%s: the header is damaged: not every tensor has dtype, shape and data_offsets" % path)
     check(position == len(data), path, "%d bytes follow the last tensor; the file is damaged" % (len(data) - position))
     if "lexformer.crc32" in metadata:
         sums = parse_json(metadata["lexformer.crc32"], path + ": lexformer.crc32")
         for name, tensor in tensors.items():
-            check(isinstance(sums, dict) and sums.get(name) == zlib.crc32(tensor.data), path,
-                  "tensor %r: its checksum does not fit; the file is damaged" % name)
+            check(sums.get(name) == zlib.crc32(tensor.data), path, "tensor %r: its checksum does not fit; the file is damaged" % name)
     return tensors, metadata
 
 
 def write_safetensors(path, tensors, metadata):
     """The same bytes as TensorFile::write in io/safetensors.hpp."""
     order = sorted(tensors, key=lambda name: (-WIDTHS[tensors[name].dtype], name))
-    metadata = dict(metadata, format="pt")
-    metadata["lexformer.crc32"] = dump_json({name: zlib.crc32(tensors[name].data) for name in order})
-    text, position = '{"__metadata__":' + dump_json(metadata), 0
+    sums = {name: zlib.crc32(tensors[name].data) for name in order}
+    text, position = '{"__metadata__":' + dump_json({**metadata, "format": "pt", "lexformer.crc32": dump_json(sums)}), 0
     for name in order:
-        tensor = tensors[name]
-        end = position + len(tensor.data)
+        dtype, shape, data = tensors[name]
         text += ',%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}' % (
-            dump_json(name), tensor.dtype, dump_json(list(tensor.shape)), position, end)
-        position = end
+            dump_json(name), dtype, dump_json(shape), position, position + len(data))
+        position += len(data)
     header = (text + "}").encode()
     header += b" " * (-(len(header) + 8) % 64)
     write_bytes(path, struct.pack("<Q", len(header)), header, *(tensors[name].data for name in order))
 
 
-def product(sizes):
-    result = 1
-    for size in sizes:
-        result *= size
-    return result
-
-
 # --- pytorch_model.bin -------------------------------------------------------------------------------------------------------
 
-Storage = collections.namedtuple("Storage", "dtype key count")
 STORAGES = {"DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16", "LongStorage": "I64",
             "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8", "BoolStorage": "BOOL"}
 
 
-def read_bin(path):
+def parse_bin(content, path):
     """The tensors of a zip file as torch.save has written it since PyTorch 1.6."""
-    check(os.path.exists(path), path, "cannot be read: No such file")
-    check(zipfile.is_zipfile(path), path,
+    check(zipfile.is_zipfile(io.BytesIO(content)), path,
           "is no zip file: it is damaged, or PyTorch before 1.6 wrote it; load and save it with a newer one")
 
+    def stored(name):
+        check(name in entries, path, "the entry %r is missing" % name)
+        check(entries[name].compress_type == zipfile.ZIP_STORED, path, "the entry %r is compressed, which torch.save never does" % name)
+        return archive.read(name)
+
     def rebuild_tensor(storage, offset, shape, stride, *_):
-        check(isinstance(storage, Storage) and is_size(offset) and isinstance(shape, tuple) and isinstance(stride, tuple)
-              and len(shape) == len(stride) <= 8 and all(map(is_size, shape + stride)), path, "a tensor of it is damaged")
-        count = product(shape)
-        last = offset + sum((n - 1) * s for n, s in zip(shape, stride)) if count else 0
-        check(count <= storage.count and last < max(storage.count, 1), path, "a tensor lies outside its storage")
-        return (storage, offset, shape, stride)
+        dtype, data = storage
+        check(len(shape) == len(stride) <= 8 and all(map(is_size, (offset, *shape, *stride))), path, "a tensor of it is damaged")
+        count, there = math.prod(shape), len(data) // WIDTHS[dtype]
+        last = offset + sum((n - 1) * s for n, s in zip(shape, stride))
+        check(count == 0 or count <= there and last < there, path, "a tensor lies outside its storage")
+        return Tensor(dtype, tuple(shape), gather(data, WIDTHS[dtype], offset, shape, stride) if count else b"")
 
     allowed = {("collections", "OrderedDict"): collections.OrderedDict,
                ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
@@ -216,55 +203,38 @@ def read_bin(path):
             return allowed[module, name]
 
         def persistent_load(self, pid):
-            check(isinstance(pid, tuple) and len(pid) == 5 and pid[0] == "storage" and pid[1] in WIDTHS
-                  and isinstance(pid[2], str) and is_size(pid[4]), path, "the pickle names a storage of an unknown kind")
-            return Storage(pid[1], pid[2], pid[4])
+            _, dtype, key, _, count = pid
+            data = stored(root + "data/" + key)
+            check(len(data) == count * WIDTHS[dtype], path, "the storage %r has the wrong size" % key)
+            return dtype, data
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
             pickles = [name for name in entries if name.endswith("/data.pkl") and name.count("/") == 1]
             check(len(pickles) == 1, path, "holds no data.pkl; this is no file of torch.save")
             root = pickles[0][:-len("data.pkl")]
-
-            def stored(name):
-                check(name in entries, path, "the entry %r is missing" % name)
-                check(entries[name].compress_type == zipfile.ZIP_STORED, path,
-                      "the entry %r is compressed, which torch.save never does" % name)
-                return archive.read(name)
-
             check(root + "byteorder" not in entries or stored(root + "byteorder") == b"little", path, "is not little-endian")
-            state = Unpickler(io.BytesIO(stored(pickles[0]))).load()
-            check(isinstance(state, dict), path, "holds no dictionary of tensors")
-            tensors, storages = {}, {}
-            for name, value in state.items():
-                check(isinstance(name, str) and isinstance(value, tuple) and len(value) == 4 and isinstance(value[0], Storage),
-                      path, "%r is no tensor" % (name,))
-                storage, offset, shape, stride = value
-                if storage not in storages:
-                    storages[storage] = stored(root + "data/" + storage.key)
-                    check(len(storages[storage]) == storage.count * WIDTHS[storage.dtype], path,
-                          "the storage %r has the wrong size" % storage.key)
-                tensors[name] = Tensor(storage.dtype, shape, gather(storages[storage], WIDTHS[storage.dtype], offset, shape, stride))
-            return tensors
-    except BadFile:
+            tensors = Unpickler(io.BytesIO(stored(pickles[0]))).load()
+    except Stop:
         raise
     except Exception as error:  # a damaged pickle or zip raises almost anything
-        raise BadFile("%s: is damaged: %s: %s" % (path, type(error).__name__, error))
+        raise Stop(3, "%s: is damaged: %s: %s" % (path, type(error).__name__, error))
+    check(isinstance(tensors, dict), path, "holds no dictionary of tensors")
+    for name, tensor in tensors.items():
+        check(isinstance(name, str) and isinstance(tensor, Tensor), path, "%r is no tensor" % (name,))
+    return tensors
 
 
 def gather(data, width, offset, shape, stride):
     """The elements in C order."""
-    contiguous, step = [], 1
-    for size in reversed(shape):
-        contiguous.insert(0, step)
-        step *= size
-    if all(size == 1 or s == c for size, s, c in zip(shape, stride, contiguous)) or step == 0:
-        return data[offset * width:(offset + step) * width]
+    axes, run = list(zip(shape, stride)), 1
+    while axes and (axes[-1][0] == 1 or axes[-1][1] == run):  # the last axes often lie in one piece, of `run` elements
+        run *= axes.pop()[0]
     starts = [offset]
-    for size, s in zip(shape, stride):
-        starts = [start + i * s for start in starts for i in range(size)]
-    return b"".join(data[start * width:(start + 1) * width] for start in starts)
+    for size, step in axes:
+        starts = [start + i * step for start in starts for i in range(size)]
+    return b"".join(data[start * width:(start + run) * width] for start in starts)
 
 
 # --- element types -----------------------------------------------------------------------------------------------------------
@@ -272,163 +242,153 @@ def gather(data, width, offset, shape, stride):
 
 def values(tensor):
     """The elements of a floating-point tensor."""
-    if tensor.dtype in ("F64", "F32"):
-        numbers = array.array("d" if tensor.dtype == "F64" else "f")
-        numbers.frombytes(tensor.data)
-        return numbers
     if tensor.dtype == "F16":
         return array.array("f", struct.unpack("<%de" % (len(tensor.data) // 2), tensor.data))
-    wide = bytearray(2 * len(tensor.data))  # bfloat16 is the upper half of a float
-    wide[2::4], wide[3::4] = tensor.data[0::2], tensor.data[1::2]
-    numbers = array.array("f")
-    numbers.frombytes(bytes(wide))
+    data = tensor.data
+    if tensor.dtype == "BF16":  # the upper half of a float
+        data = bytearray(2 * len(tensor.data))
+        data[2::4], data[3::4] = tensor.data[0::2], tensor.data[1::2]
+    numbers = array.array("d" if tensor.dtype == "F64" else "f")
+    numbers.frombytes(data)
     return numbers
+
+
+def is_finite(numbers):
+    return math.isfinite(sum(numbers)) or all(map(math.isfinite, numbers))  # the sum can overflow, but is much faster
 
 
 def convert(tensor, dtype, where):
     """The tensor as `dtype`, rounded to the nearest, ties to even."""
+    numbers = values(tensor)
+    check(is_finite(numbers), where, "holds NaN or infinite values; the model is broken")
     if tensor.dtype == dtype:
         return tensor
-    numbers = values(tensor)
+    too_large = "a value is too large for %s; choose another --dtype" % dtype
     try:
-        if dtype == "F64":
-            data = array.array("d", numbers).tobytes()
-        elif dtype == "F16":
+        if dtype == "F16":
             data = struct.pack("<%de" % len(numbers), *numbers)
         else:
-            data = array.array("f", numbers).tobytes()
-        if dtype == "BF16":
-            words = array.array("I", data)
-            halves = ((w >> 16) | 64 if (w & 0x7FFFFFFF) > 0x7F800000 else (w + 0x7FFF + ((w >> 16) & 1)) >> 16 for w in words)
-            data = array.array("H", halves).tobytes()
+            data = array.array("d" if dtype == "F64" else "f", numbers).tobytes()
     except OverflowError:
-        raise BadFile("%s: a value is too large for %s" % (where, dtype))
+        raise Stop(3, "%s: %s" % (where, too_large))
+    if dtype == "BF16":
+        data = array.array("H", ((w + 0x7FFF + ((w >> 16) & 1)) >> 16 for w in array.array("I", data))).tobytes()
     out = Tensor(dtype, tensor.shape, data)
-    check(count_non_finite(out) == count_non_finite(tensor), where, "a value is too large for %s" % dtype)
+    check(is_finite(values(out)), where, too_large)
     return out
 
 
-def count_non_finite(tensor):
-    if tensor.dtype not in FLOATS:
-        return 0
-    numbers = values(tensor)
-    # A sum is finite only if every term is; it is much faster than a look at each.
-    return 0 if math.isfinite(sum(numbers)) else sum(not math.isfinite(x) for x in numbers)
-
-
 # --- tokenizer ---------------------------------------------------------------------------------------------------------------
+
+# White space of Unicode (White_Space) alone: str.rstrip() without arguments would also cut U+001C ... U+001F.
+WHITE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 def read_tokenizer(folder):
     """The vocabulary (a list of texts, "" for an id without one) and the settings under HuggingFace's names."""
     flags = dict(SPECIAL, do_lower_case=True, strip_accents=None, tokenize_chinese_chars=True, clean_text=True,
                  max_input_chars_per_word=100, match_special_tokens=True)
+
+    def put(key, value, path):
+        value = value.get("content") if key in SPECIAL and isinstance(value, dict) else value
+        kind = bool if key == "strip_accents" else type(flags[key])
+        check(value is None or type(value) is kind, path, "the value of %r is %r, expected %s" % (key, value, kind.__name__))
+        if value is not None or key == "strip_accents":  # null: as do_lower_case
+            flags[key] = value
+
     path = os.path.join(folder, "tokenizer.json")
     if os.path.exists(path):
-        tokens = read_tokenizer_json(path, flags)
+        root = read_json(path)
+        for part, kind in (("model", "WordPiece"), ("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
+            found = root[part].get("type", kind) if isinstance(root.get(part), dict) else root.get(part)
+            check(found == kind, path, "%s is %r, expected %s; %s" % (part, found, kind, SUPPORTED))
+        model, normalizer = root["model"], root["normalizer"]
+        check(model.get("continuing_subword_prefix") == "##", path, "'continuing_subword_prefix' is not '##'")
+        for key in ("unk_token", "max_input_chars_per_word"):
+            put(key, model.get(key), path)
+        for key, theirs in (("do_lower_case", "lowercase"), ("tokenize_chinese_chars", "handle_chinese_chars"),
+                            ("clean_text", "clean_text"), ("strip_accents", "strip_accents")):
+            put(key, normalizer.get(theirs), path)
+        tokens = read_vocabulary(root, [flags[key] for key in SPECIAL], path)
     else:
-        for foreign in ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "merges.txt"):
-            check(os.path.exists(os.path.join(folder, "vocab.txt")) or not os.path.exists(os.path.join(folder, foreign)),
-                  os.path.join(folder, foreign), "this kind of tokenizer is not supported; " + SUPPORTED)
         path = os.path.join(folder, "vocab.txt")
-        check(os.path.exists(path), folder, "there is neither vocab.txt nor tokenizer.json in this folder")
+        check(os.path.exists(path), folder, "there is neither vocab.txt nor tokenizer.json in this folder; " + SUPPORTED)
         try:
             lines = read_bytes(path).decode().split("\n")
         except UnicodeDecodeError as error:
-            raise BadFile("%s: not UTF-8 at byte %d" % (path, error.start + 1))
-        # White space of Unicode (White_Space) alone: str.rstrip() without arguments would also cut U+001C ... U+001F.
-        white = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-        tokens = [line.rstrip(white) for line in (lines[:-1] if lines[-1] == "" else lines)]
+            raise Stop(3, "%s: not UTF-8 at byte %d" % (path, error.start + 1))
+        tokens = [line.rstrip(WHITE) for line in (lines[:-1] if lines[-1] == "" else lines)]
     path = os.path.join(folder, "tokenizer_config.json")
     if os.path.exists(path):
-        config = read_object(path)
-        kind = get(config, "tokenizer_class", str, path)
-        check(kind is None or kind in TOKENIZER_CLASSES, path, "'tokenizer_class' is %r, which is not supported; %s" % (kind, SUPPORTED))
-        check(get(config, "do_basic_tokenize", bool, path, True), path, "'do_basic_tokenize' is false, which is not supported")
-        for key in ("do_lower_case", "tokenize_chinese_chars"):
-            flags[key] = get(config, key, bool, path, flags[key])
-        if "strip_accents" in config:
-            flags["strip_accents"] = get(config, "strip_accents", bool, path)
-        for key in SPECIAL:
-            value = config.get(key)
-            flags[key] = get(value, "content", str, path) if isinstance(value, dict) else get(config, key, str, path, flags[key])
+        config = read_json(path)
+        kind = config.get("tokenizer_class")
+        check(kind in (None, *TOKENIZER_CLASSES), path, "'tokenizer_class' is %r, which is not supported; %s" % (kind, SUPPORTED))
+        check(config.get("do_basic_tokenize") is not False, path, "'do_basic_tokenize' is false, which is not supported")
+        for key in TOKENIZER_KEYS:
+            if key in config:
+                put(key, config[key], path)
     for key in ("unk_token", "cls_token", "sep_token"):
         check(flags[key] in tokens, folder, "the vocabulary of %d tokens has no %r" % (len(tokens), flags[key]))
     return tokens, flags
 
 
-def read_tokenizer_json(path, flags):
-    root = read_object(path)
-    parts = {}
-    for part, kind in (("model", "WordPiece"), ("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
-        parts[part] = root.get(part)
-        found = parts[part].get("type", kind) if isinstance(parts[part], dict) else parts[part]
-        check(found == kind, path, "%s is %r, expected %s; %s" % (part, found, kind, SUPPORTED))
-    model, normalizer = parts["model"], parts["normalizer"]
-    check(model.get("continuing_subword_prefix") == "##", path, "'continuing_subword_prefix' is not '##'")
-    flags["unk_token"] = get(model, "unk_token", str, path, "[UNK]")
-    flags["max_input_chars_per_word"] = get(model, "max_input_chars_per_word", int, path, 100)
-    for ours, theirs in (("do_lower_case", "lowercase"), ("tokenize_chinese_chars", "handle_chinese_chars"), ("clean_text", "clean_text")):
-        flags[ours] = get(normalizer, theirs, bool, path, True)
-    flags["strip_accents"] = get(normalizer, "strip_accents", bool, path)
-    tokens = {}
-
-    def put(token, number):
-        check(isinstance(token, str) and token and "\n" not in token and is_size(number, 0, 4 << 20), path,
-              "the token %r with id %r is not possible" % (token, number))
-        check(tokens.setdefault(number, token) == token, path, "two tokens have the id %d" % number)
-
-    check(isinstance(model.get("vocab"), dict), path, "'vocab' is no object")
-    for token, number in model["vocab"].items():
-        put(token, number)
+def read_vocabulary(root, special, path):
+    """Of a tokenizer.json."""
+    ids = dict(get(root["model"], "vocab", dict, path, {}))
     for entry in get(root, "added_tokens", list, path, []):
         token = entry.get("content") if isinstance(entry, dict) else None
-        check(token in [flags[key] for key in SPECIAL], path,
-              "added token %r is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % (token,))
-        put(token, entry.get("id"))
+        check(token in special, path, "added token %r is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % (token,))
+        check(ids.setdefault(token, entry.get("id")) == entry.get("id"), path, "the token %r has two ids" % token)
+    tokens = {}
+    for token, number in ids.items():
+        possible = token and "\n" not in token and is_size(number, 0, 4 << 20)
+        check(possible, path, "the token %r with id %r is not possible" % (token, number))
+        check(number not in tokens, path, "two tokens have the id %d" % number)
+        tokens[number] = token
     return [tokens.get(i, "") for i in range(max(tokens, default=-1) + 1)]
 
 
 # --- the model ---------------------------------------------------------------------------------------------------------------
 
+# The default for bert, that for electra, and the most that lexformer takes, as in models/bert_config.hpp.
+SIZES = {"vocab_size": (30522, 30522, 1 << 24), "hidden_size": (768, 256, 1 << 16), "num_hidden_layers": (12, 12, 256),
+         "num_attention_heads": (12, 4, 1024), "intermediate_size": (3072, 1024, 1 << 18), "max_position_embeddings": (512, 512, 1 << 20),
+         "type_vocab_size": (2, 2, 1024), "embedding_size": (None, 128, 1 << 16)}
 
-def read_config(folder):
-    path = os.path.join(folder, "config.json")
-    config = read_object(path)
-    kind = get(config, "model_type", str, path)
-    if kind is None:  # configs of 2019 do not say
-        kind = "bert" if str((config.get("architectures") or [""])[0]).startswith("Bert") else None
-        config["model_type"] = kind
-    check(kind in ("bert", "electra"), path, "'model_type' is %r, which is not supported; %s" % (kind, SUPPORTED))
-    check(not get(config, "is_decoder", bool, path), path, "'is_decoder' is true; only encoders are supported")
-    for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size",
-                "max_position_embeddings", "type_vocab_size"):
-        check(is_size(config.get(key), 1, 1 << 24), path, "%r is %r, expected a whole number" % (key, config.get(key)))
-    check(is_size(config.get("embedding_size", 1), 1, 1 << 24), path,
-          "'embedding_size' is %r, expected a whole number" % config.get("embedding_size"))
-    check(config["num_hidden_layers"] <= 256, path, "'num_hidden_layers' is more than 256")
-    check(config["hidden_size"] % config["num_attention_heads"] == 0, path, "'hidden_size' is no multiple of 'num_attention_heads'")
+
+def complete_config(config, where):
+    """Checks what sizes anything, and puts in what is missing: BertConfig's and ElectraConfig's defaults."""
+    kind = get(config, "model_type", str, where, "bert")  # configs before 2020 do not say; BertModel loads them all the same
+    check(kind in ("bert", "electra"), where, "'model_type' is %r, which is not supported; %s" % (kind, SUPPORTED))
+    check(not get(config, "is_decoder", bool, where), where, "'is_decoder' is true; only encoders are supported")
+    check(get(config, "position_embedding_type", str, where, "absolute") == "absolute", where,
+          "'position_embedding_type' is %r; only absolute is supported" % config.get("position_embedding_type"))
+    config["model_type"] = kind
+    for key, (bert, electra, most) in SIZES.items():
+        default = electra if kind == "electra" else bert
+        if default is None:
+            continue
+        if config.get(key) is None:
+            config[key] = default
+        check(is_size(config[key], 1, most), where, "%r is %r, expected a whole number from 1 to %d" % (key, config[key], most))
+    check(config["hidden_size"] % config["num_attention_heads"] == 0, where, "'hidden_size' is no multiple of 'num_attention_heads'")
     return config
 
 
 def needed_tensors(config):
     """Name -> shape of what every encoder of this config has."""
     base, d, ff = config["model_type"] + ".", config["hidden_size"], config["intermediate_size"]
-    e = config.get("embedding_size", d) if base == "electra." else d
-    shapes = {"embeddings.word_embeddings.weight": (config["vocab_size"], e),
-              "embeddings.position_embeddings.weight": (config["max_position_embeddings"], e),
-              "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], e),
-              "embeddings.LayerNorm.weight": (e,), "embeddings.LayerNorm.bias": (e,)}
-    if e != d:
-        shapes.update({"embeddings_project.weight": (d, e), "embeddings_project.bias": (d,)})
+    e = config["embedding_size"] if base == "electra." else d
+    shapes = {base + "embeddings.%s_embeddings.weight" % name: (config[key], e)
+              for name, key in (("word", "vocab_size"), ("position", "max_position_embeddings"), ("token_type", "type_vocab_size"))}
+    modules = [("embeddings.LayerNorm", e)] + ([("embeddings_project", d, e)] if e != d else [])
     for i in range(config["num_hidden_layers"]):
-        layer = "encoder.layer.%d." % i
-        for name, rows, columns in (("attention.self.query", d, d), ("attention.self.key", d, d), ("attention.self.value", d, d),
-                                    ("attention.output.dense", d, d), ("intermediate.dense", ff, d), ("output.dense", d, ff)):
-            shapes.update({layer + name + ".weight": (rows, columns), layer + name + ".bias": (rows,)})
-        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
-            shapes.update({layer + name + ".weight": (d,), layer + name + ".bias": (d,)})
-    return {base + name: shape for name, shape in shapes.items()}
+        modules += [("encoder.layer.%d.%s" % (i, name), *shape) for name, *shape in (
+            ("attention.self.query", d, d), ("attention.self.key", d, d), ("attention.self.value", d, d), ("attention.output.dense", d, d),
+            ("attention.output.LayerNorm", d), ("intermediate.dense", ff, d), ("output.dense", d, ff), ("output.LayerNorm", d))]
+    for name, *shape in modules:
+        shapes[base + name + ".weight"], shapes[base + name + ".bias"] = tuple(shape), (shape[0],)
+    return shapes
 
 
 KNOWN = re.compile(r"(bert|electra)\.(embeddings|embeddings_project|encoder|pooler)\.|classifier\.|cls\."
@@ -436,8 +396,8 @@ KNOWN = re.compile(r"(bert|electra)\.(embeddings|embeddings_project|encoder|pool
 
 
 def canonical_name(name, base):
-    name = re.sub(r"^(module\.)+", "", name)
-    name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
+    """HuggingFace's name of today: the names of TensorFlow's LayerNorm and models without a head are older ways."""
+    name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
     return base + name if re.match(r"(embeddings|embeddings_project|encoder|pooler)\.", name) else name
 
 
@@ -455,7 +415,9 @@ def select(tensors, config, path):
             reason = "tied to the word embeddings"
         elif name == "cls.predictions.decoder.bias" and "cls.predictions.bias" in names:
             reason = "the same as cls.predictions.bias"
-        elif not KNOWN.match(name) or tensors[old].dtype not in FLOATS:
+        elif tensors[old].dtype not in FLOATS:
+            reason = "%s is no floating-point type" % tensors[old].dtype
+        elif not KNOWN.match(name):
             reason = "unknown to lexformer"
         if reason:
             rows.append(("ignored", old, reason))
@@ -473,44 +435,36 @@ def select(tensors, config, path):
 
 def print_table(rows):
     """Layers that say the same are one line."""
-    lines = collections.OrderedDict()
-    for row in rows:
-        line = tuple(re.sub(r"\.layer\.\d+\.", ".layer.*.", text) for text in row)
-        lines[line] = lines.get(line, 0) + 1
-    width = max([len(line[1]) for line in lines] + [0])
+    lines = collections.Counter(tuple(re.sub(r"\.layer\.\d+\.", ".layer.*.", text) for text in row) for row in rows)
+    width = max([len(old) for _, old, _ in lines] + [0])
     for (status, old, new), count in lines.items():
         print("%-8s %-*s  %s%s" % (status, width, old, new, "  (%d)" % count if count > 1 else ""))
     print(", ".join("%d %s" % (sum(row[0] == status for row in rows), status.lower()) for status in ("mapped", "ignored", "MISSING")))
 
 
-def weight_files(folder):
-    """The files that hold the tensors: one, or the shards of an index, which is then returned too."""
-    for name in ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"):
-        path = os.path.join(folder, name)
-        if not os.path.exists(path):
-            continue
-        if not name.endswith(".index.json"):
-            return [path], None
-        index = read_object(path).get("weight_map")
-        check(isinstance(index, dict) and index and all(isinstance(f, str) and re.match(r"[^./][^/]*$", f) for f in index.values()),
-              path, "'weight_map' does not give a plain file name for each tensor")
-        return [os.path.join(folder, file) for file in sorted(set(index.values()))], (path, index)
-    raise BadFile("%s: there is neither model.safetensors nor pytorch_model.bin in this folder" % folder)
+def is_plain_name(name):
+    return isinstance(name, str) and re.fullmatch(r"[^./][^/]*", name) is not None
 
 
-def read_weights(files, index):
+def read_weights(path):
+    """All tensors of a weight file, or of the files that an index lists, and the SHA-256 of the files."""
+    folder, file = os.path.split(path)
+    index, files = None, {file}
+    if file.endswith(".json"):
+        index = get(read_json(path), "weight_map", dict, path, {})
+        check(index and all(map(is_plain_name, index.values())), path, "'weight_map' does not give a plain file name for each tensor")
+        files = set(index.values())
     tensors, digest = {}, hashlib.sha256()
-    for path in files:
-        part = read_safetensors(path)[0] if path.endswith(".safetensors") else read_bin(path)
-        for name, tensor in part.items():
-            check(name not in tensors, path, "the tensor %r is in two files" % name)
-            check(index is None or index[1].get(name) == os.path.basename(path), path,
-                  "%s does not place tensor %r here" % (index and index[0], name))
-            tensors[name] = tensor
-        digest.update(read_bytes(path))
-    if index:
-        for name in index[1]:
-            check(name in tensors, index[0], "tensor %r is in none of the files" % name)
+    for file in sorted(files):
+        part = os.path.join(folder, file)
+        content = read_bytes(part)
+        digest.update(content)
+        found = parse_safetensors(content, part)[0] if file.endswith(".safetensors") else parse_bin(content, part)
+        for name in found:
+            check(index is None or index.get(name) == file, path, "does not place tensor %r in %s, which holds it" % (name, file))
+        tensors.update(found)
+    for name in index or ():
+        check(name in tensors, path, "tensor %r is in none of the files" % name)
     return tensors, digest.hexdigest()
 
 
@@ -519,51 +473,45 @@ def read_modules(folder):
     path = os.path.join(folder, "modules.json")
     if not os.path.exists(path):
         return folder, None
-    modules = parse_json(read_bytes(path), path)
-    check(isinstance(modules, list), path, "expected a list of modules")
-    for module in modules:
-        check(isinstance(module, dict) and isinstance(module.get("type"), str) and re.match(r"([^./][^/]*)?$", str(module.get("path"))),
-              path, "expected a list of modules, each with its type and its folder in this one")
-    inner, ours = folder, {"normalize": False}
-    for module in modules:
-        kind, where = module["type"].rsplit(".", 1)[-1], os.path.join(folder, module["path"])
-        if kind == "Transformer":
-            inner = where if module["path"] else folder
-        elif kind == "Normalize":
-            ours["normalize"] = True
-        elif kind == "Pooling":
-            file = os.path.join(where, "config.json")
-            config = read_object(file)
-            # Newer versions write "pooling_mode": "mean", older ones one flag for each way.
-            flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
-            mode = "".join([str(config.get("pooling_mode", ""))] + flags)
-            mode = {"mean_tokens": "mean", "cls_token": "cls"}.get(mode, mode)
-            check(mode in ("mean", "cls"), file, "pooling %r is not supported; mean and cls are" % mode)
-            ours["pooling"] = mode
-        else:
-            print("note: the module %s of %s is not converted; sentence vectors will differ" % (kind, path))
-    return inner, ours if "pooling" in ours else None
-
-
-def to_lxf(source, target, dtype, allow_non_finite, verify):
+    modules = read_json(path, list)
+    check(all(isinstance(m, dict) and isinstance(m.get("type"), str) and (m.get("path") == "" or is_plain_name(m.get("path")))
+              for m in modules), path, "expected a list of modules, each with its type and its folder in this one")
+    folders = {module["type"].rsplit(".", 1)[-1]: os.path.join(folder, module["path"]) for module in modules}
+    for kind in sorted(set(folders) - {"Transformer", "Pooling", "Normalize"}):
+        print("note: the module %s of %s is not converted; sentence vectors will differ" % (kind, path))
     ours = None
+    if "Pooling" in folders:
+        file = os.path.join(folders["Pooling"], "config.json")
+        config = read_json(file)
+        # Newer versions write "pooling_mode": "mean", older ones one flag for each way.
+        flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
+        mode = "".join([str(config.get("pooling_mode", ""))] + flags)
+        mode = {"mean_tokens": "mean", "cls_token": "cls"}.get(mode, mode)
+        check(mode in ("mean", "cls"), file, "pooling %r is not supported; mean and cls are" % mode)
+        ours = {"pooling": mode, "normalize": "Normalize" in folders}
+    return folders.get("Transformer", folder), ours
+
+
+def to_lxf(source, target, dtype, verify):
+    check(os.path.exists(source), source, "there is no such file or folder")
+    check(not source.endswith(".lxf"), source, "is a .lxf file already; --to-hf FOLDER turns it back")
+    folder, weights, ours = os.path.dirname(source), source, None
     if os.path.isdir(source):
         folder, ours = read_modules(source)
-        files, index = weight_files(folder)
-    else:
-        folder, files, index = os.path.dirname(source) or ".", [source], None
-    config = read_config(folder)
+        weights = next(filter(os.path.exists, (os.path.join(folder, name) for name in WEIGHTS)), None)
+        check(weights is not None, folder, "there is neither model.safetensors nor pytorch_model.bin in this folder")
+    path = os.path.join(folder, "config.json")
+    config = complete_config(read_json(path), path)
     tokens, flags = read_tokenizer(folder)
     check(len(tokens) <= config["vocab_size"], folder,
           "the vocabulary has %d tokens, the config allows %d ('vocab_size')" % (len(tokens), config["vocab_size"]))
-    raw, digest = read_weights(files, index)
+    raw, digest = read_weights(weights)
     chosen, rows = select(raw, config, source)
     print_table(rows)
-    check(all(row[0] != "MISSING" for row in rows), source, "needed tensors are missing or of the wrong shape (see the table)")
-    bad = {name: count for name, count in ((name, count_non_finite(tensor)) for name, tensor in sorted(chosen.items())) if count}
-    check(not bad or allow_non_finite, source,
-          "%d values are NaN or infinite, in %d of %d tensors, first in %r"
-          % (sum(bad.values()), len(bad), len(chosen), next(iter(bad), "")))
+    missing = [old or new for status, old, new in rows if status == "MISSING"]
+    unknown = [old for status, old, reason in rows if reason == "unknown to lexformer"]
+    check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %r%s; the table shows all"
+          % (len(missing), missing and missing[0], " (while %r is unknown)" % unknown[0] if unknown else ""))
     if ours:
         config["lexformer"] = ours
     vocab = "".join(token + "\n" for token in tokens)
@@ -571,77 +519,91 @@ def to_lxf(source, target, dtype, allow_non_finite, verify):
                 "lexformer.vocab_crc32": str(zlib.crc32(vocab.encode())), "lexformer.tokenizer": dump_json(flags),
                 "lexformer.source_sha256": digest}
     tensors = {name: convert(tensor, dtype, "%s: tensor %r" % (source, name)) for name, tensor in chosen.items()}
-    write_safetensors(target, tensors, metadata)
-    print("wrote %s: %d tensors, %d parameters, %s" % (target, len(tensors), sum(product(t.shape) for t in tensors.values()), dtype))
-    if verify:
-        again, texts = read_safetensors(target)
-        same = set(again) == set(chosen) and all(texts.get(key) == text for key, text in metadata.items())
-        for name, tensor in again.items():
-            same = same and tensor.shape == chosen[name].shape and tensor.data == tensors[name].data
-            # Back in the source's type nothing may have changed, unless the target is narrower.
-            if WIDTHS[dtype] > WIDTHS[chosen[name].dtype] and not bad:
-                same = same and convert(tensor, chosen[name].dtype, target).data == chosen[name].data
-        if not same:
-            raise Failed("%s: what was written differs from the source" % target)
-        print("checked: %d tensors, texts and checksums are right" % len(again))
+    with staged(target) as temporary:
+        write_safetensors(temporary, tensors, metadata)
+        if verify:
+            again, texts = parse_safetensors(read_bytes(temporary), target)
+            if again != tensors or not metadata.items() <= texts.items():
+                raise Stop(1, "%s: what the disk holds differs from what was written" % target)
+    print("wrote %s: %d tensors, %d parameters, %s%s" % (
+        target, len(tensors), sum(math.prod(t.shape) for t in tensors.values()), dtype, ", read again and compared" if verify else ""))
+
+
+def describe_head(config, where):
+    """transformers makes a head of as many outputs as id2label names: here those of a model that train_matcher made."""
+    ours = config.get("lexformer")
+    if not isinstance(ours, dict) or "head" not in ours:
+        return
+    for key in ("num_labels", "id2label", "label2id", "problem_type"):
+        config.pop(key, None)  # of the model before training
+    plain = ours["head"] == "huggingface"
+    config["architectures"] = [config["model_type"].capitalize() + ("ForSequenceClassification" if plain else "Model")]
+    if plain:
+        count = get(ours, "labels", int, where, 0)
+        names = get(ours, "label_names", list, where) or ["LABEL_%d" % i for i in range(count)]
+        check(names and len(names) == count and all(isinstance(name, str) for name in names), where, "'label_names' does not fit 'labels'")
+        config.update(num_labels=count, id2label={str(i): name for i, name in enumerate(names)},
+                      label2id={name: i for i, name in enumerate(names)},
+                      problem_type="regression" if ours.get("task") == "regression" else "single_label_classification")
 
 
 def to_hf(source, folder):
-    tensors, metadata = read_safetensors(source)
-    check(metadata.get("lexformer.format") == "1", source, "lexformer.format is %r, expected '1'" % metadata.get("lexformer.format"))
-    config = parse_json(metadata.get("lexformer.config", ""), source + ": lexformer.config")
-    check(isinstance(config, dict), source, "lexformer.config is no JSON object")
-    flags = parse_json(metadata.get("lexformer.tokenizer", "{}"), source + ": lexformer.tokenizer")
+    # In a folder with other files transformers might take those, as an old tokenizer.json, for a part of the model.
+    if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        raise Stop(2, "%s: exists and is no empty folder; name a new one" % folder)
+    tensors, metadata = parse_safetensors(read_bytes(source), source)
+    version = metadata.get("lexformer.format", "none, so it is no .lxf file")
+    check(version == "1", source, "its lexformer.format is %s; this program reads version 1" % version)
+    where = source + ": lexformer.config"
+    config = complete_config(parse_json(metadata.get("lexformer.config", ""), where), where)
+    describe_head(config, where)
     kinds = {tensor.dtype for tensor in tensors.values()}
-    for key in ("torch_dtype", "dtype"):  # newer transformers load in the type that is named here
-        if key in config and len(kinds) == 1:
-            config[key] = TORCH_NAMES.get(kinds.pop(), "float32")
-            break
+    if len(kinds) == 1:  # newer transformers load in the type that is named here, which need not be that of the tensors
+        config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})
+    texts = {"config.json": config}
+    if "lexformer.vocab" in metadata:
+        texts["vocab.txt"] = vocab = metadata["lexformer.vocab"]
+        check(metadata.get("lexformer.vocab_crc32") == str(zlib.crc32(vocab.encode())), source, "lexformer.vocab does not fit its checksum")
+        flags = parse_json(metadata.get("lexformer.tokenizer", ""), source + ": lexformer.tokenizer")
+        texts["tokenizer_config.json"] = {key: flags[key] for key in TOKENIZER_KEYS if key in flags}
+        texts["tokenizer_config.json"].update(tokenizer_class="BertTokenizer", model_max_length=config["max_position_embeddings"])
+    with staged(folder) as temporary:
+        os.makedirs(temporary)
+        write_safetensors(os.path.join(temporary, "model.safetensors"), tensors, {})
+        for name, text in texts.items():
+            text = text if isinstance(text, str) else json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+            write_bytes(os.path.join(temporary, name), text.encode())
+    print("wrote %s: %d tensors" % (folder, len(tensors)))
     extra = sorted(name for name in tensors if name.startswith("lexformer."))
     if extra:
-        print("note: %d tensors of lexformer alone (%s, ...) mean nothing to transformers" % (len(extra), extra[0]))
-    os.makedirs(folder, exist_ok=True)
-
-    def put(name, *parts):
-        write_bytes(os.path.join(folder, name), *(part.encode() if isinstance(part, str) else part for part in parts))
-
-    def pretty(value):
-        return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-
-    write_safetensors(os.path.join(folder, "model.safetensors"), tensors, {})
-    put("config.json", pretty(config))
-    if "lexformer.vocab" in metadata:
-        put("vocab.txt", metadata["lexformer.vocab"])
-        known = ("do_lower_case", "strip_accents", "tokenize_chinese_chars") + tuple(SPECIAL)
-        tokenizer = {key: flags[key] for key in known if key in flags}
-        tokenizer.update(tokenizer_class="BertTokenizer", model_max_length=config.get("max_position_embeddings", 512))
-        put("tokenizer_config.json", pretty(tokenizer))
-    print("wrote %s: %d tensors" % (folder, len(tensors)))
+        print("note: transformers leaves out lexformer's own tensors (%d, as %s); its results differ" % (len(extra), extra[0]))
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.error = lambda message: parser.exit(2, "%s: %s; --help shows the usage\n" % (parser.prog, message))
     parser.add_argument("source", help="a folder, a weight file, or with --to-hf a .lxf file")
     parser.add_argument("target", nargs="?", help="the .lxf file to write")
-    parser.add_argument("--to-hf", metavar="FOLDER", help="export to this folder instead")
-    parser.add_argument("--dtype", choices=FLOATS, default="F32", help="of the tensors that are written (default: F32)")
-    parser.add_argument("--check", action="store_true", help="read the result again and compare it with the source")
-    parser.add_argument("--allow-non-finite", action="store_true", help="take weights that are NaN or infinite")
+    parser.add_argument("--to-hf", metavar="FOLDER", help="export to this new folder instead")
+    parser.add_argument("--dtype", choices=FLOATS, help="of the tensors in the .lxf file (default: F32)")
+    parser.add_argument("--check", action="store_true", help="read the .lxf file again and compare it with what was to be written")
     options = parser.parse_args(arguments)
     if (options.target is None) == (options.to_hf is None):
         parser.error("name either the .lxf file to write or --to-hf FOLDER")
+    if options.to_hf is not None and (options.dtype or options.check):
+        parser.error("--dtype and --check do not go with --to-hf, which writes the tensors as they are")
     try:
         if sys.byteorder != "little":
-            raise Failed("this program needs a little-endian machine")
+            raise Stop(1, "convert_hf.py: needs a little-endian machine")
         if options.to_hf is not None:
             to_hf(options.source, options.to_hf)
         else:
-            to_lxf(options.source, options.target, options.dtype, options.allow_non_finite, options.check)
+            to_lxf(options.source, options.target, options.dtype or "F32", options.check)
         return 0
-    except BadFile as error:
-        message, code = error, 3
-    except (Failed, OSError) as error:
-        message, code = error, 1
+    except Stop as stop:
+        code, message = stop.args
+    except OSError as error:  # staged() has caught what befalls files that are written: this is one to read, or the standard output
+        code, message = (3, "%s: cannot be read: %s" % (error.filename, error.strerror)) if error.filename else (1, error)
     print(" ".join(str(message).split()), file=sys.stderr)  # one line, whatever a file's name holds
     return code
 

@@ -7,12 +7,14 @@ With --write-golden it writes tests/golden/tiny.lxf, which tests/io/test_golden_
 
 import array
 import contextlib
+import errno
 import io
 import json
 import math
 import os
 import pickle
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -41,8 +43,12 @@ def floats(count, start=0):
 
 def tiny_tensors(config=CONFIG):
     """Name -> (dtype, shape, bytes)."""
-    return {name: ("F32", shape, array.array("f", floats(convert_hf.product(shape), i)).tobytes())
+    return {name: ("F32", shape, array.array("f", floats(math.prod(shape), i)).tobytes())
             for i, (name, shape) in enumerate(sorted(convert_hf.needed_tensors(config).items()))}
+
+
+def read_lxf(path):
+    return convert_hf.parse_safetensors(convert_hf.read_bytes(path), path)
 
 
 def safetensors_bytes(tensors, metadata=None):
@@ -88,7 +94,7 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
     state, files = collections.OrderedDict(), {}
     for i, (name, (dtype, shape, content)) in enumerate(tensors.items()):
         width = convert_hf.WIDTHS[dtype]
-        stride = tuple(convert_hf.product(shape[axis + 1:]) for axis in range(len(shape)))
+        stride = tuple(math.prod(shape[axis + 1:]) for axis in range(len(shape)))
         storage = Storage("storage", classes[dtype], str(i), "cpu", storage_size or len(content) // width)
         state[name] = Value(storage, 0, tuple(shape), strides or stride, False, collections.OrderedDict())
         files["archive/data/%d" % i] = content
@@ -143,7 +149,7 @@ class Convert(unittest.TestCase):
 
     def result(self, *arguments, source=None):
         self.assertEqual(self.convert(*arguments, source=source), 0, self.err)
-        return convert_hf.read_safetensors(self.target)
+        return read_lxf(self.target)
 
     def refused(self, part, code=3, arguments=(), source=None):
         self.assertEqual(self.convert(*arguments, source=source), code, self.out + self.err)
@@ -173,7 +179,7 @@ class Convert(unittest.TestCase):
         self.assertEqual((struct.unpack("<Q", content[:8])[0] + 8) % 64, 0)
         # The golden file keeps the version that wrote it.
         self.put_weights(tensors)
-        with mock.patch.object(convert_hf, "VERSION", convert_hf.read_safetensors(GOLDEN)[1]["lexformer.version"]):
+        with mock.patch.object(convert_hf, "VERSION", read_lxf(GOLDEN)[1]["lexformer.version"]):
             self.result()
         with open(self.target, "rb") as file, open(GOLDEN, "rb") as golden:
             self.assertEqual(file.read(), golden.read())
@@ -189,10 +195,12 @@ class Convert(unittest.TestCase):
         self.put_weights(old)
         self.assert_tensors(self.result()[0], tensors)
         self.assertIn("%d mapped, 2 ignored, 0 missing" % len(tensors), self.out)
-        self.put_weights({"module." + name: tensor for name, tensor in tensors.items()})
-        self.assert_tensors(self.result()[0], tensors)
-        self.put_weights(dict(tensors, **{"embeddings.LayerNorm.gamma": tensors["bert.embeddings.LayerNorm.weight"]}))
         os.remove(self.target)
+        # transformers does not know what torch.nn.DataParallel puts before each name, and lexformer does not either.
+        self.put_weights({"module." + name: tensor for name, tensor in tensors.items()})
+        self.refused("needed tensors are missing or of the wrong shape, as 'bert.embeddings.LayerNorm.bias' "
+                     "(while 'module.bert.embeddings.LayerNorm.bias' is unknown)")
+        self.put_weights(dict(tensors, **{"embeddings.LayerNorm.gamma": tensors["bert.embeddings.LayerNorm.weight"]}))
         self.refused("two tensors would get the same name")
 
     def test_masked_language_model(self):
@@ -228,13 +236,16 @@ class Convert(unittest.TestCase):
         self.refused("a value is too large for F16", arguments=[self.target, "--dtype", "F16"])
         self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F64", (1,), struct.pack("<d", 1e300))}))
         self.refused("a value is too large for F32")
-        nan = convert_hf.Tensor("F32", (2,), struct.pack("<If", 0x7FFFFFFF, -math.inf))
-        self.assertTrue(math.isnan(convert_hf.values(convert_hf.convert(nan, "BF16", ""))[0]))
+        self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F32", (1,), struct.pack("<f", 3.4e38))}))
+        self.refused("a value is too large for BF16", arguments=[self.target, "--dtype", "BF16"])
 
     def test_values_that_are_not_finite(self):
-        self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F32", (3,), struct.pack("<3f", math.nan, 1, math.inf))}))
-        self.refused("2 values are NaN or infinite, in 1 of")
-        self.assertEqual(self.convert(self.target, "--check", "--allow-non-finite"), 0, self.err)
+        for bad in (math.nan, math.inf, -math.inf):
+            self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F32", (3,), struct.pack("<3f", 1, bad, 2))}))
+            self.refused("tensor 'classifier.bias': holds NaN or infinite values")
+        large = struct.pack("<2d", 1.7e308, 1.7e308)  # their sum is infinite, they are not
+        self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F64", (2,), large)}))
+        self.assertEqual(bytes(self.result(self.target, "--dtype", "F64")[0]["classifier.bias"].data), large)
 
     def test_shards(self):
         tensors = tiny_tensors()
@@ -266,7 +277,7 @@ class Convert(unittest.TestCase):
         content = array.array("f", floats(32))
         turned = array.array("f", [content[j * 8 + i] for i in range(8) for j in range(4)])
         self.put("pytorch_model.bin", bin_bytes({name: ("F32", (8, 4), content.tobytes())}, strides=(1, 8)))
-        got = convert_hf.read_bin(os.path.join(self.source, "pytorch_model.bin"))
+        got = convert_hf.read_weights(os.path.join(self.source, "pytorch_model.bin"))[0]
         self.assertEqual(bytes(got[name].data), turned.tobytes())
 
     def test_hostile_bin(self):
@@ -320,12 +331,17 @@ class Convert(unittest.TestCase):
 
         entry = '"a":{"dtype":"%s","shape":%s,"data_offsets":%s}'
         for dtype, shape, offsets, data, message in (
-                ("F32", "[1]", "[0,4]", 8, "4 bytes follow"), ("F32", "[1]", "[4,8]", 8, "leave a hole"), ("F32", "[2]", "[0,4]", 4, "does not fit its data_offsets"),
-                ("F8", "[1]", "[0,4]", 4, "unknown dtype"), ("F32", "[-1]", "[0,4]", 4, "is not possible"), ("F32", "[1.0]", "[0,4]", 4, "is not possible"),
-                ("F32", "[4294967296,4294967296]", "[0,0]", 0, "does not fit"), ("F32", "[true]", "[0,4]", 4, "is not possible"),
-                ("F32", "[1]", "[0,8]", 4, "no range"), ("F32", "[1]", "[8,0]", 8, "no range")):
+                ("F32", "[1]", "[0,4]", 8, "4 bytes follow the last tensor"), ("F32", "[1]", "[4,8]", 8, "are [4, 8], expected [0, 4]"),
+                ("F32", "[2]", "[0,4]", 4, "are [0, 4], expected [0, 8] of 4 bytes"), ("F32", "[1]", "[0,8]", 4, "expected [0, 4]"),
+                ("F32", "[1]", "[8,0]", 8, "expected [0, 4]"), ("F32", "[2]", "[0,8]", 4, "expected [0, 8] of 4 bytes"),
+                ("F32", "[4294967296,4294967296]", "[0,0]", 0, "expected [0, "), ("F8", "[1]", "[0,4]", 4, "unknown dtype"),
+                ("F32", "[-1]", "[0,4]", 4, "is not possible"), ("F32", "[1.0]", "[0,4]", 4, "is not possible"),
+                ("F32", "[true]", "[0,4]", 4, "is not possible"), ("F32", "4", "[0,4]", 4, "the header is damaged"),
+                ("F32", "[1]", "null", 4, "are None, expected [0, 4]")):
             header("{" + entry % (dtype, shape, offsets) + "}", bytes(data))
             self.refused(message)
+        header('{"a":1}')
+        self.refused("the header is damaged")
         header("{" + ",".join([entry % ("F32", "[1]", "[0,4]")] * 2) + "}", bytes(4))
         self.refused("a key occurs twice")
         header('{"__metadata__":{"a":1}}')
@@ -343,15 +359,12 @@ class Convert(unittest.TestCase):
         self.put("config.json", json.dumps(dict(CONFIG, model_type="roberta")))
         self.refused("'model_type' is 'roberta', which is not supported; lexformer reads BERT's WordPiece")
         for change, message in (({"num_attention_heads": 3}, "no multiple"), ({"hidden_size": -4}, "'hidden_size' is -4"), ({"num_hidden_layers": 10**9}, "expected a whole number"),
-                                ({"num_hidden_layers": 300}, "more than 256"), ({"hidden_size": 4.0}, "'hidden_size' is 4.0"), ({"vocab_size": 10}, "11 tokens, the config allows 10"),
+                                ({"num_hidden_layers": 300}, "expected a whole number from 1 to 256"), ({"hidden_size": 4.0}, "'hidden_size' is 4.0"), ({"vocab_size": 10}, "11 tokens, the config allows 10"),
                                 ({"hidden_size": 8}, "missing or of the wrong shape"), ({"num_hidden_layers": 3}, "missing or of the wrong shape"), ({"is_decoder": True}, "only encoders")):
             self.put("config.json", json.dumps(dict(CONFIG, **change)))
             self.refused(message)
         self.put("config.json", "{")
         self.refused("config.json: not JSON")
-        self.put("config.json", json.dumps({key: value for key, value in CONFIG.items() if key != "model_type"}))
-        self.result()  # a config of 2019
-        os.remove(self.target)
         self.put("config.json", json.dumps(CONFIG))
         self.put("tokenizer_config.json", json.dumps({"tokenizer_class": "RobertaTokenizer"}))
         self.refused("'RobertaTokenizer', which is not supported")
@@ -361,10 +374,10 @@ class Convert(unittest.TestCase):
         self.put("vocab.txt", b"\xff\n")
         self.refused("not UTF-8 at byte 1")
         os.remove(os.path.join(self.source, "vocab.txt"))
-        self.refused("neither vocab.txt nor tokenizer.json")
-        self.put("spiece.model", "")
-        self.refused("spiece.model: this kind of tokenizer is not supported")
-        self.refused("cannot be read", source=os.path.join(self.folder, "none.safetensors"))
+        self.refused("neither vocab.txt nor tokenizer.json in this folder; lexformer reads BERT's WordPiece")
+        self.refused("none: there is no such file or folder", source=os.path.join(self.folder, "none"))
+        self.put("m.lxf", "")
+        self.refused("is a .lxf file already; --to-hf", source=os.path.join(self.source, "m.lxf"))
         os.remove(os.path.join(self.source, "model.safetensors"))
         self.refused("neither model.safetensors nor pytorch_model.bin")
 
@@ -383,7 +396,7 @@ class Convert(unittest.TestCase):
         os.remove(self.target)
         for path, value, message in ((("model", "type"), "BPE", "model is 'BPE', expected WordPiece"), (("normalizer", "type"), "Sequence", "normalizer is 'Sequence'"),
                                      (("pre_tokenizer", "type"), "Metaspace", "Metaspace"), (("model", "continuing_subword_prefix"), "@", "is not '##'"),
-                                     (("added_tokens",), [{"id": 7, "content": "[COL]"}], "'[COL]' is not supported"), (("model", "vocab"), [], "'vocab' is no object"),
+                                     (("added_tokens",), [{"id": 7, "content": "[COL]"}], "'[COL]' is not supported"), (("model", "vocab"), [], "'vocab' is [], expected dict"),
                                      (("model", "vocab"), {"a": 1, "b": 1}, "two tokens have the id 1"), (("model", "vocab"), {"a": 1 << 40}, "is not possible")):
             bad = json.loads(json.dumps(root))
             (bad[path[0]] if len(path) == 2 else bad)[path[-1]] = value
@@ -409,6 +422,11 @@ class Convert(unittest.TestCase):
         self.source = os.path.join(self.folder, "outer")
         self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}]))
         self.assertNotIn("lexformer", json.loads(self.result()[1]["lexformer.config"]))
+        self.put("1_Pooling/config.json", json.dumps({"pooling_mode_cls_token": True}))
+        self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"},
+                                             {"path": "2_Dense", "type": "x.Dense"}]))
+        self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"], {"normalize": False, "pooling": "cls"})
+        self.assertIn("note: the module Dense", self.out)
 
     def test_electra(self):
         config = dict(CONFIG, model_type="electra", embedding_size=2)
@@ -419,33 +437,124 @@ class Convert(unittest.TestCase):
         self.put_weights(dict(tensors, **head))
         self.assert_tensors(self.result()[0], dict(tensors, **head))
 
+    def test_what_a_config_leaves_out(self):
+        """The defaults are transformers': BertConfig's and ElectraConfig's."""
+        def without(config, *keys):
+            return {key: value for key, value in config.items() if key not in keys}
+
+        self.put_weights(tiny_tensors())
+        self.put("config.json", json.dumps(without(CONFIG, "model_type", "architectures")))  # as before 2020
+        self.assertEqual(json.loads(self.result()[1]["lexformer.config"]), without(CONFIG, "architectures"))
+        self.put("config.json", json.dumps(dict(without(CONFIG, "type_vocab_size"), max_position_embeddings=None)))
+        self.put_weights(tiny_tensors(dict(CONFIG, max_position_embeddings=512)))
+        self.assertEqual(json.loads(self.result()[1]["lexformer.config"]), dict(CONFIG, max_position_embeddings=512))
+        electra = dict(CONFIG, model_type="electra", embedding_size=128)
+        self.put("config.json", json.dumps(without(electra, "embedding_size")))
+        self.put_weights(tiny_tensors(electra))
+        self.assertEqual(json.loads(self.result()[1]["lexformer.config"]), electra)
+        os.remove(self.target)
+        self.put_weights(tiny_tensors(dict(electra, embedding_size=4)))
+        self.refused("needed tensors are missing or of the wrong shape")
+
+    def export(self, config=CONFIG, more=None):
+        """A .lxf file as lexformer writes it, and the config.json that --to-hf makes of it."""
+        tensors = {name: convert_hf.Tensor(*tensor) for name, tensor in dict(tiny_tensors(), **(more or {})).items()}
+        source, back = os.path.join(self.folder, "trained.lxf"), os.path.join(self.folder, "back")
+        convert_hf.write_safetensors(source, tensors, {"lexformer.format": "1", "lexformer.config": json.dumps(config)})
+        shutil.rmtree(back, ignore_errors=True)
+        code = self.convert("--to-hf", back, source=source)
+        self.assertEqual(os.path.exists(back), code == 0)
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(["source", "trained.lxf"] + ["back"] * (code == 0)))
+        self.assertEqual(code, 0, self.err)
+        with open(os.path.join(back, "config.json")) as file:
+            return json.load(file)
+
+    def test_to_hf_names_the_classes(self):
+        ours = {"head": "huggingface", "task": "classification", "labels": 3, "label_names": ["no", "perhaps", "yes"], "max_length": 5}
+        stale = dict(CONFIG, num_labels=2, id2label={"0": "A", "1": "B"}, label2id={"A": 0, "B": 1},
+                     problem_type="multi_label_classification")
+        config = self.export(dict(stale, lexformer=ours))
+        self.assertEqual(config["id2label"], {"0": "no", "1": "perhaps", "2": "yes"})
+        self.assertEqual(config["label2id"], {"no": 0, "perhaps": 1, "yes": 2})
+        self.assertEqual((config["num_labels"], config["problem_type"]), (3, "single_label_classification"))
+        self.assertEqual(config["architectures"], ["BertForSequenceClassification"])
+        config = self.export(dict(stale, lexformer=dict(ours, labels=4, label_names=[])))
+        self.assertEqual(config["label2id"], {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2, "LABEL_3": 3})
+        config = self.export(dict(stale, lexformer=dict(ours, labels=1, label_names=[], task="regression")))
+        self.assertEqual((config["num_labels"], config["id2label"], config["problem_type"]), (1, {"0": "LABEL_0"}, "regression"))
+        # A head of lexformer alone: what is left for transformers is the encoder.
+        config = self.export(dict(stale, lexformer=dict(ours, head="paper")), {"lexformer.head.out.bias": ("F32", (3,), bytes(12))})
+        self.assertEqual((config["architectures"], "id2label" in config, "num_labels" in config), (["BertModel"], False, False))
+        self.assertIn("note: transformers leaves out lexformer's own tensors (1, as lexformer.head.out.bias)", self.out)
+        # A model that was converted and not trained keeps what its config says.
+        self.assertEqual(self.export(stale), stale)
+        with self.assertRaises(AssertionError):
+            self.export(dict(stale, lexformer=dict(ours, labels=2)))
+        self.assertIn("'label_names' does not fit 'labels'", self.err)
+
     def test_to_hf_and_back(self):
         self.put_weights(tiny_tensors())
         self.assertEqual(self.convert(self.target, "--dtype", "BF16"), 0, self.err)
-        back = os.path.join(self.folder, "back")
+        back = os.path.join(self.folder, "new", "back")
+        os.makedirs(back)
         self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
         with open(os.path.join(back, "config.json")) as file:
             config = json.load(file)
         self.assertEqual(config.pop("torch_dtype"), "bfloat16")
         self.assertEqual(config, {key: value for key, value in CONFIG.items() if key != "torch_dtype"})
-        first = convert_hf.read_safetensors(self.target)
+        first = read_lxf(self.target)
         self.assertEqual(self.convert(self.target, "--dtype", "BF16", source=back), 0, self.err)
-        second = convert_hf.read_safetensors(self.target)
-        self.assertEqual({n: (t.dtype, t.shape, bytes(t.data)) for n, t in first[0].items()}, {n: (t.dtype, t.shape, bytes(t.data)) for n, t in second[0].items()})
+        second = read_lxf(self.target)
+        self.assertEqual(first[0], second[0])
         for key in ("lexformer.vocab", "lexformer.tokenizer"):
             self.assertEqual(first[1][key], second[1][key])
         os.remove(self.target)
-        self.refused("lexformer.format is None", arguments=["--to-hf", back], source=os.path.join(back, "model.safetensors"))
+        other = os.path.join(self.folder, "other")
+        self.refused("is no .lxf file", arguments=["--to-hf", other], source=os.path.join(back, "model.safetensors"))
+        self.refused("cannot be read", arguments=["--to-hf", other], source=os.path.join(self.folder, "none.lxf"))
+        self.assertFalse(os.path.exists(other))
+
+    def test_nothing_is_half_written(self):
+        self.put_weights(tiny_tensors())
+        self.result()
+        with open(self.target, "rb") as file:
+            before = file.read()
+        there, back = sorted(os.listdir(self.folder)), os.path.join(self.folder, "back")
+        for target, arguments, source in ((self.target, [self.target, "--dtype", "F16"], self.source),
+                                          (back, ["--to-hf", back], self.target)):
+            for function, calls in (("fsync", 0), ("fsync", 2), ("replace", 0)):  # a folder has four files, a .lxf file is one
+                full = mock.Mock(side_effect=[None] * calls + [OSError(errno.ENOSPC, "No space left on device")])
+                if calls == 0 or target == back:
+                    with mock.patch.object(os, function, full):
+                        self.assertEqual(self.convert(*arguments, source=source), 1)
+                    self.assertEqual(self.err, target + ": cannot be written: No space left on device\n")
+                    self.assertEqual(sorted(os.listdir(self.folder)), there)
+        with open(self.target, "rb") as file:
+            self.assertEqual(file.read(), before)
+        damaged = mock.Mock(return_value=before[:-1] + b"x")
+        read = convert_hf.read_bytes
+        with mock.patch.object(convert_hf, "read_bytes", lambda path: damaged() if ".tmp-" in path else read(path)):
+            self.assertEqual(self.convert(self.target, "--check"), 3)
+        self.assertEqual(sorted(os.listdir(self.folder)), there)
 
     def test_command_line(self):
         def run(*arguments):
-            return subprocess.run([sys.executable, os.path.join(ROOT, "tools", "convert_hf.py")] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            program = os.path.join(ROOT, "tools", "convert_hf.py")
+            return subprocess.run([sys.executable, program] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
         self.put_weights(tiny_tensors())
         self.assertEqual(run(self.source, self.target).returncode, 0)
-        self.assertEqual(run().returncode, 2)
-        self.assertEqual(run(self.source).returncode, 2)
-        self.assertEqual(run(self.source, self.target, "--dtype", "I8").returncode, 2)
+        folder = os.path.join(self.folder, "new")
+        for arguments, part in (((), b"source"), ((self.source,), b"--to-hf FOLDER"), ((self.source, self.target, "--dtype", "I8"), b"'I8'"),
+                                ((self.target, "x.lxf", "--to-hf", folder), b"either"),
+                                ((self.target, "--to-hf", folder, "--check"), b"--check"),
+                                ((self.target, "--to-hf", folder, "--dtype", "F32"), b"--dtype"),
+                                ((self.target, "--to-hf", self.source), b"is no empty folder"),
+                                ((self.target, "--to-hf", self.target), b"is no empty folder")):
+            failed = run(*arguments)
+            self.assertEqual((failed.returncode, failed.stderr.count(b"\n")), (2, 1), failed.stderr)
+            self.assertIn(part, failed.stderr)
+        self.assertFalse(os.path.exists(folder))
         self.assertEqual(run("--help").returncode, 0)
         failed = run(self.source, os.path.join(self.folder, "none", "m.lxf"))
         self.assertEqual((failed.returncode, failed.stderr.count(b"\n")), (1, 1))
