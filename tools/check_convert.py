@@ -4,12 +4,17 @@
 shards and as .bin, go to .lxf and back to a folder; PyPI's safetensors opens the .lxf, transformers loads the folder and gives
 the same outputs, bit for bit.
 
-    check_convert.py [FOLDER ...]     also with these checkpoints (BERT or sentence-transformers folders)
+    check_convert.py [--bin FOLDER] [CHECKPOINT ...]
 
+With CHECKPOINTs (BERT or sentence-transformers folders) also those. With the folder of lexformer's programs also models that
+train_matcher made: transformers loads what --to-hf writes of them and gives the logits of score_pairs.
 Needs torch, transformers and safetensors; no test needs this program.
 """
 
+import argparse
+import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -22,6 +27,23 @@ import convert_hf
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + ["w%d" % i for i in range(195)]
 SIZES = dict(vocab_size=200, hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96, max_position_embeddings=40)
+BERT, ELECTRA = transformers.BertConfig(**SIZES), transformers.ElectraConfig(embedding_size=32, **SIZES)
+CLASSES = dict(id2label={0: "no", 1: "perhaps", 2: "yes"}, label2id={"no": 0, "perhaps": 1, "yes": 2})
+MODELS = ((transformers.BertModel, BERT), (transformers.BertForSequenceClassification, BERT),
+          (transformers.BertForSequenceClassification, transformers.BertConfig(**SIZES, **CLASSES)), (transformers.BertForMaskedLM, BERT),
+          (transformers.BertForPreTraining, BERT), (transformers.ElectraModel, ELECTRA),
+          (transformers.ElectraForSequenceClassification, ELECTRA), (transformers.ElectraForMaskedLM, ELECTRA))
+PAIRS = [("w1 w2 w3", "w4"), ("w5", "w6 w7 w8 w9 w10"), ("w1 w2", "w1 w2"), ("w%d" % 194, "unheard w11")]
+
+
+def random_model(kind, config, folder):
+    model = kind(config)
+    for parameter in model.parameters():  # a lost bias would not show while it is zero
+        torch.nn.init.normal_(parameter, std=0.2)
+    model.save_pretrained(folder, max_shard_size="50GB")
+    with open(os.path.join(folder, "vocab.txt"), "w") as file:
+        file.write("".join(word + "\n" for word in WORDS))
+    return model
 
 
 def outputs(model):
@@ -32,50 +54,91 @@ def outputs(model):
         return model.eval()(input_ids=ids, token_type_ids=types)[0]
 
 
+def load_export(lxf, kind, folder):
+    assert convert_hf.main([lxf, "--to-hf", folder]) == 0
+    model, info = kind.from_pretrained(folder, output_loading_info=True, dtype=torch.float32)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+    return model.eval()
+
+
 def round_trip(source, kind, work):
-    lxf, back = os.path.join(work, "m.lxf"), os.path.join(work, "back")
+    lxf = os.path.join(work, "m.lxf")
     assert convert_hf.main([source, lxf, "--check"]) == 0
     with safetensors.safe_open(lxf, "pt") as file:
-        names = list(file.keys())
-        assert file.metadata()["format"] == "pt" and all(file.get_tensor(name).dtype == torch.float32 for name in names)
-    assert convert_hf.main([lxf, "--to-hf", back]) == 0
-    again, info = kind.from_pretrained(back, output_loading_info=True, dtype=torch.float32)
-    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
-    return again
+        assert file.metadata()["format"] == "pt" and all(file.get_tensor(name).dtype == torch.float32 for name in file.keys())
+    return load_export(lxf, kind, os.path.join(work, "back"))
+
+
+def check_random_model(kind, config, form):
+    with tempfile.TemporaryDirectory() as work:
+        source = os.path.join(work, "source")
+        model = random_model(kind, config, source)
+        if form != "safetensors":
+            os.remove(os.path.join(source, "model.safetensors"))
+        if form == "shards":
+            model.save_pretrained(source, max_shard_size="60KB")
+            assert os.path.exists(os.path.join(source, "model.safetensors.index.json"))
+        if form == "bin":
+            torch.save(model.state_dict(), os.path.join(source, "pytorch_model.bin"))
+        again = round_trip(source, kind, work)
+        difference = (outputs(again) - outputs(model)).abs().max().item()
+        assert difference == 0 and again.config.id2label == model.config.id2label
+        return "%s, %d outputs, %s: largest difference %g" % (kind.__name__, model.config.num_labels, form, difference)
+
+
+def check_checkpoint(source):
+    with tempfile.TemporaryDirectory() as work:
+        again = round_trip(source, transformers.AutoModel, work)
+        original = transformers.AutoModel.from_pretrained(source, dtype=torch.float32)
+        difference = (outputs(again) - outputs(original)).abs().max().item()
+        texts = ["Caf\u00e9 \u4f60\u597d 12.5\" 'x' [MASK] \u0130", "The quick  brown\tfox, ##x"]
+        tokens = [transformers.AutoTokenizer.from_pretrained(f)(texts)["input_ids"] for f in (source, os.path.join(work, "back"))]
+        assert difference == 0 and tokens[0] == tokens[1]
+        return "%s: largest difference %g, token ids equal" % (source, difference)
+
+
+def check_trained_model(programs, kind, config, options, names, problem):
+    """A model with transformers' own head, trained for one step; before, it had a head of another size."""
+    with tempfile.TemporaryDirectory() as work:
+        source, table, out = (os.path.join(work, name) for name in ("source", "pairs.jsonl", "out"))
+        random_model(kind, config, source)
+        with open(table, "w") as file:
+            for i in range(12):
+                left, right = PAIRS[i % len(PAIRS)]
+                file.write(json.dumps(dict(left=left, right=right, label=i / 10 if problem == "regression" else names[i % len(names)])) + "\n")
+        subprocess.run([os.path.join(programs, "train_matcher"), "--model", source, "--train", table, "--valid", table, "--out", out, "--head",
+                        "huggingface", "--max-steps", "1", "--warmup-epochs", "0", "--quiet", *options], check=True, stdout=subprocess.PIPE)
+        lxf, back = os.path.join(out, "model.lxf"), os.path.join(work, "back")
+        pairs = "".join("%s\t%s\n" % pair for pair in PAIRS)
+        scored = subprocess.run([os.path.join(programs, "score_pairs"), "--model", lxf, "--logits", "--header", "no"], input=pairs, check=True,
+                                stdout=subprocess.PIPE, universal_newlines=True).stdout
+        ours = torch.tensor([[float(logit) for logit in line.split("\t")] for line in scored.splitlines()])
+        model = load_export(lxf, transformers.AutoModelForSequenceClassification, back)
+        assert type(model) is kind and model.config.problem_type == problem and list(model.config.id2label.values()) == names
+        tokenizer = transformers.AutoTokenizer.from_pretrained(back)
+        with torch.no_grad():
+            theirs = model(**tokenizer([a for a, _ in PAIRS], [b for _, b in PAIRS], padding=True, return_tensors="pt")).logits
+        assert ours.shape == theirs.shape == (len(PAIRS), len(names)), (ours.shape, theirs.shape)
+        difference = (ours - theirs).abs().max().item()
+        assert difference <= 1e-5 * theirs.abs().max().item()
+        return "%s of train_matcher, %d outputs: score_pairs against transformers, largest difference %.2g of %.2g" % (
+            kind.__name__, len(names), difference, theirs.abs().max().item())
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT")
+    parser.add_argument("--bin", metavar="FOLDER", help="with the programs train_matcher and score_pairs, as build/release/bin")
+    arguments = parser.parse_args()
     torch.manual_seed(0)
-    bert, electra = transformers.BertConfig(**SIZES), transformers.ElectraConfig(embedding_size=32, **SIZES)
-    results = []
-    for kind, config in ((transformers.BertModel, bert), (transformers.BertForSequenceClassification, bert), (transformers.BertForMaskedLM, bert),
-                         (transformers.BertForPreTraining, bert), (transformers.ElectraModel, electra),
-                         (transformers.ElectraForSequenceClassification, electra), (transformers.ElectraForMaskedLM, electra)):
-        model = kind(config)
-        for parameter in model.parameters():  # a lost bias would not show while it is zero
-            torch.nn.init.normal_(parameter, std=0.2)
-        for form in ("safetensors", "shards", "bin"):
-            with tempfile.TemporaryDirectory() as work:
-                source = os.path.join(work, "source")
-                model.save_pretrained(source, max_shard_size="60KB" if form == "shards" else "50GB")
-                assert os.path.exists(os.path.join(source, "model.safetensors.index.json")) == (form == "shards")
-                if form == "bin":
-                    os.remove(os.path.join(source, "model.safetensors"))
-                    torch.save(model.state_dict(), os.path.join(source, "pytorch_model.bin"))
-                with open(os.path.join(source, "vocab.txt"), "w") as file:
-                    file.write("".join(word + "\n" for word in WORDS))
-                difference = (outputs(round_trip(source, kind, work)) - outputs(model)).abs().max().item()
-                results.append("%-34s %-12s largest difference %g" % (kind.__name__, form, difference))
-                assert difference == 0
-    for source in sys.argv[1:]:
-        with tempfile.TemporaryDirectory() as work:
-            again = round_trip(source, transformers.AutoModel, work)
-            original = transformers.AutoModel.from_pretrained(source, dtype=torch.float32)
-            difference = (outputs(again) - outputs(original)).abs().max().item()
-            texts = ["Caf\u00e9 \u4f60\u597d 12.5\" 'x' [MASK] \u0130", "The quick  brown\tfox, ##x"]
-            tokens = [transformers.AutoTokenizer.from_pretrained(f)(texts)["input_ids"] for f in (source, os.path.join(work, "back"))]
-            results.append("%s: largest difference %g, token ids %s" % (source, difference, "equal" if tokens[0] == tokens[1] else "DIFFER"))
-            assert difference == 0 and tokens[0] == tokens[1]
+    results = [check_random_model(kind, config, form) for kind, config in MODELS for form in ("safetensors", "shards", "bin")]
+    results += [check_checkpoint(source) for source in arguments.checkpoints]
+    for kind, config in ((transformers.BertForSequenceClassification, BERT), (transformers.ElectraForSequenceClassification, ELECTRA)):
+        for options, names, problem in ((["--labels", "no,perhaps,yes"], ["no", "perhaps", "yes"], "single_label_classification"),
+                                        (["--labels", "0,1"], ["0", "1"], "single_label_classification"),
+                                        (["--task", "regression"], ["LABEL_0"], "regression")):
+            if arguments.bin:
+                results.append(check_trained_model(arguments.bin, kind, config, options, names, problem))
     print("\n".join(results))
 
 
