@@ -104,14 +104,15 @@ def check_trained_model(programs, kind, config, options, names, problem):
         random_model(kind, config, source)
         with open(table, "w") as file:
             for i in range(12):
-                left, right = PAIRS[i % len(PAIRS)]
-                file.write(json.dumps(dict(left=left, right=right, label=i / 10 if problem == "regression" else names[i % len(names)])) + "\n")
-        subprocess.run([os.path.join(programs, "train_matcher"), "--model", source, "--train", table, "--valid", table, "--out", out, "--head",
-                        "huggingface", "--max-steps", "1", "--warmup-epochs", "0", "--quiet", *options], check=True, stdout=subprocess.PIPE)
+                label = i / 10 if problem == "regression" else names[i % len(names)]
+                file.write(json.dumps(dict(zip(("left", "right", "label"), (*PAIRS[i % len(PAIRS)], label)))) + "\n")
+        train, score = os.path.join(programs, "train_matcher"), os.path.join(programs, "score_pairs")
+        subprocess.run([train, "--model", source, "--train", table, "--valid", table, "--out", out, "--head", "huggingface",
+                        "--max-steps", "1", "--warmup-epochs", "0", "--quiet", *options], check=True, stdout=subprocess.PIPE)
         lxf, back = os.path.join(out, "model.lxf"), os.path.join(work, "back")
         pairs = "".join("%s\t%s\n" % pair for pair in PAIRS)
-        scored = subprocess.run([os.path.join(programs, "score_pairs"), "--model", lxf, "--logits", "--header", "no"], input=pairs, check=True,
-                                stdout=subprocess.PIPE, universal_newlines=True).stdout
+        scored = subprocess.run([score, "--model", lxf, "--logits", "--header", "no"], input=pairs, check=True, stdout=subprocess.PIPE,
+                                universal_newlines=True).stdout
         ours = torch.tensor([[float(logit) for logit in line.split("\t")] for line in scored.splitlines()])
         model = load_export(lxf, transformers.AutoModelForSequenceClassification, back)
         assert type(model) is kind and model.config.problem_type == problem and list(model.config.id2label.values()) == names

@@ -350,10 +350,9 @@ def read_vocabulary(root, special, path):
 
 # --- the model ---------------------------------------------------------------------------------------------------------------
 
-# The default for bert, that for electra, and the most that lexformer takes, as in models/bert_config.hpp.
-SIZES = {"vocab_size": (30522, 30522, 1 << 24), "hidden_size": (768, 256, 1 << 16), "num_hidden_layers": (12, 12, 256),
-         "num_attention_heads": (12, 4, 1024), "intermediate_size": (3072, 1024, 1 << 18), "max_position_embeddings": (512, 512, 1 << 20),
-         "type_vocab_size": (2, 2, 1024), "embedding_size": (None, 128, 1 << 16)}
+BERT = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+        "max_position_embeddings": 512, "type_vocab_size": 2}
+ELECTRA = {**BERT, "embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
 
 
 def complete_config(config, where):
@@ -364,13 +363,10 @@ def complete_config(config, where):
     check(get(config, "position_embedding_type", str, where, "absolute") == "absolute", where,
           "'position_embedding_type' is %r; only absolute is supported" % config.get("position_embedding_type"))
     config["model_type"] = kind
-    for key, (bert, electra, most) in SIZES.items():
-        default = electra if kind == "electra" else bert
-        if default is None:
-            continue
-        if config.get(key) is None:
-            config[key] = default
-        check(is_size(config[key], 1, most), where, "%r is %r, expected a whole number from 1 to %d" % (key, config[key], most))
+    for key, default in (ELECTRA if kind == "electra" else BERT).items():
+        config[key] = size = default if config.get(key) is None else config[key]
+        most = 256 if key == "num_hidden_layers" else 1 << 24
+        check(is_size(size, 1, most), where, "%r is %r, expected a whole number from 1 to %d" % (key, size, most))
     check(config["hidden_size"] % config["num_attention_heads"] == 0, where, "'hidden_size' is no multiple of 'num_attention_heads'")
     return config
 
