@@ -3,7 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "support/matcher_options.hpp"
+#include "support/model_card.hpp"
 
 namespace lx = lexformer;
 namespace fs = std::filesystem;
@@ -14,6 +14,13 @@ struct RunResult {
   program::Evaluation valid;
   std::vector<program::TestResult> tests;
   lx::Json json;
+
+  /// Of the table: validation, then the tests.
+  std::vector<std::pair<std::string, program::Evaluation>> rows() const {
+    std::vector<std::pair<std::string, program::Evaluation>> all{{valid.file, valid}};
+    for (auto& row : program::table_rows(tests)) all.push_back(row);
+    return all;
+  }
 };
 
 /// One run with one seed: train, keep the best model, measure it. Nothing if it was interrupted; then it is saved.
@@ -225,6 +232,9 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     result.json["test"].push_back(result.tests.back().json());
   }
   lx::write_file_atomic(out + "/all_results.json", result.json.dump(2) + "\n");
+  std::vector<std::pair<std::string, std::size_t>> data{{o.train_file, train.size()}, {o.valid, valid.size()}};
+  for (std::size_t t = 0; t < tests.size(); ++t) data.emplace_back(o.tests[t], tests[t].size());
+  lx::write_file_atomic(out + "/README.md", program::model_card(o, settings, result.rows(), data));
   return result;
 }
 
@@ -260,7 +270,8 @@ void check_out(const program::MatcherOptions& o) {
   for (const auto& folder : folders)
     for (const auto& entry : fs::directory_iterator(folder, none)) {
       const std::string name = entry.path().filename().string();
-      if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name.starts_with(lx::detail::checkpoint_prefix))
+      if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
+          name.starts_with(lx::detail::checkpoint_prefix))
         lx::fail_usage(folder, "holds an earlier run (", name, "); --resume goes on with it, --overwrite begins anew");
     }
 }
@@ -271,6 +282,8 @@ int main(int argc, char** argv) {
   CLI::App app("Trains a cross-encoder on labelled pairs of texts. The defaults are the settings of the LEA paper.", "train_matcher");
   program::MatcherOptions o;
   o.add_to(app);
+  o.command = "train_matcher";
+  for (int i = 1; i < argc; ++i) o.command += " " + program::shell_word(argv[i]);
   return program::run(app, argc, argv, [&] {
     o.finish();
     check_out(o);
@@ -283,13 +296,12 @@ int main(int argc, char** argv) {
       runs.push_back(*result);
       if (runs.back().valid.value(result->valid.primary) > runs[best].valid.value(result->valid.primary)) best = runs.size() - 1;
       if (o.seeds.size() > 1) std::cout << "seed " << seed << "\n";
-      std::vector<std::pair<std::string, program::Evaluation>> rows{{o.valid, result->valid}};
-      for (auto& row : program::table_rows(result->tests)) rows.push_back(row);
-      program::print_table(std::cout, rows);
+      program::print_table(std::cout, result->rows());
     }
     if (o.seeds.size() == 1) return 0;
 
-    lx::write_file_atomic(o.out + "/model.lxf", lx::read_file(lx::cat(o.out, "/seed-", o.seeds[best], "/model.lxf")));
+    for (const char* name : {"/model.lxf", "/README.md"})
+      lx::write_file_atomic(o.out + name, lx::read_file(lx::cat(o.out, "/seed-", o.seeds[best], name)));
     lx::Json all = runs[best].json;  // the best run by its validation score; what all runs gave stands beside it
     all["mean"] = summary(runs, false);
     all["deviation"] = summary(runs, true);

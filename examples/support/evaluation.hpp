@@ -126,23 +126,28 @@ inline TestResult evaluate_with_typos(const lx::CrossEncoder<>& model, const std
   return result;
 }
 
+/// The metrics that a table shows.
+inline std::vector<std::string> main_metrics(const Evaluation& e) {
+  std::vector<std::string> keys;
+  for (const auto& [key, number] : e.metrics)
+    if (key != "threshold" && key != "loss" && (!key.starts_with("argmax_") || key == "argmax_f1")) keys.push_back(key);
+  return keys;
+}
+inline double in_percent(const std::string& key, double number) { return key == "mse" ? number : 100 * number; }
+
 /// One line for each row, one column for each of the main metrics, in percent.
 inline void print_table(std::ostream& out, const std::vector<std::pair<std::string, Evaluation>>& rows) {
   if (rows.empty()) return;
   std::size_t width = 8;
   for (const auto& [name, e] : rows) width = std::max(width, name.size() + 2);
-  const auto shown = [](const std::string& key) {
-    return key != "threshold" && key != "loss" && (!key.starts_with("argmax_") || key == "argmax_f1");
-  };
+  const auto columns = main_metrics(rows[0].second);
+  const auto column_width = [](const std::string& key) { return static_cast<int>(std::max<std::size_t>(9, key.size() + 2)); };
   out << std::left << std::setw(static_cast<int>(width)) << "";
-  for (const auto& [key, number] : rows[0].second.metrics)
-    if (shown(key)) out << std::right << std::setw(static_cast<int>(std::max<std::size_t>(9, key.size() + 2))) << key;
+  for (const auto& key : columns) out << std::right << std::setw(column_width(key)) << key;
   out << '\n';
   for (const auto& [name, e] : rows) {
     out << std::left << std::setw(static_cast<int>(width)) << name << std::right << std::fixed << std::setprecision(1);
-    for (const auto& [key, number] : e.metrics)
-      if (shown(key))
-        out << std::setw(static_cast<int>(std::max<std::size_t>(9, key.size() + 2))) << (key == "mse" ? number : 100 * number);
+    for (const auto& key : columns) out << std::setw(column_width(key)) << in_percent(key, e.value(key));
     out << std::defaultfloat << '\n';
   }
 }

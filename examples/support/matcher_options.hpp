@@ -7,7 +7,7 @@
 namespace program {
 
 struct MatcherOptions {
-  std::string model, valid, out, train_file;
+  std::string model, valid, out, train_file, command;  // command: what was typed, for the model card
   std::vector<std::string> tests;
   lx::CrossEncoderOptions encoder;
   std::string attention = "none";

@@ -76,6 +76,10 @@ class Programs(unittest.TestCase):
         self.assertEqual([e["step"] for e in log if "loss" in e], [5, 10, 15, 20, 25, 30, 35])
         self.assertEqual([e["step"] for e in log if "eval_f1" in e], [12, 24, 36])
         self.assertIn("with typos (mean of 2)", self.table)
+        card = (self.trained / "README.md").read_text()
+        for part in (f"| {self.folder}/train.tsv | 90 |", "| f1 |", "with typos (mean of 2) |", "- learning_rate: 0.001 (default 5e-05)", "--attention lea", "KDD 2023"):
+            self.assertIn(part, card)
+        self.assertNotIn("weight_decay", card)  # as by default
         self.assertGreater(max(e["learning_rate"] for e in log if "loss" in e), 0.9e-3)  # the warm-up is shorter than a short run
 
     def test_saved_model_scores_as_it_did(self):

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// README.md beside a trained model: what it is, what it was made of, how good it is, how it was made.
+#pragma once
+
+#include "matcher_options.hpp"
+
+namespace program {
+
+/// A text as a cell of a Markdown table.
+inline std::string table_cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return out;
+}
+
+/// One argument of a command line as a shell reads it.
+inline std::string shell_word(const std::string& text) {
+  if (!text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") == text.npos)
+    return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+/// `settings` are those of the run (MatcherOptions::json), `rows` those of its table, `data` its files with their numbers of pairs.
+inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
+                              const std::vector<std::pair<std::string, Evaluation>>& rows,
+                              const std::vector<std::pair<std::string, std::size_t>>& data) {
+  std::ostringstream card;
+  const bool lea = o.attention == "lea";
+  card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
+       << "Trained with lexformer " << LEXFORMER_VERSION << ", beginning with `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
+       << "```sh\nscore_pairs --model model.lxf < pairs.tsv > scores.tsv\n```\n\n"
+       << "## Data\n\n| file | pairs |\n| --- | --- |\n";
+  for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
+
+  card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse as it is)" : "")
+       << ". The best model and its threshold were chosen on the validation pairs, the first row, so that row flatters.\n\n|  |";
+  const auto columns = main_metrics(rows[0].second);
+  for (const auto& key : columns) card << " " << key << " |";
+  card << "\n| --- |";
+  for (std::size_t i = 0; i < columns.size(); ++i) card << " --- |";
+  card << std::fixed << std::setprecision(1);
+  for (const auto& [name, e] : rows) {
+    card << "\n| " << table_cell(name) << " |";
+    for (const auto& key : columns) card << " " << in_percent(key, e.value(key)) << " |";
+  }
+
+  card << "\n\n## Settings that differ from the defaults\n\n";
+  MatcherOptions untouched;
+  untouched.finish();
+  const lx::Json defaults = untouched.json(0, {}, {}).flatten();
+  for (const auto& [key, value] : settings.flatten().items()) {
+    if (key == "/model" || key == "/train" || key == "/valid" || key == "/seed") continue;  // these stand above
+    if (defaults.contains(key) && defaults[key] == value) continue;
+    card << "- " << key.substr(1) << ": " << value.dump()
+         << (defaults.contains(key) ? lx::cat(" (default ", defaults[key].dump(), ")") : "") << "\n";
+  }
+
+  card << "\n## How it was made\n\n```sh\n"
+       << o.command << "\n```\n\nBuilt with compiler " << __VERSION__ << ", for "
+#if defined(__AVX512F__)
+       << "AVX-512"
+#elif defined(__AVX2__)
+       << "AVX2"
+#else
+       << "a processor without AVX2"
+#endif
+       << ".\n\n## To cite\n\nThe base model, and";
+  if (lea)
+    card
+        << " M. Almagro, E. Almazán, D. Ortego, D. Jiménez: LEA: Improving Sentence Similarity Robustness to Typos Using Lexical Attention "
+           "Bias, KDD 2023 (doi 10.1145/3580305.3599402); for the program";
+  card << " lexformer " << LEXFORMER_VERSION << ".\n";
+  return card.str();
+}
+
+}  // namespace program
