@@ -134,6 +134,8 @@ struct Lea final : AttentionTerm<T, Dev> {
       double deviation() const { return std::sqrt(squares / n); }
     } semantic, lexical;
     if (in.offsets.sequences() == 0) fail("lea", "the batch is empty");
+    for (const std::uint16_t code : *in.codes)
+      if (code >= levels) fail("lea", "code ", code, " has no level; the batch has ", levels);
     double total = 0;
     for (std::size_t s = 0; s < in.offsets.sequences(); ++s)
       for (std::size_t h = 0; h < in.heads; ++h) {
@@ -145,7 +147,6 @@ struct Lea final : AttentionTerm<T, Dev> {
         const std::uint16_t* code = in.codes->data() + in.offsets.pair_begin(s);
         for (std::size_t e = 0; e < n * n && !query; ++e) {
           if (code[e] == 0) continue;
-          if (code[e] >= levels) fail("lea", "code ", code[e], " has no level; the batch has ", levels);
           semantic.add(static_cast<double>(products[e]) / std::sqrt(static_cast<double>(d)));
           lexical.add(static_cast<double>(table.data()[h * levels + code[e]]));
         }
