@@ -173,7 +173,7 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
 
   folder.refused("config.json", R"({"model_type": "roberta"})",
                  "config.json: 'model_type' is 'roberta', which is not supported; lexformer reads");
-  folder.refused("config.json", "{}", "config.json: the key 'model_type' is missing");
+  folder.refused("config.json", R"({"model_type": 3})", "config.json: 'model_type' is 3, expected a text");
   folder.refused("config.json", "", "config.json: not JSON");
   folder.refused("config.json", R"({"model_type": "bert", "is_decoder": true})", "only encoders are supported");
   folder.refused("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})", "'tokenizer_class' is 'RobertaTokenizer'");
@@ -240,6 +240,20 @@ TEST_CASE("ModelFile: shards, buffers, tied and doubled tensors, pooling") {
   CHECK(ModelFile::open(folder.path.string()).config["lexformer"]["pooling"] == "cls");
   folder.refused(pooling, R"({"pooling_mode_max_tokens": true})", "pooling 'max_tokens' is not supported; mean and cls are");
   folder.refused("modules.json", R"([{"path": "../x", "type": "a.Pooling"}])", "'../x' is no plain folder name");
+
+  // The transformer in a folder of its own, and a config so old that it does not say what it is.
+  write(folder / pooling, R"({"pooling_mode": "mean"})");
+  write(folder / "config.json", R"({"tie_word_embeddings": false})");
+  fs::create_directory(folder / "0_Transformer");
+  for (const char* name :
+       {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors.index.json", "one.safetensors", "two.safetensors"})
+    fs::rename(folder / name, folder / ("0_Transformer/" + std::string(name)));
+  write(folder / "modules.json", R"([{"path": "0_Transformer", "type": "a.Transformer"}, {"path": "1_Pooling", "type": "a.Pooling"}])");
+  const auto model = ModelFile::open(folder.path.string());
+  CHECK(model.tensors.names() == expected);
+  CHECK(model.config["model_type"] == "bert");
+  CHECK(model.config["lexformer"]["pooling"] == "mean");
+  folder.refused("modules.json", R"([{"path": "../x", "type": "a.Transformer"}])", "'../x' is no plain folder name");
 }
 
 TEST_CASE("require_tensors: one message for all that does not fit, with the nearest name") {

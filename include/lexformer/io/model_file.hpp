@@ -86,6 +86,23 @@ inline void normalize_names(TensorFile& tensors, const std::string& prefix, bool
   }
 }
 
+/// Where an entry of a sentence-transformers modules.json lies; its path may be "", the folder itself.
+inline std::filesystem::path module_folder(const std::filesystem::path& folder, const Json& module, const std::string& file) {
+  const std::string name = get_string(module, "path", file);
+  if (name.empty()) return folder;
+  if (name[0] == '.' || name.find('/') != name.npos) fail_file(file, in_quotes(name), " is no plain folder name");
+  return folder / name;
+}
+
+/// The folder of config and weights: a sentence-transformers folder may keep them in a folder of their own.
+inline std::filesystem::path transformer_folder(const std::filesystem::path& folder) {
+  const std::string file = (folder / "modules.json").string();
+  if (!std::filesystem::exists(file)) return folder;
+  for (const Json& module : parse_json(read_file(file), file))
+    if (get_string(module, "type", file).ends_with(".Transformer")) return module_folder(folder, module, file);
+  return folder;
+}
+
 /// The weights of a folder: one file, or the shards that an index lists.
 inline TensorFile read_weights(const std::filesystem::path& folder, TensorReadOptions options) {
   namespace fs = std::filesystem;
@@ -164,17 +181,19 @@ inline ModelFile ModelFile::open_file(const std::string& path, TensorReadOptions
 inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, TensorReadOptions options) {
   ModelFile model;
   model.path = folder.string();
-  const std::string file = (folder / "config.json").string();
+  const auto inner = detail::transformer_folder(folder);
+  const std::string file = (inner / "config.json").string();
   model.config = parse_json(read_file(file), file);
-  const std::string type = get_string(model.config, "model_type", file);
+  const std::string type = get_string(model.config, "model_type", file, "bert");  // old configs do not say
   if (type != "bert" && type != "electra")
     fail_file(file, "'model_type' is ", in_quotes(type), ", which is not supported; ", detail::supported);
   if (get_bool(model.config, "is_decoder", file, false)) fail_file(file, "'is_decoder' is true; only encoders are supported");
-  TokenizerFile tokenizer = read_tokenizer(folder);
+  model.config["model_type"] = type;
+  TokenizerFile tokenizer = read_tokenizer(inner);
   model.vocabulary = std::move(tokenizer.vocabulary);
   model.tokenizer = std::move(tokenizer.options);
   model.check_vocabulary();
-  model.tensors = detail::read_weights(folder, options);
+  model.tensors = detail::read_weights(inner, options);
   model.tensors.metadata.clear();
   detail::normalize_names(model.tensors, type + ".", get_bool(model.config, "tie_word_embeddings", file, true));
   model.read_pooling(folder);
@@ -192,9 +211,7 @@ inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
     const std::string type = get_string(module, "type", file);
     if (type.ends_with(".Normalize")) ours["normalize"] = true;
     if (!type.ends_with(".Pooling")) continue;
-    const std::string name = get_string(module, "path", file);
-    if (name.empty() || name[0] == '.' || name.find('/') != name.npos) fail_file(file, in_quotes(name), " is no plain folder name");
-    const std::string here = (folder / name / "config.json").string();
+    const std::string here = (detail::module_folder(folder, module, file) / "config.json").string();
     const Json pooling = parse_json(read_file(here), here);
     // Newer versions write "pooling_mode": "mean", older ones one flag for each way.
     std::string mode = get_string(pooling, "pooling_mode", here, "");

@@ -16,6 +16,7 @@ struct BertConfig {
   std::size_t embedding_size = 768;  // Electra's may differ from hidden_size; then a projection follows the embeddings
   Activation hidden_act = Activation::gelu;
   double hidden_dropout_prob = 0.1, attention_probs_dropout_prob = 0.1, layer_norm_eps = 1e-12, initializer_range = 0.02;
+  double classifier_dropout = 0.1;  // of HuggingFace's head; hidden_dropout_prob unless the config says otherwise
 };
 
 /// Reads config.json; `where` names the file in errors. Every number is checked before it sizes anything.
@@ -36,6 +37,7 @@ inline BertConfig parse_bert_config(const Json& json, const std::string& where) 
   c.hidden_act = get_name<Activation>(json, "hidden_act", where, Activation::gelu);
   c.hidden_dropout_prob = get_number(json, "hidden_dropout_prob", 0, 0.99, where, 0.1);
   c.attention_probs_dropout_prob = get_number(json, "attention_probs_dropout_prob", 0, 0.99, where, 0.1);
+  c.classifier_dropout = get_number(json, "classifier_dropout", 0, 0.99, where, c.hidden_dropout_prob);
   c.layer_norm_eps = get_number(json, "layer_norm_eps", 0, 1, where, 1e-12);
   c.initializer_range = get_number(json, "initializer_range", 0, 10, where, 0.02);
   if (c.hidden_size % c.num_attention_heads != 0)

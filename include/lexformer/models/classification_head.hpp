@@ -24,7 +24,7 @@ struct ClassificationHead {
   ClassificationHead(Head k, const BertConfig& c, std::size_t labels, Init& init)
       : kind(k),
         electra(c.model_type == "electra"),
-        dropout_p(k == Head::paper ? 0.1 : c.hidden_dropout_prob),
+        dropout_p(k == Head::paper ? 0.1 : c.classifier_dropout),
         dense(c.hidden_size, k == Head::paper ? paper_width : c.hidden_size, init),
         out(k == Head::paper ? paper_width : c.hidden_size, labels, init) {
     if (k == Head::paper) norm = std::make_unique<LayerNorm<T, Dev>>(paper_width, 1e-5, init);

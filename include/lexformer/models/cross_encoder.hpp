@@ -237,6 +237,8 @@ CrossEncoderOptions CrossEncoder<T, Dev>::stored_options(const ModelFile& file) 
   const std::string weight = electra ? "classifier.out_proj.weight" : "classifier.weight";
   if (!file.tensors.contains(weight))
     fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher");
+  if (get_string(file.config, "problem_type", file.path, "") == "multi_label_classification")
+    fail_file(file.path, "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each pair");
   o.head = Head::huggingface;
   o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
   o.task = o.labels == 1 ? Task::regression : Task::classification;
