@@ -21,7 +21,7 @@ OPTIONS = set(re.findall(r"LEXFORMER_\w+", "".join(p.read_text() for p in [ROOT 
 def blocks(path, language):
     """(line of the first line of code, code) of each fenced block of the language."""
     text = path.read_text(encoding="utf-8")
-    for match in re.finditer(rf"^```{language}[ \t]*\n(.*?)^```[ \t]*$", text, flags=re.M | re.S):
+    for match in re.finditer(rf"^ *```{language}[ \t]*\n(.*?)^ *```[ \t]*$", text, flags=re.M | re.S):
         yield text[: match.start(1)].count("\n") + 1, match.group(1)
 
 
@@ -96,7 +96,8 @@ def main():
         for line, code in blocks(path, "sh"):
             shell += 1
             failures += [f"{name}:{line}: {mistake}" for mistake in shell_mistakes(code)]
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8")):
+        prose = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)  # a lambda looks like a link
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose):
             if "://" not in target and not (path.parent / target).exists():
                 failures.append(f"{name}: link to {target}, which does not exist")
     with ThreadPoolExecutor(max_workers=2) as pool:
