@@ -74,10 +74,18 @@
 #include "lexformer/io/tensor_check.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
 
+// pictures
+#include "lexformer/report/attention_picture.hpp"
+#include "lexformer/report/chart.hpp"
+#include "lexformer/report/differences.hpp"
+#include "lexformer/report/page.hpp"
+#include "lexformer/report/svg.hpp"
+
 // optimiser, batches, metrics
 #include "lexformer/train/batch.hpp"
 #include "lexformer/train/metrics.hpp"
 #include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/precision_recall.hpp"
 #include "lexformer/train/progress.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/state.hpp"

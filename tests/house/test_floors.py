@@ -17,6 +17,7 @@ FLOORS = {
     "attention": "core kernels autograd ops nn",
     "text": "core",
     "io": "core kernels autograd ops nn text",
+    "report": "core text io",
     "train": "core kernels autograd ops nn text io",
     "models": "core kernels autograd ops nn attention text io train",
 }

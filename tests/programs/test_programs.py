@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The programs as a user runs them: what they write, the same bytes for any thread count and after a kill, and one clear line
 for every kind of bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
+import csv
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
 if not (BIN / "train_matcher").exists():
@@ -209,6 +211,31 @@ class Programs(unittest.TestCase):
                        self.folder / "valid.tsv", "--out", self.folder / "seed-3", "--quiet")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads((self.folder / "seed-3/all_results.json").read_text())["seed"], 3)
+
+    def test_report(self):
+        out = self.folder / "report"
+        done = program("report", "--model", f"lea={self.trained}", "--test", self.folder / "test.tsv", "--pair", "halvek <b>\"camera\" & tv", "halvek camra </script> tv",
+                       "--noise", "0,50", "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = (out / "index.html").read_text()
+        self.assertNotIn("<script", page)
+        self.assertNotRegex(page, r"(src|href)=\"\w+:")  # nothing is fetched
+        pictures = {"attention", "word", "precision_recall", "scores_1", "noise", "loss", "learning_rate", "gradient", "validation"}
+        self.assertEqual({p.stem for p in out.glob("*.svg")}, pictures)
+        for name in pictures:
+            ElementTree.parse(out / f"{name}.svg")
+            with open(out / f"{name}.csv", newline="") as file:
+                rows = list(csv.reader(file))
+            self.assertGreater(len(rows), 1)
+            self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+        with open(out / "attention.csv", newline="") as file:
+            cells = [r for r in csv.DictReader(file) if r["panel"] == "lea" and r["row"] == "0"]
+        self.assertAlmostEqual(sum(float(r["value"]) for r in cells), 1, places=4)  # a row of probabilities
+        with open(out / "noise.csv", newline="") as file:
+            noise = {float(r["x"]): float(r["y"]) for r in csv.DictReader(file)}
+        self.assertAlmostEqual(noise[0], 100 * json.loads((self.trained / "all_results.json").read_text())["test"][0]["f1"], places=3)
+        self.refused(2, program("report", "--model", self.trained, "--pair", "a", "b", "--layer", 2, "--out", out), "--layer", "2 layers")
+        self.refused(2, program("report", "--model", self.trained, "--model", f"trained={self.trained}", "--out", out), "two are called 'trained'")
 
     def test_more_classes_and_regression(self):
         rows = pairs(60, 9).splitlines()

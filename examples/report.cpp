@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// One HTML page about trained models: what LEA changes in attention, how they trained, how they score, where they fail.
+#include "support/report_sections.hpp"
+
+namespace lx = lexformer;
+
+int main(int argc, char** argv) {
+  CLI::App app("Writes a report about one or more trained models: DIR/index.html, and each picture as .svg with its numbers as .csv.",
+               "report");
+  std::vector<std::string> models, pair;
+  std::string test, out, title = "lexformer report";
+  program::AttentionView view;
+  std::vector<double> noise;
+  std::size_t worst = 20, layer = 0;
+  lx::TableOptions table;
+  lx::TypoOptions typos;
+  app.add_option("--model", models, "what to compare, the main one last: NAME=DIR of train_matcher (several seeds, too) or NAME=M.lxf")
+      ->required()
+      ->type_name("NAME=DIR");
+  app.add_option("--out", out, "folder for the report")->required()->type_name("DIR");
+  app.add_option("--title", title, "of the page")->capture_default_str();
+  app.add_option("--test", test, "labelled pairs: scores, errors, noise")->type_name("F");
+  app.add_option("--pair", pair, "the two texts whose attention is drawn; the first match of --test unless given")->expected(2);
+  app.add_option("--word", view.word, "word of the left text whose row is drawn; the one with the likest unequal partner unless given");
+  auto* given_layer = app.add_option("--layer", layer, "whose attention is drawn, from 0; the last unless given");
+  app.add_option("--head", view.head, "from 0; -1 = the mean of all")->check(CLI::Range(-1, 1024))->capture_default_str();
+  app.add_option("--noise", noise, "measure --test with typos in so many percent of the words, e.g. 0,10,20,30,40,50")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 100.0));
+  program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
+  app.add_option("--worst", worst, "how many errors are listed")->capture_default_str();
+  program::add_table_options(app, table);
+  program::add_threads(app);
+  return program::run(app, argc, argv, [&] {
+    std::vector<program::Contender> contenders;
+    for (const auto& m : models) {
+      contenders.push_back(program::Contender::open(m));
+      for (std::size_t i = 0; i + 1 < contenders.size(); ++i)
+        if (contenders[i].name == contenders.back().name)
+          lx::fail_usage("--model", "two are called '", contenders[i].name, "'; write NAME=DIR");
+    }
+    std::vector<lx::PairExample> examples;
+    if (!test.empty()) examples = program::read_examples(test, table, contenders.back().model.options());
+    if (test.empty() && !noise.empty()) lx::fail_usage("--noise", "needs --test");
+    view.layer = given_layer->count() > 0 ? layer : contenders.back().model.encoder().config.num_hidden_layers - 1;
+    if (!pair.empty()) {
+      view.left = pair[0];
+      view.right = pair[1];
+    } else if (!examples.empty()) {
+      const auto match = std::find_if(examples.begin(), examples.end(), [](const auto& e) { return e.label == 1 && e.left != e.right; });
+      const auto& shown = match != examples.end() ? *match : examples.front();
+      view.left = shown.left;
+      view.right = shown.right;
+    }
+
+    lx::ReportPage page(title);
+    if (!view.left.empty()) program::attention_section(page, contenders, view);
+    if (!examples.empty()) program::scores_section(page, contenders, test, examples, worst);
+    if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
+    program::training_section(page, contenders);
+    page.save(out);
+    std::cerr << out << "/index.html: written\n";
+    return 0;
+  });
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// What attention looks at: matrices over the tokens of a pair side by side, and one row of several of them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "lexformer/report/svg.hpp"
+
+namespace lexformer {
+
+/// A matrix over tokens, row after row, drawn from 0 (white) to `most` (dark).
+struct HeatPanel {
+  std::string title;
+  std::vector<double> values;  // n x n
+  double most = 1;
+};
+
+inline constexpr std::size_t most_tokens_drawn = 200;
+
+/// The panels side by side, tokens down the left and below each. Of more than 200 tokens the first 200 are drawn, and the picture says so.
+inline std::string heat_maps(const std::vector<std::string>& tokens, const std::vector<HeatPanel>& panels, const std::string& title) {
+  for (const auto& p : panels)
+    if (p.values.size() != tokens.size() * tokens.size())
+      fail("heat_maps", "panel '", p.title, "' has ", p.values.size(), " values for ", tokens.size(), " tokens");
+  const std::size_t n = std::min(tokens.size(), most_tokens_drawn);
+  const double cell = std::clamp(380.0 / static_cast<double>(std::max<std::size_t>(1, n)), 4.0, 20.0), font = std::min(11.0, cell * 0.9);
+  double label = 20;
+  for (std::size_t i = 0; i < n; ++i) label = std::max(label, text_width(tokens[i], font, true) + 8);
+  const double side = cell * static_cast<double>(n), step = side + 36, top = 62;
+  Svg svg(label + step * static_cast<double>(panels.size()) + 8, top + side + label + 46, title);
+  svg.label(8, 20, title, {.size = 14, .bold = true});
+  if (n < tokens.size()) svg.label(8, 36, cat("the first ", n, " of ", tokens.size(), " tokens"), {.size = 11});
+  for (std::size_t k = 0; k < panels.size(); ++k) {
+    const HeatPanel& p = panels[k];
+    const double left = label + step * static_cast<double>(k);
+    svg.label(left, top - 8, p.title, {.size = 13});
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        if (const double v = p.values[i * tokens.size() + j]; v > 0)
+          svg.rectangle(left + cell * static_cast<double>(j), top + cell * static_cast<double>(i), cell, cell, heat_colour(v / p.most),
+                        cat(tokens[i], " -> ", tokens[j], ": ", short_number(v, 3)));
+    svg.frame(left, top, side, side);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double middle = cell * (static_cast<double>(i) + 0.5) + font * 0.35;
+      if (k == 0) svg.label(left - 4, top + middle, tokens[i], {.size = font, .anchor = "end", .mono = true});
+      svg.label(left + middle, top + side + 4, tokens[i], {.size = font, .anchor = "end", .rotate = -90, .mono = true});
+    }
+    const double bar = top + side + label + 14;
+    for (std::size_t c = 0; c < 40; ++c)
+      svg.rectangle(left + 3.0 * static_cast<double>(c), bar, 3.2, 10, heat_colour(static_cast<double>(c) / 39));
+    svg.frame(left, bar, 120, 10);
+    svg.label(left, bar + 23, "0", {.size = 11});
+    svg.label(left + 120, bar + 23, short_number(p.most, 3), {.size = 11, .anchor = "end"});
+  }
+  return svg.str();
+}
+
+/// One row of a matrix under its name.
+struct Strip {
+  std::string name;
+  std::vector<double> values;  // one for each token
+};
+
+/// The strips one below the other over the same tokens, the tokens written into the cells; long texts go on in the next line. All have one
+/// scale.
+inline std::string token_strips(const std::vector<std::string>& tokens, const std::vector<Strip>& strips, const std::string& title) {
+  double most = 1e-9, name_width = 0;
+  for (const auto& s : strips) {
+    if (s.values.size() != tokens.size())
+      fail("token_strips", "strip '", s.name, "' has ", s.values.size(), " values for ", tokens.size(), " tokens");
+    for (const double v : s.values) most = std::max(most, v);
+    name_width = std::max(name_width, text_width(s.name, 12) + 20);
+  }
+  const std::size_t n = std::min(tokens.size(), most_tokens_drawn);
+  const double font = 12, height = 24, full = 900, gap = 14;
+  std::vector<double> x(n), width(n);
+  std::vector<std::size_t> row(n);
+  double at = name_width, widest = name_width;
+  std::size_t rows = 1;
+  for (std::size_t i = 0; i < n; ++i) {
+    width[i] = text_width(tokens[i], font, true) + 10;
+    if (at + width[i] > full && at > name_width) {
+      at = name_width;
+      ++rows;
+    }
+    x[i] = at;
+    row[i] = rows - 1;
+    at += width[i];
+    widest = std::max(widest, at);
+  }
+  const double block = height * static_cast<double>(strips.size()) + gap, top = 36;
+  Svg svg(std::max(widest, text_width(title, 14)) + 12, top + block * static_cast<double>(rows) + 28, title);
+  svg.label(8, 20, title, {.size = 14, .bold = true});
+  for (std::size_t k = 0; k < strips.size(); ++k) {
+    for (std::size_t r = 0; r < rows; ++r)
+      svg.label(name_width - 8, top + block * static_cast<double>(r) + height * static_cast<double>(k) + 16, strips[k].name,
+                {.anchor = "end"});
+    for (std::size_t i = 0; i < n; ++i) {
+      const double y = top + block * static_cast<double>(row[i]) + height * static_cast<double>(k), share = strips[k].values[i] / most;
+      svg.rectangle(x[i], y, width[i], height - 2, heat_colour(share), cat(tokens[i], ": ", short_number(strips[k].values[i], 3)));
+      svg.label(x[i] + width[i] / 2, y + 15, tokens[i],
+                {.size = font, .anchor = "middle", .mono = true, .colour = share > 0.55 ? "#ffffff" : "#222222"});
+    }
+  }
+  svg.label(8, top + block * static_cast<double>(rows) + 14,
+            cat("white 0, dark ", short_number(most, 3), n < tokens.size() ? cat("; the first ", n, " of ", tokens.size(), " tokens") : ""),
+            {.size = 11});
+  return svg.str();
+}
+
+}  // namespace lexformer

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// Charts with two axes: lines with a band of one deviation, and bars.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/report/svg.hpp"
+
+namespace lexformer {
+
+struct Series {
+  std::string name;
+  std::vector<double> x, y;
+  std::vector<double> deviation{};                      // of y: drawn as a band; or none
+  bool dots = false;                                    // mark every point
+  std::vector<std::pair<double, double>> highlights{};  // points that stand out, on the line or not
+};
+
+/// A place that is marked by a line and a word: a chosen step, a threshold.
+struct ChartMark {
+  double at = 0;
+  std::string name;
+  bool horizontal = false;
+};
+
+struct ChartOptions {
+  std::string title, x_label, y_label;  // with units
+  std::optional<std::pair<double, double>> x_range{}, y_range{};
+  std::vector<ChartMark> marks{};
+  double width = 640, height = 380;
+};
+
+/// Round numbers 1, 2 or 5 times a power of ten from `low` to `high`, about `count` of them.
+inline std::vector<double> axis_ticks(double low, double high, std::size_t count = 6) {
+  if (!(high > low)) return {low};
+  const double rough = (high - low) / static_cast<double>(count), power = std::pow(10.0, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double factor : {5.0, 2.0, 1.0})
+    if (factor * power >= rough * 0.999) step = factor * power;
+  std::vector<double> ticks;
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) ticks.push_back(k == 0 ? 0.0 : k * step);
+  return ticks;
+}
+
+/// The smallest range that holds all finite values, with a little room; [0, 1] if there are none.
+inline std::pair<double, double> range_of(const std::vector<double>& values) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double v : values)
+    if (std::isfinite(v)) {
+      low = std::min(low, v);
+      high = std::max(high, v);
+    }
+  if (low > high) return {0, 1};
+  const double room = high > low ? 0.04 * (high - low) : std::max(1e-3, 0.04 * std::abs(high));
+  return {low - room, high + room};
+}
+
+namespace detail {
+
+/// The frame of a chart: axes, ticks, titles, marks; maps numbers to pixels.
+class ChartFrame {
+ public:
+  ChartFrame(const ChartOptions& o, std::pair<double, double> x, std::pair<double, double> y, double legend)
+      : svg(o.width, o.height, o.title), x_(x), y_(y), right_(o.width - 16 - legend), bottom_(o.height - 48) {
+    svg.label(left_, 20, o.title, {.size = 14, .bold = true});
+    for (const double t : axis_ticks(y.first, y.second)) {
+      svg.line(left_, py(t), right_, py(t), "#e4e4e4");
+      svg.label(left_ - 6, py(t) + 4, short_number(t), {.size = 11, .anchor = "end"});
+    }
+    for (const double t : axis_ticks(x.first, x.second)) {
+      svg.line(px(t), bottom_, px(t), bottom_ + 4, "#888888");
+      svg.label(px(t), bottom_ + 17, short_number(t), {.size = 11, .anchor = "middle"});
+    }
+    svg.frame(left_, top_, right_ - left_, bottom_ - top_);
+    svg.label((left_ + right_) / 2, o.height - 10, o.x_label, {.anchor = "middle"});
+    svg.label(16, (top_ + bottom_) / 2, o.y_label, {.anchor = "middle", .rotate = -90});
+  }
+  double px(double x) const { return left_ + (right_ - left_) * (x - x_.first) / (x_.second - x_.first); }
+  double py(double y) const {
+    return bottom_ - (bottom_ - top_) * (std::clamp(y, y_.first, y_.second) - y_.first) / (y_.second - y_.first);
+  }
+  void draw(const std::vector<ChartMark>& marks) {
+    double row = bottom_ - 8;
+    for (const auto& m : marks) {
+      if (m.horizontal) {
+        svg.line(left_, py(m.at), right_, py(m.at), "#444444", 1, "3 3");
+        svg.label(right_ - 4, py(m.at) - 4, m.name, {.size = 11, .anchor = "end", .halo = true});
+      } else {
+        const bool late = px(m.at) > (left_ + right_) / 2;
+        svg.line(px(m.at), top_, px(m.at), bottom_, "#444444", 1, "3 3");
+        svg.label(px(m.at) + (late ? -4 : 4), row, m.name, {.size = 11, .anchor = late ? "end" : "start", .halo = true});
+        row -= 15;
+      }
+    }
+  }
+  void legend(std::size_t i, const std::string& name, bool line) {
+    const double y = top_ + 10 + 20 * static_cast<double>(i), x = right_ + 12;
+    if (line)
+      svg.line(x, y, x + 24, y, line_colour(i), 2, line_dash(i));
+    else
+      svg.rectangle(x + 6, y - 6, 12, 12, line_colour(i));
+    svg.label(x + 30, y + 4, name);
+  }
+
+  Svg svg;
+
+ private:
+  std::pair<double, double> x_, y_;
+  double left_ = 64, top_ = 34, right_, bottom_;
+};
+
+inline double legend_width(const std::vector<std::string>& names) {
+  double width = 0;
+  for (const auto& name : names) width = std::max(width, text_width(name, 12) + 48);
+  return names.size() > 1 ? width : 0;
+}
+
+}  // namespace detail
+
+/// Lines over one another. Points that are not finite break a line.
+inline std::string line_chart(const std::vector<Series>& series, const ChartOptions& options) {
+  std::vector<double> xs, ys;
+  std::vector<std::string> names;
+  for (const Series& s : series) {
+    if (s.x.size() != s.y.size() || (!s.deviation.empty() && s.deviation.size() != s.y.size()))
+      fail("line_chart", "series '", s.name, "' has ", s.x.size(), " x, ", s.y.size(), " y and ", s.deviation.size(), " deviations");
+    xs.insert(xs.end(), s.x.begin(), s.x.end());
+    for (std::size_t i = 0; i < s.y.size(); ++i)
+      for (const double sign : {-1.0, 1.0}) ys.push_back(s.y[i] + (s.deviation.empty() ? 0.0 : sign * s.deviation[i]));
+    names.push_back(s.name);
+  }
+  const auto x_range = options.x_range.value_or(range_of(xs)), y_range = options.y_range.value_or(range_of(ys));
+  detail::ChartFrame frame(options, x_range, y_range, detail::legend_width(names));
+  for (std::size_t k = 0; k < series.size(); ++k) {
+    const Series& s = series[k];
+    const auto draw = [&](std::size_t first, std::size_t last) {
+      std::vector<Svg::Point> line, band;
+      for (std::size_t i = first; i < last; ++i) line.emplace_back(frame.px(s.x[i]), frame.py(s.y[i]));
+      if (!s.deviation.empty()) {
+        for (std::size_t i = first; i < last; ++i) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] + s.deviation[i]));
+        for (std::size_t i = last; i-- > first;) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] - s.deviation[i]));
+        frame.svg.area(band, line_colour(k), 0.18);
+      }
+      frame.svg.path(line, line_colour(k), 2, line_dash(k));
+    };
+    std::size_t first = 0;
+    for (std::size_t i = 0; i <= s.y.size(); ++i)
+      if (i == s.y.size() || !std::isfinite(s.y[i])) {
+        if (i > first) draw(first, i);
+        first = i + 1;
+      }
+    for (std::size_t i = 0; s.dots && i < s.y.size(); ++i)
+      if (std::isfinite(s.y[i]))
+        frame.svg.dot(frame.px(s.x[i]), frame.py(s.y[i]), 3.5, line_colour(k),
+                      cat(s.name, ": ", short_number(s.x[i]), ", ", short_number(s.y[i]),
+                          s.deviation.empty() ? "" : cat(" +- ", short_number(s.deviation[i], 2))));
+    for (const auto& [x, y] : s.highlights) {
+      frame.svg.dot(frame.px(x), frame.py(y), 6.5, "#ffffff");
+      frame.svg.dot(frame.px(x), frame.py(y), 5, line_colour(k), cat(s.name, ": ", short_number(x), ", ", short_number(y)));
+    }
+    if (series.size() > 1) frame.legend(k, s.name, true);
+  }
+  frame.draw(options.marks);
+  return frame.svg.str();
+}
+
+/// Bars of equal width from edges.front() to edges.back(), the groups side by side in each; heights[group][bin].
+inline std::string bar_chart(const std::vector<std::string>& groups, const std::vector<double>& edges,
+                             const std::vector<std::vector<double>>& heights, const ChartOptions& options) {
+  std::vector<double> all{0.0};
+  for (const auto& h : heights) {
+    if (h.size() + 1 != edges.size()) fail("bar_chart", h.size(), " heights for ", edges.size(), " edges");
+    all.insert(all.end(), h.begin(), h.end());
+  }
+  const double top = std::max(1e-9, *std::max_element(all.begin(), all.end()));
+  detail::ChartFrame frame(options, {edges.front(), edges.back()}, options.y_range.value_or(std::pair(0.0, 1.05 * top)),
+                           detail::legend_width(groups));
+  for (std::size_t g = 0; g < heights.size(); ++g) {
+    for (std::size_t b = 0; b + 1 < edges.size(); ++b) {
+      const double left = frame.px(edges[b]), width = (frame.px(edges[b + 1]) - left) / static_cast<double>(heights.size());
+      const double y = frame.py(heights[g][b]), zero = frame.py(0);
+      if (heights[g][b] > 0)
+        frame.svg.rectangle(
+            left + width * static_cast<double>(g) + 0.5, y, std::max(0.5, width - 1), zero - y, line_colour(g),
+            cat(groups[g], ", ", short_number(edges[b]), " to ", short_number(edges[b + 1]), ": ", short_number(heights[g][b])));
+    }
+    if (groups.size() > 1) frame.legend(g, groups[g], false);
+  }
+  frame.draw(options.marks);
+  return frame.svg.str();
+}
+
+}  // namespace lexformer

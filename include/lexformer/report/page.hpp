@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// A report: one HTML file with its pictures inside, that opens anywhere and fetches nothing; each picture also as .svg, its numbers as
+// .csv.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/file.hpp"
+#include "lexformer/report/chart.hpp"
+#include "lexformer/report/svg.hpp"
+
+namespace lexformer {
+
+/// A table of numbers and texts as RFC 4180 has it.
+class Csv {
+ public:
+  explicit Csv(const std::vector<std::string>& header) : columns_(header.size()) { row(header); }
+  void row(const std::vector<std::string>& fields) {
+    if (fields.size() != columns_) fail("Csv", fields.size(), " fields in a table of ", columns_, " columns");
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (i > 0) text_ += ',';
+      if (fields[i].find_first_of(",\"\r\n") == std::string::npos) {
+        text_ += fields[i];
+        continue;
+      }
+      text_ += '"';
+      for (const char c : fields[i]) text_ += c == '"' ? "\"\"" : std::string(1, c);
+      text_ += '"';
+    }
+    text_ += '\n';
+  }
+  const std::string& str() const { return text_; }
+
+ private:
+  std::size_t columns_;
+  std::string text_;
+};
+
+inline Csv series_csv(const std::vector<Series>& series) {
+  Csv csv({"series", "x", "y", "deviation", "highlight"});
+  for (const Series& s : series) {
+    for (std::size_t i = 0; i < s.x.size(); ++i)
+      csv.row({s.name, short_number(s.x[i], 9), short_number(s.y[i], 9), s.deviation.empty() ? "" : short_number(s.deviation[i], 9), "0"});
+    for (const auto& [x, y] : s.highlights) csv.row({s.name, short_number(x, 9), short_number(y, 9), "", "1"});
+  }
+  return csv;
+}
+
+class ReportPage {
+ public:
+  explicit ReportPage(std::string title) : title_(std::move(title)) {}
+
+  void heading(const std::string& text) { body_ += cat("<h2>", escape_xml(text), "</h2>\n"); }
+  void paragraph(const std::string& text) { body_ += cat("<p>", escape_xml(text), "</p>\n"); }
+
+  /// `name` becomes NAME.svg and NAME.csv beside the page.
+  void picture(const std::string& name, const std::string& svg, const Csv& numbers, const std::string& caption) {
+    if (!names_.insert(name).second) fail("ReportPage", "there are two pictures '", name, "'");
+    files_.emplace_back(name + ".svg", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg);
+    files_.emplace_back(name + ".csv", numbers.str());
+    const std::string file = escape_xml(name);
+    body_ += cat("<figure>\n", svg, "<figcaption>", escape_xml(caption), " <a href=\"", file, ".svg\">svg</a> <a href=\"", file,
+                 ".csv\">csv</a></figcaption>\n</figure>\n");
+  }
+  /// Cells are HTML already: texts must have gone through escape_xml().
+  void table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+    const auto line = [&](const std::vector<std::string>& cells, const char* tag) {
+      body_ += "<tr>";
+      for (const auto& c : cells) body_ += cat("<", tag, ">", c, "</", tag, ">");
+      body_ += "</tr>\n";
+    };
+    body_ += "<table>\n";
+    line(header, "th");
+    for (const auto& r : rows) line(r, "td");
+    body_ += "</table>\n";
+  }
+
+  std::string html() const {
+    const std::string title = escape_xml(title_);
+    return cat(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+        "initial-scale=1\">\n<title>",
+        title,
+        "</title>\n<style>\nbody{font:15px/1.45 system-ui,sans-serif;color:#222;background:#fff;max-width:1280px;margin:1.5em "
+        "auto;padding:0 1em}\n"
+        "figure{margin:1em "
+        "0;overflow-x:auto}figcaption{font-size:13px;color:#444}\ntable{border-collapse:collapse;font-size:14px}td,th{border-bottom:1px "
+        "solid #ddd;padding:3px 10px 3px "
+        "0;text-align:left;vertical-align:top}\nb.only{background:#fbe3b9;font-weight:inherit}u.near{text-decoration:underline "
+        "wavy #d55e00}\n</style>\n</head>\n<body>\n<h1>",
+        title, "</h1>\n", body_, "</body>\n</html>\n");
+  }
+  /// Writes index.html, the pictures and their numbers.
+  void save(const std::filesystem::path& folder) const {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) fail_file(folder.string(), "cannot be created: ", error.message());
+    for (const auto& [name, text] : files_) write_file_atomic((folder / name).string(), text);
+    write_file_atomic((folder / "index.html").string(), html());
+  }
+
+ private:
+  std::string title_, body_;
+  std::set<std::string> names_;
+  std::vector<std::pair<std::string, std::string>> files_;
+};
+
+}  // namespace lexformer

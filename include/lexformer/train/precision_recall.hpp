@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "lexformer/train/metrics.hpp"
+
+namespace lexformer {
+
+struct PrecisionRecall {
+  double score = 0;  // positive is what scores at least this
+  double precision = 0, recall = 0;
+};
+
+/// Precision and recall for every distinct score, from the highest down; recall rises. average_precision() is the sum of precision times
+/// gain in recall over these points.
+inline std::vector<PrecisionRecall> precision_recall_curve(std::span<const double> scores, std::span<const std::int32_t> labels) {
+  detail::check_binary("precision_recall_curve", scores, labels);
+  const auto positives = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
+  std::vector<PrecisionRecall> curve;
+  detail::for_each_cut(scores, labels, [&](double score, double, std::size_t true_positives, std::size_t predicted) {
+    curve.push_back({score, detail::ratio(true_positives, predicted), detail::ratio(true_positives, positives)});
+  });
+  return curve;
+}
+
+}  // namespace lexformer

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Pictures and pages: that what is written is XML, says what it was given, and holds hostile texts.
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "io/expect_error.hpp"
+#include "lexformer/report/attention_picture.hpp"
+#include "lexformer/report/chart.hpp"
+#include "lexformer/report/differences.hpp"
+#include "lexformer/report/page.hpp"
+#include "lexformer/train/precision_recall.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+const std::string hostile = "</script><b a='\"x\"'>&\x01 \xC3\xA9";
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+/// Elements closed in order, attributes quoted, no bare & or <: what these pictures could get wrong of XML. Empty, or the complaint.
+std::string xml_mistake(const std::string& text) {
+  std::vector<std::string> open;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (static_cast<unsigned char>(text[i]) < 0x20 && text[i] != '\n') return "a control character";
+    if (text[i] == '&') {
+      const auto end = text.find(';', i);
+      const std::string entity = end == text.npos ? "" : text.substr(i + 1, end - i - 1);
+      if (entity != "amp" && entity != "lt" && entity != "gt" && entity != "quot") return "a bare &";
+    }
+    if (text[i] == '>') return "a bare >";
+    if (text[i] != '<') continue;
+    const bool closing = text[i + 1] == '/';
+    std::size_t at = i + 1 + closing;
+    std::string name;
+    while (at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0) name += text[at++];
+    bool quoted = false;
+    for (; at < text.size() && (quoted || text[at] != '>'); ++at) {
+      if (text[at] == '"') quoted = !quoted;
+      if (text[at] == '<') return "a < inside a tag";
+    }
+    if (at == text.size() || name.empty()) return "a tag that is not closed";
+    if (closing) {
+      if (open.empty() || open.back() != name) return "</" + name + "> closes nothing";
+      open.pop_back();
+    } else if (text[at - 1] != '/') {
+      open.push_back(name);
+    }
+    i = at;
+  }
+  return open.empty() ? "" : "<" + open.back() + "> is open";
+}
+
+}  // namespace
+
+TEST_CASE("report: texts are escaped, numbers short, colours darken evenly") {
+  CHECK(escape_xml(hostile) == "&lt;/script&gt;&lt;b a='&quot;x&quot;'&gt;&amp;\xEF\xBF\xBD \xC3\xA9");
+  CHECK(short_number(0.123456) == "0.1235");
+  CHECK(short_number(-0.0) == "0");
+  CHECK(short_number(1e-7) == "1e-07");
+  CHECK(short_number(no_number) == "nan");
+  CHECK(short_number(-std::numeric_limits<double>::infinity()) == "-inf");
+  CHECK(heat_colour(0) == "#ffffff");
+  CHECK(heat_colour(-3) == heat_colour(no_number));
+  CHECK(heat_colour(7) == heat_colour(1));
+  double before = 1e9;
+  for (double share = 0; share <= 1; share += 1.0 / 64) {
+    const std::string c = heat_colour(share);
+    const auto part = [&](std::size_t i) { return static_cast<double>(std::stoi(c.substr(i, 2), nullptr, 16)); };
+    const double light = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+    CHECK(light < before);
+    before = light;
+  }
+  CHECK(xml_mistake("<a><b c=\"&lt;\"/></a>").empty());  // the checker itself
+  for (const char* bad : {"<a>", "<a></b>", "a & b", "<a b=\"<\"/>", "a > b", "<a"}) CHECK_FALSE(xml_mistake(bad).empty());
+}
+
+TEST_CASE("report: ticks are round numbers within the range") {
+  CHECK(axis_ticks(0, 1, 5) == std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1});
+  CHECK(axis_ticks(-3, 12) == std::vector<double>{0, 5, 10});
+  CHECK(axis_ticks(5, 5) == std::vector<double>{5});
+  for (const double high : {3e-7, 0.9, 17.0, 4e9}) {
+    const auto ticks = axis_ticks(0, high);
+    CHECK(ticks.size() >= 3);
+    CHECK(ticks.size() <= 8);
+    CHECK(ticks.back() <= high * (1 + 1e-9));
+  }
+  CHECK(range_of({no_number}) == std::pair<double, double>{0, 1});
+  CHECK(range_of({2, no_number, 4}).first < 2);
+}
+
+TEST_CASE("report: charts") {
+  const std::vector<Series> series = {{hostile, {1, 2, 3, 4}, {1, no_number, 3, 2}, {}, true},
+                                      {"b", {1, 2}, {0, 5}, {1, 1}, false, {{1.5, 2}}}};
+  const ChartOptions options{.title = hostile, .x_label = "step", .y_label = "%", .marks = {{2, "best", false}, {1, "level", true}}};
+  const std::string chart = line_chart(series, options);
+  CHECK_MESSAGE(xml_mistake(chart).empty(), xml_mistake(chart));
+  CHECK(count(chart, "<circle") == 5);   // three of the first, whose NaN has none, and the highlight with its ring
+  CHECK(count(chart, "<polygon") == 1);  // the band of the second
+  CHECK(count(chart, "best</text>") == 1);
+  CHECK(count(chart, "script>") == 0);
+  CHECK(count(line_chart({}, options), "<svg") == 1);
+  expect_error(
+      ErrorKind::failure,
+      [] {
+        line_chart({{"a", {1, 2}, {1}}}, {});
+      },
+      "series 'a' has 2 x, 1 y");
+
+  const std::string bars = bar_chart({"no", "yes"}, {0, 0.5, 1}, {{10, 90}, {0, 100}}, {.title = "t", .x_label = "score", .y_label = "%"});
+  CHECK_MESSAGE(xml_mistake(bars).empty(), xml_mistake(bars));
+  CHECK(count(bars, "no, 0.5 to 1: 90") == 1);
+  CHECK(count(bars, "yes, 0 to 0.5") == 0);  // a height of 0 is not drawn
+  expect_error(
+      ErrorKind::failure,
+      [] {
+        bar_chart({"a"}, {0, 1}, {{1, 2}}, {});
+      },
+      "2 heights for 2 edges");
+}
+
+TEST_CASE("report: attention pictures, at most 200 tokens") {
+  const std::vector<std::string> tokens = {"[CLS]", hostile, "##k"};
+  const std::string maps = heat_maps(tokens, {{"p", {0, 1, 2, 3, 4, 5, 6, 7, 8}, 8}, {"q", std::vector<double>(9, 0.0), 1}}, "title");
+  CHECK_MESSAGE(xml_mistake(maps).empty(), xml_mistake(maps));
+  CHECK(count(maps, "[CLS] -&gt; ##k: 2<") == 1);
+  CHECK(count(maps, "fill=\"" + heat_colour(1) + "\"") == 3);  // the cell of 8, and the end of both colour bars
+  expect_error(
+      ErrorKind::failure,
+      [&] {
+        heat_maps(tokens, {{"p", {1}, 1}}, "t");
+      },
+      "panel 'p' has 1 values for 3 tokens");
+
+  const std::string strips = token_strips(tokens, {{"plain", {0, 1, 2}}, {"lea", {2, 1, 0}}}, "title");
+  CHECK_MESSAGE(xml_mistake(strips).empty(), xml_mistake(strips));
+  CHECK(count(strips, "##k</text>") == 2);
+  expect_error(
+      ErrorKind::failure,
+      [&] {
+        token_strips(tokens, {{"s", {1}}}, "t");
+      },
+      "strip 's' has 1 values for 3 tokens");
+
+  const std::vector<std::string> many(230, "x");
+  const std::string large = heat_maps(many, {{"p", std::vector<double>(230 * 230, 1.0), 1}}, "t");
+  CHECK(count(large, "x -&gt; x") == 200 * 200);
+  CHECK(count(large, "the first 200 of 230 tokens") == 1);
+  CHECK(count(token_strips(many, {{"p", std::vector<double>(230, 1.0)}}, "t"), "x: 1<") == 200);
+}
+
+TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what it shows") {
+  ReportPage page(hostile);
+  page.heading("h & h");
+  page.paragraph(hostile);
+  page.table({"a", "b"}, {{escape_xml(hostile), mark_differences("sony blk tv", "sony black radio")}});
+  Csv csv({"x", "text"});
+  csv.row({"1", "a \"b\", c"});
+  CHECK(csv.str() == "x,text\n1,\"a \"\"b\"\", c\"\n");
+  CHECK_THROWS_AS(csv.row({"1"}), Error);
+  page.picture("one", line_chart({{"s", {1, 2}, {3, 4}}}, {}), csv, "caption");
+  CHECK_THROWS_AS(page.picture("one", "", csv, ""), Error);
+  const std::string html = page.html();
+  CHECK(count(html, "<script") == 0);
+  CHECK(count(html, "://") == 1);  // the name of SVG
+  CHECK(count(html, "<svg") == 1);
+  const TemporaryFolder folder;
+  page.save(folder.path / "r");
+  CHECK(read_file((folder.path / "r/index.html").string()) == html);
+  CHECK(read_file((folder.path / "r/one.csv").string()) == csv.str());
+  CHECK(read_file((folder.path / "r/one.svg").string()).starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns="));
+  CHECK(series_csv({{"s", {1}, {2}, {0.5}, false, {{3, 4}}}}).str() == "series,x,y,deviation,highlight\ns,1,2,0.5,0\ns,3,4,,1\n");
+}
+
+TEST_CASE("report: words that the other text lacks are marked") {
+  CHECK(mark_differences("sony  black tv", "tv sony blakc") == "sony <u class=\"near\" title=\"blakc\">black</u> tv");
+  CHECK(mark_differences("a<b", "") == "<b class=\"only\">a&lt;b</b>");
+  CHECK(mark_differences("", "x").empty());
+}
+
+TEST_CASE("precision_recall_curve: a point for each distinct score; its area is the average precision") {
+  const std::vector<double> scores = {0.9, 0.8, 0.8, 0.4, 0.1};
+  const std::vector<std::int32_t> labels = {1, 0, 1, 1, 0};
+  const auto curve = precision_recall_curve(scores, labels);
+  REQUIRE(curve.size() == 4);
+  CHECK(curve[1].score == 0.8);
+  CHECK(curve[1].precision == doctest::Approx(2.0 / 3));
+  CHECK(curve[1].recall == doctest::Approx(2.0 / 3));
+  CHECK(curve.back().recall == 1);
+  double area = 0, before = 0;
+  for (const auto& p : curve) {
+    area += p.precision * (p.recall - before);
+    before = p.recall;
+  }
+  CHECK(area == doctest::Approx(average_precision(scores, labels)).epsilon(1e-12));
+}
