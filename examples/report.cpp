@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   std::string test, out, title = "lexformer report";
   program::AttentionView view;
   std::vector<double> noise;
-  std::size_t worst = 20, layer = 0;
+  std::size_t worst = 20;
   lx::TableOptions table;
   lx::TypoOptions typos;
   app.add_option("--model", models, "what to compare, the main one last: NAME=DIR of train_matcher (several seeds, too) or NAME=M.lxf")
@@ -22,13 +22,13 @@ int main(int argc, char** argv) {
   app.add_option("--test", test, "labelled pairs: scores, errors, noise")->type_name("F");
   app.add_option("--pair", pair, "the two texts whose attention is drawn; the first match of --test unless given")->expected(2);
   app.add_option("--word", view.word, "word of the left text whose row is drawn; the one with the likest unequal partner unless given");
-  auto* given_layer = app.add_option("--layer", layer, "whose attention is drawn, from 0; the last unless given");
+  app.add_option("--layer", view.layer, "whose attention is drawn, from 0; the last unless given")->check(CLI::NonNegativeNumber);
   app.add_option("--head", view.head, "from 0; -1 = the mean of all")->check(CLI::Range(-1, 1024))->capture_default_str();
   app.add_option("--noise", noise, "measure --test with typos in so many percent of the words, e.g. 0,10,20,30,40,50")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 100.0));
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
-  app.add_option("--worst", worst, "how many errors are listed")->capture_default_str();
+  app.add_option("--worst", worst, "how many errors are listed")->check(CLI::NonNegativeNumber)->capture_default_str();
   program::add_table_options(app, table);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
@@ -39,10 +39,17 @@ int main(int argc, char** argv) {
         if (contenders[i].name == contenders.back().name)
           lx::fail_usage("--model", "two are called '", contenders[i].name, "'; write NAME=DIR");
     }
+    const auto classes = [](const lx::CrossEncoderOptions& o) {
+      auto names = o.label_names;
+      for (std::size_t c = 0; c < o.labels && o.label_names.empty(); ++c) names.push_back(std::to_string(c));
+      return std::pair(o.task, names);
+    };
+    for (const auto& c : contenders)
+      if (classes(c.model.options()) != classes(contenders.back().model.options()))
+        lx::fail_usage("--model", c.name, " has another task or other classes than ", contenders.back().name, "; compare models of one");
     std::vector<lx::PairExample> examples;
     if (!test.empty()) examples = program::read_examples(test, table, contenders.back().model.options());
     if (test.empty() && !noise.empty()) lx::fail_usage("--noise", "needs --test");
-    view.layer = given_layer->count() > 0 ? layer : contenders.back().model.encoder().config.num_hidden_layers - 1;
     if (!pair.empty()) {
       view.left = pair[0];
       view.right = pair[1];
@@ -54,7 +61,7 @@ int main(int argc, char** argv) {
     }
 
     lx::ReportPage page(title);
-    if (!view.left.empty()) program::attention_section(page, contenders, view);
+    if (!pair.empty() || !examples.empty()) program::attention_section(page, contenders, view);
     if (!examples.empty()) program::scores_section(page, contenders, test, examples, worst);
     if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
     program::training_section(page, contenders);

@@ -272,7 +272,7 @@ void check_out(const program::MatcherOptions& o) {
       const std::string name = entry.path().filename().string();
       if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
           name.starts_with(lx::detail::checkpoint_prefix))
-        lx::fail_usage(folder, "holds an earlier run (", name, "); --resume goes on with it, --overwrite begins anew");
+        lx::fail_usage(folder, "holds ", name, " already; --resume goes on with an earlier run, --overwrite begins anew");
     }
 }
 
@@ -300,8 +300,8 @@ int main(int argc, char** argv) {
     }
     if (o.seeds.size() == 1) return 0;
 
-    for (const char* name : {"/model.lxf", "/README.md"})
-      lx::write_file_atomic(o.out + name, lx::read_file(lx::cat(o.out, "/seed-", o.seeds[best], name)));
+    const std::string best_folder = lx::cat(o.out, "/seed-", o.seeds[best]);
+    lx::write_file_atomic(o.out + "/model.lxf", lx::read_file(best_folder + "/model.lxf"));
     lx::Json all = runs[best].json;  // the best run by its validation score; what all runs gave stands beside it
     all["mean"] = summary(runs, false);
     all["deviation"] = summary(runs, true);
@@ -309,17 +309,24 @@ int main(int argc, char** argv) {
     for (const auto& r : runs) all["runs"].push_back(r.json);
     lx::write_file_atomic(o.out + "/all_results.json", all.dump(2) + "\n");
     const auto& metric = runs[0].valid.primary;
+    std::ostringstream lines;
     const auto line = [&](const std::string& name, const lx::Json& mean, const lx::Json& deviation) {
-      std::cout << std::left << std::setw(60) << name << std::fixed << std::setprecision(1) << 100 * mean[metric].get<double>() << " +- "
-                << 100 * deviation[metric].get<double>() << "\n";
+      lines << std::left << std::setw(60) << name << std::fixed << std::setprecision(1) << 100 * mean[metric].get<double>() << " +- "
+            << 100 * deviation[metric].get<double>() << "\n";
     };
-    std::cout << metric << ", mean and standard deviation of " << runs.size() << " seeds\n";
+    lines << metric << ", mean and standard deviation of " << runs.size() << " seeds\n";
     line(o.valid, all["mean"]["valid"], all["deviation"]["valid"]);
     for (std::size_t t = 0; t < runs[0].tests.size(); ++t) {
       const lx::Json &mean = all["mean"]["test"][t], &deviation = all["deviation"]["test"][t];
       line(mean["file"], mean, deviation);
       if (mean.contains("typos_mean")) line("  with typos", mean["typos_mean"], deviation["typos_mean"]);
     }
+    std::cout << lines.str();
+    std::ostringstream card;
+    card << lx::read_file(best_folder + "/README.md") << "\n## Other seeds\n\nThis is the best of " << runs.size()
+         << " seeds by its validation score. All of them:\n\n```\n"
+         << lines.str() << "```\n";
+    lx::write_file_atomic(o.out + "/README.md", card.str());
     return 0;
   });
 }

@@ -13,6 +13,7 @@ struct Evaluation {
   std::string file;
   std::vector<std::pair<std::string, double>> metrics;
   std::string primary;
+  std::vector<double> scores{};  // of the pairs; not saved
 
   double value(const std::string& name) const {
     for (const auto& [key, number] : metrics)
@@ -54,7 +55,7 @@ inline Evaluation evaluate(const lx::CrossEncoder<>& model, const std::string& f
   }
   const auto logits = model.logits(pairs, batch);
   const auto scores = model.scores_of(logits);
-  Evaluation result{file, {}, {}};
+  Evaluation result{file, {}, {}, scores};
   if (model.options().task == lx::Task::regression) {
     result.metrics = {{"pearson", lx::pearson(scores, targets)},
                       {"spearman", lx::spearman(scores, targets)},
@@ -110,19 +111,21 @@ struct TestResult {
   }
 };
 
-/// Copy c of a test file has the typos of (seed = 100 + c, row): always the same ones.
+/// The pairs with the typos of copy c, which are those of (seed = 100 + c, row): always the same ones.
+inline std::vector<lx::PairExample> with_typos(std::vector<lx::PairExample> examples, std::size_t copy, const lx::TypoOptions& typos) {
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    auto random = lx::typo_stream(100 + copy, 0, static_cast<std::uint32_t>(i));
+    std::tie(examples[i].left, examples[i].right) = lx::add_typos_to_pair(examples[i].left, examples[i].right, typos, random);
+  }
+  return examples;
+}
+
 inline TestResult evaluate_with_typos(const lx::CrossEncoder<>& model, const std::string& file,
                                       const std::vector<lx::PairExample>& examples, std::optional<double> threshold, std::size_t copies,
                                       const lx::TypoOptions& typos, std::size_t batch) {
   TestResult result{evaluate(model, file, examples, threshold, batch), {}};
-  for (std::size_t c = 1; c <= copies; ++c) {
-    auto noisy = examples;
-    for (std::size_t i = 0; i < noisy.size(); ++i) {
-      auto random = lx::typo_stream(100 + c, 0, static_cast<std::uint32_t>(i));
-      std::tie(noisy[i].left, noisy[i].right) = lx::add_typos_to_pair(noisy[i].left, noisy[i].right, typos, random);
-    }
-    result.typos.push_back(evaluate(model, lx::cat(file, " with typos ", c), noisy, threshold, batch));
-  }
+  for (std::size_t c = 1; c <= copies; ++c)
+    result.typos.push_back(evaluate(model, lx::cat(file, " with typos ", c), with_typos(examples, c, typos), threshold, batch));
   return result;
 }
 

@@ -37,8 +37,9 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
        << "## Data\n\n| file | pairs |\n| --- | --- |\n";
   for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
 
-  card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse as it is)" : "")
-       << ". The best model and its threshold were chosen on the validation pairs, the first row, so that row flatters.\n\n|  |";
+  card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse as it is)" : "") << ". The best model"
+       << (rows[0].second.primary == "f1" ? " and its threshold were" : " was")
+       << " chosen on the validation pairs, the first row, so that row flatters.\n\n|  |";
   const auto columns = main_metrics(rows[0].second);
   for (const auto& key : columns) card << " " << key << " |";
   card << "\n| --- |";
@@ -52,8 +53,8 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   card << "\n\n## Settings that differ from the defaults\n\n";
   MatcherOptions untouched;
   untouched.finish();
-  const lx::Json defaults = untouched.json(0, {}, {}).flatten();
-  for (const auto& [key, value] : settings.flatten().items()) {
+  const lx::Json defaults = untouched.json(0, {}, {}).flatten(), set = settings.flatten();
+  for (const auto& [key, value] : set.items()) {
     if (key == "/model" || key == "/train" || key == "/valid" || key == "/seed") continue;  // these stand above
     if (defaults.contains(key) && defaults[key] == value) continue;
     card << "- " << key.substr(1) << ": " << value.dump()

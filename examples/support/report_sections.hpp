@@ -19,19 +19,22 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
     double factor = 1;
     bool dots = false;
     std::vector<lx::Series> series{};
+    std::vector<lx::ChartMark> marks{};
   };
   std::vector<Curve> curves{{"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats"},
                             {"learning_rate", "learning_rate", "Learning rate", "learning rate"},
                             {"gradient", "grad_norm", "Norm of the gradient, before clipping", "norm"},
                             {"validation", "eval_" + primary, "Validation score", primary + ", %", 100, true}};
-  std::vector<lx::ChartMark> chosen;
   for (const auto& c : contenders)
     for (const auto& folder : c.seeds) {
       const std::string file = folder + "/log.jsonl";
       if (!std::filesystem::exists(file)) continue;
       const std::string name = c.seeds.size() == 1 ? c.name : c.name + " " + std::filesystem::path(folder).filename().string();
       for (auto& curve : curves) curve.series.push_back({name, {}, {}, {}, curve.dots});
-      std::istringstream lines(lx::read_file(file));
+      std::string text = lx::read_file(file);
+      text.resize(text.rfind('\n') == text.npos ? 0
+                                                : text.rfind('\n') + 1);  // a run that still writes, or was killed, may leave half a line
+      std::istringstream lines(text);
       std::string line;
       for (std::size_t number = 1; std::getline(lines, line); ++number) {
         const std::string where = lx::cat(file, ": line ", number);
@@ -40,6 +43,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
           if (!entry.contains(curve.key)) continue;
           const lx::Json& value = entry[curve.key];  // "nan" and "inf" are texts
           curve.series.back().x.push_back(lx::get_number(entry, "epoch", 0, 1e9, where));
+          if (!value.is_number()) curve.marks.push_back({curve.series.back().x.back(), "not finite", false});
           curve.series.back().y.push_back(value.is_number() ? curve.factor * value.get<double>()
                                                             : std::numeric_limits<double>::quiet_NaN());
         }
@@ -47,15 +51,14 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
       const auto& measured = curves.back().series.back();
       const auto best = std::max_element(measured.y.begin(), measured.y.end());
       if (c.seeds.size() == 1 && best != measured.y.end())
-        chosen.push_back({measured.x[static_cast<std::size_t>(best - measured.y.begin())], "chosen: " + name, false});
+        curves.back().marks.push_back({measured.x[static_cast<std::size_t>(best - measured.y.begin())], "chosen: " + name, false});
     }
   if (curves[0].series.empty()) return;
   page.heading("Training");
   for (const auto& curve : curves) {
-    lx::ChartOptions chart{.title = curve.title, .x_label = "epoch", .y_label = curve.y_label};
-    if (curve.dots) chart.marks = chosen;
-    page.picture(curve.name, lx::line_chart(curve.series, chart), lx::series_csv(curve.series),
-                 curve.dots ? "The model of the best score is kept." : "");
+    page.picture(curve.name,
+                 lx::line_chart(curve.series, {.title = curve.title, .x_label = "epoch", .y_label = curve.y_label, .marks = curve.marks}),
+                 lx::series_csv(curve.series), curve.dots ? "The model of the best score is kept." : "");
   }
 }
 
@@ -81,7 +84,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
       table.back().push_back(cell.str());
     }
     if (c.model.options().labels != 2) continue;
-    const auto& scores = all_scores.emplace_back(scores_of(c.model, examples));
+    const auto& scores = all_scores.emplace_back(e.scores);
     auto& curve = curves.emplace_back(lx::Series{c.name, {}, {}});
     for (const auto& p : lx::precision_recall_curve(scores, labels)) {
       curve.x.push_back(100 * p.recall);
@@ -89,6 +92,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
     }
     curve.highlights = {{100 * e.value("recall"), 100 * e.value("precision")}};
   }
+  page.paragraph("In percent, at the stored threshold; mse as it is.");
   page.table(header, table);
   if (all_scores.size() != contenders.size()) return;  // the rest is for two classes
   page.picture("precision_recall",
@@ -99,6 +103,8 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                                        .y_range = {{0, 100}}}),
                lx::series_csv(curves), "A dot is where the stored threshold puts the decision.");
 
+  auto names = contenders.back().model.options().label_names;
+  if (names.empty()) names = {"class 0", "class 1"};
   for (std::size_t k = 0; k < contenders.size(); ++k) {
     const auto& c = contenders[k];
     const auto& scores = all_scores[k];
@@ -111,14 +117,14 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
     for (std::size_t i = 0; i < scores.size(); ++i)
       heights[static_cast<std::size_t>(labels[i])][std::min<std::size_t>(19, static_cast<std::size_t>(scores[i] * 20))] +=
           100 / total[static_cast<std::size_t>(labels[i])];
-    lx::Csv csv({"from", "to", "class_0_percent", "class_1_percent"});
+    lx::Csv csv({"from", "to", names[0] + ", percent", names[1] + ", percent"});
     for (std::size_t b = 0; b < 20; ++b)
       csv.row(
           {lx::short_number(edges[b]), lx::short_number(edges[b + 1]), lx::short_number(heights[0][b]), lx::short_number(heights[1][b])});
     page.picture(lx::cat("scores_", k + 1),
-                 lx::bar_chart({"class 0", "class 1"}, edges, heights,
+                 lx::bar_chart(names, edges, heights,
                                {.title = "Scores of " + c.name,
-                                .x_label = "score: probability of class 1",
+                                .x_label = "score: probability of " + names[1],
                                 .y_label = "pairs of the class, %",
                                 .y_range = {{0, 100}},
                                 .marks = {{threshold, "threshold", false}}}),
@@ -141,45 +147,51 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   std::vector<std::vector<std::string>> rows;
   for (std::size_t k = 0; k < std::min(worst, wrong.size()); ++k) {
     const auto& e = examples[wrong[k]];
-    rows.push_back({lx::cat(wrong[k] + 1), lx::cat(e.label), lx::short_number(scores[wrong[k]], 3), lx::mark_differences(e.left, e.right),
-                    lx::mark_differences(e.right, e.left)});
+    rows.push_back({lx::cat(wrong[k] + 1), lx::escape_xml(names[static_cast<std::size_t>(e.label)]), lx::short_number(scores[wrong[k]], 3),
+                    lx::mark_differences(e.left, e.right), lx::mark_differences(e.right, e.left)});
   }
   page.table({"pair", "class", "score", "left", "right"}, rows);
 }
 
-/// F1 against the share of words with typos, one line for each model, the band one deviation over its seeds.
+/// The main score against the share of words with typos, one line for each model, the band one deviation over its seeds.
 inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::PairExample>& examples,
-                          const std::vector<double>& percents, lx::TypoOptions typos) {
+                          std::vector<double> percents, lx::TypoOptions typos) {
+  std::sort(percents.begin(), percents.end());
   std::vector<lx::Series> series;
+  std::string primary;
   for (const auto& c : contenders) {
     auto& s = series.emplace_back(lx::Series{c.name, {}, {}, {}, true});
-    std::vector<lx::CrossEncoder<>> models;
-    for (const auto& path : c.seeds) models.push_back(lx::CrossEncoder<>::load(path));
+    std::vector<lx::CrossEncoder<>> loaded;
+    std::vector<const lx::CrossEncoder<>*> models{&c.model};
+    if (c.seeds.size() > 1) {
+      for (const auto& path : c.seeds) loaded.push_back(lx::CrossEncoder<>::load(path));
+      models.clear();
+      for (const auto& model : loaded) models.push_back(&model);
+    }
     for (const double percent : percents) {
       typos.word_share = percent / 100;
-      auto noisy = examples;
-      for (std::size_t i = 0; i < noisy.size() && percent > 0; ++i) {
-        auto random = lx::typo_stream(101, 0, static_cast<std::uint32_t>(i));
-        std::tie(noisy[i].left, noisy[i].right) = lx::add_typos_to_pair(noisy[i].left, noisy[i].right, typos, random);
+      const auto noisy = percent > 0 ? with_typos(examples, 1, typos) : examples;
+      std::vector<double> values;
+      for (const auto* model : models) {
+        const auto e = evaluate(*model, c.name, noisy, model->threshold.value_or(0.5), 64);
+        primary = e.primary;
+        values.push_back(100 * e.value(primary));
       }
-      std::vector<double> f1;
-      for (const auto& model : models) {
-        const auto e = evaluate(model, c.name, noisy, model.threshold.value_or(0.5), 64);
-        f1.push_back(100 * e.value(e.primary));
-      }
-      const auto m = lx::mean_and_deviation(f1);
+      const auto m = lx::mean_and_deviation(values);
       s.x.push_back(percent);
       s.y.push_back(m.mean);
       if (models.size() > 1) s.deviation.push_back(m.deviation);
+      if (percent == 0) s.highlights = {{percent, m.mean}};  // the clean pairs
     }
   }
   page.heading("Against noise");
   page.picture("noise",
                lx::line_chart(series, {.title = "Score against the strength of the noise",
                                        .x_label = "words with a typo, %",
-                                       .y_label = "F1 at the stored threshold, %"}),
+                                       .y_label = primary + (primary == "f1" ? " at the stored threshold, %" : ", %")}),
                lx::series_csv(series),
-               "The same typos for all models. A band is one standard deviation over seeds, where there are several.");
+               "The same typos for all models; the large dots are the clean pairs. A band is one standard deviation over seeds, where "
+               "there are several.");
 }
 
 }  // namespace program

@@ -207,6 +207,12 @@ class Programs(unittest.TestCase):
         f1 = [r["test"][0]["f1"] for r in results["runs"]]
         self.assertAlmostEqual(results["mean"]["test"][0]["f1"], sum(f1) / 2)
         self.assertTrue((out / "model.lxf").exists())
+        self.assertIn("best of 2 seeds", (out / "README.md").read_text())
+        done = program("report", "--model", out, "--test", self.folder / "test.tsv", "--noise", "40,0", "--out", out / "report")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        noise = (out / "report/noise.svg").read_text()
+        self.assertEqual(noise.count("<polygon"), 1)  # the deviation over the seeds
+        self.assertIn("f1 at the stored threshold", noise)
         done = program("train_matcher", "--config", self.folder / "o.json", "--seed", 3, "--model", self.model, "--train", self.folder / "train.tsv", "--valid",
                        self.folder / "valid.tsv", "--out", self.folder / "seed-3", "--quiet")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -234,6 +240,15 @@ class Programs(unittest.TestCase):
         with open(out / "noise.csv", newline="") as file:
             noise = {float(r["x"]): float(r["y"]) for r in csv.DictReader(file)}
         self.assertAlmostEqual(noise[0], 100 * json.loads((self.trained / "all_results.json").read_text())["test"][0]["f1"], places=3)
+        self.assertLess((out / "index.html").stat().st_size, 1 << 21)
+        # Next to a plain model; the word that is shown is the one that changed, though its letters are the same.
+        self.assertEqual(self.train(self.folder / "for-report").returncode, 0)
+        done = program("report", "--model", f"plain={self.folder}/for-report/", "--model", f"lea={self.trained}", "--pair", "halvek camera tv", "halvek cmaera tv", "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Where 'camera' looks", (out / "word.svg").read_text())
+        with open(out / "word.csv", newline="") as file:
+            self.assertEqual(list(dict.fromkeys(r["strip"] for r in csv.DictReader(file))), ["similarity of the words", "plain", "lea"])
+        self.refused(2, program("report", "--model", self.trained, "--pair", "a nordis", "b", "--word", "Nordis", "--out", out), "its words are: a, nordis")
         self.refused(2, program("report", "--model", self.trained, "--pair", "a", "b", "--layer", 2, "--out", out), "--layer", "2 layers")
         self.refused(2, program("report", "--model", self.trained, "--model", f"trained={self.trained}", "--out", out), "two are called 'trained'")
 
@@ -246,6 +261,10 @@ class Programs(unittest.TestCase):
             done = program("train_matcher", "--model", self.model, "--train", file, "--valid", file, "--test", file, "--out", out, "--max-steps", 3, "--quiet", *more)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(metric, json.loads((out / "all_results.json").read_text())["test"][0])
+            done = program("report", "--model", out, "--test", file, "--noise", "0,50", "--out", out / "report")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"{metric}, %", (out / "report/noise.svg").read_text())
+            self.refused(2, program("report", "--model", out, "--model", self.trained, "--out", out / "no"), "other classes")
 
     def refused(self, code, done, *parts):
         self.assertEqual(done.returncode, code, done.stderr)

@@ -29,8 +29,11 @@ inline std::string heat_maps(const std::vector<std::string>& tokens, const std::
   const double cell = std::clamp(380.0 / static_cast<double>(std::max<std::size_t>(1, n)), 4.0, 20.0), font = std::min(11.0, cell * 0.9);
   double label = 20;
   for (std::size_t i = 0; i < n; ++i) label = std::max(label, text_width(tokens[i], font, true) + 8);
-  const double side = cell * static_cast<double>(n), step = side + 36, top = 62;
-  Svg svg(label + step * static_cast<double>(panels.size()) + 8, top + side + label + 46, title);
+  const double side = cell * static_cast<double>(n), top = 62;
+  double wide = std::max(side, 120.0);  // 120: the bar of colours
+  for (const auto& p : panels) wide = std::max(wide, text_width(p.title, 13));
+  const double step = wide + 24;
+  Svg svg(std::max(label + step * static_cast<double>(panels.size()), text_width(title, 14)) + 16, top + side + label + 46, title);
   svg.label(8, 20, title, {.size = 14, .bold = true});
   if (n < tokens.size()) svg.label(8, 36, cat("the first ", n, " of ", tokens.size(), " tokens"), {.size = 11});
   for (std::size_t k = 0; k < panels.size(); ++k) {
@@ -39,9 +42,10 @@ inline std::string heat_maps(const std::vector<std::string>& tokens, const std::
     svg.label(left, top - 8, p.title, {.size = 13});
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j)
-        if (const double v = p.values[i * tokens.size() + j]; v > 0)
+        if (const double v = p.values[i * tokens.size() + j];
+            v > 0.02 * p.most)  // what is as good as white is left out: it is most of a page
           svg.rectangle(left + cell * static_cast<double>(j), top + cell * static_cast<double>(i), cell, cell, heat_colour(v / p.most),
-                        cat(tokens[i], " -> ", tokens[j], ": ", short_number(v, 3)));
+                        n > 64 ? "" : cat(tokens[i], " -> ", tokens[j], ": ", short_number(v, 3)));
     svg.frame(left, top, side, side);
     for (std::size_t i = 0; i < n; ++i) {
       const double middle = cell * (static_cast<double>(i) + 0.5) + font * 0.35;

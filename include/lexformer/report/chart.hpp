@@ -39,7 +39,7 @@ struct ChartOptions {
 
 /// Round numbers 1, 2 or 5 times a power of ten from `low` to `high`, about `count` of them.
 inline std::vector<double> axis_ticks(double low, double high, std::size_t count = 6) {
-  if (!(high > low)) return {low};
+  if (!(high - low > 1e-12 * std::max(std::abs(low), std::abs(high)))) return {low};
   const double rough = (high - low) / static_cast<double>(count), power = std::pow(10.0, std::floor(std::log10(rough)));
   double step = 10 * power;
   for (const double factor : {5.0, 2.0, 1.0})
@@ -49,7 +49,7 @@ inline std::vector<double> axis_ticks(double low, double high, std::size_t count
   return ticks;
 }
 
-/// The smallest range that holds all finite values, with a little room; [0, 1] if there are none.
+/// The range of all finite values with a little room around them; [0, 1] if there are none.
 inline std::pair<double, double> range_of(const std::vector<double>& values) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const double v : values)
@@ -58,17 +58,29 @@ inline std::pair<double, double> range_of(const std::vector<double>& values) {
       high = std::max(high, v);
     }
   if (low > high) return {0, 1};
-  const double room = high > low ? 0.04 * (high - low) : std::max(1e-3, 0.04 * std::abs(high));
+  const double size = std::max(std::abs(low), std::abs(high));  // what differs by rounding alone counts as one value
+  const double room = high - low > 1e-9 * size ? 0.04 * (high - low) : size > 0 ? 0.04 * size : 1.0;
   return {low - room, high + room};
 }
 
 namespace detail {
 
+inline double legend_width(const std::vector<std::string>& names) {
+  double width = 0;
+  for (const auto& name : names) width = std::max(width, text_width(name, 12) + 48);
+  return names.size() > 1 ? width : 0;
+}
+
 /// The frame of a chart: axes, ticks, titles, marks; maps numbers to pixels.
 class ChartFrame {
  public:
-  ChartFrame(const ChartOptions& o, std::pair<double, double> x, std::pair<double, double> y, double legend)
-      : svg(o.width, o.height, o.title), x_(x), y_(y), right_(o.width - 16 - legend), bottom_(o.height - 48) {
+  /// With more than one name there is a legend, which makes the picture larger and not the chart smaller.
+  ChartFrame(const ChartOptions& o, std::pair<double, double> x, std::pair<double, double> y, const std::vector<std::string>& names)
+      : svg(o.width + legend_width(names), std::max(o.height, 60 + 20 * static_cast<double>(names.size())), o.title),
+        x_(x),
+        y_(y),
+        right_(o.width - 16),
+        bottom_(o.height - 48) {
     svg.label(left_, 20, o.title, {.size = 14, .bold = true});
     for (const double t : axis_ticks(y.first, y.second)) {
       svg.line(left_, py(t), right_, py(t), "#e4e4e4");
@@ -116,12 +128,6 @@ class ChartFrame {
   double left_ = 64, top_ = 34, right_, bottom_;
 };
 
-inline double legend_width(const std::vector<std::string>& names) {
-  double width = 0;
-  for (const auto& name : names) width = std::max(width, text_width(name, 12) + 48);
-  return names.size() > 1 ? width : 0;
-}
-
 }  // namespace detail
 
 /// Lines over one another. Points that are not finite break a line.
@@ -137,7 +143,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
     names.push_back(s.name);
   }
   const auto x_range = options.x_range.value_or(range_of(xs)), y_range = options.y_range.value_or(range_of(ys));
-  detail::ChartFrame frame(options, x_range, y_range, detail::legend_width(names));
+  detail::ChartFrame frame(options, x_range, y_range, names);
   for (std::size_t k = 0; k < series.size(); ++k) {
     const Series& s = series[k];
     const auto draw = [&](std::size_t first, std::size_t last) {
@@ -148,7 +154,10 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
         for (std::size_t i = last; i-- > first;) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] - s.deviation[i]));
         frame.svg.area(band, line_colour(k), 0.18);
       }
-      frame.svg.path(line, line_colour(k), 2, line_dash(k));
+      if (last - first == 1)  // a line of one point would not be seen
+        frame.svg.dot(line[0].first, line[0].second, 2, line_colour(k));
+      else
+        frame.svg.path(line, line_colour(k), 2, line_dash(k));
     };
     std::size_t first = 0;
     for (std::size_t i = 0; i <= s.y.size(); ++i)
@@ -174,14 +183,15 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
 /// Bars of equal width from edges.front() to edges.back(), the groups side by side in each; heights[group][bin].
 inline std::string bar_chart(const std::vector<std::string>& groups, const std::vector<double>& edges,
                              const std::vector<std::vector<double>>& heights, const ChartOptions& options) {
+  if (edges.size() < 2 || groups.size() != heights.size())
+    fail("bar_chart", groups.size(), " names for ", heights.size(), " groups, and ", edges.size(), " edges");
   std::vector<double> all{0.0};
   for (const auto& h : heights) {
     if (h.size() + 1 != edges.size()) fail("bar_chart", h.size(), " heights for ", edges.size(), " edges");
     all.insert(all.end(), h.begin(), h.end());
   }
   const double top = std::max(1e-9, *std::max_element(all.begin(), all.end()));
-  detail::ChartFrame frame(options, {edges.front(), edges.back()}, options.y_range.value_or(std::pair(0.0, 1.05 * top)),
-                           detail::legend_width(groups));
+  detail::ChartFrame frame(options, {edges.front(), edges.back()}, options.y_range.value_or(std::pair(0.0, 1.05 * top)), groups);
   for (std::size_t g = 0; g < heights.size(); ++g) {
     for (std::size_t b = 0; b + 1 < edges.size(); ++b) {
       const double left = frame.px(edges[b]), width = (frame.px(edges[b + 1]) - left) / static_cast<double>(heights.size());

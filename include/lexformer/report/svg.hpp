@@ -13,13 +13,17 @@
 #include <vector>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
-/// Text for XML and HTML, in elements and in attributes between double quotes. Characters that XML 1.0 does not allow become U+FFFD.
+/// Text for XML and HTML, in elements and in attributes between double quotes. Invalid UTF-8 and characters that XML 1.0 does not allow
+/// become U+FFFD.
 inline std::string escape_xml(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const Decoded d = decode_utf8(text, i);
+    const char32_t c = d.character;
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -28,10 +32,11 @@ inline std::string escape_xml(std::string_view text) {
       out += "&gt;";
     else if (c == '"')
       out += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')
+    else if (c == replacement_character || (c < 0x20 && c != '\n' && c != '\t') || c == 0xFFFE || c == 0xFFFF)
       out += "\xEF\xBF\xBD";
     else
-      out += c;
+      out += text.substr(i, d.bytes);
+    i += d.bytes;
   }
   return out;
 }
@@ -67,7 +72,7 @@ inline std::string line_colour(std::size_t i) {
 }
 inline std::string line_dash(std::size_t i) {
   static constexpr std::array dashes = {"", "7 3", "2 2", "9 3 2 3", "4 4", "12 3", "1 3"};
-  return dashes[i % dashes.size()];
+  return dashes[(i + i / dashes.size()) % dashes.size()];  // the eighth line has the first's colour, not its dashes
 }
 
 struct TextStyle {
