@@ -52,6 +52,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
 
   card << "\n\n## Settings that differ from the defaults\n\n";
   MatcherOptions untouched;
+  untouched.attention = o.attention;  // the title says it
   untouched.finish();
   const lx::Json defaults = untouched.json(0, {}, {}).flatten(), set = settings.flatten();
   for (const auto& [key, value] : set.items()) {

@@ -79,10 +79,11 @@ inline std::vector<TokenWord> words_of(const lx::WordPieceTokenizer& tokenizer, 
   return words;
 }
 
-/// The word of `left` that is asked for; else the one that is most like a word of `right` without being there itself.
+/// The word of `left`, which has one at least, that is asked for; else the one that is most like a word of `right` without being there
+/// itself.
 inline const TokenWord& chosen_word(const std::vector<TokenWord>& left, const std::vector<TokenWord>& right, const std::string& asked) {
   std::string known;
-  const TokenWord* chosen = nullptr;
+  const TokenWord* chosen = &left.front();
   double likest = -1;
   for (const auto& word : left) {
     known += (known.empty() ? "" : ", ") + word.text;
