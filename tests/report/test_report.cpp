@@ -105,8 +105,9 @@ TEST_CASE("report: charts") {
   const ChartOptions options{.title = hostile, .x_label = "step", .y_label = "%", .marks = {{2, "best", false}, {1, "level", true}}};
   const std::string chart = line_chart(series, options);
   CHECK_MESSAGE(xml_mistake(chart).empty(), xml_mistake(chart));
-  CHECK(count(chart, "<circle") == 5);   // three of the first, whose NaN has none, and the highlight with its ring
-  CHECK(count(chart, "<polygon") == 1);  // the band of the second
+  CHECK(count(chart, "<circle") == 5);  // three of the first, whose NaN has none, and the highlight with its ring
+  CHECK(count(line_chart({{"a", {1, 2, 3}, {1, no_number, 3}}}, options), "<circle") == 2);  // no line to see them by
+  CHECK(count(chart, "<polygon") == 1);                                                      // the band of the second
   CHECK(count(chart, "best</text>") == 1);
   CHECK(count(chart, "script>") == 0);
   CHECK(count(line_chart({}, options), "<svg") == 1);

@@ -154,10 +154,10 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
         for (std::size_t i = last; i-- > first;) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] - s.deviation[i]));
         frame.svg.area(band, line_colour(k), 0.18);
       }
-      if (last - first == 1)  // a line of one point would not be seen
-        frame.svg.dot(line[0].first, line[0].second, 2, line_colour(k));
-      else
+      if (last - first > 1)
         frame.svg.path(line, line_colour(k), 2, line_dash(k));
+      else if (!s.dots)  // a line of one point would not be seen
+        frame.svg.dot(line[0].first, line[0].second, 2, line_colour(k));
     };
     std::size_t first = 0;
     for (std::size_t i = 0; i <= s.y.size(); ++i)
