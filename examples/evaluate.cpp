@@ -9,17 +9,21 @@ int main(int argc, char** argv) {
   std::string model_path, output;
   std::vector<std::string> tests;
   std::size_t batch = 32, copies = 0;
+  bool scores = false;
   lx::TableOptions table;
   lx::TypoOptions typos;
   app.add_option("--model", model_path, "a trained .lxf file")->required()->type_name("M.lxf");
   app.add_option("--test", tests, "files of pairs: .tsv, .csv, .jsonl")->required()->type_name("F");
   app.add_option("--test-typos", copies, "measure so many copies of each file with typos, too")->capture_default_str();
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
+  app.add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--batch", batch, "pairs computed together")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
+  app.add_flag("--scores", scores, "with --output: write the score of each pair, and its label, too; compare reads them");
   program::add_table_options(app, table);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
+    if (scores && output.empty()) lx::fail_usage("--scores", "needs --output, the file that they go to");
     const auto model = lx::CrossEncoder<>::load(model_path);
     std::vector<program::TestResult> results;
     lx::Json json = lx::Json::array();
@@ -27,6 +31,11 @@ int main(int argc, char** argv) {
       const auto examples = program::read_examples(file, table, model.options());
       results.push_back(program::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies, typos, batch));
       json.push_back(results.back().json());
+      if (!scores) continue;
+      for (const auto& e : examples)
+        json.back()["labels"].push_back(model.options().task == lx::Task::regression ? lx::Json(e.target) : lx::Json(e.label));
+      json.back()["scores"] = results.back().clean.scores;
+      for (std::size_t c = 0; c < copies; ++c) json.back()["typos"][c]["scores"] = results.back().typos[c].scores;
     }
     program::print_table(std::cout, program::table_rows(results));
     if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");

@@ -83,6 +83,7 @@
 
 // optimiser, batches, metrics
 #include "lexformer/train/batch.hpp"
+#include "lexformer/train/bootstrap.hpp"
 #include "lexformer/train/metrics.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/precision_recall.hpp"

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Several models on the same test pairs: means and deviations over seeds, and how sure the differences are.
+#include <iomanip>
+#include <map>
+
+#include "support/evaluation.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+/// The scores of one model on one version of a test file, clean or with typos.
+struct Scores {
+  std::vector<double> scores;
+  double threshold = 0.5;
+
+  /// Of these rows: F1 at argmax, F1 at the stored threshold, average precision; in percent.
+  std::vector<double> metrics(const std::vector<std::int32_t>& all_labels, std::span<const std::size_t> rows) const {
+    std::vector<double> values;
+    std::vector<std::int32_t> labels;
+    for (const std::size_t row : rows) {
+      values.push_back(scores[row]);
+      labels.push_back(all_labels[row]);
+    }
+    return {100 * lx::count_binary(values, labels, 0.5).f1(), 100 * lx::count_binary(values, labels, threshold).f1(),
+            100 * lx::average_precision(values, labels)};
+  }
+};
+constexpr std::array metric_names{"F1 at argmax", "F1 at the stored threshold", "average precision"};
+
+/// All runs of one system on one test file.
+struct System {
+  std::string name;
+  std::vector<Scores> clean, typos;  // clean: one for each run; typos: one for each run and copy
+
+  const std::vector<Scores>& on(bool noisy) const { return noisy ? typos : clean; }
+  std::vector<double> mean_metrics(bool noisy, const std::vector<std::int32_t>& labels, std::span<const std::size_t> rows) const {
+    std::vector<double> sum(metric_names.size());
+    for (const Scores& s : on(noisy)) {
+      const auto values = s.metrics(labels, rows);
+      for (std::size_t m = 0; m < sum.size(); ++m) sum[m] += values[m] / static_cast<double>(on(noisy).size());
+    }
+    return sum;
+  }
+};
+
+/// One test file with what all systems made of it.
+struct TestFile {
+  std::string name;
+  std::vector<std::int32_t> labels;
+  std::vector<System> systems;
+};
+
+/// Reads what `evaluate --scores` wrote and adds it to the systems of the same name.
+void add_result(std::vector<TestFile>& tests, const std::string& argument) {
+  const auto equals = argument.find('=');
+  if (equals == argument.npos || equals == 0) lx::fail_usage("--result", "'", argument, "' is not of the form NAME=FILE");
+  const std::string name = argument.substr(0, equals), path = argument.substr(equals + 1);
+  const lx::Json json = lx::parse_json(lx::read_file(path), path);
+  try {
+    const lx::Json& entries = json.at("test");
+    if (!tests.empty() && entries.size() != tests.size())
+      lx::fail_file(path, "has results of ", entries.size(), " test files, those before have ", tests.size());
+    tests.resize(entries.size());
+    for (std::size_t t = 0; t < tests.size(); ++t) {
+      const lx::Json& entry = entries.at(t);
+      auto& test = tests[t];
+      const auto labels = entry.at("labels").get<std::vector<std::int32_t>>();
+      if (test.systems.empty()) {
+        test.labels = labels;
+        test.name = entry.at("file");
+      }
+      if (labels != test.labels) lx::fail_file(path, "was measured on other pairs than the results before it");
+      auto system = std::find_if(test.systems.begin(), test.systems.end(), [&](const System& s) { return s.name == name; });
+      if (system == test.systems.end()) system = test.systems.insert(test.systems.end(), System{name, {}, {}});
+      const auto read = [&](const lx::Json& from) {
+        Scores s{from.at("scores"), from.at("threshold")};
+        if (s.scores.size() != labels.size()) lx::fail_file(path, s.scores.size(), " scores for ", labels.size(), " pairs");
+        return s;
+      };
+      system->clean.push_back(read(entry));
+      if (entry.contains("typos"))
+        for (const lx::Json& copy : entry.at("typos")) system->typos.push_back(read(copy));
+    }
+  } catch (const lx::Json::exception& e) {
+    lx::fail_file(path, "is not what `evaluate --scores --output` writes for a model with two classes: ", e.what());
+  }
+}
+
+/// For each metric one Markdown table of all systems; the same numbers as JSON.
+lx::Json compare(const TestFile& test, std::size_t baseline, const lx::BootstrapOptions& options) {
+  lx::Json json = {{"file", test.name}, {"pairs", test.labels.size()}, {"systems", lx::Json::array()}};
+  std::vector<std::size_t> all(test.labels.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<std::ostringstream> tables(metric_names.size());
+  const System& base = test.systems[baseline];
+  for (const System& s : test.systems) {
+    lx::Json entry = {{"name", s.name}, {"runs", s.clean.size()}};
+    for (auto& table : tables) table << std::fixed << std::setprecision(1) << "| " << s.name << " | " << s.clean.size() << " |";
+    for (const bool noisy : {false, true}) {
+      const std::string key = noisy ? "typos" : "clean";
+      std::vector<lx::Interval> intervals;
+      const bool compared = &s != &base && !base.on(noisy).empty() && !s.on(noisy).empty();
+      if (compared)
+        intervals = lx::bootstrap_intervals(all.size(), options, [&](std::span<const std::size_t> rows) {
+          auto difference = s.mean_metrics(noisy, test.labels, rows);
+          const auto other = base.mean_metrics(noisy, test.labels, rows);
+          for (std::size_t m = 0; m < difference.size(); ++m) difference[m] -= other[m];
+          return difference;
+        });
+      for (std::size_t m = 0; m < tables.size(); ++m) {
+        auto& table = tables[m];
+        std::vector<double> values;
+        for (const Scores& scores : s.on(noisy)) values.push_back(scores.metrics(test.labels, all)[m]);
+        if (values.empty()) {
+          table << "  |  |";
+          continue;
+        }
+        const auto [mean, deviation] = lx::mean_and_deviation(values);
+        table << " " << mean;
+        if (values.size() > 1) table << " ± " << deviation;
+        table << " |";
+        lx::Json figures = {{"mean", mean}, {"deviation", deviation}, {"values", values}};
+        if (compared) {
+          const double difference = mean - base.mean_metrics(noisy, test.labels, all)[m];
+          table << " " << std::showpos << difference << " [" << intervals[m].low << ", " << intervals[m].high << "]" << std::noshowpos;
+          figures["difference"] = {{"mean", difference}, {"low", intervals[m].low}, {"high", intervals[m].high}};
+        }
+        table << " |";
+        entry[metric_names[m]][key] = figures;
+      }
+    }
+    for (auto& table : tables) table << "\n";
+    json["systems"].push_back(entry);
+  }
+  for (std::size_t m = 0; m < tables.size(); ++m)
+    std::cout << "\n"
+              << test.name << ", " << test.labels.size() << " pairs: " << metric_names[m] << ", %\n\n"
+              << "| | runs | clean | against " << base.name << " | typos | against " << base.name
+              << " |\n| --- | --- | --- | --- | --- | --- |\n"
+              << tables[m].str();
+  return json;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Compares models with two classes on the same test pairs, from the files of `evaluate --scores --output`. Prints Markdown tables: "
+      "mean and standard deviation over runs (with typos: over runs and copies), and the difference to one of the systems with an interval "
+      "of the paired bootstrap over the test pairs.",
+      "compare");
+  std::vector<std::string> results;
+  std::string baseline, output;
+  lx::BootstrapOptions options;
+  app.add_option("--result", results, "one for each run; runs of one system (several seeds) have the same NAME")
+      ->required()
+      ->type_name("NAME=F.json");
+  app.add_option("--baseline", baseline, "the NAME that the others are compared with; the first unless given")->type_name("NAME");
+  app.add_option("--resamples", options.resamples, "of the bootstrap")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--level", options.level, "of confidence")->check(CLI::Range(0.5, 0.999))->capture_default_str();
+  app.add_option("--seed", options.seed, "of the bootstrap")->capture_default_str();
+  app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
+  program::add_threads(app);
+  return program::run(app, argc, argv, [&] {
+    std::vector<TestFile> tests;
+    for (const auto& result : results) add_result(tests, result);
+    lx::Json json = lx::Json::array();
+    for (const auto& test : tests) {
+      std::size_t base = 0;
+      while (!baseline.empty() && base < test.systems.size() && test.systems[base].name != baseline) ++base;
+      if (base == test.systems.size()) lx::fail_usage("--baseline", "no --result is called '", baseline, "'");
+      json.push_back(compare(test, base, options));
+    }
+    if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");
+    return 0;
+  });
+}
