@@ -51,6 +51,7 @@ struct MatcherOptions {
         ->capture_default_str();
     group->add_option("--freeze", freeze, "parts of parameter names that are not trained, e.g. embeddings encoder.layer.0.");
     add_choice(*group, "--lea-similarity", encoder.lexical.similarity, "of two words");
+    group->add_flag("--lea-within-sentences", encoder.lexical.self_attention, "the bias also between the words of one text");
     group->add_option("--lea-levels", encoder.lea.levels, "quantise the similarities to so many levels; 0 = exact")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();

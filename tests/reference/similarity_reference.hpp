@@ -44,6 +44,27 @@ void all_alignments(std::u32string_view a, std::u32string_view b, Use&& use) {
     }
 }
 
+inline double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::size_t n) {
+  if (a.empty() != b.empty()) return 0;
+  if (a.empty()) return 1;
+  std::set<std::vector<int>> left, all;
+  const auto collect = [n](std::u32string_view word, std::set<std::vector<int>>& runs) {
+    std::vector<int> marked{-1};
+    for (char32_t c : word) marked.push_back(static_cast<int>(c));
+    marked.push_back(-2);
+    for (auto i = marked.begin(); marked.end() - i >= static_cast<std::ptrdiff_t>(n); ++i)
+      runs.emplace(i, i + static_cast<std::ptrdiff_t>(n));
+  };
+  collect(a, left);
+  collect(a, all);
+  std::set<std::vector<int>> right;
+  collect(b, right);
+  collect(b, all);
+  double common = 0;
+  for (const auto& run : left) common += static_cast<double>(right.count(run));
+  return common / static_cast<double>(all.size());
+}
+
 inline double jaro_winkler(std::u32string_view a, std::u32string_view b) {
   if (a.empty() && b.empty()) return 1;
   const int n = static_cast<int>(a.size()), m = static_cast<int>(b.size()), reach = std::max(std::max(n, m) / 2 - 1, 0);

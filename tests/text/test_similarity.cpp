@@ -46,6 +46,8 @@ TEST_CASE("similarities of all 132,496 pairs of words over {a, b, c} up to lengt
       check(similarity(Similarity::smith_waterman, a, b), expected.smith_waterman, a, b, Similarity::smith_waterman);
       check(similarity(Similarity::smith_waterman_raw, a, b), expected.smith_waterman_raw, a, b, Similarity::smith_waterman_raw);
       check(similarity(Similarity::jaccard, a, b), reference::jaccard(a, b), a, b, Similarity::jaccard);
+      check(similarity(Similarity::jaccard_bigrams, a, b), reference::jaccard_ngrams(a, b, 2), a, b, Similarity::jaccard_bigrams);
+      check(similarity(Similarity::jaccard_trigrams, a, b), reference::jaccard_ngrams(a, b, 3), a, b, Similarity::jaccard_trigrams);
       check(similarity(Similarity::jaro_winkler, a, b), reference::jaro_winkler(a, b), a, b, Similarity::jaro_winkler);
     }
   CHECK(wrong == 0);
@@ -127,6 +129,15 @@ TEST_CASE("similarities are those of the Python packages rapidfuzz 3.14.6, jaro-
   }
 }
 
+TEST_CASE("n-grams: the worked examples, and what order, ends and short words make of them") {
+  CHECK(jaccard_ngrams(U"black", U"blk", 2) == 3.0 / 7);
+  CHECK(jaccard_ngrams(U"black", U"blk", 3) == 1.0 / 7);
+  CHECK(jaccard_ngrams(U"listen", U"silent", 2) == 1.0 / 13);  // "en" only; as sets of characters they are equal
+  CHECK(jaccard_ngrams(U"ab", U"xaby", 2) == 1.0 / 7);         // the ends count
+  CHECK(jaccard_ngrams(U"a", U"a", 3) == 1.0);                 // one run: <a>
+  CHECK(jaccard_ngrams(U"a", U"b", 2) == 0.0);
+}
+
 TEST_CASE("similarity names") {
   for (const auto& [word, measure] : names_of<Similarity>) {
     CHECK(parse_name<Similarity>(word, "similarity") == measure);
@@ -134,6 +145,6 @@ TEST_CASE("similarity names") {
   }
   CHECK_THROWS_WITH_AS(parse_name<Similarity>("cosine", "similarity"),
                        "similarity: 'cosine' is not known; use one of: jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, "
-                       "smith_waterman_raw",
+                       "smith_waterman_raw, jaccard_bigrams, jaccard_trigrams",
                        Error);
 }

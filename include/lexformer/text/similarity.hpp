@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How alike two words are: the five measures that LEA was tried with (Almagro et al. 2023, section 3.2).
+// How alike two words are: the five measures that LEA was tried with (Almagro et al. 2023, section 3.2), and character n-grams.
 // All but smith_waterman_raw lie in [0, 1]; 1 for equal words, 1 for two empty ones, 0 if just one is empty; all are symmetric.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,7 @@
 
 namespace lexformer {
 
-enum class Similarity { jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, smith_waterman_raw };
+enum class Similarity { jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, smith_waterman_raw, jaccard_bigrams, jaccard_trigrams };
 
 template <>
 inline constexpr auto names_of<Similarity> = std::to_array<Named<Similarity>>({{"jaccard", Similarity::jaccard},
@@ -24,7 +25,9 @@ inline constexpr auto names_of<Similarity> = std::to_array<Named<Similarity>>({{
                                                                                {"lcs", Similarity::lcs},
                                                                                {"jaro_winkler", Similarity::jaro_winkler},
                                                                                {"smith_waterman", Similarity::smith_waterman},
-                                                                               {"smith_waterman_raw", Similarity::smith_waterman_raw}});
+                                                                               {"smith_waterman_raw", Similarity::smith_waterman_raw},
+                                                                               {"jaccard_bigrams", Similarity::jaccard_bigrams},
+                                                                               {"jaccard_trigrams", Similarity::jaccard_trigrams}});
 
 /// |A & B| / |A | B| over the sets of characters.   black, blk: {b,l,k} of {b,l,a,c,k} = 3/5 = 0.6.
 /// Order and repetition do not count: listen, silent = 1.
@@ -56,6 +59,24 @@ inline double jaccard(std::u32string_view a, std::u32string_view b) {
   for (char32_t c : x)
     if (std::binary_search(y.begin(), y.end(), c)) ++common;
   return static_cast<double>(common) / static_cast<double>(x.size() + y.size() - common);
+}
+
+/// |A & B| / |A | B| over the sets of runs of n characters of the words, each between a mark < and a mark >, so that order counts, and
+/// how a word begins and ends.   black, blk, n = 2: {<b, bl, k>} of {<b, bl, la, ac, ck, k>, lk} = 3/7 = 0.4286; n = 3: 1/7.
+inline double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::size_t n) {
+  if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
+  const auto ngrams = [n](std::u32string_view word) {
+    const std::u32string marked = char32_t{0x110000} + std::u32string(word) + char32_t{0x110001};  // no characters of Unicode
+    std::vector<std::u32string> set;
+    for (std::size_t i = 0; i + n <= marked.size(); ++i) set.push_back(marked.substr(i, n));
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+    return set;
+  };
+  const auto x = ngrams(a), y = ngrams(b);
+  std::vector<std::u32string> common;
+  std::set_intersection(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(common));
+  return static_cast<double>(common.size()) / static_cast<double>(x.size() + y.size() - common.size());
 }
 
 /// 1 - d / max(|a|, |b|), d = least number of insertions, deletions and substitutions.   screen, sbreen: 1 - 1/6 = 0.8333.
@@ -160,6 +181,10 @@ inline double similarity(Similarity measure, std::u32string_view a, std::u32stri
       return smith_waterman(a, b);
     case Similarity::smith_waterman_raw:
       return smith_waterman_raw(a, b);
+    case Similarity::jaccard_bigrams:
+      return jaccard_ngrams(a, b, 2);
+    case Similarity::jaccard_trigrams:
+      return jaccard_ngrams(a, b, 3);
   }
   fail("similarity", "not one of the enumerators");
 }
