@@ -65,6 +65,8 @@ int main(int argc, char** argv) {
     if (!examples.empty()) program::scores_section(page, contenders, test, examples, worst);
     if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
     program::training_section(page, contenders);
+    page.footer(lx::cat("Made with lexformer ", LEXFORMER_VERSION, "."));
+    for (const auto& c : contenders) page.footer(c.origin());
     page.save(out);
     std::cerr << out << "/index.html: written\n";
     return 0;

@@ -34,9 +34,27 @@ struct Contender {
       if (results.contains("runs"))
         for (const lx::Json& run : results["runs"])
           seeds.push_back(lx::cat(path, "/seed-", lx::get_size(run, "seed", 0, std::numeric_limits<std::size_t>::max(), file)));
+    } else if (fs::is_directory(path) && !fs::exists(path + "/model.lxf")) {  // each seed was a run of its own: the first is shown
+      for (const auto& entry : fs::directory_iterator(path))
+        if (entry.path().filename().string().starts_with("seed-") && fs::exists(entry.path() / "model.lxf"))
+          seeds.push_back(entry.path().string());
+      std::sort(seeds.begin(), seeds.end());
     }
+    const std::string shown = fs::exists(path + "/model.lxf") || seeds.empty() ? path : seeds.front();
     if (seeds.empty()) seeds.push_back(path);
-    return {name, path, seeds, lx::CrossEncoder<>::load(path)};
+    return {name, path, seeds, lx::CrossEncoder<>::load(shown)};
+  }
+  /// "lea: runs/lea/seed-1 (seed 1), ...": the models and, where train_matcher tells, their seeds.
+  std::string origin() const {
+    std::string text = name + ":";
+    for (const auto& run : seeds) {
+      text += (text.back() == ':' ? " " : ", ") + run;
+      const std::string file = run + "/all_results.json";
+      if (!std::filesystem::exists(file)) continue;
+      const lx::Json results = lx::parse_json(lx::read_file(file), file);
+      if (results.contains("seed")) text += lx::cat(" (seed ", results["seed"].dump(), ")");
+    }
+    return text;
   }
 };
 

@@ -17,11 +17,11 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   struct Curve {
     std::string name, key, title, y_label;
     double factor = 1;
-    bool dots = false;
+    bool dots = false, smooth = false;
     std::vector<lx::Series> series{};
     std::vector<lx::ChartMark> marks{};
   };
-  std::vector<Curve> curves{{"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats"},
+  std::vector<Curve> curves{{"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats", 1, false, true},
                             {"learning_rate", "learning_rate", "Learning rate", "learning rate"},
                             {"gradient", "grad_norm", "Norm of the gradient, before clipping", "norm"},
                             {"validation", "eval_" + primary, "Validation score", primary + ", %", 100, true}};
@@ -30,7 +30,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
       const std::string file = folder + "/log.jsonl";
       if (!std::filesystem::exists(file)) continue;
       const std::string name = c.seeds.size() == 1 ? c.name : c.name + " " + std::filesystem::path(folder).filename().string();
-      for (auto& curve : curves) curve.series.push_back({name, {}, {}, {}, curve.dots});
+      for (auto& curve : curves) curve.series.push_back({name, {}, {}, {}, curve.dots, {}, curve.smooth});
       std::string text = lx::read_file(file);
       text.resize(text.rfind('\n') == text.npos ? 0
                                                 : text.rfind('\n') + 1);  // a run that still writes, or was killed, may leave half a line
@@ -58,7 +58,11 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   for (const auto& curve : curves) {
     page.picture(curve.name,
                  lx::line_chart(curve.series, {.title = curve.title, .x_label = "epoch", .y_label = curve.y_label, .marks = curve.marks}),
-                 lx::series_csv(curve.series), curve.dots ? "The model of the best score is kept." : "");
+                 lx::series_csv(curve.series),
+                 curve.dots ? "The model of the best score is kept."
+                 : curve.smooth
+                     ? "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean (weight 0.9)."
+                     : "");
   }
 }
 

@@ -99,6 +99,16 @@ TEST_CASE("report: ticks are round numbers within the range") {
   CHECK(range_of({5e-5, 5e-5}).first > 0);
 }
 
+TEST_CASE("report: the moving mean starts at the first value and passes over what is no number") {
+  const auto mean = moving_mean({4, 8, no_number, 8}, 0.5);
+  CHECK(mean[0] == 4);
+  CHECK(mean[1] == doctest::Approx((0.25 * 4 + 0.5 * 8) / 0.75));
+  CHECK(std::isnan(mean[2]));
+  CHECK(mean[3] == doctest::Approx((0.125 * 4 + 0.25 * 8 + 0.5 * 8) / 0.875));
+  const Series loss{"loss", {1, 2, 3}, {3, 1, 2}, {}, false, {}, true};
+  CHECK(count(line_chart({loss}, {}), "stroke-opacity=\"0.3\"") == 1);
+}
+
 TEST_CASE("report: charts") {
   const std::vector<Series> series = {{hostile, {1, 2, 3, 4}, {1, no_number, 3, 2}, {}, true},
                                       {"b", {1, 2}, {0, 5}, {1, 1}, false, {{1.5, 2}}}};
@@ -166,6 +176,7 @@ TEST_CASE("report: attention pictures, at most 200 tokens") {
 TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what it shows") {
   ReportPage page(hostile);
   page.heading("h & h");
+  page.footer("a < b");
   page.paragraph(hostile);
   page.table({"a", "b"}, {{escape_xml(hostile), mark_differences("sony blk tv", "sony black radio")}});
   Csv csv({"x", "text"});
@@ -175,6 +186,7 @@ TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what i
   page.picture("one", line_chart({{"s", {1, 2}, {3, 4}}}, {}), csv, "caption");
   CHECK_THROWS_AS(page.picture("one", "", csv, ""), Error);
   const std::string html = page.html();
+  CHECK(count(html, "<footer>\n<p>a &lt; b</p>\n</footer>") == 1);
   CHECK(count(html, "<script") == 0);
   CHECK(count(html, "://") == 1);  // the name of SVG
   CHECK(count(html, "<svg") == 1);

@@ -21,6 +21,7 @@ struct Series {
   std::vector<double> deviation{};                      // of y: drawn as a band; or none
   bool dots = false;                                    // mark every point
   std::vector<std::pair<double, double>> highlights{};  // points that stand out, on the line or not
+  bool smooth = false;                                  // the line is drawn light, and over it its moving_mean()
 };
 
 /// A place that is marked by a line and a word: a chosen step, a threshold.
@@ -61,6 +62,19 @@ inline std::pair<double, double> range_of(const std::vector<double>& values) {
   const double size = std::max(std::abs(low), std::abs(high));  // what differs by rounding alone counts as one value
   const double room = high - low > 1e-9 * size ? 0.04 * (high - low) : size > 0 ? 0.04 * size : 1.0;
   return {low - room, high + room};
+}
+
+/// The exponential moving mean, its start put right: m_i = w m_{i-1} + (1 - w) y_i, the i-th value m_i / (1 - w^i), i from 1.
+/// A value that is not finite stays and does not count.
+inline std::vector<double> moving_mean(std::vector<double> y, double weight = 0.9) {
+  double mean = 0, left = 1;
+  for (double& v : y) {
+    if (!std::isfinite(v)) continue;
+    mean = weight * mean + (1 - weight) * v;
+    left *= weight;
+    v = mean / (1 - left);
+  }
+  return y;
 }
 
 namespace detail {
@@ -146,17 +160,20 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
   detail::ChartFrame frame(options, x_range, y_range, names);
   for (std::size_t k = 0; k < series.size(); ++k) {
     const Series& s = series[k];
+    const auto mean = s.smooth ? moving_mean(s.y) : std::vector<double>{};
     const auto draw = [&](std::size_t first, std::size_t last) {
-      std::vector<Svg::Point> line, band;
+      std::vector<Svg::Point> line, band, smooth;
       for (std::size_t i = first; i < last; ++i) line.emplace_back(frame.px(s.x[i]), frame.py(s.y[i]));
+      for (std::size_t i = first; i < last && s.smooth; ++i) smooth.emplace_back(frame.px(s.x[i]), frame.py(mean[i]));
       if (!s.deviation.empty()) {
         for (std::size_t i = first; i < last; ++i) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] + s.deviation[i]));
         for (std::size_t i = last; i-- > first;) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] - s.deviation[i]));
         frame.svg.area(band, line_colour(k), 0.18);
       }
-      if (last - first > 1)
-        frame.svg.path(line, line_colour(k), 2, line_dash(k));
-      else if (!s.dots)  // a line of one point would not be seen
+      if (last - first > 1) {
+        frame.svg.path(line, line_colour(k), s.smooth ? 1 : 2, s.smooth ? "" : line_dash(k), s.smooth ? 0.3 : 1);
+        if (s.smooth) frame.svg.path(smooth, line_colour(k), 2, line_dash(k));
+      } else if (!s.dots)  // a line of one point would not be seen
         frame.svg.dot(line[0].first, line[0].second, 2, line_colour(k));
     };
     std::size_t first = 0;

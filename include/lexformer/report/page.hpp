@@ -58,6 +58,9 @@ class ReportPage {
   void heading(const std::string& text) { body_ += cat("<h2>", escape_xml(text), "</h2>\n"); }
   void paragraph(const std::string& text) { body_ += cat("<p>", escape_xml(text), "</p>\n"); }
 
+  /// Small, at the end of the page: what made it, out of what.
+  void footer(const std::string& text) { footer_ += cat("<p>", escape_xml(text), "</p>\n"); }
+
   /// `name` becomes NAME.svg and NAME.csv beside the page.
   void picture(const std::string& name, const std::string& svg, const Csv& numbers, const std::string& caption) {
     if (!names_.insert(name).second) fail("ReportPage", "there are two pictures '", name, "'");
@@ -92,8 +95,8 @@ class ReportPage {
         "0;overflow-x:auto}figcaption{font-size:13px;color:#444}\ntable{border-collapse:collapse;font-size:14px}td,th{border-bottom:1px "
         "solid #ddd;padding:3px 10px 3px "
         "0;text-align:left;vertical-align:top}\nb.only{background:#fbe3b9;font-weight:inherit}u.near{text-decoration:underline "
-        "wavy #d55e00}\n</style>\n</head>\n<body>\n<h1>",
-        title, "</h1>\n", body_, "</body>\n</html>\n");
+        "wavy #d55e00}\nfooter{font-size:13px;color:#444;border-top:1px solid #ddd;margin-top:2em}\n</style>\n</head>\n<body>\n<h1>",
+        title, "</h1>\n", body_, footer_.empty() ? "" : "<footer>\n" + footer_ + "</footer>\n", "</body>\n</html>\n");
   }
   /// Writes index.html, the pictures and their numbers.
   void save(const std::filesystem::path& folder) const {
@@ -105,7 +108,7 @@ class ReportPage {
   }
 
  private:
-  std::string title_, body_;
+  std::string title_, body_, footer_;
   std::set<std::string> names_;
   std::vector<std::pair<std::string, std::string>> files_;
 };

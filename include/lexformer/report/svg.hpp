@@ -114,13 +114,15 @@ class Svg {
   void line(double x1, double y1, double x2, double y2, const std::string& colour, double width = 1, const std::string& dash = "") {
     path({{x1, y1}, {x2, y2}}, colour, width, dash);
   }
-  void path(const std::vector<Point>& points, const std::string& colour, double width = 2, const std::string& dash = "") {
+  void path(const std::vector<Point>& points, const std::string& colour, double width = 2, const std::string& dash = "",
+            double opacity = 1) {
     open("polyline");
     places(points);
     text("fill", "none");
     text("stroke", colour);
     number("stroke-width", width);
     if (!dash.empty()) text("stroke-dasharray", dash);
+    if (opacity < 1) number("stroke-opacity", opacity);
     close("polyline");
   }
   void area(const std::vector<Point>& points, const std::string& colour, double opacity) {
