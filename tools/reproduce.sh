@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The LEA paper's tables from one command: trains what is missing, row by row and seed by seed, measures, compares.
+# A run that was broken off is gone on with; rows that several tables have in common are trained once.
+# usage: tools/reproduce.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 30] [--sets a,b] [--rows a,b] [--threads N] [--out DIR]
+#   TABLE    3        plain, with typo augmentation, with augmentation and LEA, on five data sets
+#            6        similarities, sharing of the projection, layer ranges (Abt-Buy)
+#            11       representations of a similarity (Abt-Buy)
+#            figure3  score against the strength of the noise (Abt-Buy), as a report
+#            beyond   what is not in the paper: character n-grams, the bias within one text (Abt-Buy)
+#   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). A set without test.tsv: every tenth
+#            row of its train.tsv becomes the validation set, its valid.tsv the test set.
+#   --sets   of table 3, or the one set of the others;  --rows: only these rows;  --out: build/reproduce unless given
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+bin=${LEXFORMER_BIN:-$root/build/release/bin}
+
+usage() {
+  sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  [ $# -eq 0 ] || echo "reproduce.sh: $*" >&2
+  exit 2
+}
+
+[ $# -gt 0 ] || usage
+table=$1
+shift
+model= data= seeds=3 epochs=30 sets= only= out=$root/build/reproduce threads=()
+while [ $# -gt 0 ]; do
+  [ $# -gt 1 ] || usage "$1 needs a value"
+  case $1 in
+    --model) model=$2 ;;
+    --data) data=$2 ;;
+    --seeds) seeds=$2 ;;
+    --epochs) epochs=$2 ;;
+    --sets) sets=$2 ;;
+    --rows) only=$2 ;;
+    --threads) threads=(--threads "$2") ;;
+    --out) out=$2 ;;
+    *) usage "unknown option $1" ;;
+  esac
+  shift 2
+done
+[ -f "$model" ] || usage "--model: there is no file '$model'; tools/convert_hf.py makes one"
+[ -d "$data" ] || usage "--data: there is no folder '$data'"
+[[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' is no number of seeds"
+[ -x "$bin/train_matcher" ] || { echo "reproduce.sh: $bin/train_matcher is not built; tools/test.sh release builds it" >&2; exit 1; }
+
+layers() { # in the encoder
+  python3 - "$model" <<'PYTHON'
+import json, struct, sys
+with open(sys.argv[1], "rb") as f:
+    header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+print(json.loads(header["__metadata__"]["lexformer.config"])["num_hidden_layers"])
+PYTHON
+}
+
+# The options of a row.
+row_options() {
+  local lea="--augment --attention lea" n
+  case $1 in
+    plain) echo "--attention none" ;;
+    augment) echo "--attention none --augment" ;;
+    lea) echo "$lea" ;;
+    lea-levenshtein | lea-lcs | lea-jaro_winkler | lea-smith_waterman | lea-jaccard_bigrams | lea-jaccard_trigrams)
+      echo "$lea --lea-similarity ${1#lea-}" ;;
+    lea-sharing-*) echo "$lea --lea-sharing ${1##*-}" ;;
+    lea-layers-*) # in quarters of the encoder, as the paper's 0, 2, 4, 6 of 8
+      n=$(layers)
+      echo "$lea --lea-layers $((${1##*-} * n / 4)),$n" ;;
+    lea-fix_sinusoid) echo "$lea --lea-representation fix_sinusoid" ;;
+    lea-learned) echo "$lea --lea-representation learned --lea-levels 50" ;;
+    lea-within) echo "$lea --lea-within-sentences" ;;
+    *) usage "--rows: unknown row '$1'" ;;
+  esac
+}
+
+case $table in
+  3) rows="plain augment lea" sets=${sets:-abt-buy,wdc-computers-small,amazon-google,mrpc,rte} ;;
+  6) rows="augment lea-smith_waterman lea-lcs lea-levenshtein lea-jaro_winkler lea
+           lea-sharing-model lea-sharing-layer lea-layers-0 lea-layers-1 lea-layers-3" ;;
+  11) rows="augment lea-learned lea-fix_sinusoid lea" ;;
+  figure3) rows="plain augment lea" ;;
+  beyond) rows="augment lea lea-jaccard_bigrams lea-jaccard_trigrams lea-within" ;;
+  *) usage "unknown table '$table'" ;;
+esac
+sets=${sets:-abt-buy}
+rows=${only:-$rows}
+mkdir -p "$out"
+summary=$out/table-$table.md
+echo "# Table $table: $(basename "$model"), $epochs epochs, $seeds seeds, three copies of each test file with typos" >"$summary.new"
+
+for set in ${sets//,/ }; do
+  train=$data/$set/train.tsv valid=$data/$set/valid.tsv test=$data/$set/test.tsv
+  if [ ! -f "$test" ]; then
+    test=$valid
+    mkdir -p "$out/$set/split"
+    awk 'NR % 10' "$train" >"$out/$set/split/train.tsv"
+    awk 'NR % 10 == 0' "$train" >"$out/$set/split/valid.tsv"
+    train=$out/$set/split/train.tsv valid=$out/$set/split/valid.tsv
+    printf '\n%s has no test file: a tenth of its training pairs is the validation set, its validation set the test set.\n' "$set" >>"$summary.new"
+  fi
+  results=() models=()
+  for row in ${rows//,/ }; do
+    options=$(row_options "$row")
+    models+=("$row=$out/$set/$row")
+    for ((seed = 1; seed <= seeds; ++seed)); do
+      run=$out/$set/$row/seed-$seed
+      results+=("$row=$run/test.json")
+      if [ ! -f "$run/all_results.json" ]; then
+        echo "==== $set, $row, seed $seed" >&2
+        # shellcheck disable=SC2086
+        "$bin/train_matcher" --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$seed" \
+          "${threads[@]}" --save-steps 200 --save-total-limit 1 --resume --out "$run"
+      fi
+      [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos 3 --scores \
+        --output "$run/test.json" "${threads[@]}" >/dev/null
+    done
+  done
+  first=${rows%%[ ,]*}
+  case " ${rows//,/ } " in *" augment "*) first=augment ;; esac
+  "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$out/$set/table-$table.json" "${threads[@]}" >>"$summary.new"
+  noise=()
+  [ "$table" != figure3 ] || noise=(--noise 0,10,20,30,40,50)
+  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" --out "$out/$set/report-$table" "${threads[@]}"
+done
+mv "$summary.new" "$summary"
+cat "$summary"
