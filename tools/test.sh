@@ -10,6 +10,7 @@ preset=${1:-dev}
 packages=(g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev)
 case $preset in
   clang | tsan) packages+=(clang libomp-dev) ;;
+  headers) packages+=(doxygen) ;;
   tidy) packages+=(clang libomp-dev clang-tidy) ;;
 esac
 tools/install_packages.sh "${packages[@]}"

@@ -124,7 +124,7 @@ struct LatestCheckpoint {
   std::vector<std::string> ignored;           // newer ones that are damaged, each with the reason
 };
 
-/// The checkpoint-<number> with the highest number that is whole.
+/// The `checkpoint-NUMBER` with the highest number that is whole.
 inline LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent) {
   LatestCheckpoint latest;
   for (const auto& [number, path] : detail::list_checkpoints(parent)) {
@@ -139,7 +139,7 @@ inline LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& pare
   return latest;
 }
 
-/// Removes what killed processes left unfinished: `.tmp-<name>-<pid>` and `.<file>.tmp-<pid>`. Call it before the first
+/// Removes what killed processes left unfinished: `.tmp-NAME-PID` and `.FILE.tmp-PID`. Call it before the first
 /// checkpoint of a run: what bears this process's own number is of an earlier process then (in a container all have the same).
 inline void remove_stale(const std::filesystem::path& parent) {
   std::vector<std::filesystem::path> stale;

@@ -11,8 +11,8 @@
 
 namespace lexformer {
 
-/// A text as HTML in which the words that the other text lacks are marked: <u class="near"> where it has one like it (Levenshtein
-/// similarity of 0.6 or more, named in the tooltip), <b class="only"> where it has none. Words stand between spaces; small and capital
+/// A text as HTML in which the words that the other text lacks are marked: `u class="near"` where it has one like it (Levenshtein
+/// similarity of 0.6 or more, named in the tooltip), `b class="only"` where it has none. Words stand between spaces; small and capital
 /// letters are alike.
 inline std::string mark_differences(std::string_view text, std::string_view other) {
   struct Word {

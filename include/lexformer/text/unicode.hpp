@@ -114,7 +114,7 @@ inline bool is_punctuation(char32_t c) {
 inline bool is_chinese(char32_t c) { return c >= 0x3400 && detail::find_range(unicode_table::chinese, c) != nullptr; }
 /// A mark that strip_accents removes (category Mn).
 inline bool is_nonspacing_mark(char32_t c) { return c >= 0x300 && detail::find_range(unicode_table::nonspacing_marks, c) != nullptr; }
-/// What regular expressions call \w: a letter, a number or the underscore.
+/// What regular expressions call `\w`: a letter, a number or the underscore.
 inline bool is_word_character(char32_t c) {
   if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
   return detail::find_range(unicode_table::alphanumeric, c) != nullptr;

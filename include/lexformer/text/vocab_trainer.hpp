@@ -141,8 +141,9 @@ class PieceCounts {
 }  // namespace detail
 
 /// Starts with single characters and joins the best pair of neighbours again and again. Tokens in this order: [PAD] [UNK] [CLS] [SEP]
-/// [MASK] (their names from the options), each character as the beginning of a word and as ##character by code point, the joined pieces in
-/// the order of joining. Of pairs with the same score the first by text is joined, so the result depends on the counts alone.
+/// [MASK] (their names from the options), each character as the beginning of a word and as `##` and the character, by code point, the
+/// joined pieces in the order of joining. Of pairs with the same score the first by text is joined, so the result depends on the counts
+/// alone.
 inline Vocabulary train_vocabulary(const WordCounts& words, const TokenizerOptions& tokenizer, const VocabularyTraining& training) {
   std::map<char32_t, std::size_t> characters;
   for (const auto& [word, count] : words)

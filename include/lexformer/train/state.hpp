@@ -136,7 +136,7 @@ std::vector<typename AdamW<T, Cpu>::Slot> read_optimizer_tensors(const TensorFil
   return slots;
 }
 
-/// Writes checkpoint-<global_step> into the folder of a run, whole or not at all; then deletes all but the newest `keep` (0: none
+/// Writes `checkpoint-STEP` into the folder of a run, whole or not at all; then deletes all but the newest `keep` (0: none
 /// is deleted). write_model(path) writes the model file. A run that is killed in here may leave a temporary folder or an old
 /// checkpoint too many: call remove_stale() and keep_last() before the first step.
 template <class T, class WriteModel>
