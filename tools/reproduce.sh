@@ -67,8 +67,8 @@ row_options() {
     lea-layers-*) # in quarters of the encoder, as the paper's 0, 2, 4, 6 of 8
       n=$(layers)
       echo "$lea --lea-layers $((${1##*-} * n / 4)),$n" ;;
-    lea-fix_sinusoid) echo "$lea --lea-representation fix_sinusoid" ;;
-    lea-learned) echo "$lea --lea-representation learned --lea-levels 50" ;;
+    lea-representation-plain) echo "$lea --lea-representation plain" ;;
+    lea-representation-learned) echo "$lea --lea-representation learned --lea-levels 50" ;;
     lea-within) echo "$lea --lea-within-sentences" ;;
     *) usage "--rows: unknown row '$1'" ;;
   esac
@@ -78,7 +78,7 @@ case $table in
   3) rows="plain augment lea" sets=${sets:-abt-buy,wdc-computers-small,amazon-google,mrpc,rte} ;;
   6) rows="augment lea-smith_waterman lea-lcs lea-levenshtein lea-jaro_winkler lea
            lea-sharing-model lea-sharing-layer lea-layers-0 lea-layers-1 lea-layers-3" ;;
-  11) rows="augment lea-learned lea-fix_sinusoid lea" ;;
+  11) rows="augment lea-representation-learned lea-representation-plain lea" ;;
   figure3) rows="plain augment lea" ;;
   beyond) rows="augment lea lea-jaccard_bigrams lea-jaccard_trigrams lea-within" ;;
   *) usage "unknown table '$table'" ;;
@@ -110,7 +110,7 @@ for set in ${sets//,/ }; do
         echo "==== $set, $row, seed $seed" >&2
         # shellcheck disable=SC2086
         "$bin/train_matcher" --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$seed" \
-          "${threads[@]}" --save-steps 200 --save-total-limit 1 --resume --out "$run"
+          "${threads[@]}" --save-steps 200 --save-total-limit 1 --resume --out "$run" >&2
       fi
       [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos 3 --scores \
         --output "$run/test.json" "${threads[@]}" >/dev/null

@@ -14,9 +14,10 @@ namespace program {
 
 /// One of the models that are compared: a folder of train_matcher (with seed-* folders when it had several seeds), or a file.
 struct Contender {
-  std::string name, path;
+  std::string name;
   std::vector<std::string> seeds;  // the models of all seeds; at least one
-  lx::CrossEncoder<> model;        // the one that is shown: the best by its validation score
+  std::string path;                // of the one that is shown: the best by its validation score, or the first
+  lx::CrossEncoder<> model;
 
   /// From "name=path", or "path" alone, whose last part is the name then.
   static Contender open(const std::string& argument) {
@@ -42,7 +43,7 @@ struct Contender {
     }
     const std::string shown = fs::exists(path + "/model.lxf") || seeds.empty() ? path : seeds.front();
     if (seeds.empty()) seeds.push_back(path);
-    return {name, path, seeds, lx::CrossEncoder<>::load(shown)};
+    return {name, seeds, shown, lx::CrossEncoder<>::load(shown)};
   }
   /// "lea: runs/lea/seed-1 (seed 1), ...": the models and, where train_matcher tells, their seeds.
   std::string origin() const {

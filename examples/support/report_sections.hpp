@@ -61,7 +61,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
                  lx::series_csv(curve.series),
                  curve.dots ? "The model of the best score is kept."
                  : curve.smooth
-                     ? "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean (weight 0.9)."
+                     ? "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean, about a twentieth of the run wide."
                      : "");
   }
 }

@@ -17,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
+REPRODUCE = Path(__file__).resolve().parents[2] / "tools/reproduce.sh"
 if not (BIN / "train_matcher").exists():
     print("the programs are not built; skipped")
     sys.exit(77)
@@ -217,6 +218,69 @@ class Programs(unittest.TestCase):
                        self.folder / "valid.tsv", "--out", self.folder / "seed-3", "--quiet")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads((self.folder / "seed-3/all_results.json").read_text())["seed"], 3)
+
+    def test_compare(self):
+        for out, more in (("c-a", ()), ("c-b", ("--seed", 5)), ("c-c", ("--seed", 6))):
+            self.assertEqual(self.train(self.folder / out, "--max-steps", 20, *more).returncode, 0)
+            done = program("evaluate", "--model", self.folder / out / "model.lxf", "--test", self.folder / "test.tsv", "--test-typos", 2, "--scores", "--output", self.folder / f"{out}.json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        a, b, c = (self.folder / f"{out}.json" for out in ("c-a", "c-b", "c-c"))
+        measured = [json.loads(f.read_text())["test"][0] for f in (a, b, c)]
+        self.assertEqual([len(measured[0]["scores"]), len(measured[0]["labels"]), len(measured[0]["typos"][1]["scores"])], [40, 40, 40])
+        done = program("compare", "--result", f"one={a}", f"two={b}", f"two={c}", "--output", self.folder / "compared.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        one, two = json.loads((self.folder / "compared.json").read_text())["test"][0]["systems"]
+        self.assertEqual((one["runs"], two["runs"]), (1, 2))
+        for name, key in (("F1 at argmax", "argmax_f1"), ("F1 at the stored threshold", "f1"), ("average precision", "average_precision")):
+            self.assertAlmostEqual(one[name]["clean"]["mean"], 100 * measured[0][key])
+            self.assertAlmostEqual(two[name]["clean"]["mean"], 50 * (measured[1][key] + measured[2][key]))
+            self.assertAlmostEqual(one[name]["typos"]["mean"], 50 * sum(t[key] for t in measured[0]["typos"]))
+            self.assertEqual(len(two[name]["typos"]["values"]), 4)
+            difference = two[name]["typos"]["difference"]
+            self.assertAlmostEqual(difference["mean"], two[name]["typos"]["mean"] - one[name]["typos"]["mean"])
+            self.assertLessEqual(difference["low"], difference["mean"])
+            self.assertLessEqual(difference["mean"], difference["high"])
+        self.assertIn("| two | 2 | ", done.stdout)
+        self.refused(2, program("compare", "--result", f"one={a}", "--baseline", "three"), "no --result is called 'three'")
+        self.refused(2, program("compare", "--result", str(a)), "NAME=FILE")
+        self.refused(3, program("compare", "--result", f"x={self.trained}/all_results.json"), "all_results.json: is not what `evaluate --scores")
+        shorter = json.loads(b.read_text())
+        shorter["test"][0]["scores"].pop()
+        (self.folder / "shorter.json").write_text(json.dumps(shorter))
+        self.refused(3, program("compare", "--result", f"one={a}", f"two={self.folder}/shorter.json"), "39 scores for 40 pairs")
+        self.refused(2, program("evaluate", "--model", self.trained / "model.lxf", "--test", self.folder / "test.tsv", "--scores"), "--output")
+
+    def test_reproduce(self):
+        if shutil.which("bash") is None or not REPRODUCE.exists():
+            self.skipTest("no bash")
+        data, out = self.folder / "sets", self.folder / "reproduced"
+        for name, files in (("whole", ("train", "valid", "test")), ("no-test", ("train", "valid"))):
+            (data / name).mkdir(parents=True)
+            for part in files:
+                shutil.copy(self.folder / f"{part}.tsv", data / name)
+        command = ["bash", REPRODUCE, "3", "--model", self.model, "--data", data, "--sets", "whole,no-test", "--seeds", "2", "--epochs", "0.5", "--threads", "1", "--out", out]
+        environment = {**os.environ, "LEXFORMER_BIN": str(BIN.resolve())}
+        first = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        table = (out / "table-3.md").read_text()
+        for part in ("whole/test.tsv, 40 pairs", "no-test/valid.tsv, 40 pairs", "no-test has no test file", "| plain | 2 |", "| augment | 2 |", "| lea | 2 |"):
+            self.assertIn(part, table)
+        self.assertEqual(len((out / "no-test/split/train.tsv").read_text().splitlines()), 81)
+        self.assertEqual(len((out / "no-test/split/valid.tsv").read_text().splitlines()), 9)
+        self.assertTrue((out / "whole/report-3/index.html").exists())
+        shutil.rmtree(out / "whole/lea/seed-2")  # broken off: only what is missing is trained
+        again = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stderr.count("===="), 1)
+        self.assertEqual((out / "table-3.md").read_text(), table)
+        for name, rows in (("6", "augment,lea-lcs,lea-sharing-model,lea-layers-1"), ("11", "lea-representation-learned,lea-representation-plain,lea"), ("beyond", "lea,lea-jaccard_bigrams,lea-within")):
+            more = ["bash", REPRODUCE, name, *command[3:7], "--sets", "whole", "--rows", rows, "--seeds", "1", "--epochs", "0.25", "--threads", "1", "--out", out]
+            done = subprocess.run(more, capture_output=True, text=True, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.count("| 1 | "), 3 * len(rows.split(",")))
+        wrong = subprocess.run(["bash", REPRODUCE, "7", "--model", self.model, "--data", data], capture_output=True, text=True, env=environment)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("unknown table '7'", wrong.stderr)
 
     def test_report(self):
         out = self.folder / "report"

@@ -21,7 +21,7 @@ struct Series {
   std::vector<double> deviation{};                      // of y: drawn as a band; or none
   bool dots = false;                                    // mark every point
   std::vector<std::pair<double, double>> highlights{};  // points that stand out, on the line or not
-  bool smooth = false;                                  // the line is drawn light, and over it its moving_mean()
+  bool smooth = false;                                  // the line is drawn light, and over it its moving_mean() of about a twentieth of it
 };
 
 /// A place that is marked by a line and a word: a chosen step, a threshold.
@@ -66,7 +66,7 @@ inline std::pair<double, double> range_of(const std::vector<double>& values) {
 
 /// The exponential moving mean, its start put right: m_i = w m_{i-1} + (1 - w) y_i, the i-th value m_i / (1 - w^i), i from 1.
 /// A value that is not finite stays and does not count.
-inline std::vector<double> moving_mean(std::vector<double> y, double weight = 0.9) {
+inline std::vector<double> moving_mean(std::vector<double> y, double weight) {
   double mean = 0, left = 1;
   for (double& v : y) {
     if (!std::isfinite(v)) continue;
@@ -160,7 +160,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
   detail::ChartFrame frame(options, x_range, y_range, names);
   for (std::size_t k = 0; k < series.size(); ++k) {
     const Series& s = series[k];
-    const auto mean = s.smooth ? moving_mean(s.y) : std::vector<double>{};
+    const auto mean = s.smooth ? moving_mean(s.y, 1 - 20 / std::max(20.0, static_cast<double>(s.y.size()))) : std::vector<double>{};
     const auto draw = [&](std::size_t first, std::size_t last) {
       std::vector<Svg::Point> line, band, smooth;
       for (std::size_t i = first; i < last; ++i) line.emplace_back(frame.px(s.x[i]), frame.py(s.y[i]));
