@@ -5,6 +5,8 @@
 # usage: tools/test.sh [PRESET]        (dev, release, clang, headers, tidy, tsan, coverage; default dev)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# OpenMP's threads spin while they wait unless told otherwise: beside other work on the same cores that costs more than it brings.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 preset=${1:-dev}
 packages=(g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev)
