@@ -33,12 +33,13 @@ struct ModelFile {
   /// A .lxf file, a folder that holds model.lxf, or a HuggingFace folder of a bert or electra model: config.json, vocab.txt or
   /// tokenizer.json, tokenizer_config.json, model.safetensors or model.safetensors.index.json.
   static ModelFile open(const std::string& path, TensorReadOptions options = {});
+  /// The bytes of a .lxf file, for a program that carries its model in itself; `where` names them in messages.
+  static ModelFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
   /// Writes one .lxf file, atomically.
   void save(const std::string& file) const;
 
  private:
-  static ModelFile open_file(const std::string& path, TensorReadOptions options);
   static ModelFile open_folder(const std::filesystem::path& folder, TensorReadOptions options);
   void read_pooling(const std::filesystem::path& folder);
   void check_vocabulary() const;
@@ -139,38 +140,40 @@ inline TensorFile read_weights(const std::filesystem::path& folder, TensorReadOp
 
 inline ModelFile ModelFile::open(const std::string& path, TensorReadOptions options) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return open_file(path, options);
-  if (fs::exists(fs::path(path) / "model.lxf")) return open_file((fs::path(path) / "model.lxf").string(), options);
-  return open_folder(path, options);
+  const std::string inside = (fs::path(path) / "model.lxf").string();
+  const bool folder = fs::is_directory(path);
+  if (folder && !fs::exists(inside)) return open_folder(path, options);
+  const std::string& file = folder ? inside : path;
+  return parse(read_file(file), file, options);
 }
 
-inline ModelFile ModelFile::open_file(const std::string& path, TensorReadOptions options) {
+inline ModelFile ModelFile::parse(std::string bytes, const std::string& where, TensorReadOptions options) {
   ModelFile model;
-  model.path = path;
-  model.tensors = TensorFile::read(path, options);
+  model.path = where;
+  model.tensors = TensorFile::parse(std::move(bytes), where, options);
   auto texts = std::exchange(model.tensors.metadata, {});
   const auto take = [&](const char* key) {
     auto node = texts.extract(key);
     return node.empty() ? std::optional<std::string>() : std::optional(std::move(node.mapped()));
   };
   const auto version = take("lexformer.format");
-  if (!version) fail_file(path, "is a safetensors file without lexformer.format; open its folder, or use tools/convert_hf.py");
-  if (*version != "1") fail_file(path, "has format version ", in_quotes(*version), ", this program reads version 1");
+  if (!version) fail_file(where, "is a safetensors file without lexformer.format; open its folder, or use tools/convert_hf.py");
+  if (*version != "1") fail_file(where, "has format version ", in_quotes(*version), ", this program reads version 1");
   const auto config = take("lexformer.config");
-  if (!config) fail_file(path, "lexformer.config is missing");
-  model.config = parse_json(*config, path + ": lexformer.config");
-  if (!model.config.is_object()) fail_file(path, "lexformer.config is no JSON object");
+  if (!config) fail_file(where, "lexformer.config is missing");
+  model.config = parse_json(*config, where + ": lexformer.config");
+  if (!model.config.is_object()) fail_file(where, "lexformer.config is no JSON object");
   if (const auto vocabulary = take("lexformer.vocab")) {
     if (const auto sum = take("lexformer.vocab_crc32"); !sum || *sum != std::to_string(crc32(*vocabulary)))
-      fail_file(path, "lexformer.vocab does not fit its checksum; the file is damaged");
-    model.vocabulary = parse_vocabulary_text(*vocabulary, path + ": lexformer.vocab");
-    const std::string here = path + ": lexformer.tokenizer";
+      fail_file(where, "lexformer.vocab does not fit its checksum; the file is damaged");
+    model.vocabulary = parse_vocabulary_text(*vocabulary, where + ": lexformer.vocab");
+    const std::string here = where + ": lexformer.tokenizer";
     model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
     model.check_vocabulary();
   }
   if (const auto threshold = take("lexformer.threshold")) {
-    const Json value = parse_json(*threshold, path + ": lexformer.threshold");
-    if (!value.is_number()) fail_file(path, "lexformer.threshold is ", in_quotes(*threshold), ", expected a number");
+    const Json value = parse_json(*threshold, where + ": lexformer.threshold");
+    if (!value.is_number()) fail_file(where, "lexformer.threshold is ", in_quotes(*threshold), ", expected a number");
     model.threshold = value.get<double>();
   }
   for (const char* key : {"format", "lexformer.version", "lexformer.crc32"}) texts.erase(key);  // save() writes them anew

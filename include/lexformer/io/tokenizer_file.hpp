@@ -52,8 +52,8 @@ inline void read_strip_accents(const Json& object, TokenizerOptions& options, co
 }
 
 /// HuggingFace's tokenizer.json.
-inline TokenizerFile read_tokenizer_json(const std::string& path) {
-  const Json root = parse_json(read_file(path), path);
+inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path) {
+  const Json root = parse_json(text, path);
   const auto section = [&](const char* key) -> const Json& {
     const Json* value = find_value(root, key, true, path);
     if (!value->is_object()) fail_file(path, in_quotes(key), " is ", value->type_name(), ", expected an object; ", supported);
@@ -98,8 +98,8 @@ inline TokenizerFile read_tokenizer_json(const std::string& path) {
 }
 
 /// What tokenizer_config.json says holds over tokenizer.json, as in transformers.
-inline void read_tokenizer_config(const std::string& path, TokenizerOptions& options) {
-  const Json config = parse_json(read_file(path), path);
+inline void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options) {
+  const Json config = parse_json(text, path);
   require_one_of(
       config, "tokenizer_class",
       {"BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"},
@@ -121,8 +121,9 @@ inline void read_tokenizer_config(const std::string& path, TokenizerOptions& opt
 inline TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   TokenizerFile out;
-  if (fs::exists(folder / "tokenizer.json")) {
-    out = detail::read_tokenizer_json((folder / "tokenizer.json").string());
+  const std::string file = (folder / "tokenizer.json").string(), config = (folder / "tokenizer_config.json").string();
+  if (fs::exists(file)) {
+    out = detail::parse_tokenizer_file(read_file(file), file);
   } else if (fs::exists(folder / "vocab.txt")) {
     out.vocabulary = Vocabulary::from_vocab_txt(read_file((folder / "vocab.txt").string(), 64u << 20));
   } else {
@@ -131,7 +132,7 @@ inline TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
         fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", detail::supported);
     fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
   }
-  if (fs::exists(folder / "tokenizer_config.json")) detail::read_tokenizer_config((folder / "tokenizer_config.json").string(), out.options);
+  if (fs::exists(config)) detail::parse_tokenizer_config(read_file(config), config, out.options);
   return out;
 }
 
