@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
       if (pool != "mean" && pool != "cls") lx::fail_file(where, "'pooling' is '", pool, "', expected mean or cls");
       normalize |= lx::get_bool(ours, "normalize", where, false);
     }
+    lx::require_size(config, file);
     auto blank = lx::Init::none();
     lx::BertEncoder<> encoder(config, blank);
     lx::load_encoder(encoder, file);

@@ -27,6 +27,8 @@ TEST_CASE("parse_json: what is not JSON is refused with file, line and column") 
   expect_file_error([] { parse_json(std::string(1000, '['), "f.json"); }, "f.json: more than 32 arrays");
   expect_file_error([] { parse_json("[[[1]]]", "f.json", {.depth = 2}); }, "more than 2 arrays");
   expect_file_error([] { parse_json("[1,2,3]", "f.json", {.bytes = 6}); }, "f.json: has 7 bytes, more than the 6");
+  expect_file_error([] { parse_json(R"({"a":[1]})", "f.json", {.values = 5}); }, "f.json: has more than 5 keys, values and brackets");
+  CHECK_NOTHROW(parse_json(R"({"a":[1]})", "f.json", {.values = 6}));
   CHECK_NOTHROW(parse_json("[[1]]", "f.json", {.depth = 2, .bytes = 5}));
   // The same key in two objects is no duplicate.
   CHECK_NOTHROW(parse_json(R"([{"a": 1}, {"a": 2, "b": {"a": 3}}])", "f.json"));

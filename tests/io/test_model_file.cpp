@@ -132,6 +132,8 @@ TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
   refused("lexformer.tokenizer", flags.dump(), "the vocabulary of 8 tokens has no '<s>'");
   refused("lexformer.threshold", "high", "lexformer.threshold: not JSON");
   refused("lexformer.threshold", "\"0.5\"", "lexformer.threshold is '\"0.5\"', expected a number");
+  CHECK(ModelFile::parse(read_file(folder / "a.lxf"), "memory").vocabulary.tokens() == words);
+  expect_file_error([&] { ModelFile::parse("", "memory"); }, "memory: has 0 bytes");
   expect_file_error([&] { ModelFile::open(folder / "none.lxf"); }, "none.lxf: cannot be opened");
   write(folder / "empty.lxf", "");
   expect_file_error([&] { ModelFile::open(folder / "empty.lxf"); }, "empty.lxf: has 0 bytes");
@@ -164,6 +166,7 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   bad_tokenizer("/model/vocab/a", 6, "two tokens have the id 6");
   bad_tokenizer("/model/vocab/a", -1, "vocab: 'a' is -1");
   bad_tokenizer("/model/vocab/a", 1099511627776, "vocab: 'a' is 1099511627776");
+  bad_tokenizer("/model/vocab/a", 4194304, "vocab: 'a' is 4194304");  // a small file that asks for much memory
   bad_tokenizer("/normalizer/type", "Sequence", "normalizer: 'type' is 'Sequence'");
   bad_tokenizer("/normalizer", nullptr, "'normalizer' is null");
   bad_tokenizer("/pre_tokenizer/type", "Metaspace", "pre_tokenizer: 'type' is 'Metaspace'");

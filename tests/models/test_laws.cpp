@@ -70,7 +70,7 @@ TEST_CASE("models: eight pairs are learned by heart") {
 TEST_CASE("models: what is saved scores alike and is saved again byte for byte") {
   const TemporaryFolder folder;
   test::for_each_variant([&](test::Variant v) {
-    v.options.label_names = {"no", "yes"};
+    if (v.options.labels == 2) v.options.label_names = {"no", "yes"};
     v.options.max_length = 17;
     v.options.lexical.similarity = Similarity::levenshtein;
     auto model = tiny_model<float>(v.options, v.edit);
@@ -224,11 +224,27 @@ TEST_CASE("models: what cannot work is refused with a reason") {
     expect_file_error([&] { CrossEncoder<double>::load(path); }, path + ": " + message);
   };
   load_error(test::tiny_file(), "the model has no classification head ('classifier.weight'); train one with train_matcher");
-  load_error(test::tiny_file(test::electra), "the model has no classification head ('classifier.out_proj.weight'); train one with train_matcher");
+  load_error(test::tiny_file(test::electra),
+             "the model has no classification head ('classifier.out_proj.weight'); train one with train_matcher");
   auto lea = tiny_model(with_lea()).file();
   auto changed = lea;
   changed.config["lexformer"]["attention"] = {"lea", "shaw"};
   load_error(changed, "config: the attention term 'shaw' is not known; this version has: lea");
+  changed.config["lexformer"]["attention"] = {"lea", "lea"};
+  load_error(changed, "config: the attention term 'lea' is there twice");
+  changed = lea;
+  changed.config["lexformer"]["label_names"] = {"no"};
+  load_error(changed, "config: 'label_names' has 1 names, 'labels' is 2");
+  // Small files that ask for gigabytes are refused before memory is taken.
+  for (const auto& [key, value] : {std::pair{"vocab_size", 1u << 24}, {"intermediate_size", 1u << 18}, {"hidden_size", 3u << 14}}) {
+    changed = lea;
+    changed.config[key] = value;
+    changed.config["num_hidden_layers"] = 256u;
+    load_error(changed, "the config asks for ");
+  }
+  changed = lea;
+  changed.config["lexformer"]["lea"].update({{"representation", "learned"}, {"levels", 65535u}, {"dimension", 65536u}});
+  load_error(changed, "the config asks for ");
   changed = lea;
   changed.config["lexformer"].erase("lea");
   load_error(changed, "config: the key 'lea' is missing");

@@ -83,6 +83,8 @@ class WordPiece {
  public:
   WordPiece(std::vector<std::string> tokens, TokenizerOptions options) : options_(std::move(options)) {
     for (std::size_t i = 0; i < tokens.size(); ++i) ids_[tokens[i]] = static_cast<std::int32_t>(i);
+    for (const auto& token : {options_.unk, options_.cls, options_.sep, options_.pad, options_.mask})
+      if (options_.match_special_tokens && ids_.count(token) == 1) special_.emplace_back(lexformer::to_utf32(token), ids_.at(token));
   }
 
   /// No right text: a null pointer.
@@ -125,14 +127,12 @@ class WordPiece {
       std::size_t end = begin, length = 0;  // the next special token
       std::int32_t id = -1;
       for (; end < text.size(); ++end) {
-        for (const auto& token : {options_.unk, options_.cls, options_.sep, options_.pad, options_.mask}) {
-          const std::u32string spelled = lexformer::to_utf32(token);
-          bool same =
-              options_.match_special_tokens && ids_.count(token) == 1 && spelled.size() > length && end + spelled.size() <= text.size();
+        for (const auto& [spelled, special] : special_) {
+          bool same = spelled.size() > length && end + spelled.size() <= text.size();
           for (std::size_t k = 0; same && k < spelled.size(); ++k) same = text[end + k].c == spelled[k];
           if (same) {
             length = spelled.size();
-            id = ids_.at(token);
+            id = special;
           }
         }
         if (length > 0) break;
@@ -178,6 +178,7 @@ class WordPiece {
 
   std::map<std::string, std::int32_t> ids_;
   TokenizerOptions options_;
+  std::vector<std::pair<std::u32string, std::int32_t>> special_;
 };
 
 }  // namespace reference

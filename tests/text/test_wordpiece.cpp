@@ -265,7 +265,7 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
 TEST_CASE("a vocabulary without the unknown token is refused") {
   CHECK_THROWS_WITH_AS(
       WordPieceTokenizer(Vocabulary({"[CLS]", "[SEP]", "a"}), {}),
-      "WordPieceTokenizer: the vocabulary (3 tokens) has no \"[UNK]\"; take the vocab.txt of a BERT model or set the special tokens' names",
+      "WordPieceTokenizer: the vocabulary (3 tokens) has no '[UNK]'; take the vocab.txt of a BERT model or set the special tokens' names",
       Error);
   const WordPieceTokenizer other(Vocabulary({"<u>", "<s>", "</s>", "a"}), {.unk = "<u>", .cls = "<s>", .sep = "</s>"});
   CHECK(other.encode("a <s> b", 9).ids == std::vector<std::int32_t>{1, 3, 1, 0, 2});

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #error "lexformer: -ffast-math and -ffinite-math-only remove the checks for NaN and Inf; compile without it"
@@ -32,6 +33,13 @@ std::string cat(const Parts&... parts) {
   std::ostringstream out;
   (out << ... << parts);
   return out.str();
+}
+
+/// Foreign text for use in a message: in quotes, on one line, ASCII, at most 80 bytes of it.
+inline std::string in_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text.substr(0, 80)) out += c >= 0x20 && c < 0x7F ? c : '?';
+  return out + (text.size() > 80 ? "...'" : "'");
 }
 
 /// Throws Error{failure} with the message "where: parts...".

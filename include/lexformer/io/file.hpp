@@ -32,13 +32,6 @@ static_assert(std::endian::native == std::endian::little, "lexformer's files are
 /// The largest file that is read: 64 GiB.
 inline constexpr std::size_t max_file_bytes = std::size_t{1} << 36;
 
-/// Foreign text for use in a message: in quotes, on one line, ASCII, at most 80 bytes of it.
-inline std::string in_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text.substr(0, 80)) out += c >= 0x20 && c < 0x7F ? c : '?';
-  return out + (text.size() > 80 ? "...'" : "'");
-}
-
 namespace detail {
 
 inline std::string system_message(int error) { return std::generic_category().message(error); }

@@ -20,17 +20,20 @@ using Json = nlohmann::json;
 struct JsonLimits {
   std::size_t depth = 32;           // of arrays and objects inside each other
   std::size_t bytes = 32ull << 20;  // of the text
+  std::size_t values = 1000000;     // keys and brackets counted: each may take 200 bytes of memory where it takes 2 of the text
 };
 
 /// Parses one JSON text; `where` (a file, a field of it) begins each message, then comes line and column.
 /// Stricter than the parser alone: refuses a key that occurs twice (the parser would keep the last one), a zero byte (it
-/// would end there without a word), deep nesting, long text. Whether a number is an integer: io/config.hpp.
+/// would end there without a word), deep nesting, long text, very many values. Whether a number is an integer: io/config.hpp.
 inline Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {}) {
   if (text.size() > limits.bytes) fail_file(where, "has ", text.size(), " bytes, more than the ", limits.bytes, " allowed for JSON here");
   if (const auto zero = text.find('\0'); zero != text.npos) fail_file(where, "byte ", zero + 1, " is zero, which is not JSON");
   std::vector<std::set<std::string>> keys;  // those seen so far, of each open object or array
+  std::size_t events = 0;
   const auto check = [&](int, Json::parse_event_t event, Json& value) {
     using Event = Json::parse_event_t;
+    if (++events > limits.values) fail_file(where, "has more than ", limits.values, " keys, values and brackets");
     if (event == Event::object_start || event == Event::array_start) {
       if (keys.size() == limits.depth) fail_file(where, "more than ", limits.depth, " arrays and objects inside each other");
       keys.emplace_back();

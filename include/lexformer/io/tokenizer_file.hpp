@@ -72,6 +72,8 @@ inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::stri
   out.options.clean_text = get_bool(normalizer, "clean_text", path, true);
   if (normalizer.contains("strip_accents")) read_strip_accents(normalizer, out.options, path);
 
+  // There may be holes in the numbering, but no file of some bytes may ask for millions of them.
+  const std::size_t last = std::min(max_vocabulary, text.size());
   std::vector<std::string> tokens;
   const auto put = [&](const std::string& token, std::size_t id) {
     if (token.empty() || token.find('\n') != token.npos) fail_file(path, "the token with id ", id, " is empty or holds a line feed");
@@ -81,7 +83,7 @@ inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::stri
   };
   const Json* vocabulary = find_value(model, "vocab", true, path);
   if (!vocabulary->is_object()) fail_file(path, "'vocab' is ", vocabulary->type_name(), ", expected an object");
-  for (const auto& [token, id] : vocabulary->items()) put(token, get_size(*vocabulary, token, 0, max_vocabulary, path + ": vocab"));
+  for (const auto& [token, id] : vocabulary->items()) put(token, get_size(*vocabulary, token, 0, last, path + ": vocab"));
   const auto special = special_tokens(out.options);
   if (const Json* added = find_value(root, "added_tokens", false, path)) {
     if (!added->is_array()) fail_file(path, "'added_tokens' is ", added->type_name(), ", expected an array");
@@ -90,7 +92,7 @@ inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::stri
       const bool known = std::any_of(special.begin(), special.end(), [&](const auto& s) { return *s.second == token; });
       // Others would have to be found in a text before it is split into words.
       if (!known) fail_file(path, "added token ", in_quotes(token), " is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are");
-      put(token, get_size(entry, "id", 0, max_vocabulary, path + ": added_tokens"));
+      put(token, get_size(entry, "id", 0, last, path + ": added_tokens"));
     }
   }
   out.vocabulary = Vocabulary(std::move(tokens));

@@ -24,7 +24,7 @@ inline BertConfig parse_bert_config(const Json& json, const std::string& where) 
   BertConfig c;
   c.model_type = get_string(json, "model_type", where, "bert");
   if (c.model_type != "bert" && c.model_type != "electra")
-    fail_file(where, "'model_type' is '", c.model_type, "'; bert and electra are supported");
+    fail_file(where, "'model_type' is ", in_quotes(c.model_type), "; bert and electra are supported");
   const bool electra = c.model_type == "electra";
   c.vocab_size = get_size(json, "vocab_size", 1, 1u << 24, where, 30522);
   c.hidden_size = get_size(json, "hidden_size", 1, 1u << 16, where, electra ? 256 : 768);
@@ -43,7 +43,8 @@ inline BertConfig parse_bert_config(const Json& json, const std::string& where) 
   if (c.hidden_size % c.num_attention_heads != 0)
     fail_file(where, "'hidden_size' ", c.hidden_size, " is not divisible by 'num_attention_heads' ", c.num_attention_heads);
   const std::string positions = get_string(json, "position_embedding_type", where, "absolute");
-  if (positions != "absolute") fail_file(where, "'position_embedding_type' is '", positions, "'; only absolute is supported so far");
+  if (positions != "absolute")
+    fail_file(where, "'position_embedding_type' is ", in_quotes(positions), "; only absolute is supported so far");
   return c;
 }
 

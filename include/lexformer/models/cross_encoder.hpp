@@ -121,6 +121,11 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
   options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
   if (tokenizer_.vocabulary().size() > config.vocab_size)
     fail_file(file.path, "the vocabulary has ", tokenizer_.vocabulary().size(), " tokens, the embedding ", config.vocab_size, " rows");
+  const auto& lea = options_.lea;
+  const std::size_t rows = config.num_attention_heads + (lea.representation == LeaRepresentation::learned ? lea.levels : 0);
+  require_size(config, file,
+               static_cast<double>(options_.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)) +
+                   (options_.has("lea") ? static_cast<double>(config.num_hidden_layers * rows) * static_cast<double>(lea.dimension) : 0));
   auto blank = Init::none();
   Init init(options_.seed, config.initializer_range);
   encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, blank);

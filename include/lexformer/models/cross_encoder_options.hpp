@@ -74,7 +74,10 @@ inline CrossEncoderOptions parse_cross_encoder_options(const Json& json, const s
   o.label_names = texts("label_names");
   o.attention = texts("attention");
   for (const auto& name : o.attention)
-    if (name != "lea") fail_file(where, "the attention term '", name, "' is not known; this version has: lea");
+    if (name != "lea") fail_file(where, "the attention term ", in_quotes(name), " is not known; this version has: lea");
+  if (o.attention.size() > 1) fail_file(where, "the attention term 'lea' is there twice");
+  if (!o.label_names.empty() && o.label_names.size() != o.labels)
+    fail_file(where, "'label_names' has ", o.label_names.size(), " names, 'labels' is ", o.labels);
   if (o.has("lea")) {
     const std::string here = where + ": lea";
     const Json* lea = detail::find_value(json, "lea", true, where);

@@ -125,8 +125,8 @@ class WordPieceTokenizer {
   std::int32_t required(const std::string& token) const {
     const auto id = vocabulary_.id(token);
     if (!id)
-      fail("WordPieceTokenizer", "the vocabulary (", vocabulary_.size(), " tokens) has no \"", token,
-           "\"; take the vocab.txt of a BERT model or set the special tokens' names");
+      fail("WordPieceTokenizer", "the vocabulary (", vocabulary_.size(), " tokens) has no ", in_quotes(token),
+           "; take the vocab.txt of a BERT model or set the special tokens' names");
     return *id;
   }
 

@@ -81,7 +81,9 @@ inline TrainerState parse_trainer_state(const Json& json, const std::string& whe
 
 /// Throws a usage error that names the first setting which is not as it was in the run to resume.
 inline void check_same_settings(const Json& saved, const Json& now, const std::string& where) {
-  const auto text = [](const Json& settings, const std::string& key) { return settings.contains(key) ? settings[key].dump() : "not set"; };
+  const auto text = [](const Json& settings, const std::string& key) {
+    return settings.contains(key) ? settings[key].dump(-1, ' ', true, Json::error_handler_t::replace) : "not set";  // ASCII
+  };
   Json all = saved;
   all.update(now);
   for (const auto& item : all.items())

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// What the fuzzing harnesses share. Each of them is one LLVMFuzzerTestOneInput: run by libFuzzer (tools/fuzz.sh), and over the
+// seed corpus alone in every test run (replay.cpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "lexformer/core/error.hpp"
+
+namespace fuzz {
+
+/// What must hold; if not, the input is a finding.
+inline void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "finding: %s\n", what);
+  std::abort();
+}
+
+/// Runs body. It may throw an Error, with a message of one line of printable ASCII, and nothing else. True if it threw none.
+template <class Body>
+bool accepts(Body&& body) {
+  try {
+    body();
+    return true;
+  } catch (const lexformer::Error& error) {
+    for (const char c : std::string_view(error.what())) require(c >= 0x20 && c < 0x7F, "the message is no line of printable ASCII");
+    return false;
+  }
+}
+
+/// The first bytes of an input are choices, what follows is text. After the end all choices are 0.
+struct Input {
+  std::string_view rest;
+
+  Input(const std::uint8_t* data, std::size_t size) : rest(reinterpret_cast<const char*>(data), size) {}
+  std::size_t below(std::size_t n) {
+    if (rest.empty()) return 0;
+    const std::size_t choice = static_cast<unsigned char>(rest[0]) % n;
+    rest.remove_prefix(1);
+    return choice;
+  }
+  bool flag() { return below(2) == 1; }
+  /// What comes before the next `mark`, without it, or all.
+  std::string_view until(char mark) {
+    const std::size_t end = rest.find(mark) < rest.size() ? rest.find(mark) : rest.size();
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(end < rest.size() ? end + 1 : end);
+    return part;
+  }
+};
+
+}  // namespace fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

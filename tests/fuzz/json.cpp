@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// JSON and what is read from it: settings of models, of tokenizers and of a run. What is accepted is the same after writing.
+#include "fuzz/fuzz.hpp"
+#include "lexformer/io/tokenizer_file.hpp"
+#include "lexformer/models/bert_config.hpp"
+#include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/train/state.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+void check_json(std::string_view text) {
+  const Json json = parse_json(text, "input", {.depth = 8});
+  const std::string written = dump_json(json, "input");
+  const Json again = parse_json(written, "again");
+  fuzz::require(again == json, "JSON is not the same after writing");
+  fuzz::require(dump_json(again, "again") == written, "JSON is not written the same twice");
+}
+
+/// parse(write(parse(json))) must be written as parse(json) is.
+template <class Parse>
+void check_settings(std::string_view text, Parse parse) {
+  const Json first = to_json(parse(parse_json(text, "input"), "input"));
+  fuzz::require(to_json(parse(first, "again")) == first, "settings are not the same after writing");
+}
+
+void check_tokenizer(std::string_view text) {
+  const TokenizerFile file = detail::parse_tokenizer_file(text, "input");
+  const Vocabulary again = parse_vocabulary_text(vocabulary_text(file.vocabulary), "again");
+  fuzz::require(again.tokens() == file.vocabulary.tokens(), "a vocabulary is not the same after writing");
+  WordPieceTokenizer(file.vocabulary, file.options).encode("a caf\xC3\xA9 [MASK]", 8);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input in(data, size);
+  const auto kind = in.below(7);
+  const std::string_view text = in.rest;
+  fuzz::accepts([&] {
+    if (kind == 0) check_json(text);
+    if (kind == 1) parse_bert_config(parse_json(text, "input"), "input");
+    if (kind == 2) check_settings(text, parse_cross_encoder_options);
+    if (kind == 3) check_settings(text, parse_trainer_state);
+    if (kind == 4) check_tokenizer(text);
+    if (kind == 5) {
+      TokenizerOptions options;
+      detail::parse_tokenizer_config(text, "input", options);
+    }
+    if (kind == 6) {
+      const TokenizerOptions options = parse_tokenizer_json(parse_json(text, "input"), "input");
+      const Json written = tokenizer_json(options);
+      fuzz::require(tokenizer_json(parse_tokenizer_json(written, "again")) == written, "settings are not the same after writing");
+    }
+  });
+  return 0;
+}
