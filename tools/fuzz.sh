@@ -41,7 +41,7 @@ for harness in "${harnesses[@]}"; do
     longest=256  # the twin takes time that grows with the square
   fi
   "build/fuzz/bin/fuzz_$harness" "$limit" -max_len=$longest -timeout=10 -rss_limit_mb=512 -malloc_limit_mb=512 \
-    -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$harness-" "${folders[@]}" >"$log" 2>&1 || result=FINDING
+    -entropic=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$harness-" "${folders[@]}" >"$log" 2>&1 || result=FINDING
   awk -v name="$harness" -v result=$result '
     /^stat::number_of_executed_units/ { inputs = $2 }
     /^stat::peak_rss_mb/ { memory = $2 }

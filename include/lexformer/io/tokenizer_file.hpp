@@ -110,10 +110,10 @@ inline void parse_tokenizer_config(std::string_view text, const std::string& pat
   options.lowercase = get_bool(config, "do_lower_case", path, options.lowercase);
   options.handle_chinese_chars = get_bool(config, "tokenize_chinese_chars", path, options.handle_chinese_chars);
   if (config.contains("strip_accents")) read_strip_accents(config, options, path);
-  for (const auto& [key, text] : special_tokens(options)) {
+  for (const auto& [key, token] : special_tokens(options)) {
     const Json* value = find_value(config, key, false, path);
     if (value == nullptr) continue;
-    *text = value->is_object() ? get_string(*value, "content", path) : get_string(config, key, path);  // object: an "AddedToken"
+    *token = value->is_object() ? get_string(*value, "content", path) : get_string(config, key, path);  // object: an "AddedToken"
   }
 }
 
