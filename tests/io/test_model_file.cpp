@@ -132,6 +132,8 @@ TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
   refused("lexformer.tokenizer", flags.dump(), "the vocabulary of 8 tokens has no '<s>'");
   refused("lexformer.threshold", "high", "lexformer.threshold: not JSON");
   refused("lexformer.threshold", "\"0.5\"", "lexformer.threshold is '\"0.5\"', expected a number");
+  expect_file_error([] { parse_vocabulary_text(std::string(Vocabulary::max_size + 1, '\n'), "memory"); },
+                    "memory: has more than 1048576 tokens");
   CHECK(ModelFile::parse(read_file(folder / "a.lxf"), "memory").vocabulary.tokens() == words);
   expect_file_error([&] { ModelFile::parse("", "memory"); }, "memory: has 0 bytes");
   expect_file_error([&] { ModelFile::open(folder / "none.lxf"); }, "none.lxf: cannot be opened");

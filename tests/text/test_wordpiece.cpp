@@ -262,6 +262,12 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   CHECK_THROWS_AS(Vocabulary::load_vocab_txt("/nowhere/vocab.txt"), Error);
 }
 
+TEST_CASE("a vocab.txt of very many lines is refused before memory is taken for them") {
+  CHECK(Vocabulary::from_vocab_txt(std::string(1000, '\n')).size() == 1000);
+  CHECK_THROWS_WITH_AS(Vocabulary::from_vocab_txt(std::string(Vocabulary::max_size + 1, '\n')),
+                       doctest::Contains("Vocabulary: more than 1048576 lines"), Error);
+}
+
 TEST_CASE("a vocabulary without the unknown token is refused") {
   CHECK_THROWS_WITH_AS(
       WordPieceTokenizer(Vocabulary({"[CLS]", "[SEP]", "a"}), {}),

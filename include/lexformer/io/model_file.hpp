@@ -231,7 +231,7 @@ inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
 inline void ModelFile::check_vocabulary() const {
   for (const std::string& token : {tokenizer.unk, tokenizer.cls, tokenizer.sep})
     if (!vocabulary.id(token)) fail_file(path, "the vocabulary of ", vocabulary.size(), " tokens has no ", in_quotes(token));
-  const std::size_t rows = get_size(config, "vocab_size", 1, detail::max_vocabulary, path + ": config", vocabulary.size());
+  const std::size_t rows = get_size(config, "vocab_size", 1, 1u << 24, path + ": config", vocabulary.size());
   if (vocabulary.size() > rows)
     fail_file(path, "the vocabulary has ", vocabulary.size(), " tokens, the config allows ", rows, " ('vocab_size')");
 }

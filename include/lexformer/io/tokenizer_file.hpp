@@ -26,7 +26,6 @@ struct TokenizerFile {
 
 namespace detail {
 
-inline constexpr std::size_t max_vocabulary = 4u << 20;  // tokens
 inline constexpr const char* supported = "lexformer reads BERT's WordPiece (model types bert and electra)";
 
 inline std::array<std::pair<const char*, std::string*>, 5> special_tokens(TokenizerOptions& options) {
@@ -73,7 +72,7 @@ inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::stri
   if (normalizer.contains("strip_accents")) read_strip_accents(normalizer, out.options, path);
 
   // There may be holes in the numbering, but no file of some bytes may ask for millions of them.
-  const std::size_t last = std::min(max_vocabulary, text.size());
+  const std::size_t last = std::min(Vocabulary::max_size, text.size());
   std::vector<std::string> tokens;
   const auto put = [&](const std::string& token, std::size_t id) {
     if (token.empty() || token.find('\n') != token.npos) fail_file(path, "the token with id ", id, " is empty or holds a line feed");
@@ -145,6 +144,8 @@ inline std::string vocabulary_text(const Vocabulary& vocabulary) {
   return text;
 }
 inline Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where) {
+  if (static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) > Vocabulary::max_size)
+    fail_file(where, "has more than ", Vocabulary::max_size, " tokens");
   std::vector<std::string> tokens;
   while (!text.empty()) {
     const auto end = text.find('\n');

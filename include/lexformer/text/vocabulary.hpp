@@ -21,6 +21,9 @@ namespace lexformer {
 /// The tokens of a model; a token's id is its place. Look-up by text goes through one open-addressing hash table.
 class Vocabulary {
  public:
+  /// The largest number of tokens that is read from a file; multilingual models have up to half of it.
+  static constexpr std::size_t max_size = std::size_t{1} << 20;
+
   Vocabulary() : Vocabulary(std::vector<std::string>{}) {}
 
   /// tokens[id]; of equal tokens the last one is found by its text, empty ones (holes in the numbering) are not found at all.
@@ -40,6 +43,8 @@ class Vocabulary {
 
   /// BERT's vocab.txt: the number of a line, from 0, is the id; white space at its end is no part of the token (so CRLF files work).
   static Vocabulary from_vocab_txt(std::string_view content) {
+    if (static_cast<std::size_t>(std::count(content.begin(), content.end(), '\n')) > max_size)
+      fail("Vocabulary", "more than ", max_size, " lines; is it a vocab.txt with one token a line?");
     std::vector<std::string> tokens;
     while (!content.empty()) {
       const std::size_t end = std::min(content.find('\n'), content.size());
