@@ -3,41 +3,22 @@
 for every kind of bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
 import csv
 import json
-import os
 import random
 import shutil
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
+from support import BIN, pairs, program
+
 REPRODUCE = Path(__file__).resolve().parents[2] / "tools/reproduce.sh"
-if not (BIN / "train_matcher").exists():
-    print("the programs are not built; skipped")
-    sys.exit(77)
 
-BRANDS = ["halvek", "lumenor", "tavion", "zentrel", "kelvora", "nordis"]
-KINDS = ["digital camera", "lcd tv", "cordless phone", "microwave oven"]
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 64}
-
-
-def program(name, *arguments, text=""):
-    return subprocess.run([BIN / name, *map(str, arguments)], input=text, capture_output=True, encoding="utf-8", errors="replace", timeout=300)
-
-
-def pairs(count, seed):
-    rng, rows = random.Random(seed), []
-    for i in range(count):
-        left = f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(100, 999)}"
-        right = left if i % 3 == 0 else f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(100, 999)}"
-        rows.append(f"{left}\t{right} \"x\"\t{int(i % 3 == 0)}\n")
-    return "".join(rows)
 
 
 class Programs(unittest.TestCase):

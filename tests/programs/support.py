@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the programs share: calling one, and small labelled pairs."""
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
+if not (BIN / "train_matcher").exists():
+    print("the programs are not built; skipped")
+    sys.exit(77)
+
+BRANDS = ["halvek", "lumenor", "tavion", "zentrel", "kelvora", "nordis"]
+KINDS = ["digital camera", "lcd tv", "cordless phone", "microwave oven"]
+
+
+def program(name, *arguments, text="", **more):
+    options = {"input": text, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace", "timeout": 300}
+    return subprocess.run([BIN / name, *map(str, arguments)], **{**options, **more})
+
+
+def pairs(count, seed):
+    rng, rows = random.Random(seed), []
+    for i in range(count):
+        left = f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(100, 999)}"
+        right = left if i % 3 == 0 else f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(100, 999)}"
+        rows.append(f"{left}\t{right} \"x\"\t{int(i % 3 == 0)}\n")
+    return "".join(rows)

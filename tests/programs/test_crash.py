@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""Nothing is lost: runs that are killed, files that cannot be written, memory that is not there. With --long all of it (minutes),
+without it a sample (seconds). Needs the built programs (LEXFORMER_BIN) and a compiler of C (CXX) for fault.c; else only Python."""
+import errno
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from support import BIN, pairs, program
+
+LONG = "--long" in sys.argv
+CONFIG = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 32}
+
+
+class Files(unittest.TestCase):
+    """A tiny model, its data, and runs of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        in_memory = not LONG and os.access("/dev/shm", os.W_OK)
+        cls.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if in_memory else None))
+        (cls.folder / "train.tsv").write_text(pairs(48, 1))
+        (cls.folder / "valid.tsv").write_text(pairs(16, 2))
+        (cls.folder / "config.json").write_text(json.dumps(CONFIG))
+        cls.model = cls.folder / "model.lxf"
+        done = program("make_model", "--text", cls.folder / "train.tsv", "--vocab-size", 120, "--model-config", cls.folder / "config.json", "--out", cls.model)
+        assert done.returncode == 0, done.stderr
+        cls.shim = cls.folder / "fault.so"
+        subprocess.run([os.environ.get("CXX", "g++"), "-x", "c", "-shared", "-fPIC", "-O1", Path(__file__).with_name("fault.c"), "-o", cls.shim, "-ldl"], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def command(self, out, *more):
+        return ["--model", self.model, "--train", self.folder / "train.tsv", "--valid", self.folder / "valid.tsv", "--out", out, "--batch", 4, "--lr", "1e-3",
+                "--attention", "lea", "--augment", "--logging-steps", 5, "--threads", 1, "--quiet", *more]
+
+    def train(self, out, *more, **options):
+        return program("train_matcher", *self.command(out, *more), **options)
+
+    def faulty(self, out, **fault):
+        """The environment in which calls on files in `out` fail as fault.c says."""
+        return {**os.environ, "LD_PRELOAD": str(self.shim), "FAULT_UNDER": str(out), **{f"FAULT_{k.upper()}": str(v) for k, v in fault.items()}}
+
+    def trace(self, out, *more):
+        """The calls on files of a run, in order."""
+        file = self.folder / "trace"
+        self.assertEqual(self.train(out, *more, env=self.faulty(out, trace=file)).returncode, 0)
+        lines = file.read_text().splitlines()
+        file.unlink()
+        return lines
+
+    def contents(self, out):
+        """All that is there; not what is in the files that tell of speed and of the command."""
+        return {str(p.relative_to(out)): p.read_bytes() if p.is_file() and p.name not in ("all_results.json", "README.md") else None for p in out.rglob("*")}
+
+    def assert_same(self, out, want, what):
+        got = self.contents(out)
+        self.assertEqual(sorted(got), sorted(want), what)
+        self.assertEqual([name for name in want if got[name] != want[name]], [], what)
+
+    def assert_refused(self, done, codes, *parts):
+        self.assertIn(done.returncode, codes, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        for part in parts:
+            self.assertIn(str(part), done.stderr)
+
+
+def inside_a_save(call):
+    return "checkpoint-" in call
+
+
+class Crash(Files):
+    def test_killed_runs_go_on_to_the_same_bytes(self):
+        steps = ["--epochs", 5, "--save-steps", 7]  # 60 steps
+        whole, out = self.folder / "whole", self.folder / "run"
+        started = time.time()
+        self.assertEqual(self.train(whole, *steps).returncode, 0)
+        duration = time.time() - started
+        want = self.contents(whole)
+        self.assertIn("checkpoint-60/optimizer.safetensors", want)
+        calls = self.trace(out, *steps)
+        saving = [n for n, call in enumerate(calls, 1) if inside_a_save(call)]
+        rng, met = random.Random(12), 0
+        kills, in_a_save = (200, 50) if LONG else (10, 4)
+        for number in range(kills):
+            code, what = 0, ""
+            while code != -signal.SIGKILL:  # unless the run was over before
+                self.assertEqual(code, 0)
+                shutil.rmtree(out)
+                if number < in_a_save:
+                    n, how = rng.choice(saving), rng.choice(["before", "half", "after"])
+                    what = f"{how} call {n}: {calls[n - 1]}"
+                    code = self.train(out, *steps, env=self.faulty(out, at=n, how=how)).returncode
+                else:
+                    process = subprocess.Popen([str(a) for a in [BIN / "train_matcher", *self.command(out, *steps)]], stdout=subprocess.DEVNULL)
+                    wait = rng.random() * duration
+                    what = f"after {wait:.4f} s"
+                    time.sleep(wait)
+                    process.kill()
+                    code = process.wait()
+                out.mkdir(exist_ok=True)
+            met += any(".tmp-" in name for name in self.contents(out))
+            done = self.train(out, *steps, "--resume")
+            self.assertEqual(done.returncode, 0, f"{what}: {done.stderr}")
+            self.assert_same(out, want, f"killed {what}")
+        print(f"crash: {kills} kills, {in_a_save} of them placed inside a save, {met} met unfinished files: {kills} of {kills} resumed to the same bytes")
+
+
+class Faults(Files):
+    steps = ["--max-steps", 8, "--eval-steps", 4, "--save-steps", 4, "--save-total-limit", 1]
+
+    def test_calls_that_fail(self):
+        out = self.folder / "run"
+        calls = self.trace(out, *self.steps)
+        want = self.contents(out)
+        first_save = next(n for n, call in enumerate(calls, 1) if call.startswith("rename") and call.endswith("checkpoint-4"))
+        # All calls of the second save with both errors, the others with one of them.
+        cases = [(n, e) for n, call in enumerate(calls, 1) for i, e in enumerate([errno.EIO, errno.ENOSPC]) if "checkpoint-8" in call or n % 2 == i]
+        count = {}
+        for n, error in cases if LONG else random.Random(3).sample(cases, 12):
+            shutil.rmtree(out)
+            call, path = calls[n - 1].split(" ", 1)
+            what = f"{call} number {n} of {path} fails with {errno.errorcode[error]}"
+            done = self.train(out, *self.steps, env=self.faulty(out, at=n, how=error))
+            with self.subTest(what):
+                name = re.sub(r"^\.|\.tmp-\d+$|-\d+$", "", Path(path).name)
+                self.assert_refused(done, [3], out, name, os.strerror(error))
+                self.assertEqual([name for name in self.contents(out) if ".tmp-" in name], [], what)
+                # Without a checkpoint there is nothing to resume, and what there is of a model is not written over unasked.
+                done = self.train(out, *self.steps, "--resume" if n > first_save else "--overwrite")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assert_same(out, want, what)
+            count[call] = count.get(call, 0) + 1
+        print(f"faults: {sum(count.values())} calls failed ({', '.join(f'{v} {k}' for k, v in sorted(count.items()))}), of {len(calls)} in the run")
+
+    def test_short_and_interrupted_writes(self):
+        whole, out = self.folder / "whole", self.folder / "short"
+        self.assertEqual(self.train(whole, *self.steps).returncode, 0)
+        done = self.train(out, *self.steps, env=self.faulty(out, how="short"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(out, self.contents(whole), "short writes")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[a for a in sys.argv if a != "--long"], verbosity=1)
