@@ -27,10 +27,12 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Joins its arguments into a string with operator<< (std::format is missing on g++ 12 and clang 14).
+/// Joins its arguments into a string with operator<< (std::format is missing on g++ 12 and clang 14). The text is whole or, for want of
+/// memory, std::bad_alloc is thrown: it may name a file.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::ostringstream out;
+  out.exceptions(std::ios::badbit);
   (out << ... << parts);
   return out.str();
 }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// A program of its own, because it replaces operator new: the n-th allocation fails, or it and all that follow, for n from 1 until the
+// action succeeds. Then there is an exception, nothing has leaked, and the action can be done again. LEXFORMER_LONG=1 tries every n.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <new>
+
+#include "models/tiny.hpp"
+
+namespace {
+
+std::atomic<long> live{0};       // blocks that were not given back
+std::atomic<long> countdown{0};  // 1: the next allocation fails; 0: none does
+std::atomic<long> failed{0};
+std::atomic<bool> for_good{false};
+
+void* take(std::size_t bytes, std::size_t alignment) noexcept {
+  if (countdown > 0 && --countdown == 0) {
+    countdown = for_good ? 1 : 0;
+    ++failed;
+    return nullptr;
+  }
+  void* const block =
+      alignment == 0 ? std::malloc(bytes + (bytes == 0)) : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+  if (block != nullptr) ++live;
+  return block;
+}
+void* take_or_throw(std::size_t bytes, std::size_t alignment = 0) {
+  if (void* const block = take(bytes, alignment)) return block;
+  throw std::bad_alloc();
+}
+void give(void* block) noexcept {
+  if (block != nullptr) --live;
+  std::free(block);
+}
+
+}  // namespace
+
+void* operator new(std::size_t n) { return take_or_throw(n); }
+void* operator new[](std::size_t n) { return take_or_throw(n); }
+void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
+void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, 0); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, 0); }
+void operator delete(void* p) noexcept { give(p); }
+void operator delete[](void* p) noexcept { give(p); }
+void operator delete(void* p, std::size_t) noexcept { give(p); }
+void operator delete[](void* p, std::size_t) noexcept { give(p); }
+void operator delete(void* p, std::align_val_t) noexcept { give(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { give(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { give(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { give(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { give(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { give(p); }
+
+namespace {
+
+using namespace lexformer;
+
+/// Lets allocations of `action` fail as said at the top; after each failure calls `again`, which repeats it, checks what came out and
+/// leaves everything as it was before. Returns the number of failures.
+long fail_each(const std::string& name, const std::function<void()>& action, const std::function<void()>& again) {
+  action();  // what is allocated once and kept
+  again();
+  const bool all = std::getenv("LEXFORMER_LONG") != nullptr;
+  long failures = 0, last = 0;
+  for (const bool following : {false, true}) {
+    bool reached = true;
+    for (long n = 1; reached && n <= 5000; n += all || n < 20 ? 1 : 37) {
+      const long before = live;
+      {
+        std::string message;
+        failed = 0;
+        for_good = following;
+        countdown = n;
+        try {
+          action();
+          countdown = 0;
+        } catch (const std::bad_alloc&) {
+          countdown = 0;
+          message = "out of memory";
+        } catch (const Error& error) {  // of code that says for what the memory was
+          countdown = 0;
+          message = error.what();
+        }
+        reached = failed > 0;  // and the action may have lived with it
+        failures += reached;
+        last = n;
+        if (!message.empty() && message.find("memory") == message.npos) FAIL(name, ": allocation ", n, ": ", message);
+        again();
+      }
+      if (live != before) FAIL(name, ": allocation ", n, following ? " and all that follow" : "", ": ", live - before, " blocks leaked");
+    }
+  }
+  MESSAGE(name << ": " << failures << " failures, " << (all ? "each allocation to " : "a sample of those to ") << last);
+  return failures;
+}
+
+}  // namespace
+
+TEST_CASE("a model is loaded, or there is an exception") {
+  set_threads(1);
+  const std::string path = (std::filesystem::temp_directory_path() / cat("lexformer-memory-", process_id(), ".lxf")).string();
+  test::tiny_model<float>({.attention = {"lea"}, .labels = 3}).save(path);
+  const auto bytes = [](CrossEncoder<float> model) {
+    std::vector<float> all;
+    for (const auto& p : model.parameters()) all.insert(all.end(), p.var.value().data(), p.var.value().data() + p.var.size());
+    return all;
+  };
+  const auto want = bytes(CrossEncoder<float>::load(path));
+  CHECK(fail_each(
+            "load", [&] { CrossEncoder<float>::load(path); }, [&] { CHECK(bytes(CrossEncoder<float>::load(path)) == want); }) > 50);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a text is whole, or there is an exception") {
+  const std::string name(300, 'x');
+  std::size_t size = 0;
+  CHECK(fail_each(
+            "cat", [&] { size = cat("checkpoint-", 7, name, name).size(); }, [&] { CHECK(size == 612); }) > 2);
+}
