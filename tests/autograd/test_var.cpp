@@ -233,6 +233,9 @@ TEST_CASE("a chain of a million ops lives and dies, with and without backward") 
     CHECK(x.grad().defined() == with_backward);
     if (with_backward) CHECK(x.grad().item() == 1);
   }
+  auto y = leaf({1});
+  for (int i = 0; i < length; ++i) y = multiply(y, y);  // each reaches the one before it twice
+  CHECK(y.item() == 1);
 }
 
 TEST_CASE("a graph made on one thread is used and destroyed on others") {

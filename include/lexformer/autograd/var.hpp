@@ -35,18 +35,30 @@ struct Node {
   std::string name;
   std::uint64_t id = next_id();
   std::vector<std::shared_ptr<Node>> parents;
-  std::function<void()> run;  // empty once it has run
+  std::function<void()> run;   // empty once it has run
+  std::shared_ptr<Node> next;  // see ~Node
 
   Node() = default;
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
-  ~Node() {  // a chain of a million nodes must not recurse a million deep
-    std::vector<std::shared_ptr<Node>> dying = std::move(parents);
-    while (!dying.empty()) {
-      const auto node = std::move(dying.back());
-      dying.pop_back();
-      if (node && node.use_count() == 1)
-        for (auto& parent : node->parents) dying.push_back(std::move(parent));
+  // A chain of a million nodes must not recurse a million deep, and nothing may be allocated: it may be for want of memory that a graph
+  // dies. So those that die with this one form a list over `next`.
+  ~Node() {
+    std::shared_ptr<Node> dying;
+    const auto release = [&dying](std::vector<std::shared_ptr<Node>>& nodes) {
+      for (auto& node : nodes) {
+        if (node.use_count() == 1) {
+          node->next = std::move(dying);
+          dying = std::move(node);
+        }
+        node.reset();
+      }
+    };
+    release(parents);
+    while (dying) {
+      const auto node = std::move(dying);
+      dying = std::move(node->next);
+      release(node->parents);
     }
   }
   static std::uint64_t next_id() {
