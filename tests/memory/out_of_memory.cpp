@@ -9,6 +9,7 @@
 #include <functional>
 #include <new>
 
+#include "lexformer/train/optimizer.hpp"
 #include "models/tiny.hpp"
 
 namespace {
@@ -115,6 +116,49 @@ TEST_CASE("a model is loaded, or there is an exception") {
   CHECK(fail_each(
             "load", [&] { CrossEncoder<float>::load(path); }, [&] { CHECK(bytes(CrossEncoder<float>::load(path)) == want); }) > 50);
   std::filesystem::remove(path);
+}
+
+TEST_CASE("a step of the training is done, or there is an exception and it can be done again") {
+  set_threads(1);
+  auto model = test::tiny_model<float>({.attention = {"lea"}});
+  const auto batch = test::tiny_batch(model);
+  auto parameters = model.parameters();
+  const auto weights = [&] {
+    std::vector<std::vector<float>> all;
+    for (const auto& p : parameters) all.push_back(p.var.value().to_vector());
+    return all;
+  };
+  const auto begin = weights();
+  std::optional<AdamW<float>> optimizer(std::in_place, parameters);
+  const auto step = [&] {
+    cross_entropy(model(batch, {.training = true, .seed = 1}).logits, std::span<const std::int32_t>(batch.labels)).backward();
+    clip_grad_norm(parameters, 1.0);
+    optimizer->step(1e-2);
+  };
+  const auto anew = [&] {
+    for (auto& p : parameters) p.var.clear_grad();
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      std::copy_n(begin[i].data(), begin[i].size(), parameters[i].var.mutable_value().mutable_data());
+    optimizer.emplace(parameters);
+  };
+  step();
+  const auto want = weights();
+  anew();
+
+  // After each failure the same optimizer and the same weights do the step as if nothing had been.
+  bool done = false;
+  const auto action = [&] {
+    done = false;
+    step();
+    done = true;
+  };
+  const auto again = [&] {
+    for (auto& p : parameters) p.var.clear_grad();
+    if (!done) step();
+    CHECK(weights() == want);
+    anew();
+  };
+  CHECK(fail_each("step", action, again) > 50);
 }
 
 TEST_CASE("a text is whole, or there is an exception") {

@@ -94,17 +94,23 @@ class AdamW {
     }
   }
 
-  /// One step with this learning rate. Consumes the gradients and leaves them empty.
+  /// One step with this learning rate. Consumes the gradients and leaves them empty. Without the memory for the moments nothing is changed.
   void step(double lr) {
     if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::step", "the learning rate is ", lr, ", expected a finite number, 0 or more");
+    const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const Var<T, Dev>& var = parameters_[i].var;
+      Slot& s = slots_[i];
+      if (!updates(var) || s.step > 0) continue;
+      s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
+      s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
+      if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
+    }
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       Var<T, Dev>& var = parameters_[i].var;
-      if (!var.requires_grad() || !var.grad().defined()) continue;
+      if (!updates(var)) continue;
       Slot& s = slots_[i];
-      if (s.step++ == 0) {
-        s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
-        s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
-      }
+      ++s.step;
       const auto t = static_cast<double>(s.step);
       const bool decays = options_.decay_bias_and_norm || var.shape().rank() > 1;
       const AdamWFactors factors{
@@ -115,7 +121,6 @@ class AdamW {
       if constexpr (std::is_same_v<T, A>) {
         master = parameter;
       } else {
-        if (!s.master.defined()) s.master = cast<A>(var.detach()).value();
         master = s.master.mutable_data();
       }
       OptimizerKernels<Dev>::adamw(var.size(), factors, var.grad().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master,
