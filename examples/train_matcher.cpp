@@ -111,6 +111,8 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
         best = program::Evaluation::from_json(state.loop["best"]);
         if (!fs::exists(best_path)) lx::fail_file(best_path, "the best model of the run to resume is gone; begin anew with --overwrite");
       }
+      // The run may have ended between its last save and the deletion of what that made one too many.
+      if (o.save_total_limit > 0) lx::keep_last(out, o.save_total_limit);
     }
   }
   lx::RunLog log(log_path, state.log_history);

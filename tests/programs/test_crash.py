@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -42,12 +41,15 @@ class Files(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def command(self, out, *more):
-        return ["--model", self.model, "--train", self.folder / "train.tsv", "--valid", self.folder / "valid.tsv", "--out", out, "--batch", 4, "--lr", "1e-3",
-                "--attention", "lea", "--augment", "--logging-steps", 5, "--threads", 1, "--quiet", *more]
+    @classmethod
+    def command(cls, out, *more):
+        usual = {"--model": cls.model, "--train": cls.folder / "train.tsv", "--valid": cls.folder / "valid.tsv", "--out": out, "--batch": 4, "--lr": "1e-3",
+                 "--attention": "lea", "--logging-steps": 5, "--threads": 1}
+        return ["--augment", "--quiet", *(part for option in usual.items() if option[0] not in more for part in option), *more]
 
-    def train(self, out, *more, **options):
-        return program("train_matcher", *self.command(out, *more), **options)
+    @classmethod
+    def train(cls, out, *more, **options):
+        return program("train_matcher", *cls.command(out, *more), **options)
 
     def faulty(self, out, **fault):
         """The environment in which calls on files in `out` fail as fault.c says."""
@@ -93,7 +95,7 @@ class Crash(Files):
         calls = self.trace(out, *steps)
         saving = [n for n, call in enumerate(calls, 1) if inside_a_save(call)]
         rng, met = random.Random(12), 0
-        kills, in_a_save = (200, 50) if LONG else (10, 4)
+        kills, in_a_save = (200, 50) if LONG else (8, 4)
         for number in range(kills):
             code, what = 0, ""
             while code != -signal.SIGKILL:  # unless the run was over before
@@ -129,7 +131,8 @@ class Faults(Files):
         # All calls of the second save with both errors, the others with one of them.
         cases = [(n, e) for n, call in enumerate(calls, 1) for i, e in enumerate([errno.EIO, errno.ENOSPC]) if "checkpoint-8" in call or n % 2 == i]
         count = {}
-        for n, error in cases if LONG else random.Random(3).sample(cases, 12):
+        between = next(n for n, call in enumerate(calls, 1) if re.search(r"rename .*\.tmp-checkpoint-4-\d+$", call))  # the new one is there, the old one not yet gone
+        for n, error in cases if LONG else [(between, errno.EIO), *random.Random(3).sample(cases, 9)]:
             shutil.rmtree(out)
             call, path = calls[n - 1].split(" ", 1)
             what = f"{call} number {n} of {path} fails with {errno.errorcode[error]}"
