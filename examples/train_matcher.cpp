@@ -302,6 +302,7 @@ int main(int argc, char** argv) {
     }
     if (o.seeds.size() == 1) return 0;
 
+    lx::remove_stale(o.out);
     const std::string best_folder = lx::cat(o.out, "/seed-", o.seeds[best]);
     lx::write_file_atomic(o.out + "/model.lxf", lx::read_file(best_folder + "/model.lxf"));
     lx::Json all = runs[best].json;  // the best run by its validation score; what all runs gave stands beside it

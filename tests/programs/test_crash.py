@@ -119,6 +119,15 @@ class Crash(Files):
             self.assert_same(out, want, f"killed {what}")
         print(f"crash: {kills} kills, {in_a_save} of them placed inside a save, {met} met unfinished files: {kills} of {kills} resumed to the same bytes")
 
+    def test_several_seeds_leave_nothing_either(self):
+        out = self.folder / "seeds"
+        out.mkdir()
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        (out / f".model.lxf.tmp-{ended.pid}").write_text("half")
+        self.assertEqual(self.train(out, "--max-steps", 1, "--seeds", "1,2").returncode, 0)
+        self.assertEqual({p.name for p in out.iterdir()}, {"README.md", "all_results.json", "model.lxf", "seed-1", "seed-2"})
+
 
 class Faults(Files):
     steps = ["--max-steps", 8, "--eval-steps", 4, "--save-steps", 4, "--save-total-limit", 1]
