@@ -124,7 +124,18 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const auto epochs = [&] { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); };
   const auto start = std::chrono::steady_clock::now();
 
+  // A weight can overflow in the update itself, with finite gradients. The next step would show it, but neither a checkpoint nor the best
+  // model may be replaced by such weights before.
+  const auto check_weights = [&] {
+    for (const auto& p : parameters) {
+      if (lx::Kernels<lx::Cpu>::all_finite(p.var.size(), p.var.value().data())) continue;
+      log.add({{"step", step}, {"epoch", epochs()}, {"not_finite", p.name}});
+      lx::fail_numeric(lx::cat("step ", step), "AdamW: '", p.name, "' is not finite after the update with learning rate ",
+                       schedule(step - 1), "; it was not saved");
+    }
+  };
   const auto save = [&] {
+    check_weights();
     state.global_step = step;
     state.epoch = epochs();
     state.log_history = log.history();
@@ -139,6 +150,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
         out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
   const auto measure = [&] {
+    check_weights();
     measured_step = step;
     model.threshold.reset();
     const auto e = program::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
@@ -172,11 +184,12 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
       const double loss = forward_backward(batches, static_cast<std::uint32_t>(step));
       const double norm = lx::clip_grad_norm(parameters, o.clip), lr = schedule(step);
       if (!std::isfinite(norm) || !std::isfinite(loss)) {
+        ++step;  // the one that is not done
         log.add({{"step", step}, {"epoch", epochs()}, {"loss", lx::log_number(loss)}, {"grad_norm", lx::log_number(norm)}});
         for (auto p : parameters) p.var.clear_grad();
         const lx::CheckFinite check;  // the step again, now with a look at every op
         try {
-          forward_backward(batches, static_cast<std::uint32_t>(step));
+          forward_backward(batches, static_cast<std::uint32_t>(step - 1));
         } catch (const lx::Error& e) {
           lx::fail_numeric(lx::cat("step ", step), e.what(), "; stopped before the update");
         }

@@ -8,11 +8,13 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zlib
 from pathlib import Path
 
 from support import BIN, pairs, program
@@ -163,6 +165,98 @@ class Faults(Files):
         done = self.train(out, *self.steps, env=self.faulty(out, how="short"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same(out, self.contents(whole), "short writes")
+
+
+class Numbers(Files):
+    """NaN and Inf in weights, gradients and loss: nothing is updated with them and nothing is saved of them."""
+
+    def planted(self, change):
+        """The model with change(name, values) made to each tensor, its checksums mended."""
+        data = self.model.read_bytes()
+        size = struct.unpack("<Q", data[:8])[0]
+        header, body = json.loads(data[8 : 8 + size]), bytearray(data[8 + size :])
+        sums = {}
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            begin, end = entry["data_offsets"]
+            values = list(struct.unpack(f"<{(end - begin) // 4}f", body[begin:end]))
+            body[begin:end] = struct.pack(f"<{len(values)}f", *change(name, values))
+            sums[name] = zlib.crc32(body[begin:end])
+        self.assertEqual(sorted(json.loads(header["__metadata__"]["lexformer.crc32"])), sorted(sums))
+        header["__metadata__"]["lexformer.crc32"] = json.dumps(sums)
+        text = json.dumps(header).encode()
+        path = self.folder / "planted.lxf"
+        path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+        return path
+
+    def log(self, out):
+        return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+    def test_weights(self):
+        tensor = "bert.encoder.layer.0.attention.self.query.weight"
+        for value in (float("nan"), float("inf")):
+            model = self.planted(lambda name, values: values[:-1] + [value] if name == tensor else values)
+            done = self.train(self.folder / "refused", "--model", model)
+            self.assert_refused(done, [3], model, tensor, "1 values are NaN or infinite")
+            self.assertFalse((self.folder / "refused").exists())
+
+    def stopped(self, out, *arguments, step=1):
+        """A run that must stop before the update of a step; what it says. Resuming comes to the same end."""
+        arguments = ["--save-steps", 1, "--logging-steps", 1, *arguments]
+        done = self.train(out, *arguments)
+        self.assert_refused(done, [4], f"step {step}: ")
+        entry = self.log(out)[-1]
+        self.assertEqual((entry["step"], len(self.log(out))), (step, step))
+        files = self.contents(out)
+        self.assertEqual({name for name in files if name.endswith("model.lxf")}, {f"checkpoint-{n}/model.lxf" for n in range(max(1, step - 2), step)})
+        if step > 1:
+            again = self.train(out, *arguments, "--resume")
+            self.assertEqual((again.returncode, again.stderr), (4, done.stderr))
+            self.assert_same(out, files, "resumed")
+        return done.stderr, entry
+
+    def test_forward(self):
+        model = self.planted(lambda name, values: [3e38] * len(values) if name.endswith("layer.0.intermediate.dense.weight") else values)
+        said, entry = self.stopped(self.folder / "forward", "--model", model)
+        self.assertIn("encoder.layer.0.feed_forward: linear: the result is not finite", said)
+        self.assertIn(entry["loss"], ("nan", "inf"))
+
+    def test_gradient(self):
+        # LayerNorm of nothing but zeros gives zeros; back through it the gradient grows by weight / sqrt(eps).
+        def change(name, values):
+            if name.endswith("embeddings.weight"):
+                return [0.0] * len(values)
+            if name.endswith("embeddings.LayerNorm.weight"):
+                return [1e36] * len(values)
+            return [0.1 * i for i in range(len(values))] if name.endswith("embeddings.LayerNorm.bias") else values
+
+        said, entry = self.stopped(self.folder / "gradient", "--model", self.planted(change))
+        self.assertIn("embeddings: layer_norm: the gradient of input 0 is not finite", said)
+        self.assertIsInstance(entry["loss"], float)
+        self.assertIn(entry["grad_norm"], ("nan", "inf"))
+
+    def test_loss(self):
+        rows = [line.rsplit("\t", 1)[0] for line in pairs(32, 4).splitlines()]
+        table = self.folder / "numbers.jsonl"
+        for name, label in (("valid", 0.5), ("train", 1e25)):  # of row 22: the sixth batch of four
+            lines = [json.dumps({"left": r.split("\t")[0], "right": r.split("\t")[1], "label": label if i == 22 else 0.5 + i % 2}) + "\n" for i, r in enumerate(rows)]
+            table.with_stem(name).write_text("".join(lines))
+        said, entry = self.stopped(self.folder / "loss", "--task", "regression", "--train", table.with_stem("train"), "--valid", table.with_stem("valid"), "--order", "sequential", step=6)
+        self.assertIn("mse_loss: multiply: the result is not finite, shape (4, 1)", said)
+        self.assertEqual(entry["loss"], "inf")
+
+    def test_learning_rate(self):
+        said, entry = self.stopped(self.folder / "rate", "--lr", "1e30", "--warmup-epochs", 0, step=2)
+        self.assertRegex(said, r"step 2: encoder\.layer\.0\.attention: linear: the result is not finite, shape \(\d+, \d+\); stopped before the update")
+        self.assertEqual(entry["loss"], "nan")
+        # The weights overflow in the update itself: such ones never come into a file.
+        for more in (["--save-steps", 1], ["--eval-steps", 1], ["--max-steps", 1]):
+            out = self.folder / f"overflow{more[0]}"
+            done = self.train(out, "--lr", "1e300", "--warmup-epochs", 0, *more)
+            self.assert_refused(done, [4], "step 1: AdamW: 'bert.", "is not finite after the update with learning rate 1e+300")
+            self.assertEqual(sorted(self.contents(out)), ["log.jsonl"])
+            self.assertTrue(self.log(out)[-1]["not_finite"].startswith("bert."))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ Var<T, Dev> cross_entropy(const Var<T, Dev>& logits, std::span<const std::int32_
 template <class T, class Dev>
 Var<T, Dev> mse_loss(const Var<T, Dev>& x, const Var<T, Dev>& target) {
   if (!(x.shape() == target.shape())) fail("mse_loss", "x ", x.shape(), " and target ", target.shape(), " differ");
+  const NameScope scope("mse_loss");
   const auto difference = subtract(x, target);
   return mean(multiply(difference, difference));
 }
