@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     if (output.ends_with(".npy")) {
       lx::save_npy(output, all);
     } else {
-      std::ostringstream text;
+      program::TextStream text;
       text << std::setprecision(9);
       for (std::size_t i = 0; i < rows; ++i)
         for (std::size_t j = 0; j < config.hidden_size; ++j) text << all.at(i, j) << (j + 1 < config.hidden_size ? '\t' : '\n');

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> lines;
     for (const auto& path : texts) {
       std::istringstream in(lx::read_file(path));
+      in.exceptions(std::ios::badbit);  // of no memory
       for (std::string line; std::getline(in, line);) lines.push_back(line);
     }
     file.vocabulary = lx::train_vocabulary(std::span<const std::string>(lines), file.tokenizer, {.size = vocab_size});

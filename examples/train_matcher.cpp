@@ -325,7 +325,7 @@ int main(int argc, char** argv) {
     for (const auto& r : runs) all["runs"].push_back(r.json);
     lx::write_file_atomic(o.out + "/all_results.json", all.dump(2) + "\n");
     const auto& metric = runs[0].valid.primary;
-    std::ostringstream lines;
+    program::TextStream lines;
     const auto line = [&](const std::string& name, const lx::Json& mean, const lx::Json& deviation) {
       lines << std::left << std::setw(60) << name << std::fixed << std::setprecision(1) << 100 * mean[metric].get<double>() << " +- "
             << 100 * deviation[metric].get<double>() << "\n";
@@ -338,7 +338,7 @@ int main(int argc, char** argv) {
       if (mean.contains("typos_mean")) line("  with typos", mean["typos_mean"], deviation["typos_mean"]);
     }
     std::cout << lines.str();
-    std::ostringstream card;
+    program::TextStream card;
     card << lx::read_file(best_folder + "/README.md") << "\n## Other seeds\n\nThis is the best of " << runs.size()
          << " seeds by its validation score. All of them:\n\n```\n"
          << lines.str() << "```\n";

@@ -6,15 +6,22 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <functional>
 #include <iostream>
 #include <lexformer/lexformer.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 namespace program {
 
 namespace lx = lexformer;
+
+/// A text that grows by <<. Throws std::bad_alloc, where a plain std::ostringstream would go on with a part missing.
+struct TextStream : std::ostringstream {
+  TextStream() { exceptions(std::ios::badbit); }
+};
 
 /// Set by SIGINT and SIGTERM; a training loop looks at it after each step, saves and leaves with 130.
 inline volatile std::sig_atomic_t interrupted = 0;
@@ -73,15 +80,21 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
   app.get_formatter()->column_width(36);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error with a message, not the end
   try {
+    // Where nothing can be written, nothing more is computed; a line for which there is no memory is not the end of the input.
+    std::cout.exceptions(std::ios::badbit | std::ios::failbit);
+    std::cin.exceptions(std::ios::badbit);
     auto arguments = expand_config(app, argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
-    app.parse(arguments);
-    const int code = body();
+    int code = 0;
+    try {
+      app.parse(arguments);
+      code = body();
+    } catch (const CLI::Success& e) {  // --help, --version
+      code = app.exit(e);
+    }
+    if (std::ferror(stdin) != 0) lx::fail_file("standard input", "cannot be read to its end");
     std::cout.flush();
-    if (!std::cout) lx::fail_file("standard output", "cannot be written");
     return code;
-  } catch (const CLI::Success& e) {  // --help, --version
-    return app.exit(e);
   } catch (const CLI::ParseError& e) {
     std::cerr << app.get_name() << ": " << e.what() << " (--help lists the options)\n";
     return 2;
@@ -92,8 +105,8 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
     std::cerr << app.get_name() << ": out of memory; a smaller --batch or --max-length needs less\n";
     return 1;
   } catch (const std::exception& e) {
-    std::cerr << app.get_name() << ": " << e.what() << "\n";
-    return 1;
+    std::cerr << app.get_name() << ": " << (std::cout ? e.what() : "standard output: cannot be written") << "\n";
+    return static_cast<int>(std::cout ? lx::ErrorKind::failure : lx::ErrorKind::file);
   }
 }
 

@@ -35,6 +35,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
       text.resize(text.rfind('\n') == text.npos ? 0
                                                 : text.rfind('\n') + 1);  // a run that still writes, or was killed, may leave half a line
       std::istringstream lines(text);
+      lines.exceptions(std::ios::badbit);  // of no memory
       std::string line;
       for (std::size_t number = 1; std::getline(lines, line); ++number) {
         const std::string where = lx::cat(file, ": line ", number);
@@ -83,7 +84,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
     table.push_back({lx::escape_xml(c.name)});
     for (const auto& key : main_metrics(e)) {
       if (table.size() == 1) header.push_back(key);
-      std::ostringstream cell;
+      TextStream cell;
       cell << std::fixed << std::setprecision(1) << in_percent(key, e.value(key));
       table.back().push_back(cell.str());
     }

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -165,6 +166,92 @@ class Faults(Files):
         done = self.train(out, *self.steps, env=self.faulty(out, how="short"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same(out, self.contents(whole), "short writes")
+
+
+class Limits(Files):
+    """A disk that is full, files that may not grow, memory that is not there."""
+
+    def limited(self, name, *arguments, limit=resource.RLIMIT_FSIZE, to=0, **options):
+        return program(name, *arguments, preexec_fn=lambda: resource.setrlimit(limit, (to, to)), **options)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trained = cls.folder / "trained"
+        done = cls.train(cls.trained, "--epochs", 1)
+        assert done.returncode == 0, done.stderr
+        cls.texts = "".join(line.rsplit("\t", 1)[0] + "\n" for line in pairs(40, 3).splitlines())
+
+    def test_files_that_may_not_grow(self):
+        out, valid = self.folder / "out", self.folder / "valid.tsv"
+        named = [("make_model", "m.lxf", ["--text", valid, "--model-config", self.folder / "config.json", "--out", out / "m.lxf"], ""),
+                 ("encode", "e.npy", ["--model", self.model, "--output", out / "e.npy"], self.texts),
+                 ("encode", "e.tsv", ["--model", self.model, "--output", out / "e.tsv"], self.texts),
+                 ("evaluate", "v.json", ["--model", self.trained / "model.lxf", "--test", valid, "--output", out / "v.json"], ""),
+                 ("report", "scores_1.svg", ["--model", self.trained, "--test", valid, "--out", out], "")]
+        for name, file, arguments, text in named:
+            for before in (None, b"before"):
+                shutil.rmtree(out, ignore_errors=True)
+                out.mkdir()
+                if before:
+                    (out / file).write_bytes(before)
+                done = self.limited(name, *arguments, text=text, to=400)
+                with self.subTest(file):
+                    self.assert_refused(done, [3], out, "File too large")
+                    self.assertEqual([p.read_bytes() for p in out.iterdir() if p.name == file], [before] if before else [])
+                    self.assertEqual([p.name for p in out.iterdir() if ".tmp-" in p.name], [])
+
+    def test_training_that_may_not_write(self):
+        out, steps = self.folder / "run", ["--max-steps", 8, "--eval-steps", 4, "--save-steps", 4]
+        self.assertEqual(self.train(out, *steps).returncode, 0)
+        want = self.contents(out)
+        sizes = sorted({p.stat().st_size for p in out.rglob("*") if p.is_file()})
+        limits = [0, *(size - 1 for size in sizes)]
+        for limit in limits if LONG else random.Random(5).sample(limits, 3):
+            shutil.rmtree(out)
+            done = self.limited("train_matcher", *self.command(out, *steps), to=limit)
+            with self.subTest(limit):
+                self.assert_refused(done, [3], out, "File too large")
+                self.assertEqual([name for name in self.contents(out) if ".tmp-" in name], [])
+                saved = any(p.name.startswith("checkpoint-") for p in out.iterdir())
+                done = self.train(out, *steps, "--resume" if saved else "--overwrite")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assert_same(out, want, limit)
+
+    def test_standard_output_that_is_full(self):
+        valid, model = self.folder / "valid.tsv", ["--model", self.trained / "model.lxf"]
+        cases = [("make_model", ["--text", valid, "--model-config", self.folder / "config.json", "--out", self.folder / "m.lxf"]), ("add_typos", []),
+                 ("tokenize", model), ("score_pairs", model), ("evaluate", [*model, "--test", valid]), ("train_matcher", self.command(self.folder / "full", "--max-steps", 1)),
+                 ("report", ["--help"])]
+        for name, arguments in cases:
+            with self.subTest(name), open("/dev/full", "w") as full:
+                self.assert_refused(program(name, *arguments, text=self.texts, stdout=full), [3], "standard output: cannot be written")
+        # It is not waited for the end of the input.
+        with open("/dev/full", "w") as full, subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
+            self.assert_refused(program("add_typos", stdin=endless.stdout, stdout=full, input=None), [3], "standard output: cannot be written")
+            endless.kill()
+
+    def test_standard_input_that_breaks_off(self):
+        descriptor = os.open(self.folder, os.O_RDONLY)  # a folder can be opened, but not read
+        for name, arguments in (("add_typos", []), ("tokenize", ["--model", self.model]), ("score_pairs", ["--model", self.trained / "model.lxf"])):
+            with self.subTest(name):
+                self.assert_refused(program(name, *arguments, stdin=descriptor, input=None), [3], "standard input: cannot be read to its end")
+        os.close(descriptor)
+
+    def test_too_little_memory(self):
+        out, codes = self.folder / "memory", {}
+        step = 64 if LONG else 512
+        kilobytes, code = 4096, None
+        while code != 0:
+            shutil.rmtree(out, ignore_errors=True)
+            done = self.limited("train_matcher", *self.command(out, "--max-steps", 2), limit=resource.RLIMIT_AS, to=kilobytes * 1024)
+            code = done.returncode
+            if code not in (0, 127):  # 127: the system's loader could not begin the program
+                self.assert_refused(done, [1, 3], "memory")
+            codes[code] = codes.get(code, 0) + 1
+            kilobytes += step
+            self.assertLess(kilobytes, 1 << 22)
+        print(f"memory: runs with up to {kilobytes - step} KB of address space, by exit code: {codes}")
 
 
 class Numbers(Files):
