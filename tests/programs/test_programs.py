@@ -377,14 +377,6 @@ class Programs(unittest.TestCase):
         self.refused(2, program("train_matcher", *self.command(self.folder / "u", "--freeze", "nothing")), "nothing")
         self.refused(3, program("score_pairs", "--model", self.trained / "model.lxf", text="no tab here\n"), "line 1")
 
-    def test_not_finite_stops_before_the_update(self):
-        out = self.folder / "huge"
-        done = self.train(out, "--warmup-epochs", 0, "--clip", "1e30", "--save-steps", 1, lr="1e30")
-        self.refused(4, done, "step ", "not finite")
-        checkpoints = [p for p in out.iterdir() if p.name.startswith("checkpoint-")]
-        self.assertTrue(checkpoints)
-        self.assertTrue(any(json.loads(line).get("grad_norm") in ("nan", "inf") for line in (out / "log.jsonl").read_text().splitlines()))
-
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)
