@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A program of its own, because it replaces operator new: the n-th allocation fails, or it and all that follow, for n from 1 until the
 // action succeeds. Then there is an exception, nothing has leaked, and the action can be done again. LEXFORMER_LONG=1 tries every n.
+#include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <execinfo.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <new>
@@ -19,12 +22,27 @@ std::atomic<long> countdown{0};  // 1: the next allocation fails; 0: none does
 std::atomic<long> failed{0};
 std::atomic<bool> for_good{false};
 
+/// The destructor of nlohmann's JSON allocates, so that the program ends where it cannot. It is not ours to mend: it is let through.
+bool in_destructor_of_json() noexcept {
+  const long counting = countdown.exchange(0);
+  void* frames[24];
+  bool found = false;
+  for (int i = ::backtrace(frames, 24) - 1; i >= 0; --i) {
+    Dl_info info{};
+    if (::dladdr(frames[i], &info) == 0 || info.dli_sname == nullptr || std::strstr(info.dli_sname, "10basic_json") == nullptr) continue;
+    found = found || std::strstr(info.dli_sname, "7destroyE") != nullptr || std::strstr(info.dli_sname, "D2Ev") != nullptr;
+  }
+  countdown = counting;
+  return found;
+}
+
 void* take(std::size_t bytes, std::size_t alignment) noexcept {
-  if (countdown > 0 && --countdown == 0) {
-    countdown = for_good ? 1 : 0;
+  if (countdown == 1 && !in_destructor_of_json()) {
+    if (!for_good) countdown = 0;
     ++failed;
     return nullptr;
   }
+  if (countdown > 1) --countdown;
   void* const block =
       alignment == 0 ? std::malloc(bytes + (bytes == 0)) : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
   if (block != nullptr) ++live;
@@ -91,13 +109,16 @@ long fail_each(const std::string& name, const std::function<void()>& action, con
         reached = failed > 0;  // and the action may have lived with it
         failures += reached;
         last = n;
-        if (!message.empty() && message.find("memory") == message.npos) FAIL(name, ": allocation ", n, ": ", message);
+        if (!message.empty() && message.find("memory") == message.npos) FAIL(cat(name, ": allocation ", n, ": ", message));
         again();
       }
-      if (live != before) FAIL(name, ": allocation ", n, following ? " and all that follow" : "", ": ", live - before, " blocks leaked");
+      if (live != before) {
+        const long leaked = live - before;
+        FAIL(cat(name, ": allocation ", n, following ? " and all that follow" : "", ": ", leaked, " blocks leaked"));
+      }
     }
   }
-  MESSAGE(name << ": " << failures << " failures, " << (all ? "each allocation to " : "a sample of those to ") << last);
+  MESSAGE(cat(name, ": ", failures, " failures, ", all ? "each allocation to " : "a sample of those to ", last));
   return failures;
 }
 

@@ -39,19 +39,25 @@ struct CrossEncoderOptions {
 };
 
 inline Json to_json(const CrossEncoderOptions& o) {
-  Json json = {{"task", name_of(o.task)},      {"head", name_of(o.head)},    {"labels", o.labels},
-               {"label_names", o.label_names}, {"max_length", o.max_length}, {"attention", o.attention}};
-  if (o.has("lea"))
-    json["lea"] = {{"similarity", name_of(o.lexical.similarity)},
-                   {"within_sentences", o.lexical.self_attention},
-                   {"levels", o.lea.levels},
-                   {"sharing", name_of(o.lea.sharing)},
-                   {"representation", name_of(o.lea.representation)},
-                   {"dimension", o.lea.dimension},
-                   {"alpha", name_of(o.lea.alpha)},
-                   {"alpha_value", o.lea.alpha_value},
-                   {"first_layer", o.lea.first_layer},
-                   {"last_layer", o.lea.last_layer}};
+  Json json;  // filled key by key: nlohmann/json 3.11.2 leaks where memory ends in a braced list
+  json["task"] = name_of(o.task);
+  json["head"] = name_of(o.head);
+  json["labels"] = o.labels;
+  json["label_names"] = o.label_names;
+  json["max_length"] = o.max_length;
+  json["attention"] = o.attention;
+  if (!o.has("lea")) return json;
+  Json& lea = json["lea"];
+  lea["similarity"] = name_of(o.lexical.similarity);
+  lea["within_sentences"] = o.lexical.self_attention;
+  lea["levels"] = o.lea.levels;
+  lea["sharing"] = name_of(o.lea.sharing);
+  lea["representation"] = name_of(o.lea.representation);
+  lea["dimension"] = o.lea.dimension;
+  lea["alpha"] = name_of(o.lea.alpha);
+  lea["alpha_value"] = o.lea.alpha_value;
+  lea["first_layer"] = o.lea.first_layer;
+  lea["last_layer"] = o.lea.last_layer;
   return json;
 }
 
