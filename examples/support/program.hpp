@@ -83,6 +83,7 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
     // Where nothing can be written, nothing more is computed; a line for which there is no memory is not the end of the input.
     std::cout.exceptions(std::ios::badbit | std::ios::failbit);
     std::cin.exceptions(std::ios::badbit);
+    std::cerr.tie(nullptr);  // a message needs no standard output
     auto arguments = expand_config(app, argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
     int code = 0;
