@@ -158,12 +158,13 @@ inline Vocabulary parse_vocabulary_text(std::string_view text, const std::string
 
 /// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's names, all of them always there.
 inline Json tokenizer_json(TokenizerOptions options) {
-  Json out = {{"do_lower_case", options.lowercase},
-              {"strip_accents", nullptr},
-              {"tokenize_chinese_chars", options.handle_chinese_chars},
-              {"clean_text", options.clean_text},
-              {"max_input_chars_per_word", options.max_word_chars},
-              {"match_special_tokens", options.match_special_tokens}};
+  Json out;  // filled key by key: nlohmann/json 3.11.2 leaks where memory ends in a braced list
+  out["do_lower_case"] = options.lowercase;
+  out["strip_accents"] = nullptr;
+  out["tokenize_chinese_chars"] = options.handle_chinese_chars;
+  out["clean_text"] = options.clean_text;
+  out["max_input_chars_per_word"] = options.max_word_chars;
+  out["match_special_tokens"] = options.match_special_tokens;
   if (options.strip_accents) out["strip_accents"] = *options.strip_accents;
   for (const auto& [key, text] : detail::special_tokens(options)) out[key] = *text;
   return out;
