@@ -3,6 +3,7 @@
 for every kind of bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
 import csv
 import json
+import os
 import random
 import shutil
 import signal
@@ -17,7 +18,6 @@ from xml.etree import ElementTree
 from support import BIN, pairs, program
 
 REPRODUCE = Path(__file__).resolve().parents[2] / "tools/reproduce.sh"
-
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 64}
 
 
