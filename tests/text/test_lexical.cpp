@@ -9,6 +9,7 @@
 
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/lexical.hpp"
+#include "support/cases.hpp"
 
 using namespace lexformer;
 
@@ -105,7 +106,7 @@ TEST_CASE("quantised levels: nearest, ties to the lower, always all of them") {
 TEST_CASE("lexical matrices of random pairs are those of the definition; swapping the texts transposes them; merging keeps the values") {
   const auto t = tokenizer();
   RandomStream random(3, random_site::user);
-  for (int n = 0; n < 300; ++n) {
+  for (std::size_t n = 0; n < test::cases(300); ++n) {
     LexicalOptions options;
     options.similarity = names_of<Similarity>[random.below(6)].second;
     options.levels = n % 3 == 0 ? 0 : static_cast<unsigned>(2 + random.below(60));

@@ -12,6 +12,7 @@
 #include "../reference/wordpiece_reference.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/wordpiece.hpp"
+#include "support/cases.hpp"
 
 using namespace lexformer;
 
@@ -352,7 +353,7 @@ TEST_CASE("random texts, invalid UTF-8 included: same as the naive tokenizer") {
                             "a\U0001d165", "한", "##국", "\u1112", "##\u1161"})
     vocabulary.push_back(extra);
   RandomStream random(5, random_site::user);
-  for (int n = 0; n < 4000; ++n) {
+  for (std::size_t n = 0; n < test::cases(4000); ++n) {
     TokenizerOptions options;
     options.lowercase = random.below(3) > 0;
     if (random.below(2) == 0) options.strip_accents = random.below(2) == 0;
@@ -381,7 +382,7 @@ TEST_CASE("random texts, invalid UTF-8 included: same as the naive tokenizer") {
 TEST_CASE("word ids count up without gaps and offsets stay in the text") {
   RandomStream random(6, random_site::user);
   const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
-  for (int n = 0; n < 2000; ++n) {
+  for (std::size_t n = 0; n < test::cases(2000); ++n) {
     std::string bytes;
     for (std::size_t k = random.below(60); k > 0; --k)
       bytes += static_cast<char>(random.below(3) > 0 ? "ab c-[]eé"[random.below(10)] : static_cast<int>(random.below(256)));

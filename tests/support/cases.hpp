@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+
+namespace lexformer::test {
+
+/// How many random cases a law is tried with: LEXFORMER_CASES of them where that is set (docs/testing.md), else `ordinary`.
+inline std::size_t cases(std::size_t ordinary) {
+  const char* text = std::getenv("LEXFORMER_CASES");
+  return text == nullptr ? ordinary : std::stoul(text);
+}
+
+}  // namespace lexformer::test
