@@ -14,6 +14,7 @@ case $preset in
   clang | tsan) packages+=(clang libomp-dev) ;;
   headers) packages+=(doxygen) ;;
   tidy) packages+=(clang libomp-dev clang-tidy) ;;
+  coverage) packages+=(gcovr) ;;
 esac
 tools/install_packages.sh "${packages[@]}"
 
