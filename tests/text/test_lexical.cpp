@@ -103,7 +103,7 @@ TEST_CASE("quantised levels: nearest, ties to the lower, always all of them") {
   CHECK_THROWS_AS(lexical_matrix(t, e, {.levels = 65537}), Error);
 }
 
-TEST_CASE("lexical matrices of random pairs are those of the definition; swapping the texts transposes them; merging keeps the values") {
+TEST_CASE("law: lexical matrices are those of the definition, swapping the texts transposes them, merging keeps the values") {
   const auto t = tokenizer();
   RandomStream random(3, random_site::user);
   for (std::size_t n = 0; n < test::cases(300); ++n) {

@@ -29,7 +29,7 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-12; }
 
 }  // namespace
 
-TEST_CASE("similarities of all 132,496 pairs of words over {a, b, c} up to length 5 are those of the definitions") {
+TEST_CASE("law: similarities of all 132,496 pairs of words over {a, b, c} up to length 5 are those of the definitions") {
   const auto words = words_up_to(5, U"abc");
   REQUIRE(words.size() * words.size() == 132496);
   std::size_t wrong = 0;

@@ -312,7 +312,7 @@ TEST_CASE("word_text joins the pieces of a word") {
   CHECK_THROWS_AS(t.word_text(e, 4, 7), Error);
 }
 
-TEST_CASE("random texts, invalid UTF-8 included: same as the naive tokenizer") {
+TEST_CASE("law: random texts, invalid UTF-8 included: same as the naive tokenizer") {
   const std::vector<std::string> parts{"a",
                                        "b",
                                        "ab",
@@ -379,7 +379,7 @@ TEST_CASE("random texts, invalid UTF-8 included: same as the naive tokenizer") {
   }
 }
 
-TEST_CASE("word ids count up without gaps and offsets stay in the text") {
+TEST_CASE("law: word ids count up without gaps and offsets stay in the text") {
   RandomStream random(6, random_site::user);
   const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
   for (std::size_t n = 0; n < test::cases(2000); ++n) {

@@ -68,9 +68,9 @@ TEST_CASE("metrics: scikit-learn's and scipy's values") {
   }
 }
 
-TEST_CASE("metrics: 10,000 random sets with ties against the definitions over all thresholds") {
+TEST_CASE("law: metrics of 10,000 random sets with ties against the definitions over all thresholds") {
   RandomStream random(3, random_site::user);
-  std::size_t wrong = 0;
+  std::size_t wrong = 0, with_ties = 0, of_one_class = 0;
   for (int round = 0; round < 10000; ++round) {
     const auto n = static_cast<std::size_t>(1 + random.below(12)), values = static_cast<std::size_t>(1 + random.below(8));
     const double share = random.uniform();
@@ -82,6 +82,8 @@ TEST_CASE("metrics: 10,000 random sets with ties against the definitions over al
       scores.push_back(round % 2 == 0 ? (k - 3) / 4 : 1.0 + k * 0x1p-52);
       labels.push_back(random.uniform() < share ? 1 : 0);
     }
+    with_ties += std::set(scores.begin(), scores.end()).size() < n;
+    of_one_class += std::set(labels.begin(), labels.end()).size() == 1;
     double best = 0;
     for (double t : scores) best = std::max({best, naive_f1(scores, labels, t), naive_f1(scores, labels, std::nextafter(t, -INFINITY))});
     const BestThreshold found = best_f1_threshold(scores, labels);
@@ -101,6 +103,8 @@ TEST_CASE("metrics: 10,000 random sets with ties against the definitions over al
     wrong += best_f1_threshold(shuffled_scores, shuffled_labels).threshold != found.threshold;
   }
   CHECK(wrong == 0);
+  CHECK(with_ties > 1000);
+  CHECK(of_one_class > 1000);
 }
 
 TEST_CASE("best_f1_threshold: worked cases") {
