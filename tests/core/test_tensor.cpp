@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <sstream>
 #include <type_traits>
 #include <vector>
@@ -58,6 +59,7 @@ TEST_CASE("Shape: eight axes at most, and a number of elements that can be count
   const std::size_t big = std::size_t{1} << 32;
   CHECK(Shape{big, big / 2}.size() == std::size_t{1} << 63);
   CHECK(error_message([=] { Shape{big, big}; }) == "Shape: number of elements overflows: (4294967296, 4294967296)");
+  CHECK_THROWS_AS(Tensor<std::int8_t>({std::size_t{1} << 63}), std::bad_alloc);
   // The elements can be counted, their bytes cannot.
   CHECK(error_message([=] { Tensor<double>({big, big / 4}); }) == "Tensor: 4611686018427387904 elements do not fit into memory");
 }

@@ -90,6 +90,9 @@ TEST_CASE("checkpoints: a damaged one is passed over, with the reason") {
   damaged("model.lxf", "two!", "model.lxf: is not what MANIFEST.json says");
   damaged("MANIFEST.json", "{", "MANIFEST.json: not JSON");
   damaged("MANIFEST.json", "{}", "MANIFEST.json: the key 'files' is missing");
+  damaged("MANIFEST.json", R"({"files": ["model.lxf"]})", "MANIFEST.json: 'files' is array, expected an object");
+  damaged("MANIFEST.json", R"({"files": {"": {"size": 3, "crc32": 1}}})", "MANIFEST.json: '' is no plain file name");
+  damaged("MANIFEST.json", R"({"files": {".x": {"size": 3, "crc32": 1}}})", "MANIFEST.json: '.x' is no plain file name");
   damaged("MANIFEST.json", R"({"files": {"model.lxf": {"size": 3.0, "crc32": 1}}})", "MANIFEST.json: 'size' is 3.0");
   damaged("MANIFEST.json", R"({"files": {"../x": {"size": 3, "crc32": 1}}})", "MANIFEST.json: '../x' is no plain file name");
   damaged("MANIFEST.json", R"({"files": {"gone": {"size": 3, "crc32": 1}}})", "gone: cannot be opened");
@@ -136,6 +139,17 @@ TEST_CASE("checkpoints: a full disk leaves the old one") {
   ::setrlimit(RLIMIT_FSIZE, &limit);
   ::signal(SIGXFSZ, old_handler);
   CHECK(names(parent.path) == std::set<std::string>{"checkpoint-1"});
+}
+
+TEST_CASE("checkpoints: what stands in the way of a rename leaves the old one") {
+  const TemporaryFolder parent;
+  save(parent, "checkpoint-1", "one");
+  const std::string in_the_way = cat(".tmp-checkpoint-1-", ::getpid(), "-old");
+  fs::create_directories(parent / (in_the_way + "/x"));
+  expect_file_error([&] { save(parent, "checkpoint-1", "two"); }, "checkpoint-1: cannot be renamed to ");
+  CHECK(names(parent.path) == std::set<std::string>{in_the_way, "checkpoint-1"});
+  CHECK(read_file(parent / "checkpoint-1/model.lxf") == "one");
+  CHECK(latest(parent) == "checkpoint-1");
 }
 
 TEST_CASE("checkpoints: kill -9 at random moments never costs one") {

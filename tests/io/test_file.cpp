@@ -74,6 +74,11 @@ TEST_CASE("read_file: errors") {
   expect_file_error([&] { read_file(folder / "a", 4); }, "a: has more than 4 bytes");
   CHECK(read_file(folder / "a", 5) == "12345");
   expect_file_error([] { read_file("/dev/zero", 1000000); }, "/dev/zero: has more than 1000000 bytes");
+  if (fs::exists("/proc/self/mem"))  // can be opened, but nothing is at address 0
+    expect_file_error([] { read_file("/proc/self/mem"); }, "/proc/self/mem: cannot be read: ");
+  expect_file_error([&] { sync_file(folder / "none"); }, "none: cannot be synced: No such file");
+  expect_file_error([&] { sync_folder(folder / "none"); }, "none: cannot be synced: No such file");
+  CHECK_NOTHROW(sync_folder(""));  // the current one
 }
 
 TEST_CASE("write_file_atomic: a failed write leaves the old file and nothing else") {

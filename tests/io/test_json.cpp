@@ -5,6 +5,7 @@
 
 #include "io/expect_error.hpp"
 #include "lexformer/io/config.hpp"
+#include "lexformer/io/table.hpp"
 
 using namespace lexformer;
 
@@ -37,7 +38,9 @@ TEST_CASE("parse_json: what is not JSON is refused with file, line and column") 
 
 TEST_CASE("config values are checked for kind and range") {
   const Json c =
-      parse_json(R"({"n": 12, "neg": -3, "float": 1.0, "big": 18446744073709551616, "s": "gelu", "b": true, "x": 0.5, "null": null})", "c");
+      parse_json(R"({"n": 12, "neg": -3, "float": 1.0, "big": 18446744073709551616, "s": "gelu", "b": true, "x": 0.5, "null": null,
+                        "list": [1], "object": {}, "header": "yes"})",
+                 "c");
   CHECK(get_size(c, "n", 1, 256, "c") == 12);
   CHECK(get_size(c, "missing", 1, 256, "c", 7) == 7);
   CHECK(get_size(c, "null", 1, 256, "c", 7) == 7);
@@ -61,4 +64,10 @@ TEST_CASE("config values are checked for kind and range") {
   CHECK(get_string(c, "s", "c") == "gelu");
   CHECK(get_string(c, "missing", "c", "d") == "d");
   expect_file_error([&] { get_string(c, "b", "c"); }, "c: 'b' is true, expected a text");
+  expect_file_error([&] { get_string(c, "list", "c"); }, "c: 'list' is an array, expected a text");
+  expect_file_error([&] { get_number(c, "object", 0, 1, "c", 0.5); }, "c: 'object' is an object, expected a number");
+  CHECK(get_name<TableHeader>(c, "header", "c") == TableHeader::yes);
+  CHECK(get_name<TableHeader>(c, "missing", "c", TableHeader::no) == TableHeader::no);
+  expect_file_error([&] { get_name<TableHeader>(c, "s", "c"); }, "c: 's' is 'gelu', expected one of: auto, yes, no");
+  expect_file_error([&] { get_name<TableHeader>(c, "x", "c"); }, "c: 'x' is 0.5, expected one of: auto, yes, no");
 }

@@ -169,6 +169,13 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   bad_tokenizer("/model/vocab/a", -1, "vocab: 'a' is -1");
   bad_tokenizer("/model/vocab/a", 1099511627776, "vocab: 'a' is 1099511627776");
   bad_tokenizer("/model/vocab/a", 4194304, "vocab: 'a' is 4194304");  // a small file that asks for much memory
+
+  bad_tokenizer("/model/vocab", Json::array(), "'vocab' is array, expected an object");
+  bad_tokenizer("/model/vocab/", 9, "the token with id 9 is empty or holds a line feed");
+  bad_tokenizer("/model/vocab/a\nb", 9, "the token with id 9 is empty or holds a line feed");
+  bad_tokenizer("/model/max_input_chars_per_word", 0, "'max_input_chars_per_word' is 0, expected a whole number from 1");
+  bad_tokenizer("/added_tokens", Json::object(), "'added_tokens' is object, expected an array");
+  bad_tokenizer("/normalizer/strip_accents", 1, "'strip_accents' is 1, expected true or false");
   bad_tokenizer("/normalizer/type", "Sequence", "normalizer: 'type' is 'Sequence'");
   bad_tokenizer("/normalizer", nullptr, "'normalizer' is null");
   bad_tokenizer("/pre_tokenizer/type", "Metaspace", "pre_tokenizer: 'type' is 'Metaspace'");
@@ -231,6 +238,9 @@ TEST_CASE("ModelFile: shards, buffers, tied and doubled tensors, pooling") {
   };
   bad_index("new", "two.safetensors", "tensor 'new' is in none of the files");
   bad_index("cls.predictions.decoder.bias", "one.safetensors", "does not place tensor 'cls.predictions.decoder.bias' in 'two.safetensors'");
+  bad_index("new", "", "'' is no plain file name");
+  bad_index("new", ".two.safetensors", "'.two.safetensors' is no plain file name");
+  folder.refused("model.safetensors.index.json", R"({"weight_map": []})", "'weight_map' is array, expected an object");
   bad_index("new", "../two.safetensors", "'../two.safetensors' is no plain file name");
   bad_index("new", 1, "'new' is 1, expected a text");
   bad_index("new", "three.safetensors", "three.safetensors: cannot be opened");
@@ -259,6 +269,44 @@ TEST_CASE("ModelFile: shards, buffers, tied and doubled tensors, pooling") {
   CHECK(model.config["model_type"] == "bert");
   CHECK(model.config["lexformer"]["pooling"] == "mean");
   folder.refused("modules.json", R"([{"path": "../x", "type": "a.Transformer"}])", "'../x' is no plain folder name");
+}
+
+TEST_CASE("ModelFile: vocabulary and tokenizer as texts") {
+  CHECK(parse_vocabulary_text("a\n\nb\n", "w").tokens() == std::vector<std::string>{"a", "", "b"});
+  expect_file_error([] { parse_vocabulary_text("a\nb", "w"); }, "w: the last token does not end with a line feed");
+  const TinyFolder folder;
+  write(folder / "tokenizer_config.json",
+        R"({"do_lower_case": true, "strip_accents": false, "tokenize_chinese_chars": false, "cls_token": "a", "tokenizer_class": null})");
+  TokenizerOptions options = ModelFile::open(folder.path.string()).tokenizer;
+  CHECK(options.lowercase);
+  CHECK(options.strip_accents == false);
+  CHECK_FALSE(options.handle_chinese_chars);
+  CHECK(options.cls == "a");
+  CHECK(options.sep == "[SEP]");
+  write(folder / "tokenizer_config.json", R"({"strip_accents": null})");
+  options = ModelFile::open(folder.path.string()).tokenizer;
+  CHECK(options.lowercase);
+  CHECK_FALSE(options.strip_accents.has_value());
+}
+
+TEST_CASE("ModelFile: the tensors of an Electra generator, and of a model whose output layer is tied") {
+  const TinyFolder folder;
+  write(folder / "config.json", R"({"model_type": "electra", "vocab_size": 8})");
+  TensorFile tensors = tiny_tensors("", "weight");
+  tensors.set("generator_lm_head.weight", Tensor<float>::from({1.0f}));
+  tensors.set("embeddings_project.weight", Tensor<float>::from({1.0f}));
+  tensors.set("pooler.dense.weight", Tensor<float>::from({1.0f}));
+  tensors.set("embeddings.LayerNorm.beta", Tensor<float>::from({1.0f}));
+  tensors.set("embeddings.token_type_ids", Tensor<std::int64_t>::from({0}));
+  tensors.write(folder / "model.safetensors");
+  auto expected = tiny_tensors("electra.", "weight").names();
+  for (const char* name : {"electra.embeddings_project.weight", "electra.pooler.dense.weight", "electra.embeddings.LayerNorm.bias"})
+    expected.push_back(name);
+  std::sort(expected.begin(), expected.end());
+  CHECK(ModelFile::open(folder.path.string()).tensors.names() == expected);
+  // A folder that says how to pool, but of no module that it is the transformer.
+  write(folder / "modules.json", R"([{"path": "", "type": "a.Normalize"}])");
+  CHECK_FALSE(ModelFile::open(folder.path.string()).config.contains("lexformer"));
 }
 
 TEST_CASE("require_tensors: one message for all that does not fit, with the nearest name") {

@@ -27,6 +27,10 @@ TEST_CASE("npy: the bytes of numpy.save, and back") {
   CHECK(load_npy<float>(folder / "a.npy").shape() == Shape{2, 3});
   CHECK(load_npy<float>(folder / "a.npy").to_vector() == a.to_vector());
   CHECK(load_npy<double>(folder / "a.npy").at(0, 1) == -2);
+  save_npy(folder / "b.npy", Tensor<double>::from({0.1, -3}));
+  CHECK(load_npy<float>(folder / "b.npy").to_vector() == std::vector<float>{0.1f, -3});
+  expect_error(
+      ErrorKind::failure, [&] { save_npy(folder / "b.npy", Tensor<float>()); }, "b.npy: the tensor is undefined");
   const Tensor<double> shapes[] = {Tensor<double>::scalar(7.25), Tensor<double>::zeros({3}), Tensor<double>(Shape{0, 5}),
                                    Tensor<double>::ones({1, 1, 1, 1, 1, 1, 1, 2})};
   for (const auto& t : shapes) {
@@ -55,6 +59,9 @@ TEST_CASE("npy: damaged and foreign files") {
   refused(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "1234"), "is not in C order");
   refused(npy("{'descr': '<f4', 'shape': (1,), }", "1234"), "the header has no fortran_order");
   refused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': 1, }", "1234"), "the header is damaged at shape");
+  refused(npy("{'fortran_order': False, 'shape': (1,), 'descr': '<f4'", "1234"), "the header is damaged at descr");
+  refused(npy(header("()") + " ", "1234 "), "has 5 bytes of data, the shape needs 4");
+  refused(npy(header("(1,,)"), "1234"), "the shape '(1,,)' is not possible");
   refused(npy(header("(-1,)"), "1234"), "the shape '(-1,)' is not possible");
   refused(npy(header("(1.0,)"), "1234"), "the shape '(1.0,)' is not possible");
   refused(npy(header("(4294967296, 4294967296, 4294967296)"), ""), "the shape '(4294967296,4294967296,4294967296)' is not possible");

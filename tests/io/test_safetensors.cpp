@@ -131,6 +131,17 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
       ErrorKind::failure, [&] { file.set("x", Tensor<float>()); }, "is undefined");
   expect_error(
       ErrorKind::failure, [&] { file.set(std::string(513, 'n'), a); }, "not a possible name");
+  expect_error(
+      ErrorKind::failure, [&] { file.set("__metadata__", a); }, "not a possible name");
+  CHECK_NOTHROW(file.set(std::string(512, 'n'), a));
+  expect_error(
+      ErrorKind::failure, [&] { file.set("x", Tensor<std::int64_t>::from({1}), Dtype::f32); }, "'x': cannot be stored as F32");
+  expect_error(
+      ErrorKind::failure, [&] { file.set("x", a, Dtype::i64); }, "'x': cannot be stored as I64");
+  file.metadata["long"] = std::string(16u << 20, 'm');
+  expect_error(
+      ErrorKind::failure, [&] { file.write(folder / "long.lxf"); }, "long.lxf: the names and metadata fill 1677");
+  CHECK_FALSE(std::filesystem::exists(folder / "long.lxf"));
 }
 
 TEST_CASE("safetensors: files of other writers (no metadata, unaligned, any order) are read") {

@@ -110,6 +110,9 @@ TEST_CASE("tables: rows that do not fit, bytes that are no text") {
     std::string wide(20000, s[0]);
     refused(wide, format, "x: line 1: has more than 10000 columns");
   }
+  std::string lines = "a,b,\"";
+  for (int i = 0; i < 17; ++i) lines += std::string(1u << 20, 'a') + "\n";
+  refused(lines, TableFormat::csv, "x: line 1: column 3: the quoted field is longer than 16777216 bytes");
   refused(std::string((16u << 20) + 1, 'a'), TableFormat::tsv, "x: line 1: is longer than 16777216 bytes");
 }
 
@@ -121,6 +124,9 @@ TEST_CASE("read_pairs and labels") {
   };
   const auto table = read_pairs(put("a.tsv", "a\tb\t1\nc\td\t0\ne\tf\t2.5\n"));
   CHECK(number_labels(table) == std::vector<double>{1, 0, 2.5});
+  CHECK(number_labels(read_pairs(put("a.txt", "a\tb\t-3\n"))) == std::vector<double>{-3});
+  const auto objects = read_pairs(put("a.jsonl", "{\"left\": \"a\", \"right\": \"b\", \"label\": \"x\"}\n"));
+  expect_file_error([&] { class_labels(objects); }, "a.jsonl: line 1: unknown label 'x'; the labels are 0, 1");
   CHECK(class_labels(table, {"1", "0", "2.5"}) == std::vector<std::size_t>{0, 1, 2});
   expect_file_error([&] { class_labels(table); }, "a.tsv: line 3, column 3: unknown label '2.5'; the labels are 0, 1");
   for (const char* bad : {"x", "", "1x", " 1", "nan", "inf", "1e999", "1e39"}) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "../reference/wordpiece_reference.hpp"
+#include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/wordpiece.hpp"
 #include "support/cases.hpp"
@@ -260,7 +262,14 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   CHECK_THROWS_AS(v.token(-1), Error);
   CHECK(Vocabulary::from_vocab_txt("a\n").size() == 1);
   CHECK(Vocabulary::from_vocab_txt("").size() == 0);
-  CHECK_THROWS_AS(Vocabulary::load_vocab_txt("/nowhere/vocab.txt"), Error);
+  const TemporaryFolder folder;
+  const std::string path = folder / "vocab.txt";
+  std::ofstream(path, std::ios::binary) << "a\r\nb";
+  CHECK(Vocabulary::load_vocab_txt(path).tokens() == std::vector<std::string>{"a", "b"});
+  std::ofstream(path, std::ios::binary) << "";
+  expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token a line");
+  expect_file_error([&] { Vocabulary::load_vocab_txt(folder / "none"); }, "none: cannot open the vocabulary");
+  expect_file_error([&] { Vocabulary::load_vocab_txt(folder.path.string()); }, "cannot read the vocabulary");
 }
 
 TEST_CASE("a vocab.txt of very many lines is refused before memory is taken for them") {
@@ -292,6 +301,13 @@ TEST_CASE("every token of a large vocabulary is found, others are not") {
   for (std::size_t i = 0; i < tokens.size(); ++i)
     if (v.id(tokens[i]) != static_cast<std::int32_t>(i) || v.id(tokens[i] + "x")) ++wrong;
   CHECK(wrong == 0);
+}
+
+TEST_CASE("places in a text have 32 bits") {
+  const auto none = [](std::span<const TextChar>) {};
+  CHECK_THROWS_WITH_AS(WordSplitter(TokenizerOptions{}).split("ab", 0xFFFFFFFEu, none),
+                       "WordSplitter: a text of 2 bytes is too long; split it", Error);
+  CHECK(WordSplitter(TokenizerOptions{}).split("ab", 0xFFFFFFFDu, none) == 2);
 }
 
 TEST_CASE("max_length must leave room for the special tokens") {

@@ -77,9 +77,7 @@ class PieceCounts {
 
   /// Replaces every a b by the piece ab (from left to right: aaa becomes aa a).
   void merge(std::uint32_t a, std::uint32_t b, std::uint32_t joined) {
-    const auto at = places_.find(key(a, b));
-    if (at == places_.end()) return;
-    std::vector<std::size_t> words = std::move(where_[at->second]);
+    std::vector<std::size_t> words = std::move(where_[places_.at(key(a, b))]);
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());
     for (std::size_t w : words) {
