@@ -29,8 +29,9 @@ inline const Pairs pairs = {{"sony black camera", "sony blk camera"}, {"screen",
                             {"unheard words here", "others"},         {"blk book", "black books for a lens"}};
 inline const std::vector<std::int32_t> labels = {1, 0, 0, 0, 1, 1, 0, 1};
 
-/// An encoder of two layers with all values drawn, so that no term hides behind a zero. `edit` is merged into its config.
-inline ModelFile tiny_file(const Json& edit = Json::object()) {
+/// An encoder of two layers with all values drawn from `seed`, so that no term hides behind a zero. `edit` is merged into
+/// its config.
+inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed = 1) {
   ModelFile file;
   file.path = "tiny.lxf";
   file.config = {{"model_type", "bert"},           {"vocab_size", 40u},          {"hidden_size", 12u},
@@ -45,7 +46,7 @@ inline ModelFile tiny_file(const Json& edit = Json::object()) {
   BertEncoder<double> encoder(parse_bert_config(file.config, file.path), blank);
   ParameterVisitor<double> names;
   names(encoder.config.model_type, encoder);
-  RandomStream random(1, random_site::user);
+  RandomStream random(seed, random_site::user);
   for (const auto& p : names.take()) {
     Tensor<double> value(p.var.shape());
     for (double& x : value.mutable_span()) x = (p.name.ends_with("LayerNorm.weight") ? 1.0 : 0.0) + 0.3 * random.normal();
@@ -56,9 +57,9 @@ inline ModelFile tiny_file(const Json& edit = Json::object()) {
 
 /// A cross-encoder on tiny_file(); what is new in it gets larger values than an initialisation would draw.
 template <class T = double>
-CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& edit = Json::object()) {
-  CrossEncoder<T> model(tiny_file(edit), options, true);
-  RandomStream random(2, random_site::user);
+CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& edit = Json::object(), std::uint64_t seed = 1) {
+  CrossEncoder<T> model(tiny_file(edit, seed), options, true);
+  RandomStream random(seed + 1, random_site::user);
   for (auto& p : model.parameters())
     if (p.name.starts_with("lexformer") || p.name.find("classifier") != p.name.npos || p.name.find("pooler") != p.name.npos)
       for (T& x : p.var.mutable_value().mutable_span()) x += static_cast<T>(0.2 * random.normal());

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Laws of whole models, each tried on random models, options and texts (how many: support/cases.hpp).
+#include <cstring>
+
+#include "io/expect_error.hpp"
+#include "models/tiny.hpp"
+#include "support/cases.hpp"
+#include "support/random_tensor.hpp"
+
+using namespace lexformer;
+using test::max_error;
+
+namespace {
+
+template <class T>
+bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+/// Words of the tiny vocabulary, some with a typo, some unknown.
+std::string random_text(RandomStream& random) {
+  static const std::vector<std::string> words = {"sony", "black", "blk",  "camera", "screen", "case", "for",   "a",
+                                                 "book", "boks",  "lens", "silent", "listen", "k",    "xyzzy", "-"};
+  std::string text;
+  for (std::uint64_t n = random.below(6); n > 0; --n) text += words[random.below(words.size())] + " ";
+  return text;
+}
+
+test::Pairs random_pairs(RandomStream& random, std::size_t count) {
+  test::Pairs pairs(count);
+  for (auto& [left, right] : pairs) {
+    left = random_text(random);
+    right = random_text(random);
+  }
+  return pairs;
+}
+
+LeaOptions random_lea(RandomStream& random) {
+  LeaOptions lea;
+  lea.sharing = names_of<LeaSharing>[random.below(3)].second;
+  lea.representation = names_of<LeaRepresentation>[random.below(3)].second;
+  lea.dimension = 2 + 2 * random.below(4);
+  if (lea.representation == LeaRepresentation::learned || random.below(2) == 0) lea.levels = 4 + random.below(20);
+  lea.alpha = names_of<LeaAlpha>[random.below(3)].second;
+  lea.alpha_value = 0.5 + random.uniform();
+  if (random.below(2) == 0) lea.last_layer = 1 + random.below(2);
+  return lea;
+}
+
+/// Options of a model with LEA or without; its config goes to `edit`.
+CrossEncoderOptions random_options(RandomStream& random, Json& edit, bool lea) {
+  CrossEncoderOptions options;
+  if (lea) {
+    options.attention = {"lea"};
+    options.lea = random_lea(random);
+    // The last one counts whole steps: 1 when quantised, whole turns for the first sinusoid. An alpha of LeaAlpha::magnitude may then find
+    // nothing to measure itself on.
+    options.lexical.similarity = names_of<Similarity>[random.below(options.lea.alpha == LeaAlpha::magnitude ? 5 : 6)].second;
+    options.lexical.self_attention = random.below(2) == 0;
+  }
+  options.head = names_of<Head>[random.below(2)].second;
+  options.task = names_of<Task>[random.below(2)].second;
+  options.labels = options.task == Task::regression ? 1 : 2 + random.below(3);
+  options.max_length = 8 + random.below(30);
+  const std::size_t heads = 1 + random.below(3);
+  edit = {{"num_attention_heads", heads}, {"hidden_size", heads * (2 + random.below(4))}, {"intermediate_size", 1 + random.below(12)}};
+  if (random.below(3) == 0) edit.update(test::electra);
+  return options;
+}
+
+std::vector<Encoding> encode(const CrossEncoder<double>& model, const test::Pairs& pairs) {
+  std::vector<Encoding> encodings;
+  for (const auto& [left, right] : pairs) encodings.push_back(model.tokenizer().encode_pair(left, right, model.options().max_length));
+  return encodings;
+}
+
+}  // namespace
+
+TEST_CASE("law: a random model is loaded as it was saved, and saved again byte for byte") {
+  const test::Threads one(1);
+  const TemporaryFolder folder;
+  RandomStream random(31, random_site::user);
+  for (std::size_t n = test::cases(100); n > 0; --n) {
+    CAPTURE(n);
+    Json edit;
+    const auto options = random_options(random, edit, random.below(3) > 0);
+    CAPTURE(to_json(options).dump());
+    CAPTURE(edit.dump());
+    auto model = test::tiny_model<float>(options, edit, n);
+    if (random.below(2) == 0) model.threshold = random.uniform();
+    const auto pairs = random_pairs(random, 3);
+    model.save(folder / "a.lxf");  // also with an alpha that is not set yet
+    auto back = CrossEncoder<float>::load(folder / "a.lxf");
+    back.save(folder / "b.lxf");
+    REQUIRE(read_file(folder / "b.lxf") == read_file(folder / "a.lxf"));
+    if (model.lexical_options()) {
+      model(test::tiny_batch(model), {.training = true});  // sets alpha
+      model.save(folder / "a.lxf");
+      back = CrossEncoder<float>::load(folder / "a.lxf");
+    }
+    REQUIRE(back.threshold == model.threshold);
+    REQUIRE(same_bits(back.logits(pairs), model.logits(pairs)));
+  }
+}
+
+TEST_CASE("law: LEA with a projection of 0 is plain BERT, bit for bit") {
+  const test::Threads one(1);
+  RandomStream random(32, random_site::user);
+  for (std::size_t n = test::cases(100); n > 0; --n) {
+    CAPTURE(n);
+    Json edit;
+    auto options = random_options(random, edit, true);
+    auto lea = test::tiny_model<double>(options, edit, n);
+    options.attention.clear();
+    auto plain = test::tiny_model<double>(options, edit, n);
+    // What comes after LEA draws other numbers than without it: all that is not LEA's is the plain model's.
+    const auto shared = plain.state();
+    for (auto& p : lea.state()) {
+      const auto same = std::find_if(shared.begin(), shared.end(), [&](const auto& q) { return q.name == p.name; });
+      double* values = p.var.mutable_value().mutable_data();
+      if (same != shared.end()) std::copy_n(same->var.value().data(), same->var.value().size(), values);
+      if (p.name.ends_with(".projection")) std::fill_n(values, p.var.value().size(), 0.0);
+    }
+    const auto encodings = encode(lea, random_pairs(random, 1 + random.below(4)));
+    const Pass pass{.training = true, .seed = n};  // the first pass sets alpha
+    REQUIRE(same_bits(lea(lea.batch(encodings), pass).logits.value(), plain(plain.batch(encodings), pass).logits.value()));
+    // Of a bias that is 0 everywhere there is no magnitude: that alpha is still not set.
+    if (lea.options().lea.alpha != LeaAlpha::magnitude)
+      REQUIRE(same_bits(lea(lea.batch(encodings)).logits.value(), plain(plain.batch(encodings)).logits.value()));
+  }
+}
+
+TEST_CASE("law: the score of a pair depends neither on the other pairs of its batch, longer or shorter, nor on their order") {
+  const test::Threads one(1);
+  RandomStream random(33, random_site::user);
+  double worst = 0;
+  for (std::size_t n = test::cases(100); n > 0; --n) {
+    CAPTURE(n);
+    Json edit;
+    auto model = test::tiny_model<double>(random_options(random, edit, random.below(3) > 0), edit, n);
+    model(test::tiny_batch(model), {.training = true});  // sets alpha
+    const auto pairs = random_pairs(random, 1 + random.below(7));
+    const auto alone = model.logits(pairs, 1);
+    std::vector<std::size_t> order(pairs.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    random.shuffle(order);
+    test::Pairs shuffled;
+    for (const std::size_t i : order) shuffled.push_back(pairs[i]);
+    const auto together = model.logits(shuffled, 1 + random.below(8));
+    const auto batch = model(model.batch(encode(model, shuffled))).logits.value();  // not ordered by length
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto expected = alone.rows(order[i], order[i] + 1);
+      worst = std::max({worst, max_error(together.rows(i, i + 1), expected), max_error(batch.rows(i, i + 1), expected)});
+    }
+    REQUIRE(worst < 1e-13);
+  }
+  MESSAGE("largest difference: " << worst);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Long runs must not grow. Left out of the ordinary suite; docs/testing.md says how to run it.
+#include <unistd.h>
+
+#include <fstream>
+
+#include "io/expect_error.hpp"
+#include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/schedule.hpp"
+#include "models/tiny.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+/// Memory of this process that is in use, in bytes.
+double resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  double total = 0, resident = 0;
+  in >> total >> resident;
+  REQUIRE(resident > 0);
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Runs step(0 ... steps - 1); the memory at the end must be less than 1 % above that after `warm` steps.
+template <class Step>
+void soak(std::size_t warm, std::size_t steps, Step&& step) {
+  double before = 0;
+  for (std::size_t i = 0; i < steps; ++i) {
+    if (i == warm) before = resident_bytes();
+    step(i);
+  }
+  const double after = resident_bytes();
+  MESSAGE(steps << " steps: " << before / 0x1p20 << " MiB after " << warm << " of them, " << after / 0x1p20 << " MiB at the end, "
+                << 100 * (after / before - 1) << " % more");
+  CHECK(after < 1.01 * before);
+}
+
+}  // namespace
+
+TEST_CASE("soak: 20,000 training steps need no more memory than the first 1,000" * doctest::skip()) {
+  auto model = test::tiny_model<float>(test::with_lea());
+  AdamW<float> optimizer(model.parameters());
+  const Schedule schedule{.kind = ScheduleKind::linear, .base = 1e-3, .total = 20000};
+  soak(1000, 20000, [&](std::size_t step) {
+    const std::size_t first = step % test::pairs.size(), last = first + 1 + step / 8 % (test::pairs.size() - first);
+    test::loss_of(model, test::tiny_batch(model, first, last), {.training = true, .seed = 1, .step = static_cast<std::uint32_t>(step)})
+        .backward();
+    clip_grad_norm(model.parameters(), 1.0);
+    optimizer.step(schedule(step));
+  });
+}
+
+TEST_CASE("soak: 1,000 loaded models need no more memory than the first 100" * doctest::skip()) {
+  const TemporaryFolder folder;
+  auto model = test::tiny_model<float>(test::with_lea());
+  model(test::tiny_batch(model), {.training = true});
+  model.save(folder / "a.lxf");
+  double sum = 0;
+  soak(100, 1000, [&](std::size_t) { sum += CrossEncoder<float>::load(folder / "a.lxf").predict(test::pairs).front(); });
+  CHECK(sum > 0);
+}
