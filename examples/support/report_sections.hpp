@@ -60,10 +60,10 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
     page.picture(curve.name,
                  lx::line_chart(curve.series, {.title = curve.title, .x_label = "epoch", .y_label = curve.y_label, .marks = curve.marks}),
                  lx::series_csv(curve.series),
-                 curve.dots ? "The model of the best score is kept."
-                 : curve.smooth
-                     ? "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean, about a twentieth of the run wide."
-                     : "");
+                 curve.dots     ? "The model of the best score is kept."
+                 : curve.smooth ? "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean, about a "
+                                  "twentieth of the run wide."
+                                : "");
   }
 }
 
