@@ -158,7 +158,7 @@ inline Vocabulary parse_vocabulary_text(std::string_view text, const std::string
 
 /// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's names, all of them always there.
 inline Json tokenizer_json(TokenizerOptions options) {
-  Json out;  // filled key by key: nlohmann/json 3.11.2 leaks where memory ends in a braced list
+  Json out = Json::object();  // filled key by key: nlohmann/json 3.11.2 leaks where memory ends in a braced list
   out["do_lower_case"] = options.lowercase;
   out["strip_accents"] = nullptr;
   out["tokenize_chinese_chars"] = options.handle_chinese_chars;

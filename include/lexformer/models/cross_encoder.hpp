@@ -253,7 +253,7 @@ CrossEncoderOptions CrossEncoder<T, Dev>::stored_options(const ModelFile& file) 
 template <class T, class Dev>
 void CrossEncoder<T, Dev>::load_tensors(const TensorFile& file, bool may_be_new) {
   // An alpha that another rule made is not taken over.
-  Json now;
+  Json now = Json::object();
   now["lexformer"] = to_json(options_);
   const auto differs = [&](const Json::json_pointer& key) {
     return json_.contains(key) && now.contains(key) && json_.at(key) != now.at(key);

@@ -39,7 +39,9 @@ struct CrossEncoderOptions {
 };
 
 inline Json to_json(const CrossEncoderOptions& o) {
-  Json json;  // filled key by key: nlohmann/json 3.11.2 leaks where memory ends in a braced list
+  // Filled key by key, and each an object from the start: where memory ends, nlohmann/json 3.11.2 leaks in a braced list and is left
+  // without its object when null becomes one.
+  Json json = Json::object();
   json["task"] = name_of(o.task);
   json["head"] = name_of(o.head);
   json["labels"] = o.labels;
@@ -47,7 +49,7 @@ inline Json to_json(const CrossEncoderOptions& o) {
   json["max_length"] = o.max_length;
   json["attention"] = o.attention;
   if (!o.has("lea")) return json;
-  Json& lea = json["lea"];
+  Json lea = Json::object();
   lea["similarity"] = name_of(o.lexical.similarity);
   lea["within_sentences"] = o.lexical.self_attention;
   lea["levels"] = o.lea.levels;
@@ -58,6 +60,7 @@ inline Json to_json(const CrossEncoderOptions& o) {
   lea["alpha_value"] = o.lea.alpha_value;
   lea["first_layer"] = o.lea.first_layer;
   lea["last_layer"] = o.lea.last_layer;
+  json["lea"] = std::move(lea);
   return json;
 }
 
