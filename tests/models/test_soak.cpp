@@ -39,6 +39,7 @@ void soak(std::size_t warm, std::size_t steps, Step&& step) {
 }  // namespace
 
 TEST_CASE("soak: 20,000 training steps need no more memory than the first 1,000" * doctest::skip()) {
+  const test::Threads one(1);
   auto model = test::tiny_model<float>(test::with_lea());
   AdamW<float> optimizer(model.parameters());
   const Schedule schedule{.kind = ScheduleKind::linear, .base = 1e-3, .total = 20000};
@@ -53,6 +54,7 @@ TEST_CASE("soak: 20,000 training steps need no more memory than the first 1,000"
 
 TEST_CASE("soak: 1,000 loaded models need no more memory than the first 100" * doctest::skip()) {
   const TemporaryFolder folder;
+  const test::Threads one(1);
   auto model = test::tiny_model<float>(test::with_lea());
   model(test::tiny_batch(model), {.training = true});
   model.save(folder / "a.lxf");
