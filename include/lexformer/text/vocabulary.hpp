@@ -57,7 +57,9 @@ class Vocabulary {
   static Vocabulary load_vocab_txt(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) fail_file(path, "cannot open the vocabulary");
-    const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string content;  // by read(), which turns what its buffer throws, of a folder for example, into badbit
+    for (std::vector<char> block(1 << 16); file.read(block.data(), 1 << 16) || file.gcount() > 0;)
+      content.append(block.data(), static_cast<std::size_t>(file.gcount()));
     if (file.bad()) fail_file(path, "cannot read the vocabulary");
     if (content.empty()) fail_file(path, "the vocabulary is empty; expected one token a line");
     return from_vocab_txt(content);
