@@ -123,7 +123,7 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   const Contender* with = nullptr;
   const Contender* without = nullptr;
   for (const auto& c : contenders) (c.model.options().has("lea") ? with : without) = &c;
-  const auto& main = with != nullptr ? with->model : without->model;
+  const auto& main = with != nullptr ? with->model : contenders.back().model;
   const auto& config = main.encoder().config;
   const auto encode = [&](const lx::CrossEncoder<>& model) {
     return model.tokenizer().encode_pair(view.left, view.right, model.options().max_length);
@@ -151,7 +151,7 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   std::vector<lx::HeatPanel> panels{{"similarity of the words", similarity, std::max(1.0, lexical.level.back())}};
   if (without != nullptr) {
     panels.push_back({without->name, attention_of(without->model, encoding, view), 0});
-  } else {  // the same weights with the bias left out
+  } else if (with != nullptr) {  // the same weights with the bias left out
     auto options = with->model.options();
     options.attention.clear();
     const lx::CrossEncoder<> bare(lx::ModelFile::open(with->path), options, true);
