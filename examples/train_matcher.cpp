@@ -128,7 +128,8 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   // model may be replaced by such weights before.
   const auto check_weights = [&] {
     for (const auto& p : parameters) {
-      if (lx::Kernels<lx::Cpu>::all_finite(p.var.size(), p.var.value().data())) continue;
+      const float* weights = p.var.value().data();
+      if (weights == nullptr || lx::Kernels<lx::Cpu>::all_finite(p.var.size(), weights)) continue;
       log.add({{"step", step}, {"epoch", epochs()}, {"not_finite", p.name}});
       lx::fail_numeric(lx::cat("step ", step), "AdamW: '", p.name, "' is not finite after the update with learning rate ",
                        schedule(step - 1), "; it was not saved");
