@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Several models on the same test pairs: means and deviations over seeds, and how sure the differences are.
 #include <iomanip>
-#include <map>
 
 #include "support/evaluation.hpp"
 
@@ -92,42 +91,46 @@ lx::Json compare(const TestFile& test, std::size_t baseline, const lx::Bootstrap
   lx::Json json = {{"file", test.name}, {"pairs", test.labels.size()}, {"systems", lx::Json::array()}};
   std::vector<std::size_t> all(test.labels.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  std::vector<std::ostringstream> tables(metric_names.size());
+  std::vector<program::TextStream> tables(metric_names.size());
   const System& base = test.systems[baseline];
   for (const System& s : test.systems) {
     lx::Json entry = {{"name", s.name}, {"runs", s.clean.size()}};
     for (auto& table : tables) table << std::fixed << std::setprecision(1) << "| " << s.name << " | " << s.clean.size() << " |";
     for (const bool noisy : {false, true}) {
-      const std::string key = noisy ? "typos" : "clean";
+      std::vector<std::vector<double>> runs;
+      for (const Scores& scores : s.on(noisy)) runs.push_back(scores.metrics(test.labels, all));
+      const auto differences_on = [&](std::span<const std::size_t> rows) {
+        auto differences = s.mean_metrics(noisy, test.labels, rows);
+        const auto other = base.mean_metrics(noisy, test.labels, rows);
+        for (std::size_t m = 0; m < differences.size(); ++m) differences[m] -= other[m];
+        return differences;
+      };
+      std::vector<double> differences;
       std::vector<lx::Interval> intervals;
-      const bool compared = &s != &base && !base.on(noisy).empty() && !s.on(noisy).empty();
-      if (compared)
-        intervals = lx::bootstrap_intervals(all.size(), options, [&](std::span<const std::size_t> rows) {
-          auto difference = s.mean_metrics(noisy, test.labels, rows);
-          const auto other = base.mean_metrics(noisy, test.labels, rows);
-          for (std::size_t m = 0; m < difference.size(); ++m) difference[m] -= other[m];
-          return difference;
-        });
+      if (&s != &base && !runs.empty() && !base.on(noisy).empty()) {
+        differences = differences_on(all);
+        intervals = lx::bootstrap_intervals(all.size(), options, differences_on);
+      }
       for (std::size_t m = 0; m < tables.size(); ++m) {
         auto& table = tables[m];
-        std::vector<double> values;
-        for (const Scores& scores : s.on(noisy)) values.push_back(scores.metrics(test.labels, all)[m]);
-        if (values.empty()) {
+        if (runs.empty()) {
           table << "  |  |";
           continue;
         }
+        std::vector<double> values;
+        for (const auto& run : runs) values.push_back(run[m]);
         const auto [mean, deviation] = lx::mean_and_deviation(values);
         table << " " << mean;
         if (values.size() > 1) table << " ± " << deviation;
         table << " |";
         lx::Json figures = {{"mean", mean}, {"deviation", deviation}, {"values", values}};
-        if (compared) {
-          const double difference = mean - base.mean_metrics(noisy, test.labels, all)[m];
-          table << " " << std::showpos << difference << " [" << intervals[m].low << ", " << intervals[m].high << "]" << std::noshowpos;
-          figures["difference"] = {{"mean", difference}, {"low", intervals[m].low}, {"high", intervals[m].high}};
+        if (!differences.empty()) {
+          const auto [low, high] = intervals[m];
+          table << " " << std::showpos << differences[m] << " [" << low << ", " << high << "]" << std::noshowpos;
+          figures["difference"] = {{"mean", differences[m]}, {"low", low}, {"high", high}};
         }
         table << " |";
-        entry[metric_names[m]][key] = figures;
+        entry[metric_names[m]][noisy ? "typos" : "clean"] = figures;
       }
     }
     for (auto& table : tables) table << "\n";
