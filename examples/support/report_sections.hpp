@@ -16,15 +16,19 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   const std::string primary = regression ? "spearman" : options.labels > 2 ? "accuracy" : "f1";
   struct Curve {
     std::string name, key, title, y_label;
+    std::string caption{};
     double factor = 1;
     bool dots = false, smooth = false;
     std::vector<lx::Series> series{};
     std::vector<lx::ChartMark> marks{};
   };
-  std::vector<Curve> curves{{"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats", 1, false, true},
-                            {"learning_rate", "learning_rate", "Learning rate", "learning rate"},
-                            {"gradient", "grad_norm", "Norm of the gradient, before clipping", "norm"},
-                            {"validation", "eval_" + primary, "Validation score", primary + ", %", 100, true}};
+  std::vector<Curve> curves{
+      {"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats",
+       "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean, about a twentieth of the run wide.", 1,
+       false, true},
+      {"learning_rate", "learning_rate", "Learning rate", "learning rate"},
+      {"gradient", "grad_norm", "Norm of the gradient, before clipping", "norm"},
+      {"validation", "eval_" + primary, "Validation score", primary + ", %", "The model of the best score is kept.", 100, true}};
   for (const auto& c : contenders)
     for (const auto& folder : c.seeds) {
       const std::string file = folder + "/log.jsonl";
@@ -59,11 +63,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   for (const auto& curve : curves) {
     page.picture(curve.name,
                  lx::line_chart(curve.series, {.title = curve.title, .x_label = "epoch", .y_label = curve.y_label, .marks = curve.marks}),
-                 lx::series_csv(curve.series),
-                 curve.dots     ? "The model of the best score is kept."
-                 : curve.smooth ? "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean, about a "
-                                  "twentieth of the run wide."
-                                : "");
+                 lx::series_csv(curve.series), curve.caption);
   }
 }
 
