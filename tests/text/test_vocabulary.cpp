@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/text/vocabulary.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "io/expect_error.hpp"
+
+using namespace lexformer;
+
+TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a token, the last of equal tokens counts") {
+  const Vocabulary v = Vocabulary::from_vocab_txt("[PAD]\r\n[UNK]  \n[CLS]\t\n[SEP]\xC2\xA0\xE3\x80\x80\na\n\nb c\na");
+  CHECK(v.size() == 8);
+  CHECK(v.id("[UNK]") == 1);
+  CHECK(v.id("[CLS]") == 2);
+  CHECK(v.id("[SEP]") == 3);
+  CHECK(v.id("a") == 7);
+  CHECK(v.id("b c") == 6);
+  CHECK(v.token(5).empty());
+  CHECK_FALSE(v.id(""));
+  CHECK_FALSE(v.id("A"));
+  CHECK_THROWS_WITH_AS(v.token(8), "Vocabulary: no token has the id 8; ids are 0 ... 8 - 1", Error);
+  CHECK_THROWS_AS(v.token(-1), Error);
+  CHECK(Vocabulary::from_vocab_txt("a\n").size() == 1);
+  CHECK(Vocabulary::from_vocab_txt("").size() == 0);
+  const TemporaryFolder folder;
+  const std::string path = folder / "vocab.txt";
+  std::ofstream(path, std::ios::binary) << "a\r\nb";
+  CHECK(Vocabulary::load_vocab_txt(path).tokens() == std::vector<std::string>{"a", "b"});
+  std::ofstream(path, std::ios::binary) << "";
+  expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token a line");
+  expect_file_error([&] { Vocabulary::load_vocab_txt(folder / "none"); }, "none: cannot open the vocabulary");
+  expect_file_error([&] { Vocabulary::load_vocab_txt(folder.path.string()); }, "cannot read the vocabulary");
+}
+
+TEST_CASE("a vocab.txt of very many lines is refused before memory is taken for them") {
+  CHECK(Vocabulary::from_vocab_txt(std::string(1000, '\n')).size() == 1000);
+  CHECK_THROWS_WITH_AS(Vocabulary::from_vocab_txt(std::string(Vocabulary::max_size + 1, '\n')),
+                       doctest::Contains("Vocabulary: more than 1048576 lines"), Error);
+}
+
+TEST_CASE("every token of a large vocabulary is found, others are not") {
+  std::vector<std::string> tokens;
+  for (int i = 0; i < 100000; ++i) tokens.push_back(std::to_string(i));
+  const Vocabulary v(tokens);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (v.id(tokens[i]) != static_cast<std::int32_t>(i) || v.id(tokens[i] + "x")) ++wrong;
+  CHECK(wrong == 0);
+}
