@@ -13,6 +13,7 @@
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 
 using namespace lexformer;
@@ -87,6 +88,8 @@ std::vector<Case> cases() {
   list.push_back(CASE("embedding", ({{5, 3}}), { return embedding(v[0], {4, 0, 4, 2}); }));
   list.push_back(CASE("embedding of nothing", ({{5, 3}}), { return embedding(v[0], {}); }));
   list.push_back(CASE("slice_rows", ({{5, 3}}), { return slice_rows(v[0], 1, 4); }));
+  list.push_back(CASE("select_columns", ({{3, 4}}), { return select_columns(v[0], {2, 0, 2, 3, 2}); }));
+  list.push_back(CASE("rotary", ({{4, 24}}), { return rotary(v[0], {0, 1, 2, 7}, 2, 50); }));
   list.push_back(CASE("slice_columns", ({{5, 4}}), { return slice_columns(v[0], 1, 3); }));
   list.push_back(CASE("concat_rows", ({{2, 3}, {1, 3}}), { return concat_rows(std::vector{v[0], v[1], v[0]}); }));
   list.push_back(CASE("concat_columns", ({{2, 3}, {2, 1}}), { return concat_columns(std::vector{v[0], v[1], v[0]}); }));

@@ -9,6 +9,7 @@
 #include "lexformer/nn/batch.hpp"
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
+#include "lexformer/ops/rotary.hpp"
 
 namespace lexformer {
 
@@ -16,6 +17,7 @@ struct MultiHeadOptions {
   std::size_t width = 0, heads = 0;
   double attention_dropout = 0, hidden_dropout = 0, layer_norm_eps = 1e-12;
   std::uint32_t site = 0;  // dropout sites: site (probabilities), site + 1 (output)
+  double rope_base = 0;    // of rotary positions; 0 = none
 };
 
 /// Multi-head self-attention of BERT with its residual (Vaswani et al. 2017; Devlin et al. 2019):
@@ -42,12 +44,15 @@ struct MultiHeadAttention {
     Var<T, Dev> hidden;  // (N, D)
     Var<T, Dev> maps;    // (heads asked for, P) or undefined
   };
+  /// `scores`: what terms that all layers share have made.
   Output operator()(const Var<T, Dev>& x, const Batch& batch, const Pass& pass = {}, AttentionMaps maps = AttentionMaps::none,
-                    const std::vector<std::size_t>& map_heads = {}) const {
+                    const std::vector<std::size_t>& map_heads = {}, ScoreTerms<T, Dev> scores = {}) const {
     const NameScope scope("attention");
-    const auto qkv =
-        linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});  // (N, 3D)
-    ScoreTerms<T, Dev> scores;
+    auto qkv = linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});  // (N, 3D)
+    if (options.rope_base != 0) {
+      scores.claim_positions("rope");
+      qkv = rotary(qkv, batch.position_ids, options.heads, options.rope_base);
+    }
     for (const auto& term : terms) term->contribute({qkv, batch.offsets, options.heads, batch.codes, batch.levels, pass}, scores);
     const auto y = attention(qkv, batch.offsets, options.heads, scores,
                              {.dropout = pass.dropout(options.attention_dropout, options.site), .maps = maps, .map_heads = map_heads});

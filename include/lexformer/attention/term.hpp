@@ -15,7 +15,7 @@ namespace lexformer {
 /// What a term may look at: plain views of one attention call.
 template <class T = float, class Dev = Cpu>
 struct AttentionInputs {
-  const Var<T, Dev>& qkv;          // (N, 3D)
+  const Var<T, Dev>& qkv;          // (N, 3D); undefined for a term that all layers share, which is asked once for a forward pass
   const Offsets& offsets;          // of the batch
   std::size_t heads;               // H
   PairCodes codes;                 // lexical code of every token pair, or null

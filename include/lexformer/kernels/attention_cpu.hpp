@@ -3,6 +3,7 @@
 // stand in ops/attention.hpp; here are pointers and strides.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -65,21 +66,27 @@ class AttentionBlock {
         k_(q_ + args.width),
         v_(k_ + args.width),
         pair_(args.offsets->pair_begin(s)),
-        p_(buffers.p),
-        g_(buffers.g),
-        mask_(buffers.mask),
-        ungated_(buffers.ungated),
-        products_(buffers.products) {}
+        buffers_(thread_buffers()),
+        p_(buffers_.p),
+        g_(buffers_.g),
+        mask_(buffers_.mask),
+        ungated_(buffers_.ungated),
+        products_(buffers_.products) {}
 
   /// p_ = the scores before softmax; keeps the ungated ones when there is a gate.
   const T* scores() {
     p_.resize(n_ * n_);
     gemm(false, true, n_, n_, d_, a_.scale, q_, stride_, k_, stride_, T{0}, p_.data(), n_);
     for (const auto& r : a_.relatives) {
-      products_.resize(n_ * r.rows);
-      gemm(false, true, n_, r.rows, d_, r.scale, r.key_side ? k_ : q_, stride_, relative_table(r), d_, T{0}, products_.data(), r.rows);
-      for (std::size_t i = 0; i < n_; ++i)
-        for (std::size_t j = 0; j < n_; ++j) p_[i * n_ + j] += products_[(r.key_side ? j : i) * r.rows + bucket(r, i, j)];
+      const Rows used = rows_used(r);
+      products_.resize(n_ * used.count);
+      gemm(false, true, n_, used.count, d_, r.scale, r.key_side ? k_ : q_, stride_, used.table, d_, T{0}, products_.data(), used.count);
+      for (std::size_t i = 0; i < n_; ++i) {
+        T* row = p_.data() + i * n_;
+        const T* x = products_.data() + (r.key_side ? 0 : i * used.count);
+        const std::size_t step = r.key_side ? used.count : 0;
+        for (std::size_t j = 0; j < n_; ++j) row[j] += x[j * step + used.bucket(i, j)];
+      }
     }
     if (a_.gate != nullptr) {
       ungated_ = p_;
@@ -164,21 +171,37 @@ class AttentionBlock {
     gemm(true, false, n_, d_, n_, a_.scale, g_.data(), n_, q_, stride_, T{0}, dk, stride_);
     for (std::size_t t = 0; t < a_.relatives.size(); ++t) {
       const auto& r = a_.relatives[t];
-      products_.assign(n_ * r.rows, T{0});
-      for (std::size_t i = 0; i < n_; ++i)
-        for (std::size_t j = 0; j < n_; ++j) products_[(r.key_side ? j : i) * r.rows + bucket(r, i, j)] += g_[i * n_ + j];
-      gemm(false, false, n_, d_, r.rows, r.scale, products_.data(), r.rows, relative_table(r), d_, T{1}, r.key_side ? dk : dq, stride_);
+      const Rows used = rows_used(r);
+      products_.assign(n_ * used.count, T{0});
+      for (std::size_t i = 0; i < n_; ++i) {
+        const T* row = g_.data() + i * n_;
+        T* x = products_.data() + (r.key_side ? 0 : i * used.count);
+        const std::size_t step = r.key_side ? used.count : 0;
+        for (std::size_t j = 0; j < n_; ++j) x[j * step + used.bucket(i, j)] += row[j];
+      }
+      gemm(false, false, n_, d_, used.count, r.scale, products_.data(), used.count, used.table, d_, T{1}, r.key_side ? dk : dq, stride_);
       if (grads.relatives[t] != nullptr)
-        gemm(true, false, r.rows, d_, n_, r.scale, products_.data(), r.rows, r.key_side ? k_ : q_, stride_, T{1},
-             grads.relatives[t] + h_ * r.rows * d_, d_);
+        gemm(true, false, used.count, d_, n_, r.scale, products_.data(), used.count, r.key_side ? k_ : q_, stride_, T{1},
+             grads.relatives[t] + (h_ * r.rows + used.first) * d_, d_);
     }
   }
 
  private:
-  using Relative = typename AttentionArgs<T>::Relative;
-  const T* relative_table(const Relative& r) const { return r.table + (r.tables == 1 ? 0 : h_ * r.rows * d_); }
-  std::size_t bucket(const Relative& r, std::size_t i, std::size_t j) const {
-    return static_cast<std::size_t>(r.bucket[i + a_.offsets->longest() - 1 - j]);
+  /// The rows of a relative table that the distances of this sequence, -(n - 1) ... n - 1, can meet: a short one meets few.
+  struct Rows {
+    std::size_t first, count;
+    const T* table;              // row `first`, (count, d)
+    const std::int32_t* middle;  // bucket of distance 0
+    std::size_t bucket(std::size_t i, std::size_t j) const {
+      return static_cast<std::size_t>(middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]) - first;
+    }
+  };
+  Rows rows_used(const typename AttentionArgs<T>::Relative& r) const {
+    const std::int32_t* middle = r.bucket + a_.offsets->longest() - 1;
+    const auto [low, high] = std::minmax_element(middle - (n_ - 1), middle + n_);
+    const auto first = static_cast<std::size_t>(*low);
+    const std::size_t table = (r.tables == 1 ? 0 : h_ * r.rows) + first;
+    return {first, static_cast<std::size_t>(*high) - first + 1, r.table + table * d_, middle};
   }
   void fill_mask() {
     mask_.resize(n_ * n_);
@@ -194,7 +217,11 @@ class AttentionBlock {
   struct Buffers {
     std::vector<T> p, g, mask, ungated, products;
   };
-  static thread_local inline Buffers buffers;
+  static Buffers& thread_buffers() {  // a variable of the class makes g++ 12 fail where two types are instantiated late
+    static thread_local Buffers buffers;
+    return buffers;
+  }
+  Buffers& buffers_;
   std::vector<T>&p_, &g_, &mask_, &ungated_, &products_;
 };
 

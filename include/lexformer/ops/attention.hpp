@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "lexformer/autograd/var.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
+#include "lexformer/ops/elementwise.hpp"
 
 namespace lexformer {
 
@@ -40,6 +42,16 @@ struct ScoreTerms {
   Var<T, Dev> position_bias;  // bias_ij += position_bias[h, i, j]; (H, n_max, n_max), n_max >= the longest sequence
   Var<T, Dev> gate;           // gate_ij; one value per token pair (P), shared by the heads
   std::optional<T> scale;     // of q . k; 1 / sqrt(d) unless a position scheme owns it
+  std::string positions;      // name of the position scheme, of which there is one at the most
+
+  /// For terms that say where tokens stand: two of them would count positions twice, and both would set `scale`.
+  void claim_positions(const std::string& name) {
+    if (!positions.empty())
+      fail("attention", "two position schemes at once, '", positions, "' and '", name, "'; take one (others may be combined with it)");
+    positions = name;
+  }
+  /// Several terms may have a map for positions; they add up.
+  void add_position_bias(const Var<T, Dev>& bias) { position_bias = position_bias.defined() ? add(position_bias, bias) : bias; }
 };
 
 enum class AttentionMaps { none, scores, probabilities };

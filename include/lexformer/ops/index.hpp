@@ -33,6 +33,29 @@ Var<T, Dev> select_rows(const Var<T, Dev>& x, std::vector<std::int32_t> rows) {
   return embedding(x, std::move(rows));
 }
 
+/// y[h, c] = x[h, columns[c]]: x (H, R) -> y (H, C); a number may come twice.    dx[h, columns[c]] += dy[h, c], in the order of c
+template <class T, class Dev>
+Var<T, Dev> select_columns(const Var<T, Dev>& x, std::vector<std::int32_t> columns) {
+  if (x.shape().rank() != 2) fail("select_columns", "x must be a matrix, got ", x.shape());
+  const std::size_t rows = x.dim(0), n = x.dim(1), m = columns.size();
+  for (const std::int32_t c : columns)
+    if (c < 0 || static_cast<std::size_t>(c) >= n) fail("select_columns", "there is no column ", c, " in ", x.shape());
+  Tensor<T, Dev> y({rows, m});
+  T* out = y.mutable_data();
+  for (std::size_t h = 0; h < rows; ++h) {
+    const T* row = x.value().data() + h * n;
+    for (std::size_t c = 0; c < m; ++c) out[h * m + c] = row[columns[c]];
+  }
+  return record("select_columns", y, std::vector{x},
+                [=, columns = std::move(columns)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  auto dx = Tensor<T, Dev>::zeros({rows, n});
+                  T* to = dx.mutable_data();
+                  for (std::size_t h = 0; h < rows; ++h)
+                    for (std::size_t c = 0; c < m; ++c) to[h * n + static_cast<std::size_t>(columns[c])] += dy.data()[h * m + c];
+                  return {dx};
+                });
+}
+
 /// y = the same elements under another shape.    dx = dy under the old one
 template <class T, class Dev>
 Var<T, Dev> reshape(const Var<T, Dev>& x, Shape shape) {

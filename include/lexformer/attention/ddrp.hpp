@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "lexformer/attention/relative.hpp"
+#include "lexformer/ops/elementwise.hpp"
+#include "lexformer/ops/index.hpp"
+
+namespace lexformer {
+
+/// Decoupled directional relative position ("DDRP" of "Improving BERT with token and head similarity ...", arXiv 2210.04246,
+/// eq. 9 to 12): the vector of a distance is a direction times a length,
+///   S_ij = q_i . (k_j + K_ij) / sqrt(d),   K_ij = direction[rho] * distance[delta]   (element by element)
+///   rho = 0 if i = j, 1 if the key stands to the right (i < j), 2 if to the left;   delta = min(|i - j|, size - 1)
+/// direction (3, d), distance (size, d): with size = d = 64 that is 4288 numbers, the 0.0043M of the paper's section 5.4, which is
+/// the count of ONE pair of tables for all heads and layers. The vectors of all distances are made once for a forward pass,
+/// 2 size - 1 rows at the most, and attention reads them as it reads any relative table.
+/// Start: direction = 1 (free of direction; the paper gives none), or N(0, 0.02^2) with `random_direction`.
+template <class T = float, class Dev = Cpu>
+struct Ddrp final : AttentionTerm<T, Dev> {
+  Var<T, Dev> direction, distance;  // (3, d), (size, d)
+
+  Ddrp(std::size_t size, std::size_t head_size, bool random_direction, Init& init)
+      : direction(random_direction ? init.normal<T, Dev>({3, head_size}) : init.constant<T, Dev>({3, head_size}, T{1})),
+        distance(init.normal<T, Dev>({size, head_size})) {}
+
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+    out.claim_positions("ddrp");
+    const auto size = static_cast<std::int32_t>(distance.dim(0)), longest = static_cast<std::int32_t>(in.offsets.longest());
+    const std::int32_t reach = std::min(std::max(size, 2), longest) - 1;  // beyond it nothing is new
+    std::vector<std::int32_t> rho, delta;
+    for (std::int32_t x = -reach; x <= reach; ++x) {  // x = i - j
+      rho.push_back(x == 0 ? 0 : x < 0 ? 1 : 2);
+      delta.push_back(std::min(std::abs(x), size - 1));
+    }
+    const auto table = multiply(embedding(direction, rho), embedding(distance, delta));  // (2 reach + 1, d)
+    out.relatives.push_back({reshape(table, {1, table.dim(0), table.dim(1)}),
+                             distance_buckets(in.offsets.longest(), [=](std::int32_t x) { return std::clamp(x, -reach, reach) + reach; }),
+                             false, T{1} / std::sqrt(static_cast<T>(table.dim(1)))});
+  }
+  void visit(ParameterVisitor<T, Dev>& v) override {
+    v("direction", direction);
+    v("distance", distance);
+  }
+};
+
+}  // namespace lexformer

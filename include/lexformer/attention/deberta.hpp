@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "lexformer/attention/relative.hpp"
+#include "lexformer/nn/linear.hpp"
+#include "lexformer/ops/index.hpp"
+
+namespace lexformer {
+
+/// DeBERTa-v2's logarithmic buckets of a distance: up to buckets / 2 a distance is its own; beyond, steps grow with the
+/// logarithm so that max_distance - 1 gets buckets - 1. The sign stays.
+inline std::int32_t deberta_bucket(std::int32_t distance, std::size_t buckets, std::size_t max_distance) {
+  const auto middle = static_cast<std::int32_t>(buckets / 2);
+  const std::int32_t n = std::abs(distance);
+  if (n <= middle) return distance;
+  const double share = std::log(static_cast<double>(n) / middle) / std::log(static_cast<double>(max_distance - 1) / middle);
+  const auto step = static_cast<std::int32_t>(std::ceil(share * (middle - 1))) + middle;
+  return distance > 0 ? step : -step;
+}
+
+/// The vectors of distances, P, which all layers of a DeBERTa share.
+template <class T = float, class Dev = Cpu>
+struct DebertaPositions {
+  Var<T, Dev> table;                        // (2 size, D)
+  std::size_t buckets = 0, max_distance{};  // 0 = every distance for itself, clipped
+};
+
+/// Disentangled attention (He et al. 2021, eq. 4), content to position and position to content:
+///   S_ij = (q_i . k_j + q_i . kr_x + k_j . qr_x) / sqrt(3 d),   x = clamp(bucket(i - j) + size, 0, 2 size - 1)
+///   kr = P W_kr^T + b_kr,  qr = P W_qr^T + b_qr, cut into heads.   The released code, and this, reads row x of i - j in both terms
+/// (the paper prints delta(j, i) in the last one). W_kr and W_qr belong to a layer, P to all of them.
+template <class T = float, class Dev = Cpu>
+struct Deberta final : AttentionTerm<T, Dev> {
+  std::shared_ptr<DebertaPositions<T, Dev>> positions;
+  Linear<T, Dev> key, query;
+  bool owns_positions;  // the first layer's term names them
+
+  Deberta(std::shared_ptr<DebertaPositions<T, Dev>> p, bool owns, std::size_t width, Init& init)
+      : positions(std::move(p)), key(width, width, init), query(width, width, init), owns_positions(owns) {}
+
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+    const NameScope scope("deberta");
+    out.claim_positions("deberta");
+    const std::size_t width = positions->table.dim(1), d = width / in.heads, longest = in.offsets.longest();
+    const auto size = static_cast<std::int32_t>(positions->table.dim(0) / 2);
+    auto buckets = distance_buckets(longest, [&](std::int32_t distance) {
+      if (positions->buckets != 0) distance = deberta_bucket(distance, positions->buckets, positions->max_distance);
+      return std::clamp(distance + size, 0, 2 * size - 1);
+    });
+    // Only rows that this batch's distances meet are projected; buckets rise with the distance.
+    const auto first = static_cast<std::size_t>(buckets.front()), last = static_cast<std::size_t>(buckets.back()) + 1;
+    for (auto& b : buckets) b -= static_cast<std::int32_t>(first);
+    const auto rows = slice_rows(positions->table, first, last);  // (R, D)
+    const auto by_head = [&](const Var<T, Dev>& x) {              // (R, D) -> (H, R, d)
+      std::vector<Var<T, Dev>> parts;
+      for (std::size_t h = 0; h < in.heads; ++h) parts.push_back(slice_columns(x, h * d, (h + 1) * d));
+      return reshape(concat_rows(parts), {in.heads, x.dim(0), d});
+    };
+    const T scale = T{1} / std::sqrt(static_cast<T>(3 * d));
+    out.scale = scale;
+    out.relatives.push_back({by_head(key(rows)), buckets, false, scale});
+    out.relatives.push_back({by_head(query(rows)), std::move(buckets), true, scale});
+  }
+  void visit(ParameterVisitor<T, Dev>& v) override {
+    if (owns_positions) v("table", positions->table);
+    v("key", key);
+    v("query", query);
+  }
+};
+
+}  // namespace lexformer

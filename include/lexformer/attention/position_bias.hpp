@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Position schemes that add one number for each head and distance: T5's buckets, ALiBi.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "lexformer/attention/term.hpp"
+#include "lexformer/nn/init.hpp"
+#include "lexformer/ops/index.hpp"
+
+namespace lexformer {
+
+/// T5's bucket of a distance, both directions (Raffel et al. 2020; the rule is that of the released models): keys to the right
+/// have the upper half of the `buckets`; in each half, of b = buckets / 2, the first b / 2 are distances of their own and the
+/// others grow with the logarithm up to max_distance, b - 1 from there on.
+/// HuggingFace takes the logarithm in float, and so does this, that ties fall alike.
+inline std::int32_t t5_bucket(std::int32_t key_minus_query, std::size_t buckets, std::size_t max_distance) {
+  const auto half = static_cast<std::int32_t>(buckets / 2), exact = half / 2;
+  const std::int32_t side = key_minus_query > 0 ? half : 0, n = std::abs(key_minus_query);
+  if (n < exact) return side + n;
+  const float share = std::log(static_cast<float>(n) / static_cast<float>(exact)) /
+                      static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
+  return side + std::min(half - 1, exact + static_cast<std::int32_t>(share * static_cast<float>(half - exact)));
+}
+
+/// Columns of a (H, buckets) table for select_columns: bucket(j - i) of the cells of an n x n map, row by row.
+inline std::vector<std::int32_t> t5_buckets(std::size_t n, std::size_t buckets, std::size_t max_distance) {
+  if (buckets < 4 || buckets % 2 != 0 || max_distance <= buckets / 4)
+    fail_usage("t5", "needs an even number of at least 4 buckets and a larger max_distance than a quarter of it, got ", buckets, " and ",
+               max_distance);
+  std::vector<std::int32_t> of_distance;
+  for (std::size_t x = 0; x + 1 < 2 * n; ++x)
+    of_distance.push_back(t5_bucket(static_cast<std::int32_t>(x) - static_cast<std::int32_t>(n - 1), buckets, max_distance));
+  std::vector<std::int32_t> cells;
+  cells.reserve(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) cells.push_back(of_distance[j + (n - 1) - i]);
+  return cells;
+}
+
+/// T5's relative position bias:   S_ij = scale q_i . k_j + bias[h, bucket(j - i)],   bias (H, buckets), one for all layers.
+/// T5 does not divide q . k by sqrt(d) (scale = 1), its initial weights make up for it; `scaled` divides, for an encoder that was
+/// trained with it. The map is made once for a forward pass.
+template <class T = float, class Dev = Cpu>
+struct T5Bias final : AttentionTerm<T, Dev> {
+  Var<T, Dev> bias;  // (H, buckets)
+  std::size_t max_distance;
+  bool scaled;
+
+  T5Bias(std::size_t heads, std::size_t buckets, std::size_t farthest, bool divide, Init& init)
+      : bias(init.normal<T, Dev>({heads, buckets})), max_distance(farthest), scaled(divide) {}
+
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+    out.claim_positions("t5");
+    if (!scaled) out.scale = T{1};
+    const std::size_t n = in.offsets.longest();
+    out.add_position_bias(reshape(select_columns(bias, t5_buckets(n, bias.dim(1), max_distance)), {in.heads, n, n}));
+  }
+  void visit(ParameterVisitor<T, Dev>& v) override { v("bias", bias); }
+};
+
+/// ALiBi's slopes (Press et al. 2022, section 3): m_h = 2^(-8 h / H), h = 1 ... H, for a power of two; else those of the next
+/// lower power p, followed by every other one of 2 p.
+inline std::vector<double> alibi_slopes(std::size_t heads) {
+  std::size_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<double> slopes;
+  for (std::size_t h = 1; h <= power; ++h) slopes.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(power)));
+  for (std::size_t h = 1; slopes.size() < heads; h += 2)
+    slopes.push_back(std::exp2(-4.0 * static_cast<double>(h) / static_cast<double>(power)));
+  return slopes;
+}
+
+/// ALiBi for an encoder, which looks both ways:   S_ij = q_i . k_j / sqrt(d) - m_h |i - j|.   No parameters.
+template <class T = float, class Dev = Cpu>
+struct Alibi final : AttentionTerm<T, Dev> {
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+    out.claim_positions("alibi");
+    const std::size_t n = in.offsets.longest();
+    Tensor<T, Dev> bias({in.heads, n, n});
+    T* to = bias.mutable_data();
+    for (const double slope : alibi_slopes(in.heads))
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) *to++ = static_cast<T>(-slope * static_cast<double>(i > j ? i - j : j - i));
+    out.add_position_bias(Var<T, Dev>(bias));
+  }
+};
+
+}  // namespace lexformer

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Relative positions as vectors that are added to the keys: a table row for each distance.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/attention/term.hpp"
+#include "lexformer/core/names.hpp"
+#include "lexformer/nn/init.hpp"
+
+namespace lexformer {
+
+/// What ScoreTerms::Relative::bucket wants: row_of(i - j) for the distances -(longest - 1) ... longest - 1.
+template <class F>
+std::vector<std::int32_t> distance_buckets(std::size_t longest, F&& row_of) {
+  const auto n = static_cast<std::int32_t>(longest);
+  std::vector<std::int32_t> rows;
+  rows.reserve(2 * longest - 1);
+  for (std::int32_t distance = 1 - n; distance < n; ++distance) rows.push_back(row_of(distance));
+  return rows;
+}
+
+enum class RelativeKind { shaw, bert_r, relative_key, relative_key_query };
+template <>
+inline constexpr auto names_of<RelativeKind> = std::to_array<Named<RelativeKind>>({{"shaw", RelativeKind::shaw},
+                                                                                   {"bert_r", RelativeKind::bert_r},
+                                                                                   {"relative_key", RelativeKind::relative_key},
+                                                                                   {"relative_key_query",
+                                                                                    RelativeKind::relative_key_query}});
+
+/// Query . table[distance], and key . table[distance] for relative_key_query. The table (R, d) is shared by the heads:
+///   S_ij = (q_i . k_j + q_i . table_ij [+ k_j . table_ij]) / sqrt(d)
+///   shaw                (Shaw et al. 2018, eq. 3 and 4, key side): table_ij = table[clip(j - i, -size, size) + size], R = 2 size + 1.
+///                       Shaw's second table, which is added to the values, is left out: attention here adds nothing to values
+///                       (of no gain in Shaw's own Table 3), so that all variants differ in their scores alone
+///   bert_r              (DDRP paper, eq. 4 and 5): table[clip(i - j, -(size - 1), size - 1) + size], R = 2 size, row 0 idle
+///   relative_key(_query)  HuggingFace's BERT: table[i - j + size - 1], R = 2 size - 1 with size = max_position_embeddings, no clipping
+template <class T = float, class Dev = Cpu>
+struct RelativeKey final : AttentionTerm<T, Dev> {
+  RelativeKind kind;
+  std::size_t size;
+  Var<T, Dev> table;  // (R, d)
+
+  static std::size_t rows(RelativeKind kind, std::size_t size) {
+    return kind == RelativeKind::shaw ? 2 * size + 1 : kind == RelativeKind::bert_r ? 2 * size : 2 * size - 1;
+  }
+  RelativeKey(RelativeKind k, std::size_t n, std::size_t head_size, Init& init)
+      : kind(k), size(n), table(init.normal<T, Dev>({rows(k, n), head_size})) {}
+
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+    out.claim_positions(name_of(kind));
+    const auto n = static_cast<std::int32_t>(size);
+    const bool clipped = kind == RelativeKind::shaw || kind == RelativeKind::bert_r;
+    if (!clipped && in.offsets.longest() > size)
+      fail(name_of(kind), "a sequence has ", in.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
+    auto buckets = distance_buckets(in.offsets.longest(), [&](std::int32_t distance) {
+      if (kind == RelativeKind::shaw) return std::clamp(-distance, -n, n) + n;
+      if (kind == RelativeKind::bert_r) return std::clamp(distance, 1 - n, n - 1) + n;
+      return distance + n - 1;
+    });
+    const auto shared = reshape(table, {1, table.dim(0), table.dim(1)});
+    const T scale = T{1} / std::sqrt(static_cast<T>(table.dim(1)));
+    if (kind == RelativeKind::relative_key_query) out.relatives.push_back({shared, buckets, true, scale});
+    out.relatives.push_back({shared, std::move(buckets), false, scale});
+  }
+  void visit(ParameterVisitor<T, Dev>& v) override {
+    const bool huggingface = kind == RelativeKind::relative_key || kind == RelativeKind::relative_key_query;
+    v(huggingface ? "distance_embedding.weight" : "table", table);
+  }
+};
+
+}  // namespace lexformer

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lexformer/attention/position_bias.hpp"
+#include "lexformer/nn/layer_norm.hpp"
+#include "lexformer/nn/linear.hpp"
+#include "lexformer/ops/elementwise.hpp"
+
+namespace lexformer {
+
+struct TupeOptions {
+  std::size_t width = 0, heads = 0, max_length = 512;
+  std::size_t buckets = 32, max_distance = 128;  // of the relative part; 0 buckets = none (TUPE-A, else TUPE-R)
+  double layer_norm_eps = 1e-12;
+};
+
+/// Transformer with untied positional encoding (Ke, He and Liu 2021, eq. 6 to 9 and section 3.2):
+///   S_ij = q_i . k_j / sqrt(2 d) + (p_i U_q) . (p_j U_k) / sqrt(2 d) + b[h, bucket(j - i)],   p = LayerNorm(table)
+/// The first token, [CLS], has no place in the text: what it pays to others is one learned number for each head, what others pay
+/// to it another. As in the released code both are products of two further rows: (p_0 U_q) . (p_0 U_k) fills row 0, also the cell
+/// (0, 0), (p_1 U_q) . (p_1 U_k) column 0; the token at position m has row m + 1. Of b they have a bucket of their own each: the
+/// one behind the others for column 0, and buckets / 2, which no distance falls into, for row 0.
+/// The sum is the same for all layers and made once for a forward pass: it is the score map of one attention call on p.
+template <class T = float, class Dev = Cpu>
+struct Tupe final : AttentionTerm<T, Dev> {
+  TupeOptions options;
+  Var<T, Dev> table;  // (max_length + 1, D)
+  LayerNorm<T, Dev> norm;
+  Linear<T, Dev> query, key;
+  Var<T, Dev> bias;  // (H, buckets + 1)
+
+  Tupe(const TupeOptions& o, Init& init)
+      : options(o),
+        table(init.normal<T, Dev>({o.max_length + 1, o.width})),
+        norm(o.width, o.layer_norm_eps, init),
+        query(o.width, o.width, init),
+        key(o.width, o.width, init) {
+    if (o.buckets != 0) bias = init.normal<T, Dev>({o.heads, o.buckets + 1});
+  }
+
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+    const NameScope scope("tupe");
+    out.claim_positions("tupe");
+    const std::size_t n = in.offsets.longest();
+    if (n > options.max_length)
+      fail("tupe", "a sequence has ", n, " tokens, there are positions for ", options.max_length, "; shorten it (max_length)");
+    out.scale = T{1} / std::sqrt(static_cast<T>(2 * options.width / options.heads));
+    const auto p = norm(slice_rows(table, 0, n + 1));
+    const auto qkk = linear(p, std::vector{query.weight, key.weight, key.weight}, std::vector{query.bias, key.bias, key.bias});
+    ScoreTerms<T, Dev> plain;
+    plain.scale = out.scale;
+    const auto products =
+        attention(qkk, Offsets::from_lengths(std::vector<std::size_t>{n + 1}), options.heads, plain, {.maps = AttentionMaps::scores})
+            .maps;  // (H, (n + 1)^2)
+    std::vector<std::int32_t> cells;
+    cells.reserve(n * n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        cells.push_back(static_cast<std::int32_t>(i == 0 ? 0 : j == 0 ? n + 2 : (i + 1) * (n + 1) + j + 1));
+    auto sum = select_columns(products, std::move(cells));  // (H, n n)
+    if (bias.defined()) {
+      auto buckets = t5_buckets(n, options.buckets, options.max_distance);
+      for (std::size_t i = 0; i < n; ++i) buckets[i * n] = static_cast<std::int32_t>(options.buckets);
+      std::fill_n(buckets.begin(), n, static_cast<std::int32_t>(options.buckets / 2));
+      sum = add(sum, select_columns(bias, std::move(buckets)));
+    }
+    out.add_position_bias(reshape(sum, {options.heads, n, n}));
+  }
+  void visit(ParameterVisitor<T, Dev>& v) override {
+    v("table", table);
+    v("norm", norm);
+    v("query", query);
+    v("key", key);
+    if (bias.defined()) v("bias", bias);
+  }
+};
+
+}  // namespace lexformer
