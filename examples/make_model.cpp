@@ -35,10 +35,8 @@ int main(int argc, char** argv) {
     const auto config = lx::parse_bert_config(file.config, settings.empty() ? "make_model" : settings);
     lx::Init init(seed, config.initializer_range);
     lx::BertEncoder<> encoder(config, init);
-    lx::ParameterVisitor<> names;
-    names("bert", encoder);
     std::size_t parameters = 0;
-    for (const auto& p : names.take()) {
+    for (const auto& p : lx::encoder_state(encoder, [](auto&) {})) {
       file.tensors.set(p.name, p.var.value());
       parameters += p.var.size();
     }

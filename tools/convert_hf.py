@@ -352,6 +352,7 @@ def read_vocabulary(root, special, path):
 
 BERT = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
         "max_position_embeddings": 512, "type_vocab_size": 2}
+POSITIONS = ("absolute", "relative_key", "relative_key_query")
 ELECTRA = {**BERT, "embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
 
 
@@ -360,8 +361,8 @@ def complete_config(config, where):
     kind = get(config, "model_type", str, where, "bert")  # configs before 2020 do not say; BertModel loads them all the same
     check(kind in ("bert", "electra"), where, "'model_type' is %r, which is not supported; %s" % (kind, SUPPORTED))
     check(not get(config, "is_decoder", bool, where), where, "'is_decoder' is true; only encoders are supported")
-    check(get(config, "position_embedding_type", str, where, "absolute") == "absolute", where,
-          "'position_embedding_type' is %r; only absolute is supported" % config.get("position_embedding_type"))
+    check(get(config, "position_embedding_type", str, where, "absolute") in POSITIONS, where,
+          "'position_embedding_type' is %r; transformers has %s" % (config.get("position_embedding_type"), ", ".join(POSITIONS)))
     config["model_type"] = kind
     for key, default in (ELECTRA if kind == "electra" else BERT).items():
         config[key] = size = default if config.get(key) is None else config[key]
@@ -377,6 +378,11 @@ def needed_tensors(config):
     e = config["embedding_size"] if base == "electra." else d
     shapes = {base + "embeddings.%s_embeddings.weight" % name: (config[key], e)
               for name, key in (("word", "vocab_size"), ("position", "max_position_embeddings"), ("token_type", "type_vocab_size"))}
+    if config.get("position_embedding_type", "absolute") != "absolute":  # the table is there too, but nothing reads it
+        del shapes[base + "embeddings.position_embeddings.weight"]
+        rows = (2 * config["max_position_embeddings"] - 1, d // config["num_attention_heads"])
+        for i in range(config["num_hidden_layers"]):
+            shapes[base + "encoder.layer.%d.attention.self.distance_embedding.weight" % i] = rows
     modules = [("embeddings.LayerNorm", e)] + ([("embeddings_project", d, e)] if e != d else [])
     for i in range(config["num_hidden_layers"]):
         modules += [("encoder.layer.%d.%s" % (i, name), *shape) for name, *shape in (

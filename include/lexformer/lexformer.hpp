@@ -34,6 +34,7 @@
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 
 // layers
@@ -46,9 +47,15 @@
 #include "lexformer/nn/module.hpp"
 
 // attention and its terms
+#include "lexformer/attention/ddrp.hpp"
+#include "lexformer/attention/deberta.hpp"
 #include "lexformer/attention/lea.hpp"
 #include "lexformer/attention/multi_head.hpp"
+#include "lexformer/attention/position_bias.hpp"
+#include "lexformer/attention/positions.hpp"
+#include "lexformer/attention/relative.hpp"
 #include "lexformer/attention/term.hpp"
+#include "lexformer/attention/tupe.hpp"
 
 // text to ids, similarities, typos
 #include "lexformer/text/lexical.hpp"

@@ -101,6 +101,11 @@ struct Variant {
 
 inline const Json electra = {{"model_type", "electra"}, {"embedding_size", 7u}};
 
+/// A model with a position scheme, and LEA beside it.
+inline Variant positioned(const std::string& scheme, const Json& options = Json::object(), CrossEncoderOptions model = with_lea()) {
+  return {scheme, std::move(model), {{"position_embedding_type", scheme}, {"position_options", options}}};
+}
+
 inline std::vector<Variant> variants() {
   return {{"plain", {}, {{"hidden_act", "gelu_new"}}},
           {"lea", with_lea()},
@@ -117,7 +122,18 @@ inline std::vector<Variant> variants() {
            with_lea({.representation = LeaRepresentation::plain, .levels = 11, .alpha = LeaAlpha::magnitude})},
           {"pooler", {.head = Head::huggingface, .labels = 3}},
           {"electra", {.head = Head::huggingface}, electra},
-          {"electra, lea, regression", {.attention = {"lea"}, .task = Task::regression, .labels = 1}, electra}};
+          {"electra, lea, regression", {.attention = {"lea"}, .task = Task::regression, .labels = 1}, electra},
+          positioned("relative_key", {}, {.head = Head::huggingface}),
+          positioned("relative_key_query", {{"absolute", true}}),
+          positioned("shaw", {{"size", 3u}}),
+          positioned("bert_r", {{"size", 4u}, {"per_layer", true}}),
+          positioned("ddrp", {{"size", 5u}, {"absolute", true}}),
+          positioned("ddrp", {{"size", 30u}, {"per_layer", true}, {"random_direction", true}}),
+          positioned("tupe", {{"buckets", 8u}, {"max_distance", 12u}}),
+          positioned("deberta", {{"buckets", 4u}, {"max_distance", 9u}}),
+          positioned("t5", {{"buckets", 8u}, {"max_distance", 10u}}),
+          positioned("alibi"),
+          positioned("rope", {{"base", 100u}})};
 }
 
 /// f of every kind of model. A function, because clang 14 cannot capture structured bindings in what doctest makes of CHECK.

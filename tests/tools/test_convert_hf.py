@@ -437,6 +437,18 @@ class Convert(unittest.TestCase):
         self.put_weights(dict(tensors, **head))
         self.assert_tensors(self.result()[0], dict(tensors, **head))
 
+    def test_relative_positions(self):
+        config = dict(CONFIG, position_embedding_type="relative_key_query")
+        tensors = tiny_tensors(config)
+        self.assertIn("bert.encoder.layer.0.attention.self.distance_embedding.weight", tensors)
+        self.assertNotIn("bert.embeddings.position_embeddings.weight", tensors)
+        self.put("config.json", json.dumps(config))
+        self.put_weights(tensors)
+        self.assert_tensors(self.result()[0], tensors)
+        os.remove(self.target)
+        self.put("config.json", json.dumps(dict(CONFIG, position_embedding_type="ddrp")))
+        self.refused("'position_embedding_type' is 'ddrp'; transformers has absolute, relative_key, relative_key_query")
+
     def test_what_a_config_leaves_out(self):
         """The defaults are transformers': BertConfig's and ElectraConfig's."""
         def without(config, *keys):

@@ -22,27 +22,33 @@ inline constexpr std::uint32_t layer(std::size_t i) { return 0x100 + 8 * static_
 }  // namespace site
 
 /// x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])), and for Electra x W^T + b where sizes differ.
+/// The positions are left out where another scheme takes their place (attention/positions.hpp).
 template <class T = float, class Dev = Cpu>
 struct BertEmbeddings {
-  Embedding<T, Dev> word, position, type;
+  Embedding<T, Dev> word;
+  std::unique_ptr<Embedding<T, Dev>> position;
+  Embedding<T, Dev> type;
   LayerNorm<T, Dev> norm;
   std::unique_ptr<Linear<T, Dev>> projection;  // Electra's embeddings_project
+  std::size_t max_length;
   double dropout_p;
 
   BertEmbeddings(const BertConfig& c, Init& init)
       : word(c.vocab_size, c.embedding_size, init),
-        position(c.max_position_embeddings, c.embedding_size, init),
+        position(c.positions.absolute ? std::make_unique<Embedding<T, Dev>>(c.max_position_embeddings, c.embedding_size, init) : nullptr),
         type(c.type_vocab_size, c.embedding_size, init),
         norm(c.embedding_size, c.layer_norm_eps, init),
+        max_length(c.max_position_embeddings),
         dropout_p(c.hidden_dropout_prob) {
     if (c.embedding_size != c.hidden_size) projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init);
   }
   Var<T, Dev> operator()(const Batch& batch, const Pass& pass) const {
     const NameScope scope("embeddings");
-    if (batch.offsets.longest() > position.weight.dim(0))
-      fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", position.weight.dim(0),
+    if (batch.offsets.longest() > max_length)
+      fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
            "; shorten it (max_length)");
-    const auto sum = add(add(word(batch.ids), type(batch.type_ids)), position(batch.position_ids));
+    auto sum = add(word(batch.ids), type(batch.type_ids));
+    if (position) sum = add(sum, (*position)(batch.position_ids));
     const auto x = dropout(norm(sum), pass.dropout(dropout_p, site::embeddings));
     return projection ? (*projection)(x) : x;  // (N, D)
   }
@@ -64,7 +70,8 @@ struct BertLayer {
                    .attention_dropout = c.attention_probs_dropout_prob,
                    .hidden_dropout = c.hidden_dropout_prob,
                    .layer_norm_eps = c.layer_norm_eps,
-                   .site = site::layer(number)},
+                   .site = site::layer(number),
+                   .rope_base = c.positions.scheme == PositionScheme::rope ? c.positions.rope_base : 0},
                   init),
         intermediate(c.hidden_size, c.intermediate_size, init),
         output(c.intermediate_size, c.hidden_size, init),
@@ -74,8 +81,9 @@ struct BertLayer {
         first_site(site::layer(number)) {}
 
   typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const Batch& batch, const Pass& pass, AttentionMaps maps,
-                                                         const std::vector<std::size_t>& map_heads) const {
-    const auto y = attention(x, batch, pass, maps, map_heads);
+                                                         const std::vector<std::size_t>& map_heads,
+                                                         const ScoreTerms<T, Dev>& shared) const {
+    const auto y = attention(x, batch, pass, maps, map_heads, shared);
     const NameScope scope("feed_forward");
     const auto inner = activate(activation, intermediate(y.hidden));  // (N, 4D)
     return {norm(output(inner), y.hidden, pass.dropout(dropout_p, first_site + 2)), y.maps};
@@ -89,10 +97,11 @@ struct BertLayer {
 };
 
 struct EncodeOptions {
-  bool all_hidden = false;                   // hand out the embeddings and every layer's output
-  AttentionMaps maps = AttentionMaps::none;  // of every layer
-  std::vector<std::size_t> map_heads{};      // of these heads; empty = all
-  std::size_t layers = ~std::size_t{0};      // run only the first so many
+  bool all_hidden = false;                                  // hand out the embeddings and every layer's output
+  AttentionMaps maps = AttentionMaps::none;                 // of every layer
+  std::vector<std::size_t> map_heads{};                     // of these heads; empty = all
+  std::vector<std::vector<std::size_t>> layer_map_heads{};  // of these heads of each layer, instead of map_heads
+  std::size_t layers = ~std::size_t{0};                     // run only the first so many
 };
 
 template <class T = float, class Dev = Cpu>
@@ -108,18 +117,32 @@ struct BertEncoder {
   BertEmbeddings<T, Dev> embeddings;
   std::vector<BertLayer<T, Dev>> layers;
 
-  BertEncoder(const BertConfig& c, Init& init) : config(c), embeddings(c, init) {
+  BertEncoder(const BertConfig& c, Init& init) : BertEncoder(c, init, init) {}
+  /// The parameters of the position scheme are drawn from `init_positions`: a checkpoint may have all but them.
+  BertEncoder(const BertConfig& c, Init& init, Init& init_positions) : config(c), embeddings(c, init) {
     layers.reserve(c.num_hidden_layers);
     for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, i, init);
+    const bool huggingface = c.positions.scheme == PositionScheme::relative_key || c.positions.scheme == PositionScheme::relative_key_query;
+    for (auto& [layer, term] : position_terms<T, Dev>(c.positions, c.position_sizes(), init_positions)) {
+      (layer ? layers[*layer].attention.terms : shared_).push_back(term);
+      terms_.push_back({!layer        ? "positions"
+                        : huggingface ? cat("encoder.layer.", *layer, ".attention.self")
+                                      : cat("layer.", *layer, ".positions"),
+                        std::move(term)});
+    }
   }
 
   EncoderOutput<T, Dev> operator()(const Batch& batch, const Pass& pass = {}, const EncodeOptions& options = {}) const {
     EncoderOutput<T, Dev> out;
     out.last = embeddings(batch, pass);
     if (options.all_hidden) out.hidden.push_back(out.last);
+    ScoreTerms<T, Dev> shared;
+    for (const auto& term : shared_)
+      term->contribute({Var<T, Dev>(), batch.offsets, config.num_attention_heads, batch.codes, batch.levels, pass}, shared);
     for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
       const NameScope scope("encoder.layer." + std::to_string(i));
-      auto y = layers[i](out.last, batch, pass, options.maps, options.map_heads);
+      const auto& heads = options.layer_map_heads.empty() ? options.map_heads : options.layer_map_heads.at(i);
+      auto y = layers[i](out.last, batch, pass, options.maps, heads, shared);
       out.last = std::move(y.hidden);
       if (options.all_hidden) out.hidden.push_back(out.last);
       if (y.maps.defined()) out.maps.push_back(std::move(y.maps));
@@ -130,39 +153,57 @@ struct BertEncoder {
   /// HuggingFace's names without the prefix: embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, ...
   void visit(ParameterVisitor<T, Dev>& v) {
     v("embeddings.word_embeddings", embeddings.word);
-    v("embeddings.position_embeddings", embeddings.position);
+    if (embeddings.position) v("embeddings.position_embeddings", *embeddings.position);
     v("embeddings.token_type_embeddings", embeddings.type);
     v("embeddings.LayerNorm", embeddings.norm);
     if (embeddings.projection) v("embeddings_project", *embeddings.projection);
     for (std::size_t i = 0; i < layers.size(); ++i) v("encoder.layer." + std::to_string(i), layers[i]);
+    for (const auto& t : terms_)
+      if (t.path.starts_with("encoder.")) v(t.path, *t.term);
   }
-  /// The attention terms, which have names of ours: layer.3.lea.projection, ...
+  /// Attention terms that have names of ours: positions.distance, layer.3.lea.projection, ...
   void visit_terms(ParameterVisitor<T, Dev>& v) {
-    for (const auto& t : terms_) v("layer." + std::to_string(t.layer) + "." + t.name, *t.term);
+    for (const auto& t : terms_)
+      if (!t.path.starts_with("encoder.")) v(t.path, *t.term);
   }
   /// Adds a term to one layer's attention.
   void add_term(std::size_t layer, const std::string& name, std::shared_ptr<AttentionTerm<T, Dev>> term) {
     if (layer >= layers.size()) fail("BertEncoder", "there is no layer ", layer, "; the model has ", layers.size());
     layers[layer].attention.terms.push_back(term);
-    terms_.push_back({layer, name, std::move(term)});
+    terms_.push_back({cat("layer.", layer, ".", name), std::move(term)});
   }
 
  private:
   struct NamedTerm {
-    std::size_t layer;
-    std::string name;
+    std::string path;
     std::shared_ptr<AttentionTerm<T, Dev>> term;
   };
   std::vector<NamedTerm> terms_;
+  std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> shared_;  // by all layers
 };
+
+/// All parameters of an encoder and its terms under their names in a file, those of a head between the two.
+template <class T, class Dev, class Head>
+std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder, Head&& visit_head) {
+  ParameterVisitor<T, Dev> v;
+  v(encoder.config.model_type, encoder);
+  visit_head(v);
+  struct Terms {
+    BertEncoder<T, Dev>& owner;
+    void visit(ParameterVisitor<T, Dev>& visitor) { owner.visit_terms(visitor); }
+  } terms{encoder};
+  v("lexformer.encoder", terms);
+  return v.take();
+}
 
 /// Refuses a config that asks for far more weights than the file has (`more`: those beyond the encoder's), before memory is
 /// taken for them. A few that are missing are found when the tensors are compared, with a better message.
 inline void require_size(const BertConfig& c, const ModelFile& file, double more = 0) {
   const auto size = [](std::size_t n) { return static_cast<double>(n); };
   const double h = size(c.hidden_size), e = size(c.embedding_size), few = 1u << 25;
-  const double needed = more + size(c.vocab_size + c.max_position_embeddings + c.type_vocab_size) * e + (e == h ? 0 : e * h) +
-                        size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size));
+  const double needed = more + size(c.vocab_size + (c.positions.absolute ? c.max_position_embeddings : 0) + c.type_vocab_size) * e +
+                        (e == h ? 0 : e * h) + size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size)) +
+                        position_parameters(c.positions, c.position_sizes());
   double held = 0;
   for (const std::string& name : file.tensors.names()) held += size(file.tensors.shape(name).size());
   if (needed > held + few) fail_file(file.path, "the config asks for ", needed, " weights, the file has ", held);
@@ -180,12 +221,10 @@ void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const Tens
   }
 }
 
-/// The encoder's weights from a model file; a head or attention terms in it are left out.
+/// The encoder's weights from a model file, its position scheme's included; a head and other attention terms are left out.
 template <class T, class Dev>
 void load_encoder(BertEncoder<T, Dev>& encoder, const ModelFile& file) {
-  ParameterVisitor<T, Dev> names;
-  names(encoder.config.model_type, encoder);
-  auto parameters = names.take();
+  auto parameters = encoder_state(encoder, [](auto&) {});
   load_parameters(parameters, file.tensors, file.path);
 }
 

@@ -128,7 +128,7 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
                    (options_.has("lea") ? static_cast<double>(config.num_hidden_layers * rows) * static_cast<double>(lea.dimension) : 0));
   auto blank = Init::none();
   Init init(options_.seed, config.initializer_range);
-  encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, blank);
+  encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, blank, init);
   head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.labels, init);
   for (const auto& name : options_.attention) {
     if (name != "lea") fail_usage("CrossEncoder", "the attention term '", name, "' is not known; this version has: lea");
@@ -190,15 +190,7 @@ std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<T, Dev>& logits
 
 template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> CrossEncoder<T, Dev>::state() {
-  ParameterVisitor<T, Dev> v;
-  v(encoder_->config.model_type, *encoder_);
-  v("", *head_);
-  struct Terms {
-    BertEncoder<T, Dev>& encoder;
-    void visit(ParameterVisitor<T, Dev>& visitor) { encoder.visit_terms(visitor); }
-  } terms{*encoder_};
-  v("lexformer.encoder", terms);
-  return v.take();
+  return encoder_state(*encoder_, [&](auto& v) { v("", *head_); });
 }
 
 template <class T, class Dev>
