@@ -36,6 +36,7 @@
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
+#include "lexformer/ops/similarity_loss.hpp"
 
 // layers
 #include "lexformer/nn/activation.hpp"
@@ -104,3 +105,4 @@
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/models/mth.hpp"
