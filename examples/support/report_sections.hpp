@@ -9,6 +9,21 @@
 
 namespace program {
 
+/// The lines of a log.jsonl, each under the name for messages. A run that still writes, or was killed, may leave half a line.
+inline std::vector<std::pair<std::string, lx::Json>> read_log(const std::string& file) {
+  std::string text = lx::read_file(file);
+  text.resize(text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1);
+  std::istringstream lines(text);
+  lines.exceptions(std::ios::badbit);  // of no memory
+  std::vector<std::pair<std::string, lx::Json>> entries;
+  std::string line;
+  while (std::getline(lines, line)) {
+    const std::string where = lx::cat(file, ": line ", entries.size() + 1);
+    entries.emplace_back(where, lx::parse_json(line, where));
+  }
+  return entries;
+}
+
 /// What train_matcher logged, by epoch: one line for each run.
 inline void training_section(lx::ReportPage& page, const std::vector<Contender>& contenders) {
   const auto& options = contenders.back().model.options();
@@ -35,15 +50,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
       if (!std::filesystem::exists(file)) continue;
       const std::string name = c.seeds.size() == 1 ? c.name : c.name + " " + std::filesystem::path(folder).filename().string();
       for (auto& curve : curves) curve.series.push_back({name, {}, {}, {}, curve.dots, {}, curve.smooth});
-      std::string text = lx::read_file(file);
-      text.resize(text.rfind('\n') == text.npos ? 0
-                                                : text.rfind('\n') + 1);  // a run that still writes, or was killed, may leave half a line
-      std::istringstream lines(text);
-      lines.exceptions(std::ios::badbit);  // of no memory
-      std::string line;
-      for (std::size_t number = 1; std::getline(lines, line); ++number) {
-        const std::string where = lx::cat(file, ": line ", number);
-        const lx::Json entry = lx::parse_json(line, where);
+      for (const auto& [where, entry] : read_log(file)) {
         for (auto& curve : curves) {
           if (!entry.contains(curve.key)) continue;
           const lx::Json& value = entry[curve.key];  // "nan" and "inf" are texts

@@ -100,6 +100,7 @@
 #include "lexformer/train/state.hpp"
 
 // whole models
+#include "lexformer/models/analysis.hpp"
 #include "lexformer/models/bert.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/models/classification_head.hpp"

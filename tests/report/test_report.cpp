@@ -204,6 +204,15 @@ TEST_CASE("report: words that the other text lacks are marked") {
   CHECK(mark_differences("", "x").empty());
 }
 
+TEST_CASE("a map of numbers: every cell, names, the range; nothing but zeros does no harm") {
+  const std::string map = number_map({"-1", "0", "1"}, {"a", "b"}, {-2, 0, 1, 2, 3, 4}, "T", "x axis", "y axis");
+  for (const char* text : {">-1<", ">a<", ">x axis<", ">y axis<", ">-2<", ">4<"}) CHECK_MESSAGE(map.find(text) != map.npos, text);
+  CHECK(map.find(heat_colour(0)) != map.npos);
+  CHECK(map.find(heat_colour(1)) != map.npos);
+  CHECK(number_map({"r"}, {"c"}, {0}, "T", "x", "y").find("nan") == std::string::npos);
+  CHECK_THROWS_WITH_AS(number_map({"r"}, {"c"}, {0, 1}, "T", "x", "y"), "number_map: 2 values for 1 rows of 1", Error);
+}
+
 TEST_CASE("precision_recall_curve: a point for each distinct score; its area is the average precision") {
   const std::vector<double> scores = {0.9, 0.8, 0.8, 0.4, 0.1};
   const std::vector<std::int32_t> labels = {1, 0, 1, 1, 0};

@@ -136,9 +136,7 @@ struct BertEncoder {
     EncoderOutput<T, Dev> out;
     out.last = embeddings(batch, pass);
     if (options.all_hidden) out.hidden.push_back(out.last);
-    ScoreTerms<T, Dev> shared;
-    for (const auto& term : shared_)
-      term->contribute({Var<T, Dev>(), batch.offsets, config.num_attention_heads, batch.codes, batch.levels, pass}, shared);
+    const auto shared = shared_scores(batch, pass);
     for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
       const NameScope scope("encoder.layer." + std::to_string(i));
       const auto& heads = options.layer_map_heads.empty() ? options.map_heads : options.layer_map_heads.at(i);
@@ -148,6 +146,14 @@ struct BertEncoder {
       if (y.maps.defined()) out.maps.push_back(std::move(y.maps));
     }
     return out;
+  }
+
+  /// What the terms that all layers share add to the scores of a batch.
+  ScoreTerms<T, Dev> shared_scores(const Batch& batch, const Pass& pass = {}) const {
+    ScoreTerms<T, Dev> scores;
+    for (const auto& term : shared_)
+      term->contribute({Var<T, Dev>(), batch.offsets, config.num_attention_heads, batch.codes, batch.levels, pass}, scores);
+    return scores;
   }
 
   /// HuggingFace's names without the prefix: embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, ...

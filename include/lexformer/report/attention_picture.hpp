@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -112,6 +113,42 @@ inline std::string token_strips(const std::vector<std::string>& tokens, const st
   svg.label(8, top + block * static_cast<double>(rows) + 14,
             cat("white 0, dark ", short_number(most, 3), n < tokens.size() ? cat("; the first ", n, " of ", tokens.size(), " tokens") : ""),
             {.size = 11});
+  return svg.str();
+}
+
+/// A matrix of any numbers, with a name for each row and column: the least, or 0, white; the largest, or 0, dark.
+inline std::string number_map(const std::vector<std::string>& rows, const std::vector<std::string>& columns,
+                              const std::vector<double>& values, const std::string& title, const std::string& x_label,
+                              const std::string& y_label) {
+  if (values.size() != rows.size() * columns.size())
+    fail("number_map", values.size(), " values for ", rows.size(), " rows of ", columns.size());
+  double low = 0, high = 0;
+  for (const double v : values) {
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  const double range = high > low ? high - low : 1;
+  const double cell = std::clamp(640.0 / static_cast<double>(std::max<std::size_t>(1, std::max(rows.size(), columns.size()))), 3.0, 16.0);
+  const double left = 70, top = 44, width = cell * static_cast<double>(columns.size()), height = cell * static_cast<double>(rows.size());
+  Svg svg(left + std::max({width, text_width(title, 14), 164.0}) + 24, top + height + 92, title);
+  svg.label(8, 20, title, {.size = 14, .bold = true});
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = 0; j < columns.size(); ++j)
+      svg.rectangle(left + cell * static_cast<double>(j), top + cell * static_cast<double>(i), cell, cell,
+                    heat_colour((values[i * columns.size() + j] - low) / range));
+  svg.frame(left, top, width, height);
+  const auto every = [cell](double room) { return static_cast<std::size_t>(std::ceil(room / cell)); };
+  for (std::size_t i = 0; i < rows.size(); i += every(12))
+    svg.label(left - 4, top + cell * (static_cast<double>(i) + 0.5) + 4, rows[i], {.size = 10, .anchor = "end"});
+  for (std::size_t j = 0; j < columns.size(); j += every(28))
+    svg.label(left + cell * (static_cast<double>(j) + 0.5), top + height + 13, columns[j], {.size = 10, .anchor = "middle"});
+  svg.label(left + width / 2, top + height + 30, x_label, {.size = 12, .anchor = "middle"});
+  svg.label(14, top + height / 2, y_label, {.size = 12, .anchor = "middle", .rotate = -90});
+  const double bar = top + height + 46;
+  for (int c = 0; c < 41; ++c) svg.rectangle(left + 4.0 * c, bar, 4.2, 10, heat_colour(c / 40.0));
+  svg.frame(left, bar, 164, 10);
+  svg.label(left, bar + 24, short_number(low, 3), {.size = 11});
+  svg.label(left + 164, bar + 24, short_number(high, 3), {.size = 11, .anchor = "end"});
   return svg.str();
 }
 

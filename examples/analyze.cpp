@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// What encoders have learned about positions, and how alike their tokens and heads are: figures and pictures over a file of texts.
+#include "support/report_sections.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+/// One encoder: a .lxf file, a HuggingFace folder, or a folder of pretrain or train_matcher.
+struct Subject {
+  std::string name, folder;  // folder: where log.jsonl may lie
+  lx::WordPieceTokenizer tokenizer;
+  lx::BertEncoder<> encoder;
+  lx::EncoderFigures figures{};
+
+  static Subject open(const std::string& argument) {
+    namespace fs = std::filesystem;
+    const auto equals = fs::exists(argument) ? argument.npos : argument.find('=');
+    if (equals == 0 || equals == argument.npos) lx::fail_usage("--model", "'", argument, "' gives no name; write NAME=M.lxf or NAME=DIR");
+    const std::string path = argument.substr(equals + 1);
+    const auto file = lx::ModelFile::open(fs::exists(path + "/model.lxf") ? path + "/model.lxf" : path);
+    const auto config = lx::parse_bert_config(file.config, file.path + ": config");
+    lx::require_size(config, file);
+    auto blank = lx::Init::none();
+    lx::BertEncoder<> encoder(config, blank);
+    lx::load_encoder(encoder, file);
+    return {argument.substr(0, equals), path, lx::make_tokenizer(file), std::move(encoder)};
+  }
+};
+
+/// The vectors or numbers that a relative scheme has for each distance i - j, of the first layer; nothing for absolute positions and rope.
+void position_pictures(lx::ReportPage& page, const Subject& subject) {
+  const auto& config = subject.encoder.config;
+  const std::size_t reach = std::min<std::size_t>(64, config.max_position_embeddings - 1), heads = config.num_attention_heads;
+  lx::Batch batch;
+  batch.offsets = lx::Offsets::from_lengths(std::vector<std::size_t>{reach + 1});
+  auto scores = subject.encoder.shared_scores(batch);
+  for (const auto& term : subject.encoder.layers[0].attention.terms)
+    term->contribute({lx::Var<>(), batch.offsets, heads, nullptr, {}, {}}, scores);
+  const std::string scheme = lx::name_of(config.positions.scheme);
+  const auto draw = [&](const std::string& kind, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
+                        const std::vector<double>& values, const std::string& x, const std::string& y, const std::string& caption) {
+    std::vector<std::string> header{y};
+    header.insert(header.end(), columns.begin(), columns.end());
+    lx::Csv csv(header);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::vector<std::string> fields{rows[i]};
+      for (std::size_t j = 0; j < columns.size(); ++j) fields.push_back(lx::short_number(values[i * columns.size() + j], 9));
+      csv.row(fields);
+    }
+    std::string file = subject.name + "-" + kind;
+    std::replace(file.begin(), file.end(), ' ', '-');
+    page.picture(file, lx::number_map(rows, columns, values, lx::cat(subject.name, ": ", scheme, ", ", kind), x, y), csv, caption);
+  };
+  std::vector<std::string> distances;
+  for (int x = -static_cast<int>(reach); x <= static_cast<int>(reach); ++x) distances.push_back(std::to_string(x));
+  for (const auto& relative : scores.relatives) {
+    const std::size_t width = relative.table.dim(2);
+    std::vector<double> values;
+    for (const auto row : relative.bucket)
+      for (std::size_t e = 0; e < width; ++e)
+        values.push_back(static_cast<double>(relative.table.value().at(0, static_cast<std::size_t>(row), e)));
+    std::vector<std::string> features;
+    for (std::size_t e = 0; e < width; ++e) features.push_back(std::to_string(e));
+    draw(relative.key_side ? "key vectors" : "query vectors", distances, features, values, "feature", "query - key, tokens",
+         relative.key_side
+             ? "What keys meet: a row for each distance, below 0 the key stands to the right. Of the first layer and head."
+             : "What queries meet: a row for each distance, below 0 the key stands to the right. Of the first layer and head.");
+  }
+  if (scores.position_bias.defined()) {
+    const std::size_t middle = reach / 2, n = reach + 1;
+    std::vector<std::string> names, places;
+    std::vector<double> values;
+    for (std::size_t j = 0; j < n; ++j) places.push_back(lx::cat(static_cast<int>(j) - static_cast<int>(middle)));
+    for (std::size_t h = 0; h < heads; ++h) {
+      names.push_back(std::to_string(h));
+      for (std::size_t j = 0; j < n; ++j) values.push_back(static_cast<double>(scores.position_bias.value().at(h, middle, j)));
+    }
+    draw("bias", names, places, values, "key - query, tokens", "head",
+         lx::cat("What is added to the scores of the token at position ", middle, "."));
+  }
+}
+
+/// Figure 4 of the DDRP paper: where the two groups of heads look, of one text.
+void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::string& text, std::size_t max_length) {
+  const lx::NoGrad no_grad;
+  const auto encoding = subject.tokenizer.encode(text, std::min(max_length, subject.encoder.config.max_position_embeddings));
+  const auto batch = lx::make_batch(std::span(&encoding, 1));
+  const auto maps = subject.encoder(batch, {}, {.maps = lx::AttentionMaps::probabilities}).maps;
+  const auto triangle = lx::up_down(maps, batch.offsets, 0);
+  std::vector<std::string> tokens;
+  for (const auto id : encoding.ids) tokens.push_back(subject.tokenizer.vocabulary().token(id));
+  double most = 0;
+  for (const auto* panel : {&triangle.one, &triangle.two, &triangle.all})
+    most = std::max(most, *std::max_element(panel->begin(), panel->end()));
+  lx::Csv csv({"query", "key", "group_1", "group_2", "all"});
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    for (std::size_t j = 0; j < tokens.size(); ++j) {
+      const std::size_t e = i * tokens.size() + j;
+      csv.row({lx::cat(i, " ", tokens[i]), lx::cat(j, " ", tokens[j]), lx::short_number(triangle.one[e], 6),
+               lx::short_number(triangle.two[e], 6), lx::short_number(triangle.all[e], 6)});
+    }
+  page.picture(subject.name + "-triangle",
+               lx::heat_maps(tokens, {{"group 1", triangle.one, most}, {"group 2", triangle.two, most}, {"all heads", triangle.all, most}},
+                             subject.name + ": attention, mean over layers"),
+               csv,
+               lx::cat("Group 1: the half of the heads that looks most to the right of a token. Share of its attention above the diagonal ",
+                       lx::short_number(triangle.up, 3), ", of group 2 below it ", lx::short_number(triangle.down, 3), "."));
+}
+
+/// Figures 2 and 3: similarities against steps, as pretrain logged them.
+void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
+  for (const auto& [key, title, label] :
+       {std::array<const char*, 3>{"eval_token_similarity", "Similarity of tokens, f(S)", "mean cosine of two tokens"},
+        {"eval_head_similarity", "Similarity of heads, f(H)", "mean cosine of two heads' scores"}}) {
+    std::vector<lx::Series> series;
+    for (const auto& s : subjects) {
+      const std::string file = s.folder + "/log.jsonl";
+      if (!std::filesystem::exists(file)) continue;
+      lx::Series line{s.name, {}, {}, {}, true};
+      for (const auto& [where, entry] : program::read_log(file)) {
+        if (!entry.contains(key) || !entry[key].is_number()) continue;
+        line.x.push_back(static_cast<double>(lx::get_size(entry, "step", 0, std::size_t{1} << 40, where)));
+        line.y.push_back(entry[key].get<double>());
+      }
+      if (!line.x.empty()) series.push_back(std::move(line));
+    }
+    if (!series.empty())
+      page.picture(std::string(key).substr(5), lx::line_chart(series, {.title = title, .x_label = "step", .y_label = label}),
+                   lx::series_csv(series), "On held-out text, as logged while pre-training.");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Measures encoders over texts: similarity of tokens f(S) and of heads f(H), how many texts show the up-down triangle, with "
+      "pictures of attention and position tables. Writes DIR/index.html, figures.json, and each picture as .svg and .csv.",
+      "analyze");
+  std::vector<std::string> models;
+  std::string text_file, sentence, out;
+  std::size_t max_length = 128, most = 1000;
+  double least = 0.7;
+  app.add_option("--model", models, "a .lxf file, or a folder of pretrain (its log gives curves)")->required()->type_name("NAME=M.lxf");
+  app.add_option("--text", text_file, "texts, one a line")->required()->type_name("F");
+  app.add_option("--out", out, "folder for the pages")->required()->type_name("DIR");
+  app.add_option("--sentence", sentence, "whose attention is drawn; the first of 10 words or more unless given");
+  app.add_option("--documents", most, "measure the first so many texts")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--max-length", max_length, "tokens of a text at the most")->check(CLI::Range(3, 1 << 20))->capture_default_str();
+  app.add_option("--least", least, "share of attention on its side that a group needs for the up-down triangle")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  program::add_threads(app);
+  return program::run(app, argc, argv, [&] {
+    std::vector<Subject> subjects;
+    for (const auto& m : models) subjects.push_back(Subject::open(m));
+    std::vector<std::string> lines;
+    std::ifstream in(text_file);
+    if (!in) lx::fail_file(text_file, "cannot open the texts");
+    for (std::string line; lines.size() < most && std::getline(in, line);)
+      if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(line);
+    if (lines.empty()) lx::fail_file(text_file, "has no text");
+    for (const auto& line : lines)
+      if (sentence.empty() && std::count(line.begin(), line.end(), ' ') >= 9) sentence = line;
+    if (sentence.empty()) sentence = lines.front();
+
+    lx::ReportPage page("What encoders learned");
+    lx::Json figures = lx::Json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (auto& s : subjects) {
+      std::vector<lx::Encoding> texts;
+      for (const auto& line : lines)
+        texts.push_back(s.tokenizer.encode(line, std::min(max_length, s.encoder.config.max_position_embeddings)));
+      s.figures = lx::encoder_figures(s.encoder, texts, least);
+      const auto& f = s.figures;
+      rows.push_back({s.name, lx::name_of(s.encoder.config.positions.scheme), lx::short_number(f.token_similarity),
+                      lx::short_number(f.mean_head_similarity()), lx::short_number(100 * f.up_down), std::to_string(f.texts)});
+      lx::Json entry = lx::Json::object();
+      entry["name"] = s.name;
+      entry["positions"] = lx::name_of(s.encoder.config.positions.scheme);
+      entry["token_similarity"] = f.token_similarity;
+      entry["head_similarity"] = f.mean_head_similarity();
+      entry["head_similarity_of_layers"] = f.head_similarity;
+      entry["head_similarity_after_softmax"] = f.head_similarity_after;
+      entry["up_down"] = f.up_down;
+      entry["texts"] = f.texts;
+      entry["tokens"] = f.tokens;
+      figures.push_back(std::move(entry));
+      std::cout << s.name << ": f(S) " << rows.back()[2] << ", f(H) " << rows.back()[3] << ", up-down " << rows.back()[4] << " % of "
+                << f.texts << " texts\n";
+    }
+    page.heading("Figures");
+    page.paragraph(lx::cat("Means over the first ", lines.size(), " texts of ", text_file, "."));
+    page.table({"model", "positions", "tokens f(S)", "heads f(H)", "up-down, %", "texts"}, rows);
+    curves(page, subjects);
+    page.heading("Where heads look");
+    for (const auto& s : subjects)
+      if (s.encoder.config.num_attention_heads > 1) triangle_picture(page, s, sentence, std::min<std::size_t>(max_length, 48));
+    page.heading("Positions");
+    for (const auto& s : subjects) position_pictures(page, s);
+    page.footer(lx::cat("Made with lexformer ", LEXFORMER_VERSION, "."));
+    page.save(out);
+    lx::write_file_atomic(out + "/figures.json", figures.dump(2) + "\n");
+    std::cerr << out << "/index.html: written\n";
+    return 0;
+  });
+}
