@@ -32,6 +32,7 @@
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
+#include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/rotary.hpp"

@@ -160,6 +160,26 @@ struct Kernels<Cpu> {
     });
   }
 
+  /// loss[i] = -log softmax(x_i)[labels[i]]; x is overwritten by its gradient, factor (softmax(x_i) - onehot(labels[i])).
+  template <class T>
+  static void cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, T factor, T* x, accumulate_t<T>* loss) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        T* z = x + r * n;
+        const auto y = static_cast<std::size_t>(labels[r]);
+        const T top = row::max(z, n);
+        const A chosen = static_cast<A>(z[y] - top);
+        for (std::size_t j = 0; j < n; ++j) z[j] = scalar::exp(z[j] - top);
+        const A total = row::lane_sum<A>(n, [z](std::size_t j) { return static_cast<A>(z[j]); });
+        loss[r] = std::log(total) - chosen;
+        const T scale = static_cast<T>(static_cast<A>(factor) / total);
+        for (std::size_t j = 0; j < n; ++j) z[j] *= scale;
+        z[y] -= factor;
+      }
+    });
+  }
+
   /// z = residual + dropout(x) (residual and dropout may be absent);  xhat = (z - mean z) rstd;  y = xhat gamma + beta.
   template <class T>
   static void layer_norm(std::size_t rows, std::size_t n, T eps, const DropoutMask& mask, const T* x, const T* residual, const T* gamma,

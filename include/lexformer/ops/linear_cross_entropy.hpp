@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The loss of an output layer with very many classes, such as the tokens of a vocabulary.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lexformer/autograd/var.hpp"
+
+namespace lexformer {
+
+struct LinearCrossEntropyOptions {
+  std::size_t chunk = 0;  // rows whose logits are in memory together; 0: 8 MiB of logits
+};
+
+/// Mean cross-entropy of a linear layer:  loss = -1/M sum_i log softmax(z_i)[y_i]  with  z = x W^T + b,
+/// equal to cross_entropy(linear(x, weight, bias), labels), but never with all (M, V) logits in memory.
+///   x (M, D), weight (V, D), bias (V) or undefined, labels M class numbers -> scalar
+///   dz_i = (softmax(z_i) - onehot(y_i)) / M;    dx = dz W,  dW = dz^T x,  db = column sums of dz, all times dy
+/// Rows go through in chunks, in order: product, loss, and since the logits are there only now, dz over them and its part of the
+/// gradients; backward() multiplies these by dy. The same idea: Hsu et al., "Liger Kernel", 2024.
+/// The size of a chunk changes the order of the sums of dW and db, so it is a fixed number and no matter of threads.
+template <class T, class Dev>
+Var<T, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T, Dev>& bias,
+                                 std::span<const std::int32_t> labels, const LinearCrossEntropyOptions& options = {}) {
+  using A = accumulate_t<T>;
+  if (x.shape().rank() != 2 || weight.shape().rank() != 2 || weight.dim(1) != x.dim(1))
+    fail("linear_cross_entropy", "x ", x.shape(), " and weight ", weight.shape(), "; want (rows, in) and (classes, in)");
+  const std::size_t rows = x.dim(0), width = x.dim(1), classes = weight.dim(0);
+  if (bias.defined() && !(bias.shape() == Shape{classes}))
+    fail("linear_cross_entropy", "bias ", bias.shape(), " does not fit weight ", weight.shape());
+  if (labels.size() != rows) fail("linear_cross_entropy", "x ", x.shape(), " for ", labels.size(), " labels; want one label for each row");
+  if (rows == 0) fail("linear_cross_entropy", "there are no rows, so there is no mean of their losses");
+  for (std::size_t i = 0; i < rows; ++i)
+    if (labels[i] < 0 || static_cast<std::size_t>(labels[i]) >= classes)
+      fail("linear_cross_entropy", "label ", labels[i], " of row ", i, " is not one of the ", classes, " classes");
+
+  const bool recording = detail::graph_state().recording;
+  const auto wanted = [recording](const Var<T, Dev>& v) { return recording && v.requires_grad(); };
+  const std::vector<Var<T, Dev>> inputs{x, weight, bias};
+  std::vector<Tensor<T, Dev>> gradients(3);
+  for (std::size_t i = 0; i < 3; ++i)
+    if (wanted(inputs[i])) gradients[i] = Tensor<T, Dev>(inputs[i].shape());
+  const bool wants_bias = gradients[2].defined();
+  if (wants_bias) gradients[2] = Tensor<T, Dev>::zeros({classes});
+
+  const std::size_t chunk =
+      std::min(rows, options.chunk > 0 ? options.chunk : std::max<std::size_t>(1, (std::size_t{1} << 23) / sizeof(T) / classes));
+  Tensor<T, Dev> logits({chunk, classes}), part(wants_bias ? Shape{classes} : Shape{0});
+  std::vector<A> losses(rows);
+  const T *xs = x.value().data(), *w = weight.value().data(), *b = bias.defined() ? bias.value().data() : nullptr;
+  T* const z = logits.mutable_data();
+  for (std::size_t begin = 0; begin < rows; begin += chunk) {
+    const std::size_t count = std::min(chunk, rows - begin);
+    const T* const in = xs + begin * width;
+    gemm(false, true, count, classes, width, T{1}, in, width, w, width, T{0}, z, classes, b);
+    Kernels<Dev>::cross_entropy(count, classes, labels.data() + begin, T{1} / static_cast<T>(rows), z, losses.data() + begin);
+    if (gradients[0].defined())
+      gemm(false, false, count, width, classes, T{1}, z, classes, w, width, T{0}, gradients[0].mutable_data() + begin * width, width);
+    if (gradients[1].defined())
+      gemm(true, false, classes, width, count, T{1}, z, classes, in, width, begin == 0 ? T{0} : T{1}, gradients[1].mutable_data(), width);
+    if (wants_bias) {
+      Kernels<Dev>::column_sum(count, classes, z, classes, part.mutable_data());
+      Kernels<Dev>::add_to(classes, part.data(), gradients[2].mutable_data());
+    }
+  }
+  A loss{0};
+  for (const A& l : losses) loss += l;
+  loss /= static_cast<A>(rows);
+  return record("linear_cross_entropy", Tensor<T, Dev>::scalar(static_cast<T>(loss)), inputs,
+                [gradients = std::move(gradients)](const Tensor<T, Dev>& dy) {
+                  auto d = gradients;  // the same elements: nobody else reads them, so they are scaled in place
+                  for (auto& g : d)
+                    if (g.defined()) Kernels<Dev>::affine(g.size(), dy.item(), g.data(), T{0}, g.mutable_data());
+                  return d;
+                });
+}
+
+}  // namespace lexformer
