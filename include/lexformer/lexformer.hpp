@@ -61,6 +61,7 @@
 
 // text to ids, similarities, typos
 #include "lexformer/text/lexical.hpp"
+#include "lexformer/text/masking.hpp"
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/typos.hpp"
 #include "lexformer/text/unicode.hpp"

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Which tokens a masked language model has to predict: whole words, as BERT's (Devlin et al. 2019, section 3.1, and the whole-word option
+// of create_pretraining_data.py in google-research/bert).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/random.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
+namespace lexformer {
+
+struct MaskingOptions {
+  double probability = 0.15;        // share of the tokens that are to be predicted, [CLS] and [SEP] counted
+  std::size_t max_predictions = 0;  // in one sequence; 0: no limit
+  std::size_t longest_word = 4;     // pieces; those of a longer word are chosen one by one (DDRP, section 4.1)
+  double mask_share = 0.8;          // of the chosen pieces become [MASK] ...
+  double random_share = 0.1;        // ... become a random token, and the others stay as they are
+};
+
+/// A sequence with some of its tokens replaced.
+struct MaskedTokens {
+  std::vector<std::int32_t> ids;        // all of the sequence
+  std::vector<std::int32_t> positions;  // of the chosen tokens, ascending
+  std::vector<std::int32_t> labels;     // what stood there
+};
+
+/// The random numbers for one sequence in one epoch: the same masks in whatever order, batch or thread it is read.
+inline RandomStream masking_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t sequence) {
+  return RandomStream(seed, random_site::masking + epoch % 0x1000000u, sequence);
+}
+
+/// Chooses and replaces tokens; const, so threads may share it.
+class Masker {
+ public:
+  /// The vocabulary must hold the mask token.
+  explicit Masker(const WordPieceTokenizer& tokenizer, const MaskingOptions& options = {}) : options_(options) {
+    const auto share = [](double x) { return x >= 0.0 && x <= 1.0; };
+    if (!(options.probability > 0.0 && options.probability <= 1.0))
+      fail_usage("Masker", "the share of masked tokens is ", options.probability, ", expected more than 0 and at most 1");
+    if (!share(options.mask_share) || !share(options.random_share) || !share(options.mask_share + options.random_share))
+      fail_usage("Masker", "mask_share ", options.mask_share, " and random_share ", options.random_share, "; expected shares of one whole");
+    const Vocabulary& vocabulary = tokenizer.vocabulary();
+    const TokenizerOptions& names = tokenizer.options();
+    const auto mask = vocabulary.id(names.mask);
+    if (!mask) fail("Masker", "the vocabulary (", vocabulary.size(), " tokens) has no ", in_quotes(names.mask));
+    mask_ = *mask;
+    special_.assign(vocabulary.size(), false);
+    for (const auto& name : {names.unk, names.cls, names.sep, names.pad, names.mask})
+      if (const auto id = vocabulary.id(name)) special_[static_cast<std::size_t>(*id)] = true;
+    for (std::size_t id = 0; id < vocabulary.size(); ++id)
+      if (!special_[id] && !vocabulary.tokens()[id].empty()) ordinary_.push_back(static_cast<std::int32_t>(id));
+    if (ordinary_.empty()) fail("Masker", "the vocabulary has special tokens only");
+  }
+
+  const MaskingOptions& options() const { return options_; }
+
+  /// Takes words in random order until probability * size tokens, rounded and at least one, are chosen; a word that would be too much is
+  /// passed over, so of a short sequence of long words nothing may be chosen. Special tokens, [UNK] among them, are never chosen.
+  MaskedTokens operator()(const Encoding& encoding, RandomStream random) const {
+    auto words = candidates(encoding);
+    random.shuffle(words);
+    const double wanted = std::nearbyint(options_.probability * static_cast<double>(encoding.size()));
+    const std::size_t most = options_.max_predictions > 0 ? options_.max_predictions : std::numeric_limits<std::size_t>::max();
+    const std::size_t budget = std::min(most, std::max<std::size_t>(1, static_cast<std::size_t>(wanted)));
+
+    MaskedTokens out;
+    out.ids = encoding.ids;
+    for (const Word& word : words) {
+      if (out.positions.size() == budget) break;
+      if (out.positions.size() + word.pieces > budget) continue;
+      for (std::size_t i = word.first; i < word.first + word.pieces; ++i) {
+        out.positions.push_back(static_cast<std::int32_t>(i));
+        const double share = random.uniform();
+        if (share < options_.mask_share)
+          out.ids[i] = mask_;
+        else if (share < options_.mask_share + options_.random_share)
+          out.ids[i] = ordinary_[static_cast<std::size_t>(random.below(ordinary_.size()))];
+      }
+    }
+    std::sort(out.positions.begin(), out.positions.end());
+    for (const std::int32_t i : out.positions) out.labels.push_back(encoding.ids[static_cast<std::size_t>(i)]);
+    return out;
+  }
+
+ private:
+  struct Word {
+    std::size_t first, pieces;
+  };
+
+  bool is_special(const Encoding& e, std::size_t i) const {
+    const auto id = static_cast<std::size_t>(e.ids[i]);
+    if (id >= special_.size()) fail("Masker", "token ", i, " has the id ", e.ids[i], ", the vocabulary ", special_.size(), " tokens");
+    return e.word_ids[i] < 0 || special_[id];
+  }
+
+  std::vector<Word> candidates(const Encoding& e) const {
+    std::vector<Word> words;
+    for (std::size_t first = 0, last = 0; first < e.size(); first = last) {
+      last = first + 1;
+      if (is_special(e, first)) continue;
+      while (last < e.size() && e.word_ids[last] == e.word_ids[first] && e.type_ids[last] == e.type_ids[first]) ++last;
+      if (last - first <= options_.longest_word)
+        words.push_back({first, last - first});
+      else
+        for (std::size_t i = first; i < last; ++i) words.push_back({i, 1});
+    }
+    return words;
+  }
+
+  MaskingOptions options_;
+  std::int32_t mask_ = 0;
+  std::vector<bool> special_;           // by id
+  std::vector<std::int32_t> ordinary_;  // ids of all other tokens
+};
+
+}  // namespace lexformer
