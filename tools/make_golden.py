@@ -18,7 +18,8 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import BertWordPieceTokenizer
 from torch.nn import functional as F
-from transformers import BertConfig, BertForSequenceClassification, BertModel, ElectraConfig, ElectraForSequenceClassification
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertModel
+from transformers import ElectraConfig, ElectraForSequenceClassification
 from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 from transformers.activations import ACT2FN
 
@@ -133,6 +134,25 @@ def classification(name, model, labels, schedule):
     run, gradients, end = train(parameters, lambda k: F.cross_entropy(forward(), labels), schedule)
     save(name, {**first, **batch_tensors(ids, types, lengths, labels), "logits": logits, **run, **gradients, **end, "end_logits": forward()},
          config=model.config)
+
+
+def masked_lm():
+    """positions, labels: rows of all tokens one behind the other and what was there; logits: of these rows, before training."""
+    torch.manual_seed(5)
+    lengths = [6, 9, 2, 4]
+    ids, types = sequences(lengths)
+    model = BertForMaskedLM(BertConfig(**TINY))
+    parameters = dict(model.named_parameters())
+    randomize(parameters)
+    positions, every_label = torch.tensor([0, 3, 4, 8, 14, 16, 17, 20]), torch.full((sum(lengths),), -100)
+    labels = every_label[positions] = torch.randint(TINY["vocab_size"], positions.shape)
+    padded_labels = torch.nn.utils.rnn.pad_sequence(every_label.split(lengths), True, -100)
+    first = start(parameters)
+    forward = lambda: model(**padded(ids, types), labels=padded_labels)
+    logits = ragged(forward().logits, lengths)[positions]
+    run, gradients, end = train(parameters, lambda k: forward().loss, get_linear_schedule_with_warmup)
+    save("masked_lm", {**first, **batch_tensors(ids, types, lengths, labels), "positions": positions, "logits": logits, **run, **gradients,
+                       **end}, config=model.config)
 
 
 # LEA ------------------------------------------------------------------------------------------------------------------------
@@ -341,3 +361,4 @@ lea("lea_learned_model", representation="learned", levels=4, sharing="model", la
 lea("lea_quantised", representation="plain", levels=11, layers=[0])
 lea("lea_magnitude", alpha="magnitude", layers=[0, 1])
 lea("lea_constant", alpha="constant", alpha_value=0.7, within=True)
+masked_lm()

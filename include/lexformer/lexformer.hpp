@@ -109,3 +109,4 @@
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/models/mth.hpp"
+#include "lexformer/models/masked_lm.hpp"

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// A masked language model: predicts tokens from what stands around them. This is how encoders are pre-trained.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/models/bert.hpp"
+#include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/ops/linear_cross_entropy.hpp"
+
+namespace lexformer {
+
+/// What HuggingFace's BertForMaskedLM has above the encoder:  t = LayerNorm(act(h W^T + b)),  logits = t E^T + bias,
+/// with E (V, D) the word embeddings of the encoder. h, t (M, D) -> logits (M, V)
+template <class T = float, class Dev = Cpu>
+struct MaskedLmHead {
+  Linear<T, Dev> dense;
+  LayerNorm<T, Dev> norm;
+  Var<T, Dev> bias;  // (V)
+  Activation activation;
+
+  MaskedLmHead(const BertConfig& c, Init& init)
+      : dense(c.hidden_size, c.hidden_size, init),
+        norm(c.hidden_size, c.layer_norm_eps, init),
+        bias(init.constant<T, Dev>({c.vocab_size}, T{0})),
+        activation(c.hidden_act) {}
+  Var<T, Dev> transform(const Var<T, Dev>& x) const { return norm(activate(activation, dense(x))); }
+  void visit(ParameterVisitor<T, Dev>& v) {
+    v("bias", bias);
+    v("transform.dense", dense);
+    v("transform.LayerNorm", norm);
+  }
+};
+
+template <class T = float, class Dev = Cpu>
+class MaskedLm {
+ public:
+  struct Output {
+    Var<T, Dev> loss;               // mean over the positions
+    EncoderOutput<T, Dev> encoder;  // for losses that read hidden states or attention
+  };
+
+  /// A model as it was saved: a .lxf file or a HuggingFace folder that has the head.
+  static MaskedLm load(const std::string& path) { return MaskedLm(ModelFile::open(path), 0, false); }
+  /// A model to train on: the encoder comes from the file, which may be a cross-encoder or a plain encoder; of the head what the file
+  /// has, the rest is drawn from `seed` and listed by new_tensors().
+  static MaskedLm load(const std::string& path, std::uint64_t seed) { return MaskedLm(ModelFile::open(path), seed, true); }
+
+  MaskedLm(const ModelFile& file, std::uint64_t seed, bool may_be_new);
+  /// A new model: all weights are drawn from `seed`. `config` has HuggingFace's keys; vocab_size is that of the vocabulary unless it
+  /// says more.
+  MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed);
+
+  /// The loss of predicting labels[i] at the token row positions[i] of the batch (rows count through all of its sequences).
+  Output operator()(const Batch& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
+                    const Pass& pass = {}, const EncodeOptions& encode = {}) const;
+  Var<T, Dev> loss(const Batch& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
+                   const Pass& pass = {}) const {
+    return (*this)(batch, positions, labels, pass).loss;
+  }
+  /// Scores of all tokens of the vocabulary at these token rows: (positions, V).
+  Var<T, Dev> logits(const Batch& batch, std::span<const std::int32_t> positions) const;
+
+  /// All parameters under their names in the file.
+  std::vector<NamedParameter<T, Dev>> state();
+  /// What an optimizer trains: state() without buffers.
+  std::vector<NamedParameter<T, Dev>> parameters();
+
+  ModelFile file();
+  void save(const std::string& path) { file().save(path); }
+
+  const WordPieceTokenizer& tokenizer() const { return tokenizer_; }
+  const BertConfig& config() const { return encoder_->config; }
+  BertEncoder<T, Dev>& encoder() { return *encoder_; }
+  const BertEncoder<T, Dev>& encoder() const { return *encoder_; }
+  const std::vector<std::string>& new_tensors() const { return new_; }        // not in the file: freshly initialised
+  const std::vector<std::string>& unused_tensors() const { return unused_; }  // in the file, but no part of this model
+
+ private:
+  void make(const BertConfig& config, const std::string& where, Init& encoder, Init& head);
+  Var<T, Dev> transformed(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const;
+
+  Json json_;
+  std::map<std::string, std::string> metadata_;
+  WordPieceTokenizer tokenizer_;
+  std::unique_ptr<BertEncoder<T, Dev>> encoder_;
+  std::unique_ptr<MaskedLmHead<T, Dev>> head_;
+  std::vector<std::string> new_, unused_;
+};
+
+// Bodies stand outside the class so that lexformer::compiled can hold them once for float.
+
+template <class T, class Dev>
+MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, std::uint64_t seed, bool may_be_new)
+    : json_(file.config), metadata_(file.metadata), tokenizer_(make_tokenizer(file)) {
+  const auto config = parse_bert_config(file.config, file.path + ": config");
+  if (file.tensors.contains("cls.predictions.decoder.weight"))
+    fail_file(file.path,
+              "the output layer has a weight of its own ('cls.predictions.decoder.weight'); only the word embeddings are supported");
+  const double width = static_cast<double>(config.hidden_size);
+  require_size(config, file, width * width + static_cast<double>(config.vocab_size));
+  auto blank = Init::none();
+  Init init(seed, config.initializer_range);
+  make(config, file.path, blank, init);
+
+  std::vector<ExpectedTensor> all;
+  auto parameters = state();
+  for (const auto& p : parameters) {
+    all.push_back({p.name, p.var.shape()});
+    const bool fits = file.tensors.contains(p.name) && file.tensors.shape(p.name) == p.var.shape();
+    if (may_be_new && p.name.starts_with("cls.") && !fits) new_.push_back(p.name);
+  }
+  unused_ = compare_tensors(file.tensors, all).unexpected;
+  std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });
+  load_parameters(parameters, file.tensors, file.path);
+}
+
+template <class T, class Dev>
+MaskedLm<T, Dev>::MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed)
+    : json_(std::move(config)), tokenizer_(std::move(vocabulary), tokenizer) {
+  const std::string where = "MaskedLm: config";
+  if (!json_.is_object()) fail_file(where, "expected a JSON object, found ", json_.type_name());
+  if (!json_.contains("model_type")) json_["model_type"] = "bert";
+  if (!json_.contains("vocab_size")) json_["vocab_size"] = tokenizer_.vocabulary().size();
+  const auto parsed = parse_bert_config(json_, where);
+  Init init(seed, parsed.initializer_range);
+  make(parsed, where, init, init);
+  for (const auto& p : state()) new_.push_back(p.name);
+}
+
+/// The encoder's weights come from `encoder`, the head's from `head`.
+template <class T, class Dev>
+void MaskedLm<T, Dev>::make(const BertConfig& config, const std::string& where, Init& encoder, Init& head) {
+  if (config.model_type != "bert")
+    fail_file(where, "'model_type' is ", in_quotes(config.model_type), "; masked language models are supported for bert only");
+  if (tokenizer_.vocabulary().size() > config.vocab_size)
+    fail_file(where, "the vocabulary has ", tokenizer_.vocabulary().size(), " tokens, the embedding ", config.vocab_size, " rows");
+  encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, encoder);
+  head_ = std::make_unique<MaskedLmHead<T, Dev>>(config, head);
+}
+
+template <class T, class Dev>
+Var<T, Dev> MaskedLm<T, Dev>::transformed(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const {
+  for (const std::int32_t p : positions)
+    if (p < 0 || static_cast<std::size_t>(p) >= y.last.dim(0))
+      fail("MaskedLm", "position ", p, " of a batch of ", y.last.dim(0), " tokens");
+  return head_->transform(select_rows(y.last, {positions.begin(), positions.end()}));
+}
+
+template <class T, class Dev>
+typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const Batch& batch, std::span<const std::int32_t> positions,
+                                                               std::span<const std::int32_t> labels, const Pass& pass,
+                                                               const EncodeOptions& encode) const {
+  auto y = (*encoder_)(batch, pass, encode);
+  const NameScope scope("head");
+  auto loss = linear_cross_entropy(transformed(y, positions), encoder_->embeddings.word.weight, head_->bias, labels);
+  return {std::move(loss), std::move(y)};
+}
+
+template <class T, class Dev>
+Var<T, Dev> MaskedLm<T, Dev>::logits(const Batch& batch, std::span<const std::int32_t> positions) const {
+  return linear(transformed((*encoder_)(batch), positions), encoder_->embeddings.word.weight, head_->bias);
+}
+
+template <class T, class Dev>
+std::vector<NamedParameter<T, Dev>> MaskedLm<T, Dev>::state() {
+  ParameterVisitor<T, Dev> v;
+  v(encoder_->config.model_type, *encoder_);
+  v("cls.predictions", *head_);
+  struct Terms {
+    BertEncoder<T, Dev>& encoder;
+    void visit(ParameterVisitor<T, Dev>& visitor) { encoder.visit_terms(visitor); }
+  } terms{*encoder_};
+  v("lexformer.encoder", terms);
+  return v.take();
+}
+
+template <class T, class Dev>
+std::vector<NamedParameter<T, Dev>> MaskedLm<T, Dev>::parameters() {
+  auto all = state();
+  std::erase_if(all, [](const auto& p) { return p.buffer; });
+  return all;
+}
+
+template <class T, class Dev>
+ModelFile MaskedLm<T, Dev>::file() {
+  ModelFile f;
+  f.config = json_;
+  f.config["architectures"] = Json::array({"BertForMaskedLM"});
+  // What the file was before, a cross-encoder for example, this model is not.
+  if (f.config.contains("lexformer") && f.config["lexformer"].is_object()) {
+    Json& ours = f.config["lexformer"];
+    const Json theirs = to_json(CrossEncoderOptions{.attention = {"lea"}});
+    for (const auto& item : theirs.items()) ours.erase(item.key());
+    if (ours.empty()) f.config.erase("lexformer");
+  }
+  f.vocabulary = tokenizer_.vocabulary();
+  f.tokenizer = tokenizer_.options();
+  f.metadata = metadata_;
+  for (const auto& p : state()) f.tensors.set(p.name, p.var.value());
+  return f;
+}
+
+#if defined(LEXFORMER_COMPILED)
+extern template class MaskedLm<float, Cpu>;
+#endif
+
+}  // namespace lexformer
