@@ -77,6 +77,7 @@
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/half.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/io/lines.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/npy.hpp"
 #include "lexformer/io/safetensors.hpp"
@@ -100,6 +101,7 @@
 #include "lexformer/train/progress.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/state.hpp"
+#include "lexformer/train/text_stream.hpp"
 
 // whole models
 #include "lexformer/models/analysis.hpp"

@@ -54,7 +54,7 @@ struct RandomKey {
 /// Sites of everything that is not dropout; dropout sites count up from 0 by their place in the model.
 namespace random_site {
 inline constexpr std::uint32_t init = 0xF0000000u;     // + running number of the parameter
-inline constexpr std::uint32_t shuffle = 0xF1000000u;  // order of batches
+inline constexpr std::uint32_t shuffle = 0xF1000000u;  // order of batches, + block
 inline constexpr std::uint32_t typos = 0xF2000000u;
 inline constexpr std::uint32_t bootstrap = 0xF3000000u;
 inline constexpr std::uint32_t masking = 0xF4000000u;  // + epoch

@@ -107,6 +107,7 @@ struct BatchPlan {
   std::size_t size = 32;  // pairs in a batch; the last one may have fewer
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
+  std::uint32_t block = 0;  // of data that is read block by block: each has an order of its own
   BatchOrder order = BatchOrder::length_grouped;
   bool drop_last = false;  // leave out a batch that is not full
 };
@@ -118,7 +119,7 @@ inline std::vector<std::vector<std::size_t>> make_batches(std::span<const std::s
   if (plan.size == 0) fail_usage("make_batches", "a batch has at least one pair");
   std::vector<std::size_t> rows(lengths.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
-  RandomStream random(plan.seed, random_site::shuffle, plan.epoch);
+  RandomStream random(plan.seed, random_site::shuffle + plan.block % 0x1000000u, plan.epoch);
   if (plan.order != BatchOrder::sequential) random.shuffle(rows);
   if (plan.order == BatchOrder::length_grouped) {
     const std::size_t stretch = plan.size * std::clamp<std::size_t>(rows.size() / 4 / plan.size, 1, 50);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The lines of a text file that may be larger than the memory.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/file.hpp"
+
+namespace lexformer {
+
+/// Reads a file line by line, from any line on whose place is known. Lines end with LF or CR LF, the last one perhaps with the file.
+class LineReader {
+ public:
+  /// Of a longer line only the first `limit` bytes are given. Errors: the file is missing or no regular file.
+  explicit LineReader(std::string path, std::uint64_t offset = 0, std::size_t limit = 1u << 16)
+      : path_(std::move(path)), offset_(offset), limit_(limit), buffer_(1u << 16) {
+    std::error_code error;
+    if (std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error))
+      fail_file(path_, "is no regular file; the text is read several times");
+    file_.open(path_, std::ios::binary);
+    if (!file_) fail_file(path_, "cannot be opened: ", detail::system_message(errno));
+    file_.seekg(static_cast<std::streamoff>(offset));
+  }
+
+  /// The next line without its end; false after the last one. Errors: the file cannot be read; the line holds a zero byte, as text in
+  /// UTF-16 and files that are no text do.
+  bool next(std::string& line) {
+    line.clear();
+    bool any = false, ended = false;
+    while (!ended && (begin_ < end_ || fill())) {
+      any = true;
+      const char* const first = buffer_.data() + begin_;
+      const auto* const feed = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
+      ended = feed != nullptr;
+      const std::size_t bytes = ended ? static_cast<std::size_t>(feed - first) : end_ - begin_;
+      line.append(first, std::min(bytes, limit_ - line.size()));
+      const std::size_t taken = bytes + (ended ? 1 : 0);
+      begin_ += taken;
+      offset_ += taken;
+    }
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.find('\0') != line.npos) fail_file(path_, "the line before byte ", offset_, " holds a zero byte; expected text in UTF-8");
+    return any;
+  }
+
+  /// Where the line begins that next() will give.
+  std::uint64_t offset() const { return offset_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  bool fill() {
+    file_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    if (file_.bad()) fail_file(path_, "cannot be read");
+    begin_ = 0;
+    end_ = static_cast<std::size_t>(file_.gcount());
+    return end_ > 0;
+  }
+
+  std::string path_;
+  std::uint64_t offset_;
+  std::size_t limit_;
+  std::vector<char> buffer_;
+  std::ifstream file_;
+  std::size_t begin_ = 0, end_ = 0;  // of what is left in buffer_
+};
+
+}  // namespace lexformer
