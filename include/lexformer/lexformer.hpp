@@ -95,6 +95,7 @@
 // optimiser, batches, metrics
 #include "lexformer/train/batch.hpp"
 #include "lexformer/train/bootstrap.hpp"
+#include "lexformer/train/masked_batch.hpp"
 #include "lexformer/train/metrics.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/precision_recall.hpp"

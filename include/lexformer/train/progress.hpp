@@ -31,12 +31,13 @@ struct ProgressOptions {
   std::size_t logging_steps = 0;                // log: a line every so many steps; 0: by time alone
   double log_seconds = 30.0;                    // log: a line at least that often
   double redraw_seconds = 0.1;                  // bar: redrawn at most that often
+  std::string samples = "pairs";                // what they are called
 };
 
 /// What is shown of a step.
 struct StepReport {
   std::size_t step = 0;     // steps done, this one included
-  std::size_t samples = 0;  // pairs in this step
+  std::size_t samples = 0;  // pairs or documents in this step
   double loss = 0.0;
   double lr = 0.0;
 };
@@ -117,7 +118,7 @@ class Progress {
     text += cat("step ", report_.step);
     if (options_.total_steps > 0) text += cat("/", options_.total_steps);
     text += cat("  loss ", std::fixed, std::setprecision(4), report_.loss, "  lr ", std::scientific, std::setprecision(2), report_.lr);
-    text += cat("  ", std::fixed, std::setprecision(1), static_cast<double>(samples_) / seconds, " pairs/s");
+    text += cat("  ", std::fixed, std::setprecision(1), static_cast<double>(samples_) / seconds, " ", options_.samples, "/s");
     if (options_.total_steps >= report_.step && steps > 0)
       text += cat("  ETA ", format_duration(static_cast<double>(options_.total_steps - report_.step) * seconds / steps));
     return text;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lexformer/text/masking.hpp"
+#include "lexformer/train/batch.hpp"
+
+namespace lexformer {
+
+/// What a masked language model reads: the batch with some tokens replaced, and what it has to say about them.
+struct MaskedBatch {
+  Batch batch;
+  std::vector<std::int32_t> positions, labels;  // token rows of the batch, and what stood there; there may be none
+};
+
+/// The documents of these rows, masked. Document `row` gets the masks of (seed, epoch, first + row): they change from epoch to epoch and
+/// depend neither on the batch nor on threads.
+inline MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<const std::size_t> rows, const Masker& masker,
+                                     std::uint64_t seed, std::uint32_t epoch, std::uint64_t first = 0) {
+  MaskedBatch out;
+  std::vector<Encoding> chosen;
+  std::int32_t begin = 0;
+  for (const std::size_t row : rows) {
+    if (row >= documents.size()) fail("make_masked_batch", "row ", row, " of ", documents.size(), " documents");
+    Encoding& document = chosen.emplace_back(documents[row]);
+    auto masked = masker(document, masking_stream(seed, epoch, static_cast<std::uint32_t>(first + row)));
+    for (const std::int32_t position : masked.positions) out.positions.push_back(begin + position);
+    out.labels.insert(out.labels.end(), masked.labels.begin(), masked.labels.end());
+    document.ids = std::move(masked.ids);
+    begin += static_cast<std::int32_t>(document.size());
+  }
+  out.batch = make_batch(chosen);
+  out.batch.index.assign(rows.begin(), rows.end());
+  return out;
+}
+
+}  // namespace lexformer
