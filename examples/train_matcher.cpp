@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "support/model_card.hpp"
+#include "support/training.hpp"
 
 namespace lx = lexformer;
 namespace fs = std::filesystem;
@@ -124,17 +125,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const auto epochs = [&] { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); };
   const auto start = std::chrono::steady_clock::now();
 
-  // A weight can overflow in the update itself, with finite gradients. The next step would show it, but neither a checkpoint nor the best
-  // model may be replaced by such weights before.
-  const auto check_weights = [&] {
-    for (const auto& p : parameters) {
-      const float* weights = p.var.value().data();
-      if (weights == nullptr || lx::Kernels<lx::Cpu>::all_finite(p.var.size(), weights)) continue;
-      log.add({{"step", step}, {"epoch", epochs()}, {"not_finite", p.name}});
-      lx::fail_numeric(lx::cat("step ", step), "AdamW: '", p.name, "' is not finite after the update with learning rate ",
-                       schedule(step - 1), "; it was not saved");
-    }
-  };
+  const auto check_weights = [&] { program::check_weights(parameters, log, step, epochs(), schedule(step - 1)); };
   const auto save = [&] {
     check_weights();
     state.global_step = step;
@@ -186,16 +177,8 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
       const double norm = lx::clip_grad_norm(parameters, o.clip), lr = schedule(step);
       if (!std::isfinite(norm) || !std::isfinite(loss)) {
         ++step;  // the one that is not done
-        log.add({{"step", step}, {"epoch", epochs()}, {"loss", lx::log_number(loss)}, {"grad_norm", lx::log_number(norm)}});
-        for (auto p : parameters) p.var.clear_grad();
-        const lx::CheckFinite check;  // the step again, now with a look at every op
-        try {
-          forward_backward(batches, static_cast<std::uint32_t>(step - 1));
-        } catch (const lx::Error& e) {
-          lx::fail_numeric(lx::cat("step ", step), e.what(), "; stopped before the update");
-        }
-        lx::fail_numeric(lx::cat("step ", step), "the loss is ", loss, ", the gradient norm ", norm,
-                         ", but every single value and gradient is finite; a smaller --lr may help");
+        program::stop_not_finite(parameters, log, step, epochs(), loss, norm,
+                                 [&] { forward_backward(batches, static_cast<std::uint32_t>(step - 1)); });
       }
       optimizer.step(lr);
       ++step;
@@ -277,19 +260,11 @@ lx::Json summary(const std::vector<RunResult>& runs, bool deviation) {
   return out;
 }
 
-/// Nothing of an earlier run, or of another program, is written over unasked.
+/// The folders that the run writes into hold nothing of an earlier one.
 void check_out(const program::MatcherOptions& o) {
   if (o.resume || o.overwrite) return;
-  std::vector<std::string> folders{o.out};
-  for (const auto seed : o.seeds) folders.push_back(lx::cat(o.out, "/seed-", seed));
-  std::error_code none;
-  for (const auto& folder : folders)
-    for (const auto& entry : fs::directory_iterator(folder, none)) {
-      const std::string name = entry.path().filename().string();
-      if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
-          name.starts_with(lx::detail::checkpoint_prefix))
-        lx::fail_usage(folder, "holds ", name, " already; --resume goes on with an earlier run, --overwrite begins anew");
-    }
+  program::check_out(o.out);
+  for (const auto seed : o.seeds) program::check_out(lx::cat(o.out, "/seed-", seed));
 }
 
 }  // namespace

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The options of pretrain: what they are called, what they mean, and where they stand in all_results.json.
+#pragma once
+
+#include "program.hpp"
+
+namespace program {
+
+struct PretrainOptions {
+  std::vector<std::string> texts;
+  std::string valid, out, model, model_config, vocab;
+  lx::TextStreamOptions stream;
+  lx::MaskingOptions masking;
+  lx::ScheduleKind schedule = lx::ScheduleKind::linear;
+  lx::ProgressMode progress = lx::ProgressMode::automatic;
+  bool resume = false, overwrite = false, cased = false, quiet = false;
+  double epochs = 1, lr = 1e-4, warmup = 0.01, weight_decay = 0.01, clip = 1.0;
+  std::size_t vocab_size = 30522, max_steps = 0, batch = 32, accumulate = 1, eval_batch = 8, eval_documents = 1000, eval_steps = 0,
+              save_steps = 0, save_total_limit = 2, logging_steps = 50;
+  std::uint64_t seed = 1;
+
+  void add_to(CLI::App& app) {
+    app.add_option("--text", texts, "text files, one document a line")->required()->type_name("F");
+    app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
+    app.add_flag("--overwrite", overwrite, "start anew in a folder that holds an earlier run");
+
+    auto* group = app.add_option_group("Model");
+    auto* start = group->add_option("--model", model, "go on with this model: .lxf or a HuggingFace folder; a head that it lacks is new")
+                      ->type_name("M.lxf");
+    group
+        ->add_option("--model-config", model_config,
+                     "sizes of a new model: a JSON file with HuggingFace's keys (hidden_size, num_hidden_layers, ...)")
+        ->type_name("C.json")
+        ->default_str("BERT base")
+        ->excludes(start);
+    auto* words = group->add_option("--vocab", vocab, "its vocabulary, one token a line")->type_name("V.txt")->excludes(start);
+    number(*group, "--vocab-size", vocab_size, "without --vocab: train one of so many tokens on the text")
+        ->excludes(start)
+        ->excludes(words);
+    group->add_flag("--cased", cased, "keep upper case and accents")->excludes(start);
+
+    group = app.add_option_group("Text");
+    number(*group, "--max-length", stream.max_length, "tokens of a document at the most");
+    number(*group, "--min-words", stream.min_words, "shorter documents are left out");
+    number(*group, "--block", stream.block, "documents in memory together, shuffled and sorted by length");
+    group->add_option("--valid", valid, "text to measure on, instead of held-out documents")->type_name("F");
+    number(*group, "--held-out", stream.held_out, "hold every so many-th document out of the training, to measure on; 0 = none");
+    number(*group, "--eval-documents", eval_documents, "measure on so many of them at the most");
+    group->add_option("--mask-probability", masking.probability, "share of the tokens that are to be predicted, by whole words")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    number(*group, "--max-predictions", masking.max_predictions, "of these in one document at the most; 0 = no limit");
+
+    group = app.add_option_group("Training");
+    group->add_option("--epochs", epochs, "passes over the text; may be a fraction")->check(CLI::PositiveNumber)->capture_default_str();
+    number(*group, "--max-steps", max_steps, "optimizer steps, instead of --epochs");
+    number(*group, "--batch", batch, "documents computed together")->check(CLI::PositiveNumber);
+    number(*group, "--accumulation,--accumulate", accumulate, "batches of a step")->check(CLI::PositiveNumber);
+    number(*group, "--lr", lr, "learning rate");
+    add_choice(*group, "--schedule", schedule, "of the learning rate");
+    group->add_option("--warmup", warmup, "share of the steps")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+    number(*group, "--weight-decay", weight_decay, "of AdamW, decoupled; not on biases and LayerNorm");
+    group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
+    number(*group, "--seed", seed, "of new weights, order, masks and dropout");
+    number(*group, "--eval-batch", eval_batch, "documents computed together when measuring")->check(CLI::PositiveNumber);
+    number(*group, "--eval-steps", eval_steps, "measure every so many steps; 0 = at the end");
+    number(*group, "--save-steps", save_steps,
+           "write a checkpoint every so many steps; at the end and when interrupted there is always one");
+    number(*group, "--save-total-limit", save_total_limit, "keep so many checkpoints");
+    app.add_flag("--resume", resume, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
+    number(app, "--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
+    add_choice(app, "--progress", progress, "what is shown of the steps");
+    app.add_flag("--quiet", quiet, "no progress, only the figures");
+    add_threads(app);
+  }
+  void finish() {
+    if (quiet) progress = lx::ProgressMode::none;
+    if (!valid.empty()) stream.held_out = 0;
+  }
+
+  /// The settings that make a run what it is: one that is resumed must have the same. Of the text it is the documents that count, not what
+  /// their files are called.
+  lx::Json json(const lx::TextStream& train, const std::string& validation, const lx::Json& config) const {
+    lx::Json all = lx::Json::object();
+    all["model"] = model;
+    all["config"] = config;
+    all["text"] = train.describe();
+    all["valid"] = validation;
+    all["vocab"] = vocab;
+    if (model.empty() && vocab.empty()) all["vocab_size"] = vocab_size;
+    all["cased"] = cased;
+    all["max_length"] = stream.max_length;
+    all["min_words"] = stream.min_words;
+    all["block"] = stream.block;
+    all["held_out"] = stream.held_out;
+    all["eval_documents"] = eval_documents;
+    all["mask_probability"] = masking.probability;
+    all["max_predictions"] = masking.max_predictions;
+    all["num_train_epochs"] = epochs;
+    all["max_steps"] = max_steps;
+    all["per_device_train_batch_size"] = batch;
+    all["gradient_accumulation_steps"] = accumulate;
+    all["learning_rate"] = lr;
+    all["lr_scheduler_type"] = lx::name_of(schedule);
+    all["warmup_ratio"] = warmup;
+    all["weight_decay"] = weight_decay;
+    all["max_grad_norm"] = clip;
+    all["eval_batch"] = eval_batch;
+    all["eval_steps"] = eval_steps;
+    all["logging_steps"] = logging_steps;
+    all["seed"] = seed;
+    return all;
+  }
+
+ private:
+  template <class Group, class Value>
+  static CLI::Option* number(Group& group, const char* flag, Value& value, const char* text) {
+    return group.add_option(flag, value, text)->check(CLI::NonNegativeNumber)->capture_default_str();
+  }
+};
+
+}  // namespace program

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What programs that train share: what they do not write over, and how a run ends that went wrong.
+#pragma once
+
+#include <filesystem>
+
+#include "program.hpp"
+
+namespace program {
+
+/// Nothing of an earlier run, or of another program, is written over unasked.
+inline void check_out(const std::string& folder) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
+        name.starts_with(lx::detail::checkpoint_prefix))
+      lx::fail_usage(folder, "holds ", name, " already; --resume goes on with an earlier run, --overwrite begins anew");
+  }
+}
+
+/// A weight can overflow in the update itself, with finite gradients. The next step would show it, but neither a checkpoint nor the best
+/// model may be replaced by such weights before.
+inline void check_weights(const std::vector<lx::NamedParameter<>>& parameters, lx::RunLog& log, std::size_t step, double epoch, double lr) {
+  for (const auto& p : parameters) {
+    const float* weights = p.var.value().data();
+    if (weights == nullptr || lx::Kernels<lx::Cpu>::all_finite(p.var.size(), weights)) continue;
+    log.add({{"step", step}, {"epoch", epoch}, {"not_finite", p.name}});
+    lx::fail_numeric(lx::cat("step ", step), "AdamW: '", p.name, "' is not finite after the update with learning rate ", lr,
+                     "; it was not saved");
+  }
+}
+
+/// Ends a run at a step whose loss or gradient is not finite. again() computes the step once more, with a look at every op.
+[[noreturn]] inline void stop_not_finite(const std::vector<lx::NamedParameter<>>& parameters, lx::RunLog& log, std::size_t step,
+                                         double epoch, double loss, double norm, const std::function<void()>& again) {
+  log.add({{"step", step}, {"epoch", epoch}, {"loss", lx::log_number(loss)}, {"grad_norm", lx::log_number(norm)}});
+  for (auto p : parameters) p.var.clear_grad();
+  const lx::CheckFinite check;
+  try {
+    again();
+  } catch (const lx::Error& e) {
+    lx::fail_numeric(lx::cat("step ", step), e.what(), "; stopped before the update");
+  }
+  lx::fail_numeric(lx::cat("step ", step), "the loss is ", loss, ", the gradient norm ", norm,
+                   ", but every single value and gradient is finite; a smaller --lr may help");
+}
+
+}  // namespace program
