@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""pretrain and fill_mask as a user runs them: what they write, the same bytes for any thread count and after a kill, one clear line for
+every kind of bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
+import json
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from support import BIN, BRANDS, KINDS, pairs, program
+
+CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 48}
+COLOURS = ["black", "white", "silver", "red"]
+
+
+def documents(count, seed):
+    """One in six is too short to count."""
+    rng, lines = random.Random(seed), []
+    for i in range(count):
+        case, kind = rng.choice(COLOURS), rng.choice(KINDS)
+        lines.append(f"the {case} {kind} by {rng.choice(BRANDS)} comes with a {case} case and a cable" if i % 6 else "a short line")
+    return "\n".join(lines) + "\n"
+
+
+class Pretrain(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp())
+        for name, count, seed in (("a.txt", 150, 1), ("b.txt", 90, 2), ("valid.txt", 36, 3)):
+            (cls.folder / name).write_text(documents(count, seed))
+        (cls.folder / "config.json").write_text(json.dumps(CONFIG))
+        cls.done = cls.pretrain(cls.folder / "first")
+        assert cls.done.returncode == 0, cls.done.stderr
+        cls.first = cls.folder / "first"
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def command(cls, out, *more, model=("--model-config", "config.json", "--vocab-size", 150), text=("a.txt", "b.txt"), lr="3e-3", held_out=10):
+        model = [cls.folder / a if str(a).endswith((".json", ".lxf", ".txt")) else a for a in model]
+        texts = [cls.folder / name for name in text]
+        return ["--text", *texts, *model, "--out", out, "--epochs", 6, "--batch", 8, "--accumulation", 2, "--lr", lr, "--held-out", held_out, "--block", 60,
+                "--logging-steps", 5, "--eval-steps", 20, "--quiet", *more]
+
+    @classmethod
+    def pretrain(cls, out, *more, **options):
+        return program("pretrain", *cls.command(out, *more, **options))
+
+    def refused(self, code, done, *parts):
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_it_learns_and_writes_what_it_says(self):
+        results = json.loads((self.first / "all_results.json").read_text())
+        # 240 lines, of which 40 are too short and 20 held out; blocks of 60 make 8 + 8 + 8 batches, so 12 steps an epoch
+        self.assertEqual((results["train_samples"], results["eval_samples"], results["epoch"]), (180, 20, 6.0))
+        for key in ("train_loss", "train_runtime", "train_samples_per_second", "train_steps_per_second", "eval_loss", "eval_accuracy"):
+            self.assertIsInstance(results[key], float)
+        log = [json.loads(line) for line in (self.first / "log.jsonl").read_text().splitlines()]
+        self.assertEqual([e["step"] for e in log if "loss" in e], list(range(5, 75, 5)))
+        measured = [e for e in log if "eval_loss" in e]
+        self.assertEqual([e["step"] for e in measured], [20, 40, 60, 72])
+        self.assertLess(measured[-1]["eval_loss"], 0.6 * measured[0]["eval_loss"])
+        self.assertEqual(measured[-1]["eval_loss"], results["eval_loss"])
+        self.assertGreater(results["eval_accuracy"], 0.5)
+        self.assertIn("on 20 documents that were not trained on", self.done.stdout)
+
+    def test_same_bytes_for_any_number_of_threads_and_after_a_kill(self):
+        names = ("model.lxf", "log.jsonl")
+        want = [(self.first / name).read_bytes() for name in names]
+        for threads in (1, 2):
+            out = self.folder / f"threads-{threads}"
+            self.assertEqual(self.pretrain(out, "--threads", threads).returncode, 0)
+            self.assertEqual([(out / name).read_bytes() for name in names], want)
+        rng = random.Random(3)
+        for number, sig in enumerate([signal.SIGKILL] * 3 + [signal.SIGINT]):
+            out, threads = self.folder / f"killed-{number}", 1 + number % 2
+            process = subprocess.Popen([str(a) for a in [BIN / "pretrain", *self.command(out, "--save-steps", 7, "--threads", threads)]],
+                                       stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            deadline = time.time() + 120
+            while not (out / "log.jsonl").exists() and process.poll() is None and time.time() < deadline:
+                time.sleep(0.002)
+            time.sleep(rng.random() * 0.4)
+            process.send_signal(sig)
+            code = process.wait()
+            if sig == signal.SIGINT and code != 0:  # unless the run was over before
+                self.assertEqual(code, 130)
+                self.assertFalse((out / "model.lxf").exists())
+            for _ in range(2):  # a run that is over and is resumed stays as it is
+                done = self.pretrain(out, "--save-steps", 7, "--resume", "--threads", 3 - threads)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([(out / name).read_bytes() for name in names], want, f"after {sig} number {number}")
+            self.assertEqual([p.name for p in out.iterdir() if "tmp" in p.name], [])
+
+    def test_resume_refuses_other_settings_and_what_is_there_stays(self):
+        out = self.folder / "other"
+        self.assertEqual(self.pretrain(out, "--max-steps", 10, "--save-steps", 5).returncode, 0)
+        self.refused(2, self.pretrain(out, "--max-steps", 10, "--resume", "--mask-probability", 0.2), "mask_probability was 0.15")
+        self.refused(2, self.pretrain(out, "--max-steps", 10, "--resume", text=("b.txt",)), "text was")
+        self.refused(2, self.pretrain(out, "--max-steps", 10), "holds ", "--resume", "--overwrite")
+        self.assertEqual(self.pretrain(out, "--max-steps", 10, "--overwrite").returncode, 0)
+        for checkpoint in out.glob("checkpoint-*"):
+            (checkpoint / "model.lxf").write_bytes(b"damaged")
+        done = self.pretrain(out, "--max-steps", 10, "--resume")  # a model without a whole checkpoint is no run to go on with
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no checkpoint to resume", done.stderr)
+
+    def test_from_a_model_and_on_to_a_matcher(self):
+        plain = self.folder / "plain.lxf"
+        done = program("make_model", "--text", self.folder / "a.txt", "--vocab-size", 150, "--model-config", self.folder / "config.json", "--out", plain)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(3, program("fill_mask", "--model", plain, text="a [MASK]\n"), "'cls.predictions.bias' is missing")
+        out = self.folder / "on"
+        done = self.pretrain(out, "--max-steps", 3, "--valid", self.folder / "valid.txt", model=("--model", "plain.lxf"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((out / "all_results.json").read_text())
+        self.assertEqual((results["train_samples"], results["eval_samples"]), (200, 30))
+        (self.folder / "train.tsv").write_text(pairs(24, 1))
+        done = program("train_matcher", "--model", self.first / "model.lxf", "--train", self.folder / "train.tsv", "--valid", self.folder / "train.tsv",
+                       "--out", self.folder / "matcher", "--max-steps", 2, "--progress", "none")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("5 not used (cls.predictions.bias ...)", done.stderr)
+        # A vocabulary of one's own, and a matcher as the beginning
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "black", "case", "with", "a"]
+        (self.folder / "vocab.txt").write_text("\n".join(words) + "\n")
+        done = self.pretrain(self.folder / "own", "--max-steps", 1, model=("--model-config", "config.json", "--vocab", "vocab.txt"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = program("fill_mask", "--model", self.folder / "own/model.lxf", "--top", 99, text="the [MASK]\n")
+        self.assertEqual(sorted(t["token_str"] for t in json.loads(done.stdout)["masks"][0]), sorted(words))
+        (self.folder / "matcher.lxf").write_bytes((self.folder / "matcher/model.lxf").read_bytes())
+        done = self.pretrain(self.folder / "back", "--max-steps", 1, model=("--model", "matcher.lxf"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_fill_mask(self):
+        text = "the red lcd [MASK] by nordis comes with a [MASK] case and a cable\nthe black digital [MASK] by tavion comes with a black case\n" * 3
+        done = program("fill_mask", "--model", self.first / "model.lxf", "--top", 200, text=text)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line)["masks"] for line in done.stdout.splitlines()]
+        self.assertEqual([len(masks) for masks in lines], [2, 1] * 3)
+        for mask in lines[0] + lines[1]:
+            scores = [token["score"] for token in mask]
+            self.assertEqual(scores, sorted(scores, reverse=True))
+            self.assertAlmostEqual(sum(scores), 1, places=6)
+            self.assertEqual(sorted(token["token"] for token in mask), list(range(len(mask))))
+        first = [mask[0]["token_str"] for mask in lines[0] + lines[1]]
+        self.assertIn(first[1], COLOURS)
+        few = program("fill_mask", "--model", self.first, "--top", 3, "--batch", 2, text=text).stdout.splitlines()
+        for line, masks in zip(few, lines):
+            self.assertEqual([[t["token"] for t in mask] for mask in json.loads(line)["masks"]], [[t["token"] for t in mask[:3]] for mask in masks])
+        self.assertEqual(program("fill_mask", "--model", self.first, text="").stdout, "")
+
+    def test_fill_mask_refuses(self):
+        model = self.first / "model.lxf"
+        self.refused(3, program("fill_mask", "--model", model, text="a [MASK]\nnone here\n"), "standard input: line 2: there is no '[MASK]'")
+        self.refused(3, program("fill_mask", "--model", model, text="a " * 60 + "[MASK]\n"), "line 1: has more than the 48 tokens")
+        self.refused(3, program("fill_mask", "--model", self.folder / "none.lxf", text="a\n"), "none.lxf")
+        self.refused(2, program("fill_mask", "--model", model, "--top", 0, text="a\n"), "--top")
+
+    def test_pretrain_refuses(self):
+        out = self.folder / "refused"
+        (self.folder / "empty.txt").write_text("")
+        (self.folder / "short.txt").write_text("a b c\n" * 20)
+        (self.folder / "utf16.txt").write_bytes("the text of a file in another code".encode("utf-16"))
+        (self.folder / "few.txt").write_text(documents(10, 1))
+        (self.folder / "heads.json").write_text(json.dumps({**CONFIG, "num_attention_heads": 5}))
+        self.refused(3, self.pretrain(out, text=("empty.txt",)), "empty.txt: ")
+        self.refused(3, self.pretrain(out, text=("short.txt",)), "short.txt: holds no document to train on: of 20 lines 0 have 8 words or more")
+        self.refused(3, self.pretrain(out, text=("a.txt", "utf16.txt")), "utf16.txt: ", "zero byte")
+        self.refused(3, self.pretrain(out, text=("none.txt",)), "none.txt: cannot be opened")
+        self.refused(2, self.pretrain(out, text=("few.txt",)), "--held-out", "--valid")
+        self.refused(2, self.pretrain(out, held_out=1), "every document is held out")
+        self.refused(3, self.pretrain(out, model=("--model-config", "heads.json")), "heads.json: 'hidden_size' 32 is not divisible")
+        self.refused(2, self.pretrain(out, model=("--model-config", "config.json", "--vocab-size", 9)), "size is 9")
+        self.refused(2, self.pretrain(out, model=("--model", "a.lxf", "--vocab", "vocab.txt")), "--vocab")
+        self.refused(3, self.pretrain(out, model=("--model", "a.lxf")), "a.lxf")
+        self.refused(2, self.pretrain(out, "--mask-probability", 0), "Masker")
+        self.refused(2, program("pretrain", "--out", out), "--text")
+        self.assertFalse(out.exists())
+        self.refused(4, self.pretrain(out, "--warmup", 0, lr="1e30"), "step ")
+        self.assertFalse((out / "model.lxf").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
