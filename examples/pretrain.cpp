@@ -37,15 +37,14 @@ struct Reader {
   }
 };
 
-/// The loss that is trained. What else is to be added to it, as a function of hidden states or attention, is added here: `read` says what
-/// y.encoder holds.
-lx::Var<> objective(const lx::MaskedLm<>& model, const lx::MaskedBatch& m, const lx::Pass& pass) {
-  const lx::EncodeOptions read{};
-  const auto y = model(m.batch, m.positions, m.labels, pass, read);
-  return y.loss;
+/// The loss that is trained: of the masked tokens, and the regularizers of MTH where they have a weight.
+lx::Var<> objective(const lx::MaskedLm<>& model, const lx::Mth<>& mth, const lx::MaskedBatch& m, const lx::Pass& pass) {
+  const auto y = model(m.batch, m.positions, m.labels, pass, mth.encode(pass));
+  return mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, pass));
 }
 
-/// Loss, perplexity and accuracy over all masked tokens of some documents. Their masks are always the same, whatever the run's seed.
+/// Loss, perplexity and accuracy over all masked tokens of some documents, whose masks are always the same, whatever the run's seed; and
+/// how alike tokens and heads are in the first of them, without masks.
 lx::Json measure(const lx::MaskedLm<>& model, const std::vector<lx::Encoding>& documents, const lx::Masker& masker, std::size_t batch) {
   const lx::NoGrad no_grad;
   std::vector<std::size_t> order(documents.size());
@@ -65,9 +64,12 @@ lx::Json measure(const lx::MaskedLm<>& model, const std::vector<lx::Encoding>& d
     total += m.labels.size();
   }
   const auto count = static_cast<double>(total);
+  const auto figures = lx::encoder_figures(model.encoder(), std::span(documents).first(std::min<std::size_t>(documents.size(), 100)));
   return {{"eval_loss", lx::log_number(loss / count)},
           {"eval_perplexity", lx::log_number(std::exp(loss / count))},
-          {"eval_accuracy", lx::log_number(static_cast<double>(right) / count)}};
+          {"eval_accuracy", lx::log_number(static_cast<double>(right) / count)},
+          {"eval_token_similarity", lx::log_number(figures.token_similarity)},
+          {"eval_head_similarity", lx::log_number(figures.mean_head_similarity())}};
 }
 
 std::string shown(const lx::Json& number) {
@@ -125,6 +127,7 @@ bool run(program::PretrainOptions o) {
     lx::fail_usage("--held-out", o.stream.held_out, " of a text of ", train.documents(),
                    " documents leaves none to measure on; lower it, name a file with --valid, or measure nothing with --held-out 0");
   const lx::Masker masker(model.tokenizer(), o.masking);
+  const lx::Mth<> mth(o.mth, model.config().num_hidden_layers, model.config().num_attention_heads);
   if (!o.quiet)
     std::cerr << train.describe() << ", " << train.dropped() << " too short; " << lx::count(model.parameters()) << " parameters\n";
 
@@ -148,7 +151,7 @@ bool run(program::PretrainOptions o) {
       // Each accumulated batch has its own dropout: the high bits of the step's seed say which.
       const lx::Pass pass{
           .training = true, .seed = o.seed + (static_cast<std::uint64_t>(k) << 32), .step = static_cast<std::uint32_t>(step)};
-      const auto loss = lx::scale(objective(model, batches[k], pass), 1.0f / static_cast<float>(batches.size()));
+      const auto loss = lx::scale(objective(model, mth, batches[k], pass), 1.0f / static_cast<float>(batches.size()));
       loss.backward();
       sum += static_cast<double>(loss.item());
     }

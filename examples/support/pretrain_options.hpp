@@ -11,6 +11,7 @@ struct PretrainOptions {
   std::string valid, out, model, model_config, vocab;
   lx::TextStreamOptions stream;
   lx::MaskingOptions masking;
+  lx::MthOptions mth;
   lx::ScheduleKind schedule = lx::ScheduleKind::linear;
   lx::ProgressMode progress = lx::ProgressMode::automatic;
   bool resume = false, overwrite = false, cased = false, quiet = false;
@@ -62,6 +63,11 @@ struct PretrainOptions {
     number(*group, "--weight-decay", weight_decay, "of AdamW, decoupled; not on biases and LayerNorm");
     group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
     number(*group, "--seed", seed, "of new weights, order, masks and dropout");
+    group->add_option("--token-cosine", mth.token_weight, "weight of MTH's token cosine, alpha1; the paper's is 1")->capture_default_str();
+    group->add_option("--head-cosine", mth.head_weight, "weight of MTH's head cosine, alpha2; the paper's is 0.01")->capture_default_str();
+    number(*group, "--cosine-tokens", mth.tokens, "of each document that the token cosine samples")->check(CLI::Range(2, 1 << 20));
+    number(*group, "--cosine-heads", mth.heads, "of each layer that the head cosine samples")->check(CLI::Range(2, 1024));
+    group->add_flag("--cosine-probabilities", mth.probabilities, "the head cosine is of probabilities, not of scores");
     number(*group, "--eval-batch", eval_batch, "documents computed together when measuring")->check(CLI::PositiveNumber);
     number(*group, "--eval-steps", eval_steps, "measure every so many steps; 0 = at the end");
     number(*group, "--save-steps", save_steps,
@@ -108,6 +114,11 @@ struct PretrainOptions {
     all["eval_batch"] = eval_batch;
     all["eval_steps"] = eval_steps;
     all["logging_steps"] = logging_steps;
+    all["token_cosine"] = mth.token_weight;
+    all["head_cosine"] = mth.head_weight;
+    all["cosine_tokens"] = mth.tokens;
+    all["cosine_heads"] = mth.heads;
+    all["cosine_probabilities"] = mth.probabilities;
     all["seed"] = seed;
     return all;
   }

@@ -111,5 +111,5 @@
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
-#include "lexformer/models/mth.hpp"
 #include "lexformer/models/masked_lm.hpp"
+#include "lexformer/models/mth.hpp"

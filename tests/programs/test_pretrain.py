@@ -139,6 +139,42 @@ class Pretrain(unittest.TestCase):
         done = self.pretrain(self.folder / "back", "--max-steps", 1, model=("--model", "matcher.lxf"))
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_positions_and_regularizers(self):
+        """DDRP with MTH: the cosines fall for it, a resumed run has the same bytes, and analyze draws both."""
+        (self.folder / "ddrp.json").write_text(json.dumps(dict(CONFIG, position_embedding_type="ddrp", position_options={"size": 8})))
+        model = ("--model-config", "ddrp.json", "--vocab-size", 150)
+        plain, mth, again = (self.folder / name for name in ("ddrp", "mth", "mth-again"))
+        weights = ("--token-cosine", 1, "--head-cosine", 0.3)
+        self.assertEqual(self.pretrain(plain, model=model).returncode, 0)
+        self.assertEqual(self.pretrain(mth, *weights, model=model).returncode, 0)
+        figures = [json.loads((out / "all_results.json").read_text()) for out in (plain, mth)]
+        for key in ("eval_token_similarity", "eval_head_similarity"):
+            self.assertLess(figures[1][key], figures[0][key] - 0.05)
+        self.refused(2, self.pretrain(mth, *weights[:2], "--resume", model=model), "head_cosine was 0.3")
+        process = subprocess.Popen([str(a) for a in [BIN / "pretrain", *self.command(again, *weights, "--save-steps", 7, model=model)]],
+                                   stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while process.poll() is None and not (again / "checkpoint-21").exists():
+            time.sleep(0.002)
+        process.kill()
+        process.wait()
+        self.assertEqual(self.pretrain(again, *weights, "--save-steps", 7, "--resume", model=model).returncode, 0)
+        for name in ("model.lxf", "log.jsonl"):
+            self.assertEqual((again / name).read_bytes(), (mth / name).read_bytes())
+
+        out = self.folder / "analysis"
+        done = program("analyze", "--model", f"MLM={plain}", "--model", f"MTH={mth}/model.lxf", "--text", self.folder / "valid.txt", "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        entries = json.loads((out / "figures.json").read_text())
+        self.assertEqual([e["name"] for e in entries], ["MLM", "MTH"])
+        for key in ("token_similarity", "head_similarity"):
+            self.assertLess(entries[1][key], entries[0][key])
+        for name in ("token_similarity", "MLM-triangle", "MTH-query-vectors"):
+            self.assertTrue((out / f"{name}.svg").exists() and (out / f"{name}.csv").exists(), name)
+        rows = (out / "MTH-query-vectors.csv").read_text().splitlines()
+        self.assertEqual(rows[1].split(",")[1:], rows[2].split(",")[1:])  # beyond --size distances share a vector
+        self.refused(2, program("analyze", "--model", str(mth), "--text", self.folder / "valid.txt", "--out", out), "write NAME=M.lxf")
+        self.refused(3, program("analyze", "--model", f"m={mth}", "--text", self.folder / "none.txt", "--out", out), "none.txt")
+
     def test_fill_mask(self):
         text = "the red lcd [MASK] by nordis comes with a [MASK] case and a cable\nthe black digital [MASK] by tavion comes with a black case\n" * 3
         done = program("fill_mask", "--model", self.first / "model.lxf", "--top", 200, text=text)

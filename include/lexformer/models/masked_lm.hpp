@@ -48,8 +48,8 @@ class MaskedLm {
 
   /// A model as it was saved: a .lxf file or a HuggingFace folder that has the head.
   static MaskedLm load(const std::string& path) { return MaskedLm(ModelFile::open(path), 0, false); }
-  /// A model to train on: the encoder comes from the file, which may be a cross-encoder or a plain encoder; of the head what the file
-  /// has, the rest is drawn from `seed` and listed by new_tensors().
+  /// A model to train on: the encoder comes from the file, which may be a cross-encoder or a plain encoder; of the head and a
+  /// position scheme what the file has, the rest is drawn from `seed` and listed by new_tensors().
   static MaskedLm load(const std::string& path, std::uint64_t seed) { return MaskedLm(ModelFile::open(path), seed, true); }
 
   MaskedLm(const ModelFile& file, std::uint64_t seed, bool may_be_new);
@@ -83,7 +83,7 @@ class MaskedLm {
   const std::vector<std::string>& unused_tensors() const { return unused_; }  // in the file, but no part of this model
 
  private:
-  void make(const BertConfig& config, const std::string& where, Init& encoder, Init& head);
+  void make(const BertConfig& config, const std::string& where, Init& encoder, Init& others);
   Var<T, Dev> transformed(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const;
 
   Json json_;
@@ -114,7 +114,8 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, std::uint64_t seed, bool may_b
   for (const auto& p : parameters) {
     all.push_back({p.name, p.var.shape()});
     const bool fits = file.tensors.contains(p.name) && file.tensors.shape(p.name) == p.var.shape();
-    if (may_be_new && p.name.starts_with("cls.") && !fits) new_.push_back(p.name);
+    const bool ours = p.name.starts_with("cls.") || p.name.starts_with("lexformer.");
+    if (may_be_new && ours && !fits) new_.push_back(p.name);
   }
   unused_ = compare_tensors(file.tensors, all).unexpected;
   std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });
@@ -134,15 +135,15 @@ MaskedLm<T, Dev>::MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOp
   for (const auto& p : state()) new_.push_back(p.name);
 }
 
-/// The encoder's weights come from `encoder`, the head's from `head`.
+/// The encoder's weights come from `encoder`, those of its position scheme and of the head from `others`.
 template <class T, class Dev>
-void MaskedLm<T, Dev>::make(const BertConfig& config, const std::string& where, Init& encoder, Init& head) {
+void MaskedLm<T, Dev>::make(const BertConfig& config, const std::string& where, Init& encoder, Init& others) {
   if (config.model_type != "bert")
     fail_file(where, "'model_type' is ", in_quotes(config.model_type), "; masked language models are supported for bert only");
   if (tokenizer_.vocabulary().size() > config.vocab_size)
     fail_file(where, "the vocabulary has ", tokenizer_.vocabulary().size(), " tokens, the embedding ", config.vocab_size, " rows");
-  encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, encoder);
-  head_ = std::make_unique<MaskedLmHead<T, Dev>>(config, head);
+  encoder_ = std::make_unique<BertEncoder<T, Dev>>(config, encoder, others);
+  head_ = std::make_unique<MaskedLmHead<T, Dev>>(config, others);
 }
 
 template <class T, class Dev>
@@ -170,15 +171,7 @@ Var<T, Dev> MaskedLm<T, Dev>::logits(const Batch& batch, std::span<const std::in
 
 template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> MaskedLm<T, Dev>::state() {
-  ParameterVisitor<T, Dev> v;
-  v(encoder_->config.model_type, *encoder_);
-  v("cls.predictions", *head_);
-  struct Terms {
-    BertEncoder<T, Dev>& encoder;
-    void visit(ParameterVisitor<T, Dev>& visitor) { encoder.visit_terms(visitor); }
-  } terms{*encoder_};
-  v("lexformer.encoder", terms);
-  return v.take();
+  return encoder_state(*encoder_, [&](auto& v) { v("cls.predictions", *head_); });
 }
 
 template <class T, class Dev>
