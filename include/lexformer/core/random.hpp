@@ -57,7 +57,7 @@ inline constexpr std::uint32_t init = 0xF0000000u;     // + running number of th
 inline constexpr std::uint32_t shuffle = 0xF1000000u;  // order of batches, + block
 inline constexpr std::uint32_t typos = 0xF2000000u;
 inline constexpr std::uint32_t bootstrap = 0xF3000000u;
-inline constexpr std::uint32_t masking = 0xF4000000u;  // + epoch
+inline constexpr std::uint32_t masking = 0xF4000000u;      // + epoch
 inline constexpr std::uint32_t regularizer = 0xF5000000u;  // tokens; + 1 + layer: heads
 inline constexpr std::uint32_t user = 0xFF000000u;
 }  // namespace random_site
