@@ -21,10 +21,11 @@ Var<double> regularizers(const CrossEncoder<double>& model, const Batch& batch, 
 
 }  // namespace
 
-TEST_CASE("MTH: gradients of every parameter of the encoder, with dropout, for scores and probabilities and every position scheme") {
+TEST_CASE("MTH: gradients of every parameter of the encoder, with dropout, of scores with every position scheme, and of probabilities") {
   for (const auto& variant : test::variants()) {
     CAPTURE(variant.name);
     for (const bool probabilities : {false, true}) {
+      if (probabilities && variant.name != "ddrp" && variant.name != "lea") continue;  // for the time that it takes
       auto model = test::tiny_model(variant.options, variant.edit);
       const auto batch = test::tiny_batch(model, 2, 5);
       model(batch, pass);  // sets alpha
