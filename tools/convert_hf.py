@@ -378,7 +378,7 @@ def needed_tensors(config):
     e = config["embedding_size"] if base == "electra." else d
     shapes = {base + "embeddings.%s_embeddings.weight" % name: (config[key], e)
               for name, key in (("word", "vocab_size"), ("position", "max_position_embeddings"), ("token_type", "type_vocab_size"))}
-    if config.get("position_embedding_type", "absolute") != "absolute":  # the table is there too, but nothing reads it
+    if (config.get("position_embedding_type") or "absolute") != "absolute":  # the table is there too, but nothing reads it
         del shapes[base + "embeddings.position_embeddings.weight"]
         rows = (2 * config["max_position_embeddings"] - 1, d // config["num_attention_heads"])
         for i in range(config["num_hidden_layers"]):
@@ -576,6 +576,8 @@ def to_hf(source, folder):
             text = text if isinstance(text, str) else json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
             write_bytes(os.path.join(temporary, name), text.encode())
     print("wrote %s: %d tensors" % (folder, len(tensors)))
+    if (config.get("position_options") or {}).get("absolute") and config.get("position_embedding_type") != "absolute":
+        print("note: transformers leaves out the absolute positions beside %s; its results differ" % config["position_embedding_type"])
     extra = sorted(name for name in tensors if name.startswith("lexformer."))
     if extra:
         print("note: transformers leaves out lexformer's own tensors (%d, as %s); its results differ" % (len(extra), extra[0]))

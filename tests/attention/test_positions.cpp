@@ -38,7 +38,7 @@ std::vector<Scheme> schemes() {
                           {"t5, scaled", {.scheme = t5, .buckets = 8, .max_distance = 20, .scaled = true}},
                           {"alibi", {.scheme = alibi}},
                           {"rope", {.scheme = rope}}};
-  for (const std::size_t size : {1, 2, 63, 64, 65, 200}) {
+  for (const std::size_t size : {1u, 2u, 63u, 64u, 65u, 200u}) {
     all.push_back({cat("shaw ", size), {.scheme = shaw, .size = size}});
     all.push_back({cat("bert_r ", size), {.scheme = bert_r, .size = size}});
     all.push_back({cat("ddrp ", size), {.scheme = ddrp, .size = size, .random_direction = true}});

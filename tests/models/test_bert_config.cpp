@@ -40,6 +40,7 @@ TEST_CASE("config: position options have their scheme's defaults, and what a sch
   CHECK(error_message([&] {
           parse("deberta", {{"buckets", 8u}, {"max_distance", 5u}});
         }).find("'max_distance' above half of it + 1") != std::string::npos);
+  CHECK(error_message([&] { parse("deberta", {{"max_distance", 50u}}); }).find("there are no buckets") != std::string::npos);
   const Json odd = {{"position_embedding_type", "rope"}, {"hidden_size", 9u}, {"num_attention_heads", 3u}};
   CHECK(error_message([&] { parse_bert_config(odd, "c.json"); }) == "c.json: rope turns pairs of features, but a head has 3");
 }

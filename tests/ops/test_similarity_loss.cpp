@@ -37,7 +37,7 @@ double pair_by_pair(const std::vector<std::vector<double>>& vectors) {
 TEST_CASE("token similarity is the mean over pairs, over sequences of two tokens or more") {
   const auto x = random_tensor({offsets.tokens(), 4});
   double expected = 0;
-  for (const std::size_t s : {0, 2, 3}) {
+  for (const std::size_t s : {0u, 2u, 3u}) {
     std::vector<std::vector<double>> rows;
     for (std::size_t i = offsets.begin(s); i < offsets.begin(s + 1); ++i) rows.emplace_back(x.data() + i * 4, x.data() + (i + 1) * 4);
     expected += pair_by_pair(rows) / 3;
@@ -81,7 +81,11 @@ TEST_CASE("token similarity: equal vectors 1, a simplex the least, one token or 
   y.backward();
   CHECK(single.grad().data()[0] == 0);
   const Var<double> zeros(Tensor<double>::zeros({4, 3}), true);
-  token_similarity(zeros, four).backward();
+  const auto nothing = token_similarity(zeros, four);
+  CHECK(nothing.item() == 0);
+  nothing.backward();
+  const auto half = Tensor<double>::from({1, 2, 3, 0, 0, 0}, {2, 3});
+  CHECK(token_similarity(Var<double>(half), Offsets::from_lengths(std::vector<std::size_t>{2})).item() == doctest::Approx(0));
   for (const double g : zeros.grad().span()) CHECK(g == 0);
   CHECK_THROWS_WITH_AS(token_similarity(single, four), "token_similarity: x (1, 3) but the offsets count 4 tokens", Error);
   CHECK_THROWS_WITH_AS(head_similarity(single, four), "head_similarity: maps (1, 3) but the offsets count 16 pairs of tokens", Error);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -105,7 +106,7 @@ struct Lea final : AttentionTerm<T, Dev> {
         fail("lea",
              "alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
              "alpha");
-      set_alpha(in, table.value());
+      set_alpha(in, table.value(), out.scale);
       if (alpha.item() == T{0}) return;  // nothing in this batch to measure it on, and nothing to add either
     }
     out.lookups.push_back({scale(table, alpha.item()), in.codes});
@@ -119,11 +120,13 @@ struct Lea final : AttentionTerm<T, Dev> {
 
  private:
   /// query:     alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
-  /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d): the paper's "based on
+  /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d), or with
+  ///            the scale of the model's position scheme: the paper's "based on
   ///            the magnitudes of both terms"
-  void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& table) {
+  void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& table, const std::optional<T>& scale_of_scheme) {
     const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
     const bool query = options.alpha == LeaAlpha::query;
+    const double scale = scale_of_scheme ? static_cast<double>(*scale_of_scheme) : 1 / std::sqrt(static_cast<double>(d));
     struct Moments {  // Welford's, so that equal numbers have a deviation of exactly 0
       double n = 0, mean = 0, squares = 0;
       void add(double x) {
@@ -147,7 +150,7 @@ struct Lea final : AttentionTerm<T, Dev> {
         const std::uint16_t* code = in.codes->data() + in.offsets.pair_begin(s);
         for (std::size_t e = 0; e < n * n && !query; ++e) {
           if (code[e] == 0) continue;
-          semantic.add(static_cast<double>(products[e]) / std::sqrt(static_cast<double>(d)));
+          semantic.add(static_cast<double>(products[e]) * scale);
           lexical.add(static_cast<double>(table.data()[h * levels + code[e]]));
         }
       }

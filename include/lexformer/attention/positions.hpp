@@ -58,9 +58,11 @@ inline double position_parameters(const PositionOptions& o, const PositionSizes&
     case PositionScheme::relative_key_query:
       return layers * 2 * real(z.max_length) * d;
     case PositionScheme::shaw:
+      return layers * (2 * real(o.size) + 1) * d;
     case PositionScheme::bert_r:
+      return (o.per_layer ? layers : 1) * 2 * real(o.size) * d;
     case PositionScheme::ddrp:
-      return layers * (2 * real(o.size) + 4) * d;
+      return (o.per_layer ? layers : 1) * (real(o.size) + 3) * d;
     case PositionScheme::tupe:
       return real(z.max_length + 1) * width + 2 * width * width + real(z.heads * (o.buckets + 1));
     case PositionScheme::deberta:

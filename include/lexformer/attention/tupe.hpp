@@ -19,7 +19,7 @@ struct TupeOptions {
   double layer_norm_eps = 1e-12;
 };
 
-/// Transformer with untied positional encoding (Ke, He and Liu 2021, eq. 6 to 9 and section 3.2):
+/// Transformer with untied positional encoding (Ke, He and Liu 2021, sections 3.1 and 3.2):
 ///   S_ij = q_i . k_j / sqrt(2 d) + (p_i U_q) . (p_j U_k) / sqrt(2 d) + b[h, bucket(j - i)],   p = LayerNorm(table)
 /// The first token, [CLS], has no place in the text: what it pays to others is one learned number for each head, what others pay
 /// to it another. As in the released code both are products of two further rows: (p_0 U_q) . (p_0 U_k) fills row 0, also the cell
@@ -51,6 +51,7 @@ struct Tupe final : AttentionTerm<T, Dev> {
       fail("tupe", "a sequence has ", n, " tokens, there are positions for ", options.max_length, "; shorten it (max_length)");
     out.scale = T{1} / std::sqrt(static_cast<T>(2 * options.width / options.heads));
     const auto p = norm(slice_rows(table, 0, n + 1));
+    // Nobody reads the context of this call, so the keys do for values, too.
     const auto qkk = linear(p, std::vector{query.weight, key.weight, key.weight}, std::vector{query.bias, key.bias, key.bias});
     ScoreTerms<T, Dev> plain;
     plain.scale = out.scale;

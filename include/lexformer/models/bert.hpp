@@ -202,17 +202,23 @@ std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder, 
   return v.take();
 }
 
+/// Whether a checkpoint may lack this tensor because it was made without our heads, terms or position scheme.
+inline bool is_of_positions_or_ours(const std::string& name) {
+  return name.starts_with("lexformer.") || name.ends_with(".attention.self.distance_embedding.weight");
+}
+
 /// Refuses a config that asks for far more weights than the file has (`more`: those beyond the encoder's), before memory is
 /// taken for them. A few that are missing are found when the tensors are compared, with a better message.
 inline void require_size(const BertConfig& c, const ModelFile& file, double more = 0) {
   const auto size = [](std::size_t n) { return static_cast<double>(n); };
   const double h = size(c.hidden_size), e = size(c.embedding_size), few = 1u << 25;
   const double needed = more + size(c.vocab_size + (c.positions.absolute ? c.max_position_embeddings : 0) + c.type_vocab_size) * e +
-                        (e == h ? 0 : e * h) + size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size)) +
-                        position_parameters(c.positions, c.position_sizes());
+                        (e == h ? 0 : e * h) + size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size));
   double held = 0;
   for (const std::string& name : file.tensors.names()) held += size(file.tensors.shape(name).size());
-  if (needed > held + few) fail_file(file.path, "the config asks for ", needed, " weights, the file has ", held);
+  // A position scheme may be new, and as large as all that there is.
+  if (needed + std::max(0.0, position_parameters(c.positions, c.position_sizes()) - held) > held + few)
+    fail_file(file.path, "the config asks for ", needed, " weights, the file has ", held);
 }
 
 /// Copies tensors of a file into parameters of the same names. Errors: one is missing or has another shape.

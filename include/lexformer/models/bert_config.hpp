@@ -61,6 +61,8 @@ inline PositionOptions parse_position_options(const Json& json, const std::strin
   o.per_layer = get_bool(options, "per_layer", here, false);
   o.random_direction = get_bool(options, "random_direction", here, false);
   o.max_distance = get_size(options, "max_distance", 2, 1u << 20, here, logarithmic ? 128 : std::max<std::size_t>(max_length, 2));
+  if (options.contains("max_distance") && o.buckets == 0)
+    fail_file(here, "'max_distance' is that of the last bucket, but there are no buckets; name 'buckets', too");
   o.scaled = get_bool(options, "scaled", here, false);
   o.rope_base = get_number(options, "base", 1, 1e12, here, 10000);
   if ((is(t5) || (is(tupe) && o.buckets != 0)) && (o.buckets < 4 || o.buckets % 2 != 0 || o.max_distance <= o.buckets / 4))

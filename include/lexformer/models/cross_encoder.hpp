@@ -255,7 +255,7 @@ void CrossEncoder<T, Dev>::load_tensors(const TensorFile& file, bool may_be_new)
   auto parameters = state();
   for (const auto& p : parameters) {
     all.push_back({p.name, p.var.shape()});
-    const bool ours = p.name.starts_with("lexformer.") || p.name.starts_with("classifier") || p.name.starts_with("bert.pooler");
+    const bool ours = is_of_positions_or_ours(p.name) || p.name.starts_with("classifier") || p.name.starts_with("bert.pooler");
     const bool fits = file.contains(p.name) && file.shape(p.name) == p.var.shape() && !(new_alpha && p.name.ends_with(".alpha"));
     if (may_be_new && ours && !fits) new_.push_back(p.name);
   }

@@ -114,7 +114,7 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, std::uint64_t seed, bool may_b
   for (const auto& p : parameters) {
     all.push_back({p.name, p.var.shape()});
     const bool fits = file.tensors.contains(p.name) && file.tensors.shape(p.name) == p.var.shape();
-    const bool ours = p.name.starts_with("cls.") || p.name.starts_with("lexformer.");
+    const bool ours = p.name.starts_with("cls.") || is_of_positions_or_ours(p.name);
     if (may_be_new && ours && !fits) new_.push_back(p.name);
   }
   unused_ = compare_tensors(file.tensors, all).unexpected;

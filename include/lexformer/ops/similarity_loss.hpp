@@ -21,12 +21,14 @@ struct VectorGroup {
 };
 
 /// The mean over groups of two vectors or more of 2 / (n (n - 1)) sum_{i<j} cos(x_i, x_j), from the sum s of the unit vectors u_i
-/// without a look at any pair:   f = (|s|^2 - n) / (n (n - 1)),   df/dx_i = 2 (s - (s . u_i) u_i) / (n (n - 1) |x_i|)
+/// without a look at any pair:   f = (|s|^2 - sum |u_i|^2) / (n (n - 1)),   df/dx_i = 2 (s - (s . u_i) u_i) / (n (n - 1) |x_i|)
+/// |u_i| is 1 but where the guard acts: with a vector of zeros all cosines are 0.
 template <class T, class Dev>
 Var<T, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::vector<VectorGroup> groups) {
   using A = accumulate_t<T>;
   std::erase_if(groups, [](const VectorGroup& g) { return g.count < 2; });
   const auto unit_sum = [](const T* x0, const VectorGroup& g, std::vector<A>& sum, std::vector<A>& norm) {
+    A own{0};  // sum |u_i|^2
     sum.assign(g.length, A{0});
     norm.resize(g.count);
     for (std::size_t i = 0; i < g.count; ++i) {
@@ -35,15 +37,17 @@ Var<T, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::ve
       norm[i] = std::max<A>(std::sqrt(squares), A(1e-8));
       const A inverse = A{1} / norm[i];
       for (std::size_t e = 0; e < g.length; ++e) sum[e] += static_cast<A>(v[e]) * inverse;
+      own += squares * inverse * inverse;
     }
+    return own;
   };
   const auto pairs = [](const VectorGroup& g) { return static_cast<A>(g.count) * static_cast<A>(g.count - 1); };
   std::vector<A> values(groups.size());
   parallel_for(groups.size(), 1, [&](std::size_t k, std::size_t) {
     std::vector<A> s, norm;
-    unit_sum(x.value().data(), groups[k], s, norm);
+    const A own = unit_sum(x.value().data(), groups[k], s, norm);
     const A squares = row::lane_sum<A>(s.size(), [&s](std::size_t e) { return s[e] * s[e]; });
-    values[k] = (squares - static_cast<A>(groups[k].count)) / pairs(groups[k]);
+    values[k] = (squares - own) / pairs(groups[k]);
   });
   A total{0};
   for (const A value : values) total += value;
@@ -61,10 +65,11 @@ Var<T, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::ve
                       const T* v = xv->data() + g.first + i * g.stride;
                       T* d = to + g.first + i * g.stride;
                       const A inverse = A{1} / norm[i];
-                      const bool guarded = norm[i] <= A(1e-8);  // then the divisor is a constant
-                      const A along = guarded ? A{0}
-                                              : row::lane_sum<A>(g.length, [&](std::size_t e) { return s[e] * static_cast<A>(v[e]); }) *
-                                                    inverse * inverse;
+                      // Where the guard acts the divisor is a constant, and of s only the other vectors count.
+                      const A along =
+                          norm[i] > A(1e-8)
+                              ? row::lane_sum<A>(g.length, [&](std::size_t e) { return s[e] * static_cast<A>(v[e]); }) * inverse * inverse
+                              : inverse;
                       for (std::size_t e = 0; e < g.length; ++e)
                         d[e] += static_cast<T>(factor * inverse * (s[e] - along * static_cast<A>(v[e])));
                     }
