@@ -27,7 +27,10 @@ struct Variant {
         optimizer(model.parameters(), {.lr = 1e-4, .eps = 1e-6, .weight_decay = 0.01}) {}
 
   static lx::Json with_scheme(const std::string& what, lx::Json config) {
-    if (lx::find_name<lx::PositionScheme>(what)) config["position_embedding_type"] = what;
+    if (lx::find_name<lx::PositionScheme>(what))
+      config["position_embedding_type"] = what;
+    else if (what != "mth" && what != "all_logits")
+      lx::fail_usage("--variants", "'", what, "' is neither mth, all_logits nor one of: ", lx::list_names<lx::PositionScheme>());
     return config;
   }
   double step(const lx::MaskedBatch& m, std::uint32_t number) {
@@ -57,7 +60,7 @@ int main(int argc, char** argv) {
   std::size_t tokens = 2048, steps = 6, layers = 6, width = 384, heads = 6, vocabulary_size = 30522;
   int threads = 1;
   app.add_option("--variants", names, "position schemes, mth, all_logits; the first is what the others are compared with")->delimiter(',');
-  app.add_option("--lengths", lengths, "tokens of each document")->delimiter(',')->capture_default_str();
+  app.add_option("--lengths", lengths, "tokens of each document")->delimiter(',')->check(CLI::Range(3, 512))->capture_default_str();
   app.add_option("--tokens", tokens, "of a step")->capture_default_str();
   app.add_option("--steps", steps, "that are measured, after one that is not")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--layers", layers)->capture_default_str();

@@ -6,7 +6,7 @@ namespace lx = lexformer;
 
 namespace {
 
-/// One encoder: a .lxf file, a HuggingFace folder, or a folder of pretrain or train_matcher.
+/// One encoder: a .lxf file, a HuggingFace folder, or a folder of pretrain.
 struct Subject {
   std::string name, folder;  // folder: where log.jsonl may lie
   lx::WordPieceTokenizer tokenizer;
@@ -17,14 +17,10 @@ struct Subject {
     namespace fs = std::filesystem;
     const auto equals = fs::exists(argument) ? argument.npos : argument.find('=');
     if (equals == 0 || equals == argument.npos) lx::fail_usage("--model", "'", argument, "' gives no name; write NAME=M.lxf or NAME=DIR");
+    if (argument.find('/') < equals) lx::fail_usage("--model", "the name in '", argument, "' becomes a file's, so it has no '/'");
     const std::string path = argument.substr(equals + 1);
     const auto file = lx::ModelFile::open(fs::exists(path + "/model.lxf") ? path + "/model.lxf" : path);
-    const auto config = lx::parse_bert_config(file.config, file.path + ": config");
-    lx::require_size(config, file);
-    auto blank = lx::Init::none();
-    lx::BertEncoder<> encoder(config, blank);
-    lx::load_encoder(encoder, file);
-    return {argument.substr(0, equals), path, lx::make_tokenizer(file), std::move(encoder)};
+    return {argument.substr(0, equals), path, lx::make_tokenizer(file), program::open_encoder(file)};
   }
 };
 
@@ -154,7 +150,11 @@ int main(int argc, char** argv) {
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     std::vector<Subject> subjects;
-    for (const auto& m : models) subjects.push_back(Subject::open(m));
+    for (const auto& m : models) {
+      subjects.push_back(Subject::open(m));
+      for (std::size_t i = 0; i + 1 < subjects.size(); ++i)
+        if (subjects[i].name == subjects.back().name) lx::fail_usage("--model", "two are called '", subjects[i].name, "'");
+    }
     std::vector<std::string> lines;
     std::ifstream in(text_file);
     if (!in) lx::fail_file(text_file, "cannot open the texts");
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
         texts.push_back(s.tokenizer.encode(line, std::min(max_length, s.encoder.config.max_position_embeddings)));
       s.figures = lx::encoder_figures(s.encoder, texts, least);
       const auto& f = s.figures;
-      rows.push_back({s.name, lx::name_of(s.encoder.config.positions.scheme), lx::short_number(f.token_similarity),
+      rows.push_back({lx::escape_xml(s.name), lx::name_of(s.encoder.config.positions.scheme), lx::short_number(f.token_similarity),
                       lx::short_number(f.mean_head_similarity()), lx::short_number(100 * f.up_down), std::to_string(f.texts)});
       lx::Json entry = lx::Json::object();
       entry["name"] = s.name;

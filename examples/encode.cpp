@@ -37,18 +37,13 @@ int main(int argc, char** argv) {
     if (layer > static_cast<int>(config.num_hidden_layers))
       lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers");
     const lx::Json ours = file.config.contains("lexformer") ? file.config["lexformer"] : lx::Json::object();
-    if (ours.contains("attention") && !ours["attention"].empty())
-      lx::fail_usage(model_path, "was trained with lexical attention, which needs pairs and a head; score_pairs reads such models");
     if (pool == "auto") {
       const std::string where = file.path + ": config: lexformer";
       pool = lx::get_string(ours, "pooling", where, "mean");
       if (pool != "mean" && pool != "cls") lx::fail_file(where, "'pooling' is '", pool, "', expected mean or cls");
       normalize |= lx::get_bool(ours, "normalize", where, false);
     }
-    lx::require_size(config, file);
-    auto blank = lx::Init::none();
-    lx::BertEncoder<> encoder(config, blank);
-    lx::load_encoder(encoder, file);
+    const auto encoder = program::open_encoder(file);
 
     std::vector<lx::Encoding> encoded;
     std::string line;

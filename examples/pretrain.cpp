@@ -25,7 +25,16 @@ struct Reader {
 
   lx::MaskedBatch next() {
     const auto number = static_cast<std::uint32_t>(epoch);
-    if (!loaded) loaded = stream.read(block, tokenizer, {.size = batch_size, .seed = seed, .epoch = number});
+    if (!loaded) {
+      loaded = stream.read(block, tokenizer, {.size = batch_size, .seed = seed, .epoch = number});
+      const auto is_word = [&](std::int32_t id) {
+        return id != tokenizer.unk_id() && id != tokenizer.cls_id() && id != tokenizer.sep_id();
+      };
+      if (std::none_of(loaded->documents.begin(), loaded->documents.end(),
+                       [&](const lx::Encoding& d) { return std::any_of(d.ids.begin(), d.ids.end(), is_word); }))
+        lx::fail("pretrain", loaded->documents.size(),
+                 " documents have no word that could be masked: are they of the vocabulary's language?");
+    }
     auto out = lx::make_masked_batch(loaded->documents, loaded->batches[batch], masker, seed, number, loaded->first);
     if (++batch < loaded->batches.size()) return out;
     batch = 0;
@@ -63,6 +72,7 @@ lx::Json measure(const lx::MaskedLm<>& model, const std::vector<lx::Encoding>& d
     }
     total += m.labels.size();
   }
+  if (total == 0) lx::fail("pretrain", "no document to measure on has a word that could be masked: are they of the vocabulary's language?");
   const auto count = static_cast<double>(total);
   const auto figures = lx::encoder_figures(model.encoder(), std::span(documents).first(std::min<std::size_t>(documents.size(), 100)));
   return {{"eval_loss", lx::log_number(loss / count)},
@@ -96,7 +106,8 @@ bool run(program::PretrainOptions o) {
   const std::string model_path = o.out + "/model.lxf", log_path = o.out + "/log.jsonl";
   lx::Json config = lx::Json::object();
   if (!o.model_config.empty()) config = lx::parse_json(lx::read_file(o.model_config), o.model_config);
-  if (o.model.empty()) lx::parse_bert_config(config, o.model_config);  // for messages that name the file
+  if (o.model.empty() && lx::parse_bert_config(config, o.model_config).model_type != "bert")  // before a vocabulary is trained
+    lx::fail_file(o.model_config, "'model_type' is ", config["model_type"].dump(), "; masked language models are supported for bert only");
 
   const auto latest = o.resume ? lx::find_latest_checkpoint(o.out) : lx::LatestCheckpoint{};
   if (o.resume && !latest.path && fs::exists(model_path)) {
@@ -113,13 +124,12 @@ bool run(program::PretrainOptions o) {
   }
 
   const lx::TextStream train(o.texts, o.stream);
-  auto all_documents = o.stream;
-  all_documents.held_out = 0;
+  auto all_documents = o.stream;  // nothing is held out of them: finish()
+  all_documents.block = o.eval_documents;
   const auto other = o.valid.empty() ? std::nullopt : std::optional<lx::TextStream>(std::in_place, std::vector{o.valid}, all_documents);
   std::vector<lx::Encoding> valid;
   if (other) {
     valid = other->read(0, model.tokenizer(), {}).documents;
-    valid.resize(std::min(valid.size(), o.eval_documents));
   } else {
     valid = train.read_held_out(o.eval_documents, model.tokenizer());
   }

@@ -41,12 +41,13 @@ struct PretrainOptions {
     group->add_flag("--cased", cased, "keep upper case and accents")->excludes(start);
 
     group = app.add_option_group("Text");
-    number(*group, "--max-length", stream.max_length, "tokens of a document at the most");
+    number(*group, "--max-length", stream.max_length, "tokens of a document at the most")->check(CLI::Range(3, 1 << 20));
     number(*group, "--min-words", stream.min_words, "shorter documents are left out");
     number(*group, "--block", stream.block, "documents in memory together, shuffled and sorted by length");
-    group->add_option("--valid", valid, "text to measure on, instead of held-out documents")->type_name("F");
-    number(*group, "--held-out", stream.held_out, "hold every so many-th document out of the training, to measure on; 0 = none");
-    number(*group, "--eval-documents", eval_documents, "measure on so many of them at the most");
+    auto* file = group->add_option("--valid", valid, "text to measure on, instead of held-out documents")->type_name("F");
+    number(*group, "--held-out", stream.held_out, "hold every so many-th document out of the training, to measure on; 0 = none")
+        ->excludes(file);
+    number(*group, "--eval-documents", eval_documents, "measure on so many of them at the most")->check(CLI::PositiveNumber);
     group->add_option("--mask-probability", masking.probability, "share of the tokens that are to be predicted, by whole words")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
@@ -63,11 +64,15 @@ struct PretrainOptions {
     number(*group, "--weight-decay", weight_decay, "of AdamW, decoupled; not on biases and LayerNorm");
     group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
     number(*group, "--seed", seed, "of new weights, order, masks and dropout");
-    group->add_option("--token-cosine", mth.token_weight, "weight of MTH's token cosine, alpha1; the paper's is 1")->capture_default_str();
-    group->add_option("--head-cosine", mth.head_weight, "weight of MTH's head cosine, alpha2; the paper's is 0.01")->capture_default_str();
-    number(*group, "--cosine-tokens", mth.tokens, "of each document that the token cosine samples")->check(CLI::Range(2, 1 << 20));
-    number(*group, "--cosine-heads", mth.heads, "of each layer that the head cosine samples")->check(CLI::Range(2, 1024));
-    group->add_flag("--cosine-probabilities", mth.probabilities, "the head cosine is of probabilities, not of scores");
+    auto* tokens = group->add_option("--token-cosine", mth.token_weight, "weight of MTH's token cosine, alpha1; the paper's is 1")
+                       ->capture_default_str();
+    auto* heads = group->add_option("--head-cosine", mth.head_weight, "weight of MTH's head cosine, alpha2; the paper's is 0.01")
+                      ->capture_default_str();
+    number(*group, "--cosine-tokens", mth.tokens, "of each document that the token cosine samples")
+        ->check(CLI::Range(2, 1 << 20))
+        ->needs(tokens);
+    number(*group, "--cosine-heads", mth.heads, "of each layer that the head cosine samples")->check(CLI::Range(2, 1024))->needs(heads);
+    group->add_flag("--cosine-probabilities", mth.probabilities, "the head cosine is of probabilities, not of scores")->needs(heads);
     number(*group, "--eval-batch", eval_batch, "documents computed together when measuring")->check(CLI::PositiveNumber);
     number(*group, "--eval-steps", eval_steps, "measure every so many steps; 0 = at the end");
     number(*group, "--save-steps", save_steps,

@@ -45,7 +45,8 @@ class Pretrain(unittest.TestCase):
     def command(cls, out, *more, model=("--model-config", "config.json", "--vocab-size", 150), text=("a.txt", "b.txt"), lr="3e-3", held_out=10):
         model = [cls.folder / a if str(a).endswith((".json", ".lxf", ".txt")) else a for a in model]
         texts = [cls.folder / name for name in text]
-        return ["--text", *texts, *model, "--out", out, "--epochs", 6, "--batch", 8, "--accumulation", 2, "--lr", lr, "--held-out", held_out, "--block", 60,
+        held = () if "--valid" in more else ("--held-out", held_out)
+        return ["--text", *texts, *model, "--out", out, "--epochs", 6, "--batch", 8, "--accumulation", 2, "--lr", lr, *held, "--block", 60,
                 "--logging-steps", 5, "--eval-steps", 20, "--quiet", *more]
 
     @classmethod
@@ -172,8 +173,17 @@ class Pretrain(unittest.TestCase):
             self.assertTrue((out / f"{name}.svg").exists() and (out / f"{name}.csv").exists(), name)
         rows = (out / "MTH-query-vectors.csv").read_text().splitlines()
         self.assertEqual(rows[1].split(",")[1:], rows[2].split(",")[1:])  # beyond --size distances share a vector
+        self.refused(2, program("analyze", "--model", f"a/b={mth}", "--text", self.folder / "valid.txt", "--out", out), "it has no '/'")
+        self.refused(2, program("analyze", "--model", f"m={mth}", "--model", f"m={plain}", "--text", self.folder / "valid.txt", "--out", out), "two are called 'm'")
         self.refused(2, program("analyze", "--model", str(mth), "--text", self.folder / "valid.txt", "--out", out), "write NAME=M.lxf")
         self.refused(3, program("analyze", "--model", f"m={mth}", "--text", self.folder / "none.txt", "--out", out), "none.txt")
+
+    def test_text_of_another_language_is_refused(self):
+        (self.folder / "greek.txt").write_text("\u03b1 \u03b2 \u03b3 \u03b4 \u03b5 \u03b6 \u03b7 \u03b8 \u03b9\n" * 40)
+        (self.folder / "latin.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]) + "\n")
+        done = self.pretrain(self.folder / "greek", "--max-steps", 2, model=("--model-config", "config.json", "--vocab", "latin.txt"), text=("greek.txt",))
+        self.refused(1, done, "no word that could be masked")
+        self.refused(2, self.pretrain(self.folder / "none", "--cosine-heads", 3), "--head-cosine")
 
     def test_fill_mask(self):
         text = "the red lcd [MASK] by nordis comes with a [MASK] case and a cable\nthe black digital [MASK] by tavion comes with a black case\n" * 3
