@@ -53,7 +53,8 @@ TEST_CASE("a checkpoint with absolute positions starts a model with another sche
   CHECK(std::find(names.begin(), names.end(), "lexformer.encoder.positions.direction") != names.end());
   CHECK(std::find(names.begin(), names.end(), "lexformer.encoder.positions.distance") != names.end());
   CHECK(model.unused_tensors() == std::vector<std::string>{"bert.embeddings.position_embeddings.weight"});
-  for (const double x : model.logits(test::pairs).span()) CHECK(std::isfinite(x));
+  const auto logits = model.logits(test::pairs);
+  for (const double x : logits.span()) CHECK(std::isfinite(x));
 }
 
 TEST_CASE("a config that asks for far larger position tables than the file has is refused before memory is taken") {
