@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/models/bert.hpp"
+#include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
 #include "lexformer/train/batch.hpp"
 
@@ -91,17 +92,19 @@ EncoderFigures encoder_figures(const BertEncoder<T, Dev>& encoder, std::span<con
   std::size_t several = 0;
   for (const Encoding& text : texts) {  // one by one: the maps of a batch would take its size in memory for every layer
     const auto batch = make_batch(std::span(&text, 1));
-    const auto after = encoder(batch, {}, {.maps = AttentionMaps::probabilities});
-    const auto before = encoder(batch, {}, {.maps = AttentionMaps::scores});
+    const auto y = encoder(batch, {}, {.maps = AttentionMaps::scores});
+    std::vector<Var<T, Dev>> probabilities;
+    for (const auto& scores : y.maps)
+      probabilities.push_back(reshape(softmax(reshape(scores, {scores.size() / text.size(), text.size()})), scores.shape()));
     if (text.size() > 1) {
-      out.token_similarity += static_cast<double>(token_similarity(after.last, batch.offsets).item());
+      out.token_similarity += static_cast<double>(token_similarity(y.last, batch.offsets).item());
       ++several;
     }
     for (std::size_t layer = 0; layer < layers; ++layer) {
-      out.head_similarity[layer] += static_cast<double>(head_similarity(before.maps[layer], batch.offsets).item());
-      out.head_similarity_after[layer] += static_cast<double>(head_similarity(after.maps[layer], batch.offsets).item());
+      out.head_similarity[layer] += static_cast<double>(head_similarity(y.maps[layer], batch.offsets).item());
+      out.head_similarity_after[layer] += static_cast<double>(head_similarity(probabilities[layer], batch.offsets).item());
     }
-    if (encoder.config.num_attention_heads > 1) out.up_down += up_down(after.maps, batch.offsets, 0).shows(least) ? 1 : 0;
+    if (encoder.config.num_attention_heads > 1) out.up_down += up_down(probabilities, batch.offsets, 0).shows(least) ? 1 : 0;
     ++out.texts;
     out.tokens += text.size();
   }
