@@ -46,10 +46,10 @@ struct Tupe final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     const NameScope scope("tupe");
     out.claim_positions("tupe");
-    const std::size_t n = in.offsets.longest();
+    const std::size_t n = in.offsets.longest(), head_size = options.width / options.heads;
     if (n > options.max_length)
       fail("tupe", "a sequence has ", n, " tokens, there are positions for ", options.max_length, "; shorten it (max_length)");
-    out.scale = T{1} / std::sqrt(static_cast<T>(2 * options.width / options.heads));
+    out.scale = T{1} / std::sqrt(static_cast<T>(2 * head_size));
     const auto p = norm(slice_rows(table, 0, n + 1));
     // Nobody reads the context of this call, so the keys do for values, too.
     const auto qkk = linear(p, std::vector{query.weight, key.weight, key.weight}, std::vector{query.bias, key.bias, key.bias});

@@ -22,12 +22,12 @@ Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::vector<std::int32_t>& posi
   const std::size_t n = qkv.dim(0), width = qkv.dim(1) / 3, d = width / heads, half = d / 2;
   if (d % 2 != 0) fail("rotary", "the size of a head must be even to be turned in pairs, got ", d);
   if (positions.size() != n) fail("rotary", positions.size(), " positions for ", n, " tokens");
-  std::int32_t last = -1;
+  std::int32_t last = 0;
   for (const std::int32_t m : positions) {
     if (m < 0) fail("rotary", "position ", m, " is negative");
     last = std::max(last, m);
   }
-  const std::size_t rows = static_cast<std::size_t>(last + 1);
+  const std::size_t rows = static_cast<std::size_t>(last) + 1;
   std::vector<T> turn(rows * d);  // cos and sin of every position and pair
   for (std::size_t m = 0; m < rows; ++m)
     for (std::size_t t = 0; t < half; ++t) {

@@ -56,7 +56,7 @@ class Progress {
  public:
   /// `clock` gives seconds since any fixed moment.
   explicit Progress(std::ostream& out, ProgressOptions options = {}, std::function<double()> clock = steady_seconds)
-      : out_(out), options_(options), clock_(std::move(clock)), start_(clock_()), last_(start_) {
+      : out_(out), options_(std::move(options)), clock_(std::move(clock)), start_(clock_()), last_(start_) {
     if (options_.mode == ProgressMode::automatic) options_.mode = options_.is_terminal ? ProgressMode::bar : ProgressMode::log;
   }
   Progress(const Progress&) = delete;
