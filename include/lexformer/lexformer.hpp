@@ -54,6 +54,7 @@
 #include "lexformer/attention/lea.hpp"
 #include "lexformer/attention/multi_head.hpp"
 #include "lexformer/attention/position_bias.hpp"
+#include "lexformer/attention/position_scheme.hpp"
 #include "lexformer/attention/positions.hpp"
 #include "lexformer/attention/relative.hpp"
 #include "lexformer/attention/term.hpp"

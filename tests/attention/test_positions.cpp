@@ -229,7 +229,7 @@ TEST_CASE("position schemes: a second one is refused, and a sequence longer than
   Init init(1);
   const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{5});
   ScoreTerms<float> terms;
-  RelativeKey<float> first(RelativeKind::shaw, 4, d, init);
+  RelativeKey<float> first(PositionScheme::shaw, 4, d, init);
   const Var<float> none;
   const AttentionInputs<float> in{none, offsets, H, {}, {}, {}};
   first.contribute(in, terms);
@@ -237,7 +237,7 @@ TEST_CASE("position schemes: a second one is refused, and a sequence longer than
   CHECK(test::error_message([&] { second.contribute(in, terms); }) ==
         "attention: two position schemes at once, 'shaw' and 'ddrp'; take one (others may be combined with it)");
   ScoreTerms<float> other;
-  RelativeKey<float> table(RelativeKind::relative_key, 4, d, init);
+  RelativeKey<float> table(PositionScheme::relative_key, 4, d, init);
   CHECK(test::error_message([&] { table.contribute(in, other); }) ==
         "relative_key: a sequence has 5 tokens, the table is for 4; shorten it (max_length)");
 }

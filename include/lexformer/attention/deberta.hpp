@@ -23,51 +23,50 @@ inline std::int32_t deberta_bucket(std::int32_t distance, std::size_t buckets, s
   return distance > 0 ? step : -step;
 }
 
-/// The vectors of distances, P, which all layers of a DeBERTa share.
-template <class T = float, class Dev = Cpu>
-struct DebertaPositions {
-  Var<T, Dev> table;                        // (2 size, D)
-  std::size_t buckets = 0, max_distance{};  // 0 = every distance for itself, clipped
-};
-
 /// Disentangled attention (He et al. 2021, eq. 4), content to position and position to content:
 ///   S_ij = (q_i . k_j + q_i . kr_x + k_j . qr_x) / sqrt(3 d),   x = clamp(bucket(i - j) + size, 0, 2 size - 1)
 ///   kr = P W_kr^T + b_kr,  qr = P W_qr^T + b_qr, cut into heads.   The released code, and this, reads row x of i - j in both terms
 /// (the paper prints delta(j, i) in the last one). W_kr and W_qr belong to a layer, P to all of them.
 template <class T = float, class Dev = Cpu>
 struct Deberta final : AttentionTerm<T, Dev> {
-  std::shared_ptr<DebertaPositions<T, Dev>> positions;
+  Var<T, Dev> table;  // P (2 size, D)
   Linear<T, Dev> key, query;
-  bool owns_positions;  // the first layer's term names them
+  std::size_t buckets, max_distance;  // 0 buckets: every distance for itself, clipped
+  bool owns_table;                    // the first layer's term names it
 
-  Deberta(std::shared_ptr<DebertaPositions<T, Dev>> p, bool owns, std::size_t width, Init& init)
-      : positions(std::move(p)), key(width, width, init), query(width, width, init), owns_positions(owns) {}
+  Deberta(const Var<T, Dev>& p, bool owns, std::size_t log_buckets, std::size_t farthest, Init& init)
+      : table(p),
+        key(p.dim(1), p.dim(1), init),
+        query(p.dim(1), p.dim(1), init),
+        buckets(log_buckets),
+        max_distance(farthest),
+        owns_table(owns) {}
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     const NameScope scope("deberta");
     out.claim_positions("deberta");
-    const std::size_t width = positions->table.dim(1), d = width / in.heads, longest = in.offsets.longest();
-    const auto size = static_cast<std::int32_t>(positions->table.dim(0) / 2);
-    auto buckets = distance_buckets(longest, [&](std::int32_t distance) {
-      if (positions->buckets != 0) distance = deberta_bucket(distance, positions->buckets, positions->max_distance);
+    const std::size_t width = table.dim(1), d = width / in.heads, longest = in.offsets.longest();
+    const auto size = static_cast<std::int32_t>(table.dim(0) / 2);
+    auto rows_met = distance_buckets(longest, [&](std::int32_t distance) {
+      if (buckets != 0) distance = deberta_bucket(distance, buckets, max_distance);
       return std::clamp(distance + size, 0, 2 * size - 1);
     });
     // Only rows that this batch's distances meet are projected; buckets rise with the distance.
-    const auto first = static_cast<std::size_t>(buckets.front()), last = static_cast<std::size_t>(buckets.back()) + 1;
-    for (auto& b : buckets) b -= static_cast<std::int32_t>(first);
-    const auto rows = slice_rows(positions->table, first, last);  // (R, D)
-    const auto by_head = [&](const Var<T, Dev>& x) {              // (R, D) -> (H, R, d)
+    const auto first = static_cast<std::size_t>(rows_met.front()), last = static_cast<std::size_t>(rows_met.back()) + 1;
+    for (auto& b : rows_met) b -= static_cast<std::int32_t>(first);
+    const auto rows = slice_rows(table, first, last);  // (R, D)
+    const auto by_head = [&](const Var<T, Dev>& x) {   // (R, D) -> (H, R, d)
       std::vector<Var<T, Dev>> parts;
       for (std::size_t h = 0; h < in.heads; ++h) parts.push_back(slice_columns(x, h * d, (h + 1) * d));
       return reshape(concat_rows(parts), {in.heads, x.dim(0), d});
     };
     const T scale = T{1} / std::sqrt(static_cast<T>(3 * d));
     out.scale = scale;
-    out.relatives.push_back({by_head(key(rows)), buckets, false, scale});
-    out.relatives.push_back({by_head(query(rows)), std::move(buckets), true, scale});
+    out.relatives.push_back({by_head(key(rows)), rows_met, false, scale});
+    out.relatives.push_back({by_head(query(rows)), std::move(rows_met), true, scale});
   }
   void visit(ParameterVisitor<T, Dev>& v) override {
-    if (owns_positions) v("table", positions->table);
+    if (owns_table) v("table", table);
     v("key", key);
     v("query", query);
   }

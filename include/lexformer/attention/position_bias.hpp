@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
-#include "lexformer/attention/term.hpp"
-#include "lexformer/nn/init.hpp"
-#include "lexformer/ops/index.hpp"
+#include "lexformer/attention/relative.hpp"
 
 namespace lexformer {
 
@@ -31,13 +30,11 @@ inline std::vector<std::int32_t> t5_buckets(std::size_t n, std::size_t buckets, 
   if (buckets < 4 || buckets % 2 != 0 || max_distance <= buckets / 4)
     fail_usage("t5", "needs an even number of at least 4 buckets and a larger max_distance than a quarter of it, got ", buckets, " and ",
                max_distance);
-  std::vector<std::int32_t> of_distance;
-  for (std::size_t x = 0; x + 1 < 2 * n; ++x)
-    of_distance.push_back(t5_bucket(static_cast<std::int32_t>(x) - static_cast<std::int32_t>(n - 1), buckets, max_distance));
+  const auto of_distance = distance_buckets(n, [=](std::int32_t distance) { return t5_bucket(-distance, buckets, max_distance); });
   std::vector<std::int32_t> cells;
   cells.reserve(n * n);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) cells.push_back(of_distance[j + (n - 1) - i]);
+    for (std::size_t j = 0; j < n; ++j) cells.push_back(of_distance[i + (n - 1) - j]);
   return cells;
 }
 

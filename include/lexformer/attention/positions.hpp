@@ -11,25 +11,11 @@
 #include "lexformer/attention/ddrp.hpp"
 #include "lexformer/attention/deberta.hpp"
 #include "lexformer/attention/position_bias.hpp"
+#include "lexformer/attention/position_scheme.hpp"
 #include "lexformer/attention/relative.hpp"
 #include "lexformer/attention/tupe.hpp"
 
 namespace lexformer {
-
-enum class PositionScheme { absolute, relative_key, relative_key_query, shaw, bert_r, ddrp, tupe, deberta, t5, alibi, rope };
-template <>
-inline constexpr auto names_of<PositionScheme> = std::to_array<Named<PositionScheme>>({{"absolute", PositionScheme::absolute},
-                                                                                       {"relative_key", PositionScheme::relative_key},
-                                                                                       {"relative_key_query",
-                                                                                        PositionScheme::relative_key_query},
-                                                                                       {"shaw", PositionScheme::shaw},
-                                                                                       {"bert_r", PositionScheme::bert_r},
-                                                                                       {"ddrp", PositionScheme::ddrp},
-                                                                                       {"tupe", PositionScheme::tupe},
-                                                                                       {"deberta", PositionScheme::deberta},
-                                                                                       {"t5", PositionScheme::t5},
-                                                                                       {"alibi", PositionScheme::alibi},
-                                                                                       {"rope", PositionScheme::rope}});
 
 struct PositionOptions {
   PositionScheme scheme = PositionScheme::absolute;
@@ -85,63 +71,47 @@ template <class T, class Dev>
 std::vector<PositionTerm<T, Dev>> position_terms(const PositionOptions& o, const PositionSizes& z, Init& init) {
   const std::size_t d = z.width / z.heads;
   std::vector<PositionTerm<T, Dev>> terms;
-  const auto each_layer = [&](auto&& make) {
-    for (std::size_t i = 0; i < z.layers; ++i) terms.push_back({i, make(i)});
-  };
-  const auto relative = [&](RelativeKind kind, std::size_t size, bool per_layer) {
-    const auto make = [&](std::size_t = 0) { return std::make_shared<RelativeKey<T, Dev>>(kind, size, d, init); };
-    if (per_layer)
-      each_layer(make);
-    else
-      terms.push_back({{}, make()});
+  const auto add = [&](bool per_layer, auto&& make) {
+    if (!per_layer) terms.push_back({{}, make(std::size_t{0})});
+    for (std::size_t i = 0; per_layer && i < z.layers; ++i) terms.push_back({i, make(i)});
   };
   switch (o.scheme) {
     case PositionScheme::absolute:
     case PositionScheme::rope:
       break;
     case PositionScheme::relative_key:
-      relative(RelativeKind::relative_key, z.max_length, true);
-      break;
     case PositionScheme::relative_key_query:
-      relative(RelativeKind::relative_key_query, z.max_length, true);
+      add(true, [&](std::size_t) { return std::make_shared<RelativeKey<T, Dev>>(o.scheme, z.max_length, d, init); });
       break;
     case PositionScheme::shaw:
-      relative(RelativeKind::shaw, o.size, true);
-      break;
     case PositionScheme::bert_r:
-      relative(RelativeKind::bert_r, o.size, o.per_layer);
+      add(o.per_layer || o.scheme == PositionScheme::shaw,
+          [&](std::size_t) { return std::make_shared<RelativeKey<T, Dev>>(o.scheme, o.size, d, init); });
       break;
-    case PositionScheme::ddrp: {
-      const auto make = [&](std::size_t = 0) { return std::make_shared<Ddrp<T, Dev>>(o.size, d, o.random_direction, init); };
-      if (o.per_layer)
-        each_layer(make);
-      else
-        terms.push_back({{}, make()});
+    case PositionScheme::ddrp:
+      add(o.per_layer, [&](std::size_t) { return std::make_shared<Ddrp<T, Dev>>(o.size, d, o.random_direction, init); });
       break;
-    }
     case PositionScheme::tupe:
-      terms.push_back({{},
-                       std::make_shared<Tupe<T, Dev>>(TupeOptions{.width = z.width,
-                                                                  .heads = z.heads,
-                                                                  .max_length = z.max_length,
-                                                                  .buckets = o.buckets,
-                                                                  .max_distance = o.max_distance,
-                                                                  .layer_norm_eps = z.layer_norm_eps},
-                                                      init)});
+      add(false, [&](std::size_t) {
+        return std::make_shared<Tupe<T, Dev>>(TupeOptions{.width = z.width,
+                                                          .heads = z.heads,
+                                                          .max_length = z.max_length,
+                                                          .buckets = o.buckets,
+                                                          .max_distance = o.max_distance,
+                                                          .layer_norm_eps = z.layer_norm_eps},
+                                              init);
+      });
       break;
-    case PositionScheme::deberta: {
-      auto positions = std::make_shared<DebertaPositions<T, Dev>>();
-      positions->table = init.normal<T, Dev>({2 * o.size, z.width});
-      positions->buckets = o.buckets;
-      positions->max_distance = o.max_distance;
-      each_layer([&](std::size_t i) { return std::make_shared<Deberta<T, Dev>>(positions, i == 0, z.width, init); });
+    case PositionScheme::deberta:
+      add(true, [&, table = init.normal<T, Dev>({2 * o.size, z.width})](std::size_t layer) {
+        return std::make_shared<Deberta<T, Dev>>(table, layer == 0, o.buckets, o.max_distance, init);
+      });
       break;
-    }
     case PositionScheme::t5:
-      terms.push_back({{}, std::make_shared<T5Bias<T, Dev>>(z.heads, o.buckets, o.max_distance, o.scaled, init)});
+      add(false, [&](std::size_t) { return std::make_shared<T5Bias<T, Dev>>(z.heads, o.buckets, o.max_distance, o.scaled, init); });
       break;
     case PositionScheme::alibi:
-      terms.push_back({{}, std::make_shared<Alibi<T, Dev>>()});
+      add(false, [](std::size_t) { return std::make_shared<Alibi<T, Dev>>(); });
       break;
   }
   return terms;

@@ -3,16 +3,16 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lexformer/attention/position_scheme.hpp"
 #include "lexformer/attention/term.hpp"
-#include "lexformer/core/names.hpp"
 #include "lexformer/nn/init.hpp"
+#include "lexformer/ops/index.hpp"
 
 namespace lexformer {
 
@@ -26,14 +26,6 @@ std::vector<std::int32_t> distance_buckets(std::size_t longest, F&& row_of) {
   return rows;
 }
 
-enum class RelativeKind { shaw, bert_r, relative_key, relative_key_query };
-template <>
-inline constexpr auto names_of<RelativeKind> = std::to_array<Named<RelativeKind>>({{"shaw", RelativeKind::shaw},
-                                                                                   {"bert_r", RelativeKind::bert_r},
-                                                                                   {"relative_key", RelativeKind::relative_key},
-                                                                                   {"relative_key_query",
-                                                                                    RelativeKind::relative_key_query}});
-
 /// Query . table[distance], and key . table[distance] for relative_key_query. The table (R, d) is shared by the heads:
 ///   S_ij = (q_i . k_j + q_i . table_ij [+ k_j . table_ij]) / sqrt(d)
 ///   shaw                (Shaw et al. 2018, eq. 3 and 4, key side): table_ij = table[clip(j - i, -size, size) + size], R = 2 size + 1.
@@ -43,36 +35,34 @@ inline constexpr auto names_of<RelativeKind> = std::to_array<Named<RelativeKind>
 ///   relative_key(_query)  HuggingFace's BERT: table[i - j + size - 1], R = 2 size - 1 with size = max_position_embeddings, no clipping
 template <class T = float, class Dev = Cpu>
 struct RelativeKey final : AttentionTerm<T, Dev> {
-  RelativeKind kind;
+  PositionScheme scheme;
   std::size_t size;
   Var<T, Dev> table;  // (R, d)
 
-  static std::size_t rows(RelativeKind kind, std::size_t size) {
-    return kind == RelativeKind::shaw ? 2 * size + 1 : kind == RelativeKind::bert_r ? 2 * size : 2 * size - 1;
-  }
-  RelativeKey(RelativeKind k, std::size_t n, std::size_t head_size, Init& init)
-      : kind(k), size(n), table(init.normal<T, Dev>({rows(k, n), head_size})) {}
+  RelativeKey(PositionScheme s, std::size_t n, std::size_t head_size, Init& init)
+      : scheme(s),
+        size(n),
+        table(init.normal<T, Dev>({s == PositionScheme::shaw     ? 2 * n + 1
+                                   : s == PositionScheme::bert_r ? 2 * n
+                                                                 : 2 * n - 1,
+                                   head_size})) {}
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
-    out.claim_positions(name_of(kind));
+    out.claim_positions(name_of(scheme));
     const auto n = static_cast<std::int32_t>(size);
-    const bool clipped = kind == RelativeKind::shaw || kind == RelativeKind::bert_r;
-    if (!clipped && in.offsets.longest() > size)
-      fail(name_of(kind), "a sequence has ", in.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
+    if (is_huggingface_table(scheme) && in.offsets.longest() > size)
+      fail(name_of(scheme), "a sequence has ", in.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
     auto buckets = distance_buckets(in.offsets.longest(), [&](std::int32_t distance) {
-      if (kind == RelativeKind::shaw) return std::clamp(-distance, -n, n) + n;
-      if (kind == RelativeKind::bert_r) return std::clamp(distance, 1 - n, n - 1) + n;
+      if (scheme == PositionScheme::shaw) return std::clamp(-distance, -n, n) + n;
+      if (scheme == PositionScheme::bert_r) return std::clamp(distance, 1 - n, n - 1) + n;
       return distance + n - 1;
     });
     const auto shared = reshape(table, {1, table.dim(0), table.dim(1)});
     const T scale = T{1} / std::sqrt(static_cast<T>(table.dim(1)));
-    if (kind == RelativeKind::relative_key_query) out.relatives.push_back({shared, buckets, true, scale});
+    if (scheme == PositionScheme::relative_key_query) out.relatives.push_back({shared, buckets, true, scale});
     out.relatives.push_back({shared, std::move(buckets), false, scale});
   }
-  void visit(ParameterVisitor<T, Dev>& v) override {
-    const bool huggingface = kind == RelativeKind::relative_key || kind == RelativeKind::relative_key_query;
-    v(huggingface ? "distance_embedding.weight" : "table", table);
-  }
+  void visit(ParameterVisitor<T, Dev>& v) override { v(is_huggingface_table(scheme) ? "distance_embedding.weight" : "table", table); }
 };
 
 }  // namespace lexformer

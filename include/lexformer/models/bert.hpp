@@ -122,12 +122,11 @@ struct BertEncoder {
   BertEncoder(const BertConfig& c, Init& init, Init& init_positions) : config(c), embeddings(c, init) {
     layers.reserve(c.num_hidden_layers);
     for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, i, init);
-    const bool huggingface = c.positions.scheme == PositionScheme::relative_key || c.positions.scheme == PositionScheme::relative_key_query;
     for (auto& [layer, term] : position_terms<T, Dev>(c.positions, c.position_sizes(), init_positions)) {
       (layer ? layers[*layer].attention.terms : shared_).push_back(term);
-      terms_.push_back({!layer        ? "positions"
-                        : huggingface ? cat("encoder.layer.", *layer, ".attention.self")
-                                      : cat("layer.", *layer, ".positions"),
+      terms_.push_back({!layer                                     ? "positions"
+                        : is_huggingface_table(c.positions.scheme) ? cat("encoder.layer.", *layer, ".attention.self")
+                                                                   : cat("layer.", *layer, ".positions"),
                         std::move(term)});
     }
   }
