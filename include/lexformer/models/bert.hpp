@@ -220,6 +220,12 @@ inline void require_size(const BertConfig& c, const ModelFile& file, double more
     fail_file(file.path, "the config asks for ", needed, " weights, the file has ", held);
 }
 
+/// What a model did not take from its file.
+struct LoadedState {
+  std::vector<std::string> drawn;   // not in the file: freshly initialised
+  std::vector<std::string> unused;  // in the file, but no part of this model
+};
+
 /// Copies tensors of a file into parameters of the same names. Errors: one is missing or has another shape.
 template <class T, class Dev>
 void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const TensorFile& file, const std::string& where) {
@@ -230,6 +236,22 @@ void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const Tens
     const auto value = file.template get<T>(p.name);
     std::copy_n(value.data(), value.size(), p.var.mutable_value().mutable_data());
   }
+}
+
+/// Takes a model's parameters from a file, but for those that stay as they were drawn: may_stay(name, in_file) says so of one that the
+/// file lacks or has in another shape (false), or has (true).
+template <class T, class Dev, class MayStay>
+LoadedState load_state(std::vector<NamedParameter<T, Dev>> parameters, const ModelFile& file, MayStay&& may_stay) {
+  LoadedState out;
+  std::vector<ExpectedTensor> all;
+  for (const auto& p : parameters) {
+    all.push_back({p.name, p.var.shape()});
+    if (may_stay(p.name, file.tensors.contains(p.name) && file.tensors.shape(p.name) == p.var.shape())) out.drawn.push_back(p.name);
+  }
+  out.unused = compare_tensors(file.tensors, all).unexpected;
+  std::erase_if(parameters, [&](const auto& p) { return std::find(out.drawn.begin(), out.drawn.end(), p.name) != out.drawn.end(); });
+  load_parameters(parameters, file.tensors, file.path);
+  return out;
 }
 
 /// The encoder's weights from a model file, its position scheme's included; a head and other attention terms are left out.

@@ -57,7 +57,7 @@ class CrossEncoder {
   /// All parameters and buffers under their names in the file.
   std::vector<NamedParameter<T, Dev>> state();
   /// What an optimizer trains: state() without buffers.
-  std::vector<NamedParameter<T, Dev>> parameters();
+  std::vector<NamedParameter<T, Dev>> parameters() { return without_buffers(state()); }
   /// Takes every parameter whose name contains `part` out of training; returns how many.
   std::size_t freeze(const std::string& part);
 
@@ -70,24 +70,21 @@ class CrossEncoder {
   const BertEncoder<T, Dev>& encoder() const { return *encoder_; }
   /// Set when the model reads lexical codes.
   std::optional<LexicalOptions> lexical_options() const { return options_.has("lea") ? std::optional(options_.lexical) : std::nullopt; }
-  const std::vector<std::string>& new_tensors() const { return new_; }        // not in the file: freshly initialised
-  const std::vector<std::string>& unused_tensors() const { return unused_; }  // in the file, but no part of this model
+  const std::vector<std::string>& new_tensors() const { return loaded_.drawn; }
+  const std::vector<std::string>& unused_tensors() const { return loaded_.unused; }
 
   std::optional<double> threshold;  // of the score for class 1, chosen on validation data
 
  private:
   static CrossEncoderOptions stored_options(const ModelFile& file);
 
-  void load_tensors(const TensorFile& file, bool may_be_new);
-
   CrossEncoderOptions options_;
   Json json_;
   std::map<std::string, std::string> metadata_;
   WordPieceTokenizer tokenizer_;
-  std::string path_;
   std::unique_ptr<BertEncoder<T, Dev>> encoder_;
   std::unique_ptr<ClassificationHead<T, Dev>> head_;
-  std::vector<std::string> new_, unused_;
+  LoadedState loaded_;
 };
 
 // Bodies stand outside the class so that lexformer::compiled can hold them once for float.
@@ -105,12 +102,7 @@ CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const C
 
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, bool may_be_new)
-    : threshold(file.threshold),
-      options_(options),
-      json_(file.config),
-      metadata_(file.metadata),
-      tokenizer_(make_tokenizer(file)),
-      path_(file.path) {
+    : threshold(file.threshold), options_(options), json_(file.config), metadata_(file.metadata), tokenizer_(make_tokenizer(file)) {
   const auto config = parse_bert_config(file.config, file.path + ": config");
   if (options_.task == Task::regression && options_.labels != 1)
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
@@ -139,7 +131,17 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
       encoder_->add_term(layer, "lea", term);
     }
   }
-  load_tensors(file.tensors, may_be_new);
+  // An alpha that another rule made is not taken over.
+  const Json now = {{"lexformer", to_json(options_)}};
+  const auto differs = [&](const char* key) {
+    const Json::json_pointer at(key);
+    return json_.contains(at) && now.contains(at) && json_.at(at) != now.at(at);
+  };
+  const bool new_alpha = differs("/lexformer/lea/alpha") || differs("/lexformer/lea/alpha_value");
+  loaded_ = load_state(state(), file, [&](const std::string& name, bool in_file) {
+    const bool ours = is_of_positions_or_ours(name) || name.starts_with("classifier") || name.starts_with("bert.pooler");
+    return may_be_new && ours && (!in_file || (new_alpha && name.ends_with(".alpha")));
+  });
 }
 
 template <class T, class Dev>
@@ -194,13 +196,6 @@ std::vector<NamedParameter<T, Dev>> CrossEncoder<T, Dev>::state() {
 }
 
 template <class T, class Dev>
-std::vector<NamedParameter<T, Dev>> CrossEncoder<T, Dev>::parameters() {
-  auto all = state();
-  std::erase_if(all, [](const auto& p) { return p.buffer; });
-  return all;
-}
-
-template <class T, class Dev>
 std::size_t CrossEncoder<T, Dev>::freeze(const std::string& part) {
   std::size_t found = 0;
   for (auto& p : parameters())
@@ -240,28 +235,6 @@ CrossEncoderOptions CrossEncoder<T, Dev>::stored_options(const ModelFile& file) 
   o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
   o.task = o.labels == 1 ? Task::regression : Task::classification;
   return o;
-}
-
-template <class T, class Dev>
-void CrossEncoder<T, Dev>::load_tensors(const TensorFile& file, bool may_be_new) {
-  // An alpha that another rule made is not taken over.
-  Json now = Json::object();
-  now["lexformer"] = to_json(options_);
-  const auto differs = [&](const Json::json_pointer& key) {
-    return json_.contains(key) && now.contains(key) && json_.at(key) != now.at(key);
-  };
-  const bool new_alpha = differs(Json::json_pointer("/lexformer/lea/alpha")) || differs(Json::json_pointer("/lexformer/lea/alpha_value"));
-  std::vector<ExpectedTensor> all;
-  auto parameters = state();
-  for (const auto& p : parameters) {
-    all.push_back({p.name, p.var.shape()});
-    const bool ours = is_of_positions_or_ours(p.name) || p.name.starts_with("classifier") || p.name.starts_with("bert.pooler");
-    const bool fits = file.contains(p.name) && file.shape(p.name) == p.var.shape() && !(new_alpha && p.name.ends_with(".alpha"));
-    if (may_be_new && ours && !fits) new_.push_back(p.name);
-  }
-  unused_ = compare_tensors(file, all).unexpected;
-  std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });
-  load_parameters(parameters, file, path_);
 }
 
 #if defined(LEXFORMER_COMPILED)

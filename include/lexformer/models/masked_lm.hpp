@@ -70,7 +70,7 @@ class MaskedLm {
   /// All parameters under their names in the file.
   std::vector<NamedParameter<T, Dev>> state();
   /// What an optimizer trains: state() without buffers.
-  std::vector<NamedParameter<T, Dev>> parameters();
+  std::vector<NamedParameter<T, Dev>> parameters() { return without_buffers(state()); }
 
   ModelFile file();
   void save(const std::string& path) { file().save(path); }
@@ -79,8 +79,8 @@ class MaskedLm {
   const BertConfig& config() const { return encoder_->config; }
   BertEncoder<T, Dev>& encoder() { return *encoder_; }
   const BertEncoder<T, Dev>& encoder() const { return *encoder_; }
-  const std::vector<std::string>& new_tensors() const { return new_; }        // not in the file: freshly initialised
-  const std::vector<std::string>& unused_tensors() const { return unused_; }  // in the file, but no part of this model
+  const std::vector<std::string>& new_tensors() const { return loaded_.drawn; }
+  const std::vector<std::string>& unused_tensors() const { return loaded_.unused; }
 
  private:
   void make(const BertConfig& config, const std::string& where, Init& encoder, Init& others);
@@ -91,7 +91,7 @@ class MaskedLm {
   WordPieceTokenizer tokenizer_;
   std::unique_ptr<BertEncoder<T, Dev>> encoder_;
   std::unique_ptr<MaskedLmHead<T, Dev>> head_;
-  std::vector<std::string> new_, unused_;
+  LoadedState loaded_;
 };
 
 // Bodies stand outside the class so that lexformer::compiled can hold them once for float.
@@ -109,17 +109,9 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, std::uint64_t seed, bool may_b
   Init init(seed, config.initializer_range);
   make(config, file.path, blank, init);
 
-  std::vector<ExpectedTensor> all;
-  auto parameters = state();
-  for (const auto& p : parameters) {
-    all.push_back({p.name, p.var.shape()});
-    const bool fits = file.tensors.contains(p.name) && file.tensors.shape(p.name) == p.var.shape();
-    const bool ours = p.name.starts_with("cls.") || is_of_positions_or_ours(p.name);
-    if (may_be_new && ours && !fits) new_.push_back(p.name);
-  }
-  unused_ = compare_tensors(file.tensors, all).unexpected;
-  std::erase_if(parameters, [&](const auto& p) { return std::find(new_.begin(), new_.end(), p.name) != new_.end(); });
-  load_parameters(parameters, file.tensors, file.path);
+  loaded_ = load_state(state(), file, [&](const std::string& name, bool in_file) {
+    return may_be_new && !in_file && (name.starts_with("cls.") || is_of_positions_or_ours(name));
+  });
 }
 
 template <class T, class Dev>
@@ -132,7 +124,7 @@ MaskedLm<T, Dev>::MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOp
   const auto parsed = parse_bert_config(json_, where);
   Init init(seed, parsed.initializer_range);
   make(parsed, where, init, init);
-  for (const auto& p : state()) new_.push_back(p.name);
+  for (const auto& p : state()) loaded_.drawn.push_back(p.name);
 }
 
 /// The encoder's weights come from `encoder`, those of its position scheme and of the head from `others`.
@@ -172,13 +164,6 @@ Var<T, Dev> MaskedLm<T, Dev>::logits(const Batch& batch, std::span<const std::in
 template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> MaskedLm<T, Dev>::state() {
   return encoder_state(*encoder_, [&](auto& v) { v("cls.predictions", *head_); });
-}
-
-template <class T, class Dev>
-std::vector<NamedParameter<T, Dev>> MaskedLm<T, Dev>::parameters() {
-  auto all = state();
-  std::erase_if(all, [](const auto& p) { return p.buffer; });
-  return all;
 }
 
 template <class T, class Dev>

@@ -57,6 +57,13 @@ std::vector<NamedParameter<T, Dev>> named_parameters(Module& module) {
   return visitor.take();
 }
 
+/// What an optimizer trains.
+template <class T, class Dev>
+std::vector<NamedParameter<T, Dev>> without_buffers(std::vector<NamedParameter<T, Dev>> all) {
+  std::erase_if(all, [](const auto& p) { return p.buffer; });
+  return all;
+}
+
 /// Number of elements of all parameters, buffers left out.
 template <class T, class Dev>
 std::size_t count(const std::vector<NamedParameter<T, Dev>>& parameters) {
