@@ -27,11 +27,7 @@ struct Reader {
     const auto number = static_cast<std::uint32_t>(epoch);
     if (!loaded) {
       loaded = stream.read(block, tokenizer, {.size = batch_size, .seed = seed, .epoch = number});
-      const auto is_word = [&](std::int32_t id) {
-        return id != tokenizer.unk_id() && id != tokenizer.cls_id() && id != tokenizer.sep_id();
-      };
-      if (std::none_of(loaded->documents.begin(), loaded->documents.end(),
-                       [&](const lx::Encoding& d) { return std::any_of(d.ids.begin(), d.ids.end(), is_word); }))
+      if (std::none_of(loaded->documents.begin(), loaded->documents.end(), [&](const auto& d) { return masker.has_candidates(d); }))
         lx::fail("pretrain", loaded->documents.size(),
                  " documents have no word that could be masked: are they of the vocabulary's language?");
     }
@@ -109,19 +105,10 @@ bool run(program::PretrainOptions o) {
   if (o.model.empty() && lx::parse_bert_config(config, o.model_config).model_type != "bert")  // before a vocabulary is trained
     lx::fail_file(o.model_config, "'model_type' is ", config["model_type"].dump(), "; masked language models are supported for bert only");
 
-  const auto latest = o.resume ? lx::find_latest_checkpoint(o.out) : lx::LatestCheckpoint{};
-  if (o.resume && !latest.path && fs::exists(model_path)) {
-    for (const auto& why : latest.ignored) std::cerr << "damaged: " << why << "\n";
-    lx::fail_usage(o.out, "holds a model but no checkpoint to resume; --overwrite begins anew");
-  }
+  const auto latest = o.resume ? program::find_checkpoint(o.out) : lx::LatestCheckpoint{};
   auto model = first_model(o, config, latest.path);
   o.stream.max_length = std::min(o.stream.max_length, model.config().max_position_embeddings);
-  if (!o.quiet && !o.model.empty() && !latest.path) {
-    std::cerr << o.model << ": " << model.new_tensors().size() << " new tensors";
-    if (!model.unused_tensors().empty())
-      std::cerr << ", " << model.unused_tensors().size() << " not used (" << model.unused_tensors().front() << " ...)";
-    std::cerr << "\n";
-  }
+  if (!o.quiet && !o.model.empty() && !latest.path) program::report_tensors(o.model, model);
 
   const lx::TextStream train(o.texts, o.stream);
   auto all_documents = o.stream;  // nothing is held out of them: finish()
@@ -176,22 +163,19 @@ bool run(program::PretrainOptions o) {
   state.settings = settings;
   Reader reader{train, model.tokenizer(), masker, o.batch, o.seed};
   lx::Json measured;
-  std::size_t measured_step = ~std::size_t{0}, logged_steps = 0;
-  double logged_loss = 0, loss_sum = 0;
+  std::size_t measured_step = ~std::size_t{0};
+  double loss_sum = 0;
+  program::LossLog losses;
   if (o.resume) {
-    for (const auto& why : latest.ignored) std::cerr << "damaged, deleted: " << why << "\n";
-    lx::remove_damaged(o.out, latest);
-    if (!latest.path) {
-      std::cerr << o.out << ": there is no checkpoint to resume; the run begins anew\n";
-    } else {
+    program::drop_damaged(o.out, latest);
+    if (latest.path) {
       state = lx::load_checkpoint(*latest.path, settings, optimizer, [](const std::string&) {});  // first_model() has read the weights
       reader.epoch = state.epoch_index;
       reader.batch = state.batch_index;
       reader.block = state.loop["block"];
       measured = state.loop["measured"];
       measured_step = state.loop["measured_step"];
-      logged_steps = state.loop["logged_steps"];
-      logged_loss = state.loop["logged_loss"];
+      losses = {state.loop["logged_loss"], state.loop["logged_steps"]};
       loss_sum = state.loop["loss_sum"];
       if (o.save_total_limit > 0) lx::keep_last(o.out, o.save_total_limit);
     }
@@ -214,8 +198,8 @@ bool run(program::PretrainOptions o) {
     state.log_history = log.history();
     state.epoch_index = reader.epoch;
     state.batch_index = reader.batch;
-    state.loop = {{"block", reader.block},        {"measured", measured},       {"measured_step", measured_step},
-                  {"logged_steps", logged_steps}, {"logged_loss", logged_loss}, {"loss_sum", loss_sum}};
+    state.loop = {{"block", reader.block},        {"measured", measured},      {"measured_step", measured_step},
+                  {"logged_steps", losses.steps}, {"logged_loss", losses.sum}, {"loss_sum", loss_sum}};
     lx::save_checkpoint(
         o.out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
@@ -246,24 +230,14 @@ bool run(program::PretrainOptions o) {
     ++step;
     samples += documents;
     loss_sum += loss;
-    logged_loss += loss;
-    ++logged_steps;
-    if (o.logging_steps > 0 && step % o.logging_steps == 0) {
-      log.add({{"step", step},
-               {"epoch", epochs()},
-               {"loss", lx::log_number(logged_loss / static_cast<double>(logged_steps))},
-               {"learning_rate", lr},
-               {"grad_norm", lx::log_number(norm)}});
-      logged_loss = 0;
-      logged_steps = 0;
-    }
+    losses.add(loss);
+    if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write(log, step, epochs(), lr, norm);
     progress.update({.step = step, .samples = documents, .loss = loss, .lr = lr});
     if (o.eval_steps > 0 && step % o.eval_steps == 0) measure_now();
     const bool interrupted = program::interrupted != 0;
     if (interrupted || (o.save_steps > 0 && step % o.save_steps == 0)) save();
     if (interrupted) {
-      progress.finish();
-      std::cerr << "interrupted after step " << step << "; saved in " << o.out << ", go on with --resume\n";
+      program::say_interrupted(progress, lx::cat("step ", step), o.out);
       return false;
     }
   }

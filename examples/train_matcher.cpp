@@ -30,13 +30,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   auto options = o.encoder;
   options.seed = seed;
   auto model = lx::CrossEncoder<>::load(o.model, options);
-  if (!o.quiet) {
-    std::cerr << o.model << ": " << model.new_tensors().size() << " new tensors";
-    if (!model.new_tensors().empty()) std::cerr << " (" << model.new_tensors().front() << " ...)";
-    if (!model.unused_tensors().empty())
-      std::cerr << ", " << model.unused_tensors().size() << " not used (" << model.unused_tensors().front() << " ...)";
-    std::cerr << "\n";
-  }
+  if (!o.quiet) program::report_tensors(o.model, model);
   for (const auto& part : o.freeze) model.freeze(part);
 
   const bool regression = options.task == lx::Task::regression;
@@ -87,27 +81,19 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   state.seed = seed;
   state.settings = settings;
   std::optional<program::Evaluation> best;
-  std::size_t since_best = 0, logged_steps = 0, measured_step = ~std::size_t{0};
-  double logged_loss = 0;
+  std::size_t since_best = 0, measured_step = ~std::size_t{0};
+  program::LossLog losses;
   if (o.resume) {
-    const auto latest = lx::find_latest_checkpoint(out);
-    if (!latest.path && fs::exists(best_path)) {
-      for (const auto& why : latest.ignored) std::cerr << "damaged: " << why << "\n";
-      lx::fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
-    }
-    for (const auto& why : latest.ignored) std::cerr << "damaged, deleted: " << why << "\n";
-    lx::remove_damaged(out, latest);
-    if (!latest.path) {
-      std::cerr << out << ": there is no checkpoint to resume; the run begins anew\n";
-    } else {
+    const auto latest = program::find_checkpoint(out);
+    program::drop_damaged(out, latest);
+    if (latest.path) {
       state = lx::load_checkpoint(*latest.path, settings, optimizer, [&](const std::string& path) {
         auto all = model.state();
         lx::load_parameters(all, lx::TensorFile::read(path), path);
       });
       since_best = state.loop["since_best"];
       measured_step = state.loop["measured_step"];
-      logged_steps = state.loop["logged_steps"];
-      logged_loss = state.loop["logged_loss"];
+      losses = {state.loop["logged_loss"], state.loop["logged_steps"]};
       if (!state.loop["best"].is_null()) {
         best = program::Evaluation::from_json(state.loop["best"]);
         if (!fs::exists(best_path)) lx::fail_file(best_path, "the best model of the run to resume is gone; begin anew with --overwrite");
@@ -136,8 +122,8 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     state.loop = {{"best", best ? best->state() : lx::Json()},
                   {"since_best", since_best},
                   {"measured_step", measured_step},
-                  {"logged_steps", logged_steps},
-                  {"logged_loss", logged_loss}};
+                  {"logged_steps", losses.steps},
+                  {"logged_loss", losses.sum}};
     lx::save_checkpoint(
         out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
@@ -183,25 +169,15 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
       optimizer.step(lr);
       ++step;
       samples += pairs;
-      logged_loss += loss;
-      ++logged_steps;
-      if (o.logging_steps > 0 && step % o.logging_steps == 0) {
-        log.add({{"step", step},
-                 {"epoch", epochs()},
-                 {"loss", lx::log_number(logged_loss / static_cast<double>(logged_steps))},
-                 {"learning_rate", lr},
-                 {"grad_norm", lx::log_number(norm)}});
-        logged_loss = 0;
-        logged_steps = 0;
-      }
+      losses.add(loss);
+      if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write(log, step, epochs(), lr, norm);
       progress.update({.step = step, .samples = pairs, .loss = loss, .lr = lr});
       const bool end_of_epoch = state.batch_index == rows.size();
       if (o.eval_steps > 0 ? step % o.eval_steps == 0 : end_of_epoch) measure();
       const bool interrupted = program::interrupted != 0;
       if (interrupted || (o.save_steps > 0 && step % o.save_steps == 0)) save();
       if (interrupted) {
-        progress.finish();
-        std::cerr << "interrupted after step " << step << "; saved in " << out << ", go on with --resume\n";
+        program::say_interrupted(progress, lx::cat("step ", step), out);
         return std::nullopt;
       }
     }
@@ -223,7 +199,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   result.json["train_samples_per_second"] = static_cast<double>(samples) / seconds;
   for (std::size_t t = 0; t < tests.size(); ++t) {
     if (program::interrupted != 0) {
-      std::cerr << "interrupted after the training; saved in " << out << ", go on with --resume\n";
+      program::say_interrupted(progress, "the training", out);
       return std::nullopt;
     }
     result.tests.push_back(
@@ -301,7 +277,7 @@ int main(int argc, char** argv) {
     for (const auto& r : runs) all["runs"].push_back(r.json);
     lx::write_file_atomic(o.out + "/all_results.json", all.dump(2) + "\n");
     const auto& metric = runs[0].valid.primary;
-    program::TextStream lines;
+    program::StringWriter lines;
     const auto line = [&](const std::string& name, const lx::Json& mean, const lx::Json& deviation) {
       lines << std::left << std::setw(60) << name << std::fixed << std::setprecision(1) << 100 * mean[metric].get<double>() << " +- "
             << 100 * deviation[metric].get<double>() << "\n";
@@ -314,7 +290,7 @@ int main(int argc, char** argv) {
       if (mean.contains("typos_mean")) line("  with typos", mean["typos_mean"], deviation["typos_mean"]);
     }
     std::cout << lines.str();
-    program::TextStream card;
+    program::StringWriter card;
     card << lx::read_file(best_folder + "/README.md") << "\n## Other seeds\n\nThis is the best of " << runs.size()
          << " seeds by its validation score. All of them:\n\n```\n"
          << lines.str() << "```\n";

@@ -46,4 +46,55 @@ inline void check_weights(const std::vector<lx::NamedParameter<>>& parameters, l
                    ", but every single value and gradient is finite; a smaller --lr may help");
 }
 
+/// Says what a model did not find in its file, and what it did not take from there.
+template <class Model>
+void report_tensors(const std::string& path, const Model& model) {
+  std::cerr << path << ": " << model.new_tensors().size() << " new tensors";
+  if (!model.new_tensors().empty()) std::cerr << " (" << model.new_tensors().front() << " ...)";
+  if (!model.unused_tensors().empty())
+    std::cerr << ", " << model.unused_tensors().size() << " not used (" << model.unused_tensors().front() << " ...)";
+  std::cerr << "\n";
+}
+
+/// The checkpoint that --resume goes on with, if there is one.
+inline lx::LatestCheckpoint find_checkpoint(const std::string& out) {
+  auto latest = lx::find_latest_checkpoint(out);
+  if (!latest.path && std::filesystem::exists(out + "/model.lxf")) {
+    for (const auto& why : latest.ignored) std::cerr << "damaged: " << why << "\n";
+    lx::fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
+  }
+  return latest;
+}
+
+/// Deletes the checkpoints that cannot be read.
+inline void drop_damaged(const std::string& out, const lx::LatestCheckpoint& latest) {
+  for (const auto& why : latest.ignored) std::cerr << "damaged, deleted: " << why << "\n";
+  lx::remove_damaged(out, latest);
+  if (!latest.path) std::cerr << out << ": there is no checkpoint to resume; the run begins anew\n";
+}
+
+/// The lines about the loss in log.jsonl: its mean over the steps since the line before.
+struct LossLog {
+  double sum = 0;
+  std::size_t steps = 0;
+
+  void add(double loss) {
+    sum += loss;
+    ++steps;
+  }
+  void write(lx::RunLog& log, std::size_t step, double epoch, double lr, double norm) {
+    log.add({{"step", step},
+             {"epoch", epoch},
+             {"loss", lx::log_number(sum / static_cast<double>(steps))},
+             {"learning_rate", lr},
+             {"grad_norm", lx::log_number(norm)}});
+    *this = {};
+  }
+};
+
+inline void say_interrupted(lx::Progress& progress, const std::string& when, const std::string& out) {
+  progress.finish();
+  std::cerr << "interrupted after " << when << "; saved in " << out << ", go on with --resume\n";
+}
+
 }  // namespace program

@@ -61,6 +61,8 @@ class Masker {
   }
 
   const MaskingOptions& options() const { return options_; }
+  /// Whether there is a token that may be chosen.
+  bool has_candidates(const Encoding& encoding) const { return !candidates(encoding).empty(); }
 
   /// Takes words in random order until probability * size tokens, rounded and at least one, are chosen; a word that would be too much is
   /// passed over, so of a short sequence of long words nothing may be chosen. Special tokens, [UNK] among them, are never chosen.
