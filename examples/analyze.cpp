@@ -11,7 +11,6 @@ struct Subject {
   std::string name, folder;  // folder: where log.jsonl may lie
   lx::WordPieceTokenizer tokenizer;
   lx::BertEncoder<> encoder;
-  lx::EncoderFigures figures{};
 
   static Subject open(const std::string& argument) {
     namespace fs = std::filesystem;
@@ -106,17 +105,19 @@ void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::s
 
 /// Figures 2 and 3: similarities against steps, as pretrain logged them.
 void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
+  std::vector<std::pair<std::string, lx::Json>> entries;  // of all logs, under their model's name
+  for (const auto& s : subjects)
+    if (const std::string file = s.folder + "/log.jsonl"; std::filesystem::exists(file))
+      for (auto& [where, entry] : program::read_log(file)) entries.emplace_back(s.name, std::move(entry));
   for (const auto& [key, title, label] :
        {std::array<const char*, 3>{"eval_token_similarity", "Similarity of tokens, f(S)", "mean cosine of two tokens"},
         {"eval_head_similarity", "Similarity of heads, f(H)", "mean cosine of two heads' scores"}}) {
     std::vector<lx::Series> series;
     for (const auto& s : subjects) {
-      const std::string file = s.folder + "/log.jsonl";
-      if (!std::filesystem::exists(file)) continue;
       lx::Series line{s.name, {}, {}, {}, true};
-      for (const auto& [where, entry] : program::read_log(file)) {
-        if (!entry.contains(key) || !entry[key].is_number()) continue;
-        line.x.push_back(static_cast<double>(lx::get_size(entry, "step", 0, std::size_t{1} << 40, where)));
+      for (const auto& [name, entry] : entries) {
+        if (name != s.name || !entry.contains(key) || !entry[key].is_number()) continue;
+        line.x.push_back(static_cast<double>(lx::get_size(entry, "step", 0, std::size_t{1} << 40, s.folder + "/log.jsonl")));
         line.y.push_back(entry[key].get<double>());
       }
       if (!line.x.empty()) series.push_back(std::move(line));
@@ -156,24 +157,22 @@ int main(int argc, char** argv) {
         if (subjects[i].name == subjects.back().name) lx::fail_usage("--model", "two are called '", subjects[i].name, "'");
     }
     std::vector<std::string> lines;
-    std::ifstream in(text_file);
-    if (!in) lx::fail_file(text_file, "cannot open the texts");
-    for (std::string line; lines.size() < most && std::getline(in, line);)
-      if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(line);
+    std::string line;
+    for (lx::LineReader reader(text_file); lines.size() < most && reader.next(line);)
+      if (line.find_first_not_of(" \t") != line.npos) lines.push_back(line);
     if (lines.empty()) lx::fail_file(text_file, "has no text");
-    for (const auto& line : lines)
-      if (sentence.empty() && std::count(line.begin(), line.end(), ' ') >= 9) sentence = line;
+    for (const auto& text : lines)
+      if (sentence.empty() && std::count(text.begin(), text.end(), ' ') >= 9) sentence = text;
     if (sentence.empty()) sentence = lines.front();
 
     lx::ReportPage page("What encoders learned");
     lx::Json figures = lx::Json::array();
     std::vector<std::vector<std::string>> rows;
-    for (auto& s : subjects) {
+    for (const auto& s : subjects) {
       std::vector<lx::Encoding> texts;
-      for (const auto& line : lines)
-        texts.push_back(s.tokenizer.encode(line, std::min(max_length, s.encoder.config.max_position_embeddings)));
-      s.figures = lx::encoder_figures(s.encoder, texts, least);
-      const auto& f = s.figures;
+      for (const auto& text : lines)
+        texts.push_back(s.tokenizer.encode(text, std::min(max_length, s.encoder.config.max_position_embeddings)));
+      const auto f = lx::encoder_figures(s.encoder, texts, least);
       rows.push_back({lx::escape_xml(s.name), lx::name_of(s.encoder.config.positions.scheme), lx::short_number(f.token_similarity),
                       lx::short_number(f.mean_head_similarity()), lx::short_number(100 * f.up_down), std::to_string(f.texts)});
       lx::Json entry = lx::Json::object();

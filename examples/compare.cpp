@@ -91,7 +91,7 @@ lx::Json compare(const TestFile& test, std::size_t baseline, const lx::Bootstrap
   lx::Json json = {{"file", test.name}, {"pairs", test.labels.size()}, {"systems", lx::Json::array()}};
   std::vector<std::size_t> all(test.labels.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  std::vector<program::TextStream> tables(metric_names.size());
+  std::vector<program::StringWriter> tables(metric_names.size());
   const System& base = test.systems[baseline];
   for (const System& s : test.systems) {
     lx::Json entry = {{"name", s.name}, {"runs", s.clean.size()}};

@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
     const auto file = lx::ModelFile::open(model_path);
     const auto tokenizer = lx::make_tokenizer(file);
-    const auto config = lx::parse_bert_config(file.config, file.path + ": config");
+    const auto encoder = program::open_encoder(file);
+    const auto& config = encoder.config;
     max_length = std::min(max_length, config.max_position_embeddings);
     if (layer > static_cast<int>(config.num_hidden_layers))
       lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers");
@@ -43,7 +44,6 @@ int main(int argc, char** argv) {
       if (pool != "mean" && pool != "cls") lx::fail_file(where, "'pooling' is '", pool, "', expected mean or cls");
       normalize |= lx::get_bool(ours, "normalize", where, false);
     }
-    const auto encoder = program::open_encoder(file);
 
     std::vector<lx::Encoding> encoded;
     std::string line;
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     if (output.ends_with(".npy")) {
       lx::save_npy(output, all);
     } else {
-      program::TextStream text;
+      program::StringWriter text;
       text << std::setprecision(9);
       for (std::size_t i = 0; i < rows; ++i)
         for (std::size_t j = 0; j < config.hidden_size; ++j) text << all.at(i, j) << (j + 1 < config.hidden_size ? '\t' : '\n');

@@ -29,7 +29,7 @@ inline std::string shell_word(const std::string& text) {
 inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
                               const std::vector<std::pair<std::string, Evaluation>>& rows,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {
-  TextStream card;
+  StringWriter card;
   const bool lea = o.attention == "lea";
   card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
        << "Trained with lexformer " << LEXFORMER_VERSION << ", beginning with `" << o.model << "`, seed " << settings["seed"] << ".\n\n"

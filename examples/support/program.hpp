@@ -19,8 +19,8 @@ namespace program {
 namespace lx = lexformer;
 
 /// A text that grows by <<. Throws std::bad_alloc, where a plain std::ostringstream would go on with a part missing.
-struct TextStream : std::ostringstream {
-  TextStream() { exceptions(std::ios::badbit); }
+struct StringWriter : std::ostringstream {
+  StringWriter() { exceptions(std::ios::badbit); }
 };
 
 /// Set by SIGINT and SIGTERM; a training loop looks at it after each step, saves and leaves with 130.

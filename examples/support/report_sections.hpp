@@ -91,7 +91,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
     table.push_back({lx::escape_xml(c.name)});
     for (const auto& key : main_metrics(e)) {
       if (table.size() == 1) header.push_back(key);
-      TextStream cell;
+      StringWriter cell;
       cell << std::fixed << std::setprecision(1) << in_percent(key, e.value(key));
       table.back().push_back(cell.str());
     }
