@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/schedule.hpp"
@@ -60,13 +61,13 @@ struct Golden {
   }
 
   /// Ten steps: losses, norms, the gradients of the first step and the parameters after the last, as far as the file has them.
-  void check_training(CrossEncoder<double>& model, const std::vector<Batch>& batches, ScheduleKind kind, bool dropout) {
+  template <class Model>
+  void check_steps(Model& model, ScheduleKind kind, const std::function<Var<double>(std::uint32_t step)>& loss_of) {
     AdamW<double> optimizer(model.parameters(), {.eps = 1e-7, .weight_decay = 0.03});
     const Schedule schedule{.kind = kind, .base = 2e-3, .warmup = 3, .total = 12};
     std::vector<double> losses, norms;
     for (std::uint32_t k = 0; k < 10; ++k) {
-      const Batch& b = batches[k % batches.size()];
-      const auto loss = cross_entropy(model(b, {.training = dropout, .seed = 5, .step = k}).logits, b.labels);
+      const auto loss = loss_of(k);
       losses.push_back(loss.item());
       loss.backward();
       if (k == 0)
@@ -79,6 +80,12 @@ struct Golden {
     check("norms", Tensor<double>::from(norms, {10}));
     for (const auto& p : model.parameters())
       if (file.contains("end/" + p.name)) check("end/" + p.name, p.var.value());
+  }
+  void check_training(CrossEncoder<double>& model, const std::vector<Batch>& batches, ScheduleKind kind, bool dropout) {
+    check_steps(model, kind, [&](std::uint32_t k) {
+      const Batch& b = batches[k % batches.size()];
+      return cross_entropy(model(b, {.training = dropout, .seed = 5, .step = k}).logits, b.labels);
+    });
     check("end_logits", model(batches.back()).logits.value());
   }
 

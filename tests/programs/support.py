@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
@@ -18,6 +19,17 @@ KINDS = ["digital camera", "lcd tv", "cordless phone", "microwave oven"]
 def program(name, *arguments, text="", **more):
     options = {"input": text, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace", "timeout": 300}
     return subprocess.run([BIN / name, *map(str, arguments)], **{**options, **more})
+
+
+def start_and_signal(arguments, sign, seconds, signal_number):
+    """Starts a program, signals it so many seconds after `sign` appeared, and returns its exit status."""
+    process = subprocess.Popen([str(a) for a in arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.time() + 120
+    while not sign.exists() and process.poll() is None and time.time() < deadline:
+        time.sleep(0.002)
+    time.sleep(seconds)
+    process.send_signal(signal_number)
+    return process.wait()
 
 
 def pairs(count, seed):

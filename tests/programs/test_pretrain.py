@@ -5,13 +5,11 @@ import json
 import random
 import shutil
 import signal
-import subprocess
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
-from support import BIN, BRANDS, KINDS, pairs, program
+from support import BIN, BRANDS, KINDS, pairs, program, start_and_signal
 
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 48}
 COLOURS = ["black", "white", "silver", "red"]
@@ -84,14 +82,8 @@ class Pretrain(unittest.TestCase):
         rng = random.Random(3)
         for number, sig in enumerate([signal.SIGKILL] * 3 + [signal.SIGINT]):
             out, threads = self.folder / f"killed-{number}", 1 + number % 2
-            process = subprocess.Popen([str(a) for a in [BIN / "pretrain", *self.command(out, "--save-steps", 7, "--threads", threads)]],
-                                       stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-            deadline = time.time() + 120
-            while not (out / "log.jsonl").exists() and process.poll() is None and time.time() < deadline:
-                time.sleep(0.002)
-            time.sleep(rng.random() * 0.4)
-            process.send_signal(sig)
-            code = process.wait()
+            command = self.command(out, "--save-steps", 7, "--threads", threads)
+            code = start_and_signal([BIN / "pretrain", *command], out / "log.jsonl", 0.4 * rng.random(), sig)
             if sig == signal.SIGINT and code != 0:  # unless the run was over before
                 self.assertEqual(code, 130)
                 self.assertFalse((out / "model.lxf").exists())
@@ -152,12 +144,8 @@ class Pretrain(unittest.TestCase):
         for key in ("eval_token_similarity", "eval_head_similarity"):
             self.assertLess(figures[1][key], figures[0][key] - 0.05)
         self.refused(2, self.pretrain(mth, *weights[:2], "--resume", model=model), "head_cosine was 0.3")
-        process = subprocess.Popen([str(a) for a in [BIN / "pretrain", *self.command(again, *weights, "--save-steps", 7, model=model)]],
-                                   stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while process.poll() is None and not (again / "checkpoint-21").exists():
-            time.sleep(0.002)
-        process.kill()
-        process.wait()
+        command = self.command(again, *weights, "--save-steps", 7, model=model)
+        start_and_signal([BIN / "pretrain", *command], again / "checkpoint-21", 0, signal.SIGKILL)
         self.assertEqual(self.pretrain(again, *weights, "--save-steps", 7, "--resume", model=model).returncode, 0)
         for name in ("model.lxf", "log.jsonl"):
             self.assertEqual((again / name).read_bytes(), (mth / name).read_bytes())

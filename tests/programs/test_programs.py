@@ -10,12 +10,11 @@ import signal
 import struct
 import subprocess
 import tempfile
-import time
 import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-from support import BIN, pairs, program
+from support import BIN, pairs, program, start_and_signal
 
 REPRODUCE = Path(__file__).resolve().parents[2] / "tools/reproduce.sh"
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 64}
@@ -121,14 +120,8 @@ class Programs(unittest.TestCase):
         rng = random.Random(4)
         for number, sig in enumerate([signal.SIGKILL] * 4 + [signal.SIGINT]):
             out = self.folder / f"killed-{number}"
-            arguments = [str(a) for a in [BIN / "train_matcher", *self.command(out, "--attention", "lea", "--augment", "--save-steps", 4)]]
-            process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-            deadline = time.time() + 120
-            while not (out / "log.jsonl").exists() and process.poll() is None and time.time() < deadline:
-                time.sleep(0.002)
-            time.sleep(rng.random() * 0.3)
-            process.send_signal(sig)
-            code = process.wait()
+            command = self.command(out, "--attention", "lea", "--augment", "--save-steps", 4)
+            code = start_and_signal([BIN / "train_matcher", *command], out / "log.jsonl", 0.3 * rng.random(), sig)
             if sig == signal.SIGINT and code != 0:  # unless the run was over before
                 self.assertEqual(code, 130)
             done = self.train(out, "--attention", "lea", "--augment", "--save-steps", 4, "--resume")
