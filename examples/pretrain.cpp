@@ -5,7 +5,7 @@
 #include <iomanip>
 #include <numeric>
 
-#include "support/pretrain_options.hpp"
+#include "support/pretrain_card.hpp"
 #include "support/training.hpp"
 
 namespace lx = lexformer;
@@ -136,7 +136,7 @@ bool run(program::PretrainOptions o) {
   const std::size_t steps_per_epoch = (train.batches(o.batch) + o.accumulate - 1) / o.accumulate;
   const std::size_t total = o.max_steps > 0 ? o.max_steps : lx::epochs_to_steps(o.epochs, steps_per_epoch);
   const lx::Schedule schedule{o.schedule, o.lr, static_cast<std::size_t>(std::ceil(o.warmup * static_cast<double>(total))), total};
-  const lx::Json settings = o.json(train, other ? other->describe() : "", config);
+  const lx::Json settings = o.json(train.describe(), other ? other->describe() : "", config);
   const auto parameters = model.parameters();
   lx::AdamW<> optimizer(parameters, {.lr = o.lr, .eps = 1e-6, .weight_decay = o.weight_decay, .decay_bias_and_norm = false});
 
@@ -258,6 +258,7 @@ bool run(program::PretrainOptions o) {
   results["settings"] = settings;
   if (measured.is_object()) results["perplexity"] = measured["eval_perplexity"];  // what transformers' run_mlm.py calls it
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
+  lx::write_file_atomic(o.out + "/README.md", program::pretrain_card(o, model.config(), lx::count(parameters), results, train.describe()));
   std::cout << model_path << ": " << step << " steps, train loss " << shown(results["train_loss"]);
   if (measured.is_object())
     std::cout << "; on " << valid.size() << " documents that were not trained on: loss " << shown(measured["eval_loss"]) << ", perplexity "
@@ -274,6 +275,7 @@ int main(int argc, char** argv) {
       "pretrain");
   program::PretrainOptions o;
   o.add_to(app);
+  o.command = program::command_line("pretrain", argc, argv);
   return program::run(app, argc, argv, [&] {
     o.finish();
     if (!o.resume && !o.overwrite) program::check_out(o.out);

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "support/model_card.hpp"
+#include "support/matcher_card.hpp"
 #include "support/training.hpp"
 
 namespace lx = lexformer;
@@ -249,8 +249,7 @@ int main(int argc, char** argv) {
   CLI::App app("Trains a cross-encoder on labelled pairs of texts. The defaults are the settings of the LEA paper.", "train_matcher");
   program::MatcherOptions o;
   o.add_to(app);
-  o.command = "train_matcher";
-  for (int i = 1; i < argc; ++i) o.command += " " + program::shell_word(argv[i]);
+  o.command = program::command_line("train_matcher", argc, argv);
   return program::run(app, argc, argv, [&] {
     o.finish();
     check_out(o);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// README.md beside a trained model: what it is, what it was made of, how good it is, how it was made.
+// What the README.md beside a trained model has in common, whatever was trained.
 #pragma once
 
-#include "matcher_options.hpp"
+#include "program.hpp"
 
 namespace program {
 
@@ -25,59 +25,37 @@ inline std::string shell_word(const std::string& text) {
   return out + "'";
 }
 
-/// `settings` are those of the run (MatcherOptions::json), `rows` those of its table, `data` its files with their numbers of pairs.
-inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
-                              const std::vector<std::pair<std::string, Evaluation>>& rows,
-                              const std::vector<std::pair<std::string, std::size_t>>& data) {
-  StringWriter card;
-  const bool lea = o.attention == "lea";
-  card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
-       << "Trained with lexformer " << LEXFORMER_VERSION << ", beginning with `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
-       << "```sh\nscore_pairs --model model.lxf < pairs.tsv > scores.tsv\n```\n\n"
-       << "## Data\n\n| file | pairs |\n| --- | --- |\n";
-  for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
-
-  card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse as it is)" : "") << ". The best model"
-       << (rows[0].second.primary == "f1" ? " and its threshold were" : " was")
-       << " chosen on the validation pairs, the first row, so that row flatters.\n\n|  |";
-  const auto columns = main_metrics(rows[0].second);
-  for (const auto& key : columns) card << " " << key << " |";
-  card << "\n| --- |";
-  for (std::size_t i = 0; i < columns.size(); ++i) card << " --- |";
-  card << std::fixed << std::setprecision(1);
-  for (const auto& [name, e] : rows) {
-    card << "\n| " << table_cell(name) << " |";
-    for (const auto& key : columns) card << " " << in_percent(key, e.value(key)) << " |";
+/// The settings of a run that are not the defaults, but for those that stand elsewhere.
+inline std::string changed_settings(const lx::Json& settings, const lx::Json& defaults, const std::vector<std::string>& elsewhere) {
+  std::string out = "\n## Settings that differ from the defaults\n\n";
+  const lx::Json before = defaults.flatten();
+  for (const auto& [key, value] : settings.flatten().items()) {
+    const std::string first = key.substr(1, key.find('/', 1) - 1);
+    if (std::find(elsewhere.begin(), elsewhere.end(), first) != elsewhere.end()) continue;
+    if (before.contains(key) && before[key] == value) continue;
+    out += lx::cat("- ", key.substr(1), ": ", value.dump());
+    if (before.contains(key)) out += lx::cat(" (default ", before[key].dump(), ")");
+    out += "\n";
   }
+  return out;
+}
 
-  card << "\n\n## Settings that differ from the defaults\n\n";
-  MatcherOptions untouched;
-  untouched.attention = o.attention;  // the title says it
-  untouched.finish();
-  const lx::Json defaults = untouched.json(0, {}, {}).flatten(), set = settings.flatten();
-  for (const auto& [key, value] : set.items()) {
-    if (key == "/model" || key == "/train" || key == "/valid" || key == "/seed") continue;  // these stand above
-    if (defaults.contains(key) && defaults[key] == value) continue;
-    card << "- " << key.substr(1) << ": " << value.dump()
-         << (defaults.contains(key) ? lx::cat(" (default ", defaults[key].dump(), ")") : "") << "\n";
-  }
-
-  card << "\n## How it was made\n\n```sh\n"
-       << o.command << "\n```\n\nBuilt with compiler " << __VERSION__ << ", for "
+inline std::string how_it_was_made(const std::string& command) {
 #if defined(__AVX512F__)
-       << "AVX-512"
+  const char* const processor = "AVX-512";
 #elif defined(__AVX2__)
-       << "AVX2"
+  const char* const processor = "AVX2";
 #else
-       << "a processor without AVX2"
+  const char* const processor = "a processor without AVX2";
 #endif
-       << ".\n\n## To cite\n\nThe base model, and";
-  if (lea)
-    card
-        << " M. Almagro, E. Almazán, D. Ortego, D. Jiménez: LEA: Improving Sentence Similarity Robustness to Typos Using Lexical Attention "
-           "Bias, KDD 2023 (doi 10.1145/3580305.3599402); for the program";
-  card << " lexformer " << LEXFORMER_VERSION << ".\n";
-  return card.str();
+  return lx::cat("\n## How it was made\n\n```sh\n", command, "\n```\n\nBuilt with compiler ", __VERSION__, ", for ", processor, ".\n");
+}
+
+/// The command line of this run.
+inline std::string command_line(const std::string& program, int argc, char** argv) {
+  std::string out = program;
+  for (int i = 1; i < argc; ++i) out += " " + shell_word(argv[i]);
+  return out;
 }
 
 }  // namespace program

@@ -8,7 +8,7 @@ namespace program {
 
 struct PretrainOptions {
   std::vector<std::string> texts;
-  std::string valid, out, model, model_config, vocab;
+  std::string valid, out, model, model_config, vocab, command;
   lx::TextStreamOptions stream;
   lx::MaskingOptions masking;
   lx::MthOptions mth;
@@ -91,11 +91,11 @@ struct PretrainOptions {
 
   /// The settings that make a run what it is: one that is resumed must have the same. Of the text it is the documents that count, not what
   /// their files are called.
-  lx::Json json(const lx::TextStream& train, const std::string& validation, const lx::Json& config) const {
+  lx::Json json(const std::string& text, const std::string& validation, const lx::Json& config) const {
     lx::Json all = lx::Json::object();
     all["model"] = model;
     all["config"] = config;
-    all["text"] = train.describe();
+    all["text"] = text;
     all["valid"] = validation;
     all["vocab"] = vocab;
     if (model.empty() && vocab.empty()) all["vocab_size"] = vocab_size;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// README.md beside a trained matcher: what it is, what it was made of, how good it is, how it was made.
+#pragma once
+
+#include "matcher_options.hpp"
+#include "model_card.hpp"
+
+namespace program {
+
+/// `settings` are those of the run (MatcherOptions::json), `rows` those of its table, `data` its files with their numbers of pairs.
+inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
+                              const std::vector<std::pair<std::string, Evaluation>>& rows,
+                              const std::vector<std::pair<std::string, std::size_t>>& data) {
+  StringWriter card;
+  const bool lea = o.attention == "lea";
+  card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
+       << "Trained with lexformer " << LEXFORMER_VERSION << ", beginning with `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
+       << "```sh\nscore_pairs --model model.lxf < pairs.tsv > scores.tsv\n```\n\n"
+       << "## Data\n\n| file | pairs |\n| --- | --- |\n";
+  for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
+
+  card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse as it is)" : "") << ". The best model"
+       << (rows[0].second.primary == "f1" ? " and its threshold were" : " was")
+       << " chosen on the validation pairs, the first row, so that row flatters.\n\n|  |";
+  const auto columns = main_metrics(rows[0].second);
+  for (const auto& key : columns) card << " " << key << " |";
+  card << "\n| --- |";
+  for (std::size_t i = 0; i < columns.size(); ++i) card << " --- |";
+  card << std::fixed << std::setprecision(1);
+  for (const auto& [name, e] : rows) {
+    card << "\n| " << table_cell(name) << " |";
+    for (const auto& key : columns) card << " " << in_percent(key, e.value(key)) << " |";
+  }
+
+  MatcherOptions untouched;
+  untouched.attention = o.attention;  // the title says it
+  untouched.finish();
+  card << "\n" << changed_settings(settings, untouched.json(0, {}, {}), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);
+  card << "\n## To cite\n\nThe base model, and";
+  if (lea)
+    card
+        << " M. Almagro, E. Almazán, D. Ortego, D. Jiménez: LEA: Improving Sentence Similarity Robustness to Typos Using Lexical Attention "
+           "Bias, KDD 2023 (doi 10.1145/3580305.3599402); for the program";
+  card << " lexformer " << LEXFORMER_VERSION << ".\n";
+  return card.str();
+}
+
+}  // namespace program

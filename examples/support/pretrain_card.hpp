@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// README.md beside a pre-trained encoder: what it is, what it was made of, how good it is, how it was made.
+#pragma once
+
+#include "model_card.hpp"
+#include "pretrain_options.hpp"
+
+namespace program {
+
+/// `results` are those of all_results.json; `text` says what the files held.
+inline std::string pretrain_card(const PretrainOptions& o, const lx::BertConfig& config, std::size_t parameters, const lx::Json& results,
+                                 const std::string& text) {
+  StringWriter card;
+  card << "# A masked language model, " << config.num_hidden_layers << " layers of width " << config.hidden_size << "\n\n"
+       << "A BERT encoder with " << config.num_attention_heads << " heads, positions `" << lx::name_of(config.positions.scheme) << "`, "
+       << config.vocab_size << " tokens (" << (o.cased ? "cased" : "lower case") << "), " << parameters << " parameters. "
+       << (o.model.empty() ? "Trained from nothing" : lx::cat("Trained beginning with `", o.model, "`")) << " with lexformer "
+       << LEXFORMER_VERSION << ", seed " << o.seed << ".\n\n"
+       << "```sh\necho 'the [MASK] is red' | fill_mask --model model.lxf\n"
+       << "train_matcher --model model.lxf --train train.tsv --valid valid.tsv --out matcher\n```\n\n"
+       << "## Data\n\n";
+  for (const auto& file : o.texts) card << (&file == &o.texts.front() ? "`" : ", `") << file << "`";
+  card << ": " << text << ". The vocabulary " << (o.vocab.empty() && o.model.empty() ? "was trained on the same text" : "was given")
+       << ". Who passes this model on keeps to the licences of the text and of what it began with.\n\n";
+  card << "## Figures\n\n| | |\n| --- | --- |\n| training loss, mean of the run | " << results["train_loss"].dump() << " |\n";
+  for (const auto& [key, name] : {std::pair{"eval_loss", "loss"},
+                                  {"eval_perplexity", "perplexity"},
+                                  {"eval_accuracy", "accuracy"},
+                                  {"eval_token_similarity", "similarity of tokens, f(S)"},
+                                  {"eval_head_similarity", "similarity of heads, f(H)"}})
+    if (results.contains(key))
+      card << "| " << name << ", on " << results["eval_samples"] << " held-out documents | " << results[key].dump() << " |\n";
+  card << "\nLosses are in nats for each masked token.\n"
+       << changed_settings(results["settings"], PretrainOptions().json("", "", lx::Json::object()),
+                           {"model", "text", "valid", "vocab", "seed"})
+       << how_it_was_made(o.command) << "\n## To cite\n\nlexformer " << LEXFORMER_VERSION
+       << ", and what its position scheme and its losses come from:\n"
+       << "docs/paper-map.md of lexformer has the list.\n";
+  return card.str();
+}
+
+}  // namespace program
