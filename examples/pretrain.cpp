@@ -163,7 +163,7 @@ bool run(program::PretrainOptions o) {
   state.settings = settings;
   Reader reader{train, model.tokenizer(), masker, o.batch, o.seed};
   lx::Json measured;
-  std::size_t measured_step = ~std::size_t{0};
+  std::size_t measured_step = ~std::size_t{0}, tokens = 0;
   double loss_sum = 0;
   program::LossLog losses;
   if (o.resume) {
@@ -177,6 +177,7 @@ bool run(program::PretrainOptions o) {
       measured_step = state.loop["measured_step"];
       losses = {state.loop["logged_loss"], state.loop["logged_steps"]};
       loss_sum = state.loop["loss_sum"];
+      tokens = state.loop["tokens"];
       if (o.save_total_limit > 0) lx::keep_last(o.out, o.save_total_limit);
     }
   }
@@ -198,8 +199,13 @@ bool run(program::PretrainOptions o) {
     state.log_history = log.history();
     state.epoch_index = reader.epoch;
     state.batch_index = reader.batch;
-    state.loop = {{"block", reader.block},        {"measured", measured},      {"measured_step", measured_step},
-                  {"logged_steps", losses.steps}, {"logged_loss", losses.sum}, {"loss_sum", loss_sum}};
+    state.loop = {{"block", reader.block},
+                  {"measured", measured},
+                  {"measured_step", measured_step},
+                  {"logged_steps", losses.steps},
+                  {"logged_loss", losses.sum},
+                  {"loss_sum", loss_sum},
+                  {"tokens", tokens}};
     lx::save_checkpoint(
         o.out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
@@ -221,6 +227,7 @@ bool run(program::PretrainOptions o) {
     for (const std::size_t epoch = reader.epoch; batches.size() < o.accumulate && reader.epoch == epoch;) {
       batches.push_back(reader.next());
       documents += batches.back().batch.size();
+      tokens += batches.back().batch.offsets.tokens();
     }
     const double loss = forward_backward(batches, step);
     const double norm = lx::clip_grad_norm(parameters, o.clip), lr = schedule(step);
@@ -252,6 +259,7 @@ bool run(program::PretrainOptions o) {
   results["train_loss"] = loss_sum / static_cast<double>(total);
   results["train_runtime"] = seconds;
   results["train_samples"] = train.documents();
+  results["num_input_tokens_seen"] = tokens;
   results["train_samples_per_second"] = static_cast<double>(samples) / seconds;
   results["train_steps_per_second"] = static_cast<double>(step - first_step) / seconds;
   results["eval_samples"] = valid.size();

@@ -22,7 +22,8 @@ inline std::string pretrain_card(const PretrainOptions& o, const lx::BertConfig&
   for (const auto& file : o.texts) card << (&file == &o.texts.front() ? "`" : ", `") << file << "`";
   card << ": " << text << ". The vocabulary " << (o.vocab.empty() && o.model.empty() ? "was trained on the same text" : "was given")
        << ". Who passes this model on keeps to the licences of the text and of what it began with.\n\n";
-  card << "## Figures\n\n| | |\n| --- | --- |\n| training loss, mean of the run | " << results["train_loss"].dump() << " |\n";
+  card << "## Figures\n\n| | |\n| --- | --- |\n| tokens read | " << results["num_input_tokens_seen"]
+       << " |\n| training loss, mean of the run | " << results["train_loss"].dump() << " |\n";
   for (const auto& [key, name] : {std::pair{"eval_loss", "loss"},
                                   {"eval_perplexity", "perplexity"},
                                   {"eval_accuracy", "accuracy"},

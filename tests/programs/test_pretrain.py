@@ -63,6 +63,8 @@ class Pretrain(unittest.TestCase):
         self.assertEqual((results["train_samples"], results["eval_samples"], results["epoch"]), (180, 20, 6.0))
         for key in ("train_loss", "train_runtime", "train_samples_per_second", "train_steps_per_second", "eval_loss", "eval_accuracy"):
             self.assertIsInstance(results[key], float)
+        self.assertEqual(results["num_input_tokens_seen"] % 6, 0)  # the same documents in each epoch
+        self.assertGreater(results["num_input_tokens_seen"], 180 * 6 * 10)
         log = [json.loads(line) for line in (self.first / "log.jsonl").read_text().splitlines()]
         self.assertEqual([e["step"] for e in log if "loss" in e], list(range(5, 75, 5)))
         measured = [e for e in log if "eval_loss" in e]
