@@ -2,9 +2,11 @@
 """pretrain and fill_mask as a user runs them: what they write, the same bytes for any thread count and after a kill, one clear line for
 every kind of bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
 import json
+import os
 import random
 import shutil
 import signal
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 from support import BIN, BRANDS, KINDS, pairs, program, start_and_signal
 
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 48}
+REPRODUCE = Path(__file__).parents[2] / "tools/reproduce_pretraining.sh"
 COLOURS = ["black", "white", "silver", "red"]
 
 
@@ -170,6 +173,27 @@ class Pretrain(unittest.TestCase):
         self.refused(2, program("analyze", "--model", f"m={mth}", "--model", f"m={plain}", "--text", self.folder / "valid.txt", "--out", out), "two are called 'm'")
         self.refused(2, program("analyze", "--model", str(mth), "--text", self.folder / "valid.txt", "--out", out), "write NAME=M.lxf")
         self.refused(3, program("analyze", "--model", f"m={mth}", "--text", self.folder / "none.txt", "--out", out), "none.txt")
+
+    def test_reproduce_pretraining(self):
+        data, out = self.folder / "tasks", self.folder / "reproduced"
+        for name in ("mrpc", "rte", "sts-b"):
+            (data / name).mkdir(parents=True)
+            for seed, part in enumerate(("train", "valid", "test")):
+                (data / name / f"{part}.tsv").write_text(pairs(12, seed))
+        command = ["bash", REPRODUCE, "--text", self.folder / "a.txt", "--valid", self.folder / "valid.txt", "--data", data, "--rows", "ddrp_mth",
+                   "--seeds", "1", "--epochs", "0.5", "--out", out]
+        environment = {**os.environ, "LEXFORMER_BIN": str(BIN.resolve())}
+        first = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertRegex(first.stdout, r"\| ddrp_mth \| 1 \| 0\.0 \| \d\.\d{3} \|")
+        self.assertIn("RTE's test pairs is 66.7 %", first.stdout)
+        (out / "ddrp_mth/seed-1/rte/all_results.json").unlink()  # broken off: only what is missing is trained
+        again = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual((again.returncode, again.stdout), (0, first.stdout), again.stderr)
+        self.assertNotIn("====", again.stderr)
+        wrong = subprocess.run([*command, "--rows", "bert,none"], capture_output=True, text=True, env=environment)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("unknown row 'none'", wrong.stderr)
 
     def test_text_of_another_language_is_refused(self):
         (self.folder / "greek.txt").write_text("\u03b1 \u03b2 \u03b3 \u03b4 \u03b5 \u03b6 \u03b7 \u03b8 \u03b9\n" * 40)
