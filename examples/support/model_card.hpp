@@ -28,8 +28,8 @@ inline std::string shell_word(const std::string& text) {
 /// The settings of a run that are not the defaults, but for those that stand elsewhere.
 inline std::string changed_settings(const lx::Json& settings, const lx::Json& defaults, const std::vector<std::string>& elsewhere) {
   std::string out = "\n## Settings that differ from the defaults\n\n";
-  const lx::Json before = defaults.flatten();
-  for (const auto& [key, value] : settings.flatten().items()) {
+  const lx::Json before = defaults.flatten(), now = settings.flatten();
+  for (const auto& [key, value] : now.items()) {
     const std::string first = key.substr(1, key.find('/', 1) - 1);
     if (std::find(elsewhere.begin(), elsewhere.end(), first) != elsewhere.end()) continue;
     if (before.contains(key) && before[key] == value) continue;

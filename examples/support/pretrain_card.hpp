@@ -10,6 +10,7 @@ namespace program {
 /// `results` are those of all_results.json; `text` says what the files held.
 inline std::string pretrain_card(const PretrainOptions& o, const lx::BertConfig& config, std::size_t parameters, const lx::Json& results,
                                  const std::string& text) {
+  const auto rounded = [](const lx::Json& x) { return x.is_number() ? lx::short_number(x.get<double>(), 4) : x.get<std::string>(); };
   StringWriter card;
   card << "# A masked language model, " << config.num_hidden_layers << " layers of width " << config.hidden_size << "\n\n"
        << "A BERT encoder with " << config.num_attention_heads << " heads, positions `" << lx::name_of(config.positions.scheme) << "`, "
@@ -23,14 +24,14 @@ inline std::string pretrain_card(const PretrainOptions& o, const lx::BertConfig&
   card << ": " << text << ". The vocabulary " << (o.vocab.empty() && o.model.empty() ? "was trained on the same text" : "was given")
        << ". Who passes this model on keeps to the licences of the text and of what it began with.\n\n";
   card << "## Figures\n\n| | |\n| --- | --- |\n| tokens read | " << results["num_input_tokens_seen"]
-       << " |\n| training loss, mean of the run | " << results["train_loss"].dump() << " |\n";
+       << " |\n| training loss, mean of the run | " << rounded(results["train_loss"]) << " |\n";
   for (const auto& [key, name] : {std::pair{"eval_loss", "loss"},
                                   {"eval_perplexity", "perplexity"},
                                   {"eval_accuracy", "accuracy"},
                                   {"eval_token_similarity", "similarity of tokens, f(S)"},
                                   {"eval_head_similarity", "similarity of heads, f(H)"}})
     if (results.contains(key))
-      card << "| " << name << ", on " << results["eval_samples"] << " held-out documents | " << results[key].dump() << " |\n";
+      card << "| " << name << ", on " << results["eval_samples"] << " held-out documents | " << rounded(results[key]) << " |\n";
   card << "\nLosses are in nats for each masked token.\n"
        << changed_settings(results["settings"], PretrainOptions().json("", "", lx::Json::object()),
                            {"model", "text", "valid", "vocab", "seed"})

@@ -77,7 +77,7 @@ class Pretrain(unittest.TestCase):
         self.assertGreater(results["eval_accuracy"], 0.5)
         self.assertIn("on 20 documents that were not trained on", self.done.stdout)
         card = (self.first / "README.md").read_text()
-        for part in ("2 layers of width 32", "a.txt`, `", "240 documents, 20 held out", "- config/hidden_size: 32", "(default 32)", "pretrain --text"):
+        for part in ("2 layers of width 32", "a.txt`, `", "180 documents, 20 held out", "- config/hidden_size: 32", "(default 32)", "pretrain --text"):
             self.assertIn(part, card)
 
     def test_same_bytes_for_any_number_of_threads_and_after_a_kill(self):
