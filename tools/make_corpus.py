@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the text that weights/ was pre-trained on: paragraphs of English from packages of Debian 12 whose licences let anyone pass on what
+"""Makes text for pre-training: paragraphs of English from packages of Debian 12 whose licences let anyone pass on what
 is made of them. The packages are downloaded with apt-get and unpacked in a temporary folder; nothing is installed.
 
 usage: tools/make_corpus.py OUT.txt [--held-out VALID.txt]
@@ -33,7 +33,7 @@ PACKAGES = {
     "erlang-doc": ("Apache-2.0", ["usr/share/doc/**/*.html"]),
     "libboost1.81-doc": ("BSL-1.0", ["usr/share/doc/**/*.html"]),
     "rust-doc": ("MIT or Apache-2.0", [f"usr/share/doc/rust-doc/html/{name}/**/*.html" for name in (
-        "book", "reference", "nomicon", "rust-by-example", "rustc", "rustdoc", "cargo", "edition-guide", "embedded-book")]),
+        "book", "reference", "nomicon", "rust-by-example", "rustc", "rustdoc", "cargo", "edition-guide")]),
 }
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
 
@@ -80,6 +80,7 @@ def paragraphs(path):
         return re.split(r"\n\s*\n|\n(?=\S)", gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
     parser = Paragraphs()
     parser.feed(path.read_text("utf-8", "replace"))
+    parser.close()
     parser.end_block()
     return parser.found
 

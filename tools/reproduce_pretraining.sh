@@ -50,6 +50,9 @@ for row in ${rows//,/ }; do
   case $row in bert | mth | bert_r | ddrp | ddrp_mth) ;; *) usage "--rows: unknown row '$row'" ;; esac
 done
 mkdir -p "$out"
+options="$epochs epochs; checksums of text and validation text $(cksum <"$text") and $(cksum <"$valid"); tasks in $data"
+[ ! -f "$out/options" ] || [ "$(cat "$out/options")" = "$options" ] || usage "--out: '$out' holds runs with other options: $(cat "$out/options")"
+echo "$options" >"$out/options"
 models=()
 for row in ${rows//,/ }; do
   positions= cosines=()
@@ -74,13 +77,13 @@ for row in ${rows//,/ }; do
       [ "$set" != sts-b ] || task=(--task regression)
       [ -f "$run/$set/all_results.json" ] || "$bin/train_matcher" --model "$run/model.lxf" --train "$data/$set/train.tsv" \
         --valid "$data/$set/valid.tsv" --test "$data/$set/test.tsv" "${task[@]}" --epochs 6 --lr 1e-4 --seed "$seed" "${threads[@]}" \
-        --resume --out "$run/$set" >&2
+        --save-steps 50 --save-total-limit 1 --resume --out "$run/$set" >&2
     done
   done
 done
 "$bin/analyze" --model "${models[@]}" --text "$valid" --out "$out/analysis" "${threads[@]}" >&2
 
-python3 - "$out" "$data/rte/test.tsv" "${models[@]}" <<'PYTHON' | tee "$out/table.md"
+python3 - "$out" "$data/rte/test.tsv" "${models[@]}" <<'PYTHON' >"$out/table.md.new"
 import json, statistics, sys
 from collections import Counter, defaultdict
 out, rte, *models = sys.argv[1:]
@@ -101,6 +104,8 @@ for row, values in rows.items():
         cell = f"{statistics.mean(column):.{digits}f}"
         cells.append(cell + (f" ± {statistics.stdev(column):.{digits}f}" if len(column) > 1 else ""))
     print(f"| {row} | {len(values)} | " + " | ".join(cells) + " |")
-labels = Counter(line.rstrip("\n").split("\t")[2] for line in open(rte, encoding="utf-8"))
+labels = Counter(line.rstrip("\n").split("\t")[2] for line in open(rte, encoding="utf-8") if "\t" in line)
 print(f"\nThe larger class of RTE's test pairs is {100 * max(labels.values()) / sum(labels.values()):.1f} %.")
 PYTHON
+mv "$out/table.md.new" "$out/table.md"
+cat "$out/table.md"
