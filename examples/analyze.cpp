@@ -105,19 +105,20 @@ void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::s
 
 /// Figures 2 and 3: similarities against steps, as pretrain logged them.
 void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
-  std::vector<std::pair<std::string, lx::Json>> entries;  // of all logs, under their model's name
-  for (const auto& s : subjects)
-    if (const std::string file = s.folder + "/log.jsonl"; std::filesystem::exists(file))
-      for (auto& [where, entry] : program::read_log(file)) entries.emplace_back(s.name, std::move(entry));
+  std::vector<std::vector<std::pair<std::string, lx::Json>>> logs;
+  for (const auto& s : subjects) {
+    const std::string file = s.folder + "/log.jsonl";
+    logs.push_back(std::filesystem::exists(file) ? program::read_log(file) : decltype(program::read_log(file))());
+  }
   for (const auto& [key, title, label] :
        {std::array<const char*, 3>{"eval_token_similarity", "Similarity of tokens, f(S)", "mean cosine of two tokens"},
         {"eval_head_similarity", "Similarity of heads, f(H)", "mean cosine of two heads' scores"}}) {
     std::vector<lx::Series> series;
-    for (const auto& s : subjects) {
-      lx::Series line{s.name, {}, {}, {}, true};
-      for (const auto& [name, entry] : entries) {
-        if (name != s.name || !entry.contains(key) || !entry[key].is_number()) continue;
-        line.x.push_back(static_cast<double>(lx::get_size(entry, "step", 0, std::size_t{1} << 40, s.folder + "/log.jsonl")));
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+      lx::Series line{subjects[i].name, {}, {}, {}, true};
+      for (const auto& [where, entry] : logs[i]) {
+        if (!entry.contains(key) || !entry[key].is_number()) continue;
+        line.x.push_back(static_cast<double>(lx::get_size(entry, "step", 0, std::size_t{1} << 40, where)));
         line.y.push_back(entry[key].get<double>());
       }
       if (!line.x.empty()) series.push_back(std::move(line));
@@ -157,9 +158,10 @@ int main(int argc, char** argv) {
         if (subjects[i].name == subjects.back().name) lx::fail_usage("--model", "two are called '", subjects[i].name, "'");
     }
     std::vector<std::string> lines;
-    std::string line;
-    for (lx::LineReader reader(text_file); lines.size() < most && reader.next(line);)
-      if (line.find_first_not_of(" \t") != line.npos) lines.push_back(line);
+    std::ifstream in(text_file);
+    if (!in) lx::fail_file(text_file, "cannot open the texts");
+    for (std::string line; lines.size() < most && std::getline(in, line);)
+      if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(line);
     if (lines.empty()) lx::fail_file(text_file, "has no text");
     for (const auto& text : lines)
       if (sentence.empty() && std::count(text.begin(), text.end(), ' ') >= 9) sentence = text;

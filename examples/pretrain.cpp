@@ -265,8 +265,8 @@ bool run(program::PretrainOptions o) {
   results["eval_samples"] = valid.size();
   results["settings"] = settings;
   if (measured.is_object()) results["perplexity"] = measured["eval_perplexity"];  // what transformers' run_mlm.py calls it
+  lx::write_file_atomic(o.out + "/README.md", program::pretrain_card(o, model, lx::count(parameters), results, train.describe()));
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
-  lx::write_file_atomic(o.out + "/README.md", program::pretrain_card(o, model.config(), lx::count(parameters), results, train.describe()));
   std::cout << model_path << ": " << step << " steps, train loss " << shown(results["train_loss"]);
   if (measured.is_object())
     std::cout << "; on " << valid.size() << " documents that were not trained on: loss " << shown(measured["eval_loss"]) << ", perplexity "

@@ -206,10 +206,10 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
         program::evaluate_with_typos(best_model, o.tests[t], tests[t], best_model.threshold, o.test_typos, o.typos, o.eval_batch));
     result.json["test"].push_back(result.tests.back().json());
   }
-  lx::write_file_atomic(out + "/all_results.json", result.json.dump(2) + "\n");
   std::vector<std::pair<std::string, std::size_t>> data{{o.train_file, train.size()}, {o.valid, valid.size()}};
   for (std::size_t t = 0; t < tests.size(); ++t) data.emplace_back(o.tests[t], tests[t].size());
   lx::write_file_atomic(out + "/README.md", program::model_card(o, settings, result.rows(), data));
+  lx::write_file_atomic(out + "/all_results.json", result.json.dump(2) + "\n");
   return result;
 }
 

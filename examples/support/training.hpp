@@ -66,7 +66,7 @@ inline lx::LatestCheckpoint find_checkpoint(const std::string& out) {
   return latest;
 }
 
-/// Deletes the checkpoints that cannot be read.
+/// Deletes the checkpoints that cannot be read, and says where none is left.
 inline void drop_damaged(const std::string& out, const lx::LatestCheckpoint& latest) {
   for (const auto& why : latest.ignored) std::cerr << "damaged, deleted: " << why << "\n";
   lx::remove_damaged(out, latest);
