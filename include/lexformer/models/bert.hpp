@@ -222,7 +222,7 @@ inline void require_size(const BertConfig& c, const ModelFile& file, double more
 
 /// What a model did not take from its file.
 struct LoadedState {
-  std::vector<std::string> drawn;   // not in the file: freshly initialised
+  std::vector<std::string> drawn;   // not taken from the file: freshly initialised
   std::vector<std::string> unused;  // in the file, but no part of this model
 };
 
@@ -238,8 +238,8 @@ void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const Tens
   }
 }
 
-/// Takes a model's parameters from a file, but for those that stay as they were drawn: may_stay(name, in_file) says so of one that the
-/// file lacks or has in another shape (false), or has (true).
+/// Takes a model's parameters from a file. Those for which may_stay(name, fits) holds stay as they were drawn; `fits`: the file has one of
+/// this name and shape.
 template <class T, class Dev, class MayStay>
 LoadedState load_state(std::vector<NamedParameter<T, Dev>> parameters, const ModelFile& file, MayStay&& may_stay) {
   LoadedState out;

@@ -138,9 +138,9 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     return json_.contains(at) && now.contains(at) && json_.at(at) != now.at(at);
   };
   const bool new_alpha = differs("/lexformer/lea/alpha") || differs("/lexformer/lea/alpha_value");
-  loaded_ = load_state(state(), file, [&](const std::string& name, bool in_file) {
+  loaded_ = load_state(state(), file, [&](const std::string& name, bool fits) {
     const bool ours = is_of_positions_or_ours(name) || name.starts_with("classifier") || name.starts_with("bert.pooler");
-    return may_be_new && ours && (!in_file || (new_alpha && name.ends_with(".alpha")));
+    return may_be_new && ours && (!fits || (new_alpha && name.ends_with(".alpha")));
   });
 }
 

@@ -109,8 +109,8 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, std::uint64_t seed, bool may_b
   Init init(seed, config.initializer_range);
   make(config, file.path, blank, init);
 
-  loaded_ = load_state(state(), file, [&](const std::string& name, bool in_file) {
-    return may_be_new && !in_file && (name.starts_with("cls.") || is_of_positions_or_ours(name));
+  loaded_ = load_state(state(), file, [&](const std::string& name, bool fits) {
+    return may_be_new && !fits && (name.starts_with("cls.") || is_of_positions_or_ours(name));
   });
 }
 

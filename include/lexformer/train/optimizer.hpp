@@ -80,14 +80,13 @@ class AdamW {
   };
 
   explicit AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOptions options = {})
-      : parameters_(std::move(parameters)), options_(options) {
+      : parameters_(without_buffers(std::move(parameters))), options_(options) {
     const auto good = [](double x) { return std::isfinite(x) && x >= 0.0; };
     const auto share = [](double x) { return x >= 0.0 && x < 1.0; };
     if (!good(options.lr) || !good(options.weight_decay) || !good(options.eps) || !share(options.beta1) || !share(options.beta2))
       fail_usage("AdamW", "lr ", options.lr, ", beta1 ", options.beta1, ", beta2 ", options.beta2, ", eps ", options.eps, ", weight_decay ",
                  options.weight_decay, "; expected none negative, all finite and the betas below 1");
     std::set<std::string> names;
-    std::erase_if(parameters_, [](const auto& p) { return p.buffer; });
     for (const auto& p : parameters_) {
       if (!names.insert(p.name).second) fail("AdamW", "two parameters are called '", p.name, "'");
       slots_.push_back({p.name});
