@@ -6,6 +6,7 @@
                                               (model.safetensors or pytorch_model.bin, also sharded); a sentence-transformers
                                               folder too. Instead of FOLDER: one weight file, its folder holds the rest.
     convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads
+    convert_hf.py MODEL.lxf SMALL.lxf --dtype BF16    the same model in another type
 
 Needs Python 3.8 or later and nothing else. Executes nothing from a checkpoint: a .bin file is read by an unpickler that knows
 the few names that tensors need and refuses every other. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a bad file.
@@ -496,7 +497,6 @@ def read_modules(folder):
 
 def to_lxf(source, target, dtype, verify):
     check(os.path.exists(source), source, "there is no such file or folder")
-    check(not source.endswith(".lxf"), source, "is a .lxf file already; --to-hf FOLDER turns it back")
     folder, weights, ours = os.path.dirname(source), source, None
     if os.path.isdir(source):
         folder, ours = read_modules(source)
@@ -520,7 +520,17 @@ def to_lxf(source, target, dtype, verify):
     metadata = {"lexformer.format": "1", "lexformer.version": VERSION, "lexformer.config": dump_json(config), "lexformer.vocab": vocab,
                 "lexformer.vocab_crc32": str(zlib.crc32(vocab.encode())), "lexformer.tokenizer": dump_json(flags),
                 "lexformer.source_sha256": digest}
-    tensors = {name: convert(tensor, dtype, "%s: tensor %r" % (source, name)) for name, tensor in chosen.items()}
+    write_lxf(target, source, chosen, metadata, dtype, verify)
+
+
+def lxf_to_lxf(source, target, dtype, verify):
+    """The same model in another type: BF16 takes half of the space."""
+    tensors, metadata = parse_lxf(source)
+    write_lxf(target, source, tensors, {key: text for key, text in metadata.items() if key not in ("format", "lexformer.crc32")}, dtype, verify)
+
+
+def write_lxf(target, source, tensors, metadata, dtype, verify):
+    tensors = {name: convert(tensor, dtype, "%s: tensor %r" % (source, name)) for name, tensor in tensors.items()}
     with staged(target) as temporary:
         write_safetensors(temporary, tensors, metadata)
         if verify:
@@ -549,13 +559,18 @@ def describe_head(config, where):
                       problem_type="regression" if ours.get("task") == "regression" else "single_label_classification")
 
 
+def parse_lxf(source):
+    tensors, metadata = parse_safetensors(read_bytes(source), source)
+    version = metadata.get("lexformer.format", "none, so it is no .lxf file")
+    check(version == "1", source, "its lexformer.format is %s; this program reads version 1" % version)
+    return tensors, metadata
+
+
 def to_hf(source, folder):
     # In a folder with other files transformers might take those, as an old tokenizer.json, for a part of the model.
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise Stop(2, "%s: exists and is no empty folder; name a new one" % folder)
-    tensors, metadata = parse_safetensors(read_bytes(source), source)
-    version = metadata.get("lexformer.format", "none, so it is no .lxf file")
-    check(version == "1", source, "its lexformer.format is %s; this program reads version 1" % version)
+    tensors, metadata = parse_lxf(source)
     where = source + ": lexformer.config"
     config = complete_config(parse_json(metadata.get("lexformer.config", ""), where), where)
     describe_head(config, where)
@@ -586,7 +601,7 @@ def to_hf(source, folder):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.error = lambda message: parser.exit(2, "%s: %s; --help shows the usage\n" % (parser.prog, message))
-    parser.add_argument("source", help="a folder, a weight file, or with --to-hf a .lxf file")
+    parser.add_argument("source", help="a folder, a weight file, or with --to-hf or --dtype a .lxf file")
     parser.add_argument("target", nargs="?", help="the .lxf file to write")
     parser.add_argument("--to-hf", metavar="FOLDER", help="export to this new folder instead")
     parser.add_argument("--dtype", choices=FLOATS, help="of the tensors in the .lxf file (default: F32)")
@@ -601,6 +616,9 @@ def main(arguments=None):
             raise Stop(1, "convert_hf.py: needs a little-endian machine")
         if options.to_hf is not None:
             to_hf(options.source, options.to_hf)
+        elif options.source.endswith(".lxf") and not os.path.isdir(options.source):
+            check(options.dtype, options.source, "is a .lxf file already; --to-hf FOLDER turns it back, --dtype writes it in another type")
+            lxf_to_lxf(options.source, options.target, options.dtype, options.check)
         else:
             to_lxf(options.source, options.target, options.dtype or "F32", options.check)
         return 0

@@ -225,6 +225,20 @@ class Convert(unittest.TestCase):
             self.put_weights(tensors)
             self.assert_tensors(self.result(self.target, "--check", "--dtype", dtype)[0], other)
 
+    def test_lxf_in_another_type(self):
+        self.put_weights(tiny_tensors())
+        self.result()
+        small, direct = os.path.join(self.folder, "small.lxf"), os.path.join(self.folder, "direct.lxf")
+        self.assertEqual(self.convert(small, "--dtype", "BF16", "--check", source=self.target), 0, self.err)
+        self.assertEqual(self.convert(direct, "--dtype", "BF16"), 0, self.err)
+        with open(small, "rb") as a, open(direct, "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        with open(self.target, "r+b") as file:  # a damaged file is not passed on with a new checksum
+            file.seek(-1, os.SEEK_END)
+            file.write(b"\x7f")
+        self.assertEqual(self.convert(os.path.join(self.folder, "third.lxf"), "--dtype", "BF16", source=self.target), 3)
+        self.assertIn("its checksum does not fit", self.err)
+
     def test_rounding_to_16_bits(self):
         draw = random.Random(1)
         numbers = array.array("f", [draw.gauss(0, 1) * 2.0**draw.randint(-20, 14) for _ in range(2000)] + [0.0, -0.0, 1.00390625, 1.01171875])
