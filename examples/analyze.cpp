@@ -107,8 +107,8 @@ void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::s
 void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
   std::vector<std::vector<std::pair<std::string, lx::Json>>> logs;
   for (const auto& s : subjects) {
-    const std::string file = s.folder + "/log.jsonl";
-    logs.push_back(std::filesystem::exists(file) ? program::read_log(file) : decltype(program::read_log(file))());
+    auto& log = logs.emplace_back();
+    if (const std::string file = s.folder + "/log.jsonl"; std::filesystem::exists(file)) log = program::read_log(file);
   }
   for (const auto& [key, title, label] :
        {std::array<const char*, 3>{"eval_token_similarity", "Similarity of tokens, f(S)", "mean cosine of two tokens"},

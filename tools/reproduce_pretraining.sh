@@ -42,10 +42,8 @@ done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' is no number of seeds"
 [ -x "$bin/pretrain" ] || { echo "reproduce_pretraining.sh: $bin/pretrain is not built; tools/test.sh release builds it" >&2; exit 1; }
 
-# 4 layers of 256: 5.3 million parameters with the vocabulary.
-config() {
-  printf '{"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024, "max_position_embeddings": 256%s}\n' "$1"
-}
+# 5.3 million parameters with the vocabulary
+sizes='"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024, "max_position_embeddings": 256'
 for row in ${rows//,/ }; do
   case $row in bert | mth | bert_r | ddrp | ddrp_mth) ;; *) usage "--rows: unknown row '$row'" ;; esac
 done
@@ -64,7 +62,7 @@ for row in ${rows//,/ }; do
   for ((seed = 1; seed <= seeds; ++seed)); do
     run=$out/$row/seed-$seed
     mkdir -p "$run"
-    config "$positions" >"$run/config.json"
+    echo "{$sizes$positions}" >"$run/config.json"
     models+=("$row-$seed=$run")
     if [ ! -f "$run/all_results.json" ]; then
       echo "==== $row, seed $seed" >&2
