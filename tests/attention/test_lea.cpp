@@ -21,13 +21,13 @@ namespace {
 using V = Var<double>;
 using Terms = std::vector<std::pair<std::size_t, std::shared_ptr<Lea<double>>>>;
 
-constexpr std::size_t H = 2, d = 3, D = H * d;
+constexpr std::size_t lea_heads = 2, lea_size = 3, lea_width = lea_heads * lea_size;
 const std::vector<double> levels{0, 0.25, 0.5, 1};
 
 /// Two sequences with random codes, and what a term sees of them.
 struct Call {
   Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
-  V qkv{random_tensor({7, 3 * D}, 1)};
+  V qkv{random_tensor({7, 3 * lea_width}, 1)};
   std::shared_ptr<std::vector<std::uint16_t>> codes = std::make_shared<std::vector<std::uint16_t>>(offsets.pairs());
   Pass pass{.training = true};
 
@@ -35,25 +35,25 @@ struct Call {
     RandomStream random(3, random_site::user);
     for (auto& c : *codes) c = static_cast<std::uint16_t>(random.below(levels.size()));
   }
-  AttentionInputs<double> inputs() const { return {qkv, offsets, H, codes, levels, pass}; }
+  AttentionInputs<double> inputs() const { return {qkv, offsets, lea_heads, codes, levels, pass}; }
   ScoreTerms<double> contribute(Lea<double>& term) const {
     ScoreTerms<double> terms;
     term.contribute(inputs(), terms);
     return terms;
   }
-  V context(Lea<double>& term) const { return attention(qkv, offsets, H, contribute(term)).context; }
+  V context(Lea<double>& term) const { return attention(qkv, offsets, lea_heads, contribute(term)).context; }
 };
 
 Lea<double> make(LeaOptions options, double deviation = 1.0) {
   Init init(5, deviation);
-  return Lea<double>(options, H, init);
+  return Lea<double>(options, lea_heads, init);
 }
 LeaOptions constant(LeaSharing sharing = LeaSharing::head) {
   return {.sharing = sharing, .dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7};
 }
 Terms make_terms(const LeaOptions& options, std::size_t layers) {
   Init init(5, 1.0);
-  return lea_terms<double, Cpu>(options, layers, H, init);
+  return lea_terms<double, Cpu>(options, layers, lea_heads, init);
 }
 /// Every parameter of the terms with its shape, as "1.projection (2, 8)"; buffers in brackets.
 std::string names(const Terms& terms) {
@@ -110,11 +110,11 @@ TEST_CASE("the table is alpha W l, one row for each head, and attention is given
       REQUIRE(terms.lookups.size() == 1);
       CHECK(terms.lookups[0].codes == call.codes);
       const auto& table = terms.lookups[0].table;
-      CHECK(table.shape() == Shape{H, levels.size()});
+      CHECK(table.shape() == Shape{lea_heads, levels.size()});
       const auto l = representation == LeaRepresentation::learned
                          ? term.level_table.value()
                          : lea_sinusoid<double>(levels, 8, representation == LeaRepresentation::scaled);
-      for (std::size_t h = 0; h < H; ++h)
+      for (std::size_t h = 0; h < lea_heads; ++h)
         for (std::size_t r = 0; r < levels.size(); ++r) {
           double sum = 0;
           for (std::size_t e = 0; e < 8; ++e) sum += term.projection.value().at(sharing == LeaSharing::head ? h : 0, e) * l.at(r, e);
@@ -129,18 +129,19 @@ TEST_CASE("alpha by the rule of the authors' code: mean over sequences, heads an
   const auto terms = call.contribute(term);
   double total = 0;
   for (std::size_t s = 0; s < call.offsets.sequences(); ++s)
-    for (std::size_t h = 0; h < H; ++h)
+    for (std::size_t h = 0; h < lea_heads; ++h)
       for (std::size_t i = 0; i < call.offsets.length(s); ++i) {
         double best = -1e30;
         for (std::size_t j = 0; j < call.offsets.length(s); ++j) {
           double dot = 0;
-          for (std::size_t e = 0; e < d; ++e)
-            dot += call.qkv.value().at(call.offsets.begin(s) + i, h * d + e) * call.qkv.value().at(call.offsets.begin(s) + j, h * d + e);
+          for (std::size_t e = 0; e < lea_size; ++e)
+            dot += call.qkv.value().at(call.offsets.begin(s) + i, h * lea_size + e) *
+                   call.qkv.value().at(call.offsets.begin(s) + j, h * lea_size + e);
           best = std::max(best, dot);
         }
         total += best;
       }
-  const double expected = total / static_cast<double>(call.offsets.tokens() * H);
+  const double expected = total / static_cast<double>(call.offsets.tokens() * lea_heads);
   CHECK(term.alpha.item() == doctest::Approx(expected).epsilon(1e-12));
   auto fixed = make({.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = expected});
   CHECK(max_error(terms.lookups[0].table.value(), call.contribute(fixed).lookups[0].table.value()) < 1e-12);
@@ -154,16 +155,16 @@ TEST_CASE("alpha by magnitudes: std(q . k / sqrt(d)) / std(l . W) over the cells
   call.contribute(term);
   std::vector<double> semantic, lexical;
   for (std::size_t s = 0; s < call.offsets.sequences(); ++s)
-    for (std::size_t h = 0; h < H; ++h)
+    for (std::size_t h = 0; h < lea_heads; ++h)
       for (std::size_t i = 0; i < call.offsets.length(s); ++i)
         for (std::size_t j = 0; j < call.offsets.length(s); ++j) {
           const auto code = (*call.codes)[call.offsets.pair_begin(s) + i * call.offsets.length(s) + j];
           if (code == 0) continue;
           double dot = 0;
-          for (std::size_t e = 0; e < d; ++e)
-            dot +=
-                call.qkv.value().at(call.offsets.begin(s) + i, h * d + e) * call.qkv.value().at(call.offsets.begin(s) + j, D + h * d + e);
-          semantic.push_back(dot / std::sqrt(static_cast<double>(d)));
+          for (std::size_t e = 0; e < lea_size; ++e)
+            dot += call.qkv.value().at(call.offsets.begin(s) + i, h * lea_size + e) *
+                   call.qkv.value().at(call.offsets.begin(s) + j, lea_width + h * lea_size + e);
+          semantic.push_back(dot / std::sqrt(static_cast<double>(lea_size)));
           lexical.push_back(table.at(h, code));
         }
   const auto deviation = [](const std::vector<double>& x) {
@@ -177,7 +178,7 @@ TEST_CASE("alpha by magnitudes: std(q . k / sqrt(d)) / std(l . W) over the cells
 
 TEST_CASE("alpha is set once, by the first training batch, and kept") {
   Call call, later;
-  later.qkv = V(random_tensor({7, 3 * D}, 9));
+  later.qkv = V(random_tensor({7, 3 * lea_width}, 9));
   for (const auto rule : {LeaAlpha::query, LeaAlpha::magnitude}) {
     auto term = make({.dimension = 8, .alpha = rule});
     call.pass = {};
@@ -232,7 +233,7 @@ TEST_CASE("the gradient of a shared projection comes from all layers") {
     auto &first = *terms[0].second, &second = *terms[1].second;
     const auto gradient = [&](bool use_first, bool use_second) {
       first.projection.clear_grad();
-      const auto cotangent = random_tensor({7, D}, 8);
+      const auto cotangent = random_tensor({7, lea_width}, 8);
       if (use_first) call.context(first).backward(cotangent.clone());
       if (use_second) scale(call.context(second), 3.0).backward(cotangent.clone());
       return first.projection.grad();

@@ -17,8 +17,8 @@ using test::random_tensor;
 
 namespace {
 
-constexpr std::size_t H = 3, d = 4, D = H * d;
-const PositionSizes sizes{.layers = 1, .heads = H, .width = D, .max_length = 200};
+constexpr std::size_t heads = 3, head_size = 4, width = heads * head_size;
+const PositionSizes sizes{.layers = 1, .heads = heads, .width = width, .max_length = 200};
 
 struct Scheme {
   std::string name;
@@ -64,13 +64,13 @@ struct Setup {
     }
     std::uint32_t stream = 100;
     for (auto& p : parameters) p.var.mutable_value() = random_tensor(p.var.shape(), stream++, 0.5);
-    qkv = Var<double>(random_tensor({offsets.tokens(), 3 * D}), true);
+    qkv = Var<double>(random_tensor({offsets.tokens(), 3 * width}), true);
     for (const std::size_t n : lengths)
       for (std::size_t i = 0; i < n; ++i) positions.push_back(static_cast<std::int32_t>(i));
   }
   AttentionResult<double, Cpu> operator()(AttentionMaps maps = AttentionMaps::none, ScoreTerms<double> terms = {}) const {
-    if (term) term->contribute({Var<double>(), offsets, H, {}, {}, {}}, terms);
-    return attention(options.scheme == PositionScheme::rope ? rotary(qkv, positions, H, options.rope_base) : qkv, offsets, H, terms,
+    if (term) term->contribute({Var<double>(), offsets, heads, {}, {}, {}}, terms);
+    return attention(options.scheme == PositionScheme::rope ? rotary(qkv, positions, heads, options.rope_base) : qkv, offsets, heads, terms,
                      {.maps = maps});
   }
   std::vector<Var<double>> leaves() const {
@@ -83,7 +83,7 @@ struct Setup {
 /// |directional derivative - difference| relative to max(1, both), along random directions of everything at once.
 double directional_error(const Setup& setup) {
   auto leaves = setup.leaves();
-  const auto cotangent = random_tensor({setup.offsets.tokens(), D}, 9);
+  const auto cotangent = random_tensor({setup.offsets.tokens(), width}, 9);
   setup().context.backward(cotangent.clone());
   const auto value = [&] {
     const NoGrad none;
@@ -130,13 +130,13 @@ TEST_CASE("position schemes: scores are those of the formulas at every length") 
     for (const auto& p : setup.parameters) reference.w.emplace(p.name, p.var.value());
     double worst = 0;
     for (std::size_t s = 0; s < lengths.size(); ++s)
-      for (std::size_t h = 0; h < H; ++h) {
+      for (std::size_t h = 0; h < heads; ++h) {
         const std::size_t n = lengths[s], stride = n == 200 ? 7 : 1;  // every 7th cell of the longest
         std::vector<std::vector<double>> q(n), k(n);
         for (std::size_t i = 0; i < n; ++i)
-          for (std::size_t e = 0; e < d; ++e) {
-            q[i].push_back(setup.qkv.value().at(setup.offsets.begin(s) + i, h * d + e));
-            k[i].push_back(setup.qkv.value().at(setup.offsets.begin(s) + i, D + h * d + e));
+          for (std::size_t e = 0; e < head_size; ++e) {
+            q[i].push_back(setup.qkv.value().at(setup.offsets.begin(s) + i, h * head_size + e));
+            k[i].push_back(setup.qkv.value().at(setup.offsets.begin(s) + i, width + h * head_size + e));
           }
         for (std::size_t cell = 0; cell < n * n; cell += stride) {
           const double expected = reference.score(q, k, h, static_cast<long>(cell / n), static_cast<long>(cell % n));
@@ -168,10 +168,10 @@ TEST_CASE("position schemes: together with LEA's lookup and a gate they stay wha
     auto codes = std::make_shared<std::vector<std::uint16_t>>(setup.offsets.pairs());
     for (std::size_t e = 0; e < codes->size(); ++e) (*codes)[e] = static_cast<std::uint16_t>(e * e % 4);
     ScoreTerms<double> lea;
-    lea.lookups.push_back({Var<double>(random_tensor({H, 4}, 5)), codes});
+    lea.lookups.push_back({Var<double>(random_tensor({heads, 4}, 5)), codes});
     const auto plain = setup(AttentionMaps::scores).maps.value(), both = setup(AttentionMaps::scores, lea).maps.value();
     double worst = 0;
-    for (std::size_t h = 0; h < H; ++h)
+    for (std::size_t h = 0; h < heads; ++h)
       for (std::size_t e = 0; e < codes->size(); ++e)
         worst = std::max(worst, std::abs(both.at(h, e) - plain.at(h, e) - lea.lookups[0].table.value().at(h, (*codes)[e])));
     CHECK(worst < 1e-12);
@@ -183,8 +183,8 @@ TEST_CASE("position schemes: equal tokens score by i - j alone, DDRP without dir
     if (scheme.options.scheme == PositionScheme::tupe) continue;  // its positions are absolute
     CAPTURE(scheme.name);
     Setup setup(scheme.options, {70});
-    const auto one = random_tensor({1, 3 * D}, 3);
-    for (std::size_t i = 0; i < 70; ++i) std::copy_n(one.data(), 3 * D, setup.qkv.mutable_value().mutable_data() + i * 3 * D);
+    const auto one = random_tensor({1, 3 * width}, 3);
+    for (std::size_t i = 0; i < 70; ++i) std::copy_n(one.data(), 3 * width, setup.qkv.mutable_value().mutable_data() + i * 3 * width);
     const auto scores = setup(AttentionMaps::scores).maps.value();
     double worst = 0;
     for (std::size_t i = 1; i < 70; ++i)
@@ -200,7 +200,7 @@ TEST_CASE("position schemes: equal tokens score by i - j alone, DDRP without dir
     };
     CHECK(asymmetry() > 1e-3);
     REQUIRE(setup.parameters[0].name == "direction");
-    setup.parameters[0].var.mutable_value() = Tensor<double>::ones({3, d});
+    setup.parameters[0].var.mutable_value() = Tensor<double>::ones({3, head_size});
     CHECK(asymmetry() < 1e-12);
   }
 }
@@ -227,17 +227,17 @@ TEST_CASE("position schemes: numbers of parameters, DDRP's 4288 for all heads an
 
 TEST_CASE("position schemes: a second one is refused, and a sequence longer than the table") {
   Init init(1);
-  const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{5});
+  const auto five = Offsets::from_lengths(std::vector<std::size_t>{5});
   ScoreTerms<float> terms;
-  RelativeKey<float> first(PositionScheme::shaw, 4, d, init);
+  RelativeKey<float> first(PositionScheme::shaw, 4, head_size, init);
   const Var<float> none;
-  const AttentionInputs<float> in{none, offsets, H, {}, {}, {}};
+  const AttentionInputs<float> in{none, five, heads, {}, {}, {}};
   first.contribute(in, terms);
-  Ddrp<float> second(4, d, false, init);
+  Ddrp<float> second(4, head_size, false, init);
   CHECK(test::error_message([&] { second.contribute(in, terms); }) ==
         "attention: two position schemes at once, 'shaw' and 'ddrp'; take one (others may be combined with it)");
   ScoreTerms<float> other;
-  RelativeKey<float> table(PositionScheme::relative_key, 4, d, init);
+  RelativeKey<float> table(PositionScheme::relative_key, 4, head_size, init);
   CHECK(test::error_message([&] { table.contribute(in, other); }) ==
         "relative_key: a sequence has 5 tokens, the table is for 4; shorten it (max_length)");
 }

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <limits>
+#include <cmath>
 #include <vector>
 
 #include "../support/random_tensor.hpp"
@@ -14,8 +14,6 @@ using test::random_tensor;
 namespace {
 
 using OnCpu = Kernels<Cpu>;
-constexpr float infinity = std::numeric_limits<float>::infinity(), not_a_number = std::numeric_limits<float>::quiet_NaN();
-
 /// body() returns numbers; they must have the same bits for 1, 2 and 3 threads.
 template <class Body>
 bool same_for_any_threads(Body&& body) {
@@ -64,7 +62,7 @@ TEST_CASE("lane_sum adds every element once, max finds the largest, at every len
 TEST_CASE("a NaN or an infinity anywhere is found by all_finite and spreads over its row of softmax") {
   for (const std::size_t n : {1u, 5u, 15u, 16u, 17u, 40u})
     for (std::size_t at = 0; at < n; ++at)
-      for (const float bad : {not_a_number, infinity}) {
+      for (const float bad : {NAN, INFINITY}) {
         CAPTURE(n);
         CAPTURE(at);
         auto x = random_tensor<float>({n});
@@ -81,7 +79,7 @@ TEST_CASE("a NaN or an infinity anywhere is found by all_finite and spreads over
         CHECK(std::isnan(x.at(0)));
         CHECK(std::isnan(x.at(n - 1)));
       }
-  auto x = Tensor<float>::from({1, -infinity, 2});
+  auto x = Tensor<float>::from({1, -INFINITY, 2});
   CHECK_FALSE(OnCpu::all_finite(3, x.data()));
   CHECK(OnCpu::all_finite(0, x.data()));
 }

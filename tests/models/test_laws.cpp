@@ -11,18 +11,10 @@
 
 using namespace lexformer;
 using test::max_error;
+using test::same_bits;
 using test::tiny_batch;
 using test::tiny_model;
 using test::with_lea;
-
-namespace {
-
-template <class T>
-bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
-}  // namespace
 
 TEST_CASE("models: one training step reaches every parameter") {
   test::for_each_variant([&](test::Variant v) {

@@ -11,6 +11,7 @@
 #include "models/golden.hpp"
 
 using namespace lexformer;
+using test::same_bits;
 
 namespace {
 
@@ -48,11 +49,6 @@ MaskedLm<T> tiny_masked_lm(const Json& edit = Json::object()) {
     if (p.name.starts_with("cls."))
       for (T& x : p.var.mutable_value().mutable_span()) x += static_cast<T>(0.2 * random.normal());
   return model;
-}
-
-template <class T>
-bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 const std::vector<std::string> head_names = {"cls.predictions.bias", "cls.predictions.transform.dense.weight",

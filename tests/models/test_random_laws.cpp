@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Laws of whole models, each tried on random models, options and texts (how many: support/cases.hpp).
-#include <cstring>
 
 #include "io/expect_error.hpp"
 #include "models/tiny.hpp"
@@ -9,13 +8,9 @@
 
 using namespace lexformer;
 using test::max_error;
+using test::same_bits;
 
 namespace {
-
-template <class T>
-bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
 
 /// Words of the tiny vocabulary, some with a typo, some unknown.
 std::string random_text(RandomStream& random) {
@@ -122,8 +117,8 @@ TEST_CASE("law: LEA with a projection of 0 is plain BERT, bit for bit") {
       if (p.name.ends_with(".projection")) std::fill_n(values, p.var.value().size(), 0.0);
     }
     const auto encodings = encode(lea, random_pairs(random, 1 + random.below(4)));
-    const Pass pass{.training = true, .seed = n};  // the first pass sets alpha
-    REQUIRE(same_bits(lea(lea.batch(encodings), pass).logits.value(), plain(plain.batch(encodings), pass).logits.value()));
+    const Pass first{.training = true, .seed = n};  // it sets alpha
+    REQUIRE(same_bits(lea(lea.batch(encodings), first).logits.value(), plain(plain.batch(encodings), first).logits.value()));
     // Of a bias that is 0 everywhere there is no magnitude: that alpha is still not set.
     if (lea.options().lea.alpha != LeaAlpha::magnitude)
       REQUIRE(same_bits(lea(lea.batch(encodings)).logits.value(), plain(plain.batch(encodings)).logits.value()));

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -20,6 +19,7 @@ using namespace lexformer;
 using test::error_message;
 using test::max_error;
 using test::random_tensor;
+using test::same_bits;
 
 namespace {
 
@@ -40,11 +40,6 @@ struct Inputs {
         weight(random_tensor<T>({classes, width}, 2), true),
         bias(with_bias ? Var<T>(random_tensor<T>({classes}, 3), true) : Var<T>()) {}
 };
-
-template <class T>
-bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
 
 }  // namespace
 

@@ -13,7 +13,7 @@ using test::random_tensor;
 
 namespace {
 
-const Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 5, 2});
+const Offsets batch = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 5, 2});
 
 /// The mean cosine of all pairs, pair by pair.
 double pair_by_pair(const std::vector<std::vector<double>>& vectors) {
@@ -35,37 +35,37 @@ double pair_by_pair(const std::vector<std::vector<double>>& vectors) {
 }  // namespace
 
 TEST_CASE("token similarity is the mean over pairs, over sequences of two tokens or more") {
-  const auto x = random_tensor({offsets.tokens(), 4});
+  const auto x = random_tensor({batch.tokens(), 4});
   double expected = 0;
   for (const std::size_t s : {0u, 2u, 3u}) {
-    std::vector<std::vector<double>> rows;
-    for (std::size_t i = offsets.begin(s); i < offsets.begin(s + 1); ++i) rows.emplace_back(x.data() + i * 4, x.data() + (i + 1) * 4);
-    expected += pair_by_pair(rows) / 3;
+    std::vector<std::vector<double>> vectors;
+    for (std::size_t i = batch.begin(s); i < batch.begin(s + 1); ++i) vectors.emplace_back(x.data() + i * 4, x.data() + (i + 1) * 4);
+    expected += pair_by_pair(vectors) / 3;
   }
-  CHECK(token_similarity(Var<double>(x), offsets).item() == doctest::Approx(expected).epsilon(1e-13));
-  CHECK(token_similarity(cast<float>(Var<double>(x)), offsets).item() == doctest::Approx(expected).epsilon(1e-5));
+  CHECK(token_similarity(Var<double>(x), batch).item() == doctest::Approx(expected).epsilon(1e-13));
+  CHECK(token_similarity(cast<float>(Var<double>(x)), batch).item() == doctest::Approx(expected).epsilon(1e-5));
 }
 
 TEST_CASE("head similarity is the mean over pairs of maps and sequences") {
-  const auto maps = random_tensor({3, offsets.pairs()});
+  const auto maps = random_tensor({3, batch.pairs()});
   double expected = 0;
   for (std::size_t s = 0; s < 4; ++s) {
     std::vector<std::vector<double>> heads;
     for (std::size_t h = 0; h < 3; ++h) {
-      const double* begin = maps.data() + h * offsets.pairs() + offsets.pair_begin(s);
-      heads.emplace_back(begin, begin + offsets.length(s) * offsets.length(s));
+      const double* begin = maps.data() + h * batch.pairs() + batch.pair_begin(s);
+      heads.emplace_back(begin, begin + batch.length(s) * batch.length(s));
     }
     expected += pair_by_pair(heads) / 4;
   }
-  CHECK(head_similarity(Var<double>(maps), offsets).item() == doctest::Approx(expected).epsilon(1e-13));
+  CHECK(head_similarity(Var<double>(maps), batch).item() == doctest::Approx(expected).epsilon(1e-13));
 }
 
 TEST_CASE("token and head similarity: gradients") {
   const auto token =
-      gradcheck([](const std::vector<Var<double>>& v) { return token_similarity(v[0], offsets); }, {random_tensor({offsets.tokens(), 4})});
+      gradcheck([](const std::vector<Var<double>>& v) { return token_similarity(v[0], batch); }, {random_tensor({batch.tokens(), 4})});
   CHECK_MESSAGE(token.ok, token.message);
   const auto head =
-      gradcheck([](const std::vector<Var<double>>& v) { return head_similarity(v[0], offsets); }, {random_tensor({3, offsets.pairs()})});
+      gradcheck([](const std::vector<Var<double>>& v) { return head_similarity(v[0], batch); }, {random_tensor({3, batch.pairs()})});
   CHECK_MESSAGE(head.ok, head.message);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "lexformer/core/random.hpp"
 #include "lexformer/core/tensor.hpp"
@@ -29,6 +30,12 @@ double max_error(const Tensor<A>& a, const Tensor<B>& b) {
     if (!(e <= worst)) worst = e;
   }
   return worst;
+}
+
+/// The same shape and the same bytes: NaN equals itself, and 0 is not -0.
+template <class T>
+bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 }  // namespace lexformer::test

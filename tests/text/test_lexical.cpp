@@ -15,7 +15,7 @@ using namespace lexformer;
 
 namespace {
 
-WordPieceTokenizer tokenizer() {
+WordPieceTokenizer word_tokenizer() {
   return WordPieceTokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "b", "##lk", "sony", "pan", "##aso", "##nic",
                                         "-", "tv", "##tv", "cyber", "shot"}));
 }
@@ -56,7 +56,7 @@ std::string random_text(RandomStream& random) {
 }  // namespace
 
 TEST_CASE("lexical matrix of a typo pair: pieces share their word's similarity, special tokens and one's own text have none") {
-  const auto t = tokenizer();
+  const auto t = word_tokenizer();
   // 0 [CLS] 1 pan 2 ##aso 3 ##nic 4 black 5 [SEP] 6 sony 7 b 8 ##lk 9 [SEP]
   const Encoding e = t.encode_pair("Panasonic BLACK", "sony blk", 64);
   REQUIRE(e.size() == 10);
@@ -74,7 +74,7 @@ TEST_CASE("lexical matrix of a typo pair: pieces share their word's similarity, 
 }
 
 TEST_CASE("unknown words are equal, and with self_attention a word meets itself") {
-  const auto t = tokenizer();
+  const auto t = word_tokenizer();
   const Encoding e = t.encode_pair("xyz", "qq tv", 64);  // [CLS] [UNK] [SEP] [UNK] tv [SEP]
   CHECK(value(lexical_matrix(t, e, {}), 1, 3) == 1.0);
   const LexicalMatrix self = lexical_matrix(t, e, {.self_attention = true});
@@ -85,14 +85,14 @@ TEST_CASE("unknown words are equal, and with self_attention a word meets itself"
 }
 
 TEST_CASE("smith_waterman_raw above 1 is kept when exact and clipped when quantised") {
-  const auto t = tokenizer();
+  const auto t = word_tokenizer();
   const Encoding e = t.encode_pair("black", "blk", 64);
   CHECK(value(lexical_matrix(t, e, {.similarity = Similarity::smith_waterman_raw}), 1, 3) == 4.0);
   CHECK(value(lexical_matrix(t, e, {.similarity = Similarity::smith_waterman_raw, .levels = 5}), 1, 3) == 1.0);
 }
 
 TEST_CASE("quantised levels: nearest, ties to the lower, always all of them") {
-  const auto t = tokenizer();
+  const auto t = word_tokenizer();
   const Encoding e = t.encode_pair("black", "sony blk", 64);
   const LexicalMatrix m = lexical_matrix(t, e, {.levels = 5});
   CHECK(m.level == std::vector<double>{0.0, 0.25, 0.5, 0.75, 1.0});
@@ -104,7 +104,7 @@ TEST_CASE("quantised levels: nearest, ties to the lower, always all of them") {
 }
 
 TEST_CASE("law: lexical matrices are those of the definition, swapping the texts transposes them, merging keeps the values") {
-  const auto t = tokenizer();
+  const auto t = word_tokenizer();
   RandomStream random(3, random_site::user);
   for (std::size_t n = 0; n < test::cases(300); ++n) {
     LexicalOptions options;

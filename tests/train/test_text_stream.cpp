@@ -20,7 +20,7 @@ std::string document(std::size_t number, std::size_t words = 9) {
   return text;
 }
 
-const WordPieceTokenizer& tokenizer() {
+const WordPieceTokenizer& document_tokenizer() {
   static const WordPieceTokenizer instance = [] {
     std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
     for (int i = 0; i < 1000; ++i) tokens.push_back(cat("d", i));
@@ -57,7 +57,7 @@ std::vector<int> numbers(const std::vector<Encoding>& documents) {
 std::vector<int> epoch_of(const TextStream& stream, BatchPlan plan, std::size_t first_block = 0) {
   std::vector<int> out;
   for (std::size_t b = first_block; b < stream.blocks(); ++b) {
-    const auto block = stream.read(b, tokenizer(), plan);
+    const auto block = stream.read(b, document_tokenizer(), plan);
     const auto all = numbers(block.documents);
     for (const auto& rows : block.batches) {
       for (const std::size_t row : rows) out.push_back(all[row]);
@@ -80,7 +80,7 @@ TEST_CASE("text stream: every document comes once in an epoch, those that are he
       CHECK(stream.dropped() == 20);  // ten short ones and as many empty lines
       const auto trained = epoch_of(stream, {.size = 4, .seed = 1});
       CHECK(std::count(trained.begin(), trained.end(), -1) == static_cast<std::ptrdiff_t>(stream.batches(4)));
-      auto all = numbers(stream.read_held_out(1000, tokenizer()));
+      auto all = numbers(stream.read_held_out(1000, document_tokenizer()));
       CHECK(all.size() == stream.held_out());
       for (const int number : all) CHECK(number % static_cast<int>(held_out) == static_cast<int>(held_out) - 1);
       for (const int number : trained)
@@ -91,7 +91,7 @@ TEST_CASE("text stream: every document comes once in an epoch, those that are he
     }
   }
   const TextStream stream(corpus.files, {.held_out = 10});
-  CHECK(numbers(stream.read_held_out(3, tokenizer())) == std::vector<int>{9, 19, 29});
+  CHECK(numbers(stream.read_held_out(3, document_tokenizer())) == std::vector<int>{9, 19, 29});
 }
 
 TEST_CASE("text stream: the order depends on seed, epoch and block, and on nothing else") {
@@ -111,8 +111,8 @@ TEST_CASE("text stream: the order depends on seed, epoch and block, and on nothi
   for (std::size_t i = 0; i < 40; ++i) text += document(i) + "\n";
   write_file_atomic(folder / "even.txt", text);
   const TextStream even({folder / "even.txt"}, {.block = 20, .held_out = 0});
-  CHECK(even.read(0, tokenizer(), {.size = 4}).batches != even.read(1, tokenizer(), {.size = 4}).batches);
-  CHECK(even.read(1, tokenizer(), {.size = 4}).first == 20);
+  CHECK(even.read(0, document_tokenizer(), {.size = 4}).batches != even.read(1, document_tokenizer(), {.size = 4}).batches);
+  CHECK(even.read(1, document_tokenizer(), {.size = 4}).first == 20);
   for (const int threads : {1, 2, 5}) {
     set_threads(threads);
     CHECK(order == epoch_of(stream, {.size = 4, .seed = 1, .epoch = 2}));
@@ -126,7 +126,7 @@ TEST_CASE("text stream: documents in a batch have similar lengths, and are cut a
   for (std::size_t i = 0; i < 200; ++i) text += document(i, 8 + (i * 37) % 100) + "\n";
   write_file_atomic(folder / "t.txt", text);
   const TextStream stream({folder / "t.txt"}, {.max_length = 64, .held_out = 0});
-  const auto block = stream.read(0, tokenizer(), {.size = 10, .seed = 3});
+  const auto block = stream.read(0, document_tokenizer(), {.size = 10, .seed = 3});
   std::size_t spread = 0;
   for (const auto& rows : block.batches) {
     std::size_t shortest = 1000, longest = 0;
@@ -160,7 +160,7 @@ TEST_CASE("text stream: lines of any length and bytes that are no UTF-8") {
   CHECK(line.starts_with("d2 a"));
   const TextStream stream({folder / "t.txt"}, {.max_length = 20, .held_out = 0});
   CHECK(stream.documents() == 4);
-  const auto block = stream.read(0, tokenizer(), {});
+  const auto block = stream.read(0, document_tokenizer(), {});
   CHECK(block.documents[1].size() == 20);
   CHECK(block.documents[2].size() == 12);  // what is no UTF-8 becomes U+FFFD, which the tokenizer removes
 }
@@ -200,9 +200,9 @@ TEST_CASE("text stream: what cannot be read or trained on") {
   const auto before = stream.describe();
   CHECK(before.starts_with("2 documents, 0 held out, crc32 "));
   expect_error(
-      ErrorKind::failure, [&] { stream.read(1, tokenizer(), {}); }, "there is no block 1; there are 1");
+      ErrorKind::failure, [&] { stream.read(1, document_tokenizer(), {}); }, "there is no block 1; there are 1");
   write_file_atomic(folder / "t.txt", document(1) + "\n");
-  expect_file_error([&] { stream.read(0, tokenizer(), {}); }, "was changed while it was read");
+  expect_file_error([&] { stream.read(0, document_tokenizer(), {}); }, "was changed while it was read");
   write_file_atomic(folder / "t.txt", document(1) + "\n" + document(3) + "\n");
   CHECK(TextStream({folder / "t.txt"}, {.held_out = 0}).describe() != before);
 }
