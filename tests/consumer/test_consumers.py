@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -71,16 +72,20 @@ def pkg_config(work, prefix):
     expect_program(work / "pkg_config")
 
 
+def installed(work, prefix):
+    install(work / "install", prefix)
+    find_package(work / "find_package", prefix)
+    pkg_config(work, prefix)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="lexformer-consumer-") as folder:
         work = Path(folder)
-        prefix = work / "prefix"
-        add_subdirectory(work / "add_subdirectory")
-        fetch_content(work / "fetch_content")
-        install(work / "install", prefix)
-        find_package(work / "find_package", prefix)
-        plain_compiler(work)
-        pkg_config(work, prefix)
+        with ThreadPoolExecutor(2) as pool:
+            ways = [pool.submit(installed, work, work / "prefix"), pool.submit(add_subdirectory, work / "add_subdirectory"),
+                    pool.submit(fetch_content, work / "fetch_content"), pool.submit(plain_compiler, work)]
+        for way in ways:
+            way.result()
     print("add_subdirectory, FetchContent, find_package, plain compiler and pkg-config: all build and run")
 
 
