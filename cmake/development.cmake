@@ -49,6 +49,7 @@ if(LEXFORMER_HEADER_CHECK)
 endif()
 
 # All programs as one unit, each in a namespace behind the headers of all of them: alone, each would parse and check the same headers again.
+# The analyzer follows paths only in the file that is compiled itself, so not in what that unit includes.
 if(LEXFORMER_TIDY)
   find_program(LEXFORMER_CLANG_TIDY clang-tidy REQUIRED)
   set(tidy ${LEXFORMER_CLANG_TIDY} --quiet --config-file=${PROJECT_SOURCE_DIR}/.clang-tidy
