@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
   app.add_option("--text", text_file, "texts, one a line")->required()->type_name("F");
   app.add_option("--out", out, "folder for the pages")->required()->type_name("DIR");
   app.add_option("--sentence", sentence, "whose attention is drawn; the first of 10 words or more unless given");
-  app.add_option("--documents", most, "measure the first so many texts")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--documents", most, "measure the first so many texts")->check(program::positive())->capture_default_str();
   app.add_option("--max-length", max_length, "tokens of a text at the most")->check(CLI::Range(3, 1 << 20))->capture_default_str();
   app.add_option("--least", least, "share of attention on its side that a group needs for the up-down triangle")
       ->check(CLI::Range(0.0, 1.0))

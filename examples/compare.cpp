@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("NAME=F.json");
   app.add_option("--baseline", baseline, "the NAME that the others are compared with; the first unless given")->type_name("NAME");
-  app.add_option("--resamples", options.resamples, "of the bootstrap")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--resamples", options.resamples, "of the bootstrap")->check(program::positive())->capture_default_str();
   app.add_option("--level", options.level, "of confidence")->check(CLI::Range(0.5, 0.999))->capture_default_str();
   app.add_option("--seed", options.seed, "of the bootstrap")->capture_default_str();
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");

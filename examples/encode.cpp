@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--normalize", normalize, "each row has length 1; with --pool auto also where the model says so");
   app.add_option("--max-length", max_length, "tokens of a line at the most")->capture_default_str();
-  app.add_option("--batch", batch_size, "lines computed together")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--batch", batch_size, "lines computed together")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "F.npy or F.tsv")->required();
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {

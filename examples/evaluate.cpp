@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   app.add_option("--test-typos", copies, "measure so many copies of each file with typos, too")->capture_default_str();
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
   app.add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--batch", batch, "pairs computed together")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--batch", batch, "pairs computed together")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
   app.add_flag("--scores", scores, "with --output: write the score of each pair, and its label, too; compare reads them");
   program::add_table_options(app, table);

@@ -36,8 +36,8 @@ int main(int argc, char** argv) {
   app.add_option("--model", model_path, "a masked language model: a .lxf file (pretrain, tools/convert_hf.py) or a HuggingFace folder")
       ->required()
       ->type_name("M.lxf");
-  app.add_option("--top", top, "tokens for each [MASK]")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--batch", batch_size, "texts computed together")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--top", top, "tokens for each [MASK]")->check(program::positive())->capture_default_str();
+  app.add_option("--batch", batch_size, "texts computed together")->check(program::positive())->capture_default_str();
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     const auto model = lx::MaskedLm<>::load(model_path);

@@ -24,7 +24,9 @@ int main(int argc, char** argv) {
     file.tokenizer.lowercase = !cased;
     std::vector<std::string> lines;
     for (const auto& path : texts) {
-      std::istringstream in(lx::read_file(path));
+      const std::string text = lx::read_file(path);
+      if (text.find_first_not_of(" \t\r\n") == text.npos) lx::fail_file(path, "holds no text; expected lines to learn a vocabulary from");
+      std::istringstream in(text);
       in.exceptions(std::ios::badbit);  // of no memory
       for (std::string line; std::getline(in, line);) lines.push_back(line);
     }

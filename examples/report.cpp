@@ -22,13 +22,13 @@ int main(int argc, char** argv) {
   app.add_option("--test", test, "labelled pairs: scores, errors, noise")->type_name("F");
   app.add_option("--pair", pair, "the two texts whose attention is drawn; the first match of --test unless given")->expected(2);
   app.add_option("--word", view.word, "word of the left text whose row is drawn; the one with the likest unequal partner unless given");
-  app.add_option("--layer", view.layer, "whose attention is drawn, from 0; the last unless given")->check(CLI::NonNegativeNumber);
+  app.add_option("--layer", view.layer, "whose attention is drawn, from 0; the last unless given")->check(program::non_negative());
   app.add_option("--head", view.head, "from 0; -1 = the mean of all")->check(CLI::Range(-1, 1024))->capture_default_str();
   app.add_option("--noise", noise, "measure --test with typos in so many percent of the words, e.g. 0,10,20,30,40,50")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 100.0));
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
-  app.add_option("--worst", worst, "how many errors are listed")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--worst", worst, "how many errors are listed")->check(program::non_negative())->capture_default_str();
   program::add_table_options(app, table);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {

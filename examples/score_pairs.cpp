@@ -17,8 +17,11 @@ int main(int argc, char** argv) {
   app.add_option("--model", model_path, "a trained .lxf file")->required()->type_name("M.lxf");
   app.add_flag("--logits", logits, "write the logits of all classes, separated by tabs");
   app.add_option("--format", format, "of the input: tsv, csv, jsonl")->capture_default_str();
-  app.add_option("--batch", batch, "pairs computed together")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--window", window, "pairs read ahead and sorted by length")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--batch", batch, "pairs computed together")->check(program::positive())->capture_default_str();
+  app.add_option("--window", window,
+                 "pairs read ahead and sorted by length; their scores are written together, those before a bad row's window stay written")
+      ->check(program::positive())
+      ->capture_default_str();
   program::add_table_options(app, table);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {

@@ -26,7 +26,7 @@ struct MatcherOptions {
 
   void add_to(CLI::App& app) {
     const auto number = [&](const char* flag, auto& value, const char* text) {
-      return app.add_option(flag, value, text)->check(CLI::NonNegativeNumber)->capture_default_str();
+      return app.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
     };
     app.add_option("--model", model, "where to start: an encoder as .lxf (tools/convert_hf.py, make_model) or a HuggingFace folder")
         ->required()
@@ -47,20 +47,20 @@ struct MatcherOptions {
     group->add_option("--labels", label_names, "names of the classes in their order, as they stand in the files; 0,1 unless given")
         ->delimiter(',');
     group->add_option("--max-length", max_length, "tokens of a pair at the most; the longer text is cut first")
-        ->check(CLI::NonNegativeNumber)
+        ->check(program::non_negative())
         ->capture_default_str();
     group->add_option("--freeze", freeze, "parts of parameter names that are not trained, e.g. embeddings encoder.layer.0.");
     add_choice(*group, "--lea-similarity", encoder.lexical.similarity, "of two words");
     group->add_flag("--lea-within-sentences", encoder.lexical.self_attention, "the bias also between the words of one text");
     group->add_option("--lea-levels", encoder.lea.levels, "quantise the similarities to so many levels; 0 = exact")
-        ->check(CLI::NonNegativeNumber)
+        ->check(program::non_negative())
         ->capture_default_str();
     add_choice(*group, "--lea-sharing", encoder.lea.sharing, "one projection for each head, layer, or the model");
     add_choice(*group, "--lea-representation", encoder.lea.representation, "of a similarity: sinusoids of 2 pi s, of s, or a learned row");
     add_choice(*group, "--lea-alpha", encoder.lea.alpha, "rule for alpha");
     group->add_option("--lea-alpha-value", encoder.lea.alpha_value, "alpha, with --lea-alpha constant")->capture_default_str();
     group->add_option("--lea-dimension", encoder.lea.dimension, "of the lexical embedding")
-        ->check(CLI::NonNegativeNumber)
+        ->check(program::non_negative())
         ->capture_default_str();
     group
         ->add_option_function<std::vector<std::size_t>>(
@@ -81,29 +81,29 @@ struct MatcherOptions {
     add_choice(*group, "--typo-mode", typos.mode, "see add_typos --help");
     group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
     group->add_option("--test-typos", test_typos, "measure so many copies of each test file with typos, too")
-        ->check(CLI::NonNegativeNumber)
+        ->check(program::non_negative())
         ->capture_default_str();
 
     group = app.add_option_group("Training");
     group->add_option("--epochs", epochs, "passes over the training pairs; may be a fraction")
-        ->check(CLI::PositiveNumber)
+        ->check(program::positive())
         ->capture_default_str();
     group->add_option("--max-steps", max_steps, "optimizer steps, instead of --epochs")
-        ->check(CLI::NonNegativeNumber)
+        ->check(program::non_negative())
         ->capture_default_str();
-    group->add_option("--batch", batch, "pairs of a step")->check(CLI::PositiveNumber)->capture_default_str();
-    group->add_option("--accumulate", accumulate, "batches of a step")->check(CLI::PositiveNumber)->capture_default_str();
-    group->add_option("--lr", lr, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
+    group->add_option("--batch", batch, "pairs of a step")->check(program::positive())->capture_default_str();
+    group->add_option("--accumulate", accumulate, "batches of a step")->check(program::positive())->capture_default_str();
+    group->add_option("--lr", lr, "learning rate")->check(program::non_negative())->capture_default_str();
     add_choice(*group, "--schedule", schedule, "of the learning rate");
     group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")
-        ->check(CLI::NonNegativeNumber)
+        ->check(program::non_negative())
         ->default_str("1.5, at the most 15 % of the run");
-    group->add_option("--weight-decay", weight_decay, "of AdamW, decoupled")->check(CLI::NonNegativeNumber)->capture_default_str();
+    group->add_option("--weight-decay", weight_decay, "of AdamW, decoupled")->check(program::non_negative())->capture_default_str();
     group->add_flag("--no-decay-norm", no_decay_norm, "no decay on biases and LayerNorm");
-    group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
+    group->add_option("--clip", clip, "largest gradient norm")->check(program::positive())->capture_default_str();
     add_choice(*group, "--order", order, "of the pairs");
     group->add_option("--seed,--seeds", seeds, "one or more, 1,2,3: each is a run of its own")->delimiter(',')->capture_default_str();
-    number("--eval-batch", eval_batch, "pairs computed together when measuring")->check(CLI::PositiveNumber);
+    number("--eval-batch", eval_batch, "pairs computed together when measuring")->check(program::positive());
     number("--eval-steps", eval_steps, "measure on --valid every so many steps; 0 = after each epoch");
     number("--patience", patience, "stop after so many measurements without a better one; 0 = never");
     number("--save-steps", save_steps, "write a checkpoint every so many steps, too; at the end and when interrupted there is always one");

@@ -47,22 +47,22 @@ struct PretrainOptions {
     auto* file = group->add_option("--valid", valid, "text to measure on, instead of held-out documents")->type_name("F");
     number(*group, "--held-out", stream.held_out, "hold every so many-th document out of the training, to measure on; 0 = none")
         ->excludes(file);
-    number(*group, "--eval-documents", eval_documents, "measure on so many of them at the most")->check(CLI::PositiveNumber);
+    number(*group, "--eval-documents", eval_documents, "measure on so many of them at the most")->check(program::positive());
     group->add_option("--mask-probability", masking.probability, "share of the tokens that are to be predicted, by whole words")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
     number(*group, "--max-predictions", masking.max_predictions, "of these in one document at the most; 0 = no limit");
 
     group = app.add_option_group("Training");
-    group->add_option("--epochs", epochs, "passes over the text; may be a fraction")->check(CLI::PositiveNumber)->capture_default_str();
+    group->add_option("--epochs", epochs, "passes over the text; may be a fraction")->check(program::positive())->capture_default_str();
     number(*group, "--max-steps", max_steps, "optimizer steps, instead of --epochs");
-    number(*group, "--batch", batch, "documents computed together")->check(CLI::PositiveNumber);
-    number(*group, "--accumulation,--accumulate", accumulate, "batches of a step")->check(CLI::PositiveNumber);
+    number(*group, "--batch", batch, "documents computed together")->check(program::positive());
+    number(*group, "--accumulation,--accumulate", accumulate, "batches of a step")->check(program::positive());
     number(*group, "--lr", lr, "learning rate");
     add_choice(*group, "--schedule", schedule, "of the learning rate");
     group->add_option("--warmup", warmup, "share of the steps")->check(CLI::Range(0.0, 1.0))->capture_default_str();
     number(*group, "--weight-decay", weight_decay, "of AdamW, decoupled; not on biases and LayerNorm");
-    group->add_option("--clip", clip, "largest gradient norm")->check(CLI::PositiveNumber)->capture_default_str();
+    group->add_option("--clip", clip, "largest gradient norm")->check(program::positive())->capture_default_str();
     number(*group, "--seed", seed, "of new weights, order, masks and dropout");
     auto* tokens = group->add_option("--token-cosine", mth.token_weight, "weight of MTH's token cosine, alpha1; the paper's is 1")
                        ->capture_default_str();
@@ -73,7 +73,7 @@ struct PretrainOptions {
         ->needs(tokens);
     number(*group, "--cosine-heads", mth.heads, "of each layer that the head cosine samples")->check(CLI::Range(2, 1024))->needs(heads);
     group->add_flag("--cosine-probabilities", mth.probabilities, "the head cosine is of probabilities, not of scores")->needs(heads);
-    number(*group, "--eval-batch", eval_batch, "documents computed together when measuring")->check(CLI::PositiveNumber);
+    number(*group, "--eval-batch", eval_batch, "documents computed together when measuring")->check(program::positive());
     number(*group, "--eval-steps", eval_steps, "measure every so many steps; 0 = at the end");
     number(*group, "--save-steps", save_steps,
            "write a checkpoint every so many steps; at the end and when interrupted there is always one");
@@ -131,7 +131,7 @@ struct PretrainOptions {
  private:
   template <class Group, class Value>
   static CLI::Option* number(Group& group, const char* flag, Value& value, const char* text) {
-    return group.add_option(flag, value, text)->check(CLI::NonNegativeNumber)->capture_default_str();
+    return group.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
   }
 };
 

@@ -111,6 +111,22 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
   }
 }
 
+/// Numbers above 0, and from 0 on. (CLI11's own print the range of all doubles, 300 digits each.) What is no number the option refuses.
+inline CLI::Validator positive() {
+  return {[](const std::string& text) {
+            double x = 0;
+            return CLI::detail::lexical_cast(text, x) && !(x > 0) ? "must be above 0, got " + text : std::string();
+          },
+          "POSITIVE", "positive"};
+}
+inline CLI::Validator non_negative() {
+  return {[](const std::string& text) {
+            double x = 0;
+            return CLI::detail::lexical_cast(text, x) && !(x >= 0) ? "must not be below 0, got " + text : std::string();
+          },
+          "NONNEGATIVE", "non_negative"};
+}
+
 /// An option whose value is one of an enum's names.
 template <class E>
 CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const std::string& text) {

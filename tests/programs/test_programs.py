@@ -369,6 +369,19 @@ class Programs(unittest.TestCase):
         self.refused(2, program("train_matcher", *self.command(self.folder / "u", "--attention", "lea", "--lea-representation", "learned")), "levels")
         self.refused(2, program("train_matcher", *self.command(self.folder / "u", "--freeze", "nothing")), "nothing")
         self.refused(3, program("score_pairs", "--model", self.trained / "model.lxf", text="no tab here\n"), "line 1")
+        for option, value, part in (("--epochs", 0, "must be above 0, got 0"), ("--lr", -1, "must not be below 0, got -1"), ("--lr", "nan", "got nan")):
+            self.refused(2, program("train_matcher", *self.command(self.folder / "u", option, value)), option, part)
+
+    def test_rows_before_a_bad_one_are_scored(self):
+        done = program("score_pairs", "--model", self.trained / "model.lxf", "--window", 4, text="a\tb\n" * 9 + "no tab\n")
+        self.refused(3, done, "line 10")
+        self.assertEqual(len(done.stdout.split()), 8)  # the windows that were full
+
+    def test_a_vocabulary_needs_text(self):
+        (self.folder / "blank.txt").write_text(" \n\n")
+        done = program("make_model", "--text", self.folder / "train.tsv", self.folder / "blank.txt", "--out", self.folder / "blank.lxf")
+        self.refused(3, done, "blank.txt", "no text")
+        self.assertFalse((self.folder / "blank.lxf").exists())
 
 
 if __name__ == "__main__":
