@@ -164,6 +164,10 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
     folder.refused("tokenizer.json", root.dump(), "tokenizer.json: " + part);
   };
   bad_tokenizer("/model/type", "BPE", "model: 'type' is 'BPE', which is not supported; lexformer reads BERT's WordPiece");
+  Json foreign = tokenizer_json_of(words);  // as GPT-2's
+  foreign["model"]["type"] = "BPE";
+  foreign["normalizer"] = nullptr;
+  folder.refused("tokenizer.json", foreign.dump(), "tokenizer.json: model: 'type' is 'BPE', which is not supported");
   bad_tokenizer("/model/continuing_subword_prefix", "@@", "'continuing_subword_prefix' is not '##'");
   bad_tokenizer("/model/vocab/a", 6, "two tokens have the id 6");
   bad_tokenizer("/model/vocab/a", -1, "vocab: 'a' is -1");

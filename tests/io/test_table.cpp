@@ -136,8 +136,9 @@ TEST_CASE("read_pairs and labels") {
   expect_file_error([&] { read_pairs(put("empty.tsv", "")); }, "empty.tsv: the table has no rows");
   expect_file_error([&] { read_pairs(put("head.csv", "left,right,label\n")); }, "head.csv: the table has no rows");
   expect_file_error([&] { read_pairs(folder / "none.tsv"); }, "none.tsv: cannot be opened: No such file");
+  expect_file_error([&] { read_pairs(folder / "none"); }, "none: cannot be opened: No such file");
   std::filesystem::create_directory(folder / "d.tsv");
   expect_file_error([&] { read_pairs(folder / "d.tsv"); }, "d.tsv: is a folder");
   expect_error(
-      ErrorKind::usage, [&] { read_pairs(folder / "a.xlsx"); }, "a.xlsx: the ending says no table format");
+      ErrorKind::usage, [&] { read_pairs(put("a.xlsx", "a,b,1\n")); }, "a.xlsx: the ending says no table format");
 }

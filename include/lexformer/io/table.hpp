@@ -242,12 +242,11 @@ struct PairTable {
 
 /// Reads a file whose ending says its format. Errors: as PairReader's, and a table without rows.
 inline PairTable read_pairs(const std::string& path, TableOptions options = {}) {
-  const TableFormat format = table_format(path);
   if (std::filesystem::is_directory(path)) fail_file(path, "is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   PairTable table{path, {}};
-  PairReader reader(in, path, format, std::move(options));
+  PairReader reader(in, path, table_format(path), std::move(options));
   for (PairRow row; reader.next(row);) table.rows.push_back(row);
   if (table.rows.empty()) fail_file(path, "the table has no rows");
   return table;

@@ -59,8 +59,9 @@ inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::stri
     return *value;
   };
   TokenizerFile out;
-  const Json &model = section("model"), &normalizer = section("normalizer");
-  require_one_of(model, "type", {"WordPiece"}, path + ": model");
+  const Json& model = section("model");
+  require_one_of(model, "type", {"WordPiece"}, path + ": model");  // what a foreign tokenizer is named by, so first
+  const Json& normalizer = section("normalizer");
   require_one_of(normalizer, "type", {"BertNormalizer"}, path + ": normalizer");
   require_one_of(section("pre_tokenizer"), "type", {"BertPreTokenizer"}, path + ": pre_tokenizer");
   if (get_string(model, "continuing_subword_prefix", path) != "##") fail_file(path, "'continuing_subword_prefix' is not '##'");
