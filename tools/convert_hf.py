@@ -140,8 +140,9 @@ def parse_safetensors(content, path):
             check(dtype in WIDTHS, here, "unknown dtype %r" % dtype)
             check(len(shape) <= 8 and all(map(is_size, shape)), here, "the shape %r is not possible" % shape)
             end = position + math.prod(shape) * WIDTHS[dtype]
-            check(entry["data_offsets"] == [position, end] and end <= len(data), here, "its data_offsets are %r, expected %r of %d bytes; "
-                  "the file is cut off or damaged" % (entry["data_offsets"], [position, end], len(data)))
+            check(entry["data_offsets"] == [position, end], here, "its data_offsets are %r, expected %r; the file is damaged"
+                  % (entry["data_offsets"], [position, end]))
+            check(end <= len(data), here, "it ends at byte %d of the data, but there are %d; the file is cut off" % (end, len(data)))
             tensors[name] = Tensor(dtype, tuple(shape), data[position:end])
             position = end
     except (KeyError, TypeError):

@@ -346,8 +346,8 @@ class Convert(unittest.TestCase):
         entry = '"a":{"dtype":"%s","shape":%s,"data_offsets":%s}'
         for dtype, shape, offsets, data, message in (
                 ("F32", "[1]", "[0,4]", 8, "4 bytes follow the last tensor"), ("F32", "[1]", "[4,8]", 8, "are [4, 8], expected [0, 4]"),
-                ("F32", "[2]", "[0,4]", 4, "are [0, 4], expected [0, 8] of 4 bytes"), ("F32", "[1]", "[0,8]", 4, "expected [0, 4]"),
-                ("F32", "[1]", "[8,0]", 8, "expected [0, 4]"), ("F32", "[2]", "[0,8]", 4, "expected [0, 8] of 4 bytes"),
+                ("F32", "[2]", "[0,4]", 4, "are [0, 4], expected [0, 8]; the file is damaged"), ("F32", "[1]", "[0,8]", 4, "expected [0, 4]"),
+                ("F32", "[1]", "[8,0]", 8, "expected [0, 4]"), ("F32", "[2]", "[0,8]", 4, "it ends at byte 8 of the data, but there are 4; the file is cut off"),
                 ("F32", "[4294967296,4294967296]", "[0,0]", 0, "expected [0, "), ("F8", "[1]", "[0,4]", 4, "unknown dtype"),
                 ("F32", "[-1]", "[0,4]", 4, "is not possible"), ("F32", "[1.0]", "[0,4]", 4, "is not possible"),
                 ("F32", "[true]", "[0,4]", 4, "is not possible"), ("F32", "4", "[0,4]", 4, "the header is damaged"),
