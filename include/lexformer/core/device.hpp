@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Where a tensor lives. Memory<Dev> gives and takes blocks; freed blocks are kept and given out again, because a training
 // step that asks the system for fresh memory pays for some 100,000 page faults. On Linux they lie in huge pages where it allows that.
+//
+// All that the library asks of a device Dev: Memory<Dev>, and Kernels<Dev> (kernels/interface.hpp).
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -23,6 +26,13 @@
 #if __has_feature(address_sanitizer)
 #define LEXFORMER_NO_BLOCK_CACHE
 #endif
+#endif
+
+// Functions that a GPU runs, too.
+#if defined(__CUDACC__)
+#define LEXFORMER_HD __host__ __device__
+#else
+#define LEXFORMER_HD
 #endif
 
 namespace lexformer {
@@ -71,6 +81,16 @@ struct Memory<Cpu> {
       a.give(static_cast<char*>(block.data), block.capacity);
     else
       ::operator delete (block.data, std::align_val_t{alignment});
+  }
+
+  /// From the host to this device, from it to the host (which waits until they are there), and within it; the ranges do not overlap.
+  static void upload(void* to, const void* host, std::size_t bytes) { copy(to, host, bytes); }
+  static void download(void* host, const void* from, std::size_t bytes) { copy(host, from, bytes); }
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);  // the pointers of nothing may be null
+  }
+  static void zero(void* to, std::size_t bytes) {
+    if (bytes > 0) std::memset(to, 0, bytes);
   }
 
   /// Gives all segments that nothing lives in back to the system.

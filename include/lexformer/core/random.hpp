@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/device.hpp"
+
 namespace lexformer {
 
 struct Philox {
@@ -19,7 +21,7 @@ struct Philox {
   using Key = std::array<std::uint32_t, 2>;
 
   /// The ten rounds: 128 counter bits and 64 key bits -> 128 random bits.
-  static constexpr Counter generate(Counter c, Key k) {
+  LEXFORMER_HD static constexpr Counter generate(Counter c, Key k) {
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t a = std::uint64_t{0xD2511F53u} * c[0];
       const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * c[2];
@@ -40,12 +42,12 @@ struct RandomKey {
   std::uint32_t site = 0;
 
   /// 128 bits = 8 decisions of 16 bits, for elements 8 * block ... 8 * block + 7.
-  Philox::Counter bits(std::uint64_t block) const {
+  LEXFORMER_HD Philox::Counter bits(std::uint64_t block) const {
     return Philox::generate({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), step, site},
                             {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   }
   /// The 16-bit number of one element: half-word element % 8 of its block, low half of each word first.
-  std::uint32_t bits16(std::uint64_t element) const {
+  LEXFORMER_HD std::uint32_t bits16(std::uint64_t element) const {
     const auto word = bits(element / 8)[(element % 8) / 2];
     return element % 2 == 0 ? (word & 0xFFFFu) : (word >> 16);
   }

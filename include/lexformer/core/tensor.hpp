@@ -39,19 +39,19 @@ class Tensor {
   /// Elements without initial values.
   explicit Tensor(Shape shape) : shape_(shape), storage_(std::make_shared<Storage>(shape.size())) {}
 
-  static Tensor full(Shape shape, T value) {
+  static Tensor full(Shape shape, T value) { return from(std::vector<T>(shape.size(), value), shape); }
+  static Tensor zeros(Shape shape) {
     Tensor t(shape);
-    std::fill_n(t.mutable_data(), t.size(), value);
+    Memory<Dev>::zero(t.mutable_data(), t.bytes());
     return t;
   }
-  static Tensor zeros(Shape shape) { return full(shape, T{}); }
   static Tensor ones(Shape shape) { return full(shape, T{1}); }
   static Tensor scalar(T value) { return full({}, value); }
   /// Copies the values; their number must be shape.size().
   static Tensor from(std::span<const T> values, Shape shape) {
     if (values.size() != shape.size()) fail("Tensor::from", values.size(), " values for shape ", shape, ", which needs ", shape.size());
     Tensor t(shape);
-    std::copy(values.begin(), values.end(), t.mutable_data());
+    t.assign(values);
     return t;
   }
   static Tensor from(std::initializer_list<T> values, Shape shape) { return from(std::span(values.begin(), values.size()), shape); }
@@ -72,17 +72,43 @@ class Tensor {
     ++storage_->version;
     return storage_->data() + offset_;
   }
-  std::span<const T> span() const { return {data(), size()}; }
-  std::span<T> mutable_span() {
+  std::span<const T> span() const requires std::is_same_v<Dev, Cpu> { return {data(), size()}; }
+  std::span<T> mutable_span() requires std::is_same_v<Dev, Cpu> {
     T* first = mutable_data();
     return {first, size()};
   }
-  std::vector<T> to_vector() const { return {data(), data() + size()}; }
+  std::vector<T> to_vector() const {
+    std::vector<T> values(size());
+    Memory<Dev>::download(values.data(), data(), bytes());
+    return values;
+  }
+  /// Overwrites the elements; the number of values must be size().
+  void assign(std::span<const T> values) {
+    if (values.size() != size()) fail("Tensor::assign", values.size(), " values for shape ", shape_, ", which needs ", size());
+    Memory<Dev>::upload(mutable_data(), values.data(), bytes());
+  }
+  /// The same elements in the memory of another device; shares them where it is this one.
+  template <class To>
+  Tensor<T, To> to() const {
+    if constexpr (std::is_same_v<To, Dev>) {
+      return *this;
+    } else {
+      if (!defined()) return {};
+      Tensor<T, To> t(shape_);
+      if constexpr (std::is_same_v<To, Cpu>)
+        Memory<Dev>::download(t.mutable_data(), data(), bytes());
+      else if constexpr (std::is_same_v<Dev, Cpu>)
+        Memory<To>::upload(t.mutable_data(), data(), bytes());
+      else
+        t = to<Cpu>().template to<To>();
+      return t;
+    }
+  }
 
   /// The one element of a tensor of size 1.
   T item() const {
     if (size() != 1) fail("Tensor::item", "shape ", shape_, " does not have exactly one element");
-    return *data();
+    return read(0);
   }
   /// The element at the given index, one number for each axis, checked.
   template <class... Index>
@@ -95,7 +121,7 @@ class Tensor {
       if (ix[axis] >= shape_[axis]) fail("Tensor::at", "index ", ix[axis], " of axis ", axis, " is outside shape ", shape_);
       flat = flat * shape_[axis] + ix[axis];
     }
-    return data()[flat];
+    return read(flat);
   }
 
   /// The same elements under another shape.
@@ -115,7 +141,12 @@ class Tensor {
     t.shape_ = Shape(dims.begin(), dims.end());
     return t;
   }
-  Tensor clone() const { return defined() ? from(span(), shape_) : Tensor(); }
+  Tensor clone() const {
+    if (!defined()) return {};
+    Tensor t(shape_);
+    Memory<Dev>::copy(t.mutable_data(), data(), bytes());
+    return t;
+  }
 
   /// How often the storage was opened for writing.
   std::uint64_t version() const { return defined() ? storage_->version : 0; }
@@ -139,6 +170,13 @@ class Tensor {
     std::uint64_t version = 0;
   };
   static_assert(std::is_trivially_copyable_v<T>);
+
+  std::size_t bytes() const { return size() * sizeof(T); }
+  T read(std::size_t at) const {
+    T value;
+    Memory<Dev>::download(&value, data() + at, sizeof(T));
+    return value;
+  }
 
   Shape shape_;
   std::shared_ptr<Storage> storage_;

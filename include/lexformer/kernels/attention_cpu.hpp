@@ -1,54 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Attention of one (sequence, head) on the CPU: strided products around row.hpp. What each field means, and the formula,
-// stand in ops/attention.hpp; here are pointers and strides.
+// stand in interface.hpp and ops/attention.hpp; here are pointers and strides.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
-#include "lexformer/core/ragged.hpp"
-#include "lexformer/kernels/cpu.hpp"
+#include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/rows_cpu.hpp"
 
 namespace lexformer {
-
-template <class T>
-struct AttentionArgs {
-  const Offsets* offsets = nullptr;
-  std::size_t heads = 0, width = 0;  // H, D; head size d = D / H
-  T scale{1};
-  const T* qkv = nullptr;  // (N, 3D)
-
-  struct Lookup {
-    const T* table = nullptr;  // (H, R)
-    std::size_t levels = 0;    // R
-    const std::uint16_t* code = nullptr;
-  };
-  struct Relative {
-    bool key_side = false;
-    const T* table = nullptr;  // (tables, R, d)
-    std::size_t tables = 1, rows = 0;
-    const std::int32_t* bucket = nullptr;  // bucket[i - j + longest - 1] = row of the table
-    T scale{1};
-  };
-  std::vector<Lookup> lookups;
-  std::vector<Relative> relatives;
-  const T* position_bias = nullptr;  // (H, bias_length, bias_length)
-  std::size_t bias_length = 0;
-  const T* gate = nullptr;  // (P)
-  bool absolute = false;    // the scores leave the op: a lookup adds table[code] and not table[code] - table[0]
-  DropoutMask dropout;
-};
-
-/// Where backward adds: null = not wanted. Partial sums of tables belong to one chunk of sequences.
-template <class T>
-struct AttentionGrads {
-  T* qkv = nullptr;            // (N, 3D)
-  std::vector<T*> lookups;     // each (H, R)
-  std::vector<T*> relatives;   // each (H, R, d)
-  T* position_bias = nullptr;  // (H, bias_length, bias_length)
-  T* gate = nullptr;           // (H, P)
-};
 
 namespace detail {
 
@@ -59,13 +22,13 @@ class AttentionBlock {
   AttentionBlock(const AttentionArgs<T>& args, std::size_t s, std::size_t h)
       : a_(args),
         h_(h),
-        n_(args.offsets->length(s)),
+        n_(args.token_begin[s + 1] - args.token_begin[s]),
         d_(args.width / args.heads),
         stride_(3 * args.width),
-        q_(args.qkv + args.offsets->begin(s) * stride_ + h * d_),
+        q_(args.qkv + args.token_begin[s] * stride_ + h * d_),
         k_(q_ + args.width),
         v_(k_ + args.width),
-        pair_(args.offsets->pair_begin(s)),
+        pair_(args.pair_begin[s]),
         buffers_(thread_buffers()),
         p_(buffers_.p),
         g_(buffers_.g),
@@ -125,6 +88,7 @@ class AttentionBlock {
     gemm(false, false, n_, d_, n_, T{1}, p_.data(), n_, v_, stride_, T{0}, out, a_.width);
   }
 
+  /// Adds to `grads`, whose tables have a row for each head and whose gate is (H, P); writes their qkv.
   /// From dout (n, d), row stride D, and the gradients of scores and probabilities where those left the op (else null).
   void backward(const T* dout, const T* dscores, const T* dprobabilities, const AttentionGrads<T>& grads) {
     const std::size_t cells = n_ * n_;
@@ -163,7 +127,7 @@ class AttentionBlock {
       for (std::size_t i = 0; i < n_; ++i)
         for (std::size_t j = 0; j < n_; ++j) grads.position_bias[(h_ * a_.bias_length + i) * a_.bias_length + j] += g_[i * n_ + j];
     if (grads.gate != nullptr)
-      for (std::size_t e = 0; e < cells; ++e) grads.gate[h_ * a_.offsets->pairs() + pair_ + e] = g_[e] * ungated_[e];
+      for (std::size_t e = 0; e < cells; ++e) grads.gate[h_ * a_.pairs + pair_ + e] = g_[e] * ungated_[e];
     if (a_.gate != nullptr)
       for (std::size_t e = 0; e < cells; ++e) g_[e] *= a_.gate[pair_ + e];
 
@@ -197,7 +161,7 @@ class AttentionBlock {
     }
   };
   Rows rows_used(const typename AttentionArgs<T>::Relative& r) const {
-    const std::int32_t* middle = r.bucket + a_.offsets->longest() - 1;
+    const std::int32_t* middle = r.bucket + a_.longest - 1;
     const auto [low, high] = std::minmax_element(middle - (n_ - 1), middle + n_);
     const auto first = static_cast<std::size_t>(*low);
     const std::size_t table = (r.tables == 1 ? 0 : h_ * r.rows) + first;
@@ -205,7 +169,7 @@ class AttentionBlock {
   }
   void fill_mask() {
     mask_.resize(n_ * n_);
-    a_.dropout.fill(h_ * a_.offsets->pairs() + pair_, n_ * n_, mask_.data());
+    a_.dropout.fill(h_ * a_.pairs + pair_, n_ * n_, mask_.data());
   }
 
   const AttentionArgs<T>& a_;
@@ -226,4 +190,82 @@ class AttentionBlock {
 };
 
 }  // namespace detail
+
+template <>
+struct AttentionKernels<Cpu> {
+  /// context (N, D); log_sum (N, H) = log sum_j exp(S_ij) of row i and head h, from which attention_grad makes P again; maps (rows, P) = S
+  /// if `absolute`, else P before dropout, of the heads that map_row names.
+  template <class T>
+  static void attention(const AttentionArgs<T>& a, T* context, T* log_sum, T* maps) {
+    parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
+      const std::size_t s = unit / a.heads, h = unit % a.heads, first = a.token_begin[s], n = a.token_begin[s + 1] - first;
+      detail::AttentionBlock<T> block(a, s, h);
+      T* const to = map_of(a, s, h, maps);
+      const T* scores = block.scores();
+      if (to != nullptr && a.absolute) std::copy_n(scores, n * n, to);
+      const T* p = block.softmax(log_sum + first * a.heads + h);
+      if (to != nullptr && !a.absolute) std::copy_n(p, n * n, to);
+      block.output(context + first * a.width + h * a.width / a.heads);
+    });
+  }
+
+  /// Writes all gradients that are wanted, from those of context and maps (null: nothing depends on them). A sum that sequences share
+  /// (tables, position bias) is one partial for each chunk of sequences, the partials added in order.
+  template <class T>
+  static void attention_grad(const AttentionArgs<T>& a, const T* log_sum, const T* dcontext, const T* dmaps,
+                             const AttentionGrads<T>& grads) {
+    const std::size_t heads = a.heads, d = a.width / heads, lookups = a.lookups.size(), tables = lookups + a.relatives.size();
+    const auto table = [lookups](auto& g, std::size_t t) -> auto& { return t < lookups ? g.lookups[t] : g.relatives[t - lookups]; };
+    const auto size_of_head = [&](std::size_t t) { return t < lookups ? a.lookups[t].levels : a.relatives[t - lookups].rows * d; };
+    // With a position bias a head walks through all sequences in order; else chunks of 4 sequences have partial tables.
+    const std::size_t chunk = grads.position_bias != nullptr ? a.sequences : std::min<std::size_t>(4, a.sequences);
+    const std::size_t chunks = (a.sequences + chunk - 1) / chunk;
+    AttentionGrads<T> base = grads;
+    Tensor<T> gate;                          // of each head, summed below
+    std::vector<Tensor<T>> partial(tables);  // (chunks, H, ...)
+    if (grads.gate != nullptr) {
+      gate = Tensor<T>({heads, a.pairs});
+      base.gate = gate.mutable_data();
+    }
+    if (grads.position_bias != nullptr) std::fill_n(grads.position_bias, heads * a.bias_length * a.bias_length, T{0});
+    for (std::size_t t = 0; t < tables; ++t) {
+      if (table(grads, t) == nullptr) continue;
+      partial[t] = Tensor<T>::zeros({chunks, heads, size_of_head(t)});
+      table(base, t) = partial[t].mutable_data();
+    }
+
+    parallel_for(chunks * heads, 1, [&](std::size_t unit, std::size_t) {
+      const std::size_t c = unit / heads, h = unit % heads;
+      auto to = base;
+      for (std::size_t t = 0; t < tables; ++t)
+        if (table(to, t) != nullptr) table(to, t) += c * heads * size_of_head(t);
+      for (std::size_t s = c * chunk; s < std::min(a.sequences, (c + 1) * chunk); ++s) {
+        const std::size_t first = a.token_begin[s];
+        detail::AttentionBlock<T> block(a, s, h);
+        block.scores();
+        block.probabilities(log_sum + first * heads + h);
+        const T* dmap = map_of(a, s, h, dmaps);
+        block.backward(dcontext == nullptr ? nullptr : dcontext + first * a.width + h * d, a.absolute ? dmap : nullptr,
+                       a.absolute ? nullptr : dmap, to);
+      }
+    });
+
+    if (grads.gate != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, gate.data(), a.pairs, grads.gate);
+    for (std::size_t t = 0; t < tables; ++t) {
+      if (table(grads, t) == nullptr) continue;
+      // A table shared by the heads sums over them too.
+      const std::size_t size = (t < lookups ? heads : a.relatives[t - lookups].tables) * size_of_head(t);
+      RowKernels<Cpu>::column_sum(partial[t].size() / size, size, partial[t].data(), size, table(grads, t));
+    }
+  }
+
+ private:
+  /// Where the map of (s, h) begins, or null.
+  template <class T>
+  static T* map_of(const AttentionArgs<std::remove_const_t<T>>& a, std::size_t s, std::size_t h, T* maps) {
+    if (maps == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
+    return maps + static_cast<std::size_t>(a.map_row[h]) * a.pairs + a.pair_begin[s];
+  }
+};
+
 }  // namespace lexformer

@@ -20,7 +20,7 @@ struct DropoutMask {
     if (!(p >= 0 && p < 1)) fail("dropout", "p must be in [0, 1), got ", p);
     return p > 0;
   }
-  std::uint32_t threshold() const { return static_cast<std::uint32_t>(std::lround(p * 65536.0f)); }
+  LEXFORMER_HD std::uint32_t threshold() const { return static_cast<std::uint32_t>(std::lround(p * 65536.0f)); }
 
   /// out[i] = 0 or 1 / (1 - p) for elements begin ... begin + count - 1.
   template <class T>

@@ -9,11 +9,7 @@
 #include <cstdint>
 #include <numbers>
 
-#if defined(__CUDACC__)
-#define LEXFORMER_HD __host__ __device__
-#else
-#define LEXFORMER_HD
-#endif
+#include "lexformer/core/device.hpp"
 
 namespace lexformer::scalar {
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Element by element, and sums of all elements, on the CPU. Work is cut in fixed blocks; a sum always has the same order.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include "lexformer/core/broadcast.hpp"
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/kernels/interface.hpp"
+#include "lexformer/kernels/row.hpp"
+#include "lexformer/kernels/scalar.hpp"
+
+namespace lexformer {
+
+namespace detail {
+
+inline constexpr std::size_t element_block = 16384;  // elements of one block of an elementwise loop
+
+/// Rows of one block, so that a block is about element_block elements.
+inline std::size_t row_block(std::size_t columns) { return std::max<std::size_t>(1, element_block / std::max<std::size_t>(1, columns)); }
+
+}  // namespace detail
+
+template <>
+struct ElementwiseKernels<Cpu> {
+  /// y = F(x)
+  template <class F, class T>
+  static void map(std::size_t n, const T* x, T* y) {
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) y[i] = F{}(x[i]);
+    });
+  }
+  /// y = F(a, b)
+  template <class F, class T>
+  static void map(std::size_t n, const T* a, const T* b, T* y) {
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) y[i] = F{}(a[i], b[i]);
+    });
+  }
+  /// y = F(a, b), a and b repeated as the plan says.
+  template <class F, class T>
+  static void map_broadcast(const Broadcast& plan, const T* a, const T* b, T* y) {
+    const std::size_t n = plan.last(), step_a = plan.step_a(), step_b = plan.step_b();
+    for (std::size_t r = 0; r < plan.rows(); ++r) {
+      const auto begin = plan.row(r);
+      for (std::size_t j = 0; j < n; ++j) y[r * n + j] = F{}(a[begin.a + j * step_a], b[begin.b + j * step_b]);
+    }
+  }
+  /// y (the size of the plan's b) = the sum of all elements of x (the plan's a and result) that b would be repeated for; rows in order.
+  template <class T>
+  static void sum_to(const Broadcast& plan, std::size_t size, const T* x, T* y) {
+    std::fill_n(y, size, T{0});
+    const std::size_t n = plan.last(), step = plan.step_b();
+    for (std::size_t r = 0; r < plan.rows(); ++r) {
+      T* to = y + plan.row(r).b;
+      for (std::size_t j = 0; j < n; ++j) to[j * step] += x[r * n + j];
+    }
+  }
+  /// y = scale x + offset
+  template <class T>
+  static void affine(std::size_t n, T scale, const T* x, T offset, T* y) {
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) y[i] = scale * x[i] + offset;
+    });
+  }
+  /// y = factor[0] x
+  template <class T>
+  static void scale_by(std::size_t n, const T* factor, const T* x, T* y) {
+    affine(n, *factor, x, T{0}, y);
+  }
+  /// y = value[0] / divisor everywhere
+  template <class T>
+  static void fill_quotient(std::size_t n, const T* value, std::type_identity_t<accumulate_t<T>> divisor, T* y) {
+    std::fill_n(y, n, static_cast<T>(*value / divisor));
+  }
+  /// y += x
+  template <class T>
+  static void add_to(std::size_t n, const T* x, T* y) {
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) y[i] += x[i];
+    });
+  }
+  /// y = x in another type
+  template <class T, class To>
+  static void cast(std::size_t n, const T* x, To* y) {
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) y[i] = static_cast<To>(x[i]);
+    });
+  }
+  /// y = x * mask
+  template <class T>
+  static void dropout(std::size_t n, const DropoutMask& mask, const T* x, T* y) {
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      mask.fill(begin, end - begin, y + begin);
+      for (std::size_t i = begin; i < end; ++i) y[i] *= x[i];
+    });
+  }
+
+  template <class T>
+  static bool all_finite(std::size_t n, const T* x) {
+    return row::lane_sum<T>(n, [x](std::size_t i) { return x[i] - x[i]; }) == T{0};  // x - x is NaN unless x is finite
+  }
+  /// out[0] = sum of all elements: blocks in order.
+  template <class T>
+  static void sum(std::size_t n, const T* x, T* out) {
+    using A = accumulate_t<T>;
+    *out = static_cast<T>(reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); }));
+  }
+  /// out[0] = mean of all elements, summed likewise.
+  template <class T>
+  static void mean(std::size_t n, const T* x, T* out) {
+    using A = accumulate_t<T>;
+    *out = static_cast<T>(reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); }) / static_cast<A>(n));
+  }
+  /// Sum of squares in double.
+  template <class T>
+  static double sum_squares(std::size_t n, const T* x) {
+    return reduce<double>(n, [x](std::size_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
+  }
+  /// The same of several arrays together, one after the other.
+  template <class T>
+  static double sum_squares(const std::vector<Elements<T>>& arrays) {
+    double squares = 0;
+    for (const auto& x : arrays) squares += sum_squares(x.count, x.data);
+    return squares;
+  }
+
+  /// One AdamW step of each parameter, in one pass over its elements:
+  ///   m += (1 - beta1)(g - m);   v = beta2 v + (1 - beta2) g^2;   w = decay w - step_size m / (sqrt(v) / root_correction + eps)
+  template <class T, class A>
+  static void adamw(const std::vector<AdamWUpdate<T, A>>& updates) {
+    for (const auto& update : updates)
+      parallel_for(update.count, detail::element_block, [&](std::size_t begin, std::size_t end) {
+        // Copies of the factors and pointers: read through references they could change with every store, and the loop would stay scalar.
+        const auto [count, factors, gradient, exp_avg, exp_avg_sq, master, parameter] = update;
+        const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
+        const auto rest1 = static_cast<A>(1.0 - factors.beta1), beta2 = static_cast<A>(factors.beta2);
+        const auto rest2 = static_cast<A>(1.0 - factors.beta2), step_size = static_cast<A>(factors.step_size);
+        const auto root_correction = static_cast<A>(factors.root_correction);
+        for (std::size_t i = begin; i < end; ++i) {
+          const A g = static_cast<A>(gradient[i]);
+          exp_avg[i] += rest1 * (g - exp_avg[i]);
+          exp_avg_sq[i] = beta2 * exp_avg_sq[i] + rest2 * g * g;
+          const A denominator = std::sqrt(exp_avg_sq[i]) / root_correction + eps;
+          master[i] = master[i] * decay - step_size * exp_avg[i] / denominator;
+          if constexpr (!std::is_same_v<T, A>) parameter[i] = static_cast<T>(master[i]);
+        }
+      });
+  }
+
+ private:
+  template <class A, class F>
+  static A reduce(std::size_t n, F&& f) {
+    constexpr std::size_t block = detail::element_block;
+    const std::size_t blocks = (n + block - 1) / block;
+    std::vector<A> partial(blocks);
+    parallel_for(blocks, 1, [&](std::size_t b, std::size_t) {
+      const std::size_t begin = b * block, count = std::min(block, n - begin);
+      partial[b] = row::lane_sum<A>(count, [&](std::size_t i) { return f(begin + i); });
+    });
+    A total{};
+    for (const A& p : partial) total += p;
+    return total;
+  }
+};
+
+}  // namespace lexformer

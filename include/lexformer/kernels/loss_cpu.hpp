@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Losses and similarities of vectors, on the CPU.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lexformer/kernels/elementwise_cpu.hpp"
+
+namespace lexformer {
+
+template <>
+struct LossKernels<Cpu> {
+  /// loss[i] = -log softmax(x_i)[labels[i]]; x is overwritten by its gradient, factor (softmax(x_i) - onehot(labels[i])).
+  template <class T>
+  static void cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, T factor, T* x, accumulate_t<T>* loss) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        T* z = x + r * n;
+        const auto y = static_cast<std::size_t>(labels[r]);
+        const T top = row::max(z, n);
+        const A chosen = static_cast<A>(z[y] - top);
+        for (std::size_t j = 0; j < n; ++j) z[j] = scalar::exp(z[j] - top);
+        const A total = row::lane_sum<A>(n, [z](std::size_t j) { return static_cast<A>(z[j]); });
+        loss[r] = std::log(total) - chosen;
+        const T scale = static_cast<T>(static_cast<A>(factor) / total);
+        for (std::size_t j = 0; j < n; ++j) z[j] *= scale;
+        z[y] -= factor;
+      }
+    });
+  }
+  /// out[0] = mean of the losses, added in order.
+  template <class T>
+  static void mean_loss(std::size_t rows, const accumulate_t<T>* loss, T* out) {
+    accumulate_t<T> total{0};
+    for (std::size_t i = 0; i < rows; ++i) total += loss[i];
+    *out = static_cast<T>(total / static_cast<accumulate_t<T>>(rows));
+  }
+
+  /// out[0] = -sum_i weight[i] log_p[i, labels[i]] / total, rows in order; rows with a negative label do not count. Of total 0: the sum.
+  template <class T>
+  static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
+                                      accumulate_t<T> total, const T* log_p, T* out) {
+    accumulate_t<T> loss{0};
+    for (std::size_t i = 0; i < rows; ++i)
+      if (labels[i] >= 0) loss -= weight[i] * log_p[i * n + static_cast<std::size_t>(labels[i])];
+    if (total != accumulate_t<T>{0}) loss /= total;
+    *out = static_cast<T>(loss);
+  }
+  /// Its gradient by the scores of the log-softmax log_p:  dx_i = weight[i] / total dy[0] (exp(log_p_i) - onehot(labels[i]))
+  template <class T>
+  static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
+                                           accumulate_t<T> total, const T* dy, const T* log_p, T* dx) {
+    using A = accumulate_t<T>;
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (labels[i] < 0 || weight[i] == A{0}) {
+        std::fill_n(dx + i * n, n, T{0});
+        continue;
+      }
+      const A factor = weight[i] / total * *dy;
+      for (std::size_t c = 0; c < n; ++c) dx[i * n + c] = factor * scalar::exp(log_p[i * n + c]);
+      dx[i * n + static_cast<std::size_t>(labels[i])] -= factor;
+    }
+  }
+
+  /// y[i] = <a_i, b_i> / max(|a_i| |b_i|, eps) of rows of n elements.
+  template <class T>
+  static void cosine_similarity(std::size_t rows, std::size_t n, T eps, const T* a, const T* b, T* y) {
+    using A = accumulate_t<T>;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const T *p = a + i * n, *q = b + i * n;
+      y[i] = dot(n, p, q) / std::max<A>(std::sqrt(dot(n, p, p) * dot(n, q, q)), eps);
+    }
+  }
+  /// da_i = dy[i] (b_i / (|a_i| |b_i|) - y_i a_i / |a_i|^2), and likewise db; where eps is the divisor it is a constant.
+  template <class T>
+  static void cosine_similarity_grad(std::size_t rows, std::size_t n, T eps, const T* dy, const T* a, const T* b, T* da, T* db) {
+    using A = accumulate_t<T>;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const T *p = a + i * n, *q = b + i * n;
+      const A pp = dot(n, p, p), qq = dot(n, q, q), norm = std::sqrt(pp * qq), g = dy[i];
+      const bool clamped = norm < eps;
+      const A inverse = A{1} / std::max<A>(norm, eps), cosine = clamped ? A{0} : dot(n, p, q) * inverse;
+      for (std::size_t j = 0; j < n; ++j) {
+        da[i * n + j] = g * (q[j] * inverse - (clamped ? A{0} : cosine * p[j] / pp));
+        db[i * n + j] = g * (p[j] * inverse - (clamped ? A{0} : cosine * q[j] / qq));
+      }
+    }
+  }
+
+  /// out[0] = mean over the groups of 2 / (n (n - 1)) sum_{i<j} cos(x_i, x_j), from the sum s of the unit vectors u_i = x_i / max(|x_i|,
+  /// 1e-8) without a look at any pair:   f = (|s|^2 - sum |u_i|^2) / (n (n - 1)).   Without groups 0.
+  template <class T>
+  static void pairwise_cosine(const VectorGroups& all, const T* x, T* out) {
+    using A = accumulate_t<T>;
+    std::vector<A> values(all.groups);
+    parallel_for(all.groups, 1, [&](std::size_t k, std::size_t) {
+      std::vector<A> s, norm;
+      const A own = unit_sum(x, all.list[k], s, norm);
+      const A squares = row::lane_sum<A>(s.size(), [&s](std::size_t e) { return s[e] * s[e]; });
+      values[k] = (squares - own) / pairs<A>(all.list[k]);
+    });
+    A total{0};
+    for (const A value : values) total += value;
+    if (all.groups > 0) total /= static_cast<A>(all.groups);
+    *out = static_cast<T>(total);
+  }
+  /// dx_i += dy[0] 2 (s - (s . u_i) u_i) / (n (n - 1) |x_i| groups). |u_i| is 1 but where the guard acts.
+  template <class T>
+  static void pairwise_cosine_grad(const VectorGroups& all, const T* dy, const T* x, T* dx) {
+    using A = accumulate_t<T>;
+    parallel_for(all.groups, 1, [&](std::size_t k, std::size_t) {
+      const VectorGroup& g = all.list[k];
+      std::vector<A> s, norm;
+      unit_sum(x, g, s, norm);
+      const A factor = static_cast<A>(*dy) * A{2} / (pairs<A>(g) * static_cast<A>(all.groups));
+      for (std::size_t i = 0; i < g.count; ++i) {
+        const T* v = x + g.first + i * g.stride;
+        T* d = dx + g.first + i * g.stride;
+        const A inverse = A{1} / norm[i];
+        // Where the guard acts the divisor is a constant, and of s only the other vectors count.
+        const A along = norm[i] > A(1e-8)
+                            ? row::lane_sum<A>(g.length, [&](std::size_t e) { return s[e] * static_cast<A>(v[e]); }) * inverse * inverse
+                            : inverse;
+        for (std::size_t e = 0; e < g.length; ++e) d[e] += static_cast<T>(factor * inverse * (s[e] - along * static_cast<A>(v[e])));
+      }
+    });
+  }
+
+ private:
+  template <class T>
+  static accumulate_t<T> dot(std::size_t n, const T* p, const T* q) {
+    return row::lane_sum<accumulate_t<T>>(n, [=](std::size_t j) { return static_cast<accumulate_t<T>>(p[j]) * q[j]; });
+  }
+  /// sum = s, norm[i] = max(|x_i|, 1e-8); returns sum |u_i|^2.
+  template <class T, class A>
+  static A unit_sum(const T* x, const VectorGroup& g, std::vector<A>& sum, std::vector<A>& norm) {
+    A own{0};
+    sum.assign(g.length, A{0});
+    norm.resize(g.count);
+    for (std::size_t i = 0; i < g.count; ++i) {
+      const T* v = x + g.first + i * g.stride;
+      const A squares = row::lane_sum<A>(g.length, [v](std::size_t e) { return static_cast<A>(v[e]) * static_cast<A>(v[e]); });
+      norm[i] = std::max<A>(std::sqrt(squares), A(1e-8));
+      const A inverse = A{1} / norm[i];
+      for (std::size_t e = 0; e < g.length; ++e) sum[e] += static_cast<A>(v[e]) * inverse;
+      own += squares * inverse * inverse;
+    }
+    return own;
+  }
+  template <class A>
+  static A pairs(const VectorGroup& g) {
+    return static_cast<A>(g.count) * static_cast<A>(g.count - 1);
+  }
+};
+
+}  // namespace lexformer

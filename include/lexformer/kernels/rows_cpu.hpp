@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Rows and columns of a matrix, on the CPU. Work is cut in fixed blocks; a sum always has the same order.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "lexformer/kernels/elementwise_cpu.hpp"
+
+namespace lexformer {
+
+template <>
+struct RowKernels<Cpu> {
+  /// out[j] = sum over rows of x[i, j] (row stride given); rows in order.
+  template <class T>
+  static void column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, T* out) {
+    parallel_for(columns, 64, [&](std::size_t begin, std::size_t end) {
+      accumulate_t<T> acc[64] = {};
+      for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t j = begin; j < end; ++j) acc[j - begin] += x[i * stride + j];
+      for (std::size_t j = begin; j < end; ++j) out[j] = static_cast<T>(acc[j - begin]);
+    });
+  }
+
+  /// Every row of y = x.
+  template <class T>
+  static void fill_rows(std::size_t rows, std::size_t n, const T* x, T* y) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) std::copy_n(x, n, y + i * n);
+    });
+  }
+  /// y[i, 0..n-1] = x[i, 0..n-1], each with its own row stride
+  template <class T>
+  static void copy_columns(std::size_t rows, std::size_t n, const T* x, std::size_t stride_x, T* y, std::size_t stride_y) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) std::copy_n(x + i * stride_x, n, y + i * stride_y);
+    });
+  }
+  /// y[i, j] = x[i]
+  template <class T>
+  static void expand_rows(std::size_t rows, std::size_t n, const T* x, T* y) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) std::fill_n(y + i * n, n, x[i]);
+    });
+  }
+  /// y[i] = sum of row i
+  template <class T>
+  static void row_sum(std::size_t rows, std::size_t n, const T* x, T* y) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        y[i] = static_cast<T>(row::lane_sum<A>(n, [&](std::size_t j) { return static_cast<A>(x[i * n + j]); }));
+    });
+  }
+
+  /// Rows of y = softmax(x), or log-softmax.
+  template <class T>
+  static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        const T* in = x + r * n;
+        T* out = y + r * n;
+        std::copy_n(in, n, out);
+        if (log)
+          row::log_softmax(n, out);
+        else
+          row::softmax(n, out);
+      }
+    });
+  }
+  /// dx = y (dy - <y, dy>), or for log-softmax dx = dy - exp(y) sum(dy).
+  template <class T>
+  static void softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        const T *g = dy + r * n, *p = y + r * n;
+        T* d = dx + r * n;
+        if (log) {
+          const A sum = row::lane_sum<A>(n, [g](std::size_t j) { return static_cast<A>(g[j]); });
+          for (std::size_t j = 0; j < n; ++j) d[j] = g[j] - scalar::exp(p[j]) * sum;
+        } else {
+          std::copy_n(g, n, d);
+          row::softmax_grad(n, p, d);
+        }
+      }
+    });
+  }
+
+  /// z = residual + dropout(x) (residual and dropout may be absent);  xhat = (z - mean z) rstd;  y = xhat gamma + beta.
+  template <class T>
+  static void layer_norm(std::size_t rows, std::size_t n, T eps, const DropoutMask& mask, const T* x, const T* residual, const T* gamma,
+                         const T* beta, T* xhat, T* rstd, T* y) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        const T* in = x + r * n;
+        T *h = xhat + r * n, *out = y + r * n;
+        if (mask.active()) {
+          mask.fill(r * n, n, h);
+          for (std::size_t j = 0; j < n; ++j) h[j] *= in[j];
+        } else {
+          std::copy_n(in, n, h);
+        }
+        if (residual != nullptr)
+          for (std::size_t j = 0; j < n; ++j) h[j] += residual[r * n + j];
+        const A mean = row::lane_sum<A>(n, [h](std::size_t j) { return static_cast<A>(h[j]); }) / static_cast<A>(n);
+        const A variance = row::lane_sum<A>(n, [h, mean](std::size_t j) { return (h[j] - mean) * (h[j] - mean); }) / static_cast<A>(n);
+        const A inverse = A{1} / std::sqrt(variance + eps);
+        rstd[r] = inverse;
+        for (std::size_t j = 0; j < n; ++j) {
+          h[j] = (h[j] - mean) * inverse;
+          out[j] = h[j] * gamma[j] + beta[j];
+        }
+      }
+    });
+  }
+  /// dz = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma;  dx = dz * mask;  dgamma = sum dy xhat;  dbeta = sum dy.
+  /// Without dropout dx may be dz.
+  template <class T>
+  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const T* dy, const T* gamma, const T* xhat,
+                              const T* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r) {
+        const T *g = dy + r * n, *h = xhat + r * n;
+        const A sum = row::lane_sum<A>(n, [&](std::size_t j) { return static_cast<A>(g[j]) * gamma[j]; }) / static_cast<A>(n);
+        const A dot = row::lane_sum<A>(n, [&](std::size_t j) { return static_cast<A>(g[j]) * gamma[j] * h[j]; }) / static_cast<A>(n);
+        for (std::size_t j = 0; j < n; ++j) dz[r * n + j] = rstd[r] * (g[j] * gamma[j] - sum - h[j] * dot);
+        if (mask.active()) {
+          mask.fill(r * n, n, dx + r * n);
+          for (std::size_t j = 0; j < n; ++j) dx[r * n + j] *= dz[r * n + j];
+        }
+      }
+    });
+    parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
+      A dg[64] = {}, db[64] = {};
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t j = begin; j < end; ++j) {
+          dg[j - begin] += dy[r * n + j] * xhat[r * n + j];
+          db[j - begin] += dy[r * n + j];
+        }
+      for (std::size_t j = begin; j < end; ++j) {
+        dgamma[j] = dg[j - begin];
+        dbeta[j] = db[j - begin];
+      }
+    });
+  }
+};
+
+}  // namespace lexformer
