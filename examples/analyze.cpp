@@ -31,7 +31,7 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
   batch.offsets = lx::Offsets::from_lengths(std::vector<std::size_t>{reach + 1});
   auto scores = subject.encoder.shared_scores(batch);
   for (const auto& term : subject.encoder.layers[0].attention.terms)
-    term->contribute({lx::Var<>(), batch.offsets, heads, nullptr, {}, {}}, scores);
+    term->contribute({lx::Var<>(), batch.offsets, heads, {}, {}, {}}, scores);
   const std::string scheme = lx::name_of(config.positions.scheme);
   const auto draw = [&](const std::string& kind, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                         const std::vector<double>& values, const std::string& x, const std::string& y, const std::string& caption) {
@@ -52,7 +52,7 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
   for (const auto& relative : scores.relatives) {
     const std::size_t width = relative.table.dim(2);
     std::vector<double> values;
-    for (const auto row : relative.bucket)
+    for (const auto row : relative.bucket.to_vector())
       for (std::size_t e = 0; e < width; ++e)
         values.push_back(static_cast<double>(relative.table.value().at(0, static_cast<std::size_t>(row), e)));
     std::vector<std::string> features;

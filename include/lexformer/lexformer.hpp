@@ -5,8 +5,10 @@
 #include "lexformer/version.hpp"
 
 // plain data
+#include "lexformer/core/broadcast.hpp"
 #include "lexformer/core/device.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/indices.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/ragged.hpp"
@@ -18,8 +20,13 @@
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
 #include "lexformer/kernels/dropout_mask.hpp"
+#include "lexformer/kernels/elementwise_cpu.hpp"
 #include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/index_cpu.hpp"
+#include "lexformer/kernels/interface.hpp"
+#include "lexformer/kernels/loss_cpu.hpp"
 #include "lexformer/kernels/row.hpp"
+#include "lexformer/kernels/rows_cpu.hpp"
 #include "lexformer/kernels/scalar.hpp"
 
 // gradients

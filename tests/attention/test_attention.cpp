@@ -20,10 +20,10 @@ namespace {
 constexpr std::size_t H = 2, d = 3, D = H * d, R = 4;
 const Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 5, 2, 4, 1});
 
-PairCodes codes() {
+std::vector<std::uint16_t> codes() {
   RandomStream random(3, random_site::user);
-  auto c = std::make_shared<std::vector<std::uint16_t>>(offsets.pairs());
-  for (auto& x : *c) x = static_cast<std::uint16_t>(random.below(R));
+  std::vector<std::uint16_t> c(offsets.pairs());
+  for (auto& x : c) x = static_cast<std::uint16_t>(random.below(R));
   return c;
 }
 /// clip(i - j, -2, 2) as rows 0 .. 4
@@ -152,10 +152,19 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
     return "accepted";
   };
   ScoreTerms<double> t;
-  t.lookups.push_back({v[1], std::make_shared<std::vector<std::uint16_t>>(3)});
+  t.lookups.push_back({v[1], std::vector<std::uint16_t>(3)});
   CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " pairs of tokens"));
-  t.lookups[0] = {v[1], std::make_shared<std::vector<std::uint16_t>>(offsets.pairs(), std::uint16_t{9})};
+  std::vector<std::uint16_t> unknown(offsets.pairs(), std::uint16_t{3});
+  unknown[7] = 9;  // the first of two that have no row
+  unknown[8] = 11;
+  t.lookups[0] = {v[1], unknown};
   CHECK(message(t) == "attention: code 9 has no row in a lookup table (2, 4)");
+  ScoreTerms<double> r;
+  auto rows = buckets();
+  rows[2] = -1;
+  rows[3] = 5;
+  r.relatives.push_back({v[3], rows, false, 1.0});
+  CHECK(message(r) == "attention: bucket -1 has no row in a relative table (2, 5, 3)");
   ScoreTerms<double> b;
   b.position_bias = Var<double>(Tensor<double>::zeros({H, 2, 2}));
   CHECK(message(b) == "attention: the position bias must be (2, n, n) with n at least 5, got (2, 2, 2)");

@@ -28,12 +28,12 @@ const std::vector<double> levels{0, 0.25, 0.5, 1};
 struct Call {
   Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
   V qkv{random_tensor({7, 3 * lea_width}, 1)};
-  std::shared_ptr<std::vector<std::uint16_t>> codes = std::make_shared<std::vector<std::uint16_t>>(offsets.pairs());
+  std::vector<std::uint16_t> codes = std::vector<std::uint16_t>(offsets.pairs());
   Pass pass{.training = true};
 
   Call() {
     RandomStream random(3, random_site::user);
-    for (auto& c : *codes) c = static_cast<std::uint16_t>(random.below(levels.size()));
+    for (auto& c : codes) c = static_cast<std::uint16_t>(random.below(levels.size()));
   }
   AttentionInputs<double> inputs() const { return {qkv, offsets, lea_heads, codes, levels, pass}; }
   ScoreTerms<double> contribute(Lea<double>& term) const {
@@ -108,7 +108,7 @@ TEST_CASE("the table is alpha W l, one row for each head, and attention is given
       auto term = make(options);
       const auto terms = call.contribute(term);
       REQUIRE(terms.lookups.size() == 1);
-      CHECK(terms.lookups[0].codes == call.codes);
+      CHECK(terms.lookups[0].codes.to_vector() == call.codes);
       const auto& table = terms.lookups[0].table;
       CHECK(table.shape() == Shape{lea_heads, levels.size()});
       const auto l = representation == LeaRepresentation::learned
@@ -158,7 +158,7 @@ TEST_CASE("alpha by magnitudes: std(q . k / sqrt(d)) / std(l . W) over the cells
     for (std::size_t h = 0; h < lea_heads; ++h)
       for (std::size_t i = 0; i < call.offsets.length(s); ++i)
         for (std::size_t j = 0; j < call.offsets.length(s); ++j) {
-          const auto code = (*call.codes)[call.offsets.pair_begin(s) + i * call.offsets.length(s) + j];
+          const auto code = call.codes[call.offsets.pair_begin(s) + i * call.offsets.length(s) + j];
           if (code == 0) continue;
           double dot = 0;
           for (std::size_t e = 0; e < lea_size; ++e)
@@ -206,7 +206,7 @@ TEST_CASE("a batch on which alpha cannot be measured adds nothing and leaves it 
   for (const std::uint16_t only : std::vector<std::uint16_t>{0, 3}) {  // no similar pair at all; similar pairs that are all alike
     // Heads that share w, so that all cells have one value of l . W.
     auto term = make({.sharing = LeaSharing::layer, .dimension = 8, .alpha = LeaAlpha::magnitude});
-    call.codes->assign(call.codes->size(), only);
+    call.codes.assign(call.codes.size(), only);
     CHECK(call.contribute(term).lookups.empty());
     CHECK(term.alpha.item() == 0);
     CHECK(Call().contribute(term).lookups.size() == 1);
@@ -301,7 +301,7 @@ TEST_CASE("LEA refuses what cannot work, and says why") {
   Call call;
   auto quantised = make({.dimension = 8, .levels = 50});
   CHECK(error_message([&] { call.contribute(quantised); }) == "lea: the model was made for 50 quantised levels, the batch has 4");
-  call.codes = nullptr;
+  call.codes.clear();
   auto term = make(constant());
   CHECK(error_message([&] { call.contribute(term); }) ==
         "lea: the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");

@@ -31,9 +31,7 @@ struct Nearness final : AttentionTerm<double> {
 Batch batch() {
   Batch b;
   b.offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
-  auto codes = std::make_shared<std::vector<std::uint16_t>>(b.offsets.pairs());
-  for (std::size_t i = 0; i < codes->size(); ++i) (*codes)[i] = static_cast<std::uint16_t>(i * i % 3);
-  b.codes = codes;
+  for (std::size_t i = 0; i < b.offsets.pairs(); ++i) b.codes.push_back(static_cast<std::uint16_t>(i * i % 3));
   b.levels = {0, 0.5, 1};
   return b;
 }

@@ -165,15 +165,15 @@ TEST_CASE("position schemes: together with LEA's lookup and a gate they stay wha
   for (const Scheme& scheme : schemes()) {
     CAPTURE(scheme.name);
     const Setup setup(scheme.options, {5, 9});
-    auto codes = std::make_shared<std::vector<std::uint16_t>>(setup.offsets.pairs());
-    for (std::size_t e = 0; e < codes->size(); ++e) (*codes)[e] = static_cast<std::uint16_t>(e * e % 4);
+    std::vector<std::uint16_t> codes(setup.offsets.pairs());
+    for (std::size_t e = 0; e < codes.size(); ++e) codes[e] = static_cast<std::uint16_t>(e * e % 4);
     ScoreTerms<double> lea;
     lea.lookups.push_back({Var<double>(random_tensor({heads, 4}, 5)), codes});
     const auto plain = setup(AttentionMaps::scores).maps.value(), both = setup(AttentionMaps::scores, lea).maps.value();
     double worst = 0;
     for (std::size_t h = 0; h < heads; ++h)
-      for (std::size_t e = 0; e < codes->size(); ++e)
-        worst = std::max(worst, std::abs(both.at(h, e) - plain.at(h, e) - lea.lookups[0].table.value().at(h, (*codes)[e])));
+      for (std::size_t e = 0; e < codes.size(); ++e)
+        worst = std::max(worst, std::abs(both.at(h, e) - plain.at(h, e) - lea.lookups[0].table.value().at(h, codes[e])));
     CHECK(worst < 1e-12);
   }
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../support/error_message.hpp"
+#include "../support/far_device.hpp"
 #include "lexformer/core/random.hpp"
 
 using namespace lexformer;
@@ -234,4 +235,28 @@ TEST_CASE("memory: blocks of many sizes, given and freed in any order, never ove
   { const Tensor<> rest({4000000}), small({100000}); }
   CHECK(Tensor<>({4100000}).data() == static_cast<const float*>(first) + 4000000 / 1024 * 1024 + 1024);  // both holes are one again
 #endif
+}
+
+TEST_CASE("a tensor goes to another device and comes back; there only its elements can be fetched") {
+  const auto x = Tensor<float>::from({1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto far = x.to<Far>();
+  CHECK(far.shape() == x.shape());
+  CHECK(far.to_vector() == x.to_vector());
+  CHECK(far.at(1, 2) == 6);
+  CHECK(far.rows(1, 2).clone().to<Cpu>().to_vector() == std::vector<float>{4, 5, 6});
+  CHECK(Tensor<float, Far>::scalar(7).item() == 7);
+  CHECK(Tensor<int, Far>::zeros({2}).to_vector() == std::vector<int>{0, 0});
+  CHECK(Tensor<double, Far>::full({2}, 0.5).to_vector() == std::vector<double>{0.5, 0.5});
+  CHECK(x.to<Cpu>().shares_storage(x));
+  CHECK_FALSE(Tensor<float, Far>().to<Cpu>().defined());
+  CHECK_FALSE(std::is_invocable_v<decltype([](auto& t) -> decltype(t.span()) { return t.span(); }), Tensor<float, Far>&>);
+}
+
+TEST_CASE("assign overwrites the elements where they are") {
+  auto x = Tensor<float>::zeros({2, 2});
+  const auto shared = x;
+  x.rows(1, 2).assign(std::vector<float>{3, 4});
+  CHECK(shared.to_vector() == std::vector<float>{0, 0, 3, 4});
+  CHECK(shared.version() == x.version());
+  CHECK(error_message([&] { x.assign(std::vector<float>{1}); }) == "Tensor::assign: 1 values for shape (2, 2), which needs 4");
 }

@@ -54,9 +54,16 @@ TEST_CASE("lane_sum adds every element once, max finds the largest, at every len
   }
   std::vector<double> many(100001, 0.1);
   CHECK(row::lane_sum<double>(many.size(), [&](std::size_t i) { return many[i]; }) == doctest::Approx(10000.1).epsilon(1e-12));
-  CHECK(OnCpu::sum(many.size(), many.data()) == doctest::Approx(10000.1).epsilon(1e-12));
+  double total = -1, average = -1;
+  OnCpu::sum(many.size(), many.data(), &total);
+  OnCpu::mean(many.size(), many.data(), &average);
+  CHECK(total == doctest::Approx(10000.1).epsilon(1e-12));
+  CHECK(average == total / 100001);
   CHECK(OnCpu::sum_squares(many.size(), many.data()) == doctest::Approx(1000.01).epsilon(1e-12));
-  CHECK(OnCpu::sum(0, many.data()) == 0.0);
+  CHECK(OnCpu::sum_squares(std::vector<Elements<double>>{{3, many.data()}, {0, nullptr}, {many.size() - 3, many.data() + 3}}) ==
+        doctest::Approx(1000.01).epsilon(1e-12));
+  OnCpu::sum(0, many.data(), &total);
+  CHECK(total == 0.0);
 }
 
 TEST_CASE("a NaN or an infinity anywhere is found by all_finite and spreads over its row of softmax") {
@@ -205,7 +212,9 @@ TEST_CASE("column_sum, scatter_add, gather and the copies equal plain loops") {
   Tensor<double> row_sums({rows}), expanded({rows, 4}), filled = Tensor<double>::zeros({3, 5});
   OnCpu::row_sum(rows, stride, x.data(), row_sums.mutable_data());
   OnCpu::expand_rows(rows, 4, row_sums.data(), expanded.mutable_data());
-  CHECK(row_sums.at(1) == doctest::Approx(OnCpu::sum(stride, x.data() + stride)).epsilon(1e-12));
+  double sum_of_row = 0;
+  OnCpu::sum(stride, x.data() + stride, &sum_of_row);
+  CHECK(row_sums.at(1) == doctest::Approx(sum_of_row).epsilon(1e-12));
   CHECK(expanded.at(36, 3) == row_sums.at(36));
   OnCpu::fill_rows(2, 5, x.data(), filled.mutable_data());
   CHECK(filled.at(1, 0) == x.at(0, 0));
@@ -228,7 +237,7 @@ TEST_CASE("the kernels have the same bits for any number of threads") {
       return y.to_vector();
     };
   };
-  CHECK(same_for_any_threads([&] { return OnCpu::sum(size, x.data()); }));
+  CHECK(same_for_any_threads(out({}, [&](float* y) { OnCpu::sum(size, x.data(), y); })));
   CHECK(same_for_any_threads([&] { return OnCpu::sum_squares(size, x.data()); }));
   CHECK(same_for_any_threads(out({n}, [&](float* y) { OnCpu::column_sum(rows, n, x.data(), n, y); })));
   CHECK(same_for_any_threads(out({rows}, [&](float* y) { OnCpu::row_sum(rows, n, x.data(), y); })));

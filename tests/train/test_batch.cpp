@@ -51,8 +51,7 @@ TEST_CASE("a batch is its sequences one after the other; its codes stand for eac
   CHECK(batch.labels == std::vector<std::int32_t>{1, 0, 1});
   CHECK(batch.targets.empty());
   CHECK(batch.ids.size() == batch.offsets.tokens());
-  REQUIRE(batch.codes);
-  REQUIRE(batch.codes->size() == batch.offsets.pairs());
+  REQUIRE(batch.codes.size() == batch.offsets.pairs());
   std::size_t wrong = 0;
   for (std::size_t s = 0; s < 3; ++s) {
     const Encoding& e = encodings[rows[s]];
@@ -63,7 +62,7 @@ TEST_CASE("a batch is its sequences one after the other; its codes stand for eac
       wrong += batch.ids[at] != e.ids[i] || batch.type_ids[at] != e.type_ids[i] || batch.position_ids[at] != static_cast<std::int32_t>(i);
     }
     for (std::size_t c = 0; c < m.code.size(); ++c)
-      wrong += batch.levels[(*batch.codes)[batch.offsets.pair_begin(s) + c]] != m.level[m.code[c]];
+      wrong += batch.levels[batch.codes[batch.offsets.pair_begin(s) + c]] != m.level[m.code[c]];
   }
   CHECK(wrong == 0);
 }
@@ -73,7 +72,7 @@ TEST_CASE("a batch carries what was asked for") {
       numbers(examples(4), tokenizer(), {.labels = Labels::numbers});
   const std::vector<std::size_t> rows = {3, 1};
   const Batch a = plain.batch(plain.encode(0, 0), rows), b = numbers.batch(numbers.encode(0, 0), rows);
-  CHECK(!a.codes);
+  CHECK(a.codes.empty());
   CHECK(a.levels.empty());
   CHECK(a.labels.empty());
   CHECK(b.targets == std::vector<float>{0.375f, 0.125f});

@@ -118,7 +118,8 @@ TEST_CASE("AdamW keeps weights in the type of its moments, where rounding would 
   const float gradient = -1.0f;
   for (int t = 1; t <= 1000; ++t) {
     const double c1 = 1 - std::pow(0.9, t), c2 = 1 - std::pow(0.999, t);
-    OptimizerKernels<Cpu>::adamw(1, {1.0, 0.9, 0.999, 1e-8 / c1, std::sqrt(c2), 1e-8}, &gradient, &m, &v, &master, &parameter);
+    Kernels<Cpu>::adamw(std::vector<AdamWUpdate<float, double>>{
+        {1, {1.0, 0.9, 0.999, 1e-8 / c1, std::sqrt(c2), 1e-8}, &gradient, &m, &v, &master, &parameter}});
   }
   CHECK(master == doctest::Approx(1.0 + 1e-5).epsilon(1e-9));
   CHECK(parameter == static_cast<float>(master));

@@ -62,8 +62,9 @@ struct Deberta final : AttentionTerm<T, Dev> {
     };
     const T scale = T{1} / std::sqrt(static_cast<T>(3 * d));
     out.scale = scale;
-    out.relatives.push_back({by_head(key(rows)), rows_met, false, scale});
-    out.relatives.push_back({by_head(query(rows)), std::move(rows_met), true, scale});
+    const Indices<std::int32_t, Dev> bucket(rows_met);
+    out.relatives.push_back({by_head(key(rows)), bucket, false, scale});
+    out.relatives.push_back({by_head(query(rows)), bucket, true, scale});
   }
   void visit(ParameterVisitor<T, Dev>& v) override {
     if (owns_table) v("table", table);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <mutex>
 #include <numbers>
 #include <optional>
 #include <utility>
@@ -90,26 +91,29 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
-    if (!in.codes) fail("lea", "the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
-    if (in.codes->size() != in.offsets.pairs())
-      fail("lea", "the batch has ", in.codes->size(), " lexical codes for ", in.offsets.pairs(), " pairs of tokens");
+    if (in.codes.empty()) fail("lea", "the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
+    if (in.codes.size() != in.offsets.pairs())
+      fail("lea", "the batch has ", in.codes.size(), " lexical codes for ", in.offsets.pairs(), " pairs of tokens");
     if (options.levels != 0 && in.levels.size() != options.levels)
       fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", in.levels.size());
     const Var<T, Dev> l =
         options.representation == LeaRepresentation::learned
             ? level_table
-            : Var<T, Dev>(lea_sinusoid<T>(in.levels, options.dimension, options.representation == LeaRepresentation::scaled));
+            : Var<T, Dev>(
+                  lea_sinusoid<T>(in.levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>());
     auto table = matmul(projection, l, {.transpose_b = true});                                                // (H or 1, R)
     if (table.dim(0) != in.heads) table = multiply(table, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));  // (H, R)
-    if (alpha.item() == T{0}) {
+    T factor = alpha_on_host();
+    if (factor == T{0}) {
       if (!in.pass.training)
         fail("lea",
              "alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
              "alpha");
       set_alpha(in, table.value(), out.scale);
-      if (alpha.item() == T{0}) return;  // nothing in this batch to measure it on, and nothing to add either
+      factor = alpha_on_host();
+      if (factor == T{0}) return;  // nothing in this batch to measure it on, and nothing to add either
     }
-    out.lookups.push_back({scale(table, alpha.item()), in.codes});
+    out.lookups.push_back({scale(table, factor), in.codes});
   }
 
   void visit(ParameterVisitor<T, Dev>& v) override {
@@ -119,11 +123,26 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
  private:
+  /// Fetched again only where it was changed: in every forward pass the device would have to wait for it.
+  T alpha_on_host() {
+    const std::lock_guard lock(mutex_);
+    const auto& value = alpha.value();
+    if (!fetched_.shares_storage(value) || fetched_version_ != value.version()) {
+      fetched_ = value;
+      fetched_version_ = value.version();
+      fetched_value_ = value.item();
+    }
+    return fetched_value_;
+  }
+
+  /// On the host, once in a training:
   /// query:     alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
   /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d), or with
   ///            the scale of the model's position scheme: the paper's "based on
   ///            the magnitudes of both terms"
-  void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& table, const std::optional<T>& scale_of_scheme) {
+  void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& lookup_table, const std::optional<T>& scale_of_scheme) {
+    const auto qkv = in.qkv.value().template to<Cpu>(), table = lookup_table.template to<Cpu>();
+    const auto codes = in.codes.to_vector();
     const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
     const bool query = options.alpha == LeaAlpha::query;
     const double scale = scale_of_scheme ? static_cast<double>(*scale_of_scheme) : 1 / std::sqrt(static_cast<double>(d));
@@ -137,17 +156,17 @@ struct Lea final : AttentionTerm<T, Dev> {
       double deviation() const { return std::sqrt(squares / n); }
     } semantic, lexical;
     if (in.offsets.sequences() == 0) fail("lea", "the batch is empty");
-    for (const std::uint16_t code : *in.codes)
+    for (const std::uint16_t code : codes)
       if (code >= levels) fail("lea", "code ", code, " has no level; the batch has ", levels);
     double total = 0;
     for (std::size_t s = 0; s < in.offsets.sequences(); ++s)
       for (std::size_t h = 0; h < in.heads; ++h) {
         const std::size_t n = in.offsets.length(s);
-        const T* q = in.qkv.value().data() + in.offsets.begin(s) * stride + h * d;
+        const T* q = qkv.data() + in.offsets.begin(s) * stride + h * d;
         std::vector<T> products(n * n);
         gemm(false, true, n, n, d, T{1}, q, stride, query ? q : q + width, stride, T{0}, products.data(), n);
         for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(row::max(products.data() + i * n, n));
-        const std::uint16_t* code = in.codes->data() + in.offsets.pair_begin(s);
+        const std::uint16_t* code = codes.data() + in.offsets.pair_begin(s);
         for (std::size_t e = 0; e < n * n && !query; ++e) {
           if (code[e] == 0) continue;
           semantic.add(static_cast<double>(products[e]) * scale);
@@ -159,8 +178,14 @@ struct Lea final : AttentionTerm<T, Dev> {
       value = total / static_cast<double>(in.offsets.tokens() * in.heads);
     else if (semantic.n > 0 && lexical.deviation() > 0)
       value = semantic.deviation() / lexical.deviation();
-    alpha.mutable_value().mutable_data()[0] = static_cast<T>(value);
+    const T measured = static_cast<T>(value);
+    alpha.mutable_value().assign({&measured, 1});
   }
+
+  std::mutex mutex_;  // of what follows: alpha as it was last fetched
+  Tensor<T, Dev> fetched_;
+  std::uint64_t fetched_version_ = 0;
+  T fetched_value_{0};
 };
 
 /// The LEA terms of a model with `layers` layers: (layer, term), for the layers that have the bias (the second half by default).

@@ -45,7 +45,7 @@ struct MultiHeadAttention {
     Var<T, Dev> maps;    // (heads asked for, P) or undefined
   };
   /// `scores`: what terms that all layers share have made.
-  Output operator()(const Var<T, Dev>& x, const Batch& batch, const Pass& pass = {}, AttentionMaps maps = AttentionMaps::none,
+  Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const Pass& pass = {}, AttentionMaps maps = AttentionMaps::none,
                     const std::vector<std::size_t>& map_heads = {}, ScoreTerms<T, Dev> scores = {}) const {
     const NameScope scope("attention");
     auto qkv = linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});  // (N, 3D)

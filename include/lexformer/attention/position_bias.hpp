@@ -78,10 +78,8 @@ struct Alibi final : AttentionTerm<T, Dev> {
     out.claim_positions("alibi");
     const std::size_t n = in.offsets.longest();
     Tensor<T, Dev> bias({in.heads, n, n});
-    T* to = bias.mutable_data();
-    for (const double slope : alibi_slopes(in.heads))
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < n; ++j) *to++ = static_cast<T>(-slope * static_cast<double>(i > j ? i - j : j - i));
+    const auto slopes = Tensor<double, Dev>::from(alibi_slopes(in.heads), {in.heads});
+    Kernels<Dev>::distance_bias(in.heads, n, slopes.data(), bias.mutable_data());
     out.add_position_bias(Var<T, Dev>(bias));
   }
 };

@@ -52,15 +52,15 @@ struct RelativeKey final : AttentionTerm<T, Dev> {
     const auto n = static_cast<std::int32_t>(size);
     if (scheme != PositionScheme::shaw && scheme != PositionScheme::bert_r && in.offsets.longest() > size)
       fail(name_of(scheme), "a sequence has ", in.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
-    auto buckets = distance_buckets(in.offsets.longest(), [&](std::int32_t distance) {
+    const Indices<std::int32_t, Dev> buckets(distance_buckets(in.offsets.longest(), [&](std::int32_t distance) {
       if (scheme == PositionScheme::shaw) return std::clamp(-distance, -n, n) + n;
       if (scheme == PositionScheme::bert_r) return std::clamp(distance, 1 - n, n - 1) + n;
       return distance + n - 1;
-    });
+    }));
     const auto shared = reshape(table, {1, table.dim(0), table.dim(1)});
     const T scale = T{1} / std::sqrt(static_cast<T>(table.dim(1)));
     if (scheme == PositionScheme::relative_key_query) out.relatives.push_back({shared, buckets, true, scale});
-    out.relatives.push_back({shared, std::move(buckets), false, scale});
+    out.relatives.push_back({shared, buckets, false, scale});
   }
   void visit(ParameterVisitor<T, Dev>& v) override { v(is_huggingface_table(scheme) ? "distance_embedding.weight" : "table", table); }
 };

@@ -15,11 +15,11 @@ namespace lexformer {
 /// What a term may look at: plain views of one attention call.
 template <class T = float, class Dev = Cpu>
 struct AttentionInputs {
-  const Var<T, Dev>& qkv;          // (N, 3D); undefined for a term that all layers share, which is asked once for a forward pass
-  const Offsets& offsets;          // of the batch
-  std::size_t heads;               // H
-  PairCodes codes;                 // lexical code of every token pair, or null
-  std::span<const double> levels;  // levels[code] = similarity; levels[0] = 0
+  const Var<T, Dev>& qkv;             // (N, 3D); undefined for a term that all layers share, which is asked once for a forward pass
+  const Offsets& offsets;             // of the batch
+  std::size_t heads;                  // H
+  Indices<std::uint16_t, Dev> codes;  // lexical code of every token pair, or none
+  std::span<const double> levels;     // levels[code] = similarity; levels[0] = 0
   Pass pass;
 };
 

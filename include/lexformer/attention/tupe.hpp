@@ -63,12 +63,12 @@ struct Tupe final : AttentionTerm<T, Dev> {
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j)
         cells.push_back(static_cast<std::int32_t>(i == 0 ? 0 : j == 0 ? n + 2 : (i + 1) * (n + 1) + j + 1));
-    auto sum = select_columns(products, std::move(cells));  // (H, n n)
+    auto sum = select_columns(products, cells);  // (H, n n)
     if (bias.defined()) {
       auto buckets = t5_buckets(n, options.buckets, options.max_distance);
       for (std::size_t i = 0; i < n; ++i) buckets[i * n] = static_cast<std::int32_t>(options.buckets);
       std::fill_n(buckets.begin(), n, static_cast<std::int32_t>(options.buckets / 2));
-      sum = add(sum, select_columns(bias, std::move(buckets)));
+      sum = add(sum, select_columns(bias, buckets));
     }
     out.add_position_bias(reshape(sum, {options.heads, n, n}));
   }

@@ -37,11 +37,13 @@ UpDown up_down(const std::vector<Var<T, Dev>>& probabilities, const Offsets& off
   const std::size_t heads = probabilities[0].dim(0), n = offsets.length(s), cells = n * n;
   if (heads < 2) fail("up_down", "two groups need 2 heads or more");
   std::vector<std::vector<double>> map(heads, std::vector<double>(cells, 0.0));
-  for (const auto& layer : probabilities)
+  for (const auto& layer : probabilities) {
+    const auto maps = layer.value().template to<Cpu>();
     for (std::size_t h = 0; h < heads; ++h) {
-      const T* p = layer.value().data() + h * offsets.pairs() + offsets.pair_begin(s);
+      const T* p = maps.data() + h * offsets.pairs() + offsets.pair_begin(s);
       for (std::size_t e = 0; e < cells; ++e) map[h][e] += static_cast<double>(p[e]) / static_cast<double>(probabilities.size());
     }
+  }
   const auto mass = [n](const std::vector<double>& m, bool above) {
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i)

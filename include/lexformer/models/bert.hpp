@@ -42,7 +42,7 @@ struct BertEmbeddings {
         dropout_p(c.hidden_dropout_prob) {
     if (c.embedding_size != c.hidden_size) projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init);
   }
-  Var<T, Dev> operator()(const Batch& batch, const Pass& pass) const {
+  Var<T, Dev> operator()(const DeviceBatch<Dev>& batch, const Pass& pass) const {
     const NameScope scope("embeddings");
     if (batch.offsets.longest() > max_length)
       fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
@@ -80,8 +80,8 @@ struct BertLayer {
         dropout_p(c.hidden_dropout_prob),
         first_site(site::layer(number)) {}
 
-  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const Batch& batch, const Pass& pass, AttentionMaps maps,
-                                                         const std::vector<std::size_t>& map_heads,
+  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const Pass& pass,
+                                                         AttentionMaps maps, const std::vector<std::size_t>& map_heads,
                                                          const ScoreTerms<T, Dev>& shared) const {
     const auto y = attention(x, batch, pass, maps, map_heads, shared);
     const NameScope scope("feed_forward");
@@ -131,7 +131,7 @@ struct BertEncoder {
     }
   }
 
-  EncoderOutput<T, Dev> operator()(const Batch& batch, const Pass& pass = {}, const EncodeOptions& options = {}) const {
+  EncoderOutput<T, Dev> operator()(const DeviceBatch<Dev>& batch, const Pass& pass = {}, const EncodeOptions& options = {}) const {
     EncoderOutput<T, Dev> out;
     out.last = embeddings(batch, pass);
     if (options.all_hidden) out.hidden.push_back(out.last);
@@ -148,7 +148,7 @@ struct BertEncoder {
   }
 
   /// What the terms that all layers share add to the scores of a batch.
-  ScoreTerms<T, Dev> shared_scores(const Batch& batch, const Pass& pass = {}) const {
+  ScoreTerms<T, Dev> shared_scores(const DeviceBatch<Dev>& batch, const Pass& pass = {}) const {
     ScoreTerms<T, Dev> scores;
     for (const auto& term : shared_)
       term->contribute({Var<T, Dev>(), batch.offsets, config.num_attention_heads, batch.codes, batch.levels, pass}, scores);
@@ -233,8 +233,7 @@ void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const Tens
   for (const auto& p : parameters) needed.push_back({p.name, p.var.shape()});
   require_tensors(file, needed, where);
   for (auto& p : parameters) {
-    const auto value = file.template get<T>(p.name);
-    std::copy_n(value.data(), value.size(), p.var.mutable_value().mutable_data());
+    p.var.mutable_value().assign(file.template get<T>(p.name).span());
   }
 }
 

@@ -33,7 +33,7 @@ class CrossEncoder {
 
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, bool may_be_new);
 
-  Output operator()(const Batch& batch, const Pass& pass = {}, const EncodeOptions& encode = {}) const;
+  Output operator()(const DeviceBatch<Dev>& batch, const Pass& pass = {}, const EncodeOptions& encode = {}) const;
 
   /// What the model reads of tokenized pairs, lexical codes included where it has LEA.
   Batch batch(std::span<const Encoding> pairs) const {
@@ -41,8 +41,8 @@ class CrossEncoder {
     return lexical ? make_batch(pairs, lexical_matrices(tokenizer_, pairs, *lexical)) : make_batch(pairs);
   }
 
-  /// Logits of text pairs, (pairs, labels), in their order. Inside they are batched by length.
-  Tensor<T, Dev> logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size = 32) const;
+  /// Logits of text pairs, (pairs, labels), in their order, on the CPU. Inside they are batched by length.
+  Tensor<T> logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size = 32) const;
 
   /// One score for each pair: the probability of class 1 (two classes), the number of the most probable class (more), or the
   /// value of a regression.
@@ -52,7 +52,7 @@ class CrossEncoder {
   std::vector<double> predict(std::initializer_list<std::pair<std::string, std::string>> pairs) const {
     return predict(std::span<const std::pair<std::string, std::string>>(pairs.begin(), pairs.size()));
   }
-  static std::vector<double> scores_of(const Tensor<T, Dev>& logits);
+  static std::vector<double> scores_of(const Tensor<T>& logits);
 
   /// All parameters and buffers under their names in the file.
   std::vector<NamedParameter<T, Dev>> state();
@@ -145,7 +145,7 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
 }
 
 template <class T, class Dev>
-typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Batch& batch, const Pass& pass,
+typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const DeviceBatch<Dev>& batch, const Pass& pass,
                                                                        const EncodeOptions& encode) const {
   auto y = (*encoder_)(batch, pass, encode);
   auto logits = (*head_)(y.last, batch.offsets, pass);
@@ -153,7 +153,7 @@ typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Bat
 }
 
 template <class T, class Dev>
-Tensor<T, Dev> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size) const {
+Tensor<T> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size) const {
   const NoGrad no_grad;
   std::vector<Encoding> encodings(pairs.size());
   parallel_for(pairs.size(), 8, [&](std::size_t begin, std::size_t end) {
@@ -162,20 +162,20 @@ Tensor<T, Dev> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::strin
   std::vector<std::size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return encodings[a].size() > encodings[b].size(); });
-  Tensor<T, Dev> y({pairs.size(), options_.labels});
+  Tensor<T> y({pairs.size(), options_.labels});
   for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
     const std::span part(order.data() + begin, std::min(batch_size, order.size() - begin));
     std::vector<Encoding> chosen;
     for (const std::size_t i : part) chosen.push_back(encodings[i]);
-    const auto out = (*this)(batch(chosen)).logits;
+    const auto out = (*this)(batch(chosen)).logits.value().template to<Cpu>();
     for (std::size_t i = 0; i < part.size(); ++i)
-      std::copy_n(out.value().data() + i * options_.labels, options_.labels, y.mutable_data() + part[i] * options_.labels);
+      std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + part[i] * options_.labels);
   }
   return y;
 }
 
 template <class T, class Dev>
-std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<T, Dev>& logits) {
+std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<T>& logits) {
   const std::size_t classes = logits.dim(1);
   std::vector<double> scores;
   for (std::size_t i = 0; i < logits.dim(0); ++i) {
@@ -216,7 +216,7 @@ ModelFile CrossEncoder<T, Dev>::file() {
   f.tokenizer = tokenizer_.options();
   f.threshold = threshold;
   f.metadata = metadata_;
-  for (const auto& p : state()) f.tensors.set(p.name, p.var.value());
+  for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
   return f;
 }
 

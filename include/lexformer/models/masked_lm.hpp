@@ -58,14 +58,14 @@ class MaskedLm {
   MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed);
 
   /// The loss of predicting labels[i] at the token row positions[i] of the batch (rows count through all of its sequences).
-  Output operator()(const Batch& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
+  Output operator()(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
                     const Pass& pass = {}, const EncodeOptions& encode = {}) const;
-  Var<T, Dev> loss(const Batch& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
+  Var<T, Dev> loss(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
                    const Pass& pass = {}) const {
     return (*this)(batch, positions, labels, pass).loss;
   }
   /// Scores of all tokens of the vocabulary at these token rows: (positions, V).
-  Var<T, Dev> logits(const Batch& batch, std::span<const std::int32_t> positions) const;
+  Var<T, Dev> logits(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions) const;
 
   /// All parameters under their names in the file.
   std::vector<NamedParameter<T, Dev>> state();
@@ -143,11 +143,11 @@ Var<T, Dev> MaskedLm<T, Dev>::transformed(const EncoderOutput<T, Dev>& y, std::s
   for (const std::int32_t p : positions)
     if (p < 0 || static_cast<std::size_t>(p) >= y.last.dim(0))
       fail("MaskedLm", "position ", p, " of a batch of ", y.last.dim(0), " tokens");
-  return head_->transform(select_rows(y.last, {positions.begin(), positions.end()}));
+  return head_->transform(select_rows(y.last, Indices<std::int32_t, Dev>(positions)));
 }
 
 template <class T, class Dev>
-typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const Batch& batch, std::span<const std::int32_t> positions,
+typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions,
                                                                std::span<const std::int32_t> labels, const Pass& pass,
                                                                const EncodeOptions& encode) const {
   auto y = (*encoder_)(batch, pass, encode);
@@ -157,7 +157,7 @@ typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const Batch& batc
 }
 
 template <class T, class Dev>
-Var<T, Dev> MaskedLm<T, Dev>::logits(const Batch& batch, std::span<const std::int32_t> positions) const {
+Var<T, Dev> MaskedLm<T, Dev>::logits(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions) const {
   return linear(transformed((*encoder_)(batch), positions), encoder_->embeddings.word.weight, head_->bias);
 }
 
@@ -181,7 +181,7 @@ ModelFile MaskedLm<T, Dev>::file() {
   f.vocabulary = tokenizer_.vocabulary();
   f.tokenizer = tokenizer_.options();
   f.metadata = metadata_;
-  for (const auto& p : state()) f.tensors.set(p.name, p.var.value());
+  for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
   return f;
 }
 

@@ -66,7 +66,7 @@ class Mth {
         lengths.push_back(std::min(options_.tokens, tokens.size()));
         rows.insert(rows.end(), tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(lengths.back()));
       }
-      out.token = token_similarity(select_rows(y.last, std::move(rows)), Offsets::from_lengths(lengths));
+      out.token = token_similarity(select_rows(y.last, rows), Offsets::from_lengths(lengths));
     }
     if (options_.head_weight != 0) {
       const NameScope scope("mth");

@@ -12,7 +12,7 @@ struct Embedding {
   Var<T, Dev> weight;
 
   Embedding(std::size_t rows, std::size_t width, Init& init) : weight(init.normal<T, Dev>({rows, width})) {}
-  Var<T, Dev> operator()(const std::vector<std::int32_t>& ids) const { return embedding(weight, ids); }
+  Var<T, Dev> operator()(const Indices<std::int32_t, Dev>& ids) const { return embedding(weight, ids); }
   void visit(ParameterVisitor<T, Dev>& v) { v("weight", weight); }
 };
 

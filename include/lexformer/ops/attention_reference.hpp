@@ -34,9 +34,9 @@ AttentionReference<T> attention_reference(const Var<T>& qkv, const Offsets& offs
           for (const auto& r : terms.relatives)
             for (std::size_t e = 0; e < d; ++e)
               score += r.scale * (r.key_side ? x(1, j, e) : x(0, i, e)) *
-                       r.table.value().at(r.table.dim(0) == 1 ? 0 : h, r.bucket[i + offsets.longest() - 1 - j], e);
+                       r.table.value().at(r.table.dim(0) == 1 ? 0 : h, r.bucket.data()[i + offsets.longest() - 1 - j], e);
           if (terms.gate.defined()) score *= terms.gate.value().at(row_of_pairs + j);
-          for (const auto& l : terms.lookups) score += l.table.value().at(h, (*l.codes)[row_of_pairs + j]);
+          for (const auto& l : terms.lookups) score += l.table.value().at(h, l.codes.data()[row_of_pairs + j]);
           if (terms.position_bias.defined()) score += terms.position_bias.value().at(h, i, j);
           S[row + j] = score;
           total += std::exp(score);

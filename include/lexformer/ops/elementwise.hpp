@@ -2,51 +2,11 @@
 #pragma once
 
 #include "lexformer/autograd/var.hpp"
+#include "lexformer/core/broadcast.hpp"
 
 namespace lexformer {
 
 namespace detail {
-
-/// How two shapes broadcast (numpy's rule): the result, and for each operand the stride of every axis, 0 where it repeats.
-struct Broadcast {
-  Shape shape;
-  std::size_t stride_a[Shape::max_rank] = {}, stride_b[Shape::max_rank] = {};
-
-  Broadcast(const char* op, const Shape& a, const Shape& b) {
-    const std::size_t rank = std::max(a.rank(), b.rank());
-    std::size_t dims[Shape::max_rank] = {}, size_a = 1, size_b = 1;
-    for (std::size_t k = 1; k <= rank; ++k) {  // from the innermost axis outwards
-      const std::size_t axis = rank - k;
-      const std::size_t da = k <= a.rank() ? a[a.rank() - k] : 1, db = k <= b.rank() ? b[b.rank() - k] : 1;
-      if (da != db && da != 1 && db != 1)
-        fail(op, "shapes ", a, " and ", b, " do not broadcast: ", da, " against ", db, "; axes are matched from the last one");
-      dims[axis] = da == 1 ? db : da;
-      stride_a[axis] = da == 1 ? 0 : size_a;
-      stride_b[axis] = db == 1 ? 0 : size_b;
-      size_a *= da;
-      size_b *= db;
-    }
-    shape = Shape(dims, dims + rank);
-  }
-
-  /// Calls f(row_begin, a_begin, b_begin, count, step_a, step_b) for every innermost row, in order; steps are 0 or 1.
-  template <class F>
-  void for_rows(F&& f) const {
-    const std::size_t rank = shape.rank(), n = shape.last(), rows = n == 0 ? 0 : shape.size() / n;
-    const std::size_t step_a = rank == 0 ? 0 : stride_a[rank - 1], step_b = rank == 0 ? 0 : stride_b[rank - 1];
-    for (std::size_t r = 0; r < rows; ++r) {
-      std::size_t rest = r, ia = 0, ib = 0;
-      for (std::size_t axis = rank; axis-- > 0;) {
-        if (axis + 1 == rank) continue;
-        const std::size_t i = rest % shape[axis];
-        rest /= shape[axis];
-        ia += i * stride_a[axis];
-        ib += i * stride_b[axis];
-      }
-      f(r * n, ia, ib, n, step_a, step_b);
-    }
-  }
-};
 
 /// y = F(a, b) with broadcasting.
 template <class F, class T, class Dev>
@@ -57,12 +17,8 @@ Tensor<T, Dev> map_broadcast(const char* op, const Tensor<T, Dev>& a, const Tens
     return y;
   }
   const Broadcast plan(op, a.shape(), b.shape());
-  Tensor<T, Dev> y(plan.shape);
-  T* out = y.mutable_data();
-  plan.for_rows([&](std::size_t row, std::size_t ia, std::size_t ib, std::size_t n, std::size_t sa, std::size_t sb) {
-    const T *pa = a.data() + ia, *pb = b.data() + ib;
-    for (std::size_t j = 0; j < n; ++j) out[row + j] = F{}(pa[j * sa], pb[j * sb]);
-  });
+  Tensor<T, Dev> y(plan.shape());
+  Kernels<Dev>::template map_broadcast<F>(plan, a.data(), b.data(), y.mutable_data());
   return y;
 }
 
@@ -70,12 +26,8 @@ Tensor<T, Dev> map_broadcast(const char* op, const Tensor<T, Dev>& a, const Tens
 template <class T, class Dev>
 Tensor<T, Dev> sum_to(const Tensor<T, Dev>& g, const Shape& shape) {
   if (g.shape() == shape) return g;
-  auto y = Tensor<T, Dev>::zeros(shape);
-  T* out = y.mutable_data();
-  Broadcast("sum_to", g.shape(), shape)
-      .for_rows([&](std::size_t row, std::size_t, std::size_t ib, std::size_t n, std::size_t, std::size_t sb) {
-        for (std::size_t j = 0; j < n; ++j) out[ib + j * sb] += g.data()[row + j];
-      });
+  Tensor<T, Dev> y(shape);
+  Kernels<Dev>::sum_to(Broadcast("sum_to", g.shape(), shape), y.size(), g.data(), y.mutable_data());
   return y;
 }
 
@@ -190,8 +142,7 @@ Var<T, Dev> relu(const Var<T, Dev>& x) {
 template <class To, class T, class Dev>
 Var<To, Dev> cast(const Var<T, Dev>& x) {
   const auto convert = [](const auto& from, auto to) {
-    std::transform(from.data(), from.data() + from.size(), to.mutable_data(),
-                   [](auto v) { return static_cast<typename decltype(to)::value_type>(v); });
+    Kernels<Dev>::cast(from.size(), from.data(), to.mutable_data());
     return to;
   };
   return record("cast", convert(x.value(), Tensor<To, Dev>(x.shape())), std::vector{x},

@@ -2,25 +2,32 @@
 // Ops that pick, place and join rows and columns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <vector>
 
 #include "lexformer/autograd/var.hpp"
+#include "lexformer/core/indices.hpp"
 #include "lexformer/core/ragged.hpp"
 
 namespace lexformer {
 
 /// y[i] = table[ids[i]]: table (V, D), ids N numbers in 0 .. V-1 -> y (N, D).    dtable[ids[i]] += dy[i], in the order of i
 template <class T, class Dev>
-Var<T, Dev> embedding(const Var<T, Dev>& table, std::vector<std::int32_t> ids) {
+Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indices<std::int32_t, Dev>>& ids) {
   if (table.shape().rank() != 2) fail("embedding", "the table must be (V, D), got ", table.shape());
   const std::size_t vocabulary = table.dim(0), d = table.dim(1), n = ids.size();
-  for (std::size_t i = 0; i < n; ++i)
-    if (ids[i] < 0 || static_cast<std::size_t>(ids[i]) >= vocabulary)
-      fail("embedding", "id ", ids[i], " at position ", i, " is outside the table of ", vocabulary, " rows");
+  if (!ids.within(vocabulary)) {
+    const auto all = ids.to_vector();
+    for (std::size_t i = 0; i < n; ++i)
+      if (all[i] < 0 || static_cast<std::size_t>(all[i]) >= vocabulary)
+        fail("embedding", "id ", all[i], " at position ", i, " is outside the table of ", vocabulary, " rows");
+  }
   Tensor<T, Dev> y({n, d});
   Kernels<Dev>::gather(n, d, table.value().data(), ids.data(), y.mutable_data());
   return record("embedding", y, std::vector{table},
-                [shape = table.shape(), n, d, ids = std::move(ids)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                [shape = table.shape(), n, d, ids](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
                   auto dtable = Tensor<T, Dev>::zeros(shape);
                   Kernels<Dev>::scatter_add(n, d, dy.data(), ids.data(), dtable.mutable_data());
                   return {dtable};
@@ -29,31 +36,25 @@ Var<T, Dev> embedding(const Var<T, Dev>& table, std::vector<std::int32_t> ids) {
 
 /// y = the rows of x with the given numbers, in that order; a number may come twice.    dx[rows[i]] += dy[i]
 template <class T, class Dev>
-Var<T, Dev> select_rows(const Var<T, Dev>& x, std::vector<std::int32_t> rows) {
-  return embedding(x, std::move(rows));
+Var<T, Dev> select_rows(const Var<T, Dev>& x, const std::type_identity_t<Indices<std::int32_t, Dev>>& rows) {
+  return embedding(x, rows);
 }
 
 /// y[h, c] = x[h, columns[c]]: x (H, R) -> y (H, C); a number may come twice.    dx[h, columns[c]] += dy[h, c], in the order of c
 template <class T, class Dev>
-Var<T, Dev> select_columns(const Var<T, Dev>& x, std::vector<std::int32_t> columns) {
+Var<T, Dev> select_columns(const Var<T, Dev>& x, const std::type_identity_t<Indices<std::int32_t, Dev>>& columns) {
   if (x.shape().rank() != 2) fail("select_columns", "x must be a matrix, got ", x.shape());
   const std::size_t rows = x.dim(0), n = x.dim(1), m = columns.size();
-  for (const std::int32_t c : columns)
-    if (c < 0 || static_cast<std::size_t>(c) >= n) fail("select_columns", "there is no column ", c, " in ", x.shape());
+  if (!columns.within(n))
+    for (const std::int32_t c : columns.to_vector())
+      if (c < 0 || static_cast<std::size_t>(c) >= n) fail("select_columns", "there is no column ", c, " in ", x.shape());
   Tensor<T, Dev> y({rows, m});
-  T* out = y.mutable_data();
-  for (std::size_t h = 0; h < rows; ++h) {
-    const T* row = x.value().data() + h * n;
-    for (std::size_t c = 0; c < m; ++c) out[h * m + c] = row[columns[c]];
-  }
-  return record("select_columns", y, std::vector{x},
-                [=, columns = std::move(columns)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-                  auto dx = Tensor<T, Dev>::zeros({rows, n});
-                  T* to = dx.mutable_data();
-                  for (std::size_t h = 0; h < rows; ++h)
-                    for (std::size_t c = 0; c < m; ++c) to[h * n + static_cast<std::size_t>(columns[c])] += dy.data()[h * m + c];
-                  return {dx};
-                });
+  Kernels<Dev>::gather_columns(rows, n, m, x.value().data(), columns.data(), y.mutable_data());
+  return record("select_columns", y, std::vector{x}, [=](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    auto dx = Tensor<T, Dev>::zeros({rows, n});
+    Kernels<Dev>::scatter_add_columns(rows, n, m, dy.data(), columns.data(), dx.mutable_data());
+    return {dx};
+  });
 }
 
 /// y = the same elements under another shape.    dx = dy under the old one
@@ -70,7 +71,7 @@ Var<T, Dev> slice_rows(const Var<T, Dev>& x, std::size_t begin, std::size_t end)
                 [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
                   auto dx = Tensor<T, Dev>::zeros(shape);
                   auto part = dx.rows(begin, end);
-                  std::copy_n(dy.data(), dy.size(), part.mutable_data());
+                  Memory<Dev>::copy(part.mutable_data(), dy.data(), dy.size() * sizeof(T));
                   return {dx};
                 });
 }
@@ -105,7 +106,10 @@ Var<T, Dev> concat_rows(const std::vector<Var<T, Dev>>& parts) {
   }
   Tensor<T, Dev> y(Shape(dims.begin(), dims.end()));
   T* out = y.mutable_data();
-  for (const auto& part : parts) out = std::copy_n(part.value().data(), part.size(), out);
+  for (const auto& part : parts) {
+    Memory<Dev>::copy(out, part.value().data(), part.size() * sizeof(T));
+    out += part.size();
+  }
   return record("concat_rows", y, parts, [counts = std::move(counts)](const Tensor<T, Dev>& dy) {
     std::vector<Tensor<T, Dev>> d;
     std::size_t begin = 0;
@@ -153,21 +157,13 @@ template <class T, class Dev>
 Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
   if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
     fail("sequence_mean", "x ", x.shape(), " but the offsets count ", offsets.tokens(), " tokens");
-  const std::size_t n = x.dim(1);
-  Tensor<T, Dev> y({offsets.sequences(), n});
-  T* out = y.mutable_data();
-  for (std::size_t s = 0; s < offsets.sequences(); ++s) {
-    Kernels<Dev>::column_sum(offsets.length(s), n, x.value().data() + offsets.begin(s) * n, n, out + s * n);
-    Kernels<Dev>::affine(n, T{1} / static_cast<T>(offsets.length(s)), out + s * n, T{0}, out + s * n);
-  }
-  return record("sequence_mean", y, std::vector{x}, [=](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-    Tensor<T, Dev> dx({offsets.tokens(), n});
-    T* d = dx.mutable_data();
-    for (std::size_t s = 0; s < offsets.sequences(); ++s) {
-      T* first = d + offsets.begin(s) * n;
-      Kernels<Dev>::affine(n, T{1} / static_cast<T>(offsets.length(s)), dy.data() + s * n, T{0}, first);
-      Kernels<Dev>::fill_rows(offsets.length(s) - 1, n, first, first + n);
-    }
+  const std::size_t n = x.dim(1), sequences = offsets.sequences();
+  const auto begin = offsets.on<Dev>().token;
+  Tensor<T, Dev> y({sequences, n});
+  Kernels<Dev>::sequence_mean(sequences, n, begin.data(), x.value().data(), y.mutable_data());
+  return record("sequence_mean", y, std::vector{x}, [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(shape);
+    Kernels<Dev>::sequence_mean_grad(sequences, n, begin.data(), dy.data(), dx.mutable_data());
     return {dx};
   });
 }

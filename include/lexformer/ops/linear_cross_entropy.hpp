@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/autograd/var.hpp"
+#include "lexformer/core/indices.hpp"
 
 namespace lexformer {
 
@@ -26,7 +27,6 @@ struct LinearCrossEntropyOptions {
 template <class T, class Dev>
 Var<T, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T, Dev>& bias,
                                  std::span<const std::int32_t> labels, const LinearCrossEntropyOptions& options = {}) {
-  using A = accumulate_t<T>;
   if (x.shape().rank() != 2 || weight.shape().rank() != 2 || weight.dim(1) != x.dim(1))
     fail("linear_cross_entropy", "x ", x.shape(), " and weight ", weight.shape(), "; want (rows, in) and (classes, in)");
   const std::size_t rows = x.dim(0), width = x.dim(1), classes = weight.dim(0);
@@ -50,33 +50,35 @@ Var<T, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight
   const std::size_t chunk =
       std::min(rows, options.chunk > 0 ? options.chunk : std::max<std::size_t>(1, (std::size_t{1} << 23) / sizeof(T) / classes));
   Tensor<T, Dev> logits({chunk, classes}), part(wants_bias ? Shape{classes} : Shape{0});
-  std::vector<A> losses(rows);
+  Tensor<accumulate_t<T>, Dev> losses({rows});
+  const Indices<std::int32_t, Dev> classes_of(labels);
   const T *xs = x.value().data(), *w = weight.value().data(), *b = bias.defined() ? bias.value().data() : nullptr;
   T* const z = logits.mutable_data();
+  auto* const loss_of = losses.mutable_data();
   for (std::size_t begin = 0; begin < rows; begin += chunk) {
     const std::size_t count = std::min(chunk, rows - begin);
     const T* const in = xs + begin * width;
-    gemm(false, true, count, classes, width, T{1}, in, width, w, width, T{0}, z, classes, b);
-    Kernels<Dev>::cross_entropy(count, classes, labels.data() + begin, T{1} / static_cast<T>(rows), z, losses.data() + begin);
+    Kernels<Dev>::gemm(false, true, count, classes, width, T{1}, in, width, w, width, T{0}, z, classes, b);
+    Kernels<Dev>::cross_entropy(count, classes, classes_of.data() + begin, T{1} / static_cast<T>(rows), z, loss_of + begin);
     if (gradients[0].defined())
-      gemm(false, false, count, width, classes, T{1}, z, classes, w, width, T{0}, gradients[0].mutable_data() + begin * width, width);
+      Kernels<Dev>::gemm(false, false, count, width, classes, T{1}, z, classes, w, width, T{0}, gradients[0].mutable_data() + begin * width,
+                         width);
     if (gradients[1].defined())
-      gemm(true, false, classes, width, count, T{1}, z, classes, in, width, begin == 0 ? T{0} : T{1}, gradients[1].mutable_data(), width);
+      Kernels<Dev>::gemm(true, false, classes, width, count, T{1}, z, classes, in, width, begin == 0 ? T{0} : T{1},
+                         gradients[1].mutable_data(), width);
     if (wants_bias) {
       Kernels<Dev>::column_sum(count, classes, z, classes, part.mutable_data());
       Kernels<Dev>::add_to(classes, part.data(), gradients[2].mutable_data());
     }
   }
-  A loss{0};
-  for (const A& l : losses) loss += l;
-  loss /= static_cast<A>(rows);
-  return record("linear_cross_entropy", Tensor<T, Dev>::scalar(static_cast<T>(loss)), inputs,
-                [gradients = std::move(gradients)](const Tensor<T, Dev>& dy) {
-                  auto d = gradients;  // the same elements: nobody else reads them, so they are scaled in place
-                  for (auto& g : d)
-                    if (g.defined()) Kernels<Dev>::affine(g.size(), dy.item(), g.data(), T{0}, g.mutable_data());
-                  return d;
-                });
+  Tensor<T, Dev> loss{Shape{}};
+  Kernels<Dev>::mean_loss(rows, losses.data(), loss.mutable_data());
+  return record("linear_cross_entropy", loss, inputs, [gradients = std::move(gradients)](const Tensor<T, Dev>& dy) {
+    auto d = gradients;  // the same elements: nobody else reads them, so they are scaled in place
+    for (auto& g : d)
+      if (g.defined()) Kernels<Dev>::scale_by(g.size(), dy.data(), g.data(), g.mutable_data());
+    return d;
+  });
 }
 
 }  // namespace lexformer

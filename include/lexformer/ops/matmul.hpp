@@ -20,7 +20,7 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
     fail("matmul", "inner sizes differ: ", sa, ta ? "^T" : "", " x ", sb, tb ? "^T" : "",
          sb[tb ? 0 : 1] == k ? "; did you mean the other transpose_b?" : "");
   Tensor<T, Dev> y({m, n});
-  gemm(ta, tb, m, n, k, T{1}, a.value().data(), sa[1], b.value().data(), sb[1], T{0}, y.mutable_data(), n);
+  Kernels<Dev>::gemm(ta, tb, m, n, k, T{1}, a.value().data(), sa[1], b.value().data(), sb[1], T{0}, y.mutable_data(), n);
   return record("matmul", y, std::vector{a, b},
                 [=, av = Saved(a.value()), bv = Saved(b.value()), da_needed = a.requires_grad(),
                  db_needed = b.requires_grad()](const Tensor<T, Dev>& dy) {
@@ -29,16 +29,16 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
                   if (da_needed) {
                     d[0] = Tensor<T, Dev>(av->shape());
                     if (ta)  // da (k, m) = op(b) dy^T
-                      gemm(tb, true, k, m, n, T{1}, bv->data(), ldb, dy.data(), n, T{0}, d[0].mutable_data(), lda);
+                      Kernels<Dev>::gemm(tb, true, k, m, n, T{1}, bv->data(), ldb, dy.data(), n, T{0}, d[0].mutable_data(), lda);
                     else  // da (m, k) = dy op(b)^T
-                      gemm(false, !tb, m, k, n, T{1}, dy.data(), n, bv->data(), ldb, T{0}, d[0].mutable_data(), lda);
+                      Kernels<Dev>::gemm(false, !tb, m, k, n, T{1}, dy.data(), n, bv->data(), ldb, T{0}, d[0].mutable_data(), lda);
                   }
                   if (db_needed) {
                     d[1] = Tensor<T, Dev>(bv->shape());
                     if (tb)  // db (n, k) = dy^T op(a)
-                      gemm(true, ta, n, k, m, T{1}, dy.data(), n, av->data(), lda, T{0}, d[1].mutable_data(), ldb);
+                      Kernels<Dev>::gemm(true, ta, n, k, m, T{1}, dy.data(), n, av->data(), lda, T{0}, d[1].mutable_data(), ldb);
                     else  // db (k, n) = op(a)^T dy
-                      gemm(!ta, false, k, n, m, T{1}, av->data(), lda, dy.data(), n, T{0}, d[1].mutable_data(), ldb);
+                      Kernels<Dev>::gemm(!ta, false, k, n, m, T{1}, av->data(), lda, dy.data(), n, T{0}, d[1].mutable_data(), ldb);
                   }
                   return d;
                 });
@@ -71,7 +71,7 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::size_t d = weights[i].dim(0);
     const T* bias = biases[i].defined() ? biases[i].value().data() : nullptr;
-    gemm(false, true, rows, d, k, T{1}, x.value().data(), k, weights[i].value().data(), k, T{0}, out + begin, columns, bias);
+    Kernels<Dev>::gemm(false, true, rows, d, k, T{1}, x.value().data(), k, weights[i].value().data(), k, T{0}, out + begin, columns, bias);
     kept.emplace_back(weights[i].value());
     begin += d;
   }
@@ -86,10 +86,11 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights
           const std::size_t width = kept[i]->dim(0);
           const T* g = dy.data() + first;
           if (needed[0])
-            gemm(false, false, rows, k, width, T{1}, g, columns, kept[i]->data(), k, i == 0 ? T{0} : T{1}, d[0].mutable_data(), k);
+            Kernels<Dev>::gemm(false, false, rows, k, width, T{1}, g, columns, kept[i]->data(), k, i == 0 ? T{0} : T{1},
+                               d[0].mutable_data(), k);
           if (needed[1 + 2 * i]) {
             d[1 + 2 * i] = Tensor<T, Dev>({width, k});
-            gemm(true, false, width, k, rows, T{1}, g, columns, xv->data(), k, T{0}, d[1 + 2 * i].mutable_data(), k);
+            Kernels<Dev>::gemm(true, false, width, k, rows, T{1}, g, columns, xv->data(), k, T{0}, d[1 + 2 * i].mutable_data(), k);
           }
           if (needed[2 + 2 * i]) {
             d[2 + 2 * i] = Tensor<T, Dev>({width});

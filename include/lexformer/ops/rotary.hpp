@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "lexformer/autograd/var.hpp"
-#include "lexformer/core/parallel.hpp"
+#include "lexformer/core/indices.hpp"
 
 namespace lexformer {
 
@@ -16,18 +16,16 @@ namespace lexformer {
 ///   y_2t = x_2t cos - x_2t+1 sin,   y_2t+1 = x_2t+1 cos + x_2t sin,   so that q_i . k_j depends on i - j alone
 /// qkv (N, 3D) with d = D / heads even, positions N numbers >= 0 -> (N, 3D).    dqkv = dy turned back
 template <class T, class Dev>
-Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::vector<std::int32_t>& positions, std::size_t heads, double base = 10000) {
+Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<std::int32_t, Dev>>& positions, std::size_t heads,
+                   double base = 10000) {
   if (qkv.shape().rank() != 2 || heads == 0 || qkv.dim(1) % (3 * heads) != 0)
     fail("rotary", "qkv must be (N, 3 D) with D divisible by ", heads, " heads, got ", qkv.shape());
   const std::size_t n = qkv.dim(0), width = qkv.dim(1) / 3, d = width / heads, half = d / 2;
   if (d % 2 != 0) fail("rotary", "the size of a head must be even to be turned in pairs, got ", d);
   if (positions.size() != n) fail("rotary", positions.size(), " positions for ", n, " tokens");
-  std::int32_t last = 0;
-  for (const std::int32_t m : positions) {
+  for (const std::int32_t m : positions.min() < 0 ? positions.to_vector() : std::vector<std::int32_t>{})
     if (m < 0) fail("rotary", "position ", m, " is negative");
-    last = std::max(last, m);
-  }
-  const std::size_t rows = static_cast<std::size_t>(last) + 1;
+  const std::size_t rows = static_cast<std::size_t>(positions.max()) + 1;
   std::vector<T> turn(rows * d);  // cos and sin of every position and pair
   for (std::size_t m = 0; m < rows; ++m)
     for (std::size_t t = 0; t < half; ++t) {
@@ -35,22 +33,9 @@ Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::vector<std::int32_t>& posi
       turn[m * d + 2 * t] = static_cast<T>(std::cos(angle));
       turn[m * d + 2 * t + 1] = static_cast<T>(std::sin(angle));
     }
-  const auto apply = [=, turn = std::move(turn)](const Tensor<T, Dev>& x, T direction) {
+  const auto apply = [=, table = Tensor<T, Dev>::from(turn, {rows, d})](const Tensor<T, Dev>& x, T direction) {
     Tensor<T, Dev> y({n, 3 * width});
-    T* out = y.mutable_data();
-    parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const T *from = x.data() + i * 3 * width, *angles = turn.data() + static_cast<std::size_t>(positions[i]) * d;
-        T* to = out + i * 3 * width;
-        for (std::size_t head = 0; head < 2 * heads; ++head, from += d, to += d)  // those of q, then those of k
-          for (std::size_t e = 0; e < d; e += 2) {
-            const T c = angles[e], s = direction * angles[e + 1];
-            to[e] = from[e] * c - from[e + 1] * s;
-            to[e + 1] = from[e + 1] * c + from[e] * s;
-          }
-        std::copy_n(from, width, to);
-      }
-    });
+    Kernels<Dev>::rotary(n, heads, d, table.data(), positions.data(), direction, x.data(), y.mutable_data());
     return y;
   };
   return record("rotary", apply(qkv.value(), T{1}), std::vector{qkv},

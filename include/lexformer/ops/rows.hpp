@@ -67,20 +67,26 @@ Var<T, Dev> layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& gamma, const Var
 /// y = sum of all elements, a scalar.    dx = dy everywhere
 template <class T, class Dev>
 Var<T, Dev> sum(const Var<T, Dev>& x) {
-  return record(
-      "sum", Tensor<T, Dev>::scalar(static_cast<T>(Kernels<Dev>::sum(x.size(), x.value().data()))), std::vector{x},
-      [shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {Tensor<T, Dev>::full(shape, dy.item())}; });
+  Tensor<T, Dev> y{Shape{}};
+  Kernels<Dev>::sum(x.size(), x.value().data(), y.mutable_data());
+  return record("sum", y, std::vector{x}, [shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(shape);
+    Kernels<Dev>::fill_quotient(dx.size(), dy.data(), T{1}, dx.mutable_data());
+    return {dx};
+  });
 }
 
 /// y = mean of all elements, a scalar.    dx = dy / size
 template <class T, class Dev>
 Var<T, Dev> mean(const Var<T, Dev>& x) {
   if (x.size() == 0) fail("mean", "of an empty tensor, shape ", x.shape());
-  const auto n = static_cast<accumulate_t<T>>(x.size());
-  return record("mean", Tensor<T, Dev>::scalar(static_cast<T>(Kernels<Dev>::sum(x.size(), x.value().data()) / n)), std::vector{x},
-                [shape = x.shape(), n](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-                  return {Tensor<T, Dev>::full(shape, static_cast<T>(dy.item() / n))};
-                });
+  Tensor<T, Dev> y{Shape{}};
+  Kernels<Dev>::mean(x.size(), x.value().data(), y.mutable_data());
+  return record("mean", y, std::vector{x}, [shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(shape);
+    Kernels<Dev>::fill_quotient(dx.size(), dy.data(), static_cast<accumulate_t<T>>(dx.size()), dx.mutable_data());
+    return {dx};
+  });
 }
 
 /// y[i] = sum of row i: x (..., n) -> y (...).    dx[i, j] = dy[i]

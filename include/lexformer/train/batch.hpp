@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iomanip>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -82,7 +81,7 @@ inline Batch make_batch(std::span<const Encoding> pairs, std::span<const Lexical
   std::iota(batch.index.begin(), batch.index.end(), std::size_t{0});
   if (!lexical.empty()) {
     LexicalBatch merged = merge(lexical);
-    batch.codes = std::make_shared<const std::vector<std::uint16_t>>(std::move(merged.code));
+    batch.codes = std::move(merged.code);
     batch.levels = std::move(merged.level);
   }
   return batch;

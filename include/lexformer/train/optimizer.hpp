@@ -17,42 +17,6 @@
 
 namespace lexformer {
 
-/// What one AdamW step multiplies with; computed in double, used in the moments' type.
-struct AdamWFactors {
-  double decay;  // 1 - lr * weight_decay
-  double beta1, beta2;
-  double step_size;        // lr / (1 - beta1^t)
-  double root_correction;  // sqrt(1 - beta2^t)
-  double eps;
-};
-
-template <class Dev>
-struct OptimizerKernels;
-
-template <>
-struct OptimizerKernels<Cpu> {
-  /// One AdamW step over n elements in one pass. `master` holds the weights in the type of the moments; the parameter gets a
-  /// rounded copy. Where both types are the same, master is the parameter itself.
-  template <class T, class A>
-  static void adamw(std::size_t n, const AdamWFactors& factors, const T* gradient, A* exp_avg, A* exp_avg_sq, A* master, T* parameter) {
-    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
-      // Copies of the factors: read through references they could change with every store, and the loop would stay scalar.
-      const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
-      const auto rest1 = static_cast<A>(1.0 - factors.beta1), beta2 = static_cast<A>(factors.beta2);
-      const auto rest2 = static_cast<A>(1.0 - factors.beta2), step_size = static_cast<A>(factors.step_size);
-      const auto root_correction = static_cast<A>(factors.root_correction);
-      for (std::size_t i = begin; i < end; ++i) {
-        const A g = static_cast<A>(gradient[i]);
-        exp_avg[i] += rest1 * (g - exp_avg[i]);
-        exp_avg_sq[i] = beta2 * exp_avg_sq[i] + rest2 * g * g;
-        const A denominator = std::sqrt(exp_avg_sq[i]) / root_correction + eps;
-        master[i] = master[i] * decay - step_size * exp_avg[i] / denominator;
-        if constexpr (!std::is_same_v<T, A>) parameter[i] = static_cast<T>(master[i]);
-      }
-    });
-  }
-};
-
 struct AdamWOptions {
   double lr = 5e-5;
   double beta1 = 0.9, beta2 = 0.999;
@@ -105,6 +69,10 @@ class AdamW {
       s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
       if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
     }
+    std::vector<AdamWUpdate<T>> updated;
+    std::vector<Tensor<T, Dev>> gradients;
+    updated.reserve(parameters_.size());
+    gradients.reserve(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       Var<T, Dev>& var = parameters_[i].var;
       if (!updates(var)) continue;
@@ -122,10 +90,12 @@ class AdamW {
       } else {
         master = s.master.mutable_data();
       }
-      OptimizerKernels<Dev>::adamw(var.size(), factors, var.grad().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master,
-                                   parameter);
-      var.clear_grad();
+      gradients.push_back(var.grad());
+      var.clear_grad();  // a parameter that is here under two names is updated once
+      updated.push_back(
+          {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
     }
+    Kernels<Dev>::adamw(updated);
   }
   void step() { step(options_.lr); }
 
@@ -167,10 +137,10 @@ class AdamW {
 template <class T, class Dev>
 double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, double max_norm) {
   if (!(max_norm > 0.0)) fail_usage("clip_grad_norm", "max_norm is ", max_norm, ", expected more than 0");
-  double squares = 0.0;
+  std::vector<Elements<T>> gradients;
   for (const auto& p : parameters)
-    if (p.var.requires_grad()) squares += Kernels<Dev>::sum_squares(p.var.grad().size(), p.var.grad().data());
-  const double norm = std::sqrt(squares), factor = max_norm / (norm + 1e-6);
+    if (p.var.requires_grad()) gradients.push_back({p.var.grad().size(), p.var.grad().data()});
+  const double norm = std::sqrt(Kernels<Dev>::sum_squares(gradients)), factor = max_norm / (norm + 1e-6);
   if (!std::isfinite(norm) || factor >= 1.0) return norm;
   for (auto p : parameters) {
     if (!p.var.requires_grad() || !p.var.grad().defined()) continue;

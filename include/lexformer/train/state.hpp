@@ -92,27 +92,27 @@ inline void check_same_settings(const Json& saved, const Json& now, const std::s
                  text(now, item.key()), "; set it as it was, or begin a new run in another folder");
 }
 
-/// The moments of an optimizer as they are saved; shares the elements.
-template <class T>
-TensorFile optimizer_tensors(const AdamW<T, Cpu>& optimizer) {
+/// The moments of an optimizer as they are saved, on the CPU; there they share the elements.
+template <class T, class Dev>
+TensorFile optimizer_tensors(const AdamW<T, Dev>& optimizer) {
   TensorFile file;
   for (const auto& slot : optimizer.state()) {
     file.set("step." + slot.name, Tensor<std::int64_t>::scalar(slot.step));
     if (slot.step == 0) continue;
-    file.set("exp_avg." + slot.name, slot.exp_avg);
-    file.set("exp_avg_sq." + slot.name, slot.exp_avg_sq);
-    if (slot.master.defined()) file.set("master." + slot.name, slot.master);
+    file.set("exp_avg." + slot.name, slot.exp_avg.template to<Cpu>());
+    file.set("exp_avg_sq." + slot.name, slot.exp_avg_sq.template to<Cpu>());
+    if (slot.master.defined()) file.set("master." + slot.name, slot.master.template to<Cpu>());
   }
   return file;
 }
 
 /// Saved moments for the parameters of an optimizer, to be given to its load_state(). Errors: a tensor is missing, too many, of
 /// another shape or another type.
-template <class T>
-std::vector<typename AdamW<T, Cpu>::Slot> read_optimizer_tensors(const TensorFile& file, const AdamW<T, Cpu>& optimizer,
+template <class T, class Dev>
+std::vector<typename AdamW<T, Dev>::Slot> read_optimizer_tensors(const TensorFile& file, const AdamW<T, Dev>& optimizer,
                                                                  const std::string& where) {
   using A = accumulate_t<T>;
-  std::vector<typename AdamW<T, Cpu>::Slot> slots;
+  std::vector<typename AdamW<T, Dev>::Slot> slots;
   std::size_t used = 0;
   const auto check = [&](const std::string& name, Dtype dtype, const Shape& shape) {
     if (file.dtype(name) != dtype || !(file.shape(name) == shape))
@@ -123,12 +123,12 @@ std::vector<typename AdamW<T, Cpu>::Slot> read_optimizer_tensors(const TensorFil
   for (const auto& p : optimizer.parameters()) {
     const auto get = [&](const std::string& kind) {
       check(kind + p.name, dtype_of<A>, p.var.shape());
-      return file.get<A>(kind + p.name);
+      return file.template get<A>(kind + p.name).template to<Dev>();
     };
     auto& slot = slots.emplace_back();
     slot.name = p.name;
     check("step." + p.name, Dtype::i64, {});
-    slot.step = file.get<std::int64_t>("step." + p.name).item();
+    slot.step = file.template get<std::int64_t>("step." + p.name).item();
     if (slot.step == 0) continue;
     slot.exp_avg = get("exp_avg.");
     slot.exp_avg_sq = get("exp_avg_sq.");
@@ -141,8 +141,8 @@ std::vector<typename AdamW<T, Cpu>::Slot> read_optimizer_tensors(const TensorFil
 /// Writes `checkpoint-STEP` into the folder of a run, whole or not at all; then deletes all but the newest `keep` (0: none
 /// is deleted). write_model(path) writes the model file. A run that is killed in here may leave a temporary folder or an old
 /// checkpoint too many: call remove_stale() and keep_last() before the first step.
-template <class T, class WriteModel>
-void save_checkpoint(const std::string& folder, const TrainerState& state, const AdamW<T, Cpu>& optimizer, WriteModel&& write_model,
+template <class T, class Dev, class WriteModel>
+void save_checkpoint(const std::string& folder, const TrainerState& state, const AdamW<T, Dev>& optimizer, WriteModel&& write_model,
                      std::size_t keep = 0) {
   CheckpointWriter writer(folder, cat("checkpoint-", state.global_step));
   write_model((writer.path() / "model.lxf").string());
@@ -155,8 +155,8 @@ void save_checkpoint(const std::string& folder, const TrainerState& state, const
 
 /// Takes up a checkpoint: checks its manifest and that `settings` are those of the saved run, then calls read_model(path of
 /// model.lxf), which must put the weights into the parameters that the optimizer has, and loads the moments.
-template <class T, class ReadModel>
-TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json& settings, AdamW<T, Cpu>& optimizer,
+template <class T, class Dev, class ReadModel>
+TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json& settings, AdamW<T, Dev>& optimizer,
                              ReadModel&& read_model) {
   check_checkpoint(checkpoint);
   const std::string file = (checkpoint / "trainer_state.json").string(), moments = (checkpoint / "optimizer.safetensors").string();

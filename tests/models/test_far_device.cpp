@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Nothing above the kernels touches a tensor: whole models, their training and their files have the bits of the CPU on a device whose
+// memory the host cannot read.
+#include "../support/far_device.hpp"
+#include "lexformer/models/analysis.hpp"
+#include "lexformer/models/masked_lm.hpp"
+#include "lexformer/models/mth.hpp"
+#include "lexformer/train/state.hpp"
+#include "models/tiny.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+/// Everything that a file holds, by name.
+std::map<std::string, std::string> bytes_of(const TensorFile& file) {
+  std::map<std::string, std::string> all;
+  for (const auto& name : file.names()) all.emplace(name, file.bytes(name));
+  return all;
+}
+
+struct Trained {
+  std::vector<double> numbers;
+  std::map<std::string, std::string> weights, moments;
+  friend bool operator==(const Trained&, const Trained&) = default;
+};
+
+/// Three steps, the optimizer saved and loaded before the last one.
+template <class Dev, class Model, class Loss>
+Trained train(Model& model, const Loss& loss_at) {
+  Trained out;
+  auto parameters = model.parameters();
+  AdamW<float, Dev> optimizer(parameters, {.lr = 0.01, .weight_decay = 0.1});
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    if (step == 2) optimizer.load_state(read_optimizer_tensors(optimizer_tensors(optimizer), optimizer, "moments"));
+    const auto loss = loss_at(Pass{.training = true, .seed = 1, .step = step});
+    loss.backward();
+    out.numbers.push_back(static_cast<double>(loss.item()));
+    out.numbers.push_back(clip_grad_norm(parameters, 0.5));
+    optimizer.step();
+  }
+  out.weights = bytes_of(model.file().tensors);
+  out.moments = bytes_of(optimizer_tensors(optimizer));
+  return out;
+}
+
+template <class Dev>
+Trained train_matcher(const test::Variant& variant) {
+  CrossEncoder<float, Dev> model(test::tiny_file(variant.edit), variant.options, true);
+  const auto batch = test::tiny_batch(test::tiny_model<float>(variant.options, variant.edit));
+  auto out = train<Dev>(model, [&](const Pass& pass) {
+    const auto logits = model(batch, pass).logits;
+    if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
+    return mse_loss(logits, Var<float, Dev>(Tensor<float, Dev>::from(batch.targets, {batch.size(), 1})));
+  });
+  for (const double score : model.predict(test::pairs, 3)) out.numbers.push_back(score);
+  return out;
+}
+
+template <class Dev>
+Trained pretrain() {
+  MaskedLm<float, Dev> model(test::tiny_file({{"position_embedding_type", "t5"}}), 1, true);
+  std::vector<Encoding> texts;
+  for (const auto& [left, right] : test::pairs) texts.push_back(model.tokenizer().encode_pair(left, right, 20));
+  const auto batch = make_batch(texts);
+  const std::vector<std::int32_t> positions{1, 2, 9, 12}, labels{7, 8, 3, 20};
+  const Mth<float, Dev> mth({.token_weight = 1, .head_weight = 0.5, .tokens = 3}, 2, 3);
+  auto out = train<Dev>(model, [&](const Pass& pass) {
+    const auto y = model(batch, positions, labels, pass, mth.encode(pass));
+    return mth.add_to(y.loss, mth.losses(y.encoder, batch.offsets, pass));
+  });
+  for (const float x : model.logits(batch, positions).value().to_vector()) out.numbers.push_back(static_cast<double>(x));
+  const auto figures = encoder_figures(model.encoder(), texts);
+  out.numbers.push_back(figures.token_similarity);
+  out.numbers.push_back(figures.up_down);
+  out.numbers.insert(out.numbers.end(), figures.head_similarity.begin(), figures.head_similarity.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("matchers are trained, saved and used on a device whose memory the host cannot read, bit for bit as on the CPU") {
+  const test::Threads one(1);
+  for (const auto& variant : test::variants()) {
+    CAPTURE(variant.name);
+    CHECK(train_matcher<Far>(variant) == train_matcher<Cpu>(variant));
+  }
+}
+
+TEST_CASE("a masked language model is trained, with regularizers, on such a device bit for bit as on the CPU") {
+  const test::Threads one(1);
+  CHECK(pretrain<Far>() == pretrain<Cpu>());
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// A device whose memory the host cannot read, without any hardware: its pointers are those of the CPU, moved to where no memory is. Its
+// kernels move them back and call the CPU's, so every number is the same, and code that reads or writes a tensor past the kernels dies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "lexformer/kernels/cpu.hpp"
+
+namespace lexformer {
+
+struct Far {};
+
+namespace test {
+
+inline constexpr std::uintptr_t far_away = std::uintptr_t{1} << 54;
+
+template <class T>
+T* far(T* p) {
+  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(p) + far_away);
+}
+/// What the CPU's kernels take: pointers come back, other values stay.
+template <class T>
+T* near(T* p) {
+  if (p == nullptr) return p;
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  if (address < far_away) fail("Far", "was given a pointer to the host's memory");
+  return reinterpret_cast<T*>(address - far_away);
+}
+template <class T>
+const T& near(const T& value) {
+  return value;
+}
+inline VectorGroups near(VectorGroups g) {
+  g.list = near(g.list);
+  return g;
+}
+template <class T>
+std::vector<Elements<T>> near(std::vector<Elements<T>> list) {
+  for (auto& x : list) x.data = near(x.data);
+  return list;
+}
+template <class T, class A>
+std::vector<AdamWUpdate<T, A>> near(std::vector<AdamWUpdate<T, A>> list) {
+  for (auto& u : list) u = {u.count, u.factors, near(u.gradient), near(u.exp_avg), near(u.exp_avg_sq), near(u.master), near(u.parameter)};
+  return list;
+}
+template <class T>
+AttentionArgs<T> near(AttentionArgs<T> a) {
+  a.token_begin = near(a.token_begin);
+  a.pair_begin = near(a.pair_begin);
+  a.qkv = near(a.qkv);
+  for (auto& l : a.lookups) l = {near(l.table), l.levels, near(l.code)};
+  for (auto& r : a.relatives) {
+    r.table = near(r.table);
+    r.bucket = near(r.bucket);
+  }
+  a.position_bias = near(a.position_bias);
+  a.gate = near(a.gate);
+  a.map_row = near(a.map_row);
+  return a;
+}
+template <class T>
+AttentionGrads<T> near(AttentionGrads<T> g) {
+  g.qkv = near(g.qkv);
+  for (T*& l : g.lookups) l = near(l);
+  for (T*& r : g.relatives) r = near(r);
+  g.position_bias = near(g.position_bias);
+  g.gate = near(g.gate);
+  return g;
+}
+
+}  // namespace test
+
+template <>
+struct Memory<Far> {
+  static MemoryBlock allocate(std::size_t bytes) {
+    MemoryBlock block = Memory<Cpu>::allocate(bytes);
+    block.data = test::far(static_cast<char*>(block.data));
+    return block;
+  }
+  static void release(MemoryBlock block) noexcept {
+    block.data = test::near(static_cast<char*>(block.data));
+    Memory<Cpu>::release(block);
+  }
+  static void upload(void* to, const void* host, std::size_t bytes) { Memory<Cpu>::copy(near(to), host, bytes); }
+  static void download(void* host, const void* from, std::size_t bytes) { Memory<Cpu>::copy(host, near(from), bytes); }
+  static void copy(void* to, const void* from, std::size_t bytes) { Memory<Cpu>::copy(near(to), near(from), bytes); }
+  static void zero(void* to, std::size_t bytes) { Memory<Cpu>::zero(near(to), bytes); }
+
+ private:
+  static void* near(void* p) { return test::near(static_cast<char*>(p)); }
+  static const void* near(const void* p) { return test::near(static_cast<const char*>(p)); }
+};
+
+#define LEXFORMER_FAR(name)                      \
+  template <class... A>                          \
+  static auto name(const A&... a) {              \
+    return Kernels<Cpu>::name(test::near(a)...); \
+  }
+#define LEXFORMER_FAR_OF(name)                        \
+  template <class F, class... A>                      \
+  static void name(const A&... a) {                   \
+    Kernels<Cpu>::template name<F>(test::near(a)...); \
+  }
+
+template <>
+struct Kernels<Far> {
+  LEXFORMER_FAR_OF(map)
+  LEXFORMER_FAR_OF(map_broadcast)
+  LEXFORMER_FAR(sum_to)
+  LEXFORMER_FAR(affine)
+  LEXFORMER_FAR(scale_by)
+  LEXFORMER_FAR(fill_quotient)
+  LEXFORMER_FAR(add_to)
+  LEXFORMER_FAR(cast)
+  LEXFORMER_FAR(dropout)
+  LEXFORMER_FAR(all_finite)
+  LEXFORMER_FAR(sum)
+  LEXFORMER_FAR(mean)
+  LEXFORMER_FAR(sum_squares)
+  LEXFORMER_FAR(adamw)
+  LEXFORMER_FAR(column_sum)
+  LEXFORMER_FAR(fill_rows)
+  LEXFORMER_FAR(copy_columns)
+  LEXFORMER_FAR(expand_rows)
+  LEXFORMER_FAR(row_sum)
+  LEXFORMER_FAR(softmax)
+  LEXFORMER_FAR(softmax_grad)
+  LEXFORMER_FAR(layer_norm)
+  LEXFORMER_FAR(layer_norm_grad)
+  LEXFORMER_FAR(gather)
+  LEXFORMER_FAR(scatter_add)
+  LEXFORMER_FAR(gather_columns)
+  LEXFORMER_FAR(scatter_add_columns)
+  LEXFORMER_FAR(sequence_mean)
+  LEXFORMER_FAR(sequence_mean_grad)
+  LEXFORMER_FAR(rotary)
+  LEXFORMER_FAR(distance_bias)
+  LEXFORMER_FAR(cross_entropy)
+  LEXFORMER_FAR(mean_loss)
+  LEXFORMER_FAR(negative_log_likelihood)
+  LEXFORMER_FAR(negative_log_likelihood_grad)
+  LEXFORMER_FAR(cosine_similarity)
+  LEXFORMER_FAR(cosine_similarity_grad)
+  LEXFORMER_FAR(pairwise_cosine)
+  LEXFORMER_FAR(pairwise_cosine_grad)
+  LEXFORMER_FAR(attention)
+  LEXFORMER_FAR(attention_grad)
+  LEXFORMER_FAR(gemm)
+};
+
+#undef LEXFORMER_FAR
+#undef LEXFORMER_FAR_OF
+
+}  // namespace lexformer
