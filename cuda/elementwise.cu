@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Element by element, and sums of all elements.
+#include "elementwise.cuh"
+
+#include "instances.hpp"
+#include "reduce.cuh"
+
+namespace lexformer {
+namespace cuda {
+namespace {
+
+template <class T>
+struct Affine {
+  T scale, offset;
+  __device__ T operator()(T x) const { return scale * x + offset; }
+};
+template <class T>
+struct ScaleBy {
+  const T* factor;
+  __device__ T operator()(T x) const { return *factor * x; }
+};
+
+template <class T, class A>
+__global__ void fill_quotient_kernel(std::size_t n, const T* value, A divisor, T* y) {
+  const T quotient = static_cast<T>(static_cast<A>(*value) / divisor);
+  for (std::size_t i = first_element(); i < n; i += element_step()) y[i] = quotient;
+}
+
+template <class T, class To>
+__global__ void cast_kernel(std::size_t n, const T* x, To* y) {
+  for (std::size_t i = first_element(); i < n; i += element_step()) y[i] = static_cast<To>(x[i]);
+}
+
+/// A thread does the eight elements that one counter of the generator decides.
+template <class T>
+__global__ void dropout_kernel(std::size_t n, Dropout<T> dropout, const T* x, T* y) {
+  for (std::size_t block = first_element(); block * 8 < n; block += element_step()) {
+    const auto words = dropout.key.bits(block);
+    for (std::size_t k = 0; k < 8 && block * 8 + k < n; ++k) {
+      const std::uint32_t word = words[k / 2];
+      y[block * 8 + k] = dropout.decide(k % 2 == 0 ? word & 0xFFFFu : word >> 16) * x[block * 8 + k];
+    }
+  }
+}
+
+/// found[0] = 1 if an element is not finite. All that write it write the same.
+template <class T>
+__global__ void not_finite_kernel(std::size_t n, const T* x, std::int32_t* found) {
+  for (std::size_t i = first_element(); i < n; i += element_step())
+    if (!(x[i] - x[i] == T{0})) *found = 1;
+}
+
+template <class A, class T>
+struct Plain {
+  const T* x;
+  __device__ A operator()(std::size_t i) const { return static_cast<A>(x[i]); }
+};
+
+/// sum_to in general: which axes stay (those of the result, in order) and which are summed over, with their strides in x.
+struct SumTo {
+  std::size_t kept = 0, summed = 0;
+  std::size_t kept_dims[Shape::max_rank] = {}, kept_strides[Shape::max_rank] = {};
+  std::size_t summed_dims[Shape::max_rank] = {}, summed_strides[Shape::max_rank] = {};
+};
+
+__device__ inline std::size_t offset_of(std::size_t index, std::size_t axes, const std::size_t* dims, const std::size_t* strides) {
+  std::size_t offset = 0;
+  for (std::size_t axis = axes; axis-- > 0;) {
+    offset += index % dims[axis] * strides[axis];
+    index /= dims[axis];
+  }
+  return offset;
+}
+
+/// A row is one element of the result, its columns what is summed.
+template <class Team, class T>
+__global__ void sum_to_kernel(std::size_t size, std::size_t count, SumTo plan, const T* x, T* y) {
+  using A = accumulate_t<T>;
+  for (std::size_t r = first_row(); r < size; r += row_step()) {
+    const T* from = x + offset_of(r, plan.kept, plan.kept_dims, plan.kept_strides);
+    A total{};
+    for (std::size_t i = threadIdx.x; i < count; i += Team::threads)
+      total += static_cast<A>(from[offset_of(i, plan.summed, plan.summed_dims, plan.summed_strides)]);
+    total = Team::sum(total);
+    if (threadIdx.x == 0) y[r] = static_cast<T>(total);
+  }
+}
+
+}  // namespace
+}  // namespace cuda
+
+template <class T>
+void ElementwiseKernels<Cuda>::sum_to(const Broadcast& plan, std::size_t size, const T* x, T* y) {
+  using namespace cuda;
+  SumTo to;
+  std::size_t stride = plan.last() * plan.rows(), count = 1;
+  bool kept_last = true, summed_last = true;  // whether the kept axes are the last ones, or the summed ones
+  for (std::size_t axis = 0; axis < plan.rank; ++axis) {
+    const std::size_t dim = plan.dims[axis];
+    if (dim == 1) continue;
+    stride = dim == 0 ? 0 : stride / dim;
+    if (plan.stride_b[axis] == 0) {
+      kept_last = kept_last && to.kept == 0;
+      to.summed_dims[to.summed] = dim;
+      to.summed_strides[to.summed++] = stride;
+      count *= dim;
+    } else {
+      summed_last = summed_last && to.summed == 0;
+      to.kept_dims[to.kept] = dim;
+      to.kept_strides[to.kept++] = stride;
+    }
+  }
+  if (count == 0) return Memory<Cuda>::zero(y, size * sizeof(T));
+  if (size == 1) return sum(count, x, y);
+  if (kept_last) return RowKernels<Cuda>::column_sum(count, size, x, size, y);
+  if (summed_last) return RowKernels<Cuda>::row_sum(size, count, x, y);
+  LEXFORMER_LAUNCH_TEAMS(sum_to_kernel, T, size, count, size, count, to, x, y);
+}
+
+template <class T>
+void ElementwiseKernels<Cuda>::affine(std::size_t n, T scale, const T* x, T offset, T* y) {
+  cuda::map_with(cuda::Affine<T>{scale, offset}, n, x, y);
+}
+template <class T>
+void ElementwiseKernels<Cuda>::scale_by(std::size_t n, const T* factor, const T* x, T* y) {
+  cuda::map_with(cuda::ScaleBy<T>{factor}, n, x, y);
+}
+template <class T>
+void ElementwiseKernels<Cuda>::add_to(std::size_t n, const T* x, T* y) {
+  map<scalar::Add>(n, static_cast<const T*>(y), x, y);
+}
+
+template <class T>
+void ElementwiseKernels<Cuda>::fill_quotient(std::size_t n, const T* value, std::type_identity_t<accumulate_t<T>> divisor, T* y) {
+  using namespace cuda;
+  launch(LEXFORMER_KERNEL(fill_quotient_kernel<T, accumulate_t<T>>), dim3(blocks_for(n, block_threads)), dim3(block_threads), 0, n, value,
+         divisor, y);
+}
+
+template <class T, class To>
+void ElementwiseKernels<Cuda>::cast(std::size_t n, const T* x, To* y) {
+  using namespace cuda;
+  launch(LEXFORMER_KERNEL(cast_kernel<T, To>), dim3(blocks_for(n, block_threads)), dim3(block_threads), 0, n, x, y);
+}
+
+template <class T>
+void ElementwiseKernels<Cuda>::dropout(std::size_t n, const DropoutMask& mask, const T* x, T* y) {
+  using namespace cuda;
+  launch(LEXFORMER_KERNEL(dropout_kernel<T>), dim3(blocks_for(n, 8 * block_threads)), dim3(block_threads), 0, n, Dropout<T>(mask), x, y);
+}
+
+template <class T>
+bool ElementwiseKernels<Cuda>::all_finite(std::size_t n, const T* x) {
+  using namespace cuda;
+  const Temporary<std::int32_t> found(1);
+  Memory<Cuda>::zero(found.data(), sizeof(std::int32_t));
+  launch(LEXFORMER_KERNEL(not_finite_kernel<T>), dim3(blocks_for(n, block_threads)), dim3(block_threads), 0, n, x, found.data());
+  std::int32_t answer = 0;
+  Memory<Cuda>::download(&answer, found.data(), sizeof(answer));
+  return answer == 0;
+}
+
+template <class T>
+void ElementwiseKernels<Cuda>::sum(std::size_t n, const T* x, T* out) {
+  using A = accumulate_t<T>;
+  cuda::sum_values(n, cuda::Plain<A, T>{x}, A{1}, out);
+}
+template <class T>
+void ElementwiseKernels<Cuda>::mean(std::size_t n, const T* x, T* out) {
+  using A = accumulate_t<T>;
+  cuda::sum_values(n, cuda::Plain<A, T>{x}, static_cast<A>(n), out);
+}
+
+LEXFORMER_ELEMENTWISE_INSTANCES(float)
+LEXFORMER_ELEMENTWISE_INSTANCES(double)
+LEXFORMER_CAST_INSTANCES
+
+}  // namespace lexformer

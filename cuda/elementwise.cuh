@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// map(): y = F(x) and y = F(a, b), with F a struct whose operator() is marked LEXFORMER_HD. For one's own F a .cu file says
+//
+//   #include "elementwise.cuh"
+//   template void lexformer::ElementwiseKernels<lexformer::Cuda>::map<Square, float>(std::size_t, const float*, float*);
+//
+// and is compiled with nvcc; example/square.cu is one.
+#pragma once
+
+#include "device.cuh"
+#include "lexformer/kernels/cuda.hpp"
+
+namespace lexformer {
+namespace cuda {
+
+/// 16 bytes of numbers: what a thread loads and stores best.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr std::size_t size = 16 / sizeof(T);
+  T at[size];
+};
+
+/// How many whole packs of n elements can be read there; 0 where one of the addresses is between packs.
+template <class T, class... Pointers>
+std::size_t packs_of(std::size_t n, const Pointers*... pointers) {
+  const bool aligned = (... && (reinterpret_cast<std::uintptr_t>(pointers) % sizeof(Pack<T>) == 0));
+  return aligned ? n / Pack<T>::size : 0;
+}
+
+/// y = f(x); y may be x.
+template <class F, class T>
+__global__ void map_kernel(std::size_t n, std::size_t packs, F f, const T* x, T* y) {
+  for (std::size_t i = first_element(); i < packs; i += element_step()) {
+    Pack<T> values = reinterpret_cast<const Pack<T>*>(x)[i];
+    for (T& value : values.at) value = f(value);
+    reinterpret_cast<Pack<T>*>(y)[i] = values;
+  }
+  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) y[i] = f(x[i]);
+}
+
+/// y = f(a, b); y may be a or b.
+template <class F, class T>
+__global__ void map2_kernel(std::size_t n, std::size_t packs, F f, const T* a, const T* b, T* y) {
+  for (std::size_t i = first_element(); i < packs; i += element_step()) {
+    Pack<T> values = reinterpret_cast<const Pack<T>*>(a)[i];
+    const Pack<T> others = reinterpret_cast<const Pack<T>*>(b)[i];
+    for (std::size_t k = 0; k < Pack<T>::size; ++k) values.at[k] = f(values.at[k], others.at[k]);
+    reinterpret_cast<Pack<T>*>(y)[i] = values;
+  }
+  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) y[i] = f(a[i], b[i]);
+}
+
+/// y = f(a, b), both repeated as the plan says.
+template <class F, class T>
+__global__ void map_broadcast_kernel(std::size_t rows, std::size_t n, Broadcast plan, F f, const T* a, const T* b, T* y) {
+  const std::size_t step_a = plan.step_a(), step_b = plan.step_b();
+  for (std::size_t r = first_row(); r < rows; r += row_step()) {
+    const auto begin = plan.row(r);
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) y[r * n + j] = f(a[begin.a + j * step_a], b[begin.b + j * step_b]);
+  }
+}
+
+/// y = f(x) with an f that has values of its own.
+template <class F, class T>
+void map_with(F f, std::size_t n, const T* x, T* y) {
+  const std::size_t packs = packs_of<T>(n, x, y), work = packs > 0 ? packs : n;
+  launch(LEXFORMER_KERNEL(map_kernel<F, T>), dim3(blocks_for(work, block_threads)), dim3(block_threads), 0, n, packs, f, x, y);
+}
+
+}  // namespace cuda
+
+template <class F, class T>
+void ElementwiseKernels<Cuda>::map(std::size_t n, const T* x, T* y) {
+  cuda::map_with(F{}, n, x, y);
+}
+
+template <class F, class T>
+void ElementwiseKernels<Cuda>::map(std::size_t n, const T* a, const T* b, T* y) {
+  using namespace cuda;
+  const std::size_t packs = packs_of<T>(n, a, b, y), work = packs > 0 ? packs : n;
+  launch(LEXFORMER_KERNEL(map2_kernel<F, T>), dim3(blocks_for(work, block_threads)), dim3(block_threads), 0, n, packs, F{}, a, b, y);
+}
+
+template <class F, class T>
+void ElementwiseKernels<Cuda>::map_broadcast(const Broadcast& plan, const T* a, const T* b, T* y) {
+  using namespace cuda;
+  const RowLaunch by_rows(plan.rows(), plan.last());
+  launch(LEXFORMER_KERNEL(map_broadcast_kernel<F, T>), by_rows.grid, by_rows.block, 0, plan.rows(), plan.last(), plan, F{}, a, b, y);
+}
+
+}  // namespace lexformer

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// The matrix product, by cuBLAS.
+#include <cublas_v2.h>
+
+#include <atomic>
+#include <type_traits>
+
+#include "device.cuh"
+#include "instances.hpp"
+#include "lexformer/kernels/cuda.hpp"
+
+namespace lexformer {
+namespace cuda {
+namespace {
+
+void check_cublas(cublasStatus_t status, const char* what, const char* file, int line) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail_at(what, file, line, cublasGetStatusString(status));
+}
+#define LEXFORMER_CUBLAS_CHECK(call) check_cublas((call), #call, __FILE__, __LINE__)
+
+std::atomic<bool>& tf32_allowed() {
+  static std::atomic<bool> allowed{false};
+  return allowed;
+}
+
+cublasHandle_t handle() {
+  static const cublasHandle_t instance = [] {
+    const cudaStream_t queue = stream();
+    cublasHandle_t made = nullptr;
+    LEXFORMER_CUBLAS_CHECK(cublasCreate(&made));
+    LEXFORMER_CUBLAS_CHECK(cublasSetStream(made, queue));
+    return made;
+  }();
+  return instance;
+}
+
+/// Every row of c = factor times itself, or the bias where there is one; factor 0 ignores what c holds.
+template <class T>
+__global__ void start_kernel(std::size_t rows, std::size_t n, T factor, const T* bias, T* c, std::size_t stride) {
+  for (std::size_t r = first_row(); r < rows; r += row_step())
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
+      T& value = c[r * stride + j];
+      value = bias != nullptr ? bias[j] : factor == T{0} ? T{0} : factor * value;
+    }
+}
+
+}  // namespace
+
+void set_tf32(bool on) { tf32_allowed() = on; }
+bool tf32() { return tf32_allowed(); }
+
+}  // namespace cuda
+
+template <class T>
+void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda,
+                         const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
+  using namespace cuda;
+  if (m == 0 || n == 0) return;
+  if (bias != nullptr || k == 0) {
+    const RowLaunch by_rows(m, n);
+    launch(LEXFORMER_KERNEL(start_kernel<T>), by_rows.grid, by_rows.block, 0, m, n, beta, bias, c, ldc);
+    beta = T{1};
+  }
+  if (k == 0) return;
+  // cuBLAS reads matrices by columns: to it, ours are their transposes, and C^T = op(B)^T op(A)^T.
+  const auto size = [](std::size_t value) { return static_cast<std::int64_t>(value); };
+  const cudaDataType type = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
+  const cublasComputeType_t compute = !std::is_same_v<T, float> ? CUBLAS_COMPUTE_64F
+                                      : tf32()                  ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                                : CUBLAS_COMPUTE_32F;
+  LEXFORMER_CUBLAS_CHECK(cublasGemmEx_64(handle(), trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, size(n),
+                                         size(m), size(k), &alpha, b, type, size(ldb), a, type, size(lda), &beta, c, type, size(ldc),
+                                         compute, CUBLAS_GEMM_DEFAULT));
+}
+
+LEXFORMER_GEMM_INSTANCES(float)
+LEXFORMER_GEMM_INSTANCES(double)
+
+}  // namespace lexformer

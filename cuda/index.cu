@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// What rows and columns get by their numbers and places.
+#include "device.cuh"
+#include "instances.hpp"
+#include "lexformer/kernels/cuda.hpp"
+
+namespace lexformer {
+namespace cuda {
+namespace {
+
+template <class T>
+__global__ void gather_kernel(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
+  for (std::size_t i = first_row(); i < count; i += row_step()) {
+    const T* row = table + static_cast<std::size_t>(ids[i]) * n;
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) y[i * n + j] = row[j];
+  }
+}
+
+// scatter_add without atomics. The rows are sorted by id, each id's in their order. The sorted list is cut in chunks; a block adds up the
+// rows of each id in its chunk. An id whose rows lie in one chunk goes to its row of the table; of one that lies in several the chunks'
+// sums are kept and added in order afterwards. A table of two rows (token types) is so as much parallel work as one of 30,000.
+
+inline constexpr std::size_t scatter_chunk = 32;
+
+/// order[p] = the row that comes p-th: as many rows have a smaller id, or the same and stand before it. A warp counts for each row.
+__global__ void sort_kernel(std::size_t count, const std::int32_t* ids, std::int32_t* order) {
+  for (std::size_t i = first_row(); i < count; i += row_step()) {
+    const std::int32_t id = ids[i];
+    std::uint32_t before = 0;
+    for (std::size_t j = threadIdx.x; j < count; j += Warp::threads) before += ids[j] < id || (ids[j] == id && j < i);
+    before = Warp::sum(before);
+    if (threadIdx.x == 0) order[before] = static_cast<std::int32_t>(i);
+  }
+}
+
+/// The sorted list of rows.
+struct Sorted {
+  std::size_t count;
+  const std::int32_t *ids, *order;
+  __device__ std::size_t row(std::size_t p) const { return static_cast<std::size_t>(order[p]); }
+  __device__ std::int32_t id(std::size_t p) const { return ids[row(p)]; }
+  __device__ std::size_t end(std::size_t chunk) const {
+    const std::size_t end = (chunk + 1) * scatter_chunk;
+    return end < count ? end : count;
+  }
+  /// Whether the first id of a chunk is also the last of the one before it.
+  __device__ bool goes_on_from(std::size_t chunk) const {
+    const std::size_t begin = chunk * scatter_chunk;
+    return begin > 0 && begin < count && id(begin - 1) == id(begin);
+  }
+};
+
+/// head[c]: the sum of chunk c's first id if that goes on from the chunk before; tail[c]: of its last if that goes on and has begun here.
+template <class T, class A>
+__global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A* head, A* tail, T* table) {
+  const std::size_t c = blockIdx.x, begin = c * scatter_chunk, end = sorted.end(c);
+  for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
+    A sum{};
+    std::size_t first = begin;  // of the rows of one id
+    for (std::size_t p = begin; p < end; ++p) {
+      const std::int32_t id = sorted.id(p);
+      sum += static_cast<A>(x[sorted.row(p) * n + j]);
+      if (p + 1 < end && sorted.id(p + 1) == id) continue;
+      if (first == begin && sorted.goes_on_from(c)) {
+        head[c * n + j] = sum;
+      } else if (p + 1 == end && sorted.goes_on_from(c + 1)) {
+        tail[c * n + j] = sum;
+      } else {
+        T* to = table + static_cast<std::size_t>(id) * n + j;
+        *to = static_cast<T>(static_cast<A>(*to) + sum);
+      }
+      sum = A{};
+      first = p + 1;
+    }
+  }
+}
+
+/// For every id that began in a chunk and went on: its tail and the heads of the chunks that follow, in order.
+template <class T, class A>
+__global__ void scatter_join_kernel(Sorted sorted, std::size_t n, const A* head, const A* tail, T* table) {
+  const std::size_t c = blockIdx.x, last = sorted.end(c) - 1;
+  const std::int32_t id = sorted.id(last);
+  if (!sorted.goes_on_from(c + 1) || (sorted.id(c * scatter_chunk) == id && sorted.goes_on_from(c))) return;
+  for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
+    A sum = tail[c * n + j];
+    for (std::size_t next = c + 1; next * scatter_chunk < sorted.count && sorted.id(next * scatter_chunk) == id; ++next)
+      sum += head[next * n + j];
+    T* to = table + static_cast<std::size_t>(id) * n + j;
+    *to = static_cast<T>(static_cast<A>(*to) + sum);
+  }
+}
+
+template <class T>
+__global__ void gather_columns_kernel(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y) {
+  for (std::size_t h = first_row(); h < rows; h += row_step())
+    for (std::size_t c = threadIdx.x; c < count; c += blockDim.x) y[h * count + c] = x[h * n + static_cast<std::size_t>(columns[c])];
+}
+
+/// A block looks for all places of one column of y (grid: column, row).
+template <class T>
+__global__ void scatter_add_columns_kernel(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
+                                           T* y) {
+  using A = accumulate_t<T>;
+  for (std::size_t h = blockIdx.y; h < rows; h += gridDim.y)
+    for (std::size_t column = blockIdx.x; column < n; column += gridDim.x) {
+      A sum{};
+      for (std::size_t c = threadIdx.x; c < count; c += Block::threads)
+        if (static_cast<std::size_t>(columns[c]) == column) sum += static_cast<A>(x[h * count + c]);
+      sum = Block::sum(sum);
+      if (threadIdx.x == 0) y[h * n + column] = static_cast<T>(static_cast<A>(y[h * n + column]) + sum);
+    }
+}
+
+template <class T>
+__global__ void sequence_mean_kernel(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y) {
+  using A = accumulate_t<T>;
+  for (std::size_t s = first_row(); s < sequences; s += row_step())
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
+      A sum{};
+      for (std::size_t i = begin[s]; i < begin[s + 1]; ++i) sum += static_cast<A>(x[i * n + j]);
+      y[s * n + j] = static_cast<T>(sum / static_cast<A>(begin[s + 1] - begin[s]));
+    }
+}
+
+/// A block has one sequence (blockIdx.y, and those a grid further), and takes turns with others on its rows.
+template <class T>
+__global__ void sequence_mean_grad_kernel(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx) {
+  for (std::size_t s = blockIdx.y; s < sequences; s += gridDim.y) {
+    const T factor = T{1} / static_cast<T>(begin[s + 1] - begin[s]);
+    for (std::size_t i = begin[s] + first_row(); i < begin[s + 1]; i += row_step())
+      for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) dx[i * n + j] = factor * dy[s * n + j];
+  }
+}
+
+template <class T>
+__global__ void rotary_kernel(std::size_t rows, std::size_t width, std::size_t d, const T* turn, const std::int32_t* positions, T direction,
+                              const T* x, T* y) {
+  for (std::size_t r = first_row(); r < rows; r += row_step()) {
+    const T *in = x + r * 3 * width, *angles = turn + static_cast<std::size_t>(positions[r]) * d;
+    T* out = y + r * 3 * width;
+    for (std::size_t j = 2 * threadIdx.x; j < 3 * width; j += 2 * std::size_t{blockDim.x}) {  // features j and j + 1
+      const T a = in[j], b = in[j + 1], c = angles[j % d], s = direction * angles[j % d + 1];
+      out[j] = j < 2 * width ? a * c - b * s : a;  // v stays
+      out[j + 1] = j < 2 * width ? b * c + a * s : b;
+    }
+  }
+}
+
+template <class T>
+__global__ void distance_bias_kernel(std::size_t heads, std::size_t n, const double* slopes, T* y) {
+  for (std::size_t r = first_row(); r < heads * n; r += row_step()) {
+    const std::size_t h = r / n, i = r % n;
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x)
+      y[r * n + j] = static_cast<T>(-slopes[h] * static_cast<double>(i > j ? i - j : j - i));
+  }
+}
+
+}  // namespace
+}  // namespace cuda
+
+template <class T>
+void IndexKernels<Cuda>::gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
+  using namespace cuda;
+  const RowLaunch by_rows(count, n);
+  launch(LEXFORMER_KERNEL(gather_kernel<T>), by_rows.grid, by_rows.block, 0, count, n, table, ids, y);
+}
+
+template <class T>
+void IndexKernels<Cuda>::scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* table) {
+  using namespace cuda;
+  using A = accumulate_t<T>;
+  if (count == 0 || n == 0) return;
+  const std::size_t chunks = (count + scatter_chunk - 1) / scatter_chunk;
+  const Temporary<std::int32_t> order(count);
+  const Temporary<A> head(chunks * n), tail(chunks * n);
+  launch(LEXFORMER_KERNEL(sort_kernel), dim3(blocks_for(count, Warp::rows)), dim3(Warp::threads, Warp::rows), 0, count, ids, order.data());
+  const Sorted sorted{count, ids, order.data()};
+  const unsigned threads = n <= 32 ? 32 : 128;
+  const dim3 grid(static_cast<unsigned>(chunks), blocks_for(n, threads));
+  launch(LEXFORMER_KERNEL(scatter_chunk_kernel<T, A>), grid, dim3(threads), 0, sorted, n, x, head.data(), tail.data(), table);
+  launch(LEXFORMER_KERNEL(scatter_join_kernel<T, A>), grid, dim3(threads), 0, sorted, n, static_cast<const A*>(head.data()),
+         static_cast<const A*>(tail.data()), table);
+}
+
+template <class T>
+void IndexKernels<Cuda>::gather_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y) {
+  using namespace cuda;
+  const RowLaunch by_rows(rows, count);
+  launch(LEXFORMER_KERNEL(gather_columns_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, count, x, columns, y);
+}
+template <class T>
+void IndexKernels<Cuda>::scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
+                                             T* y) {
+  using namespace cuda;
+  const dim3 grid(blocks_for(n, 1), blocks_for(rows, 1));
+  launch(LEXFORMER_KERNEL(scatter_add_columns_kernel<T>), grid, dim3(Block::threads), 0, rows, n, count, x, columns, y);
+}
+
+template <class T>
+void IndexKernels<Cuda>::sequence_mean(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y) {
+  using namespace cuda;
+  const RowLaunch by_rows(sequences, n);
+  launch(LEXFORMER_KERNEL(sequence_mean_kernel<T>), by_rows.grid, by_rows.block, 0, sequences, n, begin, x, y);
+}
+template <class T>
+void IndexKernels<Cuda>::sequence_mean_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx) {
+  using namespace cuda;
+  const RowLaunch by_rows(8, n);  // of one sequence
+  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
+  launch(LEXFORMER_KERNEL(sequence_mean_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, begin, dy, dx);
+}
+
+template <class T>
+void IndexKernels<Cuda>::rotary(std::size_t rows, std::size_t heads, std::size_t d, const T* turn, const std::int32_t* positions,
+                                T direction, const T* x, T* y) {
+  using namespace cuda;
+  const std::size_t width = heads * d;
+  const RowLaunch by_rows(rows, 3 * width / 2);
+  launch(LEXFORMER_KERNEL(rotary_kernel<T>), by_rows.grid, by_rows.block, 0, rows, width, d, turn, positions, direction, x, y);
+}
+template <class T>
+void IndexKernels<Cuda>::distance_bias(std::size_t heads, std::size_t n, const double* slopes, T* y) {
+  using namespace cuda;
+  const RowLaunch by_rows(heads * n, n);
+  launch(LEXFORMER_KERNEL(distance_bias_kernel<T>), by_rows.grid, by_rows.block, 0, heads, n, slopes, y);
+}
+
+LEXFORMER_INDEX_INSTANCES(float)
+LEXFORMER_INDEX_INSTANCES(double)
+
+}  // namespace lexformer

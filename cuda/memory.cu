@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// The device, its stream and its memory.
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "launch.cuh"
+
+namespace lexformer {
+namespace cuda {
+namespace {
+
+/// Made on first use.
+struct Device {
+  cudaStream_t stream = nullptr;
+  cudaMemPool_t pool = nullptr;
+
+  Device() {
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0) {
+      cudaGetLastError();  // else the next call reports it again
+      fail("cuda", "no device found (", error != cudaSuccess ? cudaGetErrorString(error) : "there is none",
+           "); does nvidia-smi show one? Without a GPU use the CPU");
+    }
+    int device = 0;
+    LEXFORMER_CUDA_CHECK(cudaGetDevice(&device));
+    LEXFORMER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    LEXFORMER_CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+    std::uint64_t keep_all = std::numeric_limits<std::uint64_t>::max();
+    LEXFORMER_CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
+  }
+};
+Device& device() {
+  static auto* instance = new Device;  // never destroyed: a tensor with static lifetime may die after it otherwise
+  return *instance;
+}
+
+struct Counters {
+  std::mutex mutex;
+  std::size_t in_use = 0, peak = 0;
+};
+Counters& counters() {
+  static auto* instance = new Counters;
+  return *instance;
+}
+
+}  // namespace
+
+cudaStream_t stream() { return device().stream; }
+
+void fail_at(const char* what, const char* file, int line, const char* why) {
+  const std::string path = file;
+  fail("cuda", what, " at ", path.substr(path.find_last_of('/') + 1), ":", line, ": ", why);
+}
+
+bool waits_for_each_kernel() {
+  static const bool waits = std::getenv("LEXFORMER_CUDA_SYNC") != nullptr;
+  return waits;
+}
+
+bool available() noexcept {
+  int count = 0;
+  const bool found = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+  if (!found) cudaGetLastError();
+  return found;
+}
+
+void synchronize() { LEXFORMER_CUDA_CHECK(cudaStreamSynchronize(stream())); }
+
+}  // namespace cuda
+
+MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
+  constexpr std::size_t unit = 256;
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
+  const std::size_t capacity = std::max(unit, (bytes + unit - 1) / unit * unit);
+  void* data = nullptr;
+  const cudaError_t error = cudaMallocAsync(&data, bytes == 0 ? 1 : bytes, cuda::stream());
+  auto& c = cuda::counters();
+  const std::lock_guard lock(c.mutex);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    fail("cuda", "the device has no memory for another ", bytes, " bytes, ", c.in_use, " are in use; take a smaller batch");
+  }
+  cuda::check(error, "cudaMallocAsync", __FILE__, __LINE__);
+  c.in_use += capacity;
+  c.peak = std::max(c.peak, c.in_use);
+  return {data, bytes, capacity};
+}
+
+void Memory<Cuda>::release(MemoryBlock block) noexcept {
+  if (block.data == nullptr) return;
+  cudaFreeAsync(block.data, cuda::stream());  // it can only fail after another call has, which was reported
+  auto& c = cuda::counters();
+  const std::lock_guard lock(c.mutex);
+  c.in_use -= block.capacity;
+}
+
+void Memory<Cuda>::trim() noexcept {
+  if (!cuda::available()) return;
+  cudaStreamSynchronize(cuda::stream());  // what is queued to be freed is not free before
+  cudaMemPoolTrimTo(cuda::device().pool, 0);
+}
+
+void Memory<Cuda>::upload(void* to, const void* host, std::size_t bytes) {
+  // From pageable memory the call returns when `host` may be changed again.
+  if (bytes > 0) LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, cuda::stream()));
+}
+void Memory<Cuda>::download(void* host, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, cuda::stream()));
+  LEXFORMER_CUDA_CHECK(cudaStreamSynchronize(cuda::stream()));
+}
+void Memory<Cuda>::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::stream()));
+}
+void Memory<Cuda>::zero(void* to, std::size_t bytes) {
+  if (bytes > 0) LEXFORMER_CUDA_CHECK(cudaMemsetAsync(to, 0, bytes, cuda::stream()));
+}
+
+std::size_t Memory<Cuda>::in_use() {
+  auto& c = cuda::counters();
+  const std::lock_guard lock(c.mutex);
+  return c.in_use;
+}
+std::size_t Memory<Cuda>::peak() {
+  auto& c = cuda::counters();
+  const std::lock_guard lock(c.mutex);
+  return c.peak;
+}
+
+}  // namespace lexformer

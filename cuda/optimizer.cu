@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// One launch over many arrays: AdamW over all parameters, and the sum of the squares of all gradients.
+#include <cmath>
+#include <type_traits>
+
+#include "instances.hpp"
+#include "lexformer/kernels/cuda.hpp"
+#include "reduce.cuh"
+
+namespace lexformer {
+namespace cuda {
+namespace {
+
+inline constexpr std::size_t chunk = 8192;  // elements of a block
+
+/// An array of the list, and the number of the first block that works on it.
+template <class Item>
+struct Listed {
+  Item item;
+  std::size_t first_block;
+};
+
+/// The list on the device.
+template <class Item>
+struct ArrayList {
+  explicit ArrayList(const std::vector<Item>& items) : count(items.size()), list(items.size()) {
+    std::vector<Listed<Item>> listed;
+    for (const Item& item : items) {
+      listed.push_back({item, blocks});
+      blocks += (item.count + chunk - 1) / chunk;
+    }
+    Memory<Cuda>::upload(list.data(), listed.data(), listed.size() * sizeof(Listed<Item>));
+  }
+  std::size_t count, blocks = 0;
+  Temporary<Listed<Item>> list;
+};
+
+/// The array that this block works on: the last that begins at this block or before (empty ones share their begin with the next).
+template <class Item>
+__device__ const Listed<Item>& array_of_block(std::size_t count, const Listed<Item>* list) {
+  std::size_t low = 0, high = count;
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    (list[middle].first_block <= blockIdx.x ? low : high) = middle;
+  }
+  return list[low];
+}
+
+template <class T>
+__global__ void sum_squares_kernel(std::size_t count, const Listed<Elements<T>>* list, double* partial) {
+  const auto& array = array_of_block(count, list);
+  const std::size_t begin = (blockIdx.x - array.first_block) * chunk;
+  const std::size_t end = begin + chunk < array.item.count ? begin + chunk : array.item.count;
+  double total = 0;
+  for (std::size_t i = begin + threadIdx.x; i < end; i += Block::threads) {
+    const double x = static_cast<double>(array.item.data[i]);
+    total += x * x;
+  }
+  total = Block::sum(total);
+  if (threadIdx.x == 0) partial[blockIdx.x] = total;
+}
+
+template <class T, class A>
+__global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>* list) {
+  const auto& array = array_of_block(count, list);
+  const auto u = array.item;
+  const std::size_t begin = (blockIdx.x - array.first_block) * chunk, end = begin + chunk < u.count ? begin + chunk : u.count;
+  const auto decay = static_cast<A>(u.factors.decay), eps = static_cast<A>(u.factors.eps);
+  const auto rest1 = static_cast<A>(1.0 - u.factors.beta1), beta2 = static_cast<A>(u.factors.beta2);
+  const auto rest2 = static_cast<A>(1.0 - u.factors.beta2), step_size = static_cast<A>(u.factors.step_size);
+  const auto root_correction = static_cast<A>(u.factors.root_correction);
+  for (std::size_t i = begin + threadIdx.x; i < end; i += Block::threads) {
+    const A g = static_cast<A>(u.gradient[i]);
+    const A m = u.exp_avg[i] + rest1 * (g - u.exp_avg[i]);
+    const A v = beta2 * u.exp_avg_sq[i] + rest2 * g * g;
+    const A weight = u.master[i] * decay - step_size * m / (std::sqrt(v) / root_correction + eps);
+    u.exp_avg[i] = m;
+    u.exp_avg_sq[i] = v;
+    u.master[i] = weight;
+    if constexpr (!std::is_same_v<T, A>) u.parameter[i] = static_cast<T>(weight);
+  }
+}
+
+}  // namespace
+}  // namespace cuda
+
+template <class T>
+double ElementwiseKernels<Cuda>::sum_squares(const std::vector<Elements<T>>& arrays) {
+  using namespace cuda;
+  const ArrayList<Elements<T>> all(arrays);
+  const Temporary<double> partial(all.blocks + 1);
+  launch(LEXFORMER_KERNEL(sum_squares_kernel<T>), dim3(static_cast<unsigned>(all.blocks)), dim3(Block::threads), 0, all.count,
+         all.list.data(), partial.data());
+  double* const out = partial.data() + all.blocks;
+  finish_sum(all.blocks, partial.data(), 1.0, out);
+  double squares = 0;
+  Memory<Cuda>::download(&squares, out, sizeof(squares));
+  return squares;
+}
+template <class T>
+double ElementwiseKernels<Cuda>::sum_squares(std::size_t n, const T* x) {
+  return sum_squares(std::vector{Elements<T>{n, x}});
+}
+
+template <class T, class A>
+void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>& updates) {
+  using namespace cuda;
+  const ArrayList<AdamWUpdate<T, A>> all(updates);
+  launch(LEXFORMER_KERNEL(adamw_kernel<T, A>), dim3(static_cast<unsigned>(all.blocks)), dim3(Block::threads), 0, all.count,
+         all.list.data());
+}
+
+LEXFORMER_OPTIMIZER_INSTANCES(float)
+LEXFORMER_OPTIMIZER_INSTANCES(double)
+
+}  // namespace lexformer

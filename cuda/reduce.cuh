@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The sum of values(0) ... values(n - 1) in two stages whose order depends on n alone, so that every GPU gives the same bits.
+#pragma once
+
+#include "device.cuh"
+
+namespace lexformer::cuda {
+
+inline constexpr std::size_t most_partials = 1024;
+
+/// partial[b] = the sum of the block's range of `chunk` values.
+template <class A, class Values>
+__global__ void partial_sum_kernel(std::size_t n, std::size_t chunk, Values values, A* partial) {
+  const std::size_t begin = blockIdx.x * chunk, end = begin + chunk < n ? begin + chunk : n;
+  A total{};
+  for (std::size_t i = begin + threadIdx.x; i < end; i += Block::threads) total += values(i);
+  total = Block::sum(total);
+  if (threadIdx.x == 0) partial[blockIdx.x] = total;
+}
+
+/// out[0] = sum of the partial sums / divisor, by one block.
+template <class A, class To>
+__global__ void finish_sum_kernel(std::size_t partials, const A* partial, A divisor, To* out) {
+  A total{};
+  for (std::size_t i = threadIdx.x; i < partials; i += Block::threads) total += partial[i];
+  total = Block::sum(total);
+  if (threadIdx.x == 0) *out = static_cast<To>(total / divisor);
+}
+
+template <class A, class To>
+void finish_sum(std::size_t partials, const A* partial, A divisor, To* out) {
+  launch(LEXFORMER_KERNEL(finish_sum_kernel<A, To>), dim3(1), dim3(Block::threads), 0, partials, partial, divisor, out);
+}
+
+/// out[0] = (values(0) + ... + values(n - 1)) / divisor, added as A.
+template <class A, class Values, class To>
+void sum_values(std::size_t n, const Values& values, A divisor, To* out) {
+  const std::size_t chunk = std::max<std::size_t>(4096, (n + most_partials - 1) / most_partials), partials = (n + chunk - 1) / chunk;
+  const Temporary<A> partial(partials);
+  launch(LEXFORMER_KERNEL(partial_sum_kernel<A, Values>), dim3(static_cast<unsigned>(partials)), dim3(Block::threads), 0, n, chunk, values,
+         partial.data());
+  finish_sum(partials, partial.data(), divisor, out);
+}
+
+}  // namespace lexformer::cuda

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "elementwise.cuh"
+
+#include <type_traits>
+
+#include "on_device.hpp"
+
+using namespace lexformer;
+using namespace lexformer::test;
+
+namespace {
+
+struct Square {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return x * x;
+  }
+};
+
+template <class T, class... F>
+void compare_maps(std::size_t n) {
+  const auto values = random_values<T>(n);
+  const auto one = [&]<class G>(G) {
+    compare<T>([&](auto device) {
+      using Dev = decltype(device);
+      const Array<T, Dev> x(values), y(std::vector<T>(n, T{7}));
+      Kernels<Dev>::template map<G>(n, x.data(), y.data());
+      return y.values();
+    });
+  };
+  (one(F{}), ...);
+}
+template <class T, class... F>
+void compare_maps_of_two(std::size_t n) {
+  const auto left = random_values<T>(n), right = random_values<T>(n, 1);
+  const auto one = [&]<class G>(G) {
+    compare<T>([&](auto device) {
+      using Dev = decltype(device);
+      const Array<T, Dev> a(left), b(right), y(std::vector<T>(n, T{7}));
+      Kernels<Dev>::template map<G>(n, a.data(), b.data(), y.data());
+      return y.values();
+    });
+  };
+  (one(F{}), ...);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("cuda: maps, one's own among them", T, float, double) {
+  for (const std::size_t n : odd_sizes) {
+    CAPTURE(n);
+    using namespace scalar;
+    compare_maps<T, Gelu, GeluTanh, Tanh, Sigmoid, Relu, Square>(n);
+    compare_maps_of_two<T, GeluGrad, GeluTanhGrad, TanhGrad, SigmoidGrad, ReluGrad, Add, Subtract, Multiply, Divide>(n);
+  }
+}
+
+TEST_CASE_TEMPLATE("cuda: addresses between packs, results in place, and nothing at all", T, float, double) {
+  const auto values = random_values<T>(100);
+  for (std::size_t first = 0; first < 5; ++first) {
+    compare<T>([&](auto device) {
+      using Dev = decltype(device);
+      const Array<T, Dev> x(values), y(std::vector<T>(100, T{1}));
+      Kernels<Dev>::template map<scalar::Tanh>(95 - first, x.data() + first, y.data());
+      Kernels<Dev>::add_to(90, x.data() + first, y.data());
+      Kernels<Dev>::affine(50, T(1.5), y.data() + first, T(-2), y.data() + first);
+      Kernels<Dev>::scale_by(30, x.data() + 3, y.data(), y.data());
+      Kernels<Dev>::fill_quotient(10, x.data() + 4, T{3}, y.data() + 60);
+      Kernels<Dev>::template map<scalar::Tanh>(0, x.data(), y.data());
+      return y.values();
+    });
+  }
+  const Array<T, Cuda> x(values);
+  const Array<float, Cuda> single(zeros<float>(100));
+  const Array<double, Cuda> wide(zeros<double>(100));
+  OnCuda::cast(100, x.data(), single.data());
+  OnCuda::cast(100, x.data(), wide.data());
+  for (std::size_t i = 0; i < 100; ++i) {
+    CHECK(single.values()[i] == static_cast<float>(values[i]));
+    CHECK(wide.values()[i] == static_cast<double>(values[i]));
+  }
+}
+
+TEST_CASE_TEMPLATE("cuda: maps and sums of broadcast shapes", T, float, double) {
+  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {5}},
+                                            {{5}, {3, 5}},
+                                            {{3, 1}, {1, 7}},
+                                            {{2, 3, 5}, {3, 1}},
+                                            {{}, {4}},
+                                            {{4, 300}, {}},
+                                            {{2, 1, 5}, {1, 3, 1}},
+                                            {{33, 70}, {33, 1}},
+                                            {{1, 1}, {1, 1}},
+                                            {{300, 40}, {40}},
+                                            {{3, 2, 2, 5}, {3, 1, 2, 1}},
+                                            {{2, 0, 3}, {3}},
+                                            {{7, 1}, {7, 1}},
+                                            {{2, 5, 1}, {5, 1}},
+                                            {{2, 40, 3, 40}, {40, 1, 40}}};
+  for (const auto& [sa, sb] : shapes) {
+    CAPTURE(sa);
+    CAPTURE(sb);
+    const Broadcast plan("test", sa, sb);
+    const Shape shape = plan.shape();
+    compare<T>([&](auto device) {
+      using Dev = decltype(device);
+      const Array<T, Dev> a(random_values<T>(sa.size())), b(random_values<T>(sb.size(), 1)), y(zeros<T>(shape.size()));
+      Kernels<Dev>::template map_broadcast<scalar::Subtract>(plan, a.data(), b.data(), y.data());
+      return y.values();
+    });
+    for (const Shape& to : {sa, sb}) {
+      const Broadcast back("test", shape, to);
+      compare<T>(
+          [&](auto device) {
+            using Dev = decltype(device);
+            const Array<T, Dev> x(random_values<T>(shape.size(), 2)), y(std::vector<T>(to.size(), T{5}));
+            Kernels<Dev>::sum_to(back, to.size(), x.data(), y.data());
+            return y.values();
+          },
+          30 * tolerance<T>);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("cuda: dropout keeps exactly what the CPU keeps", T, float, double) {
+  for (const std::size_t n : odd_sizes)
+    for (const float p : {0.0f, 0.1f, 0.5f}) {
+      const DropoutMask mask{p, {n * 0x123456789ull, 7, 3}};
+      const auto values = random_values<T>(n);
+      const auto run = [&](auto device) {
+        using Dev = decltype(device);
+        const Array<T, Dev> x(values), y(zeros<T>(n));
+        Kernels<Dev>::dropout(n, mask, x.data(), y.data());
+        return y.values();
+      };
+      CHECK(same_bits(run(Cpu{}), run(Cuda{})));
+    }
+}
+
+TEST_CASE_TEMPLATE("cuda: sums of all elements", T, float, double) {
+  auto sizes = odd_sizes;
+  sizes.insert(sizes.end(), {0, 4096, 4097, 20011});
+  for (const std::size_t n : sizes) {
+    CAPTURE(n);
+    const auto values = random_values<T>(n);
+    compare<T>(
+        [&](auto device) {
+          using Dev = decltype(device);
+          const Array<T, Dev> x(values), y(zeros<T>(2));
+          Kernels<Dev>::sum(n, x.data(), y.data());
+          if (n > 0) Kernels<Dev>::mean(n, x.data(), y.data() + 1);
+          return y.values();
+        },
+        30 * tolerance<T>);
+    compare<double>(
+        [&](auto device) {
+          using Dev = decltype(device);
+          const Array<T, Dev> x(values);
+          return std::vector<double>{Kernels<Dev>::sum_squares(n, x.data())};
+        },
+        1e-13);
+  }
+}
+
+TEST_CASE_TEMPLATE("cuda: one number that is not finite is found", T, float, double) {
+  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{33}, std::size_t{1000}}) {
+    CHECK(OnCuda::all_finite(n, Array<T, Cuda>(random_values<T>(n)).data()));
+    for (const T bad : {static_cast<T>(NAN), static_cast<T>(-INFINITY)})
+      for (std::size_t at = 0; at < n; at += 111) {
+        auto values = random_values<T>(n);
+        values[at] = bad;
+        CHECK_FALSE(OnCuda::all_finite(n, Array<T, Cuda>(values).data()));
+      }
+  }
+}
+
+TEST_CASE_TEMPLATE("cuda: AdamW over many parameters in one launch, and the sum of their squares", T, float, double) {
+  const std::vector<std::size_t> sizes = {5, 0, 8192, 1, 8193, 0, 20000, 33, 0};
+  const auto run = [&](auto device) {
+    using Dev = decltype(device);
+    std::vector<Array<T, Dev>> gradient, m, v, weight;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto stream = static_cast<std::uint32_t>(4 * i);
+      gradient.emplace_back(random_values<T>(sizes[i], stream));
+      m.emplace_back(random_values<T>(sizes[i], stream + 1));
+      auto squares = random_values<T>(sizes[i], stream + 2);
+      for (T& x : squares) x *= x;
+      v.emplace_back(squares);
+      weight.emplace_back(random_values<T>(sizes[i], stream + 3));
+    }
+    std::vector<AdamWUpdate<T>> updates;
+    std::vector<Elements<T>> gradients;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const double t = static_cast<double>(i + 1);
+      const AdamWFactors factors{1 - 1e-4 * t, 0.9, 0.999, 1e-3 / (1 - std::pow(0.9, t)), std::sqrt(1 - std::pow(0.999, t)), 1e-8};
+      updates.push_back({sizes[i], factors, gradient[i].data(), m[i].data(), v[i].data(), weight[i].data(), weight[i].data()});
+      gradients.push_back({sizes[i], gradient[i].data()});
+    }
+    const std::size_t before = cuda_host::launches();
+    Kernels<Dev>::adamw(updates);
+    if (std::is_same_v<Dev, Cuda>) CHECK(cuda_host::launches() == before + 1);
+    std::vector<T> all{static_cast<T>(Kernels<Dev>::sum_squares(gradients))};
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      for (const auto* array : {&m[i], &v[i], &weight[i]}) {
+        const auto values = array->values();
+        all.insert(all.end(), values.begin(), values.end());
+      }
+    return all;
+  };
+  compare<T>(run);
+  OnCuda::adamw(std::vector<AdamWUpdate<T>>{});
+  CHECK(OnCuda::sum_squares(std::vector<Elements<T>>{}) == 0.0);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "on_device.hpp"
+
+using namespace lexformer;
+using namespace lexformer::test;
+
+TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double) {
+  // Tables of one row (one id goes through all chunks), of two, of as many as there are ids and of more.
+  for (const std::size_t count : {1u, 2u, 31u, 32u, 33u, 64u, 127u, 300u, 1000u})
+    for (const std::size_t rows : {std::size_t{1}, std::size_t{2}, std::size_t{17}, count, 3 * count})
+      for (const std::size_t n : {1u, 5u, 130u}) {
+        if (n == 130 && count > 100) continue;
+        CAPTURE(count);
+        CAPTURE(rows);
+        CAPTURE(n);
+        const auto ids_ = random_ids(count, rows);
+        compare<T>(
+            [&](auto device) {
+              using Dev = decltype(device);
+              const Array<std::int32_t, Dev> ids(ids_);
+              const Array<T, Dev> table(random_values<T>(rows * n)), y(zeros<T>(count * n));
+              Kernels<Dev>::gather(count, n, table.data(), ids.data(), y.data());
+              Kernels<Dev>::scatter_add(count, n, y.data(), ids.data(), table.data());
+              auto all = table.values();
+              const auto rest = y.values();
+              all.insert(all.end(), rest.begin(), rest.end());
+              return all;
+            },
+            50 * tolerance<T>);
+      }
+  const Array<T, Cuda> nothing({}), table(std::vector<T>(3, T{1}));
+  OnCuda::scatter_add(0, 3, nothing.data(), Array<std::int32_t, Cuda>({}).data(), table.data());
+  CHECK(table.values() == std::vector<T>(3, T{1}));
+}
+
+TEST_CASE_TEMPLATE("cuda: columns by number", T, float, double) {
+  for (const std::size_t count : {1u, 33u, 400u})
+    for (const std::size_t n : {1u, 7u, 64u}) {
+      CAPTURE(count);
+      CAPTURE(n);
+      compare<T>(
+          [&](auto device) {
+            using Dev = decltype(device);
+            const Array<std::int32_t, Dev> columns(random_ids(count, n));
+            const Array<T, Dev> x(random_values<T>(3 * n)), y(zeros<T>(3 * count));
+            Kernels<Dev>::gather_columns(3, n, count, x.data(), columns.data(), y.data());
+            Kernels<Dev>::scatter_add_columns(3, n, count, y.data(), columns.data(), x.data());
+            auto all = y.values();
+            const auto rest = x.values();
+            all.insert(all.end(), rest.begin(), rest.end());
+            return all;
+          },
+          20 * tolerance<T>);
+    }
+}
+
+TEST_CASE_TEMPLATE("cuda: means of sequences, rotary positions, distances", T, float, double) {
+  const std::vector<std::size_t> begins = {0, 1, 8, 9, 42};
+  for (const std::size_t n : {1u, 33u, 300u})
+    compare<T>([&](auto device) {
+      using Dev = decltype(device);
+      const Array<std::size_t, Dev> begin(begins);
+      const Array<T, Dev> x(random_values<T>(42 * n)), y(zeros<T>(4 * n));
+      Kernels<Dev>::sequence_mean(4, n, begin.data(), x.data(), y.data());
+      Kernels<Dev>::sequence_mean_grad(4, n, begin.data(), y.data(), x.data());
+      auto all = y.values();
+      const auto rest = x.values();
+      all.insert(all.end(), rest.begin(), rest.end());
+      return all;
+    });
+  for (const std::size_t d : {2u, 6u, 32u})
+    for (const T direction : {T{1}, T{-1}})
+      compare<T>([&](auto device) {
+        using Dev = decltype(device);
+        const Array<std::int32_t, Dev> positions(random_ids(35, 20));
+        const Array<T, Dev> turn(random_values<T>(20 * d)), x(random_values<T>(35 * 9 * d, 1)), y(zeros<T>(35 * 9 * d));
+        Kernels<Dev>::rotary(35, 3, d, turn.data(), positions.data(), direction, x.data(), y.data());
+        return y.values();
+      });
+  for (const std::size_t n : {1u, 2u, 33u})
+    compare<T>([&](auto device) {
+      using Dev = decltype(device);
+      const Array<double, Dev> slopes({0.5, 0.25, 1.0 / 3});
+      const Array<T, Dev> y(zeros<T>(3 * n * n));
+      Kernels<Dev>::distance_bias(3, n, slopes.data(), y.data());
+      return y.values();
+    });
+}

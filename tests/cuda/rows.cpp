@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "on_device.hpp"
+
+using namespace lexformer;
+using namespace lexformer::test;
+
+namespace {
+
+/// Rows of a warp, and two sizes that take a block each.
+const std::vector<std::pair<std::size_t, std::size_t>> matrices = {{1, 1},   {3, 2},    {5, 31},   {2, 32},   {7, 33},   {4, 63},
+                                                                   {9, 65},  {2, 127},  {3, 1000}, {2, 1024}, {2, 1025}, {3, 1500},
+                                                                   {257, 5}, {300, 40}, {600, 3},  {0, 5}};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("cuda: rows and columns are filled, copied and added up", T, float, double) {
+  for (const auto& [rows, n] : matrices) {
+    CAPTURE(rows);
+    CAPTURE(n);
+    compare<T>(
+        [rows = rows, n = n](auto device) {
+          using Dev = decltype(device);
+          const std::size_t stride = n + 3;
+          const Array<T, Dev> x(random_values<T>(rows * stride + stride)), y(zeros<T>(rows * n)), z(std::vector<T>(rows * stride, T{9}));
+          const Array<T, Dev> w(zeros<T>(rows * n)), sums(zeros<T>(n + rows));
+          Kernels<Dev>::fill_rows(rows, n, x.data(), y.data());
+          Kernels<Dev>::copy_columns(rows, n, x.data() + 1, stride, z.data(), stride);
+          Kernels<Dev>::expand_rows(rows, n, x.data(), w.data());
+          Kernels<Dev>::column_sum(rows, n, x.data(), stride, sums.data());
+          Kernels<Dev>::row_sum(rows, n, x.data(), sums.data() + n);
+          std::vector<T> all;
+          for (const auto* array : {&y, &z, &w, &sums}) {
+            const auto values = array->values();
+            all.insert(all.end(), values.begin(), values.end());
+          }
+          return all;
+        },
+        10 * tolerance<T>);
+  }
+}
+
+TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, float, double) {
+  for (const auto& [rows, n] : matrices)
+    for (const bool log : {false, true}) {
+      CAPTURE(rows);
+      CAPTURE(n);
+      CAPTURE(log);
+      compare<T>([rows = rows, n = n, log](auto device) {
+        using Dev = decltype(device);
+        const Array<T, Dev> x(random_values<T>(rows * n)), dy(random_values<T>(rows * n, 1)), y(zeros<T>(rows * n));
+        Kernels<Dev>::affine(rows * n, T{3}, x.data(), T{50}, x.data());
+        Kernels<Dev>::softmax(rows, n, log, x.data(), y.data());
+        Kernels<Dev>::softmax_grad(rows, n, log, dy.data(), y.data(), x.data());
+        auto all = y.values();
+        const auto dx = x.values();
+        all.insert(all.end(), dx.begin(), dx.end());
+        Kernels<Dev>::softmax_grad(rows, n, log, dy.data(), y.data(), dy.data());  // in place
+        CHECK(same_bits(dx, dy.values()));
+        return all;
+      });
+    }
+  for (const T bad : {static_cast<T>(NAN), static_cast<T>(INFINITY)})
+    for (std::size_t at = 0; at < 40; ++at) {
+      auto values = random_values<T>(40);
+      values[at] = bad;
+      const Array<T, Cuda> x(values);
+      OnCuda::softmax(1, 40, at % 2 == 0, x.data(), x.data());
+      for (const T y : x.values()) CHECK(std::isnan(y));
+    }
+}
+
+TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward", T, float, double) {
+  for (const auto& [rows, n] : matrices)
+    for (const bool residual : {false, true})
+      for (const float p : {0.0f, 0.3f}) {
+        CAPTURE(rows);
+        CAPTURE(n);
+        CAPTURE(p);
+        const std::size_t size = rows * n;
+        compare<T>(
+            [rows = rows, n = n, size, residual, p](auto device) {
+              using Dev = decltype(device);
+              const DropoutMask mask{p, {5, 6, 7}};
+              const Array<T, Dev> x(random_values<T>(size)), z(random_values<T>(size, 1)), gamma(random_values<T>(n, 2)),
+                  dy(random_values<T>(size, 4));
+              const Array<T, Dev> beta(random_values<T>(n, 3)), xhat(zeros<T>(size)), rstd(zeros<T>(rows)), y(zeros<T>(size));
+              const Array<T, Dev> dz(zeros<T>(size)), dx(zeros<T>(size)), dgamma(zeros<T>(n)), dbeta(zeros<T>(n));
+              Kernels<Dev>::layer_norm(rows, n, T(1e-3), mask, x.data(), residual ? z.data() : nullptr, gamma.data(), beta.data(),
+                                       xhat.data(), rstd.data(), y.data());
+              Kernels<Dev>::layer_norm_grad(rows, n, mask, dy.data(), gamma.data(), xhat.data(), rstd.data(), dz.data(),
+                                            p > 0 ? dx.data() : dz.data(), dgamma.data(), dbeta.data());
+              std::vector<T> all;
+              for (const auto* array : {&xhat, &rstd, &y, &dz, &dx, &dgamma, &dbeta}) {
+                const auto values = array->values();
+                all.insert(all.end(), values.begin(), values.end());
+              }
+              return all;
+            },
+            20 * tolerance<T>);
+      }
+}
+
+TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T, float, double) {
+  const std::size_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {17, 9, 33}, {2, 3, 0}, {0, 3, 4}};
+  for (const auto& [m, n, k] : sizes)
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true})
+        for (const int kind : {0, 1, 2}) {  // beta 0, beta 0.5, bias
+          const std::size_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 1, ldc = n + 4;
+          compare<T>([&, m = m, n = n, k = k](auto device) {
+            using Dev = decltype(device);
+            const Array<T, Dev> a(random_values<T>((m + k + 1) * lda)), b(random_values<T>((n + k + 1) * ldb, 1));
+            const Array<T, Dev> c(random_values<T>((m + 1) * ldc, 2)), bias(random_values<T>(n, 3));
+            Kernels<Dev>::gemm(ta, tb, m, n, k, T(0.7), a.data(), lda, b.data(), ldb, kind == 1 ? T(0.5) : T{0}, c.data(), ldc,
+                               kind == 2 ? bias.data() : nullptr);
+            return c.values();
+          });
+        }
+  CHECK_FALSE(cuda::tf32());
+  cuda::set_tf32(true);
+  CHECK(cuda::tf32());
+  cuda::set_tf32(false);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// The stand-in for CUDA's runtime itself: it must see the mistakes that it is there for.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "../support/error_message.hpp"
+#include "device.cuh"
+#include "on_device.hpp"
+
+using namespace lexformer;
+using test::Array;
+using test::error_message;
+
+namespace {
+
+/// y = x reversed, through shared memory: right, and without its barrier.
+template <bool with_barrier>
+__global__ void reverse_kernel(const int* x, int* y) {
+  __shared__ int values[64];
+  values[threadIdx.x] = x[threadIdx.x];
+  if (with_barrier) __syncthreads();
+  y[threadIdx.x] = values[63 - threadIdx.x];
+}
+
+__global__ void divergent_kernel(int* y) {
+  if (threadIdx.x < 32) __syncthreads();
+  y[threadIdx.x] = 1;
+}
+__global__ void two_barriers_kernel(int* y) {
+  if (threadIdx.x < 32)
+    __syncthreads();
+  else
+    __syncthreads();
+  y[threadIdx.x] = 1;
+}
+__global__ void half_warp_kernel(int* y) {
+  if (threadIdx.x < 16) y[threadIdx.x] = __shfl_xor_sync(0xFFFFFFFFu, 1, 1);
+}
+__global__ void foreign_lane_kernel(int* y) { y[threadIdx.x] = __shfl_xor_sync(threadIdx.x < 16 ? 0xFFFFu : 0xFFFF0000u, 1, 16); }
+
+/// Writes row r of a matrix at r * stride.
+__global__ void stride_kernel(std::size_t stride, int* y) { y[blockIdx.x * stride + threadIdx.x] = 1; }
+
+__global__ void votes_kernel(unsigned* y) {
+  const unsigned ballot = __ballot_sync(0xFFFFFFFFu, threadIdx.x % 3 == 0);
+  const int down = __shfl_down_sync(0xFFFFFFFFu, static_cast<int>(threadIdx.x), 3);
+  const int from5 = __shfl_sync(0xFFFFFFFFu, static_cast<int>(threadIdx.x), 5);
+  const int any = __syncthreads_or(threadIdx.x == 17), none = __syncthreads_or(0);
+  y[threadIdx.x] = ballot == 0x49249249u && from5 == 5 && any == 1 && none == 0 ? static_cast<unsigned>(down) : 99u;
+  atomicAdd(&y[32], 1u);
+}
+
+/// Sums 0 ... n - 1 in shared memory of a size given at the launch.
+__global__ void dynamic_kernel(int* out) {
+  LEXFORMER_DYNAMIC_SHARED(int, values);
+  values[threadIdx.x] = static_cast<int>(threadIdx.x);
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) values[threadIdx.x] += values[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) *out = values[0];
+}
+
+std::vector<int> counted(int n) {
+  std::vector<int> values;
+  for (int i = 0; i < n; ++i) values.push_back(i);
+  return values;
+}
+
+template <bool with_barrier>
+bool reverses(std::uint64_t order) {
+  auto expected = counted(64);
+  for (int& x : expected) x += static_cast<int>(100 * order);  // else what the last launch left behind would do
+  const Array<int, Cuda> x(expected), y(std::vector<int>(64, -1));
+  std::reverse(expected.begin(), expected.end());
+  cuda_host::set_order(order);
+  cuda::launch(LEXFORMER_KERNEL(reverse_kernel<with_barrier>), dim3(1), dim3(64), 0, x.data(), y.data());
+  cuda_host::set_order(0);
+  return y.values() == expected;
+}
+
+}  // namespace
+
+TEST_CASE("stand-in: a kernel whose barrier is missing gives wrong numbers, with it the right ones") {
+  for (std::uint64_t order = 0; order < 5; ++order) {
+    CHECK(reverses<true>(order));
+    CHECK_FALSE(reverses<false>(order));
+  }
+}
+
+TEST_CASE("stand-in: a barrier that not all threads reach is an error that says who waits where") {
+  const Array<int, Cuda> y(std::vector<int>(64));
+  const auto run = [&](auto kernel) { return error_message([&] { cuda::launch(kernel, dim3(1), dim3(64), 0, y.data()); }); };
+  auto message = run(LEXFORMER_KERNEL(divergent_kernel));
+  CHECK_MESSAGE(message.find("divergent_kernel at stand_in.cpp:") != std::string::npos, message);
+  CHECK_MESSAGE(message.find("threads 0-31 at stand_in.cpp:") != std::string::npos, message);
+  CHECK_MESSAGE(message.find("threads 32-63 ended") != std::string::npos, message);
+  message = run(LEXFORMER_KERNEL(two_barriers_kernel));
+  CHECK_MESSAGE(message.find("threads 32-63 at stand_in.cpp:") != std::string::npos, message);
+  message = run(LEXFORMER_KERNEL(half_warp_kernel));
+  CHECK_MESSAGE(message.find("threads 0-15 at stand_in.cpp:") != std::string::npos, message);
+  message = run(LEXFORMER_KERNEL(foreign_lane_kernel));
+  CHECK_MESSAGE(message.find("not in the mask") != std::string::npos, message);
+  CHECK(reverses<true>(1));  // and goes on
+}
+
+TEST_CASE("stand-in: launches and pointers that CUDA would refuse") {
+  const Array<int, Cuda> y(std::vector<int>(64));
+  const auto run = [](dim3 grid, dim3 block, std::size_t shared, int* p) {
+    return error_message([&] { cuda::launch(LEXFORMER_KERNEL(divergent_kernel), grid, block, shared, p); });
+  };
+  CHECK(run(dim3(1), dim3(1025), 0, y.data()).find("1025 x 1 x 1 threads") != std::string::npos);
+  CHECK(run(dim3(1, 70000), dim3(1), 0, y.data()).find("not possible") != std::string::npos);
+  CHECK(run(dim3(1), dim3(1), 300000, y.data()).find("300000 bytes") != std::string::npos);
+  int on_host[64] = {};
+  CHECK(run(dim3(1), dim3(64), 0, on_host).find("argument 1 does not point to device memory") != std::string::npos);
+  CHECK(error_message([&] { Memory<Cuda>::upload(on_host, on_host, 4); }).find("argument 1 does not") != std::string::npos);
+  CHECK(error_message([&] { Memory<Cuda>::copy(y.data(), on_host, 4); }).find("argument 2 does not") != std::string::npos);
+  CHECK(error_message([&] { Memory<Cuda>::zero(y.data(), 65 * sizeof(int)); }).find("argument 1 does not") != std::string::npos);
+  CHECK(run(dim3(0), dim3(64), 0, y.data()) == "no error");  // nothing to do
+}
+
+TEST_CASE("stand-in: exchanges in a warp, votes, atomics and shared memory") {
+  for (std::uint64_t order = 0; order < 3; ++order) {
+    cuda_host::set_order(order);
+    const Array<unsigned, Cuda> y(std::vector<unsigned>(33));
+    cuda::launch(LEXFORMER_KERNEL(votes_kernel), dim3(1), dim3(32), 0, y.data());
+    const auto found = y.values();
+    for (unsigned i = 0; i < 32; ++i) CHECK(found[i] == (i + 3 < 32 ? i + 3 : i));
+    CHECK(found[32] == 32u);
+    const Array<int, Cuda> sum(std::vector<int>(1));
+    cuda::launch(LEXFORMER_KERNEL(dynamic_kernel), dim3(1), dim3(128), 128 * sizeof(int), sum.data());
+    CHECK(sum.values()[0] == 127 * 128 / 2);
+  }
+  cuda_host::set_order(0);
+}
+
+TEST_CASE("stand-in: device memory that nobody has written is NaN, and is counted") {
+  const std::size_t before = Memory<Cuda>::in_use();
+  const auto block = Memory<Cuda>::allocate(1000);
+  CHECK(Memory<Cuda>::in_use() == before + 1024);
+  CHECK(Memory<Cuda>::peak() >= before + 1024);
+  std::vector<float> values(250);
+  Memory<Cuda>::download(values.data(), block.data, 1000);
+  for (const float x : values) CHECK(std::isnan(x));
+  Memory<Cuda>::release(block);
+  Memory<Cuda>::trim();
+  CHECK(Memory<Cuda>::in_use() == before);
+  CHECK(cuda::available());
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+namespace {
+/// Whether a process that runs body() is stopped by the address sanitizer.
+template <class Body>
+bool stopped(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    fclose(stderr);
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+}  // namespace
+
+TEST_CASE("stand-in: under the address sanitizer a wrong stride stops the program, and so does the host in device memory") {
+  const Array<int, Cuda> y(std::vector<int>(3 * 8));
+  const auto write = [&](std::size_t stride) { cuda::launch(LEXFORMER_KERNEL(stride_kernel), dim3(3), dim3(8), 0, stride, y.data()); };
+  CHECK_FALSE(stopped([&] { write(8); }));
+  CHECK(stopped([&] { write(9); }));
+  CHECK(stopped([&] { const_cast<volatile int*>(y.data())[0] = 1; }));
+}
+#endif

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+// How cuda_runtime.h runs blocks of threads, and its device memory.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cublas_v2.h"
+#include "cuda_runtime.h"
+#include "fiber.hpp"
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/random.hpp"
+#include "lexformer/kernels/gemm.hpp"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+#if defined(__x86_64__) && defined(__ELF__)
+asm(R"(
+.pushsection .text
+.globl cuda_host_switch
+.type cuda_host_switch, @function
+cuda_host_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size cuda_host_switch, .-cuda_host_switch
+.popsection
+)");
+#endif
+
+namespace cuda_host {
+namespace {
+
+using lexformer::cat;
+
+// ---- device memory
+
+/// Device memory is closed to the host: the sanitizer reports who touches it outside a kernel.
+void close_block([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t bytes) {
+#if defined(CUDA_HOST_ASAN)
+  ASAN_POISON_MEMORY_REGION(data, bytes);
+#endif
+}
+void open_block([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t bytes) {
+#if defined(CUDA_HOST_ASAN)
+  ASAN_UNPOISON_MEMORY_REGION(data, bytes);
+#endif
+}
+
+struct DeviceMemory {
+  std::map<const char*, std::size_t> blocks;  // start -> bytes
+
+  /// Whether bytes of memory at p lie in one block.
+  bool holds(const void* p, std::size_t bytes) const {
+    const char* const first = static_cast<const char*>(p);
+    auto it = blocks.upper_bound(first);
+    if (it == blocks.begin()) return false;
+    --it;
+    return first + bytes <= it->first + it->second;
+  }
+  void open() const {
+    for (const auto& [data, bytes] : blocks) open_block(data, bytes);
+  }
+  void close() const {
+    for (const auto& [data, bytes] : blocks) close_block(data, bytes);
+  }
+};
+DeviceMemory& memory() {
+  static auto* instance = new DeviceMemory;  // tensors with static lifetime may die late
+  return *instance;
+}
+
+std::string& message() {
+  static std::string text;
+  return text;
+}
+cudaError_t failed(cudaError_t error, std::string text) {
+  message() = std::move(text);
+  return error;
+}
+
+// ---- threads
+
+enum class State { ready, at_barrier, in_exchange, ended };
+
+struct Thread {
+  uint3 index;
+  State state = State::ready;
+  const char* file = "";  // where it waits
+  int line = 0;
+  Exchange given{};
+  Exchanged got{};
+  int predicate = 0;  // of __syncthreads_or
+};
+
+struct Machine {
+  std::mutex mutex;
+  std::deque<Fiber> fibers;     // number i runs thread i of the block; kept from launch to launch
+  std::vector<Thread> threads;  // of the block that runs
+  std::size_t current = 0;
+  const std::function<void()>* body = nullptr;
+  std::uint64_t seed = 0;
+  std::size_t launches = 0;
+  std::unique_ptr<char[]> shared;
+  int any = 0;  // the last barrier's __syncthreads_or
+};
+Machine& machine() {
+  static auto* instance = new Machine;
+  return *instance;
+}
+Thread& self() { return machine().threads[machine().current]; }
+
+void thread_main() {
+  (*machine().body)();
+  self().state = State::ended;
+  Fiber::yield();
+}
+
+void wait(State state, const char* file, int line) {
+  Thread& t = self();
+  t.state = state;
+  t.file = file;
+  t.line = line;
+  Fiber::yield();
+}
+
+/// "threads 0-31, 64 at rows.cuh:12; threads 32-63 ended": what the threads of [first, last) are doing.
+std::string whereabouts(std::size_t first, std::size_t last) {
+  const auto& threads = machine().threads;
+  const auto place = [&](std::size_t i) {
+    const Thread& t = threads[i];
+    const std::string file = t.file;
+    return t.state == State::ended ? std::string("ended") : cat("at ", file.substr(file.find_last_of('/') + 1), ":", t.line);
+  };
+  std::map<std::string, std::string> lists;
+  for (std::size_t i = first; i < last;) {
+    std::size_t end = i + 1;
+    while (end < last && place(end) == place(i)) ++end;
+    std::string& list = lists[place(i)];
+    list += cat(list.empty() ? "" : ", ", i, end - i > 1 ? cat("-", end - 1) : "");
+    i = end;
+  }
+  std::string text;
+  for (const auto& [where, list] : lists) text += cat(text.empty() ? "" : "; ", "threads ", list, " ", where);
+  return text;
+}
+
+/// Gives the lanes of a complete exchange their values. Returns whether any went on; throws for a mask that cannot be met.
+bool release_warp(std::size_t first, std::size_t last) {
+  auto& threads = machine().threads;
+  bool released = false;
+  for (std::size_t i = first; i < last; ++i) {
+    if (threads[i].state != State::in_exchange) continue;
+    const unsigned mask = threads[i].given.mask;
+    unsigned there = 0, ballot = 0;
+    for (std::size_t j = first; j < last; ++j) {
+      const Thread& t = threads[j];
+      if (t.state != State::in_exchange || t.given.mask != mask || t.line != threads[i].line || t.file != threads[i].file) continue;
+      there |= 1u << (j - first);
+      if (t.given.value != 0) ballot |= 1u << (j - first);
+    }
+    if ((mask >> (i - first) & 1u) == 0) lexformer::fail("warp", "thread ", i, " is not in its own mask, ", whereabouts(first, last));
+    if ((there & mask) != mask) continue;
+    for (std::size_t j = first; j < last; ++j) {
+      if ((mask >> (j - first) & 1u) == 0) continue;
+      const unsigned source = threads[j].given.source;
+      if ((mask >> source & 1u) == 0) lexformer::fail("warp", "thread ", j, " asks for lane ", source, ", which is not in the mask");
+      threads[j].got = {threads[first + source].given.value, ballot};
+      threads[j].state = State::ready;
+    }
+    released = true;
+  }
+  return released;
+}
+
+/// All threads of one block from start to end.
+void run_block(lexformer::RandomStream* order_of) {
+  Machine& m = machine();
+  std::vector<std::size_t> ready(m.threads.size());
+  std::iota(ready.begin(), ready.end(), std::size_t{0});
+  for (Thread& t : m.threads) t.state = State::ready;
+  for (;;) {
+    if (order_of != nullptr) order_of->shuffle(ready);
+    for (const std::size_t i : ready) {
+      m.current = i;
+      threadIdx = m.threads[i].index;
+      m.fibers[i].resume();
+    }
+    bool released = false;
+    for (std::size_t w = 0; w < m.threads.size(); w += 32) released |= release_warp(w, std::min(w + 32, m.threads.size()));
+    if (!released) {
+      const Thread& first = m.threads.front();
+      const bool same = std::all_of(m.threads.begin(), m.threads.end(), [&](const Thread& t) {
+        return t.state == first.state && (t.state == State::ended || (t.file == first.file && t.line == first.line));
+      });
+      if (same && first.state == State::ended) return;
+      if (!same || first.state != State::at_barrier)
+        lexformer::fail("barrier", "the threads of a block wait for each other for ever: ", whereabouts(0, m.threads.size()));
+      m.any = 0;
+      for (Thread& t : m.threads) {
+        t.state = State::ready;
+        m.any |= t.predicate;
+      }
+    }
+    ready.clear();
+    for (std::size_t i = 0; i < m.threads.size(); ++i)
+      if (m.threads[i].state == State::ready) ready.push_back(i);
+  }
+}
+
+}  // namespace
+
+void set_order(std::uint64_t seed) { machine().seed = seed; }
+std::size_t launches() { return machine().launches; }
+bool is_device(const void* p) { return memory().holds(p, 0); }
+void* dynamic_shared() { return machine().shared.get(); }
+void barrier(const char* file, int line) { wait(State::at_barrier, file, line); }
+unsigned lane() { return static_cast<unsigned>(machine().current % 32); }
+Exchanged exchange(const Exchange& given, const char* file, int line) {
+  self().given = given;
+  wait(State::in_exchange, file, line);
+  return self().got;
+}
+cudaError_t not_device(std::size_t argument) {
+  return failed(cudaErrorInvalidValue, cat("argument ", argument, " does not point to device memory"));
+}
+
+cudaError_t run(const cudaLaunchConfig_t& config, const std::function<void()>& thread) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  const dim3 g = config.gridDim, b = config.blockDim;
+  const std::size_t count = std::size_t{b.x} * b.y * b.z, blocks = std::size_t{g.x} * g.y * g.z;
+  if (count == 0 || count > 1024 || b.z > 64 || blocks == 0 || g.x > 0x7FFFFFFFu || g.y > 65535 || g.z > 65535 ||
+      config.dynamicSmemBytes > 232448)
+    return failed(cudaErrorInvalidValue, cat("a grid of ", g.x, " x ", g.y, " x ", g.z, " blocks of ", b.x, " x ", b.y, " x ", b.z,
+                                             " threads with ", config.dynamicSmemBytes, " bytes is not possible"));
+  ++m.launches;
+  gridDim = g;
+  blockDim = b;
+  m.body = &thread;
+  m.threads.assign(count, Thread{});
+  for (std::size_t i = 0; i < count; ++i)
+    m.threads[i].index = {static_cast<unsigned>(i % b.x), static_cast<unsigned>(i / b.x % b.y), static_cast<unsigned>(i / b.x / b.y)};
+  while (m.fibers.size() < count) m.fibers.emplace_back(&thread_main);
+  m.shared.reset(new char[config.dynamicSmemBytes]);
+  std::memset(m.shared.get(), 0xFF, config.dynamicSmemBytes);
+  lexformer::RandomStream random(m.seed, lexformer::random_site::user);
+  std::vector<std::size_t> order(blocks);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (m.seed != 0) random.shuffle(order);
+  memory().open();
+  cudaError_t result = cudaSuccess;
+  for (const std::size_t i : order) {
+    blockIdx = {static_cast<unsigned>(i % g.x), static_cast<unsigned>(i / g.x % g.y), static_cast<unsigned>(i / g.x / g.y)};
+    try {
+      run_block(m.seed != 0 ? &random : nullptr);
+    } catch (const lexformer::Error& error) {
+      result = failed(cudaErrorLaunchFailure, error.what());
+      m.fibers.clear();  // they are stuck in the middle of the kernel
+      break;
+    }
+  }
+  memory().close();
+  return result;
+}
+
+}  // namespace cuda_host
+
+int __syncthreads_or(int predicate, const char* file, int line) {
+  cuda_host::self().predicate = predicate != 0;
+  cuda_host::barrier(file, line);
+  cuda_host::self().predicate = 0;
+  return cuda_host::machine().any;
+}
+
+const char* cudaGetErrorString(cudaError_t error) { return error == cudaSuccess ? "no error" : cuda_host::message().c_str(); }
+
+cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t) {
+  char* const block = new (std::nothrow) char[bytes];
+  if (block == nullptr) return cuda_host::failed(cudaErrorMemoryAllocation, "out of memory");
+  std::memset(block, 0xFF, bytes);  // NaN: what nobody has written shows
+  cuda_host::memory().blocks.emplace(block, bytes);
+  cuda_host::close_block(block, bytes);
+  *data = block;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void* data, cudaStream_t) {
+  const auto block = cuda_host::memory().blocks.find(static_cast<char*>(data));
+  if (block == cuda_host::memory().blocks.end()) return cuda_host::not_device(1);
+  cuda_host::open_block(block->first, block->second);
+  cuda_host::memory().blocks.erase(block);
+  delete[] static_cast<char*>(data);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+  const auto& memory = cuda_host::memory();
+  const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
+  if (memory.holds(to, bytes) != to_device) return cuda_host::not_device(1);
+  if (memory.holds(from, bytes) != from_device) return cuda_host::not_device(2);
+  memory.open();
+  std::memmove(to, from, bytes);
+  memory.close();
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
+  if (!cuda_host::memory().holds(to, bytes)) return cuda_host::not_device(1);
+  cuda_host::open_block(to, bytes);
+  std::memset(to, value, bytes);
+  cuda_host::close_block(to, bytes);
+  return cudaSuccess;
+}
+
+namespace {
+
+/// Whether a matrix of `columns` columns of `rows` numbers, ld apart, lies in device memory.
+bool is_matrix(const void* p, std::int64_t rows, std::int64_t columns, std::int64_t ld, std::size_t size) {
+  return ld >= rows && cuda_host::memory().holds(p, static_cast<std::size_t>((columns - 1) * ld + rows) * size);
+}
+
+/// The rows of the product are the columns of cuBLAS', so that the factors change places.
+template <class T>
+void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha, const void* a, std::int64_t lda,
+             const void* b, std::int64_t ldb, const void* beta, void* c, std::int64_t ldc) {
+  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  lexformer::gemm(trans_b, trans_a, size(n), size(m), size(k), *static_cast<const T*>(alpha), static_cast<const T*>(b), size(ldb),
+                  static_cast<const T*>(a), size(lda), *static_cast<const T*>(beta), static_cast<T*>(c), size(ldc));
+}
+
+}  // namespace
+
+cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
+                               std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
+                               cudaDataType type_b, std::int64_t ldb, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,
+                               cublasComputeType_t compute, cublasGemmAlgo_t) {
+  const bool ta = op_a == CUBLAS_OP_T, tb = op_b == CUBLAS_OP_T, wide = type_a == CUDA_R_64F;
+  const std::size_t size = wide ? sizeof(double) : sizeof(float);
+  if (m <= 0 || n <= 0 || k <= 0 || type_a != type_b || type_a != type_c || wide != (compute == CUBLAS_COMPUTE_64F) ||
+      !is_matrix(a, ta ? k : m, ta ? m : k, lda, size) || !is_matrix(b, tb ? n : k, tb ? k : n, ldb, size) ||
+      !is_matrix(c, m, n, ldc, size)) {
+    cuda_host::failed(cudaErrorInvalidValue, "cuBLAS: the types or sizes of the matrices do not fit, or one does not lie in device memory");
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  cuda_host::memory().open();
+  if (wide)
+    product<double>(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  else
+    product<float>(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  cuda_host::memory().close();
+  return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Stands in for CUDA's header of the same name, so that the kernels of cuda/ compile as plain C++ and run on the CPU: in the ordinary
+// tests, under the sanitizers, and step by step in a debugger (break in a kernel, print threadIdx).
+//
+//   * The threads of a block are fibers (fiber.hpp). Each runs until it waits for others, at __syncthreads() or in a warp's exchange; then
+//     another one goes on. Their order is shuffled from set_order(seed) and so is that of the blocks: a result that depends on the order
+//     lacks a barrier. All runs on one CPU thread, so that a bug shows the same way every time.
+//   * A barrier that some threads of the block do not reach, or not the same one, and a warp exchange whose mask names lanes that are not
+//     there, make the launch fail; the message says which threads wait where.
+//   * Device memory is host memory in blocks of its own, filled with NaN. Under the address sanitizer a kernel that leaves a block is
+//   stopped,
+//     and so is host code that touches device memory at all. A pointer given to a kernel, a copy or cuBLAS must lie in a block.
+//   * __shared__ is `static`, since one block runs at a time, and guarded by the sanitizer as well. It keeps what the last block left
+//   there,
+//     so that a test of a barrier needs other numbers each time. Shared memory whose size is given at the launch is
+//     LEXFORMER_DYNAMIC_SHARED(type, name).
+//   * cuBLAS (cublas_v2.h) is answered by lexformer's own product.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(...)
+#define LEXFORMER_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(cuda_host::dynamic_shared())
+
+struct uint3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+inline constexpr int warpSize = 32;
+
+namespace cuda_host {
+
+/// The order in which threads and blocks run; 0 = as they are numbered.
+void set_order(std::uint64_t seed);
+/// Kernels launched so far.
+std::size_t launches();
+/// Whether p points into a block of device memory, or to its end.
+bool is_device(const void* p);
+
+void* dynamic_shared();
+void barrier(const char* file, int line);
+
+/// What one lane brings to an exchange of its warp: a value, and the lane (0 ... 31) whose value it wants.
+struct Exchange {
+  unsigned mask;
+  std::uint64_t value;
+  unsigned source;
+};
+/// What it gets: that value, and one bit for every lane of the mask whose value was not 0.
+struct Exchanged {
+  std::uint64_t value;
+  unsigned ballot;
+};
+Exchanged exchange(const Exchange& given, const char* file, int line);
+unsigned lane();
+
+template <class T>
+T shuffle(unsigned mask, T value, unsigned source, const char* file, int line) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_arithmetic_v<T>);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = exchange({mask, bits, source}, file, line).value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace cuda_host
+
+// ---- what kernels call. The place of the call comes along for the messages.
+
+inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { cuda_host::barrier(file, line); }
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  cuda_host::exchange({mask, 0, cuda_host::lane()}, file, line);
+}
+int __syncthreads_or(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int = 32, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return cuda_host::shuffle(mask, value, static_cast<unsigned>(source) % 32, file, line);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return cuda_host::shuffle(mask, value, cuda_host::lane() ^ static_cast<unsigned>(bits), file, line);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int = 32, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const unsigned self = cuda_host::lane();
+  return cuda_host::shuffle(mask, value, self + delta < 32 ? self + delta : self, file, line);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return cuda_host::exchange({mask, predicate != 0, cuda_host::lane()}, file, line).ballot;
+}
+inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return __ballot_sync(mask, predicate, file, line) != 0;
+}
+
+// Fibers do not interrupt each other, so an atomic operation is a plain one.
+template <class T>
+T atomicAdd(T* to, T value) {
+  static_assert(std::is_integral_v<T>, "sums of floating point have a fixed order: no atomics");
+  const T old = *to;
+  *to = old + value;
+  return old;
+}
+template <class T>
+T atomicOr(T* to, T value) {
+  const T old = *to;
+  *to = old | value;
+  return old;
+}
+
+// ---- what the host calls
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorLaunchFailure = 719 };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+using cudaStream_t = struct CUstream_st*;
+using cudaMemPool_t = struct CUmemPool_st*;
+struct cudaLaunchAttribute;
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+
+/// After a failed launch this is the message of what happened.
+const char* cudaGetErrorString(cudaError_t error);
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
+inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { return *value = 2, cudaSuccess; }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return *stream = nullptr, cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { return *pool = nullptr, cudaSuccess; }
+inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t);
+cudaError_t cudaFreeAsync(void* data, cudaStream_t);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t);
+
+namespace cuda_host {
+
+cudaError_t run(const cudaLaunchConfig_t& config, const std::function<void()>& thread);
+cudaError_t not_device(std::size_t argument);
+
+}  // namespace cuda_host
+
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  std::size_t number = 0, wrong = 0;
+  const auto check = [&](const auto& argument) {
+    ++number;
+    if constexpr (std::is_pointer_v<std::decay_t<decltype(argument)>>)
+      if (argument != nullptr && !cuda_host::is_device(argument) && wrong == 0) wrong = number;
+  };
+  (check(arguments), ...);
+  if (wrong != 0) return cuda_host::not_device(wrong);
+  return cuda_host::run(*config, [&] { kernel(arguments...); });
+}
