@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lexformer)
 install(DIRECTORY include/lexformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS lexformer lexformer_native lexformer_compiled EXPORT lexformerTargets)
+install(TARGETS lexformer lexformer_native lexformer_compiled lexformer_cuda EXPORT lexformerTargets)
 install(EXPORT lexformerTargets NAMESPACE lexformer:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/lexformerConfig.cmake.in lexformerConfig.cmake INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor version may change the interface.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # From a fresh Debian 12 or Ubuntu 24.04 to passing tests: installs what is missing, configures, builds and tests one preset
 # of CMakePresets.json, then sums up what ran.
-# usage: tools/test.sh [PRESET]        (dev, release, clang, headers, tidy, tsan, coverage; default dev)
+# usage: tools/test.sh [PRESET]        (dev, release, clang, headers, tidy, tsan, coverage, cuda; default dev)
+# `cuda` needs NVIDIA's toolkit, which is not installed here; its tests are left out where there is no GPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # OpenMP's threads spin while they wait unless told otherwise: beside other work on the same cores that costs more than it brings.

@@ -7,6 +7,7 @@
 // plain data
 #include "lexformer/core/broadcast.hpp"
 #include "lexformer/core/device.hpp"
+#include "lexformer/core/device_cuda.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/indices.hpp"
 #include "lexformer/core/names.hpp"
@@ -19,6 +20,7 @@
 // loops over pointers and sizes
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
+#include "lexformer/kernels/cuda.hpp"
 #include "lexformer/kernels/dropout_mask.hpp"
 #include "lexformer/kernels/elementwise_cpu.hpp"
 #include "lexformer/kernels/gemm.hpp"

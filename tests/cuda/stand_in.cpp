@@ -6,7 +6,8 @@
 #include <cstdio>
 
 #include "../support/error_message.hpp"
-#include "device.cuh"
+#include "elementwise.cuh"
+#include "example/square.hpp"
 #include "on_device.hpp"
 
 using namespace lexformer;
@@ -135,6 +136,16 @@ TEST_CASE("stand-in: exchanges in a warp, votes, atomics and shared memory") {
     CHECK(sum.values()[0] == 127 * 128 / 2);
   }
   cuda_host::set_order(0);
+}
+
+TEST_CASE("stand-in: a function of one's own, and AdamW over many arrays in one launch") {
+  const Array<float, Cuda> x({1, 2, 3, 4, 5}), y(std::vector<float>(5));
+  Kernels<Cuda>::map<Square>(5, x.data(), y.data());
+  CHECK(y.values() == std::vector<float>{1, 4, 9, 16, 25});
+  const std::size_t before = cuda_host::launches();
+  const AdamWUpdate<float> update{5, {1, 0.9, 0.999, 1e-3, 1, 1e-8}, y.data(), y.data(), y.data(), x.data(), x.data()};
+  Kernels<Cuda>::adamw(std::vector{update, update, update});
+  CHECK(cuda_host::launches() == before + 1);
 }
 
 TEST_CASE("stand-in: device memory that nobody has written is NaN, and is counted") {

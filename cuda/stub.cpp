@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// lexformer::cuda of a build without CUDA: everything that kernels/cuda.hpp declares is there and says what is missing.
+#include "instances.hpp"
+#include "lexformer/core/error.hpp"
+#include "lexformer/kernels/cuda.hpp"
+
+namespace lexformer {
+namespace {
+
+[[noreturn]] void missing() { fail("cuda", "this build of lexformer has no CUDA; configure it with -DLEXFORMER_CUDA=ON, or use the CPU"); }
+
+using Size = std::size_t;
+using Ids = const std::int32_t*;
+
+}  // namespace
+
+// Nothing can come to the functions below these without a block of device memory.
+MemoryBlock Memory<Cuda>::allocate(Size) { missing(); }
+void Memory<Cuda>::release(MemoryBlock) noexcept {}
+void Memory<Cuda>::trim() noexcept {}
+void Memory<Cuda>::upload(void*, const void*, Size) { missing(); }
+void Memory<Cuda>::download(void*, const void*, Size) { missing(); }
+void Memory<Cuda>::copy(void*, const void*, Size) { missing(); }
+void Memory<Cuda>::zero(void*, Size) { missing(); }
+std::size_t Memory<Cuda>::in_use() { return 0; }
+std::size_t Memory<Cuda>::peak() { return 0; }
+
+namespace cuda {
+bool available() noexcept { return false; }
+void synchronize() { missing(); }
+void set_tf32(bool) {}
+bool tf32() { return false; }
+}  // namespace cuda
+
+// clang-format off
+template <class F, class T> void ElementwiseKernels<Cuda>::map(Size, const T*, T*) { missing(); }
+template <class F, class T> void ElementwiseKernels<Cuda>::map(Size, const T*, const T*, T*) { missing(); }
+template <class F, class T> void ElementwiseKernels<Cuda>::map_broadcast(const Broadcast&, const T*, const T*, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::sum_to(const Broadcast&, Size, const T*, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::affine(Size, T, const T*, T, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::scale_by(Size, const T*, const T*, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::fill_quotient(Size, const T*, std::type_identity_t<accumulate_t<T>>, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::add_to(Size, const T*, T*) { missing(); }
+template <class T, class To> void ElementwiseKernels<Cuda>::cast(Size, const T*, To*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::dropout(Size, const DropoutMask&, const T*, T*) { missing(); }
+template <class T> bool ElementwiseKernels<Cuda>::all_finite(Size, const T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::sum(Size, const T*, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::mean(Size, const T*, T*) { missing(); }
+template <class T> double ElementwiseKernels<Cuda>::sum_squares(Size, const T*) { missing(); }
+template <class T> double ElementwiseKernels<Cuda>::sum_squares(const std::vector<Elements<T>>&) { missing(); }
+template <class T, class A> void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>&) { missing(); }
+
+template <class T> void RowKernels<Cuda>::column_sum(Size, Size, const T*, Size, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::fill_rows(Size, Size, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::copy_columns(Size, Size, const T*, Size, T*, Size) { missing(); }
+template <class T> void RowKernels<Cuda>::expand_rows(Size, Size, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::row_sum(Size, Size, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::softmax(Size, Size, bool, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::softmax_grad(Size, Size, bool, const T*, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::layer_norm(Size, Size, T, const DropoutMask&, const T*, const T*, const T*, const T*, T*, T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::layer_norm_grad(Size, Size, const DropoutMask&, const T*, const T*, const T*, const T*, T*, T*, T*, T*) { missing(); }
+
+template <class T> void IndexKernels<Cuda>::gather(Size, Size, const T*, Ids, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::scatter_add(Size, Size, const T*, Ids, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::gather_columns(Size, Size, Size, const T*, Ids, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::scatter_add_columns(Size, Size, Size, const T*, Ids, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::sequence_mean(Size, Size, const Size*, const T*, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::sequence_mean_grad(Size, Size, const Size*, const T*, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::rotary(Size, Size, Size, const T*, Ids, T, const T*, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::distance_bias(Size, Size, const double*, T*) { missing(); }
+
+template <class T> void LossKernels<Cuda>::cross_entropy(Size, Size, Ids, T, T*, accumulate_t<T>*) { missing(); }
+template <class T> void LossKernels<Cuda>::mean_loss(Size, const accumulate_t<T>*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::negative_log_likelihood(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::negative_log_likelihood_grad(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const T*, const T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::cosine_similarity(Size, Size, T, const T*, const T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::cosine_similarity_grad(Size, Size, T, const T*, const T*, const T*, T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::pairwise_cosine(const VectorGroups&, const T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups&, const T*, const T*, T*) { missing(); }
+
+template <class T> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, T, const T*, Size, const T*, Size, T, T*, Size, const T*) { missing(); }
+
+LEXFORMER_CAST_INSTANCES
+#define LEXFORMER_ALL_INSTANCES(T) \
+  LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
+  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_GEMM_INSTANCES(T)
+LEXFORMER_ALL_INSTANCES(float)
+LEXFORMER_ALL_INSTANCES(double)
+// clang-format on
+
+}  // namespace lexformer
