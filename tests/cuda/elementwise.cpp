@@ -86,7 +86,8 @@ TEST_CASE_TEMPLATE("cuda: maps and sums of broadcast shapes", T, float, double) 
                                             {{7, 1}, {7, 1}},
                                             {{2, 5, 1}, {5, 1}},
                                             {{2, 40, 3, 40}, {40, 1, 40}}};
-  for (const auto& [sa, sb] : shapes) {
+  for (const auto& pair : shapes) {
+    const Shape &sa = pair.first, &sb = pair.second;
     CAPTURE(sa);
     CAPTURE(sb);
     const Broadcast plan("test", sa, sb);

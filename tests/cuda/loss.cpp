@@ -19,10 +19,11 @@ std::vector<T> joined(std::initializer_list<std::vector<T>> lists) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("cuda: cross-entropy of rows in place, and its mean", T, float, double) {
-  for (const auto& [rows, n] : matrices) {
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
     CAPTURE(rows);
     CAPTURE(n);
-    compare<T>([rows = rows, n = n](auto device) {
+    compare<T>([=](auto device) {
       using Dev = decltype(device);
       const Array<std::int32_t, Dev> labels(random_ids(rows, n));
       const Array<T, Dev> x(random_values<T>(rows * n)), loss(zeros<T>(rows)), mean(zeros<T>(1));
@@ -35,14 +36,15 @@ TEST_CASE_TEMPLATE("cuda: cross-entropy of rows in place, and its mean", T, floa
 }
 
 TEST_CASE_TEMPLATE("cuda: negative log-likelihood with weights and rows that do not count", T, float, double) {
-  for (const auto& [rows, n] : matrices)
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
     for (const T total : {T(2.5), T{0}}) {
       auto label = random_ids(rows, n);
       auto weights = random_values<T>(rows);
       for (std::size_t i = 0; i < rows; i += 3) label[i] = -100;
       for (std::size_t i = 1; i < rows; i += 4) weights[i] = T{0};
       if (total == T{0}) std::fill(label.begin(), label.end(), -100);
-      compare<T>([&, rows = rows, n = n](auto device) {
+      compare<T>([&](auto device) {
         using Dev = decltype(device);
         const Array<std::int32_t, Dev> labels(label);
         const Array<T, Dev> weight(weights), log_p(random_values<T>(rows * n, 1)), dx(zeros<T>(rows * n)), dy({T(0.7)}), out({T{9}});
@@ -51,14 +53,16 @@ TEST_CASE_TEMPLATE("cuda: negative log-likelihood with weights and rows that do 
         return joined({dx.values(), out.values()});
       });
     }
+  }
 }
 
 TEST_CASE_TEMPLATE("cuda: cosines of rows, forward and backward", T, float, double) {
-  for (const auto& [rows, n] : matrices)
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
     for (const T eps : {T(1e-8), T(1e3)}) {
       CAPTURE(rows);
       CAPTURE(n);
-      compare<T>([rows = rows, n = n, eps](auto device) {
+      compare<T>([=](auto device) {
         using Dev = decltype(device);
         const Array<T, Dev> a(random_values<T>(rows * n)), b(random_values<T>(rows * n, 1)), dy(random_values<T>(rows, 2));
         const Array<T, Dev> y(zeros<T>(rows)), da(zeros<T>(rows * n)), db(zeros<T>(rows * n));
@@ -67,6 +71,7 @@ TEST_CASE_TEMPLATE("cuda: cosines of rows, forward and backward", T, float, doub
         return joined({y.values(), da.values(), db.values()});
       });
     }
+  }
 }
 
 TEST_CASE_TEMPLATE("cuda: mean cosine of all pairs of a group, forward and backward", T, float, double) {

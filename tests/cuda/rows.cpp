@@ -14,11 +14,12 @@ const std::vector<std::pair<std::size_t, std::size_t>> matrices = {{1, 1},   {3,
 }  // namespace
 
 TEST_CASE_TEMPLATE("cuda: rows and columns are filled, copied and added up", T, float, double) {
-  for (const auto& [rows, n] : matrices) {
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
     CAPTURE(rows);
     CAPTURE(n);
     compare<T>(
-        [rows = rows, n = n](auto device) {
+        [=](auto device) {
           using Dev = decltype(device);
           const std::size_t stride = n + 3;
           const Array<T, Dev> x(random_values<T>(rows * stride + stride)), y(zeros<T>(rows * n)), z(std::vector<T>(rows * stride, T{9}));
@@ -40,12 +41,13 @@ TEST_CASE_TEMPLATE("cuda: rows and columns are filled, copied and added up", T, 
 }
 
 TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, float, double) {
-  for (const auto& [rows, n] : matrices)
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
     for (const bool log : {false, true}) {
       CAPTURE(rows);
       CAPTURE(n);
       CAPTURE(log);
-      compare<T>([rows = rows, n = n, log](auto device) {
+      compare<T>([=](auto device) {
         using Dev = decltype(device);
         const Array<T, Dev> x(random_values<T>(rows * n)), dy(random_values<T>(rows * n, 1)), y(zeros<T>(rows * n));
         Kernels<Dev>::affine(rows * n, T{3}, x.data(), T{50}, x.data());
@@ -59,6 +61,7 @@ TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, flo
         return all;
       });
     }
+  }
   for (const T bad : {static_cast<T>(NAN), static_cast<T>(INFINITY)})
     for (std::size_t at = 0; at < 40; ++at) {
       auto values = random_values<T>(40);
@@ -70,7 +73,8 @@ TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, flo
 }
 
 TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward", T, float, double) {
-  for (const auto& [rows, n] : matrices)
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
     for (const bool residual : {false, true})
       for (const float p : {0.0f, 0.3f}) {
         CAPTURE(rows);
@@ -78,7 +82,7 @@ TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward",
         CAPTURE(p);
         const std::size_t size = rows * n;
         compare<T>(
-            [rows = rows, n = n, size, residual, p](auto device) {
+            [=](auto device) {
               using Dev = decltype(device);
               const DropoutMask mask{p, {5, 6, 7}};
               const Array<T, Dev> x(random_values<T>(size)), z(random_values<T>(size, 1)), gamma(random_values<T>(n, 2)),
@@ -98,6 +102,7 @@ TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward",
             },
             20 * tolerance<T>);
       }
+  }
 }
 
 TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T, float, double) {

@@ -8,6 +8,7 @@
 #include "../support/error_message.hpp"
 #include "elementwise.cuh"
 #include "example/square.hpp"
+#include "fiber.hpp"
 #include "on_device.hpp"
 
 using namespace lexformer;
@@ -40,9 +41,6 @@ __global__ void half_warp_kernel(int* y) {
   if (threadIdx.x < 16) y[threadIdx.x] = __shfl_xor_sync(0xFFFFFFFFu, 1, 1);
 }
 __global__ void foreign_lane_kernel(int* y) { y[threadIdx.x] = __shfl_xor_sync(threadIdx.x < 16 ? 0xFFFFu : 0xFFFF0000u, 1, 16); }
-
-/// Writes row r of a matrix at r * stride.
-__global__ void stride_kernel(std::size_t stride, int* y) { y[blockIdx.x * stride + threadIdx.x] = 1; }
 
 __global__ void votes_kernel(unsigned* y) {
   const unsigned ballot = __ballot_sync(0xFFFFFFFFu, threadIdx.x % 3 == 0);
@@ -162,8 +160,11 @@ TEST_CASE("stand-in: device memory that nobody has written is NaN, and is counte
   CHECK(cuda::available());
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CUDA_HOST_ASAN)
 namespace {
+/// Writes row r of a matrix at r * stride.
+__global__ void stride_kernel(std::size_t stride, int* y) { y[blockIdx.x * stride + threadIdx.x] = 1; }
+
 /// Whether a process that runs body() is stopped by the address sanitizer.
 template <class Body>
 bool stopped(Body&& body) {
