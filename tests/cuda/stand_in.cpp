@@ -26,6 +26,19 @@ __global__ void reverse_kernel(const int* x, int* y) {
   y[threadIdx.x] = values[63 - threadIdx.x];
 }
 
+/// y = the sum of x over all threads, then that of 2 x, through the same shared memory: right, and without the barrier between them.
+template <bool with_barrier>
+__global__ void two_sums_kernel(const int* x, int* y) {
+  __shared__ int partial[2];
+  for (int turn = 1; turn <= 2; ++turn) {
+    const int sum = cuda::Warp::sum(turn * x[threadIdx.x]);
+    if (with_barrier) __syncthreads();  // all have read what the last turn left there
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
+    __syncthreads();
+    y[(turn - 1) * 64 + static_cast<int>(threadIdx.x)] = partial[0] + partial[1];
+  }
+}
+
 __global__ void divergent_kernel(int* y) {
   if (threadIdx.x < 32) __syncthreads();
   y[threadIdx.x] = 1;
@@ -86,6 +99,26 @@ TEST_CASE("stand-in: a kernel whose barrier is missing gives wrong numbers, with
   for (std::uint64_t order = 0; order < 5; ++order) {
     CHECK(reverses<true>(order));
     CHECK_FALSE(reverses<false>(order));
+  }
+}
+
+namespace {
+template <bool with_barrier>
+bool sums_twice(std::uint64_t order) {
+  const Array<int, Cuda> x(counted(64)), y(std::vector<int>(128));
+  cuda_host::set_order(order);
+  cuda::launch(LEXFORMER_KERNEL(two_sums_kernel<with_barrier>), dim3(1), dim3(64), 0, x.data(), y.data());
+  cuda_host::set_order(0);
+  std::vector<int> expected(64, 63 * 64 / 2);
+  expected.resize(128, 63 * 64);
+  return y.values() == expected;
+}
+}  // namespace
+
+TEST_CASE("stand-in: shared memory that a warp overwrites before all have read it gives wrong numbers") {
+  for (std::uint64_t order = 0; order < 5; ++order) {
+    CHECK(sums_twice<true>(order));
+    CHECK_FALSE(sums_twice<false>(order));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How cuda_runtime.h runs blocks of threads, and its device memory.
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -173,7 +174,8 @@ bool release_warp(std::size_t first, std::size_t last) {
     unsigned there = 0, ballot = 0;
     for (std::size_t j = first; j < last; ++j) {
       const Thread& t = threads[j];
-      if (t.state != State::in_exchange || t.given.mask != mask || t.line != threads[i].line || t.file != threads[i].file) continue;
+      if (t.state != State::in_exchange || t.given.mask != mask || t.line != threads[i].line || std::strcmp(t.file, threads[i].file) != 0)
+        continue;
       there |= 1u << (j - first);
       if (t.given.value != 0) ballot |= 1u << (j - first);
     }
@@ -191,38 +193,44 @@ bool release_warp(std::size_t first, std::size_t last) {
   return released;
 }
 
-/// All threads of one block from start to end.
-void run_block(lexformer::RandomStream* order_of) {
+/// Runs the threads of one warp, in any order, until none of them can go on alone.
+void run_warp(std::size_t first, std::size_t last, lexformer::RandomStream* order) {
   Machine& m = machine();
-  std::vector<std::size_t> ready(m.threads.size());
-  std::iota(ready.begin(), ready.end(), std::size_t{0});
-  for (Thread& t : m.threads) t.state = State::ready;
-  for (;;) {
-    if (order_of != nullptr) order_of->shuffle(ready);
-    for (const std::size_t i : ready) {
+  std::vector<std::size_t> lanes(last - first);
+  std::iota(lanes.begin(), lanes.end(), first);
+  do {
+    if (order != nullptr) order->shuffle(lanes);
+    for (const std::size_t i : lanes) {
+      if (m.threads[i].state != State::ready) continue;
       m.current = i;
       threadIdx = m.threads[i].index;
       m.fibers[i].resume();
     }
-    bool released = false;
-    for (std::size_t w = 0; w < m.threads.size(); w += 32) released |= release_warp(w, std::min(w + 32, m.threads.size()));
-    if (!released) {
-      const Thread& first = m.threads.front();
-      const bool same = std::all_of(m.threads.begin(), m.threads.end(), [&](const Thread& t) {
-        return t.state == first.state && (t.state == State::ended || (t.file == first.file && t.line == first.line));
-      });
-      if (same && first.state == State::ended) return;
-      if (!same || first.state != State::at_barrier)
-        lexformer::fail("barrier", "the threads of a block wait for each other for ever: ", whereabouts(0, m.threads.size()));
-      m.any = 0;
-      for (Thread& t : m.threads) {
-        t.state = State::ready;
-        m.any |= t.predicate;
-      }
+  } while (release_warp(first, last));
+}
+
+/// All threads of one block from start to end. Each warp runs as far ahead of the others as it can: that shows a missing barrier of either
+/// kind, before reading what others write and before overwriting what they still have to read.
+void run_block(lexformer::RandomStream* order) {
+  Machine& m = machine();
+  std::vector<std::size_t> warps((m.threads.size() + 31) / 32);
+  std::iota(warps.begin(), warps.end(), std::size_t{0});
+  for (Thread& t : m.threads) t.state = State::ready;
+  for (;;) {
+    if (order != nullptr) order->shuffle(warps);
+    for (const std::size_t w : warps) run_warp(32 * w, std::min(32 * w + 32, m.threads.size()), order);
+    const Thread& first = m.threads.front();
+    const bool same = std::all_of(m.threads.begin(), m.threads.end(), [&](const Thread& t) {
+      return t.state == first.state && (t.state == State::ended || (t.line == first.line && std::strcmp(t.file, first.file) == 0));
+    });
+    if (same && first.state == State::ended) return;
+    if (!same || first.state != State::at_barrier)
+      lexformer::fail("barrier", "the threads of a block wait for each other for ever: ", whereabouts(0, m.threads.size()));
+    m.any = 0;
+    for (Thread& t : m.threads) {
+      t.state = State::ready;
+      m.any |= t.predicate;
     }
-    ready.clear();
-    for (std::size_t i = 0; i < m.threads.size(); ++i)
-      if (m.threads[i].state == State::ready) ready.push_back(i);
   }
 }
 

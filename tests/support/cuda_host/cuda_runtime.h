@@ -2,9 +2,10 @@
 // Stands in for CUDA's header of the same name, so that the kernels of cuda/ compile as plain C++ and run on the CPU: in the ordinary
 // tests, under the sanitizers, and step by step in a debugger (break in a kernel, print threadIdx).
 //
-//   * The threads of a block are fibers (fiber.hpp). Each runs until it waits for others, at __syncthreads() or in a warp's exchange; then
-//     another one goes on. Their order is shuffled from set_order(seed) and so is that of the blocks: a result that depends on the order
-//     lacks a barrier. All runs on one CPU thread, so that a bug shows the same way every time.
+//   * The threads of a block are fibers (fiber.hpp). A warp runs until all its threads wait at __syncthreads(), then another one: it gets
+//   as
+//     far ahead of the others as it can. The order of warps, of the threads in them and of the blocks is shuffled from set_order(seed):
+//     a result that depends on it lacks a barrier. All runs on one CPU thread, so that a bug shows the same way every time.
 //   * A barrier that some threads of the block do not reach, or not the same one, and a warp exchange whose mask names lanes that are not
 //     there, make the launch fail; the message says which threads wait where.
 //   * Device memory is host memory in blocks of its own, filled with NaN. Under the address sanitizer a kernel that leaves a block is
