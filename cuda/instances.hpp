@@ -82,3 +82,7 @@
 #define LEXFORMER_GEMM_INSTANCES(T)                                                                                                        \
   template void Kernels<Cuda>::gemm<T>(bool, bool, std::size_t, std::size_t, std::size_t, T, const T*, std::size_t, const T*, std::size_t, \
                                        T, T*, std::size_t, const T*);
+
+#define LEXFORMER_ATTENTION_INSTANCES(T)                                                   \
+  template void AttentionKernels<Cuda>::attention<T>(const AttentionArgs<T>&, T*, T*, T*); \
+  template void AttentionKernels<Cuda>::attention_grad<T>(const AttentionArgs<T>&, const T*, const T*, const T*, const AttentionGrads<T>&);

@@ -78,12 +78,15 @@ template <class T> void LossKernels<Cuda>::cosine_similarity_grad(Size, Size, T,
 template <class T> void LossKernels<Cuda>::pairwise_cosine(const VectorGroups&, const T*, T*) { missing(); }
 template <class T> void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups&, const T*, const T*, T*) { missing(); }
 
+template <class T> void AttentionKernels<Cuda>::attention(const AttentionArgs<T>&, T*, T*, T*) { missing(); }
+template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>&, const T*, const T*, const T*, const AttentionGrads<T>&) { missing(); }
+
 template <class T> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, T, const T*, Size, const T*, Size, T, T*, Size, const T*) { missing(); }
 
 LEXFORMER_CAST_INSTANCES
 #define LEXFORMER_ALL_INSTANCES(T) \
   LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
-  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_GEMM_INSTANCES(T)
+  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T) LEXFORMER_GEMM_INSTANCES(T)
 LEXFORMER_ALL_INSTANCES(float)
 LEXFORMER_ALL_INSTANCES(double)
 // clang-format on

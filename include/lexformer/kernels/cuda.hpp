@@ -122,8 +122,18 @@ struct LossKernels<Cuda> {
   static void pairwise_cosine_grad(const VectorGroups& all, const T* dy, const T* x, T* dx);
 };
 
+/// Fused: scores and probabilities exist in tiles only, so that memory grows with the tokens and not with their pairs.
 template <>
-struct Kernels<Cuda> : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<Cuda>, LossKernels<Cuda> {
+struct AttentionKernels<Cuda> {
+  template <class T>
+  static void attention(const AttentionArgs<T>& args, T* context, T* log_sum, T* maps);
+  template <class T>
+  static void attention_grad(const AttentionArgs<T>& args, const T* log_sum, const T* dcontext, const T* dmaps,
+                             const AttentionGrads<T>& grads);
+};
+
+template <>
+struct Kernels<Cuda> : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<Cuda>, LossKernels<Cuda>, AttentionKernels<Cuda> {
   /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. By cuBLAS, in float without TF32 unless cuda::set_tf32 allows it.
   template <class T>
   static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda,

@@ -251,13 +251,13 @@ cudaError_t not_device(std::size_t argument) {
   return failed(cudaErrorInvalidValue, cat("argument ", argument, " does not point to device memory"));
 }
 
-cudaError_t run(const cudaLaunchConfig_t& config, const std::function<void()>& thread) {
+cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std::function<void()>& thread) {
   Machine& m = machine();
   const std::lock_guard lock(m.mutex);
   const dim3 g = config.gridDim, b = config.blockDim;
   const std::size_t count = std::size_t{b.x} * b.y * b.z, blocks = std::size_t{g.x} * g.y * g.z;
   if (count == 0 || count > 1024 || b.z > 64 || blocks == 0 || g.x > 0x7FFFFFFFu || g.y > 65535 || g.z > 65535 ||
-      config.dynamicSmemBytes > 232448)
+      config.dynamicSmemBytes > allowed || allowed > most_shared)
     return failed(cudaErrorInvalidValue, cat("a grid of ", g.x, " x ", g.y, " x ", g.z, " blocks of ", b.x, " x ", b.y, " x ", b.z,
                                              " threads with ", config.dynamicSmemBytes, " bytes is not possible"));
   ++m.launches;

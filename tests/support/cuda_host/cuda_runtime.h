@@ -18,11 +18,13 @@
 //   * cuBLAS (cublas_v2.h) is answered by lexformer's own product.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <type_traits>
 
 #define __global__
@@ -45,6 +47,8 @@ extern dim3 blockDim, gridDim;
 inline constexpr int warpSize = 32;
 
 namespace cuda_host {
+
+inline constexpr int most_shared = 232448;  // bytes that a block can have where the kernel asks for it, as on an H100
 
 /// The order in which threads and blocks run; 0 = as they are numbered.
 void set_order(std::uint64_t seed);
@@ -130,7 +134,8 @@ T atomicOr(T* to, T value) {
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorLaunchFailure = 719 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 using cudaStream_t = struct CUstream_st*;
 using cudaMemPool_t = struct CUmemPool_st*;
@@ -148,7 +153,9 @@ const char* cudaGetErrorString(cudaError_t error);
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { return *value = 2, cudaSuccess; }
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  return *value = attribute == cudaDevAttrMultiProcessorCount ? 2 : cuda_host::most_shared, cudaSuccess;
+}
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return *stream = nullptr, cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { return *pool = nullptr, cudaSuccess; }
@@ -161,11 +168,20 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 
 namespace cuda_host {
 
-cudaError_t run(const cudaLaunchConfig_t& config, const std::function<void()>& thread);
+/// `allowed`: bytes of shared memory that the kernel may be launched with.
+cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std::function<void()>& thread);
+/// What cudaFuncSetAttribute has allowed a kernel.
+template <class... Parameters>
+inline std::map<void (*)(Parameters...), std::size_t> allowed_shared;
 cudaError_t not_device(std::size_t argument);
 
 }  // namespace cuda_host
 
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int value) {
+  cuda_host::allowed_shared<Parameters...>[kernel] = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), const Arguments&... arguments) {
   std::size_t number = 0, wrong = 0;
@@ -176,5 +192,6 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   };
   (check(arguments), ...);
   if (wrong != 0) return cuda_host::not_device(wrong);
-  return cuda_host::run(*config, [&] { kernel(arguments...); });
+  const std::size_t allowed = std::max<std::size_t>(48 << 10, cuda_host::allowed_shared<Parameters...>[kernel]);
+  return cuda_host::run(*config, allowed, [&] { kernel(arguments...); });
 }

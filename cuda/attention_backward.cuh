@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Fused attention, backward: scores and probabilities are made again, tile by tile. Four kernels that differ in what a thread block
+// owns, so that every sum has one owner and one order: the queries of a tile, its keys, a tile of the position bias, a tile of the gate.
+#pragma once
+
+#include "attention_tile.cuh"
+
+namespace lexformer::cuda {
+
+/// Gradients of tables before the sum over tokens, null = not wanted: lookup[t] (N, H, R) has for query i the sum of dS_ij over the j of
+/// each code; relative[t] (N, H, R) for query i (or key j) the sum over the keys (or queries) of each row of the table.
+template <class T>
+struct AttentionTableSums {
+  T *lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
+};
+
+namespace {
+
+/// What a block of the backward kernels holds of one tile in shared memory.
+template <class T, unsigned size>
+struct AttentionGradTile : AttentionTile<T, size> {
+  using Base = AttentionTile<T, size>;
+  using Base::a, Base::cells, Base::d, Base::first, Base::h, Base::n, Base::pair, Base::row_stride;
+  const AttentionGradView<T>& g;
+  T *q, *k, *v, *dcontext, *tables;  // (size, d + 1) each; the tables of the lookups
+
+  __device__ AttentionGradTile(const AttentionView<T>& view, const AttentionGradView<T>& grads, std::size_t sequence, std::size_t head,
+                               T* shared)
+      : Base(view, sequence, head),
+        g(grads),
+        q(shared),
+        k(q + Base::vectors(d)),
+        v(k + Base::vectors(d)),
+        dcontext(v + Base::vectors(d)),
+        tables(dcontext + Base::vectors(d)) {}
+  /// Numbers of shared memory.
+  static std::size_t shared(const AttentionView<T>& view) { return 4 * Base::vectors(view.head_size) + view.table_size(); }
+
+  __device__ void load_queries(std::size_t i0) const {
+    Base::load_part(0, i0, q);
+    Base::load(g.dcontext, a.width, i0, dcontext);
+  }
+  __device__ void load_keys(std::size_t j0) const {
+    Base::load_part(1, j0, k);
+    Base::load_part(2, j0, v);
+  }
+  /// Calls f(u, w, i, j, cell) for the thread's cells of the tile at (i0, j0) that lie in the sequence.
+  template <class F>
+  __device__ void each_gradient(std::size_t i0, std::size_t j0, const AttentionGradView<T>& grads, F&& f) const {
+    T products[cells][cells], dproducts[cells][cells];
+    Base::multiply(q, k, products);
+    Base::multiply(dcontext, v, dproducts);
+    Base::each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
+      f(u, w, i, j, Base::cell(i, j, products[u][w], dproducts[u][w], tables, grads));
+    });
+  }
+  /// The gradient of what the gate multiplies, from that of its result.
+  __device__ T gated(std::size_t i, std::size_t j, T dscore) const {
+    return a.gate == nullptr ? dscore : dscore * a.gate[pair + i * n + j];
+  }
+};
+
+}  // namespace
+
+/// A block owns the queries of a tile: delta, dq and the sums of tables by query.
+template <class T, unsigned size>
+__global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* delta, T* dqkv, AttentionTableSums<T> sums) {
+  using Tile = AttentionGradTile<T, size>;
+  constexpr unsigned cells = Tile::cells, side = attention_side;
+  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  const std::size_t i0 = std::size_t{blockIdx.x} * size;
+  const Tile tile(a, grads, blockIdx.z, blockIdx.y, shared);
+  if (i0 >= tile.n) return;
+  T *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::vectors(tile.d), *const gated = raw + Tile::square;
+
+  tile.load_queries(i0);
+  tile.load_tables(tile.tables);
+  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dq[e] = T{0};
+  AttentionGradView<T> without_delta = grads;
+  without_delta.delta = nullptr;
+  T part[cells] = {};
+  for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
+    __syncthreads();
+    tile.load_keys(j0);
+    __syncthreads();
+    tile.each_gradient(i0, j0, without_delta, [&](unsigned u, unsigned, std::size_t, std::size_t, const auto& cell) {
+      part[u] += cell.probability * cell.dscore;
+    });
+  }
+  LEXFORMER_UNROLL
+  for (unsigned u = 0; u < cells; ++u) {
+    for (int bits = side / 2; bits > 0; bits /= 2) part[u] += __shfl_xor_sync(all_lanes, part[u], bits);
+    const std::size_t i = i0 + tile.y() + side * u;
+    if (tile.x() == 0 && i < tile.n) delta[(tile.first + i) * a.heads + tile.h] = part[u];
+  }
+
+  for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
+    __syncthreads();  // the first time: delta is there
+    tile.load_keys(j0);
+    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) raw[e] = gated[e] = T{0};
+    __syncthreads();
+    tile.each_gradient(i0, j0, grads, [&](unsigned, unsigned, std::size_t i, std::size_t j, const auto& cell) {
+      const std::size_t e = (i - i0) * Tile::row_stride + j - j0;
+      raw[e] = cell.dscore;
+      gated[e] = tile.gated(i, j, cell.dscore);
+    });
+    __syncthreads();
+    tile.template add_product<false>(gated, tile.k, a.scale, dq);
+    // A thread for each query and table: numbers of one row are added one after the other.
+    const std::size_t row = threadIdx.x % size, i = i0 + row, end = j0 + size < tile.n ? j0 + size : tile.n;
+    for (unsigned task = threadIdx.x / size; task < a.lookups + a.relatives && i < tile.n; task += attention_threads / size) {
+      if (task < a.lookups && sums.lookup[task] != nullptr) {
+        const auto& l = a.lookup[task];
+        T *const to = sums.lookup[task] + ((tile.first + i) * a.heads + tile.h) * l.levels, others{0};
+        for (std::size_t j = j0; j < end; ++j) {
+          const unsigned code = l.code[tile.pair + i * tile.n + j];
+          if (code == 0 && !a.absolute) continue;
+          const T dscore = raw[row * Tile::row_stride + j - j0];
+          to[code] += dscore;
+          others += dscore;
+        }
+        if (!a.absolute) to[0] -= others;  // table[code] - table[0] was added
+      } else if (task >= a.lookups && !a.relative[task - a.lookups].key_side) {
+        const auto& r = a.relative[task - a.lookups];
+        T* const to = sums.relative[task - a.lookups] + ((tile.first + i) * a.heads + tile.h) * r.rows;
+        for (std::size_t j = j0; j < end; ++j)
+          to[r.middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]] += gated[row * Tile::row_stride + j - j0];
+      }
+    }
+  }
+  __syncthreads();
+  tile.store(dq, i0, 3 * a.width, dqkv, [](std::size_t) { return T{1}; });
+}
+
+/// A block owns the keys of a tile: dk, dv and the sums of tables by key.
+template <class T, unsigned size>
+__global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* dqkv, AttentionTableSums<T> sums) {
+  using Tile = AttentionGradTile<T, size>;
+  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  const std::size_t j0 = std::size_t{blockIdx.x} * size;
+  const Tile tile(a, grads, blockIdx.z, blockIdx.y, shared);
+  if (j0 >= tile.n) return;
+  T *const dk = tile.tables + a.table_size(), *const dv = dk + Tile::vectors(tile.d), *const gated = dv + Tile::vectors(tile.d);
+  T* const kept = gated + Tile::square;  // P times the factor of dropout
+
+  tile.load_keys(j0);
+  tile.load_tables(tile.tables);
+  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dk[e] = dv[e] = T{0};
+  for (std::size_t i0 = 0; i0 < tile.n; i0 += size) {
+    __syncthreads();
+    tile.load_queries(i0);
+    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = kept[e] = T{0};
+    __syncthreads();
+    tile.each_gradient(i0, j0, grads, [&](unsigned, unsigned, std::size_t i, std::size_t j, const auto& cell) {
+      const std::size_t e = (i - i0) * Tile::row_stride + j - j0;
+      gated[e] = tile.gated(i, j, cell.dscore);
+      kept[e] = cell.probability * cell.kept;
+    });
+    __syncthreads();
+    tile.template add_product<true>(gated, tile.q, a.scale, dk);
+    tile.template add_product<true>(kept, tile.dcontext, T{1}, dv);
+    const std::size_t column = threadIdx.x % size, j = j0 + column, end = i0 + size < tile.n ? i0 + size : tile.n;
+    for (unsigned t = threadIdx.x / size; t < a.relatives && j < tile.n; t += attention_threads / size) {
+      const auto& r = a.relative[t];
+      if (!r.key_side) continue;
+      T* const to = sums.relative[t] + ((tile.first + j) * a.heads + tile.h) * r.rows;
+      for (std::size_t i = i0; i < end; ++i)
+        to[r.middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]] += gated[(i - i0) * Tile::row_stride + column];
+    }
+  }
+  __syncthreads();
+  const auto one = [](std::size_t) { return T{1}; };
+  tile.store(dk, j0, 3 * a.width, dqkv + a.width, one);
+  tile.store(dv, j0, 3 * a.width, dqkv + 2 * a.width, one);
+}
+
+/// A block owns a tile of one head's position bias and adds up the sequences in order.
+template <class T, unsigned size>
+__global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, std::size_t sequences, unsigned tiles,
+                                           T* dbias) {
+  using Tile = AttentionGradTile<T, size>;
+  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, h = blockIdx.y;
+  T sums[Tile::cells][Tile::cells] = {};
+  for (std::size_t s = 0; s < sequences; ++s) {
+    const Tile tile(a, grads, s, h, shared);
+    if (i0 >= tile.n || j0 >= tile.n) continue;
+    __syncthreads();
+    tile.load_queries(i0);
+    tile.load_keys(j0);
+    tile.load_tables(tile.tables);
+    __syncthreads();
+    tile.each_gradient(i0, j0, grads,
+                       [&](unsigned u, unsigned w, std::size_t, std::size_t, const auto& cell) { sums[u][w] += cell.dscore; });
+  }
+  LEXFORMER_UNROLL
+  for (unsigned u = 0; u < Tile::cells; ++u) {
+    LEXFORMER_UNROLL
+    for (unsigned w = 0; w < Tile::cells; ++w) {
+      const std::size_t i = i0 + Tile::y() + attention_side * u, j = j0 + Tile::x() + attention_side * w;
+      if (i < a.bias_length && j < a.bias_length) dbias[(h * a.bias_length + i) * a.bias_length + j] = sums[u][w];
+    }
+  }
+}
+
+/// A block owns a tile of one sequence's gate and adds up the heads in order.
+template <class T, unsigned size>
+__global__ void attention_gate_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, unsigned tiles, T* dgate) {
+  using Tile = AttentionGradTile<T, size>;
+  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, s = blockIdx.z;
+  T sums[Tile::cells][Tile::cells] = {};
+  const Tile any(a, grads, s, 0, shared);
+  if (i0 >= any.n || j0 >= any.n) return;
+  for (std::size_t h = 0; h < a.heads; ++h) {
+    const Tile tile(a, grads, s, h, shared);
+    __syncthreads();
+    tile.load_queries(i0);
+    tile.load_keys(j0);
+    tile.load_tables(tile.tables);
+    __syncthreads();
+    tile.each_gradient(i0, j0, grads, [&](unsigned u, unsigned w, std::size_t, std::size_t, const auto& cell) {
+      sums[u][w] += cell.dscore * cell.ungated;
+    });
+  }
+  any.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) { dgate[any.pair + i * any.n + j] = sums[u][w]; });
+}
+
+}  // namespace lexformer::cuda

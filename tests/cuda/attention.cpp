@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Fused attention against the CPU's: lengths around the tiles, every term alone and all together, maps, dropout, all gradients.
+#include <memory>
+
+#include "on_device.hpp"
+
+using namespace lexformer;
+using namespace lexformer::test;
+
+namespace {
+
+struct Case {
+  std::vector<std::size_t> lengths{1, 17, 33, 5};
+  std::size_t heads = 2, d = 8, lookups = 0, levels = 5;
+  bool query_side = false, key_side = false, shared_table = false, bias = false, gate = false, dropout = false;
+  bool maps = false, absolute = false, no_context_gradient = false;
+};
+
+/// Everything that forward and backward write, one after the other.
+template <class T, class Dev>
+std::vector<T> run(const Case& c) {
+  using K = AttentionKernels<Dev>;
+  std::vector<std::size_t> token{0}, pair{0};
+  std::size_t longest = 0;
+  for (const std::size_t n : c.lengths) {
+    token.push_back(token.back() + n);
+    pair.push_back(pair.back() + n * n);
+    longest = std::max(longest, n);
+  }
+  const std::size_t tokens = token.back(), pairs = pair.back(), width = c.heads * c.d, rows = 7;
+  std::vector<std::unique_ptr<Array<T, Dev>>> arrays;
+  std::uint32_t stream = 0;
+  const auto random = [&](std::size_t n) {
+    return arrays.emplace_back(std::make_unique<Array<T, Dev>>(random_values<T>(n, ++stream)))->data();
+  };
+  const Array<std::size_t, Dev> token_begin(token), pair_begin(pair);
+  std::vector<std::uint16_t> codes;
+  for (const auto id : random_ids(pairs, 2 * c.levels))
+    codes.push_back(static_cast<std::uint16_t>(std::max<int>(0, id - static_cast<int>(c.levels))));
+  const Array<std::uint16_t, Dev> code(codes);
+  const Array<std::int32_t, Dev> bucket(random_ids(2 * longest - 1, rows)), map_row(std::vector<std::int32_t>{-1, 0, 1});
+
+  AttentionArgs<T> a;
+  a.sequences = c.lengths.size();
+  a.tokens = tokens;
+  a.pairs = pairs;
+  a.longest = longest;
+  a.token_begin = token_begin.data();
+  a.pair_begin = pair_begin.data();
+  a.heads = c.heads;
+  a.width = width;
+  a.scale = static_cast<T>(0.4);
+  a.qkv = random(tokens * 3 * width);
+  for (std::size_t t = 0; t < c.lookups; ++t) a.lookups.push_back({random(c.heads * c.levels), c.levels, code.data()});
+  const std::size_t tables = c.shared_table ? 1 : c.heads;
+  for (const bool key : {false, true})
+    if (key ? c.key_side : c.query_side)
+      a.relatives.push_back({key, random(tables * rows * c.d), tables, rows, bucket.data(), static_cast<T>(0.7)});
+  a.bias_length = longest + 2;
+  if (c.bias) a.position_bias = random(c.heads * a.bias_length * a.bias_length);
+  if (c.gate) a.gate = random(pairs);
+  if (c.dropout) a.dropout = {0.3f, RandomKey{7, 3, 5}};
+  if (c.maps) a.map_row = map_row.data();
+  a.absolute = c.absolute;
+
+  std::vector<std::pair<T*, const Array<T, Dev>*>> written;
+  const auto output = [&](std::size_t n) {
+    auto& array = *arrays.emplace_back(std::make_unique<Array<T, Dev>>(std::vector<T>(n, T{99})));
+    written.emplace_back(array.data(), &array);
+    return array.data();
+  };
+  const std::size_t map_size = c.maps ? 2 * pairs : 0;
+  T *const context = output(tokens * width), *const log_sum = output(tokens * c.heads), *const maps = c.maps ? output(map_size) : nullptr;
+  K::attention(a, context, log_sum, maps);
+  AttentionGrads<T> g;
+  g.qkv = output(tokens * 3 * width);
+  for (std::size_t t = 0; t < a.lookups.size(); ++t) g.lookups.push_back(output(c.heads * c.levels));
+  for (std::size_t t = 0; t < a.relatives.size(); ++t) g.relatives.push_back(output(tables * rows * c.d));
+  if (c.bias) g.position_bias = output(c.heads * a.bias_length * a.bias_length);
+  if (c.gate) g.gate = output(pairs);
+  const T* const dcontext = random(tokens * width);
+  K::attention_grad(a, log_sum, c.no_context_gradient ? nullptr : dcontext, c.maps ? random(map_size) : nullptr, g);
+
+  std::vector<T> all;
+  for (const auto& [data, array] : written) {
+    const auto values = array->values();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+void check(const Case& c, double allowed = tolerance<float>) {
+  compare<float>([&](auto device) { return run<float, decltype(device)>(c); }, allowed);
+  compare<double>([&](auto device) { return run<double, decltype(device)>(c); });
+}
+
+}  // namespace
+
+TEST_CASE("attention: each term alone") {
+  check({});
+  check({.lookups = 1});
+  check({.query_side = true});
+  check({.key_side = true, .shared_table = true});
+  check({.bias = true});
+  check({.gate = true});
+  check({.dropout = true});
+  check({.maps = true, .absolute = true});
+  check({.maps = true});
+  check({.maps = true, .no_context_gradient = true});
+}
+TEST_CASE("attention: all terms together, with maps of scores and of probabilities") {
+  for (const bool absolute : {false, true})
+    check({.lengths = {3, 40, 16},
+           .heads = 3,
+           .d = 20,
+           .lookups = 2,
+           .levels = 9,
+           .query_side = true,
+           .key_side = true,
+           .shared_table = !absolute,
+           .bias = true,
+           .gate = true,
+           .dropout = true,
+           .maps = true,
+           .absolute = absolute},
+          1e-4);  // scores of 20 and more: exp() makes their rounding larger
+}
+TEST_CASE("attention: heads so wide that the tiles are small, and too wide") {
+  check({.lengths = {18, 2}, .heads = 1, .d = 130, .lookups = 1, .query_side = true});
+  cuda_host::set_order(0);
+  CHECK_THROWS_WITH_AS(static_cast<void>(run<double, Cuda>({.lengths = {2}, .heads = 1, .d = 600})),
+                       doctest::Contains("heads of 600 numbers"), Error);
+}
