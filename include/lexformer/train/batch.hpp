@@ -71,14 +71,13 @@ inline Batch make_batch(std::span<const Encoding> pairs, std::span<const Lexical
   for (const Encoding& e : pairs) {
     if (!lexical.empty() && lexical[lengths.size()].size != e.size())
       fail("make_batch", "pair ", lengths.size(), " has ", e.size(), " tokens, its lexical matrix ", lexical[lengths.size()].size);
+    batch.index.push_back(lengths.size());
     lengths.push_back(e.size());
     batch.ids.insert(batch.ids.end(), e.ids.begin(), e.ids.end());
     batch.type_ids.insert(batch.type_ids.end(), e.type_ids.begin(), e.type_ids.end());
     for (std::size_t i = 0; i < e.size(); ++i) batch.position_ids.push_back(static_cast<std::int32_t>(i));
   }
   batch.offsets = Offsets::from_lengths(lengths);
-  batch.index.resize(pairs.size());
-  std::iota(batch.index.begin(), batch.index.end(), std::size_t{0});
   if (!lexical.empty()) {
     LexicalBatch merged = merge(lexical);
     batch.codes = std::move(merged.code);
