@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Whole models on the device: losses, gradients and two training steps of every kind of cross-encoder, and of a masked language model
+// with MTH's regularizers, are those of the CPU.
+#include "../models/tiny.hpp"
+#include "lexformer/models/masked_lm.hpp"
+#include "lexformer/models/mth.hpp"
+#include "lexformer/train/optimizer.hpp"
+#include "on_device.hpp"
+
+using namespace lexformer;
+using namespace lexformer::test;
+
+namespace {
+
+/// The losses of two steps, the gradients of the second, and the parameters after it.
+template <class Dev, class Model, class Loss>
+std::vector<double> train(Model& model, const Loss& loss_at) {
+  std::vector<double> numbers;
+  const auto keep = [&](const Tensor<double, Dev>& x) {
+    const auto values = x.to_vector();
+    numbers.insert(numbers.end(), values.begin(), values.end());
+  };
+  auto parameters = model.parameters();
+  AdamW<double, Dev> optimizer(parameters, {.lr = 0.01, .weight_decay = 0.1});
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    const auto loss = loss_at(Pass{.training = true, .seed = 1, .step = step});
+    keep(loss.value());
+    loss.backward();
+    numbers.push_back(clip_grad_norm(parameters, 0.5));
+    if (step == 1)
+      for (const auto& p : parameters) keep(p.var.grad());
+    optimizer.step();
+  }
+  for (const auto& p : parameters) keep(p.var.value());
+  return numbers;
+}
+
+template <class Dev>
+std::vector<double> train_matcher(const Variant& variant) {
+  CrossEncoder<double, Dev> model(tiny_file(variant.edit), variant.options, true);
+  const auto batch = tiny_batch(tiny_model<double>(variant.options, variant.edit));
+  return train<Dev>(model, [&](const Pass& pass) {
+    const auto logits = model(batch, pass).logits;
+    if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
+    const std::vector<double> targets(batch.targets.begin(), batch.targets.end());
+    return mse_loss(logits, Var<double, Dev>(Tensor<double, Dev>::from(targets, {batch.size(), 1})));
+  });
+}
+
+template <class Dev>
+std::vector<double> pretrain() {
+  MaskedLm<double, Dev> model(tiny_file({{"position_embedding_type", "ddrp"}, {"position_options", {{"size", 5u}}}}), 1, true);
+  std::vector<Encoding> texts;
+  for (const auto& [left, right] : pairs) texts.push_back(model.tokenizer().encode_pair(left, right, 20));
+  const auto batch = make_batch(texts);
+  const std::vector<std::int32_t> positions{1, 2, 9, 12}, words{7, 8, 3, 20};
+  const Mth<double, Dev> mth({.token_weight = 1, .head_weight = 0.5, .tokens = 3}, 2, 3);
+  return train<Dev>(model, [&](const Pass& pass) {
+    const auto y = model(batch, positions, words, pass, mth.encode(pass));
+    return mth.add_to(y.loss, mth.losses(y.encoder, batch.offsets, pass));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("models: every kind of cross-encoder trains on the device as on the CPU") {
+  for_each_variant(
+      [](const Variant& variant) { compare<double>([&](auto device) { return train_matcher<decltype(device)>(variant); }, 1e-10); });
+}
+TEST_CASE("models: a masked language model trains on the device as on the CPU") {
+  const Threads one(1);
+  compare<double>([](auto device) { return pretrain<decltype(device)>(); }, 1e-10);
+}
