@@ -2,18 +2,15 @@
 // Stands in for CUDA's header of the same name, so that the kernels of cuda/ compile as plain C++ and run on the CPU: in the ordinary
 // tests, under the sanitizers, and step by step in a debugger (break in a kernel, print threadIdx).
 //
-//   * The threads of a block are fibers (fiber.hpp). A warp runs until all its threads wait at __syncthreads(), then another one: it gets
-//   as
-//     far ahead of the others as it can. The order of warps, of the threads in them and of the blocks is shuffled from set_order(seed):
-//     a result that depends on it lacks a barrier. All runs on one CPU thread, so that a bug shows the same way every time.
-//   * A barrier that some threads of the block do not reach, or not the same one, and a warp exchange whose mask names lanes that are not
-//     there, make the launch fail; the message says which threads wait where.
+//   * The threads of a block are fibers (fiber.hpp). A warp runs until all its threads wait at __syncthreads(), then another one: it
+//     gets as far ahead of the others as it can. The order of warps, of the threads in them and of the blocks is shuffled from
+//     set_order(seed): a result that depends on it lacks a barrier. All runs on one CPU thread, so a bug shows the same way every time.
+//   * A barrier that some threads of the block do not reach, or not the same one, and a warp exchange whose mask names lanes that are
+//     not there, make the launch fail; the message says which threads wait where.
 //   * Device memory is host memory in blocks of its own, filled with NaN. Under the address sanitizer a kernel that leaves a block is
-//   stopped,
-//     and so is host code that touches device memory at all. A pointer given to a kernel, a copy or cuBLAS must lie in a block.
+//     stopped, and so is host code that touches device memory at all. A pointer given to a kernel, a copy or cuBLAS must lie in a block.
 //   * __shared__ is `static`, since one block runs at a time, and guarded by the sanitizer as well. It keeps what the last block left
-//   there,
-//     so that a test of a barrier needs other numbers each time. Shared memory whose size is given at the launch is
+//     there, so that a test of a barrier needs other numbers each time. Shared memory whose size is given at the launch is
 //     LEXFORMER_DYNAMIC_SHARED(type, name).
 //   * cuBLAS (cublas_v2.h) is answered by lexformer's own product.
 #pragma once
