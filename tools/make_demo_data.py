@@ -11,8 +11,8 @@ model number, size or colour), the others share the brand, the kind or nothing. 
 Same seed, same bytes.
 
 easy_train.tsv and easy_valid.tsv hold one to four details of a product (brand, kind, size, colour, number, line) in the words of
-either shop, half of the pairs from the same product, half from any two. A model that begins with random weights learns from these
-short pairs within seconds that equal words matter; from the long titles alone a plain one does not, for a very long time.
+either shop, half of the pairs from the same product, half from any two. From these short pairs a model learns within seconds that
+equal words matter; from the long titles alone a plain one does not, for a very long time.
 
 usage: make_demo_data.py --out DIR [--train 8000] [--valid 800] [--test 800] [--easy 16000] [--seed 1]
 """
