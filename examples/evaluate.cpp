@@ -21,10 +21,12 @@ int main(int argc, char** argv) {
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
   app.add_flag("--scores", scores, "with --output: write the score of each pair, and its label, too; compare reads them");
   program::add_table_options(app, table);
+  program::Device device = program::Device::cpu;
+  program::add_device(app, device);
   program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
+  const auto measure = [&](auto where) {
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output, the file that they go to");
-    const auto model = lx::CrossEncoder<>::load(model_path);
+    const auto model = lx::CrossEncoder<float, decltype(where)>::load(model_path);
     std::vector<program::TestResult> results;
     lx::Json json = lx::Json::array();
     for (const auto& file : tests) {
@@ -40,5 +42,6 @@ int main(int argc, char** argv) {
     program::print_table(std::cout, program::table_rows(results));
     if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");
     return 0;
-  });
+  };
+  return program::run(app, argc, argv, [&] { return program::on_device(device, measure); });
 }

@@ -23,9 +23,11 @@ int main(int argc, char** argv) {
       ->check(program::positive())
       ->capture_default_str();
   program::add_table_options(app, table);
+  program::Device device = program::Device::cpu;
+  program::add_device(app, device);
   program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
-    const auto model = lx::CrossEncoder<>::load(model_path);
+  const auto score = [&](auto where) {
+    const auto model = lx::CrossEncoder<float, decltype(where)>::load(model_path);
     table.labels = false;
     lx::PairReader reader(std::cin, "standard input", lx::table_format("." + format), table);
     std::cout << std::setprecision(9);
@@ -37,10 +39,11 @@ int main(int argc, char** argv) {
         for (std::size_t i = 0; i < y.dim(0); ++i)
           for (std::size_t c = 0; c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
       } else {
-        for (const double score : model.scores_of(y)) std::cout << score << '\n';
+        for (const double x : model.scores_of(y)) std::cout << x << '\n';
       }
       std::cout.flush();
     }
     return 0;
-  });
+  };
+  return program::run(app, argc, argv, [&] { return program::on_device(device, score); });
 }

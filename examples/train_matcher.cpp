@@ -25,11 +25,12 @@ struct RunResult {
 };
 
 /// One run with one seed: train, keep the best model, measure it. Nothing if it was interrupted; then it is saved.
+template <class Dev>
 std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t seed, const std::string& out) {
   const std::string best_path = out + "/model.lxf", log_path = out + "/log.jsonl";
   auto options = o.encoder;
   options.seed = seed;
-  auto model = lx::CrossEncoder<>::load(o.model, options);
+  auto model = lx::CrossEncoder<float, Dev>::load(o.model, options);
   if (!o.quiet) program::report_tensors(o.model, model);
   for (const auto& part : o.freeze) model.freeze(part);
 
@@ -57,7 +58,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const lx::Schedule schedule{o.schedule, o.lr, warmup, total};
   const lx::Json settings = o.json(seed, train.examples(), valid);
   const auto parameters = model.parameters();
-  lx::AdamW<> optimizer(parameters, {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
+  lx::AdamW<float, Dev> optimizer(parameters, {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
 
   // Forward and backward of the batches of one step; the mean loss.
   const auto forward_backward = [&](const std::vector<lx::Batch>& batches, std::uint32_t step) {
@@ -65,8 +66,9 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     for (std::size_t k = 0; k < batches.size(); ++k) {
       // Each accumulated batch has its own dropout: the high bits of the step's seed say which.
       const auto y = model(batches[k], {.training = true, .seed = seed + (static_cast<std::uint64_t>(k) << 32), .step = step}).logits;
-      auto loss = regression ? lx::mse_loss(y, lx::Var<>(lx::Tensor<>::from(batches[k].targets, {batches[k].size(), 1})))
-                             : lx::cross_entropy(y, std::span<const std::int32_t>(batches[k].labels));
+      auto loss = regression
+                      ? lx::mse_loss(y, lx::Var<float, Dev>(lx::Tensor<float, Dev>::from(batches[k].targets, {batches[k].size(), 1})))
+                      : lx::cross_entropy(y, std::span<const std::int32_t>(batches[k].labels));
       if (batches.size() > 1) loss = lx::scale(loss, 1.0f / static_cast<float>(batches.size()));
       loss.backward();
       sum += static_cast<double>(loss.item());
@@ -192,7 +194,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   RunResult result{*best, {}, {}};
-  const auto best_model = lx::CrossEncoder<>::load(best_path);
+  const auto best_model = lx::CrossEncoder<float, Dev>::load(best_path);
   result.json = {{"valid", best->json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", settings}};
   result.json["train"] = {{"file", o.train_file}, {"pairs", train.size()}};
   result.json["train_runtime"] = seconds;
@@ -257,7 +259,8 @@ int main(int argc, char** argv) {
     std::vector<RunResult> runs;
     std::size_t best = 0;
     for (const auto seed : o.seeds) {
-      const auto result = run(o, seed, o.seeds.size() == 1 ? o.out : lx::cat(o.out, "/seed-", seed));
+      const std::string out = o.seeds.size() == 1 ? o.out : lx::cat(o.out, "/seed-", seed);
+      const auto result = program::on_device(o.device, [&](auto device) { return run<decltype(device)>(o, seed, out); });
       if (!result) return 130;
       runs.push_back(*result);
       if (runs.back().valid.value(result->valid.primary) > runs[best].valid.value(result->valid.primary)) best = runs.size() - 1;

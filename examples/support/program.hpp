@@ -16,6 +16,16 @@
 
 namespace program {
 
+enum class Device { cpu, cuda };
+
+}  // namespace program
+
+template <>
+inline constexpr auto lexformer::names_of<program::Device> =
+    std::to_array<lexformer::Named<program::Device>>({{"cpu", program::Device::cpu}, {"cuda", program::Device::cuda}});
+
+namespace program {
+
 namespace lx = lexformer;
 
 /// A text that grows by <<. Throws std::bad_alloc, where a plain std::ostringstream would go on with a part missing.
@@ -134,6 +144,13 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const 
       .add_option_function<std::string>(
           flag, [&value, flag](const std::string& name) { value = lx::parse_name<E>(name, flag); }, text + ": " + lx::list_names<E>())
       ->default_str(lx::name_of(value));
+}
+
+inline void add_device(CLI::App& app, Device& device) { add_choice(app, "--device", device, "what computes"); }
+/// f(lx::Cpu()) or f(lx::Cuda()).
+template <class F>
+auto on_device(Device device, F&& f) {
+  return device == Device::cuda ? f(lx::Cuda()) : f(lx::Cpu());
 }
 
 inline void add_threads(CLI::App& app) {

@@ -116,6 +116,32 @@ class Programs(unittest.TestCase):
             self.assertEqual(got, want)
         self.assertEqual(want[0], (self.trained / "model.lxf").read_bytes())
 
+    def test_without_cuda_the_device_is_missing_in_one_sentence(self):
+        for name, more in (("score_pairs", []), ("evaluate", ["--test", self.folder / "test.tsv"])):
+            done = program(name, "--model", self.trained / "model.lxf", "--device", "cuda", *more, text="a\tb\n")
+            self.refused(1, done, "this build of lexformer has no CUDA")
+        self.refused(1, self.train(self.folder / "no-cuda", "--device", "cuda"), "this build of lexformer has no CUDA")
+
+    def test_on_a_gpu_as_on_the_cpu(self):
+        """With the kernels of cuda/ on the stand-in for CUDA's runtime."""
+        logs = {}
+        for device in ("cpu", "cuda"):
+            out = self.folder / device
+            done = program("train_matcher_stand_in", *self.command(out, "--attention", "lea", "--augment", "--device", device, "--max-steps", 10))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            logs[device] = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+        self.assertEqual([e["step"] for e in logs["cpu"]], [e["step"] for e in logs["cuda"]])
+        self.assertEqual(sum("loss" in e for e in logs["cuda"]), 2)
+        for a, b in zip(logs["cpu"], logs["cuda"]):
+            for key in ("loss", "grad_norm"):
+                self.assertAlmostEqual(a.get(key, 0), b.get(key, 0), delta=1e-4 * max(1, a.get(key, 0)))
+        lines = [line.rsplit("\t", 1)[0] + "\n" for line in pairs(10, 3).splitlines()]
+        scores = [[float(x) for x in program("score_pairs_stand_in", "--model", self.folder / "cuda" / "model.lxf", "--device", device, text="".join(lines)).stdout.split()]
+                  for device in ("cpu", "cuda")]
+        self.assertEqual(len(scores[0]), 10)
+        for a, b in zip(*scores):
+            self.assertAlmostEqual(a, b, delta=1e-5)
+
     def test_killed_and_resumed_is_the_same_run(self):
         rng = random.Random(4)
         for number, sig in enumerate([signal.SIGKILL] * 4 + [signal.SIGINT]):
