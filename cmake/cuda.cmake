@@ -13,7 +13,7 @@ else()
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # code for A100 and H100, and PTX for what comes after
   endif()
   enable_language(CUDA)
-  find_package(CUDAToolkit REQUIRED)
+  find_package(CUDAToolkit 12 REQUIRED)
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cuda/*.cu)
   add_library(lexformer_cuda STATIC ${kernels})
   target_link_libraries(lexformer_cuda PUBLIC CUDA::cudart_static CUDA::cublas)

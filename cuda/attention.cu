@@ -13,10 +13,13 @@ namespace {
 
 /// Bytes of shared memory that this GPU gives to a block.
 std::size_t most_shared() {
-  int device = 0, bytes = 0;
-  LEXFORMER_CUDA_CHECK(cudaGetDevice(&device));
-  LEXFORMER_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return static_cast<std::size_t>(bytes);
+  static const std::size_t most = [] {
+    int device = 0, bytes = 0;
+    LEXFORMER_CUDA_CHECK(cudaGetDevice(&device));
+    LEXFORMER_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return static_cast<std::size_t>(bytes);
+  }();
+  return most;
 }
 
 /// Numbers of shared memory in the kernel that needs most.
@@ -29,7 +32,7 @@ std::size_t largest_shared(const AttentionView<T>& view) {
 /// Calls f(std::integral_constant<unsigned, size>) with large tiles if two blocks of them fit on a multiprocessor, else with small ones.
 template <class T, class F>
 void with_tile_size(const AttentionView<T>& view, F&& f) {
-  static const std::size_t most = most_shared();
+  const std::size_t most = most_shared();
   if (2 * largest_shared<T, 32>(view) * sizeof(T) <= most)
     f(std::integral_constant<unsigned, 32>());
   else if (largest_shared<T, 16>(view) * sizeof(T) <= most)

@@ -14,8 +14,6 @@ struct AttentionTableSums {
   T *lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
 };
 
-namespace {
-
 /// What a block of the backward kernels holds of one tile in shared memory.
 template <class T, unsigned size>
 struct AttentionGradTile : AttentionTile<T, size> {
@@ -60,8 +58,6 @@ struct AttentionGradTile : AttentionTile<T, size> {
   }
 };
 
-}  // namespace
-
 /// A block owns the queries of a tile: delta, dq and the sums of tables by query.
 template <class T, unsigned size>
 __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* delta, T* dqkv, AttentionTableSums<T> sums) {
@@ -105,7 +101,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
       gated[e] = tile.gated(i, j, cell.dscore);
     });
     __syncthreads();
-    tile.template add_product<false>(gated, tile.k, a.scale, dq);
+    tile.template add_product<false>(gated, tile.k, a.scale, nullptr, dq);
     // A thread for each query and table: numbers of one row are added one after the other.
     const std::size_t row = threadIdx.x % size, i = i0 + row, end = j0 + size < tile.n ? j0 + size : tile.n;
     for (unsigned task = threadIdx.x / size; task < a.lookups + a.relatives && i < tile.n; task += attention_threads / size) {
@@ -157,8 +153,8 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
       kept[e] = cell.probability * cell.kept;
     });
     __syncthreads();
-    tile.template add_product<true>(gated, tile.q, a.scale, dk);
-    tile.template add_product<true>(kept, tile.dcontext, T{1}, dv);
+    tile.template add_product<true>(gated, tile.q, a.scale, nullptr, dk);
+    tile.template add_product<true>(kept, tile.dcontext, T{1}, nullptr, dv);
     const std::size_t column = threadIdx.x % size, j = j0 + column, end = i0 + size < tile.n ? i0 + size : tile.n;
     for (unsigned t = threadIdx.x / size; t < a.relatives && j < tile.n; t += attention_threads / size) {
       const auto& r = a.relative[t];

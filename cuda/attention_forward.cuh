@@ -53,9 +53,7 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, T* log_
       }
     }
     __syncthreads();
-    for (std::size_t e = threadIdx.x; e < size * tile.d; e += attention_threads)
-      sums[e / tile.d * (tile.d + 1) + e % tile.d] *= shrink[e / tile.d];
-    tile.template add_product<false>(p, v, T{1}, sums);  // a thread has the same elements in both loops
+    tile.template add_product<false>(p, v, T{1}, shrink, sums);
   }
   __syncthreads();
   tile.store(sums, i0, a.width, context, [&](std::size_t row) { return T{1} / total[row]; });

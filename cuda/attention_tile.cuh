@@ -112,13 +112,18 @@ struct AttentionTile {
   static LEXFORMER_HD std::size_t vectors(std::size_t head_size) { return size * (head_size + 1); }
   static constexpr std::size_t square = size * row_stride;
 
+  /// Calls f(row, c) for the thread's numbers of a tile of vectors: a warp has a row.
+  template <class F>
+  __device__ void each_element(F&& f) const {
+    for (std::size_t row = threadIdx.x / 32; row < size; row += attention_threads / 32)
+      for (std::size_t c = threadIdx.x % 32; c < d; c += 32) f(row, c);
+  }
   /// to = the vectors begin ... of this head, zeros behind the end of the sequence; null: zeros. `part`: 0 = q, 1 = k, 2 = v.
   __device__ void load_part(unsigned part, std::size_t begin, T* to) const { load(a.qkv + part * a.width, 3 * a.width, begin, to); }
   __device__ void load(const T* from, std::size_t stride, std::size_t begin, T* to) const {
-    for (std::size_t e = threadIdx.x; e < size * d; e += attention_threads) {
-      const std::size_t row = e / d, c = e % d;
+    each_element([&](std::size_t row, std::size_t c) {
       to[row * (d + 1) + c] = from != nullptr && begin + row < n ? from[(first + begin + row) * stride + h * d + c] : T{0};
-    }
+    });
   }
   /// The tables of this head's lookups. Where only probabilities are wanted, the first number is taken off all, which softmax does not see:
   /// code 0, the most frequent one, adds nothing.
@@ -209,24 +214,24 @@ struct AttentionTile {
       }
     }
   }
-  /// sums[row][c] += factor * sum_j square(row, j) vectors[j][c], or with the square turned over its diagonal.
+  /// sums[row][c] = keep[row] sums[row][c] + factor * sum_j square(row, j) vectors[j][c], or with the square turned over its diagonal;
+  /// keep = null: 1.
   template <bool transposed>
-  __device__ void add_product(const T* squares, const T* vectors, T factor, T* sums) const {
-    for (std::size_t e = threadIdx.x; e < size * d; e += attention_threads) {
-      const std::size_t row = e / d, c = e % d;
+  __device__ void add_product(const T* squares, const T* vectors, T factor, const T* keep, T* sums) const {
+    each_element([&](std::size_t row, std::size_t c) {
       T sum{0};
       for (unsigned j = 0; j < size; ++j)
         sum += squares[transposed ? j * row_stride + row : row * row_stride + j] * vectors[j * (d + 1) + c];
-      sums[row * (d + 1) + c] += factor * sum;
-    }
+      T& to = sums[row * (d + 1) + c];
+      to = (keep != nullptr ? keep[row] * to : to) + factor * sum;
+    });
   }
   /// to[(first + begin + row) * stride + h d + c] = sums[row][c] * factor(row)
   template <class F>
   __device__ void store(const T* sums, std::size_t begin, std::size_t stride, T* to, F&& factor) const {
-    for (std::size_t e = threadIdx.x; e < size * d; e += attention_threads) {
-      const std::size_t row = e / d, c = e % d;
+    each_element([&](std::size_t row, std::size_t c) {
       if (begin + row < n) to[(first + begin + row) * stride + h * d + c] = sums[row * (d + 1) + c] * factor(row);
-    }
+    });
   }
 };
 

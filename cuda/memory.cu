@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The device, its stream and its memory.
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -34,8 +35,10 @@ struct Device {
     LEXFORMER_CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
   }
 };
+std::atomic<bool> device_is_made{false};
 Device& device() {
   static auto* instance = new Device;  // never destroyed: a tensor with static lifetime may die after it otherwise
+  device_is_made = true;
   return *instance;
 }
 
@@ -78,7 +81,13 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
   const std::size_t capacity = std::max(unit, (bytes + unit - 1) / unit * unit);
   void* data = nullptr;
-  const cudaError_t error = cudaMallocAsync(&data, bytes == 0 ? 1 : bytes, cuda::stream());
+  const auto take = [&] { return cudaMallocAsync(&data, bytes == 0 ? 1 : bytes, cuda::stream()); };
+  cudaError_t error = take();
+  if (error == cudaErrorMemoryAllocation) {  // what the pool keeps may be in other pieces
+    cudaGetLastError();
+    trim();
+    error = take();
+  }
   auto& c = cuda::counters();
   const std::lock_guard lock(c.mutex);
   if (error == cudaErrorMemoryAllocation) {
@@ -93,21 +102,24 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
 
 void Memory<Cuda>::release(MemoryBlock block) noexcept {
   if (block.data == nullptr) return;
-  cudaFreeAsync(block.data, cuda::stream());  // it can only fail after another call has, which was reported
+  cudaFreeAsync(block.data, cuda::stream());  // where it fails the device has failed, and the next call says so
   auto& c = cuda::counters();
   const std::lock_guard lock(c.mutex);
   c.in_use -= block.capacity;
 }
 
 void Memory<Cuda>::trim() noexcept {
-  if (!cuda::available()) return;
+  if (!cuda::device_is_made) return;
   cudaStreamSynchronize(cuda::stream());  // what is queued to be freed is not free before
   cudaMemPoolTrimTo(cuda::device().pool, 0);
 }
 
 void Memory<Cuda>::upload(void* to, const void* host, std::size_t bytes) {
-  // From pageable memory the call returns when `host` may be changed again.
-  if (bytes > 0) LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, cuda::stream()));
+  if (bytes == 0) return;
+  LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, cuda::stream()));
+  // From pageable memory the call returns when `host` may be changed again; from memory that the device can read itself it does not.
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, host) != cudaSuccess || attributes.type != cudaMemoryTypeUnregistered) cuda::synchronize();
 }
 void Memory<Cuda>::download(void* host, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

@@ -132,6 +132,10 @@ enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAl
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+enum cudaMemoryType { cudaMemoryTypeUnregistered = 0 };
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 using cudaStream_t = struct CUstream_st*;
@@ -148,6 +152,9 @@ struct cudaLaunchConfig_t {
 /// After a failed launch this is the message of what happened.
 const char* cudaGetErrorString(cudaError_t error);
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
+  return *attributes = {cudaMemoryTypeUnregistered}, cudaSuccess;
+}
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
