@@ -42,9 +42,11 @@ void with_tile_size(const AttentionView<T>& view, F&& f) {
          " bytes of shared memory that this GPU gives to a thread block; use more heads or fewer levels");
 }
 
+/// The kernel is always allowed all of the shared memory: what it is allowed holds for the whole process, and other threads launch it with
+/// other sizes.
 template <class... Parameters, class... Arguments>
 void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size_t shared_bytes, const Arguments&... arguments) {
-  check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)), kernel.name,
+  check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared())), kernel.name,
         kernel.file, kernel.line);
   launch(kernel, grid, dim3(attention_threads), shared_bytes, arguments...);
 }
