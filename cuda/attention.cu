@@ -42,6 +42,13 @@ void with_tile_size(const AttentionView<T>& view, F&& f) {
          " bytes of shared memory that this GPU gives to a thread block; use more heads or fewer levels");
 }
 
+/// Tiles along the longest sequence x heads x sequences.
+template <class T>
+dim3 tile_rows(const AttentionArgs<T>& args, unsigned size) {
+  return dim3(static_cast<unsigned>((args.longest + size - 1) / size), static_cast<unsigned>(args.heads),
+              static_cast<unsigned>(args.sequences));
+}
+
 /// The kernel is always allowed all of the shared memory: what it is allowed holds for the whole process, and other threads launch it with
 /// other sizes.
 template <class... Parameters, class... Arguments>
@@ -112,14 +119,13 @@ void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context,
   with_tile_size(view, [&](auto tile) {
     constexpr unsigned size = tile;
     using Tile = AttentionTile<T, size>;
-    const auto tiles = static_cast<unsigned>((args.longest + size - 1) / size), heads = static_cast<unsigned>(args.heads),
-               sequences = static_cast<unsigned>(args.sequences);
+    const dim3 rows = tile_rows(args, size), squares(rows.x * rows.x, rows.y, rows.z);
     const std::size_t vectors = Tile::vectors(view.head_size);
-    launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, size>), dim3(tiles, heads, sequences),
+    launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, size>), rows,
                  (4 * vectors + Tile::square + 3 * size + view.table_size()) * sizeof(T), view, context, log_sum);
     if (maps != nullptr && args.map_row != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, size>), dim3(tiles * tiles, heads, sequences),
-                   (2 * vectors + view.table_size()) * sizeof(T), view, static_cast<const T*>(log_sum), tiles, maps);
+      launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, size>), squares, (2 * vectors + view.table_size()) * sizeof(T), view,
+                   static_cast<const T*>(log_sum), rows.x, maps);
   });
 }
 
@@ -140,21 +146,20 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
   with_tile_size(view, [&](auto tile) {
     constexpr unsigned size = tile;
     using Tile = AttentionTile<T, size>;
-    const auto tiles = static_cast<unsigned>((args.longest + size - 1) / size), heads = static_cast<unsigned>(args.heads),
-               sequences = static_cast<unsigned>(args.sequences);
+    const dim3 rows = tile_rows(args, size), squares(rows.x * rows.x, rows.y, rows.z);
     const std::size_t vectors = Tile::vectors(view.head_size), shared = AttentionGradTile<T, size>::shared(view);
-    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, size>), dim3(tiles, heads, sequences),
-                 (shared + vectors + 2 * Tile::square) * sizeof(T), view, grad_view, delta, grads.qkv, sums);
-    launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, size>), dim3(tiles, heads, sequences),
-                 (shared + 2 * vectors + 2 * Tile::square) * sizeof(T), view, grad_view, grads.qkv, sums);
+    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, size>), rows, (shared + vectors + 2 * Tile::square) * sizeof(T), view,
+                 grad_view, delta, grads.qkv, sums);
+    launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, size>), rows, (shared + 2 * vectors + 2 * Tile::square) * sizeof(T), view,
+                 grad_view, grads.qkv, sums);
     if (grads.position_bias != nullptr) {
       Memory<Cuda>::zero(grads.position_bias, args.heads * args.bias_length * args.bias_length * sizeof(T));
-      launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, size>), dim3(tiles * tiles, heads), shared * sizeof(T), view, grad_view,
-                   args.sequences, tiles, grads.position_bias);
+      launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, size>), dim3(squares.x, squares.y), shared * sizeof(T), view, grad_view,
+                   args.sequences, rows.x, grads.position_bias);
     }
     if (grads.gate != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, size>), dim3(tiles * tiles, 1, sequences), shared * sizeof(T), view,
-                   grad_view, tiles, grads.gate);
+      launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, size>), dim3(squares.x, 1, squares.z), shared * sizeof(T), view,
+                   grad_view, rows.x, grads.gate);
   });
   for (unsigned t = 0; t < view.relatives; ++t) relative_grad(args, args.relatives[t], sums.relative[t], grads.qkv, grads.relatives[t]);
   for (unsigned t = 0; t < view.lookups; ++t) {

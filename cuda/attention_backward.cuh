@@ -19,13 +19,10 @@ template <class T, unsigned size>
 struct AttentionGradTile : AttentionTile<T, size> {
   using Base = AttentionTile<T, size>;
   using Base::a, Base::cells, Base::d, Base::first, Base::h, Base::n, Base::pair, Base::row_stride;
-  const AttentionGradView<T>& g;
   T *q, *k, *v, *dcontext, *tables;  // (size, d + 1) each; the tables of the lookups
 
-  __device__ AttentionGradTile(const AttentionView<T>& view, const AttentionGradView<T>& grads, std::size_t sequence, std::size_t head,
-                               T* shared)
+  __device__ AttentionGradTile(const AttentionView<T>& view, std::size_t sequence, std::size_t head, T* shared)
       : Base(view, sequence, head),
-        g(grads),
         q(shared),
         k(q + Base::vectors(d)),
         v(k + Base::vectors(d)),
@@ -34,9 +31,9 @@ struct AttentionGradTile : AttentionTile<T, size> {
   /// Numbers of shared memory.
   static std::size_t shared(const AttentionView<T>& view) { return 4 * Base::vectors(view.head_size) + view.table_size(); }
 
-  __device__ void load_queries(std::size_t i0) const {
+  __device__ void load_queries(std::size_t i0, const T* gradient) const {
     Base::load_part(0, i0, q);
-    Base::load(g.dcontext, a.width, i0, dcontext);
+    Base::load(gradient, a.width, i0, dcontext);
   }
   __device__ void load_keys(std::size_t j0) const {
     Base::load_part(1, j0, k);
@@ -65,11 +62,11 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   constexpr unsigned cells = Tile::cells, side = attention_side;
   LEXFORMER_DYNAMIC_SHARED(T, shared);
   const std::size_t i0 = std::size_t{blockIdx.x} * size;
-  const Tile tile(a, grads, blockIdx.z, blockIdx.y, shared);
+  const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (i0 >= tile.n) return;
   T *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::vectors(tile.d), *const gated = raw + Tile::square;
 
-  tile.load_queries(i0);
+  tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
   for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dq[e] = T{0};
   AttentionGradView<T> without_delta = grads;
@@ -107,7 +104,8 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
     for (unsigned task = threadIdx.x / size; task < a.lookups + a.relatives && i < tile.n; task += attention_threads / size) {
       if (task < a.lookups && sums.lookup[task] != nullptr) {
         const auto& l = a.lookup[task];
-        T *const to = sums.lookup[task] + ((tile.first + i) * a.heads + tile.h) * l.levels, others{0};
+        T* const to = sums.lookup[task] + ((tile.first + i) * a.heads + tile.h) * l.levels;
+        T others{0};
         for (std::size_t j = j0; j < end; ++j) {
           const unsigned code = l.code[tile.pair + i * tile.n + j];
           if (code == 0 && !a.absolute) continue;
@@ -134,7 +132,7 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
   using Tile = AttentionGradTile<T, size>;
   LEXFORMER_DYNAMIC_SHARED(T, shared);
   const std::size_t j0 = std::size_t{blockIdx.x} * size;
-  const Tile tile(a, grads, blockIdx.z, blockIdx.y, shared);
+  const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (j0 >= tile.n) return;
   T *const dk = tile.tables + a.table_size(), *const dv = dk + Tile::vectors(tile.d), *const gated = dv + Tile::vectors(tile.d);
   T* const kept = gated + Tile::square;  // P times the factor of dropout
@@ -144,7 +142,7 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
   for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dk[e] = dv[e] = T{0};
   for (std::size_t i0 = 0; i0 < tile.n; i0 += size) {
     __syncthreads();
-    tile.load_queries(i0);
+    tile.load_queries(i0, grads.dcontext);
     for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = kept[e] = T{0};
     __syncthreads();
     tile.each_gradient(i0, j0, grads, [&](unsigned, unsigned, std::size_t i, std::size_t j, const auto& cell) {
@@ -179,10 +177,10 @@ __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, h = blockIdx.y;
   T sums[Tile::cells][Tile::cells] = {};
   for (std::size_t s = 0; s < sequences; ++s) {
-    const Tile tile(a, grads, s, h, shared);
+    const Tile tile(a, s, h, shared);
     if (i0 >= tile.n || j0 >= tile.n) continue;
     __syncthreads();
-    tile.load_queries(i0);
+    tile.load_queries(i0, grads.dcontext);
     tile.load_keys(j0);
     tile.load_tables(tile.tables);
     __syncthreads();
@@ -206,12 +204,12 @@ __global__ void attention_gate_grad_kernel(AttentionView<T> a, AttentionGradView
   LEXFORMER_DYNAMIC_SHARED(T, shared);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, s = blockIdx.z;
   T sums[Tile::cells][Tile::cells] = {};
-  const Tile any(a, grads, s, 0, shared);
+  const Tile any(a, s, 0, shared);
   if (i0 >= any.n || j0 >= any.n) return;
   for (std::size_t h = 0; h < a.heads; ++h) {
-    const Tile tile(a, grads, s, h, shared);
+    const Tile tile(a, s, h, shared);
     __syncthreads();
-    tile.load_queries(i0);
+    tile.load_queries(i0, grads.dcontext);
     tile.load_keys(j0);
     tile.load_tables(tile.tables);
     __syncthreads();

@@ -50,12 +50,6 @@ __global__ void not_finite_kernel(std::size_t n, const T* x, std::int32_t* found
     if (!(x[i] - x[i] == T{0})) *found = 1;
 }
 
-template <class A, class T>
-struct Plain {
-  const T* x;
-  __device__ A operator()(std::size_t i) const { return static_cast<A>(x[i]); }
-};
-
 /// sum_to in general: which axes stay (those of the result, in order) and which are summed over, with their strides in x.
 struct SumTo {
   std::size_t kept = 0, summed = 0;

@@ -45,11 +45,6 @@ struct WeightedLoss {
     return labels[i] < 0 ? A{0} : -weight[i] * static_cast<A>(log_p[i * n + static_cast<std::size_t>(labels[i])]);
   }
 };
-template <class A>
-struct Values {
-  const A* x;
-  __device__ A operator()(std::size_t i) const { return x[i]; }
-};
 
 template <class T>
 __global__ void negative_log_likelihood_grad_kernel(std::size_t rows, std::size_t n, const std::int32_t* labels,
@@ -193,7 +188,7 @@ void LossKernels<Cuda>::cross_entropy(std::size_t rows, std::size_t n, const std
 template <class T>
 void LossKernels<Cuda>::mean_loss(std::size_t rows, const accumulate_t<T>* loss, T* out) {
   using A = accumulate_t<T>;
-  cuda::sum_values(rows, cuda::Values<A>{loss}, static_cast<A>(rows), out);
+  cuda::sum_values(rows, cuda::Plain<A, A>{loss}, static_cast<A>(rows), out);
 }
 
 template <class T>
@@ -232,7 +227,7 @@ void LossKernels<Cuda>::pairwise_cosine(const VectorGroups& all, const T* x, T* 
   const Temporary<A> values(all.groups);
   launch(LEXFORMER_KERNEL(pairwise_cosine_kernel<T, A>), dim3(blocks_for(all.groups, 1)), dim3(Block::threads), 0, all, x,
          static_cast<const A*>(units.norms.data()), static_cast<const A*>(units.sums.data()), values.data());
-  sum_values(all.groups, Values<A>{values.data()}, static_cast<A>(all.groups), out);
+  sum_values(all.groups, Plain<A, A>{values.data()}, static_cast<A>(all.groups), out);
 }
 template <class T>
 void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups& all, const T* dy, const T* x, T* dx) {

@@ -32,6 +32,13 @@ void finish_sum(std::size_t partials, const A* partial, A divisor, To* out) {
   launch(LEXFORMER_KERNEL(finish_sum_kernel<A, To>), dim3(1), dim3(Block::threads), 0, partials, partial, divisor, out);
 }
 
+/// The numbers of an array, as what sum_values adds up.
+template <class A, class T>
+struct Plain {
+  const T* x;
+  __device__ A operator()(std::size_t i) const { return static_cast<A>(x[i]); }
+};
+
 /// out[0] = (values(0) + ... + values(n - 1)) / divisor, added as A.
 template <class A, class Values, class To>
 void sum_values(std::size_t n, const Values& values, A divisor, To* out) {
