@@ -39,12 +39,7 @@ template <class Dev>
 std::vector<double> train_matcher(const Variant& variant) {
   CrossEncoder<double, Dev> model(tiny_file(variant.edit), variant.options, true);
   const auto batch = tiny_batch(tiny_model<double>(variant.options, variant.edit));
-  return train<Dev>(model, [&](const Pass& pass) {
-    const auto logits = model(batch, pass).logits;
-    if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
-    const std::vector<double> targets(batch.targets.begin(), batch.targets.end());
-    return mse_loss(logits, Var<double, Dev>(Tensor<double, Dev>::from(targets, {batch.size(), 1})));
-  });
+  return train<Dev>(model, [&](const Pass& pass) { return loss_of(model, batch, pass); });
 }
 
 template <class Dev>

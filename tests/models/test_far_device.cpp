@@ -48,11 +48,7 @@ template <class Dev>
 Trained train_matcher(const test::Variant& variant) {
   CrossEncoder<float, Dev> model(test::tiny_file(variant.edit), variant.options, true);
   const auto batch = test::tiny_batch(test::tiny_model<float>(variant.options, variant.edit));
-  auto out = train<Dev>(model, [&](const Pass& pass) {
-    const auto logits = model(batch, pass).logits;
-    if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
-    return mse_loss(logits, Var<float, Dev>(Tensor<float, Dev>::from(batch.targets, {batch.size(), 1})));
-  });
+  auto out = train<Dev>(model, [&](const Pass& pass) { return test::loss_of(model, batch, pass); });
   for (const double score : model.predict(test::pairs, 3)) out.numbers.push_back(score);
   return out;
 }

@@ -81,13 +81,12 @@ Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_
 }
 
 /// The loss of a model's task.
-template <class T>
-Var<T> loss_of(const CrossEncoder<T>& model, const Batch& batch, const Pass& pass) {
+template <class T, class Dev>
+Var<T, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch& batch, const Pass& pass) {
   const auto logits = model(batch, pass).logits;
   if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
-  Tensor<T> targets({batch.size(), 1});
-  std::copy(batch.targets.begin(), batch.targets.end(), targets.mutable_data());
-  return mse_loss(logits, Var<T>(targets));
+  const std::vector<T> targets(batch.targets.begin(), batch.targets.end());
+  return mse_loss(logits, Var<T, Dev>(Tensor<T, Dev>::from(targets, {batch.size(), 1})));
 }
 
 inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {"lea"}, .lea = lea}; }
