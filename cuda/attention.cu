@@ -33,9 +33,9 @@ std::size_t largest_shared(const AttentionView<T>& view) {
 template <class T, class F>
 void with_tile_size(const AttentionView<T>& view, F&& f) {
   const std::size_t most = most_shared();
-  if (2 * largest_shared<T, 32>(view) * sizeof(T) <= most)
+  if (2 * largest_shared<T, 32>(view) * sizeof(accumulate_t<T>) <= most)
     f(std::integral_constant<unsigned, 32>());
-  else if (largest_shared<T, 16>(view) * sizeof(T) <= most)
+  else if (largest_shared<T, 16>(view) * sizeof(accumulate_t<T>) <= most)
     f(std::integral_constant<unsigned, 16>());
   else
     fail("attention", "heads of ", view.head_size, " numbers and ", view.table_size(), " levels need more than the ", most,
@@ -69,10 +69,10 @@ class Prepared {
     for (unsigned t = 0; t < view.relatives; ++t) {
       const auto& r = args.relatives[t];
       const std::size_t row = args.heads * r.rows;
-      T* const to = products_.emplace_back(args.tokens * row).data();
+      accumulate_t<T>* const to = products_.emplace_back(args.tokens * row).data();
       const T* const from = args.qkv + (r.key_side ? args.width : 0);
       for (std::size_t h = 0; h < args.heads; ++h)
-        Kernels<Cuda>::gemm(false, true, args.tokens, r.rows, d, r.scale, from + h * d, 3 * args.width, table(r, d, h), d, T{0},
+        Kernels<Cuda>::gemm(false, true, args.tokens, r.rows, d, r.scale, from + h * d, 3 * args.width, table(r, d, h), d, 0,
                             to + h * r.rows, row);
       view.relative[t].products = to;
     }
@@ -83,22 +83,45 @@ class Prepared {
   AttentionView<T> view;
 
  private:
-  std::deque<Temporary<T>> products_;
+  std::deque<Temporary<accumulate_t<T>>> products_;
+};
+
+/// n numbers as T: x itself, or a rounded copy.
+template <class T>
+class Stored {
+ public:
+  Stored(std::size_t n, const accumulate_t<T>* x) : copy_(is_storage<T> ? n : 0) {
+    if constexpr (is_storage<T>) {
+      Kernels<Cuda>::cast(n, x, copy_.data());
+      data_ = copy_.data();
+    } else {
+      data_ = x;
+    }
+  }
+  const T* data() const { return data_; }
+
+ private:
+  Temporary<T> copy_;
+  const T* data_;
 };
 
 /// The gradients of a relative term from the sums of its rows, (N, H, R): of q (or k), added, and of the table, written if wanted.
 template <class T>
-void relative_grad(const AttentionArgs<T>& args, const typename AttentionArgs<T>::Relative& r, const T* sums, T* dqkv, T* dtable) {
+void relative_grad(const AttentionArgs<T>& args, const typename AttentionArgs<T>::Relative& r, const accumulate_t<T>* sums, T* dqkv,
+                   T* dtable) {
   const std::size_t d = args.width / args.heads, row = args.heads * r.rows, side = r.key_side ? args.width : 0;
+  const Stored<T> stored(args.tokens * row, sums);
+  const std::size_t size = dtable == nullptr ? 0 : r.tables * r.rows * d;
+  const Temporary<accumulate_t<T>> of_table(size);  // a table that the heads share gets the sum
   for (std::size_t h = 0; h < args.heads; ++h) {
-    const T* const g = sums + h * r.rows;
-    Kernels<Cuda>::gemm(false, false, args.tokens, d, r.rows, r.scale, g, row, Prepared<T>::table(r, d, h), d, T{1}, dqkv + side + h * d,
+    const T* const g = stored.data() + h * r.rows;
+    Kernels<Cuda>::gemm(false, false, args.tokens, d, r.rows, r.scale, g, row, Prepared<T>::table(r, d, h), d, 1, dqkv + side + h * d,
                         3 * args.width);
     if (dtable == nullptr) continue;
-    const bool added = r.tables == 1 && h > 0;  // a table that the heads share gets the sum
-    Kernels<Cuda>::gemm(true, false, r.rows, d, args.tokens, r.scale, g, row, args.qkv + side + h * d, 3 * args.width, added ? T{1} : T{0},
-                        dtable + (r.tables == 1 ? 0 : h * r.rows * d), d);
+    Kernels<Cuda>::gemm(true, false, r.rows, d, args.tokens, r.scale, g, row, args.qkv + side + h * d, 3 * args.width,
+                        r.tables == 1 && h > 0 ? 1 : 0, of_table.data() + (r.tables == 1 ? 0 : h * r.rows * d), d);
   }
+  Kernels<Cuda>::cast(size, of_table.data(), dtable);
 }
 
 template <class T>
@@ -112,7 +135,7 @@ T* zeros(std::deque<Temporary<T>>& all, std::size_t count) {
 }  // namespace cuda
 
 template <class T>
-void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, T* log_sum, T* maps) {
+void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps) {
   using namespace cuda;
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
@@ -122,25 +145,26 @@ void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context,
     const dim3 rows = tile_rows(args, size), squares(rows.x * rows.x, rows.y, rows.z);
     const std::size_t vectors = Tile::vectors(view.head_size);
     launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, size>), rows,
-                 (4 * vectors + Tile::square + 3 * size + view.table_size()) * sizeof(T), view, context, log_sum);
+                 (4 * vectors + Tile::square + 3 * size + view.table_size()) * sizeof(accumulate_t<T>), view, context, log_sum);
     if (maps != nullptr && args.map_row != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, size>), squares, (2 * vectors + view.table_size()) * sizeof(T), view,
-                   static_cast<const T*>(log_sum), rows.x, maps);
+      launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, size>), squares, (2 * vectors + view.table_size()) * sizeof(accumulate_t<T>),
+                   view, static_cast<const accumulate_t<T>*>(log_sum), rows.x, maps);
   });
 }
 
 template <class T>
-void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const T* log_sum, const T* dcontext, const T* dmaps,
+void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
                                             const AttentionGrads<T>& grads) {
   using namespace cuda;
+  using A = accumulate_t<T>;
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
-  std::deque<Temporary<T>> memory;
+  std::deque<Temporary<A>> memory;
   AttentionTableSums<T> sums;
   for (unsigned t = 0; t < view.lookups; ++t)
     if (grads.lookups[t] != nullptr) sums.lookup[t] = zeros(memory, args.tokens * args.heads * args.lookups[t].levels);
   for (unsigned t = 0; t < view.relatives; ++t) sums.relative[t] = zeros(memory, args.tokens * args.heads * args.relatives[t].rows);
-  T* const delta = memory.emplace_back(args.tokens * args.heads).data();
+  A* const delta = memory.emplace_back(args.tokens * args.heads).data();
   const AttentionGradView<T> grad_view{log_sum, delta, dcontext, dmaps};
 
   with_tile_size(view, [&](auto tile) {
@@ -148,17 +172,17 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
     using Tile = AttentionTile<T, size>;
     const dim3 rows = tile_rows(args, size), squares(rows.x * rows.x, rows.y, rows.z);
     const std::size_t vectors = Tile::vectors(view.head_size), shared = AttentionGradTile<T, size>::shared(view);
-    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, size>), rows, (shared + vectors + 2 * Tile::square) * sizeof(T), view,
+    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, size>), rows, (shared + vectors + 2 * Tile::square) * sizeof(A), view,
                  grad_view, delta, grads.qkv, sums);
-    launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, size>), rows, (shared + 2 * vectors + 2 * Tile::square) * sizeof(T), view,
+    launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, size>), rows, (shared + 2 * vectors + 2 * Tile::square) * sizeof(A), view,
                  grad_view, grads.qkv, sums);
     if (grads.position_bias != nullptr) {
       Memory<Cuda>::zero(grads.position_bias, args.heads * args.bias_length * args.bias_length * sizeof(T));
-      launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, size>), dim3(squares.x, squares.y), shared * sizeof(T), view, grad_view,
+      launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, size>), dim3(squares.x, squares.y), shared * sizeof(A), view, grad_view,
                    args.sequences, rows.x, grads.position_bias);
     }
     if (grads.gate != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, size>), dim3(squares.x, 1, squares.z), shared * sizeof(T), view,
+      launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, size>), dim3(squares.x, 1, squares.z), shared * sizeof(A), view,
                    grad_view, rows.x, grads.gate);
   });
   for (unsigned t = 0; t < view.relatives; ++t) relative_grad(args, args.relatives[t], sums.relative[t], grads.qkv, grads.relatives[t]);
@@ -171,5 +195,6 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
 
 LEXFORMER_ATTENTION_INSTANCES(float)
 LEXFORMER_ATTENTION_INSTANCES(double)
+LEXFORMER_ATTENTION_INSTANCES(bfloat16)
 
 }  // namespace lexformer

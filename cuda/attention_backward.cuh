@@ -11,17 +11,18 @@ namespace lexformer::cuda {
 /// each code; relative[t] (N, H, R) for query i (or key j) the sum over the keys (or queries) of each row of the table.
 template <class T>
 struct AttentionTableSums {
-  T *lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
+  accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
 };
 
 /// What a block of the backward kernels holds of one tile in shared memory.
 template <class T, unsigned size>
 struct AttentionGradTile : AttentionTile<T, size> {
   using Base = AttentionTile<T, size>;
+  using A = accumulate_t<T>;
   using Base::a, Base::cells, Base::d, Base::first, Base::h, Base::n, Base::pair, Base::row_stride;
-  T *q, *k, *v, *dcontext, *tables;  // (size, d + 1) each; the tables of the lookups
+  A *q, *k, *v, *dcontext, *tables;  // (size, d + 1) each; the tables of the lookups
 
-  __device__ AttentionGradTile(const AttentionView<T>& view, std::size_t sequence, std::size_t head, T* shared)
+  __device__ AttentionGradTile(const AttentionView<T>& view, std::size_t sequence, std::size_t head, A* shared)
       : Base(view, sequence, head),
         q(shared),
         k(q + Base::vectors(d)),
@@ -42,7 +43,7 @@ struct AttentionGradTile : AttentionTile<T, size> {
   /// Calls f(u, w, i, j, cell) for the thread's cells of the tile at (i0, j0) that lie in the sequence.
   template <class F>
   __device__ void each_gradient(std::size_t i0, std::size_t j0, const AttentionGradView<T>& grads, F&& f) const {
-    T products[cells][cells], dproducts[cells][cells];
+    A products[cells][cells], dproducts[cells][cells];
     Base::multiply(q, k, products);
     Base::multiply(dcontext, v, dproducts);
     Base::each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
@@ -50,28 +51,30 @@ struct AttentionGradTile : AttentionTile<T, size> {
     });
   }
   /// The gradient of what the gate multiplies, from that of its result.
-  __device__ T gated(std::size_t i, std::size_t j, T dscore) const {
+  __device__ A gated(std::size_t i, std::size_t j, A dscore) const {
     return a.gate == nullptr ? dscore : dscore * a.gate[pair + i * n + j];
   }
 };
 
 /// A block owns the queries of a tile: delta, dq and the sums of tables by query.
 template <class T, unsigned size>
-__global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* delta, T* dqkv, AttentionTableSums<T> sums) {
+__global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, accumulate_t<T>* delta, T* dqkv,
+                                            AttentionTableSums<T> sums) {
+  using A = accumulate_t<T>;
   using Tile = AttentionGradTile<T, size>;
   constexpr unsigned cells = Tile::cells, side = attention_side;
-  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  LEXFORMER_DYNAMIC_SHARED(A, shared);
   const std::size_t i0 = std::size_t{blockIdx.x} * size;
   const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (i0 >= tile.n) return;
-  T *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::vectors(tile.d), *const gated = raw + Tile::square;
+  A *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::vectors(tile.d), *const gated = raw + Tile::square;
 
   tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
-  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dq[e] = T{0};
+  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dq[e] = A{0};
   AttentionGradView<T> without_delta = grads;
   without_delta.delta = nullptr;
-  T part[cells] = {};
+  A part[cells] = {};
   for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
     __syncthreads();
     tile.load_keys(j0);
@@ -90,7 +93,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
     __syncthreads();  // the first time: delta is there
     tile.load_keys(j0);
-    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) raw[e] = gated[e] = T{0};
+    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) raw[e] = gated[e] = A{0};
     __syncthreads();
     tile.each_gradient(i0, j0, grads, [&](unsigned, unsigned, std::size_t i, std::size_t j, const auto& cell) {
       const std::size_t e = (i - i0) * Tile::row_stride + j - j0;
@@ -104,46 +107,47 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
     for (unsigned task = threadIdx.x / size; task < a.lookups + a.relatives && i < tile.n; task += attention_threads / size) {
       if (task < a.lookups && sums.lookup[task] != nullptr) {
         const auto& l = a.lookup[task];
-        T* const to = sums.lookup[task] + ((tile.first + i) * a.heads + tile.h) * l.levels;
-        T others{0};
+        A* const to = sums.lookup[task] + ((tile.first + i) * a.heads + tile.h) * l.levels;
+        A others{0};
         for (std::size_t j = j0; j < end; ++j) {
           const unsigned code = l.code[tile.pair + i * tile.n + j];
           if (code == 0 && !a.absolute) continue;
-          const T dscore = raw[row * Tile::row_stride + j - j0];
+          const A dscore = raw[row * Tile::row_stride + j - j0];
           to[code] += dscore;
           others += dscore;
         }
         if (!a.absolute) to[0] -= others;  // table[code] - table[0] was added
       } else if (task >= a.lookups && !a.relative[task - a.lookups].key_side) {
         const auto& r = a.relative[task - a.lookups];
-        T* const to = sums.relative[task - a.lookups] + ((tile.first + i) * a.heads + tile.h) * r.rows;
+        A* const to = sums.relative[task - a.lookups] + ((tile.first + i) * a.heads + tile.h) * r.rows;
         for (std::size_t j = j0; j < end; ++j)
           to[r.middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]] += gated[row * Tile::row_stride + j - j0];
       }
     }
   }
   __syncthreads();
-  tile.store(dq, i0, 3 * a.width, dqkv, [](std::size_t) { return T{1}; });
+  tile.store(dq, i0, 3 * a.width, dqkv, [](std::size_t) { return A{1}; });
 }
 
 /// A block owns the keys of a tile: dk, dv and the sums of tables by key.
 template <class T, unsigned size>
 __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* dqkv, AttentionTableSums<T> sums) {
+  using A = accumulate_t<T>;
   using Tile = AttentionGradTile<T, size>;
-  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  LEXFORMER_DYNAMIC_SHARED(A, shared);
   const std::size_t j0 = std::size_t{blockIdx.x} * size;
   const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (j0 >= tile.n) return;
-  T *const dk = tile.tables + a.table_size(), *const dv = dk + Tile::vectors(tile.d), *const gated = dv + Tile::vectors(tile.d);
-  T* const kept = gated + Tile::square;  // P times the factor of dropout
+  A *const dk = tile.tables + a.table_size(), *const dv = dk + Tile::vectors(tile.d), *const gated = dv + Tile::vectors(tile.d);
+  A* const kept = gated + Tile::square;  // P times the factor of dropout
 
   tile.load_keys(j0);
   tile.load_tables(tile.tables);
-  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dk[e] = dv[e] = T{0};
+  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dk[e] = dv[e] = A{0};
   for (std::size_t i0 = 0; i0 < tile.n; i0 += size) {
     __syncthreads();
     tile.load_queries(i0, grads.dcontext);
-    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = kept[e] = T{0};
+    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = kept[e] = A{0};
     __syncthreads();
     tile.each_gradient(i0, j0, grads, [&](unsigned, unsigned, std::size_t i, std::size_t j, const auto& cell) {
       const std::size_t e = (i - i0) * Tile::row_stride + j - j0;
@@ -152,18 +156,18 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
     });
     __syncthreads();
     tile.template add_product<true>(gated, tile.q, a.scale, nullptr, dk);
-    tile.template add_product<true>(kept, tile.dcontext, T{1}, nullptr, dv);
+    tile.template add_product<true>(kept, tile.dcontext, A{1}, nullptr, dv);
     const std::size_t column = threadIdx.x % size, j = j0 + column, end = i0 + size < tile.n ? i0 + size : tile.n;
     for (unsigned t = threadIdx.x / size; t < a.relatives && j < tile.n; t += attention_threads / size) {
       const auto& r = a.relative[t];
       if (!r.key_side) continue;
-      T* const to = sums.relative[t] + ((tile.first + j) * a.heads + tile.h) * r.rows;
+      A* const to = sums.relative[t] + ((tile.first + j) * a.heads + tile.h) * r.rows;
       for (std::size_t i = i0; i < end; ++i)
         to[r.middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]] += gated[(i - i0) * Tile::row_stride + column];
     }
   }
   __syncthreads();
-  const auto one = [](std::size_t) { return T{1}; };
+  const auto one = [](std::size_t) { return A{1}; };
   tile.store(dk, j0, 3 * a.width, dqkv + a.width, one);
   tile.store(dv, j0, 3 * a.width, dqkv + 2 * a.width, one);
 }
@@ -172,10 +176,11 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
 template <class T, unsigned size>
 __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, std::size_t sequences, unsigned tiles,
                                            T* dbias) {
+  using A = accumulate_t<T>;
   using Tile = AttentionGradTile<T, size>;
-  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  LEXFORMER_DYNAMIC_SHARED(A, shared);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, h = blockIdx.y;
-  T sums[Tile::cells][Tile::cells] = {};
+  A sums[Tile::cells][Tile::cells] = {};
   for (std::size_t s = 0; s < sequences; ++s) {
     const Tile tile(a, s, h, shared);
     if (i0 >= tile.n || j0 >= tile.n) continue;
@@ -192,7 +197,7 @@ __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView
     LEXFORMER_UNROLL
     for (unsigned w = 0; w < Tile::cells; ++w) {
       const std::size_t i = i0 + Tile::y() + attention_side * u, j = j0 + Tile::x() + attention_side * w;
-      if (i < a.bias_length && j < a.bias_length) dbias[(h * a.bias_length + i) * a.bias_length + j] = sums[u][w];
+      if (i < a.bias_length && j < a.bias_length) dbias[(h * a.bias_length + i) * a.bias_length + j] = static_cast<T>(sums[u][w]);
     }
   }
 }
@@ -200,10 +205,11 @@ __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView
 /// A block owns a tile of one sequence's gate and adds up the heads in order.
 template <class T, unsigned size>
 __global__ void attention_gate_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, unsigned tiles, T* dgate) {
+  using A = accumulate_t<T>;
   using Tile = AttentionGradTile<T, size>;
-  LEXFORMER_DYNAMIC_SHARED(T, shared);
+  LEXFORMER_DYNAMIC_SHARED(A, shared);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, s = blockIdx.z;
-  T sums[Tile::cells][Tile::cells] = {};
+  A sums[Tile::cells][Tile::cells] = {};
   const Tile any(a, s, 0, shared);
   if (i0 >= any.n || j0 >= any.n) return;
   for (std::size_t h = 0; h < a.heads; ++h) {
@@ -217,7 +223,8 @@ __global__ void attention_gate_grad_kernel(AttentionView<T> a, AttentionGradView
       sums[u][w] += cell.dscore * cell.ungated;
     });
   }
-  any.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) { dgate[any.pair + i * any.n + j] = sums[u][w]; });
+  any.each_cell(
+      i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) { dgate[any.pair + i * any.n + j] = static_cast<T>(sums[u][w]); });
 }
 
 }  // namespace lexformer::cuda

@@ -8,80 +8,82 @@
 namespace lexformer::cuda {
 
 template <class T, unsigned size>
-__global__ void attention_forward_kernel(AttentionView<T> a, T* context, T* log_sum) {
+__global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumulate_t<T>* log_sum) {
+  using A = accumulate_t<T>;
   using Tile = AttentionTile<T, size>;
   const std::size_t i0 = std::size_t{blockIdx.x} * size;
   const Tile tile(a, blockIdx.z, blockIdx.y);
   if (i0 >= tile.n) return;  // the whole block
   const std::size_t vectors = Tile::vectors(tile.d);
-  LEXFORMER_DYNAMIC_SHARED(T, shared);
-  T *const q = shared, *const k = q + vectors, *const v = k + vectors, *const sums = v + vectors, *const p = sums + vectors;
-  T *const top = p + Tile::square, *const total = top + size, *const shrink = total + size, *const tables = shrink + size;
+  LEXFORMER_DYNAMIC_SHARED(A, shared);
+  A *const q = shared, *const k = q + vectors, *const v = k + vectors, *const sums = v + vectors, *const p = sums + vectors;
+  A *const top = p + Tile::square, *const total = top + size, *const shrink = total + size, *const tables = shrink + size;
 
   tile.load_part(0, i0, q);
   tile.load_tables(tables);
-  for (std::size_t e = threadIdx.x; e < vectors; e += attention_threads) sums[e] = T{0};
+  for (std::size_t e = threadIdx.x; e < vectors; e += attention_threads) sums[e] = A{0};
   for (unsigned row = threadIdx.x; row < size; row += attention_threads) {
-    top[row] = -std::numeric_limits<T>::infinity();
-    total[row] = T{0};
+    top[row] = -std::numeric_limits<A>::infinity();
+    total[row] = A{0};
   }
   for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
     __syncthreads();  // all are done with the keys before
     tile.load_part(1, j0, k);
     tile.load_part(2, j0, v);
-    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) p[e] = -std::numeric_limits<T>::infinity();
+    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) p[e] = -std::numeric_limits<A>::infinity();
     __syncthreads();
-    T products[Tile::cells][Tile::cells];
+    A products[Tile::cells][Tile::cells];
     tile.multiply(q, k, products);
     tile.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
-      T ungated;
+      A ungated;
       p[(i - i0) * Tile::row_stride + j - j0] = tile.score(i, j, products[u][w], tables, ungated);
     });
     __syncthreads();
     for (unsigned row = threadIdx.x / 32; row < size; row += attention_threads / 32) {  // a warp for each row
       const unsigned column = threadIdx.x % 32;
       const bool used = column < size && j0 + column < tile.n && i0 + row < tile.n;
-      const T value = used ? p[row * Tile::row_stride + column] : -std::numeric_limits<T>::infinity();
-      const T before = top[row], now = i0 + row < tile.n ? Warp::max(value > before ? value : before) : T{0};
-      const T power = used ? scalar::exp(value - now) : T{0};
-      const T sum = Warp::sum(power);
-      if (column < size) p[row * Tile::row_stride + column] = used ? power * tile.dropout(i0 + row, j0 + column) : T{0};
+      const A value = used ? p[row * Tile::row_stride + column] : -std::numeric_limits<A>::infinity();
+      const A before = top[row], now = i0 + row < tile.n ? Warp::max(value > before ? value : before) : A{0};
+      const A power = used ? scalar::exp(value - now) : A{0};
+      const A sum = Warp::sum(power);
+      if (column < size) p[row * Tile::row_stride + column] = used ? power * tile.dropout(i0 + row, j0 + column) : A{0};
       if (column == 0) {
-        shrink[row] = j0 == 0 ? T{0} : scalar::exp(before - now);
+        shrink[row] = j0 == 0 ? A{0} : scalar::exp(before - now);
         total[row] = total[row] * shrink[row] + sum;
         top[row] = now;
       }
     }
     __syncthreads();
-    tile.template add_product<false>(p, v, T{1}, shrink, sums);
+    tile.template add_product<false>(p, v, A{1}, shrink, sums);
   }
   __syncthreads();
-  tile.store(sums, i0, a.width, context, [&](std::size_t row) { return T{1} / total[row]; });
+  tile.store(sums, i0, a.width, context, [&](std::size_t row) { return A{1} / total[row]; });
   for (unsigned row = threadIdx.x; row < size; row += attention_threads)
     if (i0 + row < tile.n) log_sum[(tile.first + i0 + row) * a.heads + tile.h] = top[row] + std::log(total[row]);
 }
 
 /// The scores or probabilities of the heads that have a map; one block for each tile.
 template <class T, unsigned size>
-__global__ void attention_map_kernel(AttentionView<T> a, const T* log_sum, unsigned tiles, T* maps) {
+__global__ void attention_map_kernel(AttentionView<T> a, const accumulate_t<T>* log_sum, unsigned tiles, T* maps) {
+  using A = accumulate_t<T>;
   using Tile = AttentionTile<T, size>;
   const Tile tile(a, blockIdx.z, blockIdx.y);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size;
   T* const map = tile.map(maps);
   if (i0 >= tile.n || j0 >= tile.n || map == nullptr) return;
   const std::size_t vectors = Tile::vectors(tile.d);
-  LEXFORMER_DYNAMIC_SHARED(T, shared);
-  T *const q = shared, *const k = q + vectors, *const tables = k + vectors;
+  LEXFORMER_DYNAMIC_SHARED(A, shared);
+  A *const q = shared, *const k = q + vectors, *const tables = k + vectors;
   tile.load_part(0, i0, q);
   tile.load_part(1, j0, k);
   tile.load_tables(tables);
   __syncthreads();
-  T products[Tile::cells][Tile::cells];
+  A products[Tile::cells][Tile::cells];
   tile.multiply(q, k, products);
   tile.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
-    T ungated;
-    const T value = tile.score(i, j, products[u][w], tables, ungated);
-    map[i * tile.n + j] = a.absolute ? value : scalar::exp(value - log_sum[(tile.first + i) * a.heads + tile.h]);
+    A ungated;
+    const A value = tile.score(i, j, products[u][w], tables, ungated);
+    map[i * tile.n + j] = static_cast<T>(a.absolute ? value : scalar::exp(value - log_sum[(tile.first + i) * a.heads + tile.h]));
   });
 }
 

@@ -19,6 +19,7 @@ namespace lexformer::cuda {
 /// AttentionArgs for kernels: plain numbers and pointers of the device.
 template <class T>
 struct AttentionView {
+  using A = accumulate_t<T>;
   static constexpr unsigned most = 4;  // lookups, and relatives
   struct Lookup {
     const T* table;             // (H, R)
@@ -29,17 +30,17 @@ struct AttentionView {
     bool key_side;
     std::size_t rows;            // R
     const std::int32_t* middle;  // middle[i - j] = row of the table
-    const T* products;           // (N, H, R): scale <q_i, table_r>, or of k_j
+    const A* products;           // (N, H, R): scale <q_i, table_r>, or of k_j
   };
   std::size_t heads, width, head_size, tokens, pairs, bias_length;
   const std::size_t *token_begin, *pair_begin;
-  T scale;
+  A scale;
   const T* qkv;
   unsigned lookups, relatives;
   Lookup lookup[most];
   Relative relative[most];
   const T *position_bias, *gate;
-  Dropout<T> dropout;
+  Dropout<A> dropout;
   const std::int32_t* map_row;
   bool absolute;
 
@@ -81,7 +82,7 @@ struct AttentionView {
 /// The gradients of context and maps, and what of the forward pass backward needs.
 template <class T>
 struct AttentionGradView {
-  const T *log_sum, *delta;  // (N, H): log sum_j exp S_ij, and sum_j P_ij dP_ij
+  const accumulate_t<T>*log_sum, *delta;  // (N, H): log sum_j exp S_ij, and sum_j P_ij dP_ij
   const T *dcontext, *dmaps;
 };
 
@@ -91,6 +92,7 @@ inline constexpr unsigned attention_side = 16, attention_threads = attention_sid
 /// One (sequence, head), seen by a thread block. `size`: rows and columns of a tile, 16 or 32.
 template <class T, unsigned size>
 struct AttentionTile {
+  using A = accumulate_t<T>;
   static constexpr unsigned side = attention_side, cells = size / side, row_stride = size + 1;
 
   const AttentionView<T>& a;
@@ -119,29 +121,30 @@ struct AttentionTile {
       for (std::size_t c = threadIdx.x % 32; c < d; c += 32) f(row, c);
   }
   /// to = the vectors begin ... of this head, zeros behind the end of the sequence; null: zeros. `part`: 0 = q, 1 = k, 2 = v.
-  __device__ void load_part(unsigned part, std::size_t begin, T* to) const { load(a.qkv + part * a.width, 3 * a.width, begin, to); }
-  __device__ void load(const T* from, std::size_t stride, std::size_t begin, T* to) const {
+  __device__ void load_part(unsigned part, std::size_t begin, A* to) const { load(a.qkv + part * a.width, 3 * a.width, begin, to); }
+  __device__ void load(const T* from, std::size_t stride, std::size_t begin, A* to) const {
     each_element([&](std::size_t row, std::size_t c) {
-      to[row * (d + 1) + c] = from != nullptr && begin + row < n ? from[(first + begin + row) * stride + h * d + c] : T{0};
+      to[row * (d + 1) + c] = from != nullptr && begin + row < n ? static_cast<A>(from[(first + begin + row) * stride + h * d + c]) : A{0};
     });
   }
   /// The tables of this head's lookups. Where only probabilities are wanted, the first number is taken off all, which softmax does not see:
   /// code 0, the most frequent one, adds nothing.
-  __device__ void load_tables(T* to) const {
+  __device__ void load_tables(A* to) const {
     for (unsigned t = 0; t < a.lookups; ++t) {
       const auto& l = a.lookup[t];
       const T* const from = l.table + h * l.levels;
-      for (std::size_t c = threadIdx.x; c < l.levels; c += attention_threads) to[c] = a.absolute ? from[c] : from[c] - from[0];
+      for (std::size_t c = threadIdx.x; c < l.levels; c += attention_threads)
+        to[c] = a.absolute ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - from[0];
       to += l.levels;
     }
   }
 
   /// products[u][w] = <row y + 16 u of p, row x + 16 w of q>
-  __device__ void multiply(const T* p, const T* q, T (&products)[cells][cells]) const {
+  __device__ void multiply(const A* p, const A* q, A (&products)[cells][cells]) const {
     for (auto& row : products)
-      for (T& cell : row) cell = T{0};
+      for (A& cell : row) cell = A{0};
     for (std::size_t c = 0; c < d; ++c) {
-      T left[cells], right[cells];
+      A left[cells], right[cells];
       LEXFORMER_UNROLL
       for (unsigned u = 0; u < cells; ++u) {
         left[u] = p[(y() + side * u) * (d + 1) + c];
@@ -156,8 +159,8 @@ struct AttentionTile {
   }
 
   /// The score of (i, j) from <q_i, k_j>; `ungated` = what the gate multiplies.
-  __device__ T score(std::size_t i, std::size_t j, T product, const T* tables, T& ungated) const {
-    T value = a.scale * product;
+  __device__ A score(std::size_t i, std::size_t j, A product, const A* tables, A& ungated) const {
+    A value = a.scale * product;
     const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
     for (unsigned t = 0; t < a.relatives; ++t) {
       const auto& r = a.relative[t];
@@ -173,7 +176,7 @@ struct AttentionTile {
     return value;
   }
 
-  __device__ T dropout(std::size_t i, std::size_t j) const { return a.dropout.active ? a.dropout(h * a.pairs + pair + i * n + j) : T{1}; }
+  __device__ A dropout(std::size_t i, std::size_t j) const { return a.dropout.active ? a.dropout(h * a.pairs + pair + i * n + j) : A{1}; }
   /// Where this head's map begins in `maps`, or null.
   template <class P>
   __device__ P* map(P* maps) const {
@@ -183,22 +186,22 @@ struct AttentionTile {
 
   /// What backward knows of a cell: P, the factor of dropout, and dS, the gradient of the score behind gate and lookups.
   struct Cell {
-    T probability, kept, dscore, ungated;
+    A probability, kept, dscore, ungated;
   };
   /// The cell (i, j) from <q_i, k_j> and <dcontext_i, v_j>. With `delta` = null dscore is dP instead.
-  __device__ Cell cell(std::size_t i, std::size_t j, T product, T dproduct, const T* tables, const AttentionGradView<T>& g) const {
+  __device__ Cell cell(std::size_t i, std::size_t j, A product, A dproduct, const A* tables, const AttentionGradView<T>& g) const {
     Cell out;
-    const T value = score(i, j, product, tables, out.ungated);
+    const A value = score(i, j, product, tables, out.ungated);
     const std::size_t row = (first + i) * a.heads + h;
     out.probability = scalar::exp(value - g.log_sum[row]);
     out.kept = dropout(i, j);
     const T* const dmap = map(g.dmaps);
-    const T from_map = dmap != nullptr ? dmap[i * n + j] : T{0};
-    const T dprobability = out.kept * dproduct + (a.absolute ? T{0} : from_map);
+    const A from_map = dmap != nullptr ? static_cast<A>(dmap[i * n + j]) : A{0};
+    const A dprobability = out.kept * dproduct + (a.absolute ? A{0} : from_map);
     if (g.delta == nullptr)
       out.dscore = dprobability;
     else
-      out.dscore = out.probability * (dprobability - g.delta[row]) + (a.absolute ? from_map : T{0});
+      out.dscore = out.probability * (dprobability - g.delta[row]) + (a.absolute ? from_map : A{0});
     return out;
   }
 
@@ -217,20 +220,20 @@ struct AttentionTile {
   /// sums[row][c] = keep[row] sums[row][c] + factor * sum_j square(row, j) vectors[j][c], or with the square turned over its diagonal;
   /// keep = null: 1.
   template <bool transposed>
-  __device__ void add_product(const T* squares, const T* vectors, T factor, const T* keep, T* sums) const {
+  __device__ void add_product(const A* squares, const A* vectors, A factor, const A* keep, A* sums) const {
     each_element([&](std::size_t row, std::size_t c) {
-      T sum{0};
+      A sum{0};
       for (unsigned j = 0; j < size; ++j)
         sum += squares[transposed ? j * row_stride + row : row * row_stride + j] * vectors[j * (d + 1) + c];
-      T& to = sums[row * (d + 1) + c];
+      A& to = sums[row * (d + 1) + c];
       to = (keep != nullptr ? keep[row] * to : to) + factor * sum;
     });
   }
   /// to[(first + begin + row) * stride + h d + c] = sums[row][c] * factor(row)
   template <class F>
-  __device__ void store(const T* sums, std::size_t begin, std::size_t stride, T* to, F&& factor) const {
+  __device__ void store(const A* sums, std::size_t begin, std::size_t stride, T* to, F&& factor) const {
     each_element([&](std::size_t row, std::size_t c) {
-      if (begin + row < n) to[(first + begin + row) * stride + h * d + c] = sums[row * (d + 1) + c] * factor(row);
+      if (begin + row < n) to[(first + begin + row) * stride + h * d + c] = static_cast<T>(sums[row * (d + 1) + c] * factor(row));
     });
   }
 };

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "launch.cuh"
+#include "lexformer/core/bfloat16.hpp"
 #include "lexformer/kernels/dropout_mask.hpp"
 
 namespace lexformer::cuda {
@@ -79,6 +80,14 @@ struct Block {
     return best;
   }
 };
+
+/// The largest of n numbers, for all threads of the team.
+template <class Team, class T>
+__device__ accumulate_t<T> row_max(std::size_t n, const T* x) {
+  auto top = -std::numeric_limits<accumulate_t<T>>::infinity();
+  for (std::size_t j = threadIdx.x; j < n; j += Team::threads) top = top > x[j] ? top : static_cast<accumulate_t<T>>(x[j]);
+  return Team::max(top);
+}
 
 /// Launches the kernel for warps where rows are short, the one for blocks where they are long.
 template <class... Parameters, class... Arguments>

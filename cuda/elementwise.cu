@@ -9,36 +9,36 @@ namespace lexformer {
 namespace cuda {
 namespace {
 
-template <class T>
+template <class A>
 struct Affine {
-  T scale, offset;
-  __device__ T operator()(T x) const { return scale * x + offset; }
+  A scale, offset;
+  __device__ A operator()(A x) const { return scale * x + offset; }
 };
-template <class T>
+template <class A>
 struct ScaleBy {
-  const T* factor;
-  __device__ T operator()(T x) const { return *factor * x; }
+  const A* factor;
+  __device__ A operator()(A x) const { return *factor * x; }
 };
 
 template <class T, class A>
-__global__ void fill_quotient_kernel(std::size_t n, const T* value, A divisor, T* y) {
-  const T quotient = static_cast<T>(static_cast<A>(*value) / divisor);
+__global__ void fill_quotient_kernel(std::size_t n, const A* value, A divisor, T* y) {
+  const T quotient = static_cast<T>(*value / divisor);
   for (std::size_t i = first_element(); i < n; i += element_step()) y[i] = quotient;
 }
 
 template <class T, class To>
 __global__ void cast_kernel(std::size_t n, const T* x, To* y) {
-  for (std::size_t i = first_element(); i < n; i += element_step()) y[i] = static_cast<To>(x[i]);
+  for (std::size_t i = first_element(); i < n; i += element_step()) y[i] = static_cast<To>(static_cast<accumulate_t<T>>(x[i]));
 }
 
 /// A thread does the eight elements that one counter of the generator decides.
 template <class T>
-__global__ void dropout_kernel(std::size_t n, Dropout<T> dropout, const T* x, T* y) {
+__global__ void dropout_kernel(std::size_t n, Dropout<accumulate_t<T>> dropout, const T* x, T* y) {
   for (std::size_t block = first_element(); block * 8 < n; block += element_step()) {
     const auto words = dropout.key.bits(block);
     for (std::size_t k = 0; k < 8 && block * 8 + k < n; ++k) {
       const std::uint32_t word = words[k / 2];
-      y[block * 8 + k] = dropout.decide(k % 2 == 0 ? word & 0xFFFFu : word >> 16) * x[block * 8 + k];
+      y[block * 8 + k] = static_cast<T>(dropout.decide(k % 2 == 0 ? word & 0xFFFFu : word >> 16) * x[block * 8 + k]);
     }
   }
 }
@@ -47,7 +47,7 @@ __global__ void dropout_kernel(std::size_t n, Dropout<T> dropout, const T* x, T*
 template <class T>
 __global__ void not_finite_kernel(std::size_t n, const T* x, std::int32_t* found) {
   for (std::size_t i = first_element(); i < n; i += element_step())
-    if (!(x[i] - x[i] == T{0})) *found = 1;
+    if (!(x[i] - x[i] == 0)) *found = 1;
 }
 
 /// sum_to in general: which axes stay (those of the result, in order) and which are summed over, with their strides in x.
@@ -105,19 +105,19 @@ void ElementwiseKernels<Cuda>::sum_to(const Broadcast& plan, std::size_t size, c
     }
   }
   if (count == 0) return Memory<Cuda>::zero(y, size * sizeof(T));
-  if (size == 1) return sum(count, x, y);
+  if (size == 1) return sum_values(count, Plain<accumulate_t<T>, T>{x}, accumulate_t<T>{1}, y);
   if (kept_last) return RowKernels<Cuda>::column_sum(count, size, x, size, y);
   if (summed_last) return RowKernels<Cuda>::row_sum(size, count, x, y);
   LEXFORMER_LAUNCH_TEAMS(sum_to_kernel, T, size, count, size, count, to, x, y);
 }
 
 template <class T>
-void ElementwiseKernels<Cuda>::affine(std::size_t n, T scale, const T* x, T offset, T* y) {
-  cuda::map_with(cuda::Affine<T>{scale, offset}, n, x, y);
+void ElementwiseKernels<Cuda>::affine(std::size_t n, accumulate_t<T> scale, const T* x, accumulate_t<T> offset, T* y) {
+  cuda::map_with(cuda::Affine<accumulate_t<T>>{scale, offset}, n, x, y);
 }
 template <class T>
-void ElementwiseKernels<Cuda>::scale_by(std::size_t n, const T* factor, const T* x, T* y) {
-  cuda::map_with(cuda::ScaleBy<T>{factor}, n, x, y);
+void ElementwiseKernels<Cuda>::scale_by(std::size_t n, const accumulate_t<T>* factor, const T* x, T* y) {
+  cuda::map_with(cuda::ScaleBy<accumulate_t<T>>{factor}, n, x, y);
 }
 template <class T>
 void ElementwiseKernels<Cuda>::add_to(std::size_t n, const T* x, T* y) {
@@ -125,7 +125,7 @@ void ElementwiseKernels<Cuda>::add_to(std::size_t n, const T* x, T* y) {
 }
 
 template <class T>
-void ElementwiseKernels<Cuda>::fill_quotient(std::size_t n, const T* value, std::type_identity_t<accumulate_t<T>> divisor, T* y) {
+void ElementwiseKernels<Cuda>::fill_quotient(std::size_t n, const accumulate_t<T>* value, accumulate_t<T> divisor, T* y) {
   using namespace cuda;
   launch(LEXFORMER_KERNEL(fill_quotient_kernel<T, accumulate_t<T>>), dim3(blocks_for(n, block_threads)), dim3(block_threads), 0, n, value,
          divisor, y);
@@ -140,7 +140,8 @@ void ElementwiseKernels<Cuda>::cast(std::size_t n, const T* x, To* y) {
 template <class T>
 void ElementwiseKernels<Cuda>::dropout(std::size_t n, const DropoutMask& mask, const T* x, T* y) {
   using namespace cuda;
-  launch(LEXFORMER_KERNEL(dropout_kernel<T>), dim3(blocks_for(n, 8 * block_threads)), dim3(block_threads), 0, n, Dropout<T>(mask), x, y);
+  launch(LEXFORMER_KERNEL(dropout_kernel<T>), dim3(blocks_for(n, 8 * block_threads)), dim3(block_threads), 0, n,
+         Dropout<accumulate_t<T>>(mask), x, y);
 }
 
 template <class T>
@@ -155,18 +156,19 @@ bool ElementwiseKernels<Cuda>::all_finite(std::size_t n, const T* x) {
 }
 
 template <class T>
-void ElementwiseKernels<Cuda>::sum(std::size_t n, const T* x, T* out) {
+void ElementwiseKernels<Cuda>::sum(std::size_t n, const T* x, accumulate_t<T>* out) {
   using A = accumulate_t<T>;
   cuda::sum_values(n, cuda::Plain<A, T>{x}, A{1}, out);
 }
 template <class T>
-void ElementwiseKernels<Cuda>::mean(std::size_t n, const T* x, T* out) {
+void ElementwiseKernels<Cuda>::mean(std::size_t n, const T* x, accumulate_t<T>* out) {
   using A = accumulate_t<T>;
   cuda::sum_values(n, cuda::Plain<A, T>{x}, static_cast<A>(n), out);
 }
 
 LEXFORMER_ELEMENTWISE_INSTANCES(float)
 LEXFORMER_ELEMENTWISE_INSTANCES(double)
+LEXFORMER_ELEMENTWISE_INSTANCES(bfloat16)
 LEXFORMER_CAST_INSTANCES
 
 }  // namespace lexformer

@@ -27,15 +27,21 @@ std::size_t packs_of(std::size_t n, const Pointers*... pointers) {
   return aligned ? n / Pack<T>::size : 0;
 }
 
-/// y = f(x); y may be x.
+/// y = f(x), in the type of arithmetic; y may be x.
 template <class F, class T>
 __global__ void map_kernel(std::size_t n, std::size_t packs, F f, const T* x, T* y) {
   for (std::size_t i = first_element(); i < packs; i += element_step()) {
     Pack<T> values = reinterpret_cast<const Pack<T>*>(x)[i];
-    for (T& value : values.at) value = f(value);
+    for (T& value : values.at) value = static_cast<T>(f(static_cast<accumulate_t<T>>(value)));
     reinterpret_cast<Pack<T>*>(y)[i] = values;
   }
-  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) y[i] = f(x[i]);
+  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step())
+    y[i] = static_cast<T>(f(static_cast<accumulate_t<T>>(x[i])));
+}
+
+template <class F, class T>
+__device__ T combine(const F& f, T a, T b) {
+  return static_cast<T>(f(static_cast<accumulate_t<T>>(a), static_cast<accumulate_t<T>>(b)));
 }
 
 /// y = f(a, b); y may be a or b.
@@ -44,10 +50,10 @@ __global__ void map2_kernel(std::size_t n, std::size_t packs, F f, const T* a, c
   for (std::size_t i = first_element(); i < packs; i += element_step()) {
     Pack<T> values = reinterpret_cast<const Pack<T>*>(a)[i];
     const Pack<T> others = reinterpret_cast<const Pack<T>*>(b)[i];
-    for (std::size_t k = 0; k < Pack<T>::size; ++k) values.at[k] = f(values.at[k], others.at[k]);
+    for (std::size_t k = 0; k < Pack<T>::size; ++k) values.at[k] = combine(f, values.at[k], others.at[k]);
     reinterpret_cast<Pack<T>*>(y)[i] = values;
   }
-  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) y[i] = f(a[i], b[i]);
+  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) y[i] = combine(f, a[i], b[i]);
 }
 
 /// y = f(a, b), both repeated as the plan says.
@@ -56,7 +62,7 @@ __global__ void map_broadcast_kernel(std::size_t rows, std::size_t n, Broadcast 
   const std::size_t step_a = plan.step_a(), step_b = plan.step_b();
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     const auto begin = plan.row(r);
-    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) y[r * n + j] = f(a[begin.a + j * step_a], b[begin.b + j * step_b]);
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) y[r * n + j] = combine(f, a[begin.a + j * step_a], b[begin.b + j * step_b]);
   }
 }
 

@@ -35,14 +35,20 @@ cublasHandle_t handle() {
 }
 
 /// Every row of c = factor times itself, or the bias where there is one; factor 0 ignores what c holds.
-template <class T>
-__global__ void start_kernel(std::size_t rows, std::size_t n, T factor, const T* bias, T* c, std::size_t stride) {
+template <class T, class C>
+__global__ void start_kernel(std::size_t rows, std::size_t n, accumulate_t<T> factor, const T* bias, C* c, std::size_t stride) {
   for (std::size_t r = first_row(); r < rows; r += row_step())
     for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
-      T& value = c[r * stride + j];
-      value = bias != nullptr ? bias[j] : factor == T{0} ? T{0} : factor * value;
+      C& value = c[r * stride + j];
+      value = static_cast<C>(bias != nullptr ? static_cast<accumulate_t<T>>(bias[j]) : factor == 0 ? 0 : factor * value);
     }
 }
+
+/// What cuBLAS calls a type.
+template <class T>
+constexpr cudaDataType type_of = std::is_same_v<T, float>    ? CUDA_R_32F
+                                 : std::is_same_v<T, double> ? CUDA_R_64F
+                                                             : CUDA_R_16BF;
 
 }  // namespace
 
@@ -51,29 +57,28 @@ bool tf32() { return tf32_allowed(); }
 
 }  // namespace cuda
 
-template <class T>
-void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda,
-                         const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
+template <class T, class C>
+void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
+                         std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
+                         const std::type_identity_t<T>* bias) {
   using namespace cuda;
   if (m == 0 || n == 0) return;
   if (bias != nullptr || k == 0) {
     const RowLaunch by_rows(m, n);
-    launch(LEXFORMER_KERNEL(start_kernel<T>), by_rows.grid, by_rows.block, 0, m, n, beta, bias, c, ldc);
-    beta = T{1};
+    launch(LEXFORMER_KERNEL((start_kernel<T, C>)), by_rows.grid, by_rows.block, 0, m, n, beta, bias, c, ldc);
+    beta = 1;
   }
   if (k == 0) return;
   // cuBLAS reads matrices by columns: to it, ours are their transposes, and C^T = op(B)^T op(A)^T.
   const auto size = [](std::size_t value) { return static_cast<std::int64_t>(value); };
-  const cudaDataType type = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
-  const cublasComputeType_t compute = !std::is_same_v<T, float> ? CUBLAS_COMPUTE_64F
-                                      : tf32()                  ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                                : CUBLAS_COMPUTE_32F;
+  const cublasComputeType_t compute = std::is_same_v<T, double>            ? CUBLAS_COMPUTE_64F
+                                      : std::is_same_v<T, float> && tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                                           : CUBLAS_COMPUTE_32F;
   LEXFORMER_CUBLAS_CHECK(cublasGemmEx_64(handle(), trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, size(n),
-                                         size(m), size(k), &alpha, b, type, size(ldb), a, type, size(lda), &beta, c, type, size(ldc),
-                                         compute, CUBLAS_GEMM_DEFAULT));
+                                         size(m), size(k), &alpha, b, type_of<T>, size(ldb), a, type_of<T>, size(lda), &beta, c, type_of<C>,
+                                         size(ldc), compute, CUBLAS_GEMM_DEFAULT));
 }
 
-LEXFORMER_GEMM_INSTANCES(float)
-LEXFORMER_GEMM_INSTANCES(double)
+LEXFORMER_GEMM_INSTANCES
 
 }  // namespace lexformer

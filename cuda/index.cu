@@ -52,7 +52,7 @@ struct Sorted {
 
 /// head[c]: the sum of chunk c's first id if that goes on from the chunk before; tail[c]: of its last if that goes on and has begun here.
 template <class T, class A>
-__global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A* head, A* tail, T* table) {
+__global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A* head, A* tail, A* table) {
   const std::size_t c = blockIdx.x, begin = c * scatter_chunk, end = sorted.end(c);
   for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
     A sum{};
@@ -66,8 +66,7 @@ __global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A
       } else if (p + 1 == end && sorted.goes_on_from(c + 1)) {
         tail[c * n + j] = sum;
       } else {
-        T* to = table + static_cast<std::size_t>(id) * n + j;
-        *to = static_cast<T>(static_cast<A>(*to) + sum);
+        table[static_cast<std::size_t>(id) * n + j] += sum;
       }
       sum = A{};
       first = p + 1;
@@ -76,8 +75,8 @@ __global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A
 }
 
 /// For every id that began in a chunk and went on: its tail and the heads of the chunks that follow, in order.
-template <class T, class A>
-__global__ void scatter_join_kernel(Sorted sorted, std::size_t n, const A* head, const A* tail, T* table) {
+template <class A>
+__global__ void scatter_join_kernel(Sorted sorted, std::size_t n, const A* head, const A* tail, A* table) {
   const std::size_t c = blockIdx.x, last = sorted.end(c) - 1;
   const std::int32_t id = sorted.id(last);
   if (!sorted.goes_on_from(c + 1) || (sorted.id(c * scatter_chunk) == id && sorted.goes_on_from(c))) return;
@@ -85,8 +84,7 @@ __global__ void scatter_join_kernel(Sorted sorted, std::size_t n, const A* head,
     A sum = tail[c * n + j];
     for (std::size_t next = c + 1; next * scatter_chunk < sorted.count && sorted.id(next * scatter_chunk) == id; ++next)
       sum += head[next * n + j];
-    T* to = table + static_cast<std::size_t>(id) * n + j;
-    *to = static_cast<T>(static_cast<A>(*to) + sum);
+    table[static_cast<std::size_t>(id) * n + j] += sum;
   }
 }
 
@@ -99,7 +97,7 @@ __global__ void gather_columns_kernel(std::size_t rows, std::size_t n, std::size
 /// A block looks for all places of one column of y (grid: column, row).
 template <class T>
 __global__ void scatter_add_columns_kernel(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
-                                           T* y) {
+                                           accumulate_t<T>* y) {
   using A = accumulate_t<T>;
   for (std::size_t h = blockIdx.y; h < rows; h += gridDim.y)
     for (std::size_t column = blockIdx.x; column < n; column += gridDim.x) {
@@ -107,7 +105,7 @@ __global__ void scatter_add_columns_kernel(std::size_t rows, std::size_t n, std:
       for (std::size_t c = threadIdx.x; c < count; c += Block::threads)
         if (static_cast<std::size_t>(columns[c]) == column) sum += static_cast<A>(x[h * count + c]);
       sum = Block::sum(sum);
-      if (threadIdx.x == 0) y[h * n + column] = static_cast<T>(static_cast<A>(y[h * n + column]) + sum);
+      if (threadIdx.x == 0) y[h * n + column] += sum;
     }
 }
 
@@ -126,22 +124,24 @@ __global__ void sequence_mean_kernel(std::size_t sequences, std::size_t n, const
 template <class T>
 __global__ void sequence_mean_grad_kernel(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx) {
   for (std::size_t s = blockIdx.y; s < sequences; s += gridDim.y) {
-    const T factor = T{1} / static_cast<T>(begin[s + 1] - begin[s]);
+    const auto factor = accumulate_t<T>{1} / static_cast<accumulate_t<T>>(begin[s + 1] - begin[s]);
     for (std::size_t i = begin[s] + first_row(); i < begin[s + 1]; i += row_step())
-      for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) dx[i * n + j] = factor * dy[s * n + j];
+      for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) dx[i * n + j] = static_cast<T>(factor * dy[s * n + j]);
   }
 }
 
 template <class T>
-__global__ void rotary_kernel(std::size_t rows, std::size_t width, std::size_t d, const T* turn, const std::int32_t* positions, T direction,
-                              const T* x, T* y) {
+__global__ void rotary_kernel(std::size_t rows, std::size_t width, std::size_t d, const accumulate_t<T>* turn,
+                              const std::int32_t* positions, accumulate_t<T> direction, const T* x, T* y) {
+  using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
-    const T *in = x + r * 3 * width, *angles = turn + static_cast<std::size_t>(positions[r]) * d;
+    const T* in = x + r * 3 * width;
+    const A* angles = turn + static_cast<std::size_t>(positions[r]) * d;
     T* out = y + r * 3 * width;
     for (std::size_t j = 2 * threadIdx.x; j < 3 * width; j += 2 * std::size_t{blockDim.x}) {  // features j and j + 1
-      const T a = in[j], b = in[j + 1], c = angles[j % d], s = direction * angles[j % d + 1];
-      out[j] = j < 2 * width ? a * c - b * s : a;  // v stays
-      out[j + 1] = j < 2 * width ? b * c + a * s : b;
+      const A a = in[j], b = in[j + 1], c = angles[j % d], s = direction * angles[j % d + 1];
+      out[j] = static_cast<T>(j < 2 * width ? a * c - b * s : a);  // v stays
+      out[j + 1] = static_cast<T>(j < 2 * width ? b * c + a * s : b);
     }
   }
 }
@@ -166,7 +166,7 @@ void IndexKernels<Cuda>::gather(std::size_t count, std::size_t n, const T* table
 }
 
 template <class T>
-void IndexKernels<Cuda>::scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* table) {
+void IndexKernels<Cuda>::scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table) {
   using namespace cuda;
   using A = accumulate_t<T>;
   if (count == 0 || n == 0) return;
@@ -178,7 +178,7 @@ void IndexKernels<Cuda>::scatter_add(std::size_t count, std::size_t n, const T* 
   const unsigned threads = n <= 32 ? 32 : 128;
   const dim3 grid(static_cast<unsigned>(chunks), blocks_for(n, threads));
   launch(LEXFORMER_KERNEL(scatter_chunk_kernel<T, A>), grid, dim3(threads), 0, sorted, n, x, head.data(), tail.data(), table);
-  launch(LEXFORMER_KERNEL(scatter_join_kernel<T, A>), grid, dim3(threads), 0, sorted, n, static_cast<const A*>(head.data()),
+  launch(LEXFORMER_KERNEL(scatter_join_kernel<A>), grid, dim3(threads), 0, sorted, n, static_cast<const A*>(head.data()),
          static_cast<const A*>(tail.data()), table);
 }
 
@@ -190,7 +190,7 @@ void IndexKernels<Cuda>::gather_columns(std::size_t rows, std::size_t n, std::si
 }
 template <class T>
 void IndexKernels<Cuda>::scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
-                                             T* y) {
+                                             accumulate_t<T>* y) {
   using namespace cuda;
   const dim3 grid(blocks_for(n, 1), blocks_for(rows, 1));
   launch(LEXFORMER_KERNEL(scatter_add_columns_kernel<T>), grid, dim3(Block::threads), 0, rows, n, count, x, columns, y);
@@ -211,8 +211,8 @@ void IndexKernels<Cuda>::sequence_mean_grad(std::size_t sequences, std::size_t n
 }
 
 template <class T>
-void IndexKernels<Cuda>::rotary(std::size_t rows, std::size_t heads, std::size_t d, const T* turn, const std::int32_t* positions,
-                                T direction, const T* x, T* y) {
+void IndexKernels<Cuda>::rotary(std::size_t rows, std::size_t heads, std::size_t d, const accumulate_t<T>* turn,
+                                const std::int32_t* positions, accumulate_t<T> direction, const T* x, T* y) {
   using namespace cuda;
   const std::size_t width = heads * d;
   const RowLaunch by_rows(rows, 3 * width / 2);
@@ -227,5 +227,6 @@ void IndexKernels<Cuda>::distance_bias(std::size_t heads, std::size_t n, const d
 
 LEXFORMER_INDEX_INSTANCES(float)
 LEXFORMER_INDEX_INSTANCES(double)
+LEXFORMER_INDEX_INSTANCES(bfloat16)
 
 }  // namespace lexformer

@@ -8,81 +8,103 @@
   LEXFORMER_MAP2_INSTANCE(F, T)             \
   template void ElementwiseKernels<Cuda>::map_broadcast<scalar::F, T>(const Broadcast&, const T*, const T*, T*);
 
-#define LEXFORMER_ELEMENTWISE_INSTANCES(T)                                                                                    \
-  LEXFORMER_MAP_INSTANCE(Gelu, T)                                                                                             \
-  LEXFORMER_MAP_INSTANCE(GeluTanh, T)                                                                                         \
-  LEXFORMER_MAP_INSTANCE(Tanh, T)                                                                                             \
-  LEXFORMER_MAP_INSTANCE(Sigmoid, T)                                                                                          \
-  LEXFORMER_MAP_INSTANCE(Relu, T)                                                                                             \
-  LEXFORMER_MAP2_INSTANCE(GeluGrad, T)                                                                                        \
-  LEXFORMER_MAP2_INSTANCE(GeluTanhGrad, T)                                                                                    \
-  LEXFORMER_MAP2_INSTANCE(TanhGrad, T)                                                                                        \
-  LEXFORMER_MAP2_INSTANCE(SigmoidGrad, T)                                                                                     \
-  LEXFORMER_MAP2_INSTANCE(ReluGrad, T)                                                                                        \
-  LEXFORMER_ARITHMETIC_INSTANCE(Add, T)                                                                                       \
-  LEXFORMER_ARITHMETIC_INSTANCE(Subtract, T)                                                                                  \
-  LEXFORMER_ARITHMETIC_INSTANCE(Multiply, T)                                                                                  \
-  LEXFORMER_ARITHMETIC_INSTANCE(Divide, T)                                                                                    \
-  template void ElementwiseKernels<Cuda>::sum_to<T>(const Broadcast&, std::size_t, const T*, T*);                             \
-  template void ElementwiseKernels<Cuda>::affine<T>(std::size_t, T, const T*, T, T*);                                         \
-  template void ElementwiseKernels<Cuda>::scale_by<T>(std::size_t, const T*, const T*, T*);                                   \
-  template void ElementwiseKernels<Cuda>::fill_quotient<T>(std::size_t, const T*, std::type_identity_t<accumulate_t<T>>, T*); \
-  template void ElementwiseKernels<Cuda>::add_to<T>(std::size_t, const T*, T*);                                               \
-  template void ElementwiseKernels<Cuda>::dropout<T>(std::size_t, const DropoutMask&, const T*, T*);                          \
-  template bool ElementwiseKernels<Cuda>::all_finite<T>(std::size_t, const T*);                                               \
-  template void ElementwiseKernels<Cuda>::sum<T>(std::size_t, const T*, T*);                                                  \
-  template void ElementwiseKernels<Cuda>::mean<T>(std::size_t, const T*, T*);
+#define LEXFORMER_ELEMENTWISE_INSTANCES(T)                                                                            \
+  LEXFORMER_MAP_INSTANCE(Gelu, T)                                                                                     \
+  LEXFORMER_MAP_INSTANCE(GeluTanh, T)                                                                                 \
+  LEXFORMER_MAP_INSTANCE(Tanh, T)                                                                                     \
+  LEXFORMER_MAP_INSTANCE(Sigmoid, T)                                                                                  \
+  LEXFORMER_MAP_INSTANCE(Relu, T)                                                                                     \
+  LEXFORMER_MAP2_INSTANCE(GeluGrad, T)                                                                                \
+  LEXFORMER_MAP2_INSTANCE(GeluTanhGrad, T)                                                                            \
+  LEXFORMER_MAP2_INSTANCE(TanhGrad, T)                                                                                \
+  LEXFORMER_MAP2_INSTANCE(SigmoidGrad, T)                                                                             \
+  LEXFORMER_MAP2_INSTANCE(ReluGrad, T)                                                                                \
+  LEXFORMER_ARITHMETIC_INSTANCE(Add, T)                                                                               \
+  LEXFORMER_ARITHMETIC_INSTANCE(Subtract, T)                                                                          \
+  LEXFORMER_ARITHMETIC_INSTANCE(Multiply, T)                                                                          \
+  LEXFORMER_ARITHMETIC_INSTANCE(Divide, T)                                                                            \
+  template void ElementwiseKernels<Cuda>::sum_to<T>(const Broadcast&, std::size_t, const T*, T*);                     \
+  template void ElementwiseKernels<Cuda>::affine<T>(std::size_t, accumulate_t<T>, const T*, accumulate_t<T>, T*);     \
+  template void ElementwiseKernels<Cuda>::scale_by<T>(std::size_t, const accumulate_t<T>*, const T*, T*);             \
+  template void ElementwiseKernels<Cuda>::fill_quotient<T>(std::size_t, const accumulate_t<T>*, accumulate_t<T>, T*); \
+  template void ElementwiseKernels<Cuda>::add_to<T>(std::size_t, const T*, T*);                                       \
+  template void ElementwiseKernels<Cuda>::dropout<T>(std::size_t, const DropoutMask&, const T*, T*);                  \
+  template bool ElementwiseKernels<Cuda>::all_finite<T>(std::size_t, const T*);                                       \
+  template void ElementwiseKernels<Cuda>::sum<T>(std::size_t, const T*, accumulate_t<T>*);                            \
+  template void ElementwiseKernels<Cuda>::mean<T>(std::size_t, const T*, accumulate_t<T>*);
 
-#define LEXFORMER_CAST_INSTANCES                                                                   \
-  template void ElementwiseKernels<Cuda>::cast<float, float>(std::size_t, const float*, float*);   \
-  template void ElementwiseKernels<Cuda>::cast<float, double>(std::size_t, const float*, double*); \
-  template void ElementwiseKernels<Cuda>::cast<double, float>(std::size_t, const double*, float*); \
-  template void ElementwiseKernels<Cuda>::cast<double, double>(std::size_t, const double*, double*);
+#define LEXFORMER_CAST_INSTANCES                                                                       \
+  template void ElementwiseKernels<Cuda>::cast<float, float>(std::size_t, const float*, float*);       \
+  template void ElementwiseKernels<Cuda>::cast<float, double>(std::size_t, const float*, double*);     \
+  template void ElementwiseKernels<Cuda>::cast<double, float>(std::size_t, const double*, float*);     \
+  template void ElementwiseKernels<Cuda>::cast<double, double>(std::size_t, const double*, double*);   \
+  template void ElementwiseKernels<Cuda>::cast<float, bfloat16>(std::size_t, const float*, bfloat16*); \
+  template void ElementwiseKernels<Cuda>::cast<bfloat16, float>(std::size_t, const bfloat16*, float*);
 
 #define LEXFORMER_OPTIMIZER_INSTANCES(T)                                                     \
   template double ElementwiseKernels<Cuda>::sum_squares<T>(std::size_t, const T*);           \
   template double ElementwiseKernels<Cuda>::sum_squares<T>(const std::vector<Elements<T>>&); \
-  template void ElementwiseKernels<Cuda>::adamw<T, T>(const std::vector<AdamWUpdate<T, T>>&);
+  template void ElementwiseKernels<Cuda>::adamw<T, accumulate_t<T>>(const std::vector<AdamWUpdate<T>>&);
 
-#define LEXFORMER_ROW_INSTANCES(T)                                                                                                         \
-  template void RowKernels<Cuda>::column_sum<T>(std::size_t, std::size_t, const T*, std::size_t, T*);                                      \
-  template void RowKernels<Cuda>::fill_rows<T>(std::size_t, std::size_t, const T*, T*);                                                    \
-  template void RowKernels<Cuda>::copy_columns<T>(std::size_t, std::size_t, const T*, std::size_t, T*, std::size_t);                       \
-  template void RowKernels<Cuda>::expand_rows<T>(std::size_t, std::size_t, const T*, T*);                                                  \
-  template void RowKernels<Cuda>::row_sum<T>(std::size_t, std::size_t, const T*, T*);                                                      \
-  template void RowKernels<Cuda>::softmax<T>(std::size_t, std::size_t, bool, const T*, T*);                                                \
-  template void RowKernels<Cuda>::softmax_grad<T>(std::size_t, std::size_t, bool, const T*, const T*, T*);                                 \
-  template void RowKernels<Cuda>::layer_norm<T>(std::size_t, std::size_t, T, const DropoutMask&, const T*, const T*, const T*, const T*,   \
-                                                T*, T*, T*);                                                                               \
-  template void RowKernels<Cuda>::layer_norm_grad<T>(std::size_t, std::size_t, const DropoutMask&, const T*, const T*, const T*, const T*, \
-                                                     T*, T*, T*, T*);
+#define LEXFORMER_COLUMN_SUM_INSTANCE(T, To) \
+  template void RowKernels<Cuda>::column_sum<T, To>(std::size_t, std::size_t, const T*, std::size_t, To*);
+#define LEXFORMER_COLUMN_SUM_INSTANCES              \
+  LEXFORMER_COLUMN_SUM_INSTANCE(float, float)       \
+  LEXFORMER_COLUMN_SUM_INSTANCE(double, double)     \
+  LEXFORMER_COLUMN_SUM_INSTANCE(bfloat16, bfloat16) \
+  LEXFORMER_COLUMN_SUM_INSTANCE(bfloat16, float)    \
+  LEXFORMER_COLUMN_SUM_INSTANCE(float, bfloat16)
 
-#define LEXFORMER_INDEX_INSTANCES(T)                                                                                                  \
-  template void IndexKernels<Cuda>::gather<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                           \
-  template void IndexKernels<Cuda>::scatter_add<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                      \
-  template void IndexKernels<Cuda>::gather_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*, T*);      \
-  template void IndexKernels<Cuda>::scatter_add_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*, T*); \
-  template void IndexKernels<Cuda>::sequence_mean<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);                     \
-  template void IndexKernels<Cuda>::sequence_mean_grad<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);                \
-  template void IndexKernels<Cuda>::rotary<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*, T, const T*, T*); \
+#define LEXFORMER_ROW_INSTANCES(T)                                                                                                 \
+  template void RowKernels<Cuda>::fill_rows<T>(std::size_t, std::size_t, const T*, T*);                                            \
+  template void RowKernels<Cuda>::copy_columns<T>(std::size_t, std::size_t, const T*, std::size_t, T*, std::size_t);               \
+  template void RowKernels<Cuda>::expand_rows<T>(std::size_t, std::size_t, const T*, T*);                                          \
+  template void RowKernels<Cuda>::row_sum<T>(std::size_t, std::size_t, const T*, T*);                                              \
+  template void RowKernels<Cuda>::softmax<T>(std::size_t, std::size_t, bool, const T*, T*);                                        \
+  template void RowKernels<Cuda>::softmax_grad<T>(std::size_t, std::size_t, bool, const T*, const T*, T*);                         \
+  template void RowKernels<Cuda>::layer_norm<T>(std::size_t, std::size_t, accumulate_t<T>, const DropoutMask&, const T*, const T*, \
+                                                const T*, const T*, T*, accumulate_t<T>*, T*);                                     \
+  template void RowKernels<Cuda>::layer_norm_grad<T>(std::size_t, std::size_t, const DropoutMask&, const T*, const T*, const T*,   \
+                                                     const accumulate_t<T>*, T*, T*, T*, T*);
+
+#define LEXFORMER_INDEX_INSTANCES(T)                                                                                              \
+  template void IndexKernels<Cuda>::gather<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                       \
+  template void IndexKernels<Cuda>::scatter_add<T>(std::size_t, std::size_t, const T*, const std::int32_t*, accumulate_t<T>*);    \
+  template void IndexKernels<Cuda>::gather_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*, T*);  \
+  template void IndexKernels<Cuda>::scatter_add_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*,  \
+                                                           accumulate_t<T>*);                                                     \
+  template void IndexKernels<Cuda>::sequence_mean<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);                 \
+  template void IndexKernels<Cuda>::sequence_mean_grad<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);            \
+  template void IndexKernels<Cuda>::rotary<T>(std::size_t, std::size_t, std::size_t, const accumulate_t<T>*, const std::int32_t*, \
+                                              accumulate_t<T>, const T*, T*);                                                     \
   template void IndexKernels<Cuda>::distance_bias<T>(std::size_t, std::size_t, const double*, T*);
 
-#define LEXFORMER_LOSS_INSTANCES(T)                                                                                                       \
-  template void LossKernels<Cuda>::cross_entropy<T>(std::size_t, std::size_t, const std::int32_t*, T, T*, accumulate_t<T>*);              \
-  template void LossKernels<Cuda>::mean_loss<T>(std::size_t, const accumulate_t<T>*, T*);                                                 \
-  template void LossKernels<Cuda>::negative_log_likelihood<T>(std::size_t, std::size_t, const std::int32_t*, const accumulate_t<T>*,      \
-                                                              accumulate_t<T>, const T*, T*);                                             \
-  template void LossKernels<Cuda>::negative_log_likelihood_grad<T>(std::size_t, std::size_t, const std::int32_t*, const accumulate_t<T>*, \
-                                                                   accumulate_t<T>, const T*, const T*, T*);                              \
-  template void LossKernels<Cuda>::cosine_similarity<T>(std::size_t, std::size_t, T, const T*, const T*, T*);                             \
-  template void LossKernels<Cuda>::cosine_similarity_grad<T>(std::size_t, std::size_t, T, const T*, const T*, const T*, T*, T*);          \
-  template void LossKernels<Cuda>::pairwise_cosine<T>(const VectorGroups&, const T*, T*);                                                 \
-  template void LossKernels<Cuda>::pairwise_cosine_grad<T>(const VectorGroups&, const T*, const T*, T*);
+#define LEXFORMER_LOSS_INSTANCES(T)                                                                                                        \
+  template void LossKernels<Cuda>::cross_entropy<T>(std::size_t, std::size_t, const std::int32_t*, accumulate_t<T>, T*, accumulate_t<T>*); \
+  template void LossKernels<Cuda>::negative_log_likelihood<T>(std::size_t, std::size_t, const std::int32_t*, const accumulate_t<T>*,       \
+                                                              accumulate_t<T>, const T*, accumulate_t<T>*);                                \
+  template void LossKernels<Cuda>::negative_log_likelihood_grad<T>(std::size_t, std::size_t, const std::int32_t*, const accumulate_t<T>*,  \
+                                                                   accumulate_t<T>, const accumulate_t<T>*, const T*, T*);                 \
+  template void LossKernels<Cuda>::cosine_similarity<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*, T*);                \
+  template void LossKernels<Cuda>::cosine_similarity_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*, const T*, T*,  \
+                                                             T*);                                                                          \
+  template void LossKernels<Cuda>::pairwise_cosine<T>(const VectorGroups&, const T*, accumulate_t<T>*);                                    \
+  template void LossKernels<Cuda>::pairwise_cosine_grad<T>(const VectorGroups&, const accumulate_t<T>*, const T*, T*);
 
-#define LEXFORMER_GEMM_INSTANCES(T)                                                                                                        \
-  template void Kernels<Cuda>::gemm<T>(bool, bool, std::size_t, std::size_t, std::size_t, T, const T*, std::size_t, const T*, std::size_t, \
-                                       T, T*, std::size_t, const T*);
+#define LEXFORMER_MEAN_LOSS_INSTANCES                                                   \
+  template void LossKernels<Cuda>::mean_loss<float>(std::size_t, const float*, float*); \
+  template void LossKernels<Cuda>::mean_loss<double>(std::size_t, const double*, double*);
 
-#define LEXFORMER_ATTENTION_INSTANCES(T)                                                   \
-  template void AttentionKernels<Cuda>::attention<T>(const AttentionArgs<T>&, T*, T*, T*); \
-  template void AttentionKernels<Cuda>::attention_grad<T>(const AttentionArgs<T>&, const T*, const T*, const T*, const AttentionGrads<T>&);
+#define LEXFORMER_GEMM_INSTANCE(T, C)                                                                                                \
+  template void Kernels<Cuda>::gemm<T, C>(bool, bool, std::size_t, std::size_t, std::size_t, accumulate_t<T>, const T*, std::size_t, \
+                                          const T*, std::size_t, accumulate_t<T>, C*, std::size_t, const T*);
+#define LEXFORMER_GEMM_INSTANCES              \
+  LEXFORMER_GEMM_INSTANCE(float, float)       \
+  LEXFORMER_GEMM_INSTANCE(double, double)     \
+  LEXFORMER_GEMM_INSTANCE(bfloat16, bfloat16) \
+  LEXFORMER_GEMM_INSTANCE(bfloat16, float)
+
+#define LEXFORMER_ATTENTION_INSTANCES(T)                                                                                       \
+  template void AttentionKernels<Cuda>::attention<T>(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*);                       \
+  template void AttentionKernels<Cuda>::attention_grad<T>(const AttentionArgs<T>&, const accumulate_t<T>*, const T*, const T*, \
+                                                          const AttentionGrads<T>&);

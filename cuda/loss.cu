@@ -12,25 +12,21 @@ namespace {
 
 /// The thread that owns the label's column writes the loss. Every element has one thread, so that nothing is read after it was overwritten.
 template <class Team, class T>
-__global__ void cross_entropy_kernel(std::size_t rows, std::size_t n, const std::int32_t* labels, T factor, T* x, accumulate_t<T>* loss) {
+__global__ void cross_entropy_kernel(std::size_t rows, std::size_t n, const std::int32_t* labels, accumulate_t<T> factor, T* x,
+                                     accumulate_t<T>* loss) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     T* z = x + r * n;
     const auto label = static_cast<std::size_t>(labels[r]);
-    T top = -std::numeric_limits<T>::infinity();
-    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) top = top > z[j] ? top : z[j];
-    top = Team::max(top);
-    A total{}, chosen{};
-    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
-      if (j == label) chosen = static_cast<A>(z[j] - top);
-      z[j] = scalar::exp(z[j] - top);
-      total += static_cast<A>(z[j]);
-    }
+    const A top = row_max<Team>(n, z);
+    A total{};
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) total += scalar::exp(z[j] - top);
     total = Team::sum(total);
-    const T scale = static_cast<T>(static_cast<A>(factor) / total);
+    const A scale = factor / total;
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
-      z[j] = scale * z[j] - (j == label ? factor : T{0});
-      if (j == label) loss[r] = std::log(total) - chosen;
+      const A shifted = z[j] - top;
+      z[j] = static_cast<T>(scale * scalar::exp(shifted) - (j == label ? factor : A{0}));
+      if (j == label) loss[r] = std::log(total) - shifted;
     }
   }
 }
@@ -48,14 +44,14 @@ struct WeightedLoss {
 
 template <class T>
 __global__ void negative_log_likelihood_grad_kernel(std::size_t rows, std::size_t n, const std::int32_t* labels,
-                                                    const accumulate_t<T>* weight, accumulate_t<T> total, const T* dy, const T* log_p,
-                                                    T* dx) {
+                                                    const accumulate_t<T>* weight, accumulate_t<T> total, const accumulate_t<T>* dy,
+                                                    const T* log_p, T* dx) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     const bool counts = labels[r] >= 0 && weight[r] != A{0};
-    const A factor = counts ? weight[r] / total * static_cast<A>(*dy) : A{0};
+    const A factor = counts ? weight[r] / total * *dy : A{0};
     for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
-      const A p = counts ? static_cast<A>(scalar::exp(log_p[r * n + j])) : A{0};
+      const A p = counts ? scalar::exp(A{log_p[r * n + j]}) : A{0};
       const bool chosen = counts && j == static_cast<std::size_t>(labels[r]);
       dx[r * n + j] = static_cast<T>(factor * p - (chosen ? factor : A{0}));
     }
@@ -72,24 +68,25 @@ __device__ accumulate_t<T> dot(std::size_t n, const T* p, const T* q) {
 }
 
 template <class Team, class T>
-__global__ void cosine_kernel(std::size_t rows, std::size_t n, T eps, const T* a, const T* b, T* y) {
+__global__ void cosine_kernel(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* a, const T* b, T* y) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     const T *p = a + r * n, *q = b + r * n;
-    const A pq = dot<Team>(n, p, q), norm = std::sqrt(dot<Team>(n, p, p) * dot<Team>(n, q, q)), least = static_cast<A>(eps);
-    if (threadIdx.x == 0) y[r] = static_cast<T>(pq / (norm < least ? least : norm));
+    const A pq = dot<Team>(n, p, q), norm = std::sqrt(dot<Team>(n, p, p) * dot<Team>(n, q, q));
+    if (threadIdx.x == 0) y[r] = static_cast<T>(pq / (norm < eps ? eps : norm));
   }
 }
 
 template <class Team, class T>
-__global__ void cosine_grad_kernel(std::size_t rows, std::size_t n, T eps, const T* dy, const T* a, const T* b, T* da, T* db) {
+__global__ void cosine_grad_kernel(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* a, const T* b, T* da,
+                                   T* db) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     const T *p = a + r * n, *q = b + r * n;
     const A pp = dot<Team>(n, p, p), qq = dot<Team>(n, q, q), pq = dot<Team>(n, p, q), norm = std::sqrt(pp * qq);
-    const A g = static_cast<A>(dy[r]), least = static_cast<A>(eps);
-    const bool clamped = norm < least;  // then the divisor is a constant
-    const A inverse = A{1} / (clamped ? least : norm), cosine = clamped ? A{0} : pq * inverse;
+    const A g = static_cast<A>(dy[r]);
+    const bool clamped = norm < eps;  // then the divisor is a constant
+    const A inverse = A{1} / (clamped ? eps : norm), cosine = clamped ? A{0} : pq * inverse;
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
       da[r * n + j] = static_cast<T>(g * (q[j] * inverse - (clamped ? A{0} : cosine * p[j] / pp)));
       db[r * n + j] = static_cast<T>(g * (p[j] * inverse - (clamped ? A{0} : cosine * q[j] / qq)));
@@ -145,11 +142,11 @@ __global__ void pairwise_cosine_kernel(VectorGroups all, const T* x, const A* no
 }
 
 template <class T, class A>
-__global__ void pairwise_cosine_grad_kernel(VectorGroups all, const T* dy, const T* x, const A* norms, const A* sums, T* dx) {
+__global__ void pairwise_cosine_grad_kernel(VectorGroups all, const A* dy, const T* x, const A* norms, const A* sums, T* dx) {
   for (std::size_t k = blockIdx.y; k < all.groups; k += gridDim.y) {
     const VectorGroup g = all.list[k];
     const A* s = sums + k * all.longest;
-    const A factor = static_cast<A>(*dy) * A{2} / (static_cast<A>(g.count) * static_cast<A>(g.count - 1) * static_cast<A>(all.groups));
+    const A factor = *dy * A{2} / (static_cast<A>(g.count) * static_cast<A>(g.count - 1) * static_cast<A>(all.groups));
     for (std::size_t i = first_row(); i < g.count; i += row_step()) {
       const T* v = x + g.first + i * g.stride;
       T* d = dx + g.first + i * g.stride;
@@ -181,26 +178,26 @@ struct UnitSums {
 }  // namespace cuda
 
 template <class T>
-void LossKernels<Cuda>::cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, T factor, T* x, accumulate_t<T>* loss) {
+void LossKernels<Cuda>::cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, accumulate_t<T> factor, T* x,
+                                      accumulate_t<T>* loss) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(cross_entropy_kernel, T, rows, n, rows, n, labels, factor, x, loss);
 }
-template <class T>
-void LossKernels<Cuda>::mean_loss(std::size_t rows, const accumulate_t<T>* loss, T* out) {
-  using A = accumulate_t<T>;
+template <class A>
+void LossKernels<Cuda>::mean_loss(std::size_t rows, const A* loss, A* out) {
   cuda::sum_values(rows, cuda::Plain<A, A>{loss}, static_cast<A>(rows), out);
 }
 
 template <class T>
 void LossKernels<Cuda>::negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                                accumulate_t<T> total, const T* log_p, T* out) {
+                                                accumulate_t<T> total, const T* log_p, accumulate_t<T>* out) {
   using A = accumulate_t<T>;
   cuda::sum_values(rows, cuda::WeightedLoss<A, T>{n, labels, weight, log_p}, total == A{0} ? A{1} : total, out);
 }
 template <class T>
 void LossKernels<Cuda>::negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels,
-                                                     const accumulate_t<T>* weight, accumulate_t<T> total, const T* dy, const T* log_p,
-                                                     T* dx) {
+                                                     const accumulate_t<T>* weight, accumulate_t<T> total, const accumulate_t<T>* dy,
+                                                     const T* log_p, T* dx) {
   using namespace cuda;
   const RowLaunch by_rows(rows, n);
   launch(LEXFORMER_KERNEL(negative_log_likelihood_grad_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, labels, weight, total, dy,
@@ -208,21 +205,22 @@ void LossKernels<Cuda>::negative_log_likelihood_grad(std::size_t rows, std::size
 }
 
 template <class T>
-void LossKernels<Cuda>::cosine_similarity(std::size_t rows, std::size_t n, T eps, const T* a, const T* b, T* y) {
+void LossKernels<Cuda>::cosine_similarity(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* a, const T* b, T* y) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(cosine_kernel, T, rows, n, rows, n, eps, a, b, y);
 }
 template <class T>
-void LossKernels<Cuda>::cosine_similarity_grad(std::size_t rows, std::size_t n, T eps, const T* dy, const T* a, const T* b, T* da, T* db) {
+void LossKernels<Cuda>::cosine_similarity_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* a, const T* b,
+                                               T* da, T* db) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(cosine_grad_kernel, T, rows, n, rows, n, eps, dy, a, b, da, db);
 }
 
 template <class T>
-void LossKernels<Cuda>::pairwise_cosine(const VectorGroups& all, const T* x, T* out) {
+void LossKernels<Cuda>::pairwise_cosine(const VectorGroups& all, const T* x, accumulate_t<T>* out) {
   using namespace cuda;
   using A = accumulate_t<T>;
-  if (all.groups == 0) return Memory<Cuda>::zero(out, sizeof(T));
+  if (all.groups == 0) return Memory<Cuda>::zero(out, sizeof(A));
   const UnitSums<T, A> units(all, x);
   const Temporary<A> values(all.groups);
   launch(LEXFORMER_KERNEL(pairwise_cosine_kernel<T, A>), dim3(blocks_for(all.groups, 1)), dim3(Block::threads), 0, all, x,
@@ -230,7 +228,7 @@ void LossKernels<Cuda>::pairwise_cosine(const VectorGroups& all, const T* x, T* 
   sum_values(all.groups, Plain<A, A>{values.data()}, static_cast<A>(all.groups), out);
 }
 template <class T>
-void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups& all, const T* dy, const T* x, T* dx) {
+void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups& all, const accumulate_t<T>* dy, const T* x, T* dx) {
   using namespace cuda;
   using A = accumulate_t<T>;
   if (all.groups == 0) return;
@@ -241,5 +239,7 @@ void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups& all, const T* d
 
 LEXFORMER_LOSS_INSTANCES(float)
 LEXFORMER_LOSS_INSTANCES(double)
+LEXFORMER_LOSS_INSTANCES(bfloat16)
+LEXFORMER_MEAN_LOSS_INSTANCES
 
 }  // namespace lexformer

@@ -53,7 +53,7 @@ __global__ void sum_squares_kernel(std::size_t count, const Listed<Elements<T>>*
   const std::size_t end = begin + chunk < array.item.count ? begin + chunk : array.item.count;
   double total = 0;
   for (std::size_t i = begin + threadIdx.x; i < end; i += Block::threads) {
-    const double x = static_cast<double>(array.item.data[i]);
+    const double x = static_cast<double>(static_cast<accumulate_t<T>>(array.item.data[i]));
     total += x * x;
   }
   total = Block::sum(total);
@@ -112,5 +112,6 @@ void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>& updat
 
 LEXFORMER_OPTIMIZER_INSTANCES(float)
 LEXFORMER_OPTIMIZER_INSTANCES(double)
+LEXFORMER_OPTIMIZER_INSTANCES(bfloat16)
 
 }  // namespace lexformer

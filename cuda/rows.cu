@@ -46,20 +46,14 @@ __global__ void softmax_kernel(std::size_t rows, std::size_t n, bool log, const 
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     const T* in = x + r * n;
     T* out = y + r * n;
-    T top = -std::numeric_limits<T>::infinity();
-    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) top = top > in[j] ? top : in[j];
-    top = Team::max(top);
+    const A top = row_max<Team>(n, in);
     A total{};
-    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
-      const T shifted = in[j] - top, power = scalar::exp(shifted);
-      total += static_cast<A>(power);
-      out[j] = log ? shifted : power;
-    }
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) total += scalar::exp(in[j] - top);
     total = Team::sum(total);
     // The logarithm is taken off after top, whose size would swallow it.
-    const A log_total = std::log(total);
-    const T factor = T{1} / static_cast<T>(total);
-    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) out[j] = log ? static_cast<T>(out[j] - log_total) : out[j] * factor;
+    const A log_total = std::log(total), factor = A{1} / total;
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads)
+      out[j] = static_cast<T>(log ? in[j] - top - log_total : scalar::exp(in[j] - top) * factor);
   }
 }
 
@@ -72,40 +66,40 @@ __global__ void softmax_grad_kernel(std::size_t rows, std::size_t n, bool log, c
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) sum += static_cast<A>(g[j]) * (log ? A{1} : static_cast<A>(p[j]));
     sum = Team::sum(sum);
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads)
-      dx[r * n + j] = static_cast<T>(log ? g[j] - scalar::exp(p[j]) * sum : p[j] * (g[j] - sum));
+      dx[r * n + j] = static_cast<T>(log ? g[j] - scalar::exp(A{p[j]}) * sum : p[j] * (g[j] - sum));
   }
 }
 
 template <class Team, class T>
-__global__ void layer_norm_kernel(std::size_t rows, std::size_t n, T eps, Dropout<T> dropout, const T* x, const T* residual, const T* gamma,
-                                  const T* beta, T* xhat, T* rstd, T* y) {
+__global__ void layer_norm_kernel(std::size_t rows, std::size_t n, accumulate_t<T> eps, Dropout<accumulate_t<T>> dropout, const T* x,
+                                  const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     T* h = xhat + r * n;
     A sum{};
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
-      T z = x[r * n + j];
+      A z = x[r * n + j];
       if (dropout.active) z *= dropout(r * n + j);
       if (residual != nullptr) z += residual[r * n + j];
-      h[j] = z;
-      sum += static_cast<A>(z);
+      h[j] = static_cast<T>(z);
+      sum += static_cast<A>(h[j]);
     }
     const A mean = Team::sum(sum) / static_cast<A>(n);
     A squares{};
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) squares += (h[j] - mean) * (h[j] - mean);
     const A inverse = A{1} / std::sqrt(Team::sum(squares) / static_cast<A>(n) + eps);
-    if (threadIdx.x == 0) rstd[r] = static_cast<T>(inverse);
+    if (threadIdx.x == 0) rstd[r] = inverse;
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
-      const T normed = static_cast<T>((h[j] - mean) * inverse);
-      h[j] = normed;
-      y[r * n + j] = normed * gamma[j] + beta[j];
+      const A normed = (h[j] - mean) * inverse;
+      h[j] = static_cast<T>(normed);
+      y[r * n + j] = static_cast<T>(normed * gamma[j] + beta[j]);
     }
   }
 }
 
 template <class Team, class T>
-__global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, Dropout<T> dropout, const T* dy, const T* gamma, const T* xhat,
-                                       const T* rstd, T* dz, T* dx) {
+__global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, Dropout<accumulate_t<T>> dropout, const T* dy, const T* gamma,
+                                       const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     const T *g = dy + r * n, *h = xhat + r * n;
@@ -120,7 +114,7 @@ __global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, Dropout<
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
       const T d = static_cast<T>(rstd[r] * (g[j] * gamma[j] - sum - h[j] * dot));
       dz[r * n + j] = d;
-      if (dropout.active) dx[r * n + j] = dropout(r * n + j) * d;
+      if (dropout.active) dx[r * n + j] = static_cast<T>(dropout(r * n + j) * d);
     }
   }
 }
@@ -145,10 +139,10 @@ struct LayerNormTerms {
 }  // namespace
 }  // namespace cuda
 
-template <class T>
-void RowKernels<Cuda>::column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, T* out) {
+template <class T, class To>
+void RowKernels<Cuda>::column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, To* out) {
   using A = accumulate_t<T>;
-  cuda::sum_columns<A>(rows, columns, cuda::Strided<A, T>{x, stride}, cuda::ColumnSums<T, 1>{{out}});
+  cuda::sum_columns<A>(rows, columns, cuda::Strided<A, T>{x, stride}, cuda::ColumnSums<To, 1>{{out}});
 }
 
 template <class T>
@@ -187,21 +181,24 @@ void RowKernels<Cuda>::softmax_grad(std::size_t rows, std::size_t n, bool log, c
 }
 
 template <class T>
-void RowKernels<Cuda>::layer_norm(std::size_t rows, std::size_t n, T eps, const DropoutMask& mask, const T* x, const T* residual,
-                                  const T* gamma, const T* beta, T* xhat, T* rstd, T* y) {
+void RowKernels<Cuda>::layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const T* x,
+                                  const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y) {
   using namespace cuda;
-  LEXFORMER_LAUNCH_TEAMS(layer_norm_kernel, T, rows, n, rows, n, eps, Dropout<T>(mask), x, residual, gamma, beta, xhat, rstd, y);
+  LEXFORMER_LAUNCH_TEAMS(layer_norm_kernel, T, rows, n, rows, n, eps, Dropout<accumulate_t<T>>(mask), x, residual, gamma, beta, xhat, rstd,
+                         y);
 }
 template <class T>
 void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const T* dy, const T* gamma, const T* xhat,
-                                       const T* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
+                                       const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
   using namespace cuda;
   using A = accumulate_t<T>;
   sum_columns<A>(rows, n, LayerNormTerms<A, T>{dy, xhat, n}, ColumnSums<T, 2>{{dgamma, dbeta}});
-  LEXFORMER_LAUNCH_TEAMS(layer_norm_grad_kernel, T, rows, n, rows, n, Dropout<T>(mask), dy, gamma, xhat, rstd, dz, dx);
+  LEXFORMER_LAUNCH_TEAMS(layer_norm_grad_kernel, T, rows, n, rows, n, Dropout<accumulate_t<T>>(mask), dy, gamma, xhat, rstd, dz, dx);
 }
 
 LEXFORMER_ROW_INSTANCES(float)
 LEXFORMER_ROW_INSTANCES(double)
+LEXFORMER_ROW_INSTANCES(bfloat16)
+LEXFORMER_COLUMN_SUM_INSTANCES
 
 }  // namespace lexformer

@@ -37,58 +37,60 @@ template <class F, class T> void ElementwiseKernels<Cuda>::map(Size, const T*, T
 template <class F, class T> void ElementwiseKernels<Cuda>::map(Size, const T*, const T*, T*) { missing(); }
 template <class F, class T> void ElementwiseKernels<Cuda>::map_broadcast(const Broadcast&, const T*, const T*, T*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::sum_to(const Broadcast&, Size, const T*, T*) { missing(); }
-template <class T> void ElementwiseKernels<Cuda>::affine(Size, T, const T*, T, T*) { missing(); }
-template <class T> void ElementwiseKernels<Cuda>::scale_by(Size, const T*, const T*, T*) { missing(); }
-template <class T> void ElementwiseKernels<Cuda>::fill_quotient(Size, const T*, std::type_identity_t<accumulate_t<T>>, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::affine(Size, accumulate_t<T>, const T*, accumulate_t<T>, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::scale_by(Size, const accumulate_t<T>*, const T*, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::fill_quotient(Size, const accumulate_t<T>*, accumulate_t<T>, T*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::add_to(Size, const T*, T*) { missing(); }
 template <class T, class To> void ElementwiseKernels<Cuda>::cast(Size, const T*, To*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::dropout(Size, const DropoutMask&, const T*, T*) { missing(); }
 template <class T> bool ElementwiseKernels<Cuda>::all_finite(Size, const T*) { missing(); }
-template <class T> void ElementwiseKernels<Cuda>::sum(Size, const T*, T*) { missing(); }
-template <class T> void ElementwiseKernels<Cuda>::mean(Size, const T*, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::sum(Size, const T*, accumulate_t<T>*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::mean(Size, const T*, accumulate_t<T>*) { missing(); }
 template <class T> double ElementwiseKernels<Cuda>::sum_squares(Size, const T*) { missing(); }
 template <class T> double ElementwiseKernels<Cuda>::sum_squares(const std::vector<Elements<T>>&) { missing(); }
 template <class T, class A> void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>&) { missing(); }
 
-template <class T> void RowKernels<Cuda>::column_sum(Size, Size, const T*, Size, T*) { missing(); }
+template <class T, class To> void RowKernels<Cuda>::column_sum(Size, Size, const T*, Size, To*) { missing(); }
 template <class T> void RowKernels<Cuda>::fill_rows(Size, Size, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::copy_columns(Size, Size, const T*, Size, T*, Size) { missing(); }
 template <class T> void RowKernels<Cuda>::expand_rows(Size, Size, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::row_sum(Size, Size, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::softmax(Size, Size, bool, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::softmax_grad(Size, Size, bool, const T*, const T*, T*) { missing(); }
-template <class T> void RowKernels<Cuda>::layer_norm(Size, Size, T, const DropoutMask&, const T*, const T*, const T*, const T*, T*, T*, T*) { missing(); }
-template <class T> void RowKernels<Cuda>::layer_norm_grad(Size, Size, const DropoutMask&, const T*, const T*, const T*, const T*, T*, T*, T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::layer_norm(Size, Size, accumulate_t<T>, const DropoutMask&, const T*, const T*, const T*, const T*, T*, accumulate_t<T>*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::layer_norm_grad(Size, Size, const DropoutMask&, const T*, const T*, const T*, const accumulate_t<T>*, T*, T*, T*, T*) { missing(); }
 
 template <class T> void IndexKernels<Cuda>::gather(Size, Size, const T*, Ids, T*) { missing(); }
-template <class T> void IndexKernels<Cuda>::scatter_add(Size, Size, const T*, Ids, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::scatter_add(Size, Size, const T*, Ids, accumulate_t<T>*) { missing(); }
 template <class T> void IndexKernels<Cuda>::gather_columns(Size, Size, Size, const T*, Ids, T*) { missing(); }
-template <class T> void IndexKernels<Cuda>::scatter_add_columns(Size, Size, Size, const T*, Ids, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::scatter_add_columns(Size, Size, Size, const T*, Ids, accumulate_t<T>*) { missing(); }
 template <class T> void IndexKernels<Cuda>::sequence_mean(Size, Size, const Size*, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::sequence_mean_grad(Size, Size, const Size*, const T*, T*) { missing(); }
-template <class T> void IndexKernels<Cuda>::rotary(Size, Size, Size, const T*, Ids, T, const T*, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::rotary(Size, Size, Size, const accumulate_t<T>*, Ids, accumulate_t<T>, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::distance_bias(Size, Size, const double*, T*) { missing(); }
 
-template <class T> void LossKernels<Cuda>::cross_entropy(Size, Size, Ids, T, T*, accumulate_t<T>*) { missing(); }
-template <class T> void LossKernels<Cuda>::mean_loss(Size, const accumulate_t<T>*, T*) { missing(); }
-template <class T> void LossKernels<Cuda>::negative_log_likelihood(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const T*, T*) { missing(); }
-template <class T> void LossKernels<Cuda>::negative_log_likelihood_grad(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const T*, const T*, T*) { missing(); }
-template <class T> void LossKernels<Cuda>::cosine_similarity(Size, Size, T, const T*, const T*, T*) { missing(); }
-template <class T> void LossKernels<Cuda>::cosine_similarity_grad(Size, Size, T, const T*, const T*, const T*, T*, T*) { missing(); }
-template <class T> void LossKernels<Cuda>::pairwise_cosine(const VectorGroups&, const T*, T*) { missing(); }
-template <class T> void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups&, const T*, const T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::cross_entropy(Size, Size, Ids, accumulate_t<T>, T*, accumulate_t<T>*) { missing(); }
+template <class A> void LossKernels<Cuda>::mean_loss(Size, const A*, A*) { missing(); }
+template <class T> void LossKernels<Cuda>::negative_log_likelihood(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const T*, accumulate_t<T>*) { missing(); }
+template <class T> void LossKernels<Cuda>::negative_log_likelihood_grad(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const accumulate_t<T>*, const T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::cosine_similarity(Size, Size, accumulate_t<T>, const T*, const T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::cosine_similarity_grad(Size, Size, accumulate_t<T>, const T*, const T*, const T*, T*, T*) { missing(); }
+template <class T> void LossKernels<Cuda>::pairwise_cosine(const VectorGroups&, const T*, accumulate_t<T>*) { missing(); }
+template <class T> void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups&, const accumulate_t<T>*, const T*, T*) { missing(); }
 
-template <class T> void AttentionKernels<Cuda>::attention(const AttentionArgs<T>&, T*, T*, T*) { missing(); }
-template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>&, const T*, const T*, const T*, const AttentionGrads<T>&) { missing(); }
+template <class T> void AttentionKernels<Cuda>::attention(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*) { missing(); }
+template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>&, const accumulate_t<T>*, const T*, const T*, const AttentionGrads<T>&) { missing(); }
 
-template <class T> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, T, const T*, Size, const T*, Size, T, T*, Size, const T*) { missing(); }
+template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, accumulate_t<T>, C*, Size, const std::type_identity_t<T>*) { missing(); }
 
 LEXFORMER_CAST_INSTANCES
 #define LEXFORMER_ALL_INSTANCES(T) \
   LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
-  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T) LEXFORMER_GEMM_INSTANCES(T)
+  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T)
 LEXFORMER_ALL_INSTANCES(float)
 LEXFORMER_ALL_INSTANCES(double)
+LEXFORMER_ALL_INSTANCES(bfloat16)
+LEXFORMER_COLUMN_SUM_INSTANCES LEXFORMER_MEAN_LOSS_INSTANCES LEXFORMER_GEMM_INSTANCES
 // clang-format on
 
 }  // namespace lexformer

@@ -5,6 +5,7 @@
 #include "lexformer/version.hpp"
 
 // plain data
+#include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/broadcast.hpp"
 #include "lexformer/core/device.hpp"
 #include "lexformer/core/device_cuda.hpp"

@@ -4,7 +4,8 @@
 using namespace lexformer;
 using namespace lexformer::test;
 
-TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double) {
+TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double, bfloat16) {
+  using A = accumulate_t<T>;
   // Tables of one row (one id goes through all chunks), of two, of as many as there are ids and of more.
   for (const std::size_t count : {1u, 2u, 31u, 32u, 33u, 64u, 127u, 300u, 1000u})
     for (const std::size_t rows : {std::size_t{1}, std::size_t{2}, std::size_t{17}, count, 3 * count})
@@ -19,21 +20,20 @@ TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double
               using Dev = decltype(device);
               const Array<std::int32_t, Dev> ids(ids_);
               const Array<T, Dev> table(random_values<T>(rows * n)), y(zeros<T>(count * n));
+              const Array<A, Dev> gradient(random_values<A>(rows * n));
               Kernels<Dev>::gather(count, n, table.data(), ids.data(), y.data());
-              Kernels<Dev>::scatter_add(count, n, y.data(), ids.data(), table.data());
-              auto all = table.values();
-              const auto rest = y.values();
-              all.insert(all.end(), rest.begin(), rest.end());
-              return all;
+              Kernels<Dev>::scatter_add(count, n, y.data(), ids.data(), gradient.data());
+              return joined(gradient.values(), y.values());
             },
-            50 * tolerance<T>);
+            50 * tolerance<A>);
       }
-  const Array<T, Cuda> nothing({}), table(std::vector<T>(3, T{1}));
-  OnCuda::scatter_add(0, 3, nothing.data(), Array<std::int32_t, Cuda>({}).data(), table.data());
-  CHECK(table.values() == std::vector<T>(3, T{1}));
+  const Array<T, Cuda> nothing({});
+  const Array<A, Cuda> gradient(std::vector<A>(3, A{1}));
+  OnCuda::scatter_add(0, 3, nothing.data(), Array<std::int32_t, Cuda>({}).data(), gradient.data());
+  CHECK(gradient.values() == std::vector<A>(3, A{1}));
 }
 
-TEST_CASE_TEMPLATE("cuda: columns by number", T, float, double) {
+TEST_CASE_TEMPLATE("cuda: columns by number", T, float, double, bfloat16) {
   for (const std::size_t count : {1u, 33u, 400u})
     for (const std::size_t n : {1u, 7u, 64u}) {
       CAPTURE(count);
@@ -42,19 +42,18 @@ TEST_CASE_TEMPLATE("cuda: columns by number", T, float, double) {
           [&](auto device) {
             using Dev = decltype(device);
             const Array<std::int32_t, Dev> columns(random_ids(count, n));
+            using A = accumulate_t<T>;
             const Array<T, Dev> x(random_values<T>(3 * n)), y(zeros<T>(3 * count));
+            const Array<A, Dev> gradient(random_values<A>(3 * n));
             Kernels<Dev>::gather_columns(3, n, count, x.data(), columns.data(), y.data());
-            Kernels<Dev>::scatter_add_columns(3, n, count, y.data(), columns.data(), x.data());
-            auto all = y.values();
-            const auto rest = x.values();
-            all.insert(all.end(), rest.begin(), rest.end());
-            return all;
+            Kernels<Dev>::scatter_add_columns(3, n, count, y.data(), columns.data(), gradient.data());
+            return joined(y.values(), gradient.values());
           },
-          20 * tolerance<T>);
+          20 * tolerance<accumulate_t<T>>);
     }
 }
 
-TEST_CASE_TEMPLATE("cuda: means of sequences, rotary positions, distances", T, float, double) {
+TEST_CASE_TEMPLATE("cuda: means of sequences, rotary positions, distances", T, float, double, bfloat16) {
   const std::vector<std::size_t> begins = {0, 1, 8, 9, 42};
   for (const std::size_t n : {1u, 33u, 300u})
     compare<T>([&](auto device) {
@@ -63,18 +62,17 @@ TEST_CASE_TEMPLATE("cuda: means of sequences, rotary positions, distances", T, f
       const Array<T, Dev> x(random_values<T>(42 * n)), y(zeros<T>(4 * n));
       Kernels<Dev>::sequence_mean(4, n, begin.data(), x.data(), y.data());
       Kernels<Dev>::sequence_mean_grad(4, n, begin.data(), y.data(), x.data());
-      auto all = y.values();
-      const auto rest = x.values();
-      all.insert(all.end(), rest.begin(), rest.end());
-      return all;
+      return joined(y.values(), x.values());
     });
   for (const std::size_t d : {2u, 6u, 32u})
-    for (const T direction : {T{1}, T{-1}})
+    for (const int direction : {1, -1})
       compare<T>([&](auto device) {
         using Dev = decltype(device);
+        using A = accumulate_t<T>;
         const Array<std::int32_t, Dev> positions(random_ids(35, 20));
-        const Array<T, Dev> turn(random_values<T>(20 * d)), x(random_values<T>(35 * 9 * d, 1)), y(zeros<T>(35 * 9 * d));
-        Kernels<Dev>::rotary(35, 3, d, turn.data(), positions.data(), direction, x.data(), y.data());
+        const Array<A, Dev> turn(random_values<A>(20 * d));
+        const Array<T, Dev> x(random_values<T>(35 * 9 * d, 1)), y(zeros<T>(35 * 9 * d));
+        Kernels<Dev>::rotary(35, 3, d, turn.data(), positions.data(), static_cast<A>(direction), x.data(), y.data());
         return y.values();
       });
   for (const std::size_t n : {1u, 2u, 33u})

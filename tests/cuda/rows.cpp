@@ -13,7 +13,7 @@ const std::vector<std::pair<std::size_t, std::size_t>> matrices = {{1, 1},   {3,
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("cuda: rows and columns are filled, copied and added up", T, float, double) {
+TEST_CASE_TEMPLATE("cuda: rows and columns are filled, copied and added up", T, float, double, bfloat16) {
   for (const auto& size_of : matrices) {
     const std::size_t rows = size_of.first, n = size_of.second;
     CAPTURE(rows);
@@ -29,18 +29,13 @@ TEST_CASE_TEMPLATE("cuda: rows and columns are filled, copied and added up", T, 
           Kernels<Dev>::expand_rows(rows, n, x.data(), w.data());
           Kernels<Dev>::column_sum(rows, n, x.data(), stride, sums.data());
           Kernels<Dev>::row_sum(rows, n, x.data(), sums.data() + n);
-          std::vector<T> all;
-          for (const auto* array : {&y, &z, &w, &sums}) {
-            const auto values = array->values();
-            all.insert(all.end(), values.begin(), values.end());
-          }
-          return all;
+          return joined(y.values(), z.values(), w.values(), sums.values());
         },
         10 * tolerance<T>);
   }
 }
 
-TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, float, double) {
+TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, float, double, bfloat16) {
   for (const auto& size_of : matrices) {
     const std::size_t rows = size_of.first, n = size_of.second;
     for (const bool log : {false, true}) {
@@ -53,12 +48,10 @@ TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, flo
         Kernels<Dev>::affine(rows * n, T{3}, x.data(), T{50}, x.data());
         Kernels<Dev>::softmax(rows, n, log, x.data(), y.data());
         Kernels<Dev>::softmax_grad(rows, n, log, dy.data(), y.data(), x.data());
-        auto all = y.values();
         const auto dx = x.values();
-        all.insert(all.end(), dx.begin(), dx.end());
         Kernels<Dev>::softmax_grad(rows, n, log, dy.data(), y.data(), dy.data());  // in place
         CHECK(same_bits(dx, dy.values()));
-        return all;
+        return joined(y.values(), dx);
       });
     }
   }
@@ -68,11 +61,11 @@ TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, flo
       values[at] = bad;
       const Array<T, Cuda> x(values);
       OnCuda::softmax(1, 40, at % 2 == 0, x.data(), x.data());
-      for (const T y : x.values()) CHECK(std::isnan(y));
+      for (const T y : x.values()) CHECK(std::isnan(static_cast<accumulate_t<T>>(y)));
     }
 }
 
-TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward", T, float, double) {
+TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward", T, float, double, bfloat16) {
   for (const auto& size_of : matrices) {
     const std::size_t rows = size_of.first, n = size_of.second;
     for (const bool residual : {false, true})
@@ -87,25 +80,21 @@ TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward",
               const DropoutMask mask{p, {5, 6, 7}};
               const Array<T, Dev> x(random_values<T>(size)), z(random_values<T>(size, 1)), gamma(random_values<T>(n, 2)),
                   dy(random_values<T>(size, 4));
-              const Array<T, Dev> beta(random_values<T>(n, 3)), xhat(zeros<T>(size)), rstd(zeros<T>(rows)), y(zeros<T>(size));
+              const Array<T, Dev> beta(random_values<T>(n, 3)), xhat(zeros<T>(size)), y(zeros<T>(size));
+              const Array<accumulate_t<T>, Dev> rstd(zeros<accumulate_t<T>>(rows));
               const Array<T, Dev> dz(zeros<T>(size)), dx(zeros<T>(size)), dgamma(zeros<T>(n)), dbeta(zeros<T>(n));
-              Kernels<Dev>::layer_norm(rows, n, T(1e-3), mask, x.data(), residual ? z.data() : nullptr, gamma.data(), beta.data(),
-                                       xhat.data(), rstd.data(), y.data());
+              Kernels<Dev>::layer_norm(rows, n, accumulate_t<T>(1e-3), mask, x.data(), residual ? z.data() : nullptr, gamma.data(),
+                                       beta.data(), xhat.data(), rstd.data(), y.data());
               Kernels<Dev>::layer_norm_grad(rows, n, mask, dy.data(), gamma.data(), xhat.data(), rstd.data(), dz.data(),
                                             p > 0 ? dx.data() : dz.data(), dgamma.data(), dbeta.data());
-              std::vector<T> all;
-              for (const auto* array : {&xhat, &rstd, &y, &dz, &dx, &dgamma, &dbeta}) {
-                const auto values = array->values();
-                all.insert(all.end(), values.begin(), values.end());
-              }
-              return all;
+              return joined(xhat.values(), rstd.values(), y.values(), dz.values(), dx.values(), dgamma.values(), dbeta.values());
             },
             20 * tolerance<T>);
       }
   }
 }
 
-TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T, float, double) {
+TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T, float, double, bfloat16) {
   const std::size_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {17, 9, 33}, {2, 3, 0}, {0, 3, 4}};
   for (const auto& [m, n, k] : sizes)
     for (const bool ta : {false, true})

@@ -9,6 +9,7 @@
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/text/masking.hpp"
 #include "models/golden.hpp"
+#include "support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::same_bits;
@@ -47,7 +48,7 @@ MaskedLm<T> tiny_masked_lm(const Json& edit = Json::object()) {
   RandomStream random(2, random_site::user);
   for (auto& p : model.parameters())
     if (p.name.starts_with("cls."))
-      for (T& x : p.var.mutable_value().mutable_span()) x += static_cast<T>(0.2 * random.normal());
+      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(static_cast<double>(x) + 0.2 * random.normal());
   return model;
 }
 

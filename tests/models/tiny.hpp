@@ -62,7 +62,7 @@ CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& 
   RandomStream random(seed + 1, random_site::user);
   for (auto& p : model.parameters())
     if (p.name.starts_with("lexformer") || p.name.find("classifier") != p.name.npos || p.name.find("pooler") != p.name.npos)
-      for (T& x : p.var.mutable_value().mutable_span()) x += static_cast<T>(0.2 * random.normal());
+      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(static_cast<double>(x) + 0.2 * random.normal());
   return model;
 }
 
@@ -82,11 +82,12 @@ Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_
 
 /// The loss of a model's task.
 template <class T, class Dev>
-Var<T, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch& batch, const Pass& pass) {
+Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch& batch, const Pass& pass) {
   const auto logits = model(batch, pass).logits;
   if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
-  const std::vector<T> targets(batch.targets.begin(), batch.targets.end());
-  return mse_loss(logits, Var<T, Dev>(Tensor<T, Dev>::from(targets, {batch.size(), 1})));
+  using A = accumulate_t<T>;
+  const std::vector<A> targets(batch.targets.begin(), batch.targets.end());
+  return mse_loss(logits, Var<A, Dev>(Tensor<A, Dev>::from(targets, {batch.size(), 1})));
 }
 
 inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {"lea"}, .lea = lea}; }

@@ -40,7 +40,7 @@ struct Ddrp final : AttentionTerm<T, Dev> {
     const auto table = multiply(embedding(direction, rho), embedding(distance, delta));  // (2 reach + 1, d)
     out.relatives.push_back({reshape(table, {1, table.dim(0), table.dim(1)}),
                              distance_buckets(in.offsets.longest(), [=](std::int32_t x) { return std::clamp(x, -reach, reach) + reach; }),
-                             false, T{1} / std::sqrt(static_cast<T>(table.dim(1)))});
+                             false, 1 / std::sqrt(static_cast<accumulate_t<T>>(table.dim(1)))});
   }
   void visit(ParameterVisitor<T, Dev>& v) override {
     v("direction", direction);

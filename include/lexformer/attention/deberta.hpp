@@ -60,7 +60,7 @@ struct Deberta final : AttentionTerm<T, Dev> {
       for (std::size_t h = 0; h < in.heads; ++h) parts.push_back(slice_columns(x, h * d, (h + 1) * d));
       return reshape(concat_rows(parts), {in.heads, x.dim(0), d});
     };
-    const T scale = T{1} / std::sqrt(static_cast<T>(3 * d));
+    const auto scale = 1 / std::sqrt(static_cast<accumulate_t<T>>(3 * d));
     out.scale = scale;
     const Indices<std::int32_t, Dev> bucket(rows_met);
     out.relatives.push_back({by_head(key(rows)), bucket, false, scale});

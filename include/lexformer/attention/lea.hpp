@@ -103,15 +103,15 @@ struct Lea final : AttentionTerm<T, Dev> {
                   lea_sinusoid<T>(in.levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>());
     auto table = matmul(projection, l, {.transpose_b = true});                                                // (H or 1, R)
     if (table.dim(0) != in.heads) table = multiply(table, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));  // (H, R)
-    T factor = alpha_on_host();
-    if (factor == T{0}) {
+    auto factor = alpha_on_host();
+    if (factor == 0) {
       if (!in.pass.training)
         fail("lea",
              "alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
              "alpha");
       set_alpha(in, table.value(), out.scale);
       factor = alpha_on_host();
-      if (factor == T{0}) return;  // nothing in this batch to measure it on, and nothing to add either
+      if (factor == 0) return;  // nothing in this batch to measure it on, and nothing to add either
     }
     out.lookups.push_back({scale(table, factor), in.codes});
   }
@@ -124,7 +124,7 @@ struct Lea final : AttentionTerm<T, Dev> {
 
  private:
   /// Fetched again only where it was changed: in every forward pass the device would have to wait for it.
-  T alpha_on_host() {
+  accumulate_t<T> alpha_on_host() {
     const std::lock_guard lock(mutex_);
     const auto& value = alpha.value();
     if (!fetched_.shares_storage(value) || fetched_version_ != value.version()) {
@@ -140,7 +140,8 @@ struct Lea final : AttentionTerm<T, Dev> {
   /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d), or with
   ///            the scale of the model's position scheme: the paper's "based on
   ///            the magnitudes of both terms"
-  void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& lookup_table, const std::optional<T>& scale_of_scheme) {
+  void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& lookup_table,
+                 const std::optional<accumulate_t<T>>& scale_of_scheme) {
     const auto qkv = in.qkv.value().template to<Cpu>(), table = lookup_table.template to<Cpu>();
     const auto codes = in.codes.to_vector();
     const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
@@ -163,8 +164,8 @@ struct Lea final : AttentionTerm<T, Dev> {
       for (std::size_t h = 0; h < in.heads; ++h) {
         const std::size_t n = in.offsets.length(s);
         const T* q = qkv.data() + in.offsets.begin(s) * stride + h * d;
-        std::vector<T> products(n * n);
-        gemm(false, true, n, n, d, T{1}, q, stride, query ? q : q + width, stride, T{0}, products.data(), n);
+        std::vector<accumulate_t<T>> products(n * n);
+        Kernels<Cpu>::gemm(false, true, n, n, d, 1, q, stride, query ? q : q + width, stride, 0, products.data(), n);
         for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(row::max(products.data() + i * n, n));
         const std::uint16_t* code = codes.data() + in.offsets.pair_begin(s);
         for (std::size_t e = 0; e < n * n && !query; ++e) {
@@ -185,7 +186,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   std::mutex mutex_;  // of what follows: alpha as it was last fetched
   Tensor<T, Dev> fetched_;
   std::uint64_t fetched_version_ = 0;
-  T fetched_value_{0};
+  accumulate_t<T> fetched_value_{0};
 };
 
 /// The LEA terms of a model with `layers` layers: (layer, term), for the layers that have the bias (the second half by default).

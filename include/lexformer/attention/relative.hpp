@@ -58,7 +58,7 @@ struct RelativeKey final : AttentionTerm<T, Dev> {
       return distance + n - 1;
     }));
     const auto shared = reshape(table, {1, table.dim(0), table.dim(1)});
-    const T scale = T{1} / std::sqrt(static_cast<T>(table.dim(1)));
+    const auto scale = 1 / std::sqrt(static_cast<accumulate_t<T>>(table.dim(1)));
     if (scheme == PositionScheme::relative_key_query) out.relatives.push_back({shared, buckets, true, scale});
     out.relatives.push_back({shared, buckets, false, scale});
   }

@@ -49,7 +49,7 @@ struct Tupe final : AttentionTerm<T, Dev> {
     const std::size_t n = in.offsets.longest(), head_size = options.width / options.heads;
     if (n > options.max_length)
       fail("tupe", "a sequence has ", n, " tokens, there are positions for ", options.max_length, "; shorten it (max_length)");
-    out.scale = T{1} / std::sqrt(static_cast<T>(2 * head_size));
+    out.scale = 1 / std::sqrt(static_cast<accumulate_t<T>>(2 * head_size));
     const auto p = norm(slice_rows(table, 0, n + 1));
     // Nobody reads the context of this call, so the keys do for values, too.
     const auto qkk = linear(p, std::vector{query.weight, key.weight, key.weight}, std::vector{query.bias, key.bias, key.bias});

@@ -13,18 +13,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/device.hpp"
 #include "lexformer/core/shape.hpp"
 
 namespace lexformer {
-
-/// The type of every sum, mean, variance and loss over values of type T. A 16-bit storage type specialises it to float.
-template <class T>
-struct accumulate {
-  using type = T;
-};
-template <class T>
-using accumulate_t = typename accumulate<T>::type;
 
 /// A copy of a Tensor shares the elements; clone() copies them. A default-constructed Tensor is undefined: it stands for
 /// "no value", for example "no gradient".

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The two 16-bit floating-point formats of weight files, as bit patterns.
+// The 16-bit floating-point format of weight files that nothing here calculates with, as bit patterns. The other: core/bfloat16.hpp.
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 
 namespace lexformer {
-
-/// bfloat16 is the upper half of a float.
-inline float from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-
-/// Rounds to the nearest bfloat16, ties to even. NaN stays NaN.
-inline std::uint16_t to_bfloat16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
-  return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
-}
 
 /// IEEE 754 binary16: 1 sign bit, 5 exponent bits, 10 fraction bits.
 inline float from_float16(std::uint16_t bits) {

@@ -43,6 +43,7 @@ inline const DtypeInfo& dtype_info(Dtype dtype) { return dtype_table[static_cast
 template <class T>
 inline constexpr Dtype dtype_of = std::is_same_v<T, double>         ? Dtype::f64
                                   : std::is_same_v<T, std::int64_t> ? Dtype::i64
+                                  : std::is_same_v<T, bfloat16>     ? Dtype::bf16
                                                                     : Dtype::f32;
 
 struct TensorReadOptions {
@@ -150,7 +151,7 @@ void for_each_element(Dtype dtype, std::string_view bytes, Body&& body) {
   if (dtype == Dtype::f64) run(double{}, same);
   if (dtype == Dtype::f32) run(float{}, same);
   if (dtype == Dtype::f16) run(std::uint16_t{}, from_float16);
-  if (dtype == Dtype::bf16) run(std::uint16_t{}, from_bfloat16);
+  if (dtype == Dtype::bf16) run(bfloat16{}, [](bfloat16 x) { return float{x}; });
 }
 
 inline bool is_float(Dtype d) { return d == Dtype::f64 || d == Dtype::f32 || d == Dtype::f16 || d == Dtype::bf16; }
@@ -303,11 +304,12 @@ Tensor<T> TensorFile::get(const std::string& name) const {
     if (!entry.bytes.empty()) std::memcpy(values, entry.bytes.data(), entry.bytes.size());
     return out;
   }
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (std::is_floating_point_v<accumulate_t<T>>) {
     if (detail::is_float(entry.dtype)) {
       detail::for_each_element(entry.dtype, entry.bytes, [&](std::size_t i, auto x) {
         values[i] = static_cast<T>(x);
-        if (std::isfinite(x) && !std::isfinite(values[i])) fail_file(where_, "tensor ", in_quotes(name), " holds ", x, ", too large here");
+        if (std::isfinite(x) && !std::isfinite(static_cast<accumulate_t<T>>(values[i])))
+          fail_file(where_, "tensor ", in_quotes(name), " holds ", x, ", too large here");
       });
       return out;
     }
@@ -317,7 +319,7 @@ Tensor<T> TensorFile::get(const std::string& name) const {
 
 template <class T>
 void TensorFile::set(const std::string& name, const Tensor<T>& value, Dtype dtype) {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>);
+  static_assert(dtype_of<T> != Dtype::f32 || std::is_same_v<T, float>);
   const std::string here = "TensorFile::set: tensor " + in_quotes(name);
   if (!value.defined()) fail(here, "is undefined");
   if (name.size() > max_name || name == "__metadata__") fail(here, "not a possible name: at most ", max_name, " bytes, not __metadata__");
@@ -327,7 +329,7 @@ void TensorFile::set(const std::string& name, const Tensor<T>& value, Dtype dtyp
     entry.bytes = {reinterpret_cast<const char*>(owner->data()), owner->size() * sizeof(T)};
     entry.owner = owner;
   } else {
-    if (!std::is_floating_point_v<T> || !detail::is_float(dtype)) fail(here, "cannot be stored as ", dtype_info(dtype).name);
+    if (!detail::is_float(dtype_of<T>) || !detail::is_float(dtype)) fail(here, "cannot be stored as ", dtype_info(dtype).name);
     const auto owner = std::make_shared<std::string>(value.size() * dtype_info(dtype).width, '\0');
     const auto store = [&](auto convert) {
       for (std::size_t i = 0; i < value.size(); ++i) {
@@ -338,11 +340,11 @@ void TensorFile::set(const std::string& name, const Tensor<T>& value, Dtype dtyp
     if (dtype == Dtype::f64) store([](T x) { return static_cast<double>(x); });
     if (dtype == Dtype::f32) store([](T x) { return static_cast<float>(x); });
     if (dtype == Dtype::f16) store([](T x) { return to_float16(static_cast<float>(x)); });
-    if (dtype == Dtype::bf16) store([](T x) { return to_bfloat16(static_cast<float>(x)); });
+    if (dtype == Dtype::bf16) store([](T x) { return static_cast<bfloat16>(static_cast<float>(x)); });
     entry.bytes = *owner;
     entry.owner = owner;
     detail::for_each_element(dtype, entry.bytes, [&](std::size_t i, auto x) {
-      if (const T from = value.data()[i]; std::isfinite(from) && !std::isfinite(x))
+      if (const auto from = static_cast<accumulate_t<T>>(value.data()[i]); std::isfinite(from) && !std::isfinite(x))
         fail_numeric(here, from, " is too large for ", dtype_info(dtype).name);
     });
   }

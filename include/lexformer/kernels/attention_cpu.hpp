@@ -10,6 +10,7 @@
 
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
+#include "lexformer/kernels/widen_cpu.hpp"
 
 namespace lexformer {
 
@@ -196,7 +197,37 @@ struct AttentionKernels<Cpu> {
   /// context (N, D); log_sum (N, H) = log sum_j exp(S_ij) of row i and head h, from which attention_grad makes P again; maps (rows, P) = S
   /// if `absolute`, else P before dropout, of the heads that map_row names.
   template <class T>
-  static void attention(const AttentionArgs<T>& a, T* context, T* log_sum, T* maps) {
+  static void attention(const AttentionArgs<T>& a, T* context, accumulate_t<T>* log_sum, T* maps) {
+    if constexpr (is_storage<T>) {
+      const detail::WideAttention<T> wide(a);
+      const std::size_t n = wide.maps_size(a);
+      Tensor<accumulate_t<T>> y({a.tokens * a.width}), m({n});
+      attention(wide.args, y.mutable_data(), log_sum, m.mutable_data());
+      detail::narrow(1, y.size(), y, context, y.size());
+      detail::narrow(1, n, m, maps, n);
+    } else {
+      attention_of(a, context, log_sum, maps);
+    }
+  }
+
+  /// Writes all gradients that are wanted, from those of context and maps (null: nothing depends on them). A sum that sequences share
+  /// (tables, position bias) is one partial for each chunk of sequences, the partials added in order.
+  template <class T>
+  static void attention_grad(const AttentionArgs<T>& a, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
+                             const AttentionGrads<T>& grads) {
+    if constexpr (is_storage<T>) {
+      detail::WideAttention<T> wide(a);
+      detail::WideGradients<T> to(a, grads);
+      attention_grad(wide.args, log_sum, wide.wide(a.tokens * a.width, dcontext), wide.wide(wide.maps_size(a), dmaps), to.grads);
+      to.write();
+    } else {
+      gradients_of(a, log_sum, dcontext, dmaps, grads);
+    }
+  }
+
+ private:
+  template <class T>
+  static void attention_of(const AttentionArgs<T>& a, T* context, T* log_sum, T* maps) {
     parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
       const std::size_t s = unit / a.heads, h = unit % a.heads, first = a.token_begin[s], n = a.token_begin[s + 1] - first;
       detail::AttentionBlock<T> block(a, s, h);
@@ -209,11 +240,8 @@ struct AttentionKernels<Cpu> {
     });
   }
 
-  /// Writes all gradients that are wanted, from those of context and maps (null: nothing depends on them). A sum that sequences share
-  /// (tables, position bias) is one partial for each chunk of sequences, the partials added in order.
   template <class T>
-  static void attention_grad(const AttentionArgs<T>& a, const T* log_sum, const T* dcontext, const T* dmaps,
-                             const AttentionGrads<T>& grads) {
+  static void gradients_of(const AttentionArgs<T>& a, const T* log_sum, const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
     const std::size_t heads = a.heads, d = a.width / heads, lookups = a.lookups.size(), tables = lookups + a.relatives.size();
     const auto table = [lookups](auto& g, std::size_t t) -> auto& { return t < lookups ? g.lookups[t] : g.relatives[t - lookups]; };
     const auto size_of_head = [&](std::size_t t) { return t < lookups ? a.lookups[t].levels : a.relatives[t - lookups].rows * d; };
@@ -259,7 +287,6 @@ struct AttentionKernels<Cpu> {
     }
   }
 
- private:
   /// Where the map of (s, h) begins, or null.
   template <class T>
   static T* map_of(const AttentionArgs<std::remove_const_t<T>>& a, std::size_t s, std::size_t h, T* maps) {

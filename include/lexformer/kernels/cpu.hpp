@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/elementwise_cpu.hpp"
@@ -10,16 +11,28 @@
 #include "lexformer/kernels/index_cpu.hpp"
 #include "lexformer/kernels/loss_cpu.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
+#include "lexformer/kernels/widen_cpu.hpp"
 
 namespace lexformer {
 
 template <>
 struct Kernels<Cpu> : ElementwiseKernels<Cpu>, RowKernels<Cpu>, IndexKernels<Cpu>, LossKernels<Cpu>, AttentionKernels<Cpu> {
-  /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp.
-  template <class T>
-  static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda,
-                   const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias = nullptr) {
-    lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+  /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. C is of type T or accumulate_t<T>.
+  template <class T, class C>
+  static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
+                   std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
+                   const std::type_identity_t<T>* bias = nullptr) {
+    if constexpr (is_storage<T>) {
+      const auto a_wide = detail::widen(trans_a ? k : m, trans_a ? m : k, a, lda),
+                 b_wide = detail::widen(trans_b ? n : k, trans_b ? k : n, b, ldb);
+      const auto bias_wide = detail::widen(bias == nullptr ? 0 : 1, n, bias, n);
+      auto product = beta == 0 ? Tensor<accumulate_t<T>>({m, n}) : detail::widen(m, n, c, ldc);
+      lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a_wide.data(), a_wide.dim(1), b_wide.data(), b_wide.dim(1), beta,
+                      product.mutable_data(), n, bias == nullptr ? nullptr : bias_wide.data());
+      detail::narrow(m, n, product, c, ldc);
+    } else {
+      lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+    }
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the ops compute, on a GPU: the CPU's functions (elementwise_cpu.hpp ..., where each one's formula stands) with the same names and
-// parameters. Only declarations, without any header of CUDA's; the bodies stand in cuda/, compiled for float and double, and a program
-// links lexformer::cuda. A function of one's own for map() is compiled with nvcc: include cuda/elementwise.cuh and instantiate map.
+// parameters. Only declarations, without any header of CUDA's; the bodies stand in cuda/, compiled for float, double and bfloat16, and a
+// program links lexformer::cuda. A function of one's own for map() is compiled with nvcc: include cuda/elementwise.cuh and instantiate map.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,11 @@ struct ElementwiseKernels<Cuda> {
   template <class T>
   static void sum_to(const Broadcast& plan, std::size_t size, const T* x, T* y);
   template <class T>
-  static void affine(std::size_t n, T scale, const T* x, T offset, T* y);
+  static void affine(std::size_t n, accumulate_t<T> scale, const T* x, accumulate_t<T> offset, T* y);
   template <class T>
-  static void scale_by(std::size_t n, const T* factor, const T* x, T* y);
+  static void scale_by(std::size_t n, const accumulate_t<T>* factor, const T* x, T* y);
   template <class T>
-  static void fill_quotient(std::size_t n, const T* value, std::type_identity_t<accumulate_t<T>> divisor, T* y);
+  static void fill_quotient(std::size_t n, const accumulate_t<T>* value, accumulate_t<T> divisor, T* y);
   template <class T>
   static void add_to(std::size_t n, const T* x, T* y);
   template <class T, class To>
@@ -42,9 +42,9 @@ struct ElementwiseKernels<Cuda> {
   template <class T>
   static bool all_finite(std::size_t n, const T* x);
   template <class T>
-  static void sum(std::size_t n, const T* x, T* out);
+  static void sum(std::size_t n, const T* x, accumulate_t<T>* out);
   template <class T>
-  static void mean(std::size_t n, const T* x, T* out);
+  static void mean(std::size_t n, const T* x, accumulate_t<T>* out);
   template <class T>
   static double sum_squares(std::size_t n, const T* x);
   /// One launch for all of them, as adamw.
@@ -56,8 +56,8 @@ struct ElementwiseKernels<Cuda> {
 
 template <>
 struct RowKernels<Cuda> {
-  template <class T>
-  static void column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, T* out);
+  template <class T, class To>
+  static void column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, To* out);
   template <class T>
   static void fill_rows(std::size_t rows, std::size_t n, const T* x, T* y);
   template <class T>
@@ -71,11 +71,11 @@ struct RowKernels<Cuda> {
   template <class T>
   static void softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx);
   template <class T>
-  static void layer_norm(std::size_t rows, std::size_t n, T eps, const DropoutMask& mask, const T* x, const T* residual, const T* gamma,
-                         const T* beta, T* xhat, T* rstd, T* y);
+  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const T* x, const T* residual,
+                         const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y);
   template <class T>
   static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const T* dy, const T* gamma, const T* xhat,
-                              const T* rstd, T* dz, T* dx, T* dgamma, T* dbeta);
+                              const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta);
 };
 
 template <>
@@ -84,18 +84,19 @@ struct IndexKernels<Cuda> {
   static void gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y);
   /// The rows of an id are added in order, in chunks of fixed size.
   template <class T>
-  static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* table);
+  static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table);
   template <class T>
   static void gather_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y);
   template <class T>
-  static void scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y);
+  static void scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
+                                  accumulate_t<T>* y);
   template <class T>
   static void sequence_mean(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y);
   template <class T>
   static void sequence_mean_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx);
   template <class T>
-  static void rotary(std::size_t rows, std::size_t heads, std::size_t d, const T* turn, const std::int32_t* positions, T direction,
-                     const T* x, T* y);
+  static void rotary(std::size_t rows, std::size_t heads, std::size_t d, const accumulate_t<T>* turn, const std::int32_t* positions,
+                     accumulate_t<T> direction, const T* x, T* y);
   template <class T>
   static void distance_bias(std::size_t heads, std::size_t n, const double* slopes, T* y);
 };
@@ -103,41 +104,45 @@ struct IndexKernels<Cuda> {
 template <>
 struct LossKernels<Cuda> {
   template <class T>
-  static void cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, T factor, T* x, accumulate_t<T>* loss);
-  template <class T>
-  static void mean_loss(std::size_t rows, const accumulate_t<T>* loss, T* out);
+  static void cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, accumulate_t<T> factor, T* x,
+                            accumulate_t<T>* loss);
+  template <class A>
+  static void mean_loss(std::size_t rows, const A* loss, A* out);
   template <class T>
   static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                      accumulate_t<T> total, const T* log_p, T* out);
+                                      accumulate_t<T> total, const T* log_p, accumulate_t<T>* out);
   template <class T>
   static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                           accumulate_t<T> total, const T* dy, const T* log_p, T* dx);
+                                           accumulate_t<T> total, const accumulate_t<T>* dy, const T* log_p, T* dx);
   template <class T>
-  static void cosine_similarity(std::size_t rows, std::size_t n, T eps, const T* a, const T* b, T* y);
+  static void cosine_similarity(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* a, const T* b, T* y);
   template <class T>
-  static void cosine_similarity_grad(std::size_t rows, std::size_t n, T eps, const T* dy, const T* a, const T* b, T* da, T* db);
+  static void cosine_similarity_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* a, const T* b, T* da,
+                                     T* db);
   template <class T>
-  static void pairwise_cosine(const VectorGroups& all, const T* x, T* out);
+  static void pairwise_cosine(const VectorGroups& all, const T* x, accumulate_t<T>* out);
   template <class T>
-  static void pairwise_cosine_grad(const VectorGroups& all, const T* dy, const T* x, T* dx);
+  static void pairwise_cosine_grad(const VectorGroups& all, const accumulate_t<T>* dy, const T* x, T* dx);
 };
 
 /// Fused: scores and probabilities exist in tiles only, so that memory grows with the tokens and not with their pairs.
 template <>
 struct AttentionKernels<Cuda> {
   template <class T>
-  static void attention(const AttentionArgs<T>& args, T* context, T* log_sum, T* maps);
+  static void attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps);
   template <class T>
-  static void attention_grad(const AttentionArgs<T>& args, const T* log_sum, const T* dcontext, const T* dmaps,
+  static void attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
                              const AttentionGrads<T>& grads);
 };
 
 template <>
 struct Kernels<Cuda> : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<Cuda>, LossKernels<Cuda>, AttentionKernels<Cuda> {
   /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. By cuBLAS, in float without TF32 unless cuda::set_tf32 allows it.
-  template <class T>
-  static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda,
-                   const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias = nullptr);
+  /// bfloat16 is added up in float.
+  template <class T, class C>
+  static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
+                   std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
+                   const std::type_identity_t<T>* bias = nullptr);
 };
 
 }  // namespace lexformer

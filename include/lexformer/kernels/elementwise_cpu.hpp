@@ -31,14 +31,14 @@ struct ElementwiseKernels<Cpu> {
   template <class F, class T>
   static void map(std::size_t n, const T* x, T* y) {
     parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) y[i] = F{}(x[i]);
+      for (std::size_t i = begin; i < end; ++i) y[i] = static_cast<T>(F{}(static_cast<accumulate_t<T>>(x[i])));
     });
   }
   /// y = F(a, b)
   template <class F, class T>
   static void map(std::size_t n, const T* a, const T* b, T* y) {
     parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) y[i] = F{}(a[i], b[i]);
+      for (std::size_t i = begin; i < end; ++i) y[i] = combine<F>(a[i], b[i]);
     });
   }
   /// y = F(a, b), a and b repeated as the plan says.
@@ -47,74 +47,73 @@ struct ElementwiseKernels<Cpu> {
     const std::size_t n = plan.last(), step_a = plan.step_a(), step_b = plan.step_b();
     for (std::size_t r = 0; r < plan.rows(); ++r) {
       const auto begin = plan.row(r);
-      for (std::size_t j = 0; j < n; ++j) y[r * n + j] = F{}(a[begin.a + j * step_a], b[begin.b + j * step_b]);
+      for (std::size_t j = 0; j < n; ++j) y[r * n + j] = combine<F>(a[begin.a + j * step_a], b[begin.b + j * step_b]);
     }
   }
   /// y (the size of the plan's b) = the sum of all elements of x (the plan's a and result) that b would be repeated for; rows in order.
   template <class T>
   static void sum_to(const Broadcast& plan, std::size_t size, const T* x, T* y) {
-    std::fill_n(y, size, T{0});
+    std::vector<accumulate_t<T>> sums(size);
     const std::size_t n = plan.last(), step = plan.step_b();
     for (std::size_t r = 0; r < plan.rows(); ++r) {
-      T* to = y + plan.row(r).b;
+      accumulate_t<T>* to = sums.data() + plan.row(r).b;
       for (std::size_t j = 0; j < n; ++j) to[j * step] += x[r * n + j];
     }
+    for (std::size_t i = 0; i < size; ++i) y[i] = static_cast<T>(sums[i]);
   }
   /// y = scale x + offset
   template <class T>
-  static void affine(std::size_t n, T scale, const T* x, T offset, T* y) {
+  static void affine(std::size_t n, accumulate_t<T> scale, const T* x, accumulate_t<T> offset, T* y) {
     parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) y[i] = scale * x[i] + offset;
+      for (std::size_t i = begin; i < end; ++i) y[i] = static_cast<T>(scale * x[i] + offset);
     });
   }
   /// y = factor[0] x
   template <class T>
-  static void scale_by(std::size_t n, const T* factor, const T* x, T* y) {
-    affine(n, *factor, x, T{0}, y);
+  static void scale_by(std::size_t n, const accumulate_t<T>* factor, const T* x, T* y) {
+    affine(n, *factor, x, 0, y);
   }
   /// y = value[0] / divisor everywhere
   template <class T>
-  static void fill_quotient(std::size_t n, const T* value, std::type_identity_t<accumulate_t<T>> divisor, T* y) {
+  static void fill_quotient(std::size_t n, const accumulate_t<T>* value, accumulate_t<T> divisor, T* y) {
     std::fill_n(y, n, static_cast<T>(*value / divisor));
   }
   /// y += x
   template <class T>
   static void add_to(std::size_t n, const T* x, T* y) {
     parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) y[i] += x[i];
+      for (std::size_t i = begin; i < end; ++i) y[i] = static_cast<T>(y[i] + x[i]);
     });
   }
   /// y = x in another type
   template <class T, class To>
   static void cast(std::size_t n, const T* x, To* y) {
     parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) y[i] = static_cast<To>(x[i]);
+      for (std::size_t i = begin; i < end; ++i) y[i] = static_cast<To>(static_cast<accumulate_t<T>>(x[i]));
     });
   }
   /// y = x * mask
   template <class T>
   static void dropout(std::size_t n, const DropoutMask& mask, const T* x, T* y) {
-    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
-      mask.fill(begin, end - begin, y + begin);
-      for (std::size_t i = begin; i < end; ++i) y[i] *= x[i];
-    });
+    parallel_for(n, detail::element_block,
+                 [&](std::size_t begin, std::size_t end) { row::masked(mask, begin, end - begin, x + begin, y + begin); });
   }
 
   template <class T>
   static bool all_finite(std::size_t n, const T* x) {
-    return row::lane_sum<T>(n, [x](std::size_t i) { return x[i] - x[i]; }) == T{0};  // x - x is NaN unless x is finite
+    return row::lane_sum<accumulate_t<T>>(n, [x](std::size_t i) { return x[i] - x[i]; }) == 0;  // x - x is NaN unless x is finite
   }
   /// out[0] = sum of all elements: blocks in order.
   template <class T>
-  static void sum(std::size_t n, const T* x, T* out) {
+  static void sum(std::size_t n, const T* x, accumulate_t<T>* out) {
     using A = accumulate_t<T>;
-    *out = static_cast<T>(reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); }));
+    *out = reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); });
   }
   /// out[0] = mean of all elements, summed likewise.
   template <class T>
-  static void mean(std::size_t n, const T* x, T* out) {
+  static void mean(std::size_t n, const T* x, accumulate_t<T>* out) {
     using A = accumulate_t<T>;
-    *out = static_cast<T>(reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); }) / static_cast<A>(n));
+    *out = reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); }) / static_cast<A>(n);
   }
   /// Sum of squares in double.
   template <class T>
@@ -153,6 +152,10 @@ struct ElementwiseKernels<Cpu> {
   }
 
  private:
+  template <class F, class T>
+  static T combine(T a, T b) {
+    return static_cast<T>(F{}(static_cast<accumulate_t<T>>(a), static_cast<accumulate_t<T>>(b)));
+  }
   template <class A, class F>
   static A reduce(std::size_t n, F&& f) {
     constexpr std::size_t block = detail::element_block;

@@ -21,10 +21,10 @@ struct IndexKernels<Cpu> {
   }
   /// table[ids[i]] += x[i], rows in order; parallel over columns.
   template <class T>
-  static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* table) {
+  static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table) {
     parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = 0; i < count; ++i) {
-        T* row = table + static_cast<std::size_t>(ids[i]) * n;
+        accumulate_t<T>* row = table + static_cast<std::size_t>(ids[i]) * n;
         for (std::size_t j = begin; j < end; ++j) row[j] += x[i * n + j];
       }
     });
@@ -38,7 +38,8 @@ struct IndexKernels<Cpu> {
   }
   /// y[h, columns[c]] += x[h, c], columns in order: x (rows, count), y (rows, n).
   template <class T>
-  static void scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y) {
+  static void scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
+                                  accumulate_t<T>* y) {
     for (std::size_t h = 0; h < rows; ++h)
       for (std::size_t c = 0; c < count; ++c) y[h * n + static_cast<std::size_t>(columns[c])] += x[h * count + c];
   }
@@ -49,7 +50,7 @@ struct IndexKernels<Cpu> {
     for (std::size_t s = 0; s < sequences; ++s) {
       const std::size_t length = begin[s + 1] - begin[s];
       RowKernels<Cpu>::column_sum(length, n, x + begin[s] * n, n, y + s * n);
-      ElementwiseKernels<Cpu>::affine(n, T{1} / static_cast<T>(length), y + s * n, T{0}, y + s * n);
+      ElementwiseKernels<Cpu>::affine(n, accumulate_t<T>{1} / static_cast<accumulate_t<T>>(length), y + s * n, 0, y + s * n);
     }
   }
   /// dx[i] = dy[s] / (begin[s + 1] - begin[s]) for the rows i of s.
@@ -58,7 +59,7 @@ struct IndexKernels<Cpu> {
     for (std::size_t s = 0; s < sequences; ++s) {
       const std::size_t length = begin[s + 1] - begin[s];
       T* first = dx + begin[s] * n;
-      ElementwiseKernels<Cpu>::affine(n, T{1} / static_cast<T>(length), dy + s * n, T{0}, first);
+      ElementwiseKernels<Cpu>::affine(n, accumulate_t<T>{1} / static_cast<accumulate_t<T>>(length), dy + s * n, 0, first);
       RowKernels<Cpu>::fill_rows(length - 1, n, first, first + n);
     }
   }
@@ -66,18 +67,20 @@ struct IndexKernels<Cpu> {
   /// Turns the pairs of features of q and k in rows (q | k | v) of 3 heads d elements, d even:
   ///   y_2t = x_2t c - x_2t+1 s,   y_2t+1 = x_2t+1 c + x_2t s   with (c, s) = turn[positions[i], t], s times `direction`, 1 or -1
   template <class T>
-  static void rotary(std::size_t rows, std::size_t heads, std::size_t d, const T* turn, const std::int32_t* positions, T direction,
-                     const T* x, T* y) {
+  static void rotary(std::size_t rows, std::size_t heads, std::size_t d, const accumulate_t<T>* turn, const std::int32_t* positions,
+                     accumulate_t<T> direction, const T* x, T* y) {
+    using A = accumulate_t<T>;
     const std::size_t width = heads * d;
     parallel_for(rows, 64, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        const T *from = x + i * 3 * width, *angles = turn + static_cast<std::size_t>(positions[i]) * d;
+        const T* from = x + i * 3 * width;
+        const A* angles = turn + static_cast<std::size_t>(positions[i]) * d;
         T* to = y + i * 3 * width;
         for (std::size_t head = 0; head < 2 * heads; ++head, from += d, to += d)  // those of q, then those of k
           for (std::size_t e = 0; e < d; e += 2) {
-            const T c = angles[e], s = direction * angles[e + 1];
-            to[e] = from[e] * c - from[e + 1] * s;
-            to[e + 1] = from[e + 1] * c + from[e] * s;
+            const A c = angles[e], s = direction * angles[e + 1];
+            to[e] = static_cast<T>(from[e] * c - from[e + 1] * s);
+            to[e + 1] = static_cast<T>(from[e + 1] * c + from[e] * s);
           }
         std::copy_n(from, width, to);
       }

@@ -2,6 +2,8 @@
 // What the ops ask of a device: one struct of static functions for each subject, and the plain structs that some of them take. What each
 // function computes stands at the CPU's (elementwise_cpu.hpp ...); a GPU has functions of the same names and parameters.
 //
+// T is the type that tensors are stored in. Numbers given by value, statistics and losses are accumulate_t<T>, and so is all arithmetic.
+//
 // They take pointers and sizes, no shapes. A pointer to numbers is one into the memory of the device; lists of such pointers
 // (std::vector) lie on the host. Numbers that a result depends on, such as the gradient of a scalar, stay where they are and are
 // given as a pointer, too: only all_finite and sum_squares return what they found, and wait for it.
@@ -71,10 +73,11 @@ struct VectorGroups {
 /// What attention reads. Formula and terms: ops/attention.hpp. B sequences, N tokens, P pairs of tokens, H heads, D = H d.
 template <class T>
 struct AttentionArgs {
+  using A = accumulate_t<T>;
   std::size_t sequences = 0, tokens = 0, pairs = 0, longest = 0;    // B, N, P, tokens of the longest sequence
   const std::size_t *token_begin = nullptr, *pair_begin = nullptr;  // (B + 1): first token row and first pair of each sequence
   std::size_t heads = 0, width = 0;                                 // H, D
-  T scale{1};
+  A scale{1};
   const T* qkv = nullptr;  // (N, 3D)
 
   struct Lookup {
@@ -87,7 +90,7 @@ struct AttentionArgs {
     const T* table = nullptr;  // (tables, R, d)
     std::size_t tables = 1, rows = 0;
     const std::int32_t* bucket = nullptr;  // bucket[i - j + longest - 1] = row of the table
-    T scale{1};
+    A scale{1};
   };
   std::vector<Lookup> lookups;
   std::vector<Relative> relatives;

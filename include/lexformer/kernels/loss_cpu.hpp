@@ -16,45 +16,46 @@ template <>
 struct LossKernels<Cpu> {
   /// loss[i] = -log softmax(x_i)[labels[i]]; x is overwritten by its gradient, factor (softmax(x_i) - onehot(labels[i])).
   template <class T>
-  static void cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, T factor, T* x, accumulate_t<T>* loss) {
+  static void cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, accumulate_t<T> factor, T* x,
+                            accumulate_t<T>* loss) {
     using A = accumulate_t<T>;
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      row::Wide<T> wide;
       for (std::size_t r = begin; r < end; ++r) {
-        T* z = x + r * n;
+        A* const z = wide.read(n, x + r * n, x + r * n);
         const auto y = static_cast<std::size_t>(labels[r]);
-        const T top = row::max(z, n);
-        const A chosen = static_cast<A>(z[y] - top);
+        const A top = row::max(z, n), chosen = z[y] - top;
         for (std::size_t j = 0; j < n; ++j) z[j] = scalar::exp(z[j] - top);
-        const A total = row::lane_sum<A>(n, [z](std::size_t j) { return static_cast<A>(z[j]); });
+        const A total = row::lane_sum<A>(n, [z](std::size_t j) { return z[j]; }), scale = factor / total;
         loss[r] = std::log(total) - chosen;
-        const T scale = static_cast<T>(static_cast<A>(factor) / total);
         for (std::size_t j = 0; j < n; ++j) z[j] *= scale;
         z[y] -= factor;
+        wide.write(x + r * n);
       }
     });
   }
   /// out[0] = mean of the losses, added in order.
-  template <class T>
-  static void mean_loss(std::size_t rows, const accumulate_t<T>* loss, T* out) {
-    accumulate_t<T> total{0};
+  template <class A>
+  static void mean_loss(std::size_t rows, const A* loss, A* out) {
+    A total{0};
     for (std::size_t i = 0; i < rows; ++i) total += loss[i];
-    *out = static_cast<T>(total / static_cast<accumulate_t<T>>(rows));
+    *out = total / static_cast<A>(rows);
   }
 
   /// out[0] = -sum_i weight[i] log_p[i, labels[i]] / total, rows in order; rows with a negative label do not count. Of total 0: the sum.
   template <class T>
   static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                      accumulate_t<T> total, const T* log_p, T* out) {
+                                      accumulate_t<T> total, const T* log_p, accumulate_t<T>* out) {
     accumulate_t<T> loss{0};
     for (std::size_t i = 0; i < rows; ++i)
       if (labels[i] >= 0) loss -= weight[i] * log_p[i * n + static_cast<std::size_t>(labels[i])];
     if (total != accumulate_t<T>{0}) loss /= total;
-    *out = static_cast<T>(loss);
+    *out = loss;
   }
   /// Its gradient by the scores of the log-softmax log_p:  dx_i = weight[i] / total dy[0] (exp(log_p_i) - onehot(labels[i]))
   template <class T>
   static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                           accumulate_t<T> total, const T* dy, const T* log_p, T* dx) {
+                                           accumulate_t<T> total, const accumulate_t<T>* dy, const T* log_p, T* dx) {
     using A = accumulate_t<T>;
     for (std::size_t i = 0; i < rows; ++i) {
       if (labels[i] < 0 || weight[i] == A{0}) {
@@ -62,23 +63,26 @@ struct LossKernels<Cpu> {
         continue;
       }
       const A factor = weight[i] / total * *dy;
-      for (std::size_t c = 0; c < n; ++c) dx[i * n + c] = factor * scalar::exp(log_p[i * n + c]);
-      dx[i * n + static_cast<std::size_t>(labels[i])] -= factor;
+      for (std::size_t c = 0; c < n; ++c) {
+        const A p = scalar::exp(A{log_p[i * n + c]}), target = c == static_cast<std::size_t>(labels[i]) ? A{1} : A{0};
+        dx[i * n + c] = static_cast<T>(factor * (p - target));
+      }
     }
   }
 
   /// y[i] = <a_i, b_i> / max(|a_i| |b_i|, eps) of rows of n elements.
   template <class T>
-  static void cosine_similarity(std::size_t rows, std::size_t n, T eps, const T* a, const T* b, T* y) {
+  static void cosine_similarity(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* a, const T* b, T* y) {
     using A = accumulate_t<T>;
     for (std::size_t i = 0; i < rows; ++i) {
       const T *p = a + i * n, *q = b + i * n;
-      y[i] = dot(n, p, q) / std::max<A>(std::sqrt(dot(n, p, p) * dot(n, q, q)), eps);
+      y[i] = static_cast<T>(dot(n, p, q) / std::max<A>(std::sqrt(dot(n, p, p) * dot(n, q, q)), eps));
     }
   }
   /// da_i = dy[i] (b_i / (|a_i| |b_i|) - y_i a_i / |a_i|^2), and likewise db; where eps is the divisor it is a constant.
   template <class T>
-  static void cosine_similarity_grad(std::size_t rows, std::size_t n, T eps, const T* dy, const T* a, const T* b, T* da, T* db) {
+  static void cosine_similarity_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* a, const T* b, T* da,
+                                     T* db) {
     using A = accumulate_t<T>;
     for (std::size_t i = 0; i < rows; ++i) {
       const T *p = a + i * n, *q = b + i * n;
@@ -86,8 +90,8 @@ struct LossKernels<Cpu> {
       const bool clamped = norm < eps;
       const A inverse = A{1} / std::max<A>(norm, eps), cosine = clamped ? A{0} : dot(n, p, q) * inverse;
       for (std::size_t j = 0; j < n; ++j) {
-        da[i * n + j] = g * (q[j] * inverse - (clamped ? A{0} : cosine * p[j] / pp));
-        db[i * n + j] = g * (p[j] * inverse - (clamped ? A{0} : cosine * q[j] / qq));
+        da[i * n + j] = static_cast<T>(g * (q[j] * inverse - (clamped ? A{0} : cosine * p[j] / pp)));
+        db[i * n + j] = static_cast<T>(g * (p[j] * inverse - (clamped ? A{0} : cosine * q[j] / qq)));
       }
     }
   }
@@ -95,7 +99,7 @@ struct LossKernels<Cpu> {
   /// out[0] = mean over the groups of 2 / (n (n - 1)) sum_{i<j} cos(x_i, x_j), from the sum s of the unit vectors u_i = x_i / max(|x_i|,
   /// 1e-8) without a look at any pair:   f = (|s|^2 - sum |u_i|^2) / (n (n - 1)).   Without groups 0.
   template <class T>
-  static void pairwise_cosine(const VectorGroups& all, const T* x, T* out) {
+  static void pairwise_cosine(const VectorGroups& all, const T* x, accumulate_t<T>* out) {
     using A = accumulate_t<T>;
     std::vector<A> values(all.groups);
     parallel_for(all.groups, 1, [&](std::size_t k, std::size_t) {
@@ -107,17 +111,17 @@ struct LossKernels<Cpu> {
     A total{0};
     for (const A value : values) total += value;
     if (all.groups > 0) total /= static_cast<A>(all.groups);
-    *out = static_cast<T>(total);
+    *out = total;
   }
   /// dx_i += dy[0] 2 (s - (s . u_i) u_i) / (n (n - 1) |x_i| groups). |u_i| is 1 but where the guard acts.
   template <class T>
-  static void pairwise_cosine_grad(const VectorGroups& all, const T* dy, const T* x, T* dx) {
+  static void pairwise_cosine_grad(const VectorGroups& all, const accumulate_t<T>* dy, const T* x, T* dx) {
     using A = accumulate_t<T>;
     parallel_for(all.groups, 1, [&](std::size_t k, std::size_t) {
       const VectorGroup& g = all.list[k];
       std::vector<A> s, norm;
       unit_sum(x, g, s, norm);
-      const A factor = static_cast<A>(*dy) * A{2} / (pairs<A>(g) * static_cast<A>(all.groups));
+      const A factor = *dy * A{2} / (pairs<A>(g) * static_cast<A>(all.groups));
       for (std::size_t i = 0; i < g.count; ++i) {
         const T* v = x + g.first + i * g.stride;
         T* d = dx + g.first + i * g.stride;
@@ -126,7 +130,7 @@ struct LossKernels<Cpu> {
         const A along = norm[i] > A(1e-8)
                             ? row::lane_sum<A>(g.length, [&](std::size_t e) { return s[e] * static_cast<A>(v[e]); }) * inverse * inverse
                             : inverse;
-        for (std::size_t e = 0; e < g.length; ++e) d[e] += static_cast<T>(factor * inverse * (s[e] - along * static_cast<A>(v[e])));
+        for (std::size_t e = 0; e < g.length; ++e) d[e] = static_cast<T>(d[e] + factor * inverse * (s[e] - along * static_cast<A>(v[e])));
       }
     });
   }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// One row of numbers: sums that are vector code and yet have one order everywhere, softmax, and what attention does to its scores.
+// One row of numbers: sums that are vector code and yet have one order everywhere, softmax, and what attention does to its scores. All
+// but Wide and masked take numbers of a type of arithmetic.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "lexformer/core/tensor.hpp"
+#include "lexformer/kernels/dropout_mask.hpp"
 #include "lexformer/kernels/scalar.hpp"
 
 namespace lexformer::row {
@@ -45,6 +49,46 @@ T max(const T* x, std::size_t n) {
   return acc[0];
 }
 
+/// A row of a tensor in the type of arithmetic: in the place where the result goes, or beside it where that is only a type to store in.
+template <class T>
+class Wide {
+ public:
+  /// The numbers of x, to be changed; y is where they go.
+  accumulate_t<T>* read(std::size_t n, const T* x, T* y) {
+    accumulate_t<T>* const row = place(n, y);
+    std::copy_n(x, n, row);
+    return row;
+  }
+  /// Room for n numbers that go to y.
+  accumulate_t<T>* place(std::size_t n, T* y) {
+    if constexpr (is_storage<T>) {
+      buffer_.resize(n);
+      return buffer_.data();
+    } else {
+      return y;
+    }
+  }
+  /// Rounds them to y.
+  void write(T* y) const {
+    if constexpr (is_storage<T>) std::transform(buffer_.begin(), buffer_.end(), y, [](auto x) { return static_cast<T>(x); });
+  }
+
+ private:
+  std::vector<accumulate_t<T>> buffer_;
+};
+
+/// y = x * mask of elements first ... first + n - 1; y may be x.
+template <class T>
+void masked(const DropoutMask& mask, std::uint64_t first, std::size_t n, const T* x, T* y) {
+  constexpr std::size_t most = 512;
+  accumulate_t<T> keep[most];
+  for (std::size_t begin = 0; begin < n; begin += most) {
+    const std::size_t count = std::min(most, n - begin);
+    mask.fill(first + begin, count, keep);
+    for (std::size_t j = 0; j < count; ++j) y[begin + j] = static_cast<T>(x[begin + j] * keep[j]);
+  }
+}
+
 /// row[j] += table[code[j]] - zero
 template <class T>
 void add_lookup(std::size_t n, const T* table, T zero, const std::uint16_t* code, T* row) {
@@ -54,23 +98,21 @@ void add_lookup(std::size_t n, const T* table, T zero, const std::uint16_t* code
 /// row = softmax(row); returns log(sum exp(row)), from which `probabilities` makes the row again.
 template <class T>
 T softmax(std::size_t n, T* row) {
-  using A = accumulate_t<T>;
   const T top = max(row, n);
   for (std::size_t j = 0; j < n; ++j) row[j] = scalar::exp(row[j] - top);
-  const A total = lane_sum<A>(n, [row](std::size_t j) { return static_cast<A>(row[j]); });
-  const T factor = T{1} / static_cast<T>(total);
+  const T total = lane_sum<T>(n, [row](std::size_t j) { return row[j]; });
+  const T factor = T{1} / total;
   for (std::size_t j = 0; j < n; ++j) row[j] *= factor;
-  return top + static_cast<T>(std::log(total));
+  return top + std::log(total);
 }
 
 /// row = log softmax(row)
 template <class T>
 void log_softmax(std::size_t n, T* row) {
-  using A = accumulate_t<T>;
   const T top = max(row, n);
   for (std::size_t j = 0; j < n; ++j) row[j] -= top;
   // The logarithm is taken off after top, whose size would swallow it.
-  const A log_total = std::log(lane_sum<A>(n, [row](std::size_t j) { return static_cast<A>(scalar::exp(row[j])); }));
+  const T log_total = std::log(lane_sum<T>(n, [row](std::size_t j) { return scalar::exp(row[j]); }));
   for (std::size_t j = 0; j < n; ++j) row[j] -= log_total;
 }
 
@@ -81,10 +123,9 @@ void probabilities(std::size_t n, T log_sum, T* row) {
 }
 
 /// ds = p (dp - <p, dp>), written over dp
-template <class T>
-void softmax_grad(std::size_t n, const T* p, T* dp) {
-  using A = accumulate_t<T>;
-  const A dot = lane_sum<A>(n, [=](std::size_t j) { return static_cast<A>(p[j]) * dp[j]; });
+template <class P, class T>
+void softmax_grad(std::size_t n, const P* p, T* dp) {
+  const T dot = lane_sum<T>(n, [=](std::size_t j) { return p[j] * dp[j]; });
   for (std::size_t j = 0; j < n; ++j) dp[j] = p[j] * (dp[j] - dot);
 }
 

@@ -12,14 +12,14 @@ namespace lexformer {
 
 template <>
 struct RowKernels<Cpu> {
-  /// out[j] = sum over rows of x[i, j] (row stride given); rows in order.
-  template <class T>
-  static void column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, T* out) {
+  /// out[j] = sum over rows of x[i, j] (row stride given); rows in order. out is of type T or accumulate_t<T>.
+  template <class T, class To>
+  static void column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, To* out) {
     parallel_for(columns, 64, [&](std::size_t begin, std::size_t end) {
       accumulate_t<T> acc[64] = {};
       for (std::size_t i = 0; i < rows; ++i)
         for (std::size_t j = begin; j < end; ++j) acc[j - begin] += x[i * stride + j];
-      for (std::size_t j = begin; j < end; ++j) out[j] = static_cast<T>(acc[j - begin]);
+      for (std::size_t j = begin; j < end; ++j) out[j] = static_cast<To>(acc[j - begin]);
     });
   }
 
@@ -58,14 +58,14 @@ struct RowKernels<Cpu> {
   template <class T>
   static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      row::Wide<T> wide;
       for (std::size_t r = begin; r < end; ++r) {
-        const T* in = x + r * n;
-        T* out = y + r * n;
-        std::copy_n(in, n, out);
+        auto* const out = wide.read(n, x + r * n, y + r * n);
         if (log)
           row::log_softmax(n, out);
         else
           row::softmax(n, out);
+        wide.write(y + r * n);
       }
     });
   }
@@ -74,9 +74,10 @@ struct RowKernels<Cpu> {
   static void softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx) {
     using A = accumulate_t<T>;
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      row::Wide<T> wide;
       for (std::size_t r = begin; r < end; ++r) {
         const T *g = dy + r * n, *p = y + r * n;
-        T* d = dx + r * n;
+        A* const d = wide.place(n, dx + r * n);
         if (log) {
           const A sum = row::lane_sum<A>(n, [g](std::size_t j) { return static_cast<A>(g[j]); });
           for (std::size_t j = 0; j < n; ++j) d[j] = g[j] - scalar::exp(p[j]) * sum;
@@ -84,25 +85,22 @@ struct RowKernels<Cpu> {
           std::copy_n(g, n, d);
           row::softmax_grad(n, p, d);
         }
+        wide.write(dx + r * n);
       }
     });
   }
 
   /// z = residual + dropout(x) (residual and dropout may be absent);  xhat = (z - mean z) rstd;  y = xhat gamma + beta.
   template <class T>
-  static void layer_norm(std::size_t rows, std::size_t n, T eps, const DropoutMask& mask, const T* x, const T* residual, const T* gamma,
-                         const T* beta, T* xhat, T* rstd, T* y) {
+  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const T* x, const T* residual,
+                         const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y) {
     using A = accumulate_t<T>;
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      row::Wide<T> wide;
       for (std::size_t r = begin; r < end; ++r) {
-        const T* in = x + r * n;
-        T *h = xhat + r * n, *out = y + r * n;
-        if (mask.active()) {
-          mask.fill(r * n, n, h);
-          for (std::size_t j = 0; j < n; ++j) h[j] *= in[j];
-        } else {
-          std::copy_n(in, n, h);
-        }
+        A* const h = wide.read(n, x + r * n, xhat + r * n);
+        T* const out = y + r * n;
+        if (mask.active()) row::masked(mask, r * n, n, h, h);
         if (residual != nullptr)
           for (std::size_t j = 0; j < n; ++j) h[j] += residual[r * n + j];
         const A mean = row::lane_sum<A>(n, [h](std::size_t j) { return static_cast<A>(h[j]); }) / static_cast<A>(n);
@@ -111,8 +109,9 @@ struct RowKernels<Cpu> {
         rstd[r] = inverse;
         for (std::size_t j = 0; j < n; ++j) {
           h[j] = (h[j] - mean) * inverse;
-          out[j] = h[j] * gamma[j] + beta[j];
+          out[j] = static_cast<T>(h[j] * gamma[j] + beta[j]);
         }
+        wide.write(xhat + r * n);
       }
     });
   }
@@ -120,18 +119,15 @@ struct RowKernels<Cpu> {
   /// Without dropout dx may be dz.
   template <class T>
   static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const T* dy, const T* gamma, const T* xhat,
-                              const T* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
+                              const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
     using A = accumulate_t<T>;
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
       for (std::size_t r = begin; r < end; ++r) {
         const T *g = dy + r * n, *h = xhat + r * n;
         const A sum = row::lane_sum<A>(n, [&](std::size_t j) { return static_cast<A>(g[j]) * gamma[j]; }) / static_cast<A>(n);
         const A dot = row::lane_sum<A>(n, [&](std::size_t j) { return static_cast<A>(g[j]) * gamma[j] * h[j]; }) / static_cast<A>(n);
-        for (std::size_t j = 0; j < n; ++j) dz[r * n + j] = rstd[r] * (g[j] * gamma[j] - sum - h[j] * dot);
-        if (mask.active()) {
-          mask.fill(r * n, n, dx + r * n);
-          for (std::size_t j = 0; j < n; ++j) dx[r * n + j] *= dz[r * n + j];
-        }
+        for (std::size_t j = 0; j < n; ++j) dz[r * n + j] = static_cast<T>(rstd[r] * (g[j] * gamma[j] - sum - h[j] * dot));
+        if (mask.active()) row::masked(mask, r * n, n, dz + r * n, dx + r * n);
       }
     });
     parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
@@ -142,8 +138,8 @@ struct RowKernels<Cpu> {
           db[j - begin] += dy[r * n + j];
         }
       for (std::size_t j = begin; j < end; ++j) {
-        dgamma[j] = dg[j - begin];
-        dbeta[j] = db[j - begin];
+        dgamma[j] = static_cast<T>(dg[j - begin]);
+        dbeta[j] = static_cast<T>(db[j - begin]);
       }
     });
   }

@@ -42,7 +42,7 @@ class CrossEncoder {
   }
 
   /// Logits of text pairs, (pairs, labels), in their order, on the CPU. Inside they are batched by length.
-  Tensor<T> logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size = 32) const;
+  Tensor<accumulate_t<T>> logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size = 32) const;
 
   /// One score for each pair: the probability of class 1 (two classes), the number of the most probable class (more), or the
   /// value of a regression.
@@ -52,7 +52,7 @@ class CrossEncoder {
   std::vector<double> predict(std::initializer_list<std::pair<std::string, std::string>> pairs) const {
     return predict(std::span<const std::pair<std::string, std::string>>(pairs.begin(), pairs.size()));
   }
-  static std::vector<double> scores_of(const Tensor<T>& logits);
+  static std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits);
 
   /// All parameters and buffers under their names in the file.
   std::vector<NamedParameter<T, Dev>> state();
@@ -153,7 +153,8 @@ typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Dev
 }
 
 template <class T, class Dev>
-Tensor<T> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::string, std::string>> pairs, std::size_t batch_size) const {
+Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::string, std::string>> pairs,
+                                                     std::size_t batch_size) const {
   const NoGrad no_grad;
   std::vector<Encoding> encodings(pairs.size());
   parallel_for(pairs.size(), 8, [&](std::size_t begin, std::size_t end) {
@@ -162,7 +163,7 @@ Tensor<T> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::string, st
   std::vector<std::size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return encodings[a].size() > encodings[b].size(); });
-  Tensor<T> y({pairs.size(), options_.labels});
+  Tensor<accumulate_t<T>> y({pairs.size(), options_.labels});
   for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
     const std::span part(order.data() + begin, std::min(batch_size, order.size() - begin));
     std::vector<Encoding> chosen;
@@ -175,11 +176,11 @@ Tensor<T> CrossEncoder<T, Dev>::logits(std::span<const std::pair<std::string, st
 }
 
 template <class T, class Dev>
-std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<T>& logits) {
+std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<accumulate_t<T>>& logits) {
   const std::size_t classes = logits.dim(1);
   std::vector<double> scores;
   for (std::size_t i = 0; i < logits.dim(0); ++i) {
-    const T* row = logits.data() + i * classes;
+    const accumulate_t<T>* row = logits.data() + i * classes;
     if (classes == 1)
       scores.push_back(static_cast<double>(row[0]));
     else if (classes == 2)

@@ -42,8 +42,8 @@ template <class T = float, class Dev = Cpu>
 class MaskedLm {
  public:
   struct Output {
-    Var<T, Dev> loss;               // mean over the positions
-    EncoderOutput<T, Dev> encoder;  // for losses that read hidden states or attention
+    Var<accumulate_t<T>, Dev> loss;  // mean over the positions
+    EncoderOutput<T, Dev> encoder;   // for losses that read hidden states or attention
   };
 
   /// A model as it was saved: a .lxf file or a HuggingFace folder that has the head.
@@ -60,8 +60,8 @@ class MaskedLm {
   /// The loss of predicting labels[i] at the token row positions[i] of the batch (rows count through all of its sequences).
   Output operator()(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
                     const Pass& pass = {}, const EncodeOptions& encode = {}) const;
-  Var<T, Dev> loss(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
-                   const Pass& pass = {}) const {
+  Var<accumulate_t<T>, Dev> loss(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions,
+                                 std::span<const std::int32_t> labels, const Pass& pass = {}) const {
     return (*this)(batch, positions, labels, pass).loss;
   }
   /// Scores of all tokens of the vocabulary at these token rows: (positions, V).

@@ -27,7 +27,7 @@ template <class T = float, class Dev = Cpu>
 class Mth {
  public:
   struct Losses {
-    Var<T, Dev> token, head;  // without their weights; undefined where the weight is 0
+    Var<accumulate_t<T>, Dev> token, head;  // without their weights; undefined where the weight is 0
   };
 
   Mth(const MthOptions& options, std::size_t layers, std::size_t heads) : options_(options), layers_(layers), heads_(heads) {
@@ -74,15 +74,15 @@ class Mth {
         const auto similarity = head_similarity(maps, offsets);
         out.head = out.head.defined() ? add(out.head, similarity) : similarity;
       }
-      out.head = scale(out.head, T{1} / static_cast<T>(y.maps.size()));
+      out.head = scale(out.head, 1 / static_cast<accumulate_t<T>>(y.maps.size()));
     }
     return out;
   }
 
   /// loss + alpha1 token + alpha2 head
-  Var<T, Dev> add_to(Var<T, Dev> loss, const Losses& l) const {
-    if (l.token.defined()) loss = add(loss, scale(l.token, static_cast<T>(options_.token_weight)));
-    if (l.head.defined()) loss = add(loss, scale(l.head, static_cast<T>(options_.head_weight)));
+  Var<accumulate_t<T>, Dev> add_to(Var<accumulate_t<T>, Dev> loss, const Losses& l) const {
+    if (l.token.defined()) loss = add(loss, scale(l.token, static_cast<accumulate_t<T>>(options_.token_weight)));
+    if (l.head.defined()) loss = add(loss, scale(l.head, static_cast<accumulate_t<T>>(options_.head_weight)));
     return loss;
   }
 

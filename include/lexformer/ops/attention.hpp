@@ -34,14 +34,14 @@ struct ScoreTerms {
     Var<T, Dev> table;
     Indices<std::int32_t, Dev> bucket;
     bool key_side = false;
-    T scale{1};
+    accumulate_t<T> scale{1};
   };
   std::vector<Lookup> lookups;
   std::vector<Relative> relatives;
-  Var<T, Dev> position_bias;  // bias_ij += position_bias[h, i, j]; (H, n_max, n_max), n_max >= the longest sequence
-  Var<T, Dev> gate;           // gate_ij; one value per token pair (P), shared by the heads
-  std::optional<T> scale;     // of q . k; 1 / sqrt(d) unless a position scheme owns it
-  std::string positions;      // name of the position scheme, of which there is one at the most
+  Var<T, Dev> position_bias;             // bias_ij += position_bias[h, i, j]; (H, n_max, n_max), n_max >= the longest sequence
+  Var<T, Dev> gate;                      // gate_ij; one value per token pair (P), shared by the heads
+  std::optional<accumulate_t<T>> scale;  // of q . k; 1 / sqrt(d) unless a position scheme owns it
+  std::string positions;                 // name of the position scheme, of which there is one at the most
 
   /// For terms that say where tokens stand: two of them would count positions twice, and both would set `scale`.
   void claim_positions(const std::string& name) {
@@ -86,7 +86,8 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   args.heads = heads;
   args.width = qkv.dim(1) / 3;
   const std::size_t d = args.width / heads, longest = offsets.longest();
-  args.scale = terms.scale ? *terms.scale : T{1} / std::sqrt(static_cast<T>(d));
+  using A = accumulate_t<T>;
+  args.scale = terms.scale ? *terms.scale : A{1} / std::sqrt(static_cast<A>(d));
   args.qkv = qkv.value().data();
   args.dropout = options.dropout;
   args.absolute = options.maps == AttentionMaps::scores;
@@ -152,7 +153,8 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
     map_row = row;
     args.map_row = map_row.data();
   }
-  Tensor<T, Dev> context({args.tokens, args.width}), log_sum({args.tokens, heads}), maps({map_rows, args.pairs});
+  Tensor<T, Dev> context({args.tokens, args.width}), maps({map_rows, args.pairs});
+  Tensor<accumulate_t<T>, Dev> log_sum({args.tokens, heads});
   Kernels<Dev>::attention(args, context.mutable_data(), log_sum.mutable_data(), maps.mutable_data());
 
   std::vector<Var<T, Dev>> inputs{qkv, terms.position_bias, terms.gate};

@@ -31,6 +31,18 @@ Tensor<T, Dev> sum_to(const Tensor<T, Dev>& g, const Shape& shape) {
   return y;
 }
 
+/// The same values in another scalar type; x itself where that is its own.
+template <class To, class T, class Dev>
+Tensor<To, Dev> cast(const Tensor<T, Dev>& x) {
+  if constexpr (std::is_same_v<To, T>) {
+    return x;
+  } else {
+    Tensor<To, Dev> y(x.shape());
+    Kernels<Dev>::cast(x.size(), x.data(), y.mutable_data());
+    return y;
+  }
+}
+
 /// Whether a backward closure keeps x or y of y = F(x).
 enum class Keep { input, output };
 
@@ -94,7 +106,7 @@ Var<T, Dev> divide(const Var<T, Dev>& a, const Var<T, Dev>& b) {
 
 /// y = c x with a constant c.    dx = c dy
 template <class T, class Dev>
-Var<T, Dev> scale(const Var<T, Dev>& x, T c) {
+Var<T, Dev> scale(const Var<T, Dev>& x, accumulate_t<T> c) {
   Tensor<T, Dev> y(x.shape());
   Kernels<Dev>::affine(y.size(), c, x.value().data(), T{0}, y.mutable_data());
   return record("scale", y, std::vector{x}, [c](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
@@ -106,7 +118,7 @@ Var<T, Dev> scale(const Var<T, Dev>& x, T c) {
 
 /// y = x + c with a constant c.    dx = dy
 template <class T, class Dev>
-Var<T, Dev> add_scalar(const Var<T, Dev>& x, T c) {
+Var<T, Dev> add_scalar(const Var<T, Dev>& x, accumulate_t<T> c) {
   Tensor<T, Dev> y(x.shape());
   Kernels<Dev>::affine(y.size(), T{1}, x.value().data(), c, y.mutable_data());
   return record("add_scalar", y, std::vector{x}, [](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {dy}; });
@@ -138,15 +150,14 @@ Var<T, Dev> relu(const Var<T, Dev>& x) {
   return detail::unary<scalar::Relu, scalar::ReluGrad, detail::Keep::output>("relu", x);
 }
 
-/// The same values in another scalar type.    dx = dy, cast back
+/// The same values in another scalar type; x itself where that is its own.    dx = dy, cast back
 template <class To, class T, class Dev>
 Var<To, Dev> cast(const Var<T, Dev>& x) {
-  const auto convert = [](const auto& from, auto to) {
-    Kernels<Dev>::cast(from.size(), from.data(), to.mutable_data());
-    return to;
-  };
-  return record("cast", convert(x.value(), Tensor<To, Dev>(x.shape())), std::vector{x},
-                [convert](const Tensor<To, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {convert(dy, Tensor<T, Dev>(dy.shape()))}; });
+  if constexpr (std::is_same_v<To, T>)
+    return x;
+  else
+    return record("cast", detail::cast<To>(x.value()), std::vector{x},
+                  [](const Tensor<To, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {detail::cast<T>(dy)}; });
 }
 
 }  // namespace lexformer

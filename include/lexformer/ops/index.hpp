@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "lexformer/autograd/var.hpp"
 #include "lexformer/core/indices.hpp"
 #include "lexformer/core/ragged.hpp"
+#include "lexformer/ops/elementwise.hpp"
 
 namespace lexformer {
 
@@ -28,9 +28,9 @@ Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indic
   Kernels<Dev>::gather(n, d, table.value().data(), ids.data(), y.mutable_data());
   return record("embedding", y, std::vector{table},
                 [shape = table.shape(), n, d, ids](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-                  auto dtable = Tensor<T, Dev>::zeros(shape);
+                  auto dtable = Tensor<accumulate_t<T>, Dev>::zeros(shape);
                   Kernels<Dev>::scatter_add(n, d, dy.data(), ids.data(), dtable.mutable_data());
-                  return {dtable};
+                  return {detail::cast<T>(dtable)};
                 });
 }
 
@@ -51,9 +51,9 @@ Var<T, Dev> select_columns(const Var<T, Dev>& x, const std::type_identity_t<Indi
   Tensor<T, Dev> y({rows, m});
   Kernels<Dev>::gather_columns(rows, n, m, x.value().data(), columns.data(), y.mutable_data());
   return record("select_columns", y, std::vector{x}, [=](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-    auto dx = Tensor<T, Dev>::zeros({rows, n});
+    auto dx = Tensor<accumulate_t<T>, Dev>::zeros({rows, n});
     Kernels<Dev>::scatter_add_columns(rows, n, m, dy.data(), columns.data(), dx.mutable_data());
-    return {dx};
+    return {detail::cast<T>(dx)};
   });
 }
 

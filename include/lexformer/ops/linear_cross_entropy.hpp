@@ -10,6 +10,7 @@
 
 #include "lexformer/autograd/var.hpp"
 #include "lexformer/core/indices.hpp"
+#include "lexformer/ops/elementwise.hpp"
 
 namespace lexformer {
 
@@ -25,8 +26,8 @@ struct LinearCrossEntropyOptions {
 /// gradients; backward() multiplies these by dy. The same idea: Hsu et al., "Liger Kernel", 2024.
 /// The size of a chunk changes the order of the sums of dW and db, so it is a fixed number and no matter of threads.
 template <class T, class Dev>
-Var<T, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T, Dev>& bias,
-                                 std::span<const std::int32_t> labels, const LinearCrossEntropyOptions& options = {}) {
+Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T, Dev>& bias,
+                                               std::span<const std::int32_t> labels, const LinearCrossEntropyOptions& options = {}) {
   if (x.shape().rank() != 2 || weight.shape().rank() != 2 || weight.dim(1) != x.dim(1))
     fail("linear_cross_entropy", "x ", x.shape(), " and weight ", weight.shape(), "; want (rows, in) and (classes, in)");
   const std::size_t rows = x.dim(0), width = x.dim(1), classes = weight.dim(0);
@@ -41,16 +42,18 @@ Var<T, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight
   const bool recording = detail::graph_state().recording;
   const auto wanted = [recording](const Var<T, Dev>& v) { return recording && v.requires_grad(); };
   const std::vector<Var<T, Dev>> inputs{x, weight, bias};
-  std::vector<Tensor<T, Dev>> gradients(3);
+  // Those of weight and bias are sums over the chunks.
+  using A = accumulate_t<T>;
+  std::vector<Tensor<A, Dev>> gradients(3);
   for (std::size_t i = 0; i < 3; ++i)
-    if (wanted(inputs[i])) gradients[i] = Tensor<T, Dev>(inputs[i].shape());
+    if (wanted(inputs[i])) gradients[i] = Tensor<A, Dev>(inputs[i].shape());
   const bool wants_bias = gradients[2].defined();
-  if (wants_bias) gradients[2] = Tensor<T, Dev>::zeros({classes});
+  if (wants_bias) gradients[2] = Tensor<A, Dev>::zeros({classes});
 
   const std::size_t chunk =
       std::min(rows, options.chunk > 0 ? options.chunk : std::max<std::size_t>(1, (std::size_t{1} << 23) / sizeof(T) / classes));
-  Tensor<T, Dev> logits({chunk, classes}), part(wants_bias ? Shape{classes} : Shape{0});
-  Tensor<accumulate_t<T>, Dev> losses({rows});
+  Tensor<T, Dev> logits({chunk, classes});
+  Tensor<A, Dev> losses({rows}), part(wants_bias ? Shape{classes} : Shape{0});
   const Indices<std::int32_t, Dev> classes_of(labels);
   const T *xs = x.value().data(), *w = weight.value().data(), *b = bias.defined() ? bias.value().data() : nullptr;
   T* const z = logits.mutable_data();
@@ -59,7 +62,7 @@ Var<T, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight
     const std::size_t count = std::min(chunk, rows - begin);
     const T* const in = xs + begin * width;
     Kernels<Dev>::gemm(false, true, count, classes, width, T{1}, in, width, w, width, T{0}, z, classes, b);
-    Kernels<Dev>::cross_entropy(count, classes, classes_of.data() + begin, T{1} / static_cast<T>(rows), z, loss_of + begin);
+    Kernels<Dev>::cross_entropy(count, classes, classes_of.data() + begin, A{1} / static_cast<A>(rows), z, loss_of + begin);
     if (gradients[0].defined())
       Kernels<Dev>::gemm(false, false, count, width, classes, T{1}, z, classes, w, width, T{0}, gradients[0].mutable_data() + begin * width,
                          width);
@@ -71,12 +74,16 @@ Var<T, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight
       Kernels<Dev>::add_to(classes, part.data(), gradients[2].mutable_data());
     }
   }
-  Tensor<T, Dev> loss{Shape{}};
+  Tensor<A, Dev> loss{Shape{}};
   Kernels<Dev>::mean_loss(rows, losses.data(), loss.mutable_data());
-  return record("linear_cross_entropy", loss, inputs, [gradients = std::move(gradients)](const Tensor<T, Dev>& dy) {
-    auto d = gradients;  // the same elements: nobody else reads them, so they are scaled in place
-    for (auto& g : d)
-      if (g.defined()) Kernels<Dev>::scale_by(g.size(), dy.data(), g.data(), g.mutable_data());
+  return record("linear_cross_entropy", loss, inputs, [gradients = std::move(gradients)](const Tensor<A, Dev>& dy) {
+    std::vector<Tensor<T, Dev>> d(gradients.size());
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      auto g = gradients[i];  // the same elements: nobody else reads them, so they are scaled in place
+      if (!g.defined()) continue;
+      Kernels<Dev>::scale_by(g.size(), dy.data(), g.data(), g.mutable_data());
+      d[i] = detail::cast<T>(g);
+    }
     return d;
   });
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "lexformer/core/indices.hpp"
@@ -20,8 +21,10 @@ struct CrossEntropyOptions {
 ///   logits (N, C), labels N class numbers -> scalar;    dlogits_i = w[y_i] / sum w (softmax(x_i) - onehot(y_i))
 /// With no row that counts the loss is 0 and so is the gradient.
 template <class T, class Dev>
-Var<T, Dev> cross_entropy(const Var<T, Dev>& logits, std::span<const std::int32_t> labels, const CrossEntropyOptions& options = {}) {
+Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& logits, std::span<const std::int32_t> labels,
+                                        const CrossEntropyOptions& options = {}) {
   using A = accumulate_t<T>;
+  if constexpr (is_storage<T>) return cross_entropy(cast<A>(logits), labels, options);
   if (logits.shape().rank() != 2 || logits.dim(0) != labels.size())
     fail("cross_entropy", "logits ", logits.shape(), " for ", labels.size(), " labels; want (labels, classes)");
   const std::size_t n = labels.size(), classes = logits.dim(1);
@@ -41,11 +44,12 @@ Var<T, Dev> cross_entropy(const Var<T, Dev>& logits, std::span<const std::int32_
   }
   const Indices<std::int32_t, Dev> y(counted);
   const auto weight = Tensor<A, Dev>::from(weights, {n});
-  Tensor<T, Dev> log_p({n, classes}), loss{Shape{}};
+  Tensor<T, Dev> log_p({n, classes});
+  Tensor<A, Dev> loss{Shape{}};
   Kernels<Dev>::softmax(n, classes, true, logits.value().data(), log_p.mutable_data());
   Kernels<Dev>::negative_log_likelihood(n, classes, y.data(), weight.data(), total, log_p.data(), loss.mutable_data());
   return record(
-      "cross_entropy", loss, std::vector{logits}, [=, log_p = Saved(log_p)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+      "cross_entropy", loss, std::vector{logits}, [=, log_p = Saved(log_p)](const Tensor<A, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
         Tensor<T, Dev> dx({n, classes});
         Kernels<Dev>::negative_log_likelihood_grad(n, classes, y.data(), weight.data(), total, dy.data(), log_p->data(), dx.mutable_data());
         return {dx};
@@ -54,17 +58,17 @@ Var<T, Dev> cross_entropy(const Var<T, Dev>& logits, std::span<const std::int32_
 
 /// Mean of (x - target)^2 over all elements, a scalar.    dx = 2 (x - target) / size
 template <class T, class Dev>
-Var<T, Dev> mse_loss(const Var<T, Dev>& x, const Var<T, Dev>& target) {
+Var<accumulate_t<T>, Dev> mse_loss(const Var<T, Dev>& x, const std::type_identity_t<Var<accumulate_t<T>, Dev>>& target) {
   if (!(x.shape() == target.shape())) fail("mse_loss", "x ", x.shape(), " and target ", target.shape(), " differ");
   const NameScope scope("mse_loss");
-  const auto difference = subtract(x, target);
+  const auto difference = subtract(cast<accumulate_t<T>>(x), target);
   return mean(multiply(difference, difference));
 }
 
 /// Cosine of the angle between the rows of a and b: (N, D), (N, D) -> (N), as torch's: <a, b> / max(|a| |b|, eps).
 ///   da = dy (b / (|a| |b|) - cos a / |a|^2), and likewise db
 template <class T, class Dev>
-Var<T, Dev> cosine_similarity(const Var<T, Dev>& a, const Var<T, Dev>& b, T eps = T(1e-8)) {
+Var<T, Dev> cosine_similarity(const Var<T, Dev>& a, const Var<T, Dev>& b, accumulate_t<T> eps = accumulate_t<T>(1e-8)) {
   if (!(a.shape() == b.shape()) || a.shape().rank() != 2)
     fail("cosine_similarity", "needs two matrices of one shape, got ", a.shape(), " and ", b.shape());
   const std::size_t n = a.dim(1), rows = a.dim(0);

@@ -26,20 +26,21 @@ Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<st
   for (const std::int32_t m : positions.min() < 0 ? positions.to_vector() : std::vector<std::int32_t>{})
     if (m < 0) fail("rotary", "position ", m, " is negative");
   const std::size_t rows = static_cast<std::size_t>(positions.max()) + 1;
-  std::vector<T> turn(rows * d);  // cos and sin of every position and pair
+  using A = accumulate_t<T>;
+  std::vector<A> turn(rows * d);  // cos and sin of every position and pair
   for (std::size_t m = 0; m < rows; ++m)
     for (std::size_t t = 0; t < half; ++t) {
       const double angle = static_cast<double>(m) * std::pow(base, -2.0 * static_cast<double>(t) / static_cast<double>(d));
-      turn[m * d + 2 * t] = static_cast<T>(std::cos(angle));
-      turn[m * d + 2 * t + 1] = static_cast<T>(std::sin(angle));
+      turn[m * d + 2 * t] = static_cast<A>(std::cos(angle));
+      turn[m * d + 2 * t + 1] = static_cast<A>(std::sin(angle));
     }
-  const auto apply = [=, table = Tensor<T, Dev>::from(turn, {rows, d})](const Tensor<T, Dev>& x, T direction) {
+  const auto apply = [=, table = Tensor<A, Dev>::from(turn, {rows, d})](const Tensor<T, Dev>& x, A direction) {
     Tensor<T, Dev> y({n, 3 * width});
     Kernels<Dev>::rotary(n, heads, d, table.data(), positions.data(), direction, x.data(), y.mutable_data());
     return y;
   };
-  return record("rotary", apply(qkv.value(), T{1}), std::vector{qkv},
-                [apply](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {apply(dy, T{-1})}; });
+  return record("rotary", apply(qkv.value(), A{1}), std::vector{qkv},
+                [apply](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {apply(dy, A{-1})}; });
 }
 
 }  // namespace lexformer

@@ -37,14 +37,15 @@ Var<T, Dev> log_softmax(const Var<T, Dev>& x) {
 ///   dz = (g - mean(g) - xhat mean(g xhat)) / sqrt(var + eps) with g = dy gamma;  dx = dz mask;  dresidual = dz
 /// One pass instead of three: it stands after every sublayer of BERT.
 template <class T, class Dev>
-Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residual, const Var<T, Dev>& gamma, const Var<T, Dev>& beta, T eps,
-                                const DropoutMask& dropout = {}) {
+Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residual, const Var<T, Dev>& gamma, const Var<T, Dev>& beta,
+                                accumulate_t<T> eps, const DropoutMask& dropout = {}) {
   const std::size_t n = x.shape().last(), rows = x.shape().rows();
   if (!(gamma.shape() == Shape{n}) || !(beta.shape() == Shape{n}))
     fail("layer_norm", "gamma ", gamma.shape(), " and beta ", beta.shape(), " must be (", n, ",) for x ", x.shape());
   if (residual.defined() && !(residual.shape() == x.shape()))
     fail("layer_norm", "residual ", residual.shape(), " differs from x ", x.shape());
-  Tensor<T, Dev> y(x.shape()), xhat(x.shape()), rstd({rows});
+  Tensor<T, Dev> y(x.shape()), xhat(x.shape());
+  Tensor<accumulate_t<T>, Dev> rstd({rows});
   Kernels<Dev>::layer_norm(rows, n, eps, dropout, x.value().data(), residual.defined() ? residual.value().data() : nullptr,
                            gamma.value().data(), beta.value().data(), xhat.mutable_data(), rstd.mutable_data(), y.mutable_data());
   return record(
@@ -60,31 +61,33 @@ Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residua
 
 /// y = (x - mean x) / sqrt(var x + eps) gamma + beta along the last axis (Ba et al. 2016).
 template <class T, class Dev>
-Var<T, Dev> layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& gamma, const Var<T, Dev>& beta, T eps) {
+Var<T, Dev> layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& gamma, const Var<T, Dev>& beta, accumulate_t<T> eps) {
   return residual_layer_norm(x, Var<T, Dev>{}, gamma, beta, eps);
 }
 
 /// y = sum of all elements, a scalar.    dx = dy everywhere
 template <class T, class Dev>
-Var<T, Dev> sum(const Var<T, Dev>& x) {
-  Tensor<T, Dev> y{Shape{}};
+Var<accumulate_t<T>, Dev> sum(const Var<T, Dev>& x) {
+  using A = accumulate_t<T>;
+  Tensor<A, Dev> y{Shape{}};
   Kernels<Dev>::sum(x.size(), x.value().data(), y.mutable_data());
-  return record("sum", y, std::vector{x}, [shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+  return record("sum", y, std::vector{x}, [shape = x.shape()](const Tensor<A, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
     Tensor<T, Dev> dx(shape);
-    Kernels<Dev>::fill_quotient(dx.size(), dy.data(), T{1}, dx.mutable_data());
+    Kernels<Dev>::fill_quotient(dx.size(), dy.data(), A{1}, dx.mutable_data());
     return {dx};
   });
 }
 
 /// y = mean of all elements, a scalar.    dx = dy / size
 template <class T, class Dev>
-Var<T, Dev> mean(const Var<T, Dev>& x) {
+Var<accumulate_t<T>, Dev> mean(const Var<T, Dev>& x) {
+  using A = accumulate_t<T>;
   if (x.size() == 0) fail("mean", "of an empty tensor, shape ", x.shape());
-  Tensor<T, Dev> y{Shape{}};
+  Tensor<A, Dev> y{Shape{}};
   Kernels<Dev>::mean(x.size(), x.value().data(), y.mutable_data());
-  return record("mean", y, std::vector{x}, [shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+  return record("mean", y, std::vector{x}, [shape = x.shape()](const Tensor<A, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
     Tensor<T, Dev> dx(shape);
-    Kernels<Dev>::fill_quotient(dx.size(), dy.data(), static_cast<accumulate_t<T>>(dx.size()), dx.mutable_data());
+    Kernels<Dev>::fill_quotient(dx.size(), dy.data(), static_cast<A>(dx.size()), dx.mutable_data());
     return {dx};
   });
 }

@@ -14,7 +14,7 @@ namespace detail {
 
 /// The mean over groups of two vectors or more of the mean cosine of their pairs (LossKernels::pairwise_cosine).
 template <class T, class Dev>
-Var<T, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::vector<VectorGroup> groups) {
+Var<accumulate_t<T>, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::vector<VectorGroup> groups) {
   std::erase_if(groups, [](const VectorGroup& g) { return g.count < 2; });
   const auto list = Tensor<VectorGroup, Dev>::from(groups, {groups.size()});
   VectorGroups all{.groups = groups.size(), .list = list.data()};
@@ -22,9 +22,10 @@ Var<T, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::ve
     all.most = std::max(all.most, g.count);
     all.longest = std::max(all.longest, g.length);
   }
-  Tensor<T, Dev> y{Shape{}};
+  using A = accumulate_t<T>;
+  Tensor<A, Dev> y{Shape{}};
   Kernels<Dev>::pairwise_cosine(all, x.value().data(), y.mutable_data());
-  return record(name, y, std::vector{x}, [all, list, xv = Saved(x.value())](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+  return record(name, y, std::vector{x}, [all, list, xv = Saved(x.value())](const Tensor<A, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
     auto dx = Tensor<T, Dev>::zeros(xv->shape());
     Kernels<Dev>::pairwise_cosine_grad(all, dy.data(), xv->data(), dx.mutable_data());
     return {dx};
@@ -37,7 +38,7 @@ Var<T, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::ve
 /// token vectors of a sequence, averaged over the sequences of two tokens or more.   x (N, D) -> scalar in [-1, 1]
 /// Its regularizer TCD (eq. 17) is this of a sample of the tokens. 0 where no sequence has two.
 template <class T, class Dev>
-Var<T, Dev> token_similarity(const Var<T, Dev>& x, const Offsets& offsets) {
+Var<accumulate_t<T>, Dev> token_similarity(const Var<T, Dev>& x, const Offsets& offsets) {
   if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
     fail("token_similarity", "x ", x.shape(), " but the offsets count ", offsets.tokens(), " tokens");
   std::vector<VectorGroup> groups;
@@ -50,7 +51,7 @@ Var<T, Dev> token_similarity(const Var<T, Dev>& x, const Offsets& offsets) {
 /// averaged over the sequences.   maps (H, P) of attention: scores or probabilities -> scalar. 0 for a single head.
 /// Its regularizer HCD (eq. 18) is this of a sample of the heads, averaged over the layers.
 template <class T, class Dev>
-Var<T, Dev> head_similarity(const Var<T, Dev>& maps, const Offsets& offsets) {
+Var<accumulate_t<T>, Dev> head_similarity(const Var<T, Dev>& maps, const Offsets& offsets) {
   if (maps.shape().rank() != 2 || maps.dim(1) != offsets.pairs())
     fail("head_similarity", "maps ", maps.shape(), " but the offsets count ", offsets.pairs(), " pairs of tokens");
   std::vector<VectorGroup> groups;

@@ -136,6 +136,7 @@ class AdamW {
 /// double in a fixed order. Returns norm. If it is not finite nothing is scaled: look at it (std::isfinite) before the step.
 template <class T, class Dev>
 double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, double max_norm) {
+  using A = accumulate_t<T>;
   if (!(max_norm > 0.0)) fail_usage("clip_grad_norm", "max_norm is ", max_norm, ", expected more than 0");
   std::vector<Elements<T>> gradients;
   for (const auto& p : parameters)
@@ -148,7 +149,7 @@ double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, dou
     p.var.clear_grad();
     if (!grad.unique()) grad = grad.clone();  // a + b hands the same gradient to a and b
     T* g = grad.mutable_data();
-    Kernels<Dev>::affine(grad.size(), static_cast<T>(factor), g, T{0}, g);
+    Kernels<Dev>::affine(grad.size(), static_cast<A>(factor), g, A{0}, g);
     p.var.set_grad(std::move(grad));
   }
   return norm;

@@ -6,7 +6,7 @@
 
 #include "cuda_runtime.h"
 
-enum cudaDataType { CUDA_R_32F = 0, CUDA_R_64F = 1 };
+enum cudaDataType { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16BF = 14 };
 enum cublasStatus_t { CUBLAS_STATUS_SUCCESS = 0, CUBLAS_STATUS_INVALID_VALUE = 7 };
 enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum cublasComputeType_t { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_64F = 70, CUBLAS_COMPUTE_32F_FAST_TF32 = 77 };
@@ -17,7 +17,8 @@ inline cublasStatus_t cublasCreate(cublasHandle_t* handle) { return *handle = nu
 inline cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t) { return CUBLAS_STATUS_SUCCESS; }
 inline const char* cublasGetStatusString(cublasStatus_t) { return cudaGetErrorString(cudaErrorInvalidValue); }
 
-/// C = alpha op(A) op(B) + beta C, matrices by columns; TF32 is not imitated.
+/// C = alpha op(A) op(B) + beta C, matrices by columns: A and B of one type, C of theirs, or of float where they are bfloat16; TF32 is not
+/// imitated.
 cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
                                std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
                                cudaDataType type_b, std::int64_t ldb, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,

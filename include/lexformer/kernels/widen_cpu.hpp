@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Matrices of a type to store in (bfloat16) as ones of the type to calculate with, and back: the products and attention of the CPU go
+// through float memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "lexformer/kernels/elementwise_cpu.hpp"
+
+namespace lexformer::detail {
+
+/// The matrix x (rows, columns), row stride given, as floats without gaps.
+template <class T>
+Tensor<accumulate_t<T>> widen(std::size_t rows, std::size_t columns, const T* x, std::size_t stride) {
+  Tensor<accumulate_t<T>> y({rows, columns});
+  auto* const to = y.mutable_data();
+  parallel_for(rows, row_block(columns), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) std::copy_n(x + i * stride, columns, to + i * columns);
+  });
+  return y;
+}
+
+/// y (rows, columns), row stride given, = x without gaps, rounded.
+template <class A, class T>
+void narrow(std::size_t rows, std::size_t columns, const Tensor<A>& x, T* y, std::size_t stride) {
+  const A* const from = x.data();
+  parallel_for(rows, row_block(columns), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      std::transform(from + i * columns, from + (i + 1) * columns, y + i * stride, [](A value) { return static_cast<T>(value); });
+  });
+}
+
+/// What attention reads, as floats.
+template <class T>
+struct WideAttention {
+  using A = accumulate_t<T>;
+  AttentionArgs<A> args;
+
+  explicit WideAttention(const AttentionArgs<T>& a) {
+    args.sequences = a.sequences;
+    args.tokens = a.tokens;
+    args.pairs = a.pairs;
+    args.longest = a.longest;
+    args.token_begin = a.token_begin;
+    args.pair_begin = a.pair_begin;
+    args.heads = a.heads;
+    args.width = a.width;
+    args.scale = a.scale;
+    args.qkv = wide(a.tokens * 3 * a.width, a.qkv);
+    args.position_bias = wide(position_bias_size(a), a.position_bias);
+    args.bias_length = a.bias_length;
+    args.gate = wide(a.pairs, a.gate);
+    args.dropout = a.dropout;
+    args.map_row = a.map_row;
+    args.absolute = a.absolute;
+    for (const auto& l : a.lookups) args.lookups.push_back({wide(a.heads * l.levels, l.table), l.levels, l.code});
+    for (const auto& r : a.relatives)
+      args.relatives.push_back({r.key_side, wide(relative_size(a, r), r.table), r.tables, r.rows, r.bucket, r.scale});
+  }
+  /// n numbers as floats; null stays null.
+  const A* wide(std::size_t n, const T* x) {
+    if (x == nullptr) return nullptr;
+    kept_.push_back(widen(1, n, x, n));
+    return kept_.back().data();
+  }
+  static std::size_t position_bias_size(const AttentionArgs<T>& a) { return a.heads * a.bias_length * a.bias_length; }
+  static std::size_t relative_size(const AttentionArgs<T>& a, const typename AttentionArgs<T>::Relative& r) {
+    return r.tables * r.rows * (a.width / a.heads);
+  }
+  /// Of the maps that are asked for.
+  static std::size_t maps_size(const AttentionArgs<T>& a) {
+    if (a.map_row == nullptr) return 0;
+    return a.pairs * static_cast<std::size_t>(std::count_if(a.map_row, a.map_row + a.heads, [](auto row) { return row >= 0; }));
+  }
+
+ private:
+  std::vector<Tensor<A>> kept_;
+};
+
+/// What attention_grad writes, as floats; write() rounds all of it to its places.
+template <class T>
+class WideGradients {
+ public:
+  using A = accumulate_t<T>;
+  AttentionGrads<A> grads;
+
+  WideGradients(const AttentionArgs<T>& a, const AttentionGrads<T>& to) {
+    using Wide = WideAttention<T>;
+    grads.qkv = place(a.tokens * 3 * a.width, to.qkv);
+    grads.position_bias = place(Wide::position_bias_size(a), to.position_bias);
+    grads.gate = place(a.pairs, to.gate);
+    for (std::size_t l = 0; l < a.lookups.size(); ++l) grads.lookups.push_back(place(a.heads * a.lookups[l].levels, to.lookups[l]));
+    for (std::size_t r = 0; r < a.relatives.size(); ++r)
+      grads.relatives.push_back(place(Wide::relative_size(a, a.relatives[r]), to.relatives[r]));
+  }
+  void write() const {
+    for (const auto& part : parts_) narrow(1, part.value.size(), part.value, part.to, part.value.size());
+  }
+
+ private:
+  struct Part {
+    Tensor<A> value;
+    T* to;
+  };
+  A* place(std::size_t n, T* to) {
+    if (to == nullptr) return nullptr;
+    parts_.push_back({Tensor<A>({n}), to});
+    return parts_.back().value.mutable_data();
+  }
+  std::vector<Part> parts_;
+};
+
+}  // namespace lexformer::detail
