@@ -21,12 +21,12 @@ int main(int argc, char** argv) {
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
   app.add_flag("--scores", scores, "with --output: write the score of each pair, and its label, too; compare reads them");
   program::add_table_options(app, table);
-  program::Device device = program::Device::cpu;
-  program::add_device(app, device);
+  program::Compute compute;
+  program::add_compute(app, compute);
   program::add_threads(app);
-  const auto measure = [&](auto where) {
+  const auto measure = [&](auto number, auto device) {
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output, the file that they go to");
-    const auto model = lx::CrossEncoder<float, decltype(where)>::load(model_path);
+    const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
     std::vector<program::TestResult> results;
     lx::Json json = lx::Json::array();
     for (const auto& file : tests) {
@@ -43,5 +43,5 @@ int main(int argc, char** argv) {
     if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");
     return 0;
   };
-  return program::run(app, argc, argv, [&] { return program::on_device(device, measure); });
+  return program::run(app, argc, argv, [&] { return program::compute_with(compute, measure); });
 }

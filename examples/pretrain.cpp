@@ -43,8 +43,8 @@ struct Reader {
 };
 
 /// The loss that is trained: of the masked tokens, and the regularizers of MTH where they have a weight.
-template <class Dev>
-lx::Var<float, Dev> objective(const lx::MaskedLm<float, Dev>& model, const lx::Mth<float, Dev>& mth, const lx::MaskedBatch& m,
+template <class T, class Dev>
+lx::Var<float, Dev> objective(const lx::MaskedLm<T, Dev>& model, const lx::Mth<T, Dev>& mth, const lx::MaskedBatch& m,
                               const lx::Pass& pass) {
   const auto y = model(m.batch, m.positions, m.labels, pass, mth.encode(pass));
   return mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, pass));
@@ -52,8 +52,8 @@ lx::Var<float, Dev> objective(const lx::MaskedLm<float, Dev>& model, const lx::M
 
 /// Loss, perplexity and accuracy over all masked tokens of some documents, whose masks are always the same, whatever the run's seed; and
 /// how alike tokens and heads are in the first of them, without masks.
-template <class Dev>
-lx::Json measure(const lx::MaskedLm<float, Dev>& model, const std::vector<lx::Encoding>& documents, const lx::Masker& masker,
+template <class T, class Dev>
+lx::Json measure(const lx::MaskedLm<T, Dev>& model, const std::vector<lx::Encoding>& documents, const lx::Masker& masker,
                  std::size_t batch) {
   const lx::NoGrad no_grad;
   std::vector<std::size_t> order(documents.size());
@@ -64,7 +64,7 @@ lx::Json measure(const lx::MaskedLm<float, Dev>& model, const std::vector<lx::En
   for (std::size_t begin = 0; begin < order.size(); begin += batch) {
     const auto m = lx::make_masked_batch(documents, std::span(order).subspan(begin, std::min(batch, order.size() - begin)), masker, 0, 0);
     if (m.positions.empty()) continue;
-    const lx::Var<> logits(model.logits(m.batch, m.positions).value().template to<lx::Cpu>());
+    const lx::Var<> logits(lx::cast<float>(model.logits(m.batch, m.positions)).value().template to<lx::Cpu>());
     loss += static_cast<double>(m.labels.size()) * static_cast<double>(lx::cross_entropy(logits, std::span(m.labels)).item());
     for (std::size_t i = 0; i < m.labels.size(); ++i) {
       const float* row = logits.value().data() + i * logits.dim(1);
@@ -87,23 +87,23 @@ std::string shown(const lx::Json& number) {
 }
 
 /// The model that the run begins with. A run that is resumed takes vocabulary and sizes from its checkpoint.
-template <class Dev>
-lx::MaskedLm<float, Dev> first_model(const program::PretrainOptions& o, const lx::Json& config, const std::optional<fs::path>& checkpoint) {
-  if (checkpoint) return lx::MaskedLm<float, Dev>::load((*checkpoint / "model.lxf").string());
-  if (!o.model.empty()) return lx::MaskedLm<float, Dev>::load(o.model, o.seed);
+template <class T, class Dev>
+lx::MaskedLm<T, Dev> first_model(const program::PretrainOptions& o, const lx::Json& config, const std::optional<fs::path>& checkpoint) {
+  if (checkpoint) return lx::MaskedLm<T, Dev>::load((*checkpoint / "model.lxf").string());
+  if (!o.model.empty()) return lx::MaskedLm<T, Dev>::load(o.model, o.seed);
   lx::TokenizerOptions tokenizer;
   tokenizer.lowercase = !o.cased;
-  if (!o.vocab.empty()) return lx::MaskedLm<float, Dev>(config, lx::Vocabulary::load_vocab_txt(o.vocab), tokenizer, o.seed);
+  if (!o.vocab.empty()) return lx::MaskedLm<T, Dev>(config, lx::Vocabulary::load_vocab_txt(o.vocab), tokenizer, o.seed);
   lx::WordCounts words;
   std::string line;
   for (const auto& text : o.texts)
     for (lx::LineReader reader(text); reader.next(line);) lx::count_words(line, tokenizer, words);
   if (!o.quiet) std::cerr << "training a vocabulary on " << words.size() << " different words\n";
-  return lx::MaskedLm<float, Dev>(config, lx::train_vocabulary(words, tokenizer, {.size = o.vocab_size}), tokenizer, o.seed);
+  return lx::MaskedLm<T, Dev>(config, lx::train_vocabulary(words, tokenizer, {.size = o.vocab_size}), tokenizer, o.seed);
 }
 
 /// One run. False if it was interrupted; then it is saved.
-template <class Dev>
+template <class T, class Dev>
 bool run(program::PretrainOptions o) {
   const std::string model_path = o.out + "/model.lxf", log_path = o.out + "/log.jsonl";
   lx::Json config = lx::Json::object();
@@ -112,7 +112,7 @@ bool run(program::PretrainOptions o) {
     lx::fail_file(o.model_config, "'model_type' is ", config["model_type"].dump(), "; masked language models are supported for bert only");
 
   const auto latest = o.resume ? program::find_checkpoint(o.out) : lx::LatestCheckpoint{};
-  auto model = first_model<Dev>(o, config, latest.path);
+  auto model = first_model<T, Dev>(o, config, latest.path);
   o.stream.max_length = std::min(o.stream.max_length, model.config().max_position_embeddings);
   if (!o.quiet && !o.model.empty() && !latest.path) program::report_tensors(o.model, model);
 
@@ -130,7 +130,7 @@ bool run(program::PretrainOptions o) {
     lx::fail_usage("--held-out", o.stream.held_out, " of a text of ", train.documents(),
                    " documents leaves none to measure on; lower it, name a file with --valid, or measure nothing with --held-out 0");
   const lx::Masker masker(model.tokenizer(), o.masking);
-  const lx::Mth<float, Dev> mth(o.mth, model.config().num_hidden_layers, model.config().num_attention_heads);
+  const lx::Mth<T, Dev> mth(o.mth, model.config().num_hidden_layers, model.config().num_attention_heads);
   if (!o.quiet)
     std::cerr << train.describe() << ", " << train.dropped() << " too short; " << lx::count(model.parameters()) << " parameters\n";
 
@@ -144,7 +144,7 @@ bool run(program::PretrainOptions o) {
   const lx::Schedule schedule{o.schedule, o.lr, static_cast<std::size_t>(std::ceil(o.warmup * static_cast<double>(total))), total};
   const lx::Json settings = o.json(train.describe(), other ? other->describe() : "", config);
   const auto parameters = model.parameters();
-  lx::AdamW<float, Dev> optimizer(parameters, {.lr = o.lr, .eps = 1e-6, .weight_decay = o.weight_decay, .decay_bias_and_norm = false});
+  lx::AdamW<T, Dev> optimizer(parameters, {.lr = o.lr, .eps = 1e-6, .weight_decay = o.weight_decay, .decay_bias_and_norm = false});
 
   // Forward and backward of the batches of one step; the mean loss.
   const auto forward_backward = [&](const std::vector<lx::MaskedBatch>& batches, std::size_t step) {
@@ -294,6 +294,6 @@ int main(int argc, char** argv) {
     o.finish();
     if (!o.resume && !o.overwrite) program::check_out(o.out);
     program::catch_signals();
-    return program::on_device(o.device, [&](auto device) { return run<decltype(device)>(o); }) ? 0 : 130;
+    return program::compute_with(o.compute, [&](auto number, auto device) { return run<decltype(number), decltype(device)>(o); }) ? 0 : 130;
   });
 }

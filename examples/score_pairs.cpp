@@ -23,11 +23,11 @@ int main(int argc, char** argv) {
       ->check(program::positive())
       ->capture_default_str();
   program::add_table_options(app, table);
-  program::Device device = program::Device::cpu;
-  program::add_device(app, device);
+  program::Compute compute;
+  program::add_compute(app, compute);
   program::add_threads(app);
-  const auto score = [&](auto where) {
-    const auto model = lx::CrossEncoder<float, decltype(where)>::load(model_path);
+  const auto score = [&](auto number, auto device) {
+    const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
     table.labels = false;
     lx::PairReader reader(std::cin, "standard input", lx::table_format("." + format), table);
     std::cout << std::setprecision(9);
@@ -45,5 +45,5 @@ int main(int argc, char** argv) {
     }
     return 0;
   };
-  return program::run(app, argc, argv, [&] { return program::on_device(device, score); });
+  return program::run(app, argc, argv, [&] { return program::compute_with(compute, score); });
 }

@@ -25,12 +25,12 @@ struct RunResult {
 };
 
 /// One run with one seed: train, keep the best model, measure it. Nothing if it was interrupted; then it is saved.
-template <class Dev>
+template <class T, class Dev>
 std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t seed, const std::string& out) {
   const std::string best_path = out + "/model.lxf", log_path = out + "/log.jsonl";
   auto options = o.encoder;
   options.seed = seed;
-  auto model = lx::CrossEncoder<float, Dev>::load(o.model, options);
+  auto model = lx::CrossEncoder<T, Dev>::load(o.model, options);
   if (!o.quiet) program::report_tensors(o.model, model);
   for (const auto& part : o.freeze) model.freeze(part);
 
@@ -58,7 +58,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const lx::Schedule schedule{o.schedule, o.lr, warmup, total};
   const lx::Json settings = o.json(seed, train.examples(), valid);
   const auto parameters = model.parameters();
-  lx::AdamW<float, Dev> optimizer(parameters, {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
+  lx::AdamW<T, Dev> optimizer(parameters, {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
 
   // Forward and backward of the batches of one step; the mean loss.
   const auto forward_backward = [&](const std::vector<lx::Batch>& batches, std::uint32_t step) {
@@ -194,7 +194,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   RunResult result{*best, {}, {}};
-  const auto best_model = lx::CrossEncoder<float, Dev>::load(best_path);
+  const auto best_model = lx::CrossEncoder<T, Dev>::load(best_path);
   result.json = {{"valid", best->json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", settings}};
   result.json["train"] = {{"file", o.train_file}, {"pairs", train.size()}};
   result.json["train_runtime"] = seconds;
@@ -260,7 +260,8 @@ int main(int argc, char** argv) {
     std::size_t best = 0;
     for (const auto seed : o.seeds) {
       const std::string out = o.seeds.size() == 1 ? o.out : lx::cat(o.out, "/seed-", seed);
-      const auto result = program::on_device(o.device, [&](auto device) { return run<decltype(device)>(o, seed, out); });
+      const auto result =
+          program::compute_with(o.compute, [&](auto number, auto device) { return run<decltype(number), decltype(device)>(o, seed, out); });
       if (!result) return 130;
       runs.push_back(*result);
       if (runs.back().valid.value(result->valid.primary) > runs[best].valid.value(result->valid.primary)) best = runs.size() - 1;

@@ -43,8 +43,8 @@ inline std::vector<lx::PairExample> read_examples(const std::string& path, const
 /// Two classes: f1, precision, recall and accuracy at `threshold` (of the probability of class 1; none = the one that is best
 /// here, for validation data), average precision, and the same at argmax. More classes: accuracy and macro-F1. Regression:
 /// Pearson, Spearman, mean squared error.
-template <class Dev>
-Evaluation evaluate(const lx::CrossEncoder<float, Dev>& model, const std::string& file, const std::vector<lx::PairExample>& examples,
+template <class T, class Dev>
+Evaluation evaluate(const lx::CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<lx::PairExample>& examples,
                     std::optional<double> threshold, std::size_t batch) {
   std::vector<std::pair<std::string, std::string>> pairs;
   std::vector<std::int32_t> labels;
@@ -121,10 +121,9 @@ inline std::vector<lx::PairExample> with_typos(std::vector<lx::PairExample> exam
   return examples;
 }
 
-template <class Dev>
-TestResult evaluate_with_typos(const lx::CrossEncoder<float, Dev>& model, const std::string& file,
-                               const std::vector<lx::PairExample>& examples, std::optional<double> threshold, std::size_t copies,
-                               const lx::TypoOptions& typos, std::size_t batch) {
+template <class T, class Dev>
+TestResult evaluate_with_typos(const lx::CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<lx::PairExample>& examples,
+                               std::optional<double> threshold, std::size_t copies, const lx::TypoOptions& typos, std::size_t batch) {
   TestResult result{evaluate(model, file, examples, threshold, batch), {}};
   for (std::size_t c = 1; c <= copies; ++c)
     result.typos.push_back(evaluate(model, lx::cat(file, " with typos ", c), with_typos(examples, c, typos), threshold, batch));

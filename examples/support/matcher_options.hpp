@@ -18,7 +18,7 @@ struct MatcherOptions {
   lx::TypoOptions typos;
   double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, clip = 1.0;
   std::optional<double> warmup_epochs;  // not given: 1.5 as in the paper, but at the most 15 % of the run, so that a short one learns, too
-  Device device = Device::cpu;
+  Compute compute;
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
               eval_steps = 0, patience = 0, test_typos = 0, max_length = 128;
   std::vector<std::uint64_t> seeds{1};
@@ -113,7 +113,7 @@ struct MatcherOptions {
     number("--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
     add_choice(app, "--progress", progress, "what is shown of the steps");
     app.add_flag("--quiet", quiet, "no progress, only the table");
-    add_device(app, device);
+    add_compute(app, compute);
     add_threads(app);
   }
   /// What is not a matter of one flag alone.
@@ -157,6 +157,7 @@ struct MatcherOptions {
             {"eval_steps", eval_steps},
             {"logging_steps", logging_steps},
             {"patience", patience},
+            {"precision", lx::name_of(compute.precision)},
             {"seed", seed}};
   }
 };

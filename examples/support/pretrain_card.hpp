@@ -8,8 +8,8 @@
 namespace program {
 
 /// `results` are those of all_results.json; `text` says what the files held.
-template <class Dev>
-std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<float, Dev>& model, std::size_t parameters, const lx::Json& results,
+template <class T, class Dev>
+std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& model, std::size_t parameters, const lx::Json& results,
                           const std::string& text) {
   const auto& config = model.config();
   const auto rounded = [](const lx::Json& x) { return x.is_number() ? lx::short_number(x.get<double>(), 4) : x.get<std::string>(); };

@@ -16,7 +16,7 @@ struct PretrainOptions {
   lx::ProgressMode progress = lx::ProgressMode::automatic;
   bool resume = false, overwrite = false, cased = false, quiet = false;
   double epochs = 1, lr = 1e-4, warmup = 0.01, weight_decay = 0.01, clip = 1.0;
-  Device device = Device::cpu;
+  Compute compute;
   std::size_t vocab_size = 30522, max_steps = 0, batch = 32, accumulate = 1, eval_batch = 8, eval_documents = 1000, eval_steps = 0,
               save_steps = 0, save_total_limit = 2, logging_steps = 50;
   std::uint64_t seed = 1;
@@ -83,7 +83,7 @@ struct PretrainOptions {
     number(app, "--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
     add_choice(app, "--progress", progress, "what is shown of the steps");
     app.add_flag("--quiet", quiet, "no progress, only the figures");
-    add_device(app, device);
+    add_compute(app, compute);
     add_threads(app);
   }
   void finish() {
@@ -126,6 +126,7 @@ struct PretrainOptions {
     all["cosine_tokens"] = mth.tokens;
     all["cosine_heads"] = mth.heads;
     all["cosine_probabilities"] = mth.probabilities;
+    all["precision"] = lx::name_of(compute.precision);
     all["seed"] = seed;
     return all;
   }

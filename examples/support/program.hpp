@@ -17,12 +17,22 @@
 namespace program {
 
 enum class Device { cpu, cuda };
+enum class Precision { float32, tf32, bfloat16 };
+
+/// What computes, and in which numbers.
+struct Compute {
+  Device device = Device::cpu;
+  Precision precision = Precision::float32;
+};
 
 }  // namespace program
 
 template <>
 inline constexpr auto lexformer::names_of<program::Device> =
     std::to_array<lexformer::Named<program::Device>>({{"cpu", program::Device::cpu}, {"cuda", program::Device::cuda}});
+template <>
+inline constexpr auto lexformer::names_of<program::Precision> = std::to_array<lexformer::Named<program::Precision>>(
+    {{"float32", program::Precision::float32}, {"tf32", program::Precision::tf32}, {"bfloat16", program::Precision::bfloat16}});
 
 namespace program {
 
@@ -146,11 +156,18 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const 
       ->default_str(lx::name_of(value));
 }
 
-inline void add_device(CLI::App& app, Device& device) { add_choice(app, "--device", device, "what computes"); }
-/// f(lx::Cpu()) or f(lx::Cuda()).
+inline void add_compute(CLI::App& app, Compute& compute) {
+  add_choice(app, "--device", compute.device, "what computes");
+  add_choice(app, "--precision", compute.precision, "of numbers; bfloat16 ones are stored so, and added up in float");
+}
+/// f(T(), Dev()) with T = float or lx::bfloat16 and Dev = lx::Cpu or lx::Cuda.
 template <class F>
-auto on_device(Device device, F&& f) {
-  return device == Device::cuda ? f(lx::Cuda()) : f(lx::Cpu());
+auto compute_with(const Compute& compute, F&& f) {
+  if (compute.precision == Precision::tf32 && compute.device == Device::cpu)
+    lx::fail_usage("--precision", "tf32 is a way of GPUs to multiply; with --device cpu take float32 or bfloat16");
+  lx::cuda::set_tf32(compute.precision == Precision::tf32);
+  const auto with = [&](auto device) { return compute.precision == Precision::bfloat16 ? f(lx::bfloat16(), device) : f(float(), device); };
+  return compute.device == Device::cuda ? with(lx::Cuda()) : with(lx::Cpu());
 }
 
 inline void add_threads(CLI::App& app) {

@@ -21,11 +21,10 @@ inline void check_out(const std::string& folder) {
 
 /// A weight can overflow in the update itself, with finite gradients. The next step would show it, but neither a checkpoint nor the best
 /// model may be replaced by such weights before.
-template <class Dev>
-void check_weights(const std::vector<lx::NamedParameter<float, Dev>>& parameters, lx::RunLog& log, std::size_t step, double epoch,
-                   double lr) {
+template <class T, class Dev>
+void check_weights(const std::vector<lx::NamedParameter<T, Dev>>& parameters, lx::RunLog& log, std::size_t step, double epoch, double lr) {
   for (const auto& p : parameters) {
-    const float* weights = p.var.value().data();
+    const T* weights = p.var.value().data();
     if (weights == nullptr || lx::Kernels<Dev>::all_finite(p.var.size(), weights)) continue;
     log.add({{"step", step}, {"epoch", epoch}, {"not_finite", p.name}});
     lx::fail_numeric(lx::cat("step ", step), "AdamW: '", p.name, "' is not finite after the update with learning rate ", lr,
@@ -34,8 +33,8 @@ void check_weights(const std::vector<lx::NamedParameter<float, Dev>>& parameters
 }
 
 /// Ends a run at a step whose loss or gradient is not finite. again() computes the step once more, with a look at every op.
-template <class Dev>
-[[noreturn]] void stop_not_finite(const std::vector<lx::NamedParameter<float, Dev>>& parameters, lx::RunLog& log, std::size_t step,
+template <class T, class Dev>
+[[noreturn]] void stop_not_finite(const std::vector<lx::NamedParameter<T, Dev>>& parameters, lx::RunLog& log, std::size_t step,
                                   double epoch, double loss, double norm, const std::function<void()>& again) {
   log.add({{"step", step}, {"epoch", epoch}, {"loss", lx::log_number(loss)}, {"grad_norm", lx::log_number(norm)}});
   for (auto p : parameters) p.var.clear_grad();
