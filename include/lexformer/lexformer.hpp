@@ -31,6 +31,7 @@
 #include "lexformer/kernels/row.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
 #include "lexformer/kernels/scalar.hpp"
+#include "lexformer/kernels/widen_cpu.hpp"
 
 // gradients
 #include "lexformer/autograd/gradcheck.hpp"
