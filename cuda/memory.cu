@@ -143,5 +143,10 @@ std::size_t Memory<Cuda>::peak() {
   const std::lock_guard lock(c.mutex);
   return c.peak;
 }
+void Memory<Cuda>::reset_peak() {
+  auto& c = cuda::counters();
+  const std::lock_guard lock(c.mutex);
+  c.peak = c.in_use;
+}
 
 }  // namespace lexformer

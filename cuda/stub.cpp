@@ -24,6 +24,7 @@ void Memory<Cuda>::copy(void*, const void*, Size) { missing(); }
 void Memory<Cuda>::zero(void*, Size) { missing(); }
 std::size_t Memory<Cuda>::in_use() { return 0; }
 std::size_t Memory<Cuda>::peak() { return 0; }
+void Memory<Cuda>::reset_peak() {}
 
 namespace cuda {
 bool available() noexcept { return false; }

@@ -204,6 +204,8 @@ TEST_CASE("memory: what lives is counted, and a freed block serves again") {
   Memory<Cpu>::trim();
   CHECK(Tensor<>::ones({1000, 1000}).at(999, 999) == 1.0f);
   CHECK(Memory<Cpu>::in_use() == before);
+  Memory<Cpu>::reset_peak();
+  CHECK(Memory<Cpu>::peak() == before);
 }
 
 TEST_CASE("memory: blocks of many sizes, given and freed in any order, never overlap and join again") {

@@ -190,6 +190,8 @@ TEST_CASE("stand-in: device memory that nobody has written is NaN, and is counte
   Memory<Cuda>::release(block);
   Memory<Cuda>::trim();
   CHECK(Memory<Cuda>::in_use() == before);
+  Memory<Cuda>::reset_peak();
+  CHECK(Memory<Cuda>::peak() == before);
   CHECK(cuda::available());
 }
 

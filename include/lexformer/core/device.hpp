@@ -99,7 +99,7 @@ struct Memory<Cpu> {
     arena().trim();
   }
 
-  /// Bytes of all live tensors: now, and at the most since the start.
+  /// Bytes of all live tensors: now, and at the most since the start or reset_peak().
   static std::size_t in_use() {
     const std::lock_guard lock(arena().mutex);
     return arena().in_use;
@@ -107,6 +107,10 @@ struct Memory<Cpu> {
   static std::size_t peak() {
     const std::lock_guard lock(arena().mutex);
     return arena().peak;
+  }
+  static void reset_peak() {
+    const std::lock_guard lock(arena().mutex);
+    arena().peak = arena().in_use;
   }
 
  private:

@@ -24,9 +24,10 @@ struct Memory<Cuda> {
   static void copy(void* to, const void* from, std::size_t bytes);
   static void zero(void* to, std::size_t bytes);
 
-  /// Bytes of all live blocks: now, and at the most since the start.
+  /// Bytes of all live blocks: now, and at the most since the start or reset_peak().
   static std::size_t in_use();
   static std::size_t peak();
+  static void reset_peak();
 };
 
 namespace cuda {
