@@ -1,22 +1,57 @@
 // SPDX-License-Identifier: MIT
-// What the measuring programs share: real pairs, batches given as rows, timers, one line of results.
+// What the measuring programs share: real pairs, batches given as rows, devices, timers, one line of results.
 #pragma once
 
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
 #include <fstream>
-#include <iostream>
-#include <lexformer/lexformer.hpp>
-#include <sstream>
-#include <string>
-#include <vector>
+#include <functional>
+#include <type_traits>
+
+#include "../examples/support/program.hpp"
+
+namespace bench {
+
+/// How numbers are kept and multiplied. tf32: kept as float, but the factors of products are rounded; a GPU's.
+enum class Precision { float32, tf32 };
+
+}  // namespace bench
+
+template <>
+inline constexpr auto lexformer::names_of<bench::Precision> =
+    std::to_array<lexformer::Named<bench::Precision>>({{"float32", bench::Precision::float32}, {"tf32", bench::Precision::tf32}});
 
 namespace bench {
 
 namespace lx = lexformer;
+
+/// Where a program computes, and in which precision.
+struct Where {
+  program::Device device = program::Device::cpu;
+  Precision precision = Precision::float32;
+
+  explicit Where(CLI::App& app) {
+    program::add_device(app, device);
+    program::add_choice(app, "--precision", precision, "of the numbers");
+  }
+  /// f(T(), Dev()).
+  template <class F>
+  void run(F&& f) const {
+    const bool tf32 = precision == Precision::tf32;
+    if (tf32 && device == program::Device::cpu) lx::fail_usage("--precision", "tf32 is a GPU's; take --device cuda");
+    lx::cuda::set_tf32(tf32);
+    program::on_device(device, [&](auto dev) { f(float{}, dev); });
+  }
+  lx::Json json() const { return {{"device", lx::name_of(device)}, {"precision", lx::name_of(precision)}}; }
+};
+
+/// Waits until all that was queued on the device is done.
+template <class Dev>
+void finish() {
+  if constexpr (std::is_same_v<Dev, lx::Cuda>) lx::cuda::synchronize();
+}
 
 /// Seconds since the last call or since it was made: of the clock, or of processor time summed over the threads, which a busy
 /// machine disturbs less.
@@ -47,6 +82,45 @@ inline double sum(const std::vector<double>& x) {
   return total;
 }
 
+/// Median and best of the seconds of one call, in ms.
+inline lx::Json times_json(const std::vector<double>& seconds) {
+  return {{"median_ms", 1e3 * median(seconds)}, {"min_ms", 1e3 * *std::min_element(seconds.begin(), seconds.end())}};
+}
+
+/// Seconds of one call of each function, `repeats` times, the functions in turns. Calls are queued in rows that take `seconds` or so: what
+/// starting and waiting cost counts once for a row. Two rows of each come before and do not count.
+template <class Dev>
+std::vector<std::vector<double>> in_turns(const std::vector<std::function<void()>>& functions, std::size_t repeats, double seconds) {
+  std::vector<std::vector<double>> all(functions.size());
+  std::vector<std::size_t> calls(functions.size(), 1);
+  for (std::size_t r = 0; r < repeats + 2; ++r)
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+      finish<Dev>();
+      Timer timer;
+      for (std::size_t k = 0; k < calls[i]; ++k) functions[i]();
+      finish<Dev>();
+      const double once = timer.lap() / static_cast<double>(calls[i]);
+      if (r < 2)  // the first call is slower than all others
+        calls[i] = static_cast<std::size_t>(std::clamp(seconds / once, 1.0, 10000.0));
+      else
+        all[i].push_back(once);
+    }
+  return all;
+}
+
+/// Results for other programs: one line of JSON.
+inline void print_line(const lx::Json& result) { std::cout << lx::dump_json(result, "result") << std::endl; }
+
+/// Random numbers; beyond a million they begin anew, which no processor notices.
+template <class T, class Dev>
+lx::Tensor<T, Dev> random_tensor(const lx::Shape& shape, std::uint32_t stream) {
+  constexpr std::size_t distinct = 1000003;
+  lx::RandomStream random(1, lx::random_site::user, stream);
+  std::vector<T> values(shape.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i < distinct ? static_cast<T>(random.normal()) : values[i - distinct];
+  return lx::Tensor<T, Dev>::from(values, shape);
+}
+
 /// Largest resident memory of this process so far, in GB.
 inline double peak_gb() {
   rusage usage{};
@@ -57,7 +131,7 @@ inline double peak_gb() {
 /// What every program is told.
 struct Input {
   std::string model, data = "../shared/data/abt-buy/train.tsv", batches, logits, json;
-  std::size_t length = 0, max_length = 512;
+  std::size_t length = 0, max_length = 512, size = 32;
 
   explicit Input(CLI::App& app) {
     app.add_option("--model", model, "a .lxf file or a HuggingFace folder")->required();
@@ -65,6 +139,7 @@ struct Input {
     app.add_option("--batches", batches, "a file with the rows (from 0) of one batch on each line; default: chosen here");
     app.add_option("--length", length, "repeat each pair until it has so many tokens; 0 = real lengths")->capture_default_str();
     app.add_option("--max-length", max_length, "tokens of a pair at the most")->capture_default_str();
+    app.add_option("--batch", size, "pairs in a batch that is chosen here")->capture_default_str();
     app.add_option("--logits", logits, "write the logits of all batches, without dropout, before measuring (.npy)");
     app.add_flag("--cpu-time", Timer::cpu_time, "measure processor time, not the clock");
     app.add_option("--json", json, "write the results to this file too");
@@ -72,7 +147,8 @@ struct Input {
         "--threads", [](int n) { lx::set_threads(n); }, "default: all cores");
   }
 
-  lx::PairDataset pairs(const lx::CrossEncoder<>& model_, bool lexical) const {
+  template <class Model>
+  lx::PairDataset pairs(const Model& model_, bool lexical) const {
     auto examples = lx::class_examples(lx::read_pairs(data));
     if (length > 0)
       for (auto& e : examples)
@@ -83,11 +159,11 @@ struct Input {
         {.max_length = length > 0 ? length : max_length, .lexical = lexical ? std::optional(lx::LexicalOptions{}) : std::nullopt});
   }
 
-  /// The batches of the file, or `count` of 32 pairs: grouped by length, or sorted by it.
+  /// The batches of the file, or `count` of --batch pairs: grouped by length, or sorted by it.
   std::vector<std::vector<std::size_t>> rows(const std::vector<lx::Encoding>& encodings, std::size_t count, bool sorted) const {
     const auto lengths = lx::token_counts(encodings);
     if (batches.empty()) {
-      auto all = lx::make_batches(lengths, {.size = 32, .seed = 1, .drop_last = true});
+      auto all = lx::make_batches(lengths, {.size = size, .seed = 1, .drop_last = true});
       all.resize(std::min(count, all.size()));
       const auto longest = [&](const auto& batch) { return lengths[batch.front()]; };
       if (sorted) std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return longest(a) > longest(b); });
@@ -105,12 +181,13 @@ struct Input {
   }
 
   /// Logits of all batches one after the other, if asked for.
-  void write_logits(const lx::CrossEncoder<>& model_, const std::vector<lx::Batch>& all) const {
+  template <class Model>
+  void write_logits(const Model& model_, const std::vector<lx::Batch>& all) const {
     if (logits.empty()) return;
     const lx::NoGrad no_grad;
-    std::vector<lx::Var<>> parts;
+    std::vector<decltype(model_(all[0]).logits)> parts;
     for (const auto& batch : all) parts.push_back(model_(batch).logits);
-    lx::save_npy(logits, lx::concat_rows(parts).value());
+    lx::save_npy(logits, lx::concat_rows(parts).value().template to<lx::Cpu>());
   }
   void write(const lx::Json& results) const {
     if (!json.empty()) lx::write_file_atomic(json, lx::dump_json(results, json) + "\n");

@@ -6,40 +6,56 @@
 
 namespace lx = lexformer;
 
+namespace {
+
+template <class T, class Dev>
+lx::Json measure(const bench::Input& input, std::size_t rounds) {
+  using Model = lx::CrossEncoder<T, Dev>;
+  // A model that has no head gets a random one.
+  const auto file = lx::ModelFile::open(input.model);
+  const bool trained = file.config.contains("lexformer") && file.config["lexformer"].contains("head");
+  const auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
+  const auto data = input.pairs(model, model.lexical_options().has_value());
+  const auto encodings = data.encode(0, 0);
+  const auto rows = input.rows(encodings, 16, true);
+  std::vector<lx::Batch> batches;
+  std::size_t pairs = 0, tokens = 0;
+  bench::Timer timer;
+  for (const auto& r : rows) batches.push_back(data.batch(encodings, r));
+  const double making = timer.lap();
+  for (const auto& b : batches) {
+    pairs += b.size();
+    tokens += b.offsets.tokens();
+  }
+  input.write_logits(model, batches);
+  const lx::NoGrad no_grad;
+  std::vector<double> seconds;
+  for (std::size_t r = 0; r <= rounds; ++r) {
+    timer.lap();
+    for (const auto& b : batches) model(b);
+    bench::finish<Dev>();
+    if (const double t = timer.lap(); r > 0) seconds.push_back(t);
+  }
+  const double n = static_cast<double>(pairs), typical = bench::median(seconds), best = *std::min_element(seconds.begin(), seconds.end());
+  std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << ", " << pairs << " pairs, " << tokens
+            << " tokens: median " << n / typical << " pairs/s, best " << n / best << "; making the batches took " << 100 * making / typical
+            << " % of a round; peak memory " << std::setprecision(3) << bench::peak_gb() << " GB\n";
+  return {{"pairs_per_second", n / typical}, {"best_pairs_per_second", n / best}, {"peak_gb", bench::peak_gb()}};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   CLI::App app("Measures scoring.", "score");
   bench::Input input(app);
+  const bench::Where where(app);
   std::size_t rounds = 4;
   app.add_option("--rounds", rounds, "how often all pairs are scored, after once for warming up")->capture_default_str();
   return bench::run(app, argc, argv, [&] {
-    // A model that has no head gets a random one.
-    const auto file = lx::ModelFile::open(input.model);
-    const bool trained = file.config.contains("lexformer") && file.config["lexformer"].contains("head");
-    const auto model = trained ? lx::CrossEncoder<>::load(input.model) : lx::CrossEncoder<>::load(input.model, {.seed = 1});
-    const auto data = input.pairs(model, model.lexical_options().has_value());
-    const auto encodings = data.encode(0, 0);
-    const auto rows = input.rows(encodings, 16, true);
-    std::vector<lx::Batch> batches;
-    std::size_t pairs = 0, tokens = 0;
-    bench::Timer timer;
-    for (const auto& r : rows) batches.push_back(data.batch(encodings, r));
-    const double making = timer.lap();
-    for (const auto& b : batches) {
-      pairs += b.size();
-      tokens += b.offsets.tokens();
-    }
-    input.write_logits(model, batches);
-    const lx::NoGrad no_grad;
-    std::vector<double> seconds;
-    for (std::size_t r = 0; r <= rounds; ++r) {
-      timer.lap();
-      for (const auto& b : batches) model(b);
-      if (const double t = timer.lap(); r > 0) seconds.push_back(t);
-    }
-    const double n = static_cast<double>(pairs), typical = bench::median(seconds), best = *std::min_element(seconds.begin(), seconds.end());
-    std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << ", " << pairs << " pairs, " << tokens
-              << " tokens: median " << n / typical << " pairs/s, best " << n / best << "; making the batches took "
-              << 100 * making / typical << " % of a round; peak memory " << std::setprecision(3) << bench::peak_gb() << " GB\n";
-    input.write({{"pairs_per_second", n / typical}, {"best_pairs_per_second", n / best}, {"peak_gb", bench::peak_gb()}});
+    where.run([&](auto number, auto device) {
+      auto results = measure<decltype(number), decltype(device)>(input, rounds);
+      results.update(where.json());
+      input.write(results);
+    });
   });
 }
