@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Attention with a lookup of codes (LEA) and without one, forward and backward with every gradient, for sequences of one length: time,
+// temporary memory, and whether a second call gives the same bits. One line of JSON for each length.
+#include "common.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+struct Sizes {
+  std::size_t tokens = 16384, heads = 12, head_width = 32, levels = 50;
+  double used_codes = 0.2;  // the share of token pairs with a code other than 0; 0.1 to 0.23 in real pairs
+};
+
+/// Codes as a batch has them: most are 0.
+std::vector<std::uint16_t> random_codes(std::size_t count, const Sizes& sizes) {
+  lx::RandomStream random(1, lx::random_site::user, 100);
+  std::vector<std::uint16_t> codes(count);
+  for (auto& code : codes) {
+    const double x = random.uniform() / sizes.used_codes;
+    code = static_cast<std::uint16_t>(x < 1 ? x * static_cast<double>(sizes.levels) : 0);
+  }
+  return codes;
+}
+
+/// What is there for one length. The kernels are called as the op calls them, into memory that is already there.
+template <class T, class Dev>
+class Attention {
+ public:
+  Attention(const Sizes& sizes, std::size_t length)
+      : offsets_(lx::Offsets::from_lengths(std::vector(sizes.tokens / length, length))),
+        qkv_(random_tensor(1, {tokens(), 3 * sizes.heads * sizes.head_width})),
+        table_(random_tensor(2, {sizes.heads, sizes.levels})),
+        dcontext_(random_tensor(3, {tokens(), sizes.heads * sizes.head_width})),
+        codes_(random_codes(offsets_.pairs(), sizes)),
+        context_(dcontext_.shape()),
+        log_sum_({tokens(), sizes.heads}),
+        dqkv_(qkv_.shape()),
+        dtable_(table_.shape()),
+        begins_(offsets_.template on<Dev>()) {
+    for (const bool lea : {false, true}) {
+      lx::ScoreTerms<T, Dev> terms;
+      if (lea) terms.lookups.push_back({lx::Var<T, Dev>(table_), codes_});
+      auto& args = args_[lea];
+      args = lx::detail::attention_args(lx::Var<T, Dev>(qkv_), offsets_, sizes.heads, terms, lx::AttentionOptions{});
+      args.token_begin = begins_.token.data();
+      args.pair_begin = begins_.pair.data();
+    }
+  }
+
+  std::size_t tokens() const { return offsets_.tokens(); }
+  std::size_t sequences() const { return offsets_.sequences(); }
+  /// What a matrix of all scores would take.
+  std::size_t score_bytes() const { return args_[0].heads * offsets_.pairs() * sizeof(T); }
+
+  void forward(bool lea) { lx::Kernels<Dev>::template attention<T>(args_[lea], context_.mutable_data(), log_sum_.mutable_data(), nullptr); }
+  void backward(bool lea) {
+    lx::AttentionGrads<T> grads;
+    grads.qkv = dqkv_.mutable_data();
+    if (lea) grads.lookups.push_back(dtable_.mutable_data());
+    lx::Kernels<Dev>::template attention_grad<T>(args_[lea], log_sum_.data(), dcontext_.data(), nullptr, grads);
+  }
+  /// Bytes that both together take besides what they are given.
+  std::size_t temporary_bytes(bool lea) {
+    lx::Memory<Dev>::reset_peak();
+    const std::size_t before = lx::Memory<Dev>::in_use();
+    forward(lea);
+    backward(lea);
+    return lx::Memory<Dev>::peak() - before;
+  }
+  bool same_bits_again() {
+    const auto once = [&] {
+      forward(true);
+      backward(true);
+      return std::array{context_.to_vector(), dqkv_.to_vector(), dtable_.to_vector()};
+    };
+    return once() == once();
+  }
+  /// What LEA read and wrote last, for a check by others. (The codes as numbers of T: .npy files here hold no others.)
+  void save(const std::string& folder) {
+    forward(true);
+    backward(true);
+    const auto write = [&](const char* name, const lx::Tensor<T, Dev>& x) {
+      lx::save_npy(folder + "/" + name + ".npy", x.template to<lx::Cpu>());
+    };
+    const auto codes = codes_.to_vector();
+    write("codes", lx::Tensor<T, Dev>::from(std::vector<T>(codes.begin(), codes.end()), {codes.size()}));
+    write("qkv", qkv_);
+    write("table", table_);
+    write("dcontext", dcontext_);
+    write("context", context_);
+    write("dqkv", dqkv_);
+    write("dtable", dtable_);
+  }
+
+ private:
+  static lx::Tensor<T, Dev> random_tensor(std::uint32_t stream, const lx::Shape& shape) {
+    return bench::random_tensor<T, Dev>(shape, stream);
+  }
+
+  lx::Offsets offsets_;
+  lx::Tensor<T, Dev> qkv_, table_, dcontext_;
+  lx::Indices<std::uint16_t, Dev> codes_;
+  lx::Tensor<T, Dev> context_, log_sum_, dqkv_, dtable_;
+  lx::DeviceOffsets<Dev> begins_;
+  lx::AttentionArgs<T> args_[2];
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures attention with a lookup of codes, forward and backward, as lines of JSON.", "gpu_attention");
+  const bench::Where where(app);
+  Sizes sizes;
+  std::vector<std::size_t> lengths = {32, 64, 128, 256, 512};
+  std::size_t repeats = 9;
+  double seconds = 0.02;
+  std::string save;
+  app.add_option("--lengths", lengths, "tokens of a sequence")->delimiter(',')->check(program::positive())->capture_default_str();
+  app.add_option("--tokens", sizes.tokens, "of all sequences together")->check(program::positive())->capture_default_str();
+  app.add_option("--heads", sizes.heads, "heads")->check(program::positive())->capture_default_str();
+  app.add_option("--head-width", sizes.head_width, "numbers of a head")->check(program::positive())->capture_default_str();
+  app.add_option("--levels", sizes.levels, "rows of the table")->check(CLI::Range(1, 65536))->capture_default_str();
+  app.add_option("--repeats", repeats, "measurements of each; 0 = check memory and bits only")->capture_default_str();
+  app.add_option("--seconds", seconds, "what a measurement takes")->check(program::positive())->capture_default_str();
+  app.add_option("--save", save, "a folder for what LEA with the last length reads and writes (.npy)");
+  return bench::run(app, argc, argv, [&] {
+    where.run([&]<class T, class Dev>(T, Dev) {
+      for (const std::size_t length : lengths) {
+        if (length > sizes.tokens) lx::fail_usage("--lengths", "a sequence of ", length, " tokens does not fit into ", sizes.tokens);
+        Attention<T, Dev> attention(sizes, length);
+        lx::Json line = where.json();
+        line.update({{"what", "attention"},
+                     {"length", length},
+                     {"sequences", attention.sequences()},
+                     {"heads", sizes.heads},
+                     {"head_width", sizes.head_width},
+                     {"levels", sizes.levels},
+                     {"score_bytes", attention.score_bytes()},
+                     {"temporary_bytes", {{"none", attention.temporary_bytes(false)}, {"lea", attention.temporary_bytes(true)}}},
+                     {"same_bits", attention.same_bits_again()}});
+        if (repeats > 0) {
+          const auto times = bench::in_turns<Dev>({[&] { attention.forward(false); }, [&] { attention.forward(true); },
+                                                   [&] { attention.backward(false); }, [&] { attention.backward(true); }},
+                                                  repeats, seconds);
+          line["forward"] = {{"none", bench::times_json(times[0])}, {"lea", bench::times_json(times[1])}};
+          line["backward"] = {{"none", bench::times_json(times[2])}, {"lea", bench::times_json(times[3])}};
+        }
+        bench::print_line(line);
+        if (!save.empty()) attention.save(save);
+      }
+    });
+  });
+}

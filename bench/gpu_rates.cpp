@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// What a device can do, as lines of JSON: the rate of a copy, of matrix products at the sizes of a training step, and of AdamW.
+// What is read changes from call to call, so that it comes from memory and not from the caches.
+#include "common.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+struct Options {
+  std::size_t tokens = 2048, square = 8192, megabytes = 1024, parameters = 110000000, repeats = 9;
+  double seconds = 0.02;
+};
+
+struct Product {
+  const char* kind;  // NT: x w^T, NN: dy w, TN: dy^T x
+  std::size_t m, n, k;
+};
+
+/// BERT's products with D = 384 (MiniLM) and 768 (base), the logits of masked tokens, and a large square.
+std::vector<Product> products(const Options& o) {
+  std::vector<Product> all;
+  for (const auto& [n, k] : {std::pair<std::size_t, std::size_t>{384, 384},
+                             {1152, 384},
+                             {1536, 384},
+                             {384, 1536},
+                             {768, 768},
+                             {2304, 768},
+                             {3072, 768},
+                             {768, 3072}}) {
+    all.push_back({"NT", o.tokens, n, k});
+    all.push_back({"NN", o.tokens, k, n});
+    all.push_back({"TN", n, k, o.tokens});
+  }
+  all.push_back({"NT", (o.tokens * 3 + 19) / 20, 30522, 384});
+  all.push_back({"NT", o.square, o.square, o.square});
+  return all;
+}
+
+/// The start of the n-th of the pieces of `size` numbers that fit into `all`, round and round.
+class Pieces {
+ public:
+  Pieces(std::size_t all, std::size_t size) : size_(size), count_(std::max<std::size_t>(1, all / size)) {}
+  std::size_t next() { return size_ * (turn_++ % count_); }
+
+ private:
+  std::size_t size_, count_, turn_ = 0;
+};
+
+template <class T, class Dev>
+class Rates {
+ public:
+  Rates(const Options& o, const bench::Where& where) : o_(o), where_(where) {}
+
+  void copy() {
+    const std::size_t numbers = o_.megabytes * 1000000 / sizeof(T), bytes = numbers * sizeof(T);
+    const auto from = bench::random_tensor<T, Dev>({numbers}, 1);
+    lx::Tensor<T, Dev> to({numbers});
+    report({{"what", "copy"}, {"bytes", 2 * bytes}}, [&] { lx::Memory<Dev>::copy(to.mutable_data(), from.data(), bytes); });
+  }
+
+  void gemm(const Product& p) {
+    const bool ta = p.kind[0] == 'T', tb = p.kind[1] == 'T';
+    // A, B and C of several products one after the other, in more memory than caches have.
+    const std::size_t a = p.m * p.k, b = p.k * p.n, size = a + b + p.m * p.n, all = std::max(size, o_.megabytes * 250000 / sizeof(T));
+    auto numbers = bench::random_tensor<T, Dev>({all}, 2);
+    T* const data = numbers.mutable_data();
+    Pieces pieces(all, size);
+    const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+    report({{"what", "gemm"}, {"kind", p.kind}, {"m", p.m}, {"n", p.n}, {"k", p.k}, {"flops", flops}}, [&] {
+      T* const x = data + pieces.next();
+      lx::Kernels<Dev>::gemm(ta, tb, p.m, p.n, p.k, T{1}, x, ta ? p.m : p.k, x + a, tb ? p.k : p.n, T{0}, x + a + b, p.n);
+    });
+  }
+
+  /// All parameters of a model in one step, in arrays as a BERT has them.
+  void adamw() {
+    using A = lx::accumulate_t<T>;
+    const std::size_t arrays = 64, count = o_.parameters / arrays;
+    auto parameters = bench::random_tensor<T, Dev>({arrays * count}, 3), gradients = bench::random_tensor<T, Dev>({arrays * count}, 4);
+    auto mean = lx::Tensor<A, Dev>::zeros({arrays * count}), square = lx::Tensor<A, Dev>::zeros({arrays * count});
+    std::vector<lx::AdamWUpdate<T>> updates;
+    for (std::size_t i = 0; i < arrays; ++i) {
+      T* const weights = parameters.mutable_data() + i * count;
+      static_assert(std::is_same_v<T, A>, "weights of a smaller type have a master copy, which is read and written, too");
+      updates.push_back({count,
+                         {1 - 5e-9, 0.9, 0.999, 5e-5, 1, 1e-8},
+                         gradients.data() + i * count,
+                         mean.mutable_data() + i * count,
+                         square.mutable_data() + i * count,
+                         weights,
+                         weights});
+    }
+    const std::size_t bytes = arrays * count * (sizeof(T) + 6 * sizeof(A));  // the gradient is read, the other three read and written
+    report({{"what", "adamw"}, {"parameters", arrays * count}, {"bytes", bytes}}, [&] { lx::Kernels<Dev>::adamw(updates); });
+  }
+
+ private:
+  void report(lx::Json line, const std::function<void()>& f) {
+    const auto times = bench::in_turns<Dev>({f}, o_.repeats, o_.seconds)[0];
+    line.update(where_.json());
+    line.update(bench::times_json(times));
+    bench::print_line(line);
+  }
+
+  const Options& o_;
+  const bench::Where& where_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures the rates of a device: copy, matrix products, AdamW; as lines of JSON.", "gpu_rates");
+  const bench::Where where(app);
+  Options o;
+  app.add_option("--tokens", o.tokens, "rows of a training step's products")->check(program::positive())->capture_default_str();
+  app.add_option("--square", o.square, "rows and columns of the large product")->check(program::positive())->capture_default_str();
+  app.add_option("--megabytes", o.megabytes, "that are copied")->check(program::positive())->capture_default_str();
+  app.add_option("--parameters", o.parameters, "of AdamW's model")->check(CLI::Range(64, 1 << 30))->capture_default_str();
+  app.add_option("--repeats", o.repeats, "measurements of each")->check(program::positive())->capture_default_str();
+  app.add_option("--seconds", o.seconds, "what a measurement takes")->check(program::positive())->capture_default_str();
+  return bench::run(app, argc, argv, [&] {
+    where.run([&]<class T, class Dev>(T, Dev) {
+      Rates<T, Dev> rates(o, where);
+      rates.copy();
+      for (const auto& p : products(o)) rates.gemm(p);
+      rates.adamw();
+    });
+  });
+}
