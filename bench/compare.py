@@ -3,10 +3,12 @@
 """lexformer next to PyTorch + transformers on the same real pairs, the same batches and the same weights, in turns.
 
     compare.py --model M.lxf [--task train score] [--threads 1 2] [--rounds 3] [--steps 20] [--contenders ...] > table.md
+    compare.py --model M.lxf --device cuda --task train --contenders lexformer lexformer-tf32 torch torch-tf32-compile ...
 
 First all must give the same logits. Then each contender is run once, one after the other, and again, `rounds` times; every run is a
 process of its own. Training: batches of 32 grouped by length, dropout, AdamW (PyTorch's fused), clipping; tokenizing and making the
-batches are not counted. Scoring: 512 pairs sorted by length. Contenders: lexformer, lexformer-lea (training), torch (fp32), torch-bf16.
+batches are not counted. Scoring: 512 pairs sorted by length. Contenders: lexformer, lexformer-lea (training), torch (fp32), torch-bf16; on
+a GPU each of float32 and TF32 too, and torch.compile: as it is, and with CUDA graphs (-graph).
 Needs torch, transformers, tokenizers, safetensors; start it with their Python.
 """
 import argparse
@@ -21,8 +23,11 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = {"train": {"lexformer": ["--attention", "none"], "lexformer-lea": ["--attention", "lea"]}, "score": {"lexformer": []}}
-PEERS = {"torch": "fp32", "torch-bf16": "bf16"}
+OURS = {"train": {f"lexformer{p}{lea}": [*more, "--attention", lea[1:] or "none"]
+                  for p, more in (("", []), ("-tf32", ["--precision", "tf32"])) for lea in ("", "-lea")},
+        "score": {"lexformer": [], "lexformer-tf32": ["--precision", "tf32"]}}
+PEERS = {f"torch{p}{c}": ["--dtype", p[1:] or "fp32", *more] for p in ("", "-tf32", "-bf16")
+         for c, more in (("", []), ("-compile", ["--compile", "default"]), ("-graph", ["--compile", "reduce-overhead"]))}
 
 
 def grouped(lengths, size, count, seed=1):
@@ -44,16 +49,27 @@ class Comparison:
     def __init__(self, a, work):
         self.a, self.work, self.start = a, Path(work), Path(work) / "start.lxf"
         self.batches = {}
+        if a.length:
+            self.a.data = self.lengthened(a.data, a.length)
         lines = Path(a.data).read_text(encoding="utf-8").splitlines()
         self.write_batches("one", [list(range(32))])
         # One step saves what all contenders start from: encoder, new head, vocabulary.
         self.call([a.bin / "train_step", "--model", a.model, "--data", a.data, "--batches", self.batches["one"], "--warmup", "0",
-                   "--steps", "1", "--save-start", self.start])
+                   "--max-length", a.max_length, "--steps", "1", "--save-start", self.start])
         pairs = "".join("\t".join(line.split("\t")[:2]) + "\n" for line in lines)
-        tokens = subprocess.run([a.bin / "tokenize", "--pairs", "--model", self.start], input=pairs, text=True, check=True, stdout=subprocess.PIPE)
+        tokens = subprocess.run([a.bin / "tokenize", "--pairs", "--max-length", str(a.max_length), "--model", self.start], input=pairs, text=True, check=True, stdout=subprocess.PIPE)
         lengths = [len(json.loads(line)["ids"]) for line in tokens.stdout.splitlines()]
-        self.write_batches("train", grouped(lengths, 32, a.warmup + a.steps))
-        self.write_batches("score", by_length(lengths, 32, 16))
+        self.write_batches("train", grouped(lengths, a.batch, a.warmup + a.steps))
+        if "score" in a.task:
+            self.write_batches("score", by_length(lengths, 32, 16))
+
+    def lengthened(self, data, length):
+        """The pairs with both texts repeated until they have more than so many tokens; --max-length cuts them."""
+        path = self.work / "pairs.tsv"
+        rows = [line.split("\t") for line in Path(data).read_text(encoding="utf-8").splitlines()]
+        longer = [[" ".join([text] * (1 + 8 * length // (len(text) + 1))) for text in row[:2]] + row[2:] for row in rows]
+        path.write_text("".join("\t".join(row) + "\n" for row in longer), encoding="utf-8")
+        return path
 
     def write_batches(self, name, batches):
         self.batches[name] = self.work / f"{name}.rows"
@@ -67,17 +83,18 @@ class Comparison:
 
     def run(self, contender, task, threads, logits=None):
         a, result = self.a, self.work / "result.json"
-        common = ["--data", a.data, "--batches", self.batches[task], "--threads", threads, "--json", result]
+        common = ["--data", a.data, "--batches", self.batches[task], "--threads", threads, "--json", result,
+                  "--device", a.device, "--max-length", a.max_length]
         common += ["--logits", logits] if logits else []
         common += ["--warmup", a.warmup] if task == "train" else ["--rounds", a.passes]
         if contender in PEERS:
-            self.call([sys.executable, ROOT / "bench/peer.py", task, "--start", self.start, "--dtype", PEERS[contender], *common])
+            self.call([sys.executable, ROOT / "bench/peer.py", task, "--start", self.start, *PEERS[contender], *common])
         elif task == "train":
             self.call([a.bin / "train_step", "--model", self.start, "--steps", a.steps, *OURS[task][contender], *common])
         else:
-            self.call([a.bin / "score", "--model", self.start, *common])
+            self.call([a.bin / "score", "--model", self.start, *OURS[task][contender], *common])
         found = json.loads(result.read_text())
-        return {**found, **found.get("lea" if contender == "lexformer-lea" else "none", {})}
+        return {**found, **found.pop("none", {}), **found.pop("lea", {})}
 
     def check_logits(self, task):
         found = {}
@@ -89,7 +106,7 @@ class Comparison:
             sys.exit(f"logits of lexformer {ours.shape}, of torch {theirs.shape}")
         error = float((np.abs(ours - theirs) / np.maximum(1, np.abs(theirs))).max())
         print(f"{task}: logits of {len(ours)} pairs differ by {error:.1e} at the most\n", flush=True)
-        if not error <= 1e-5:
+        if not error <= (1e-5 if self.a.device == "cpu" else 1e-4):
             sys.exit("the contenders do not compute the same")
 
     def compare(self, task):
@@ -103,6 +120,9 @@ class Comparison:
                     found = self.run(c, task, threads)
                     speeds[c].append(found["pairs_per_second"])
                     peak[c] = found["peak_gb"]
+                    if self.a.json:
+                        with open(self.a.json, "a", encoding="utf-8") as file:
+                            file.write(json.dumps({**found, "what": task, "contender": c, "label": self.a.label, "threads": threads}) + "\n")
             for c in contenders:
                 s = speeds[c]
                 over = f"{statistics.median(s) / statistics.median(speeds['torch']):.2f}" if "torch" in speeds else ""
@@ -116,14 +136,21 @@ def main():
     parser.add_argument("--data", default=ROOT / "../shared/data/abt-buy/train.tsv")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help="where train_step, score and tokenize are")
     parser.add_argument("--task", nargs="+", choices=["train", "score"], default=["train", "score"])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--batch", type=int, default=32, help="pairs in a batch of training")
+    parser.add_argument("--length", type=int, default=0, help="repeat the texts until each pair has so many tokens")
+    parser.add_argument("--max-length", type=int, default=512, help="tokens of a pair at the most")
+    parser.add_argument("--json", help="add a line for each run to this file, as soon as it has ended")
+    parser.add_argument("--label", default="", help="stands in each of these lines")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3, help="runs of each contender")
     parser.add_argument("--steps", type=int, default=20, help="training steps measured in a run")
     parser.add_argument("--warmup", type=int, default=3, help="training steps before them")
     parser.add_argument("--passes", type=int, default=3, help="how often a scoring run scores its 512 pairs")
-    parser.add_argument("--contenders", nargs="+", choices=["lexformer", "lexformer-lea", *PEERS],
+    parser.add_argument("--contenders", nargs="+", choices=[*OURS["train"], *PEERS],
                         default=["lexformer", "lexformer-lea", "torch", "torch-bf16"])
     a = parser.parse_args()
+    a.max_length = a.length or a.max_length
     with tempfile.TemporaryDirectory() as work:
         comparison = Comparison(a, work)
         for task in a.task:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """PyTorch + transformers on the batches that lexformer's programs get: one measurement, results as JSON. compare.py calls it.
 
-    peer.py train|score --start START.lxf --data PAIRS.tsv --batches ROWS --threads N [--dtype fp32|bf16] [--logits F.npy] --json F
+    peer.py train|score --start START.lxf --data PAIRS.tsv --batches ROWS --threads N [--device cuda] [--dtype fp32|tf32|bf16]
+            [--compile MODE] [--logits F.npy] --json F
 
-START.lxf: encoder, paper head, vocabulary and config, as `train_step --save-start` writes it.
+START.lxf: encoder, paper head, vocabulary and config, as `train_step --save-start` writes it. With --compile batches are padded to a
+multiple of 32 tokens, so that few shapes are compiled; that is done before anything is measured.
 """
 import argparse
 import json
@@ -41,25 +43,28 @@ class Matcher(torch.nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("task", choices=["train", "score"])
-    for name in ("start", "data", "batches", "logits", "json"):
+    for name in ("start", "data", "batches", "logits", "json", "compile"):
         parser.add_argument("--" + name)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--max-length", type=int, default=512)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--dtype", choices=["fp32", "tf32", "bf16"], default="fp32")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=4)
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
+    torch.set_float32_matmul_precision("high" if a.dtype == "tf32" else "highest")
     torch.manual_seed(0)
 
     with safe_open(a.start, "pt") as file:
         tensors, texts = {n: file.get_tensor(n) for n in file.keys()}, file.metadata()
     config = {k: v for k, v in json.loads(texts["lexformer.config"]).items() if k != "lexformer"}
-    model = Matcher(tensors, BertConfig(**config, attn_implementation="sdpa"))
+    model = Matcher(tensors, BertConfig(**config, attn_implementation="sdpa")).to(a.device)
     words = {w: i for i, w in enumerate(texts["lexformer.vocab"].split("\n")[:-1])}
     flags = json.loads(texts["lexformer.tokenizer"])
     tokenizer = BertWordPieceTokenizer(vocab=words, lowercase=flags["do_lower_case"])
-    tokenizer.enable_truncation(512)
-    tokenizer.enable_padding()  # to the longest of a batch
+    tokenizer.enable_truncation(a.max_length)
+    tokenizer.enable_padding(pad_to_multiple_of=32 if a.compile else None)  # of the longest of a batch
     rows = [line.split("\t") for line in Path(a.data).read_text(encoding="utf-8").splitlines()]
     batches = []
     for line in Path(a.batches).read_text().splitlines():
@@ -69,27 +74,47 @@ def main():
              "attention_mask": torch.tensor([r.attention_mask for r in e])}
         batches.append((x, torch.tensor([int(label) for _, _, label in chosen])))
 
+    def there(x):
+        return {name: t.to(a.device) for name, t in x.items()}
+
+    def finish():
+        if a.device == "cuda":
+            torch.cuda.synchronize()
+
     model.eval()
     if a.logits:
         with torch.inference_mode():
-            np.save(a.logits, torch.cat([model(x) for x, _ in batches]).numpy())
-    half = torch.autocast("cpu", torch.bfloat16, enabled=a.dtype == "bf16")
+            np.save(a.logits, torch.cat([model(there(x)) for x, _ in batches]).cpu().numpy())
+    half = torch.autocast(a.device, torch.bfloat16, enabled=a.dtype == "bf16")
     pairs = [len(y) for _, y in batches]
+    found = {}
     if a.task == "train":
         model.train()
         parameters = list(model.parameters())
         optimizer = torch.optim.AdamW(parameters, lr=5e-5, weight_decay=5e-5, fused=True)
+        compiled = torch.compile(model, mode=a.compile, dynamic=False) if a.compile else model
+        if a.compile:
+            for x in {x["input_ids"].shape: x for x, _ in batches}.values():
+                for _ in range(3):
+                    with half:
+                        logits = compiled(there(x))
+                    logits.float().sum().backward()
+                    optimizer.zero_grad()
         seconds = []
         for x, y in batches:
+            finish()
             begin = time.perf_counter()
             with half:
-                logits = model(x)
-            torch.nn.functional.cross_entropy(logits.float(), y).backward()
+                logits = compiled(there(x))
+            torch.nn.functional.cross_entropy(logits.float(), y.to(a.device)).backward()
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()
             optimizer.zero_grad()
+            finish()
             seconds.append(time.perf_counter() - begin)
-        speed = sum(pairs[a.warmup:]) / sum(seconds[a.warmup:])
+        seconds = seconds[a.warmup:]
+        speed = sum(pairs[a.warmup:]) / sum(seconds)
+        found = {"median_ms": 1e3 * statistics.median(seconds), "min_ms": 1e3 * min(seconds)}
     else:
         if a.dtype == "bf16":
             model = model.to(torch.bfloat16)  # faster than autocast, which casts the weights each time
@@ -98,11 +123,14 @@ def main():
             for _ in range(a.rounds + 1):
                 begin = time.perf_counter()
                 for x, _ in batches:
-                    model(x)
+                    model(there(x))
+                finish()
                 seconds.append(time.perf_counter() - begin)
         speed = sum(pairs) / statistics.median(seconds[1:])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    Path(a.json).write_text(json.dumps({"pairs_per_second": speed, "peak_gb": peak}))
+    if a.device == "cuda":
+        found["tensors_gb"] = torch.cuda.max_memory_allocated() / 1e9
+    Path(a.json).write_text(json.dumps({"pairs_per_second": speed, "peak_gb": peak, **found}))
 
 
 if __name__ == "__main__":
