@@ -194,17 +194,13 @@ struct Input {
   }
 };
 
-/// Runs the body and turns an error into one line and its exit code.
+/// Runs the body as the programs for users do.
 template <class Body>
 int run(CLI::App& app, int argc, char** argv, Body&& body) {
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return program::run(app, argc, argv, [&] {
     body();
     return 0;
-  } catch (const lx::Error& e) {
-    std::cerr << app.get_name() << ": " << e.what() << "\n";
-    return e.exit_code();
-  }
+  });
 }
 
 }  // namespace bench

@@ -51,6 +51,17 @@ struct Trained {
   }
 };
 
+/// Of the encoder's products, forward and backward: what any program has to compute.
+double flops(const lx::BertConfig& c, const std::vector<lx::Encoding>& encodings, const std::vector<std::size_t>& rows) {
+  double total = 0;
+  for (const std::size_t row : rows) {
+    const double n = static_cast<double>(encodings[row].size()), d = static_cast<double>(c.hidden_size);
+    const double linear = 4 * d * d + 2 * d * static_cast<double>(c.intermediate_size);
+    total += 3 * static_cast<double>(c.num_hidden_layers) * (2 * n * linear + 4 * n * n * d);
+  }
+  return total;
+}
+
 struct Options {
   std::vector<std::string> attention = {"none"};
   std::size_t steps = 20, warmup = 3;
@@ -72,16 +83,18 @@ lx::Json measure(const bench::Input& input, const Options& o) {
   }
   const std::size_t measured = std::min(o.steps, rows.size() - o.warmup);
   std::size_t pairs = 0, tokens = 0;
+  double products = 0;
   lx::Memory<Dev>::reset_peak();
   for (std::size_t k = 0; k < o.warmup + measured; ++k) {
     for (std::size_t i = 0; i < all.size(); ++i)
       all[(i + k) % all.size()]->step(encodings, rows[k], static_cast<std::uint32_t>(k), k >= o.warmup);
     for (const std::size_t row : rows[k]) tokens += k >= o.warmup ? encodings[row].size() : 0;
     pairs += k >= o.warmup ? rows[k].size() : 0;
+    products += k >= o.warmup ? flops(all[0]->model.encoder().config, encodings, rows[k]) : 0;
   }
 
   constexpr bool parts = std::is_same_v<Dev, lx::Cpu>;
-  lx::Json results{{"steps", measured}, {"pairs", pairs}, {"tokens", tokens}};
+  lx::Json results{{"steps", measured}, {"pairs", pairs}, {"tokens", tokens}, {"flops_per_step", products / static_cast<double>(measured)}};
   std::cout << std::fixed << "threads " << lx::threads() << ", " << pairs << " pairs, " << tokens << " tokens in " << measured
             << " steps\n";
   for (const auto& t : all) {
