@@ -76,11 +76,10 @@ class Attention {
     };
     return once() == once();
   }
-  /// What LEA read and wrote last, for a check by others. (The codes as numbers of T: .npy files here hold no others.)
+  /// What was read, and what was written without and with LEA, for a check by others. (The codes as numbers of T: no .npy file here holds
+  /// others.)
   void save(const std::string& folder) {
-    forward(true);
-    backward(true);
-    const auto write = [&](const char* name, const lx::Tensor<T, Dev>& x) {
+    const auto write = [&](const std::string& name, const lx::Tensor<T, Dev>& x) {
       lx::save_npy(folder + "/" + name + ".npy", x.template to<lx::Cpu>());
     };
     const auto codes = codes_.to_vector();
@@ -88,9 +87,14 @@ class Attention {
     write("qkv", qkv_);
     write("table", table_);
     write("dcontext", dcontext_);
-    write("context", context_);
-    write("dqkv", dqkv_);
-    write("dtable", dtable_);
+    for (const bool lea : {false, true}) {
+      forward(lea);
+      backward(lea);
+      const std::string name = lea ? "lea_" : "none_";
+      write(name + "context", context_);
+      write(name + "dqkv", dqkv_);
+      if (lea) write(name + "dtable", dtable_);
+    }
   }
 
  private:
@@ -123,7 +127,7 @@ int main(int argc, char** argv) {
   app.add_option("--levels", sizes.levels, "rows of the table")->check(CLI::Range(1, 65536))->capture_default_str();
   app.add_option("--repeats", repeats, "measurements of each; 0 = check memory and bits only")->capture_default_str();
   app.add_option("--seconds", seconds, "what a measurement takes")->check(program::positive())->capture_default_str();
-  app.add_option("--save", save, "a folder for what LEA with the last length reads and writes (.npy)");
+  app.add_option("--save", save, "a folder for what the last length reads and writes (.npy)");
   return bench::run(app, argc, argv, [&] {
     where.run([&]<class T, class Dev>(T, Dev) {
       for (const std::size_t length : lengths) {
