@@ -1,0 +1,312 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# All checks and measurements on a GPU in one command; writes a Markdown table, results.md. Without a GPU it says so and ends with 77.
+# usage: bench/gpu.sh [--stage S,...] [--model M.lxf] [--data DIR] [--out DIR] [--bin DIR] [--minutes N] [--epochs N] [--seeds N] [--short]
+#   --stage    build      the preset cuda with what the others need; the only one that does without a GPU
+#              checks     the tests labelled cuda_device; logits of the GPU against the CPU's
+#              sanitize   the same tests under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
+#              rates      copy, matrix products, AdamW
+#              attention  with and without LEA, forward and backward, sequences of 32 to 512 tokens
+#              memory     what attention takes besides its inputs and outputs, and tensors of a training step
+#              train      time of training steps: MiniLM with real pairs up to 64 tokens and with 128 each, a BERT of base size
+#              main       the main job: MiniLM on Abt-Buy, plain, with typos, with typos and LEA: F1 and time
+#              peers      PyTorch's rates, and its attention in turns with lexformer's
+#              peers_real, peers_padded, peers_base   the steps of train in PyTorch, as it is and compiled, in turns with lexformer
+#              Without --stage all of them, but those that have ended well in this folder already.
+#   --model    where training begins; without it main is left out, and train takes an untrained model of MiniLM's size
+#   --data     a folder with abt-buy/{train,valid,test}.tsv; ../shared/data unless given
+#   --out      build/gpu unless given;  --bin: programs that are built already (build/cuda/bin), nothing is built then
+#   --minutes  of a stage at the most (9);  --epochs 10, --seeds 1: of the main job
+#   --short    tiny sizes, to see that everything runs; the figures mean nothing
+# PyTorch is found by python3, or by $PYTHON; where it is not, the peers are left out.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+python=${PYTHON:-python3}
+stages=(build checks sanitize rates attention memory train main peers peers_real peers_padded peers_base)
+
+usage() {
+  sed -n '3,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  [ $# -eq 0 ] || echo "gpu.sh: $*" >&2
+  exit 2
+}
+
+chosen=() model='' data=$root/../shared/data out=$root/build/gpu bin='' minutes=9 epochs=10 seeds=1 short=false gpu=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    --short) short=true; shift; continue ;;
+    --help) usage ;;
+  esac
+  [ $# -gt 1 ] || usage "$1 needs a value"
+  case $1 in
+    --stage) IFS=, read -ra chosen <<<"$2" ;;
+    --model) model=$2 ;;
+    --data) data=$2 ;;
+    --out) out=$2 ;;
+    --bin) bin=$2 ;;
+    --minutes) minutes=$2 ;;
+    --epochs) epochs=$2 ;;
+    --seeds) seeds=$2 ;;
+    *) usage "unknown option $1" ;;
+  esac
+  shift 2
+done
+for stage in "${chosen[@]}"; do
+  [[ " ${stages[*]} " == *" $stage "* ]] || usage "--stage: '$stage' is none of: ${stages[*]}"
+done
+for number in "$minutes" "$epochs" "$seeds"; do
+  [[ $number =~ ^[1-9][0-9]*$ ]] || usage "'$number' is no number above 0"
+done
+[ -z "$model" ] || [ -f "$model" ] || usage "--model: there is no file '$model'"
+pairs=$data/abt-buy
+if [ "${chosen[*]}" != build ]; then
+  if ! gpu=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>/dev/null) || [ -z "$gpu" ]; then
+    echo "gpu.sh: nvidia-smi shows no GPU on this machine: nothing was checked or measured."
+    exit 77
+  fi
+  [ -f "$pairs/train.tsv" ] || usage "--data: there is no file '$pairs/train.tsv'"
+fi
+build=$root/build/cuda
+given_bin=$bin
+bin=${bin:-$build/bin}
+mkdir -p "$out/work"
+
+# Sizes. The short ones are for a machine that takes a second for what a GPU does in a millisecond.
+lengths=32,64,128,256,512 attention_sizes=() rate_sizes=() timing=() steps=(--steps 30 --warmup 10) few_steps=(--steps 5 --warmup 2) batch=32 base_batch=128 padded=128 scored=512 job=(--epochs "$epochs")
+rounds=3 head_widths="32 64"
+minilm='{"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512}'
+base='{"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512}'
+if $short; then
+  lengths=8,16 attention_sizes=(--tokens 32 --heads 2 --levels 5) timing=(--repeats 2 --seconds 0.0001) batch=4 base_batch=4 padded=24 scored=4 rounds=1 head_widths=8
+  rate_sizes=(--tokens 4 --square 8 --megabytes 1 --parameters 640)
+  steps=(--steps 2 --warmup 1) few_steps=(--steps 1 --warmup 1) job=(--max-steps 2 --batch 4)
+  minilm='{"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 128}' base=$minilm
+fi
+
+# --- What the stages say: lines of JSON in $out/STAGE.jsonl, all else in $out/STAGE.log.
+text() { python3 -c 'import json, sys; print(json.dumps(sys.argv[1]))' "$1"; }
+say() { echo "$1" >>"$lines"; }
+problem() { # NAME WHY
+  echo "  $1: $2"
+  say "{\"what\": \"problem\", \"stage\": \"$stage\", \"name\": $(text "$1"), \"why\": $(text "$2")}"
+  status=failed
+}
+# Runs a command in what is left of the stage's time; its output goes to the file $1.
+within() {
+  local to=$1 left=$((deadline - SECONDS))
+  shift
+  [ "$left" -gt 0 ] || return 124
+  timeout "$left" "$@" >>"$to" 2>>"$log"
+}
+# A named command whose output is $1 (a file); what goes wrong is said and is not the end.
+run() {
+  local name=$1 to=$2 code=0
+  shift 2
+  echo "+ $*" >>"$log"
+  within "$to" "$@" || code=$?
+  case $code in
+    0) ;;
+    124) problem "$name" "not done in the $minutes minutes of the stage" ;;
+    *) problem "$name" "ended with $code: $(tail -n 1 "$log")" ;;
+  esac
+  return $code
+}
+measure() { run "$1" "$lines" "${@:2}"; }
+
+# A model to measure on: the given one, or an untrained one of that size. usage: start_model NAME JSON
+start_model() {
+  if [ "$1" = minilm ] && [ -n "$model" ]; then
+    start=$model
+    return
+  fi
+  start=$out/work/$1.lxf
+  [ "$1" = base ] || say "{\"what\": \"note\", \"text\": \"Without --model an untrained model of MiniLM's size was taken.\"}"
+  [ -f "$start" ] && return
+  echo "$2" >"$out/work/$1.json"
+  run "make_model $1" "$log" "$bin/make_model" --text "$pairs/train.tsv" --vocab-size 30522 --model-config "$out/work/$1.json" --out "$start"
+}
+
+# --- The stages.
+build() {
+  if [ -n "$given_bin" ]; then
+    say '{"what": "note", "text": "The programs were built before (--bin)."}'
+    return
+  fi
+  run configure "$log" cmake --preset cuda -S "$root" &&
+    run compile "$log" cmake --build "$build" --target lexformer_cuda_device_tests cuda_square gpu_attention gpu_rates train_step score \
+      train_matcher make_model tokenize
+}
+
+checks() {
+  if [ -z "$given_bin" ]; then
+    run "ctest -L cuda_device" "$log" ctest --test-dir "$build" -L cuda_device --output-on-failure --no-tests=error
+  else
+    run lexformer_cuda_device_tests "$log" "$bin/lexformer_cuda_device_tests" --no-intro && run cuda_square "$log" "$bin/cuda_square"
+  fi
+  # ctest counts a program that finds no device as passed.
+  local summary
+  summary=$(cat "$log" "$build/Testing/Temporary/LastTest.log" 2>/dev/null | grep '^\[doctest\] test cases' | tail -n 1)
+  if [ -n "$summary" ]; then
+    say "{\"what\": \"tests\", \"summary\": $(text "$summary")}"
+  else
+    problem "tests on the device" "they say nothing of test cases: nothing was tried"
+  fi
+
+  start_model minilm "$minilm" || return
+  head -n "$scored" "$pairs/valid.tsv" >"$out/work/scored.tsv"
+  local device
+  for device in cpu cuda; do
+    run "logits by $device" "$log" "$bin/score" --model "$start" --data "$out/work/scored.tsv" --batch $batch --rounds 1 --device $device --logits "$out/work/$device.npy" || return
+  done
+  measure "logits compared" python3 "$root/bench/gpu_table.py" --compare-npy "$out/work/cpu.npy" "$out/work/cuda.npy"
+}
+
+sanitize() {
+  if ! command -v compute-sanitizer >/dev/null; then
+    say '{"what": "note", "text": "compute-sanitizer is not there: left out."}'
+    return
+  fi
+  local tool part errors report
+  for tool in memcheck racecheck initcheck synccheck; do
+    for part in elementwise index rows loss ops attention models; do
+      report=$out/work/$tool-$part.log
+      rm -f "$report"
+      if run "$tool, $part" "$report" compute-sanitizer --tool $tool --error-exitcode 9 "$bin/lexformer_cuda_device_tests" --no-intro "--source-file=*$part.cpp"; then
+        errors=0
+      else
+        errors=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p; s/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$report" | tail -n 1)
+      fi
+      say "{\"what\": \"sanitize\", \"tool\": \"$tool\", \"part\": \"$part\", \"errors\": ${errors:-null}}"
+    done
+  done
+}
+
+rates() {
+  local precision
+  for precision in float32 tf32; do
+    measure "rates, $precision" "$bin/gpu_rates" --device cuda --precision $precision "${rate_sizes[@]}" "${timing[@]}"
+  done
+}
+
+attention() {
+  local width
+  for width in $head_widths; do
+    measure "attention, heads of $width" "$bin/gpu_attention" --device cuda --head-width "$width" --lengths $lengths "${attention_sizes[@]}" "${timing[@]}"
+  done
+}
+
+# usage: train_steps LABEL PRECISION ATTENTION OPTION...
+train_steps() {
+  local label=$1 precision=$2 attention=$3 result=$out/work/step.json
+  shift 3
+  run "$label, $precision" "$log" "$bin/train_step" --device cuda --precision "$precision" --attention "$attention" --model "$start" \
+    --data "$pairs/train.tsv" --json "$result" "$@" &&
+    say "{\"what\": \"train_step\", \"label\": \"$label\", \"result\": $(tr -d "\n" <"$result")}"
+}
+
+memory() {
+  measure "attention" "$bin/gpu_attention" --device cuda --lengths "$lengths" "${attention_sizes[@]}" --repeats 0
+  $short || measure "attention of long sequences" "$bin/gpu_attention" --device cuda --lengths 1024,2048 --repeats 0
+  start_model minilm "$minilm" || return
+  local kind
+  for kind in none lea; do
+    train_steps "memory of MiniLM, $batch pairs of $padded tokens, $kind" float32 $kind --batch $batch --length $padded "${few_steps[@]}"
+  done
+}
+
+train() {
+  local precision
+  start_model minilm "$minilm" || return
+  for precision in float32 tf32; do
+    train_steps "real pairs up to 64 tokens" $precision none,lea --batch $batch --max-length 64 "${steps[@]}"
+    train_steps "pairs of $padded tokens" $precision none,lea --batch $batch --length $padded "${steps[@]}"
+  done
+  start_model base "$base" || return
+  for precision in float32 tf32; do
+    train_steps "base size, pairs of $padded tokens" $precision none --batch $base_batch --length $padded "${few_steps[@]}"
+  done
+}
+
+main() {
+  if [ -z "$model" ]; then
+    say '{"what": "note", "text": "The main job was left out: it needs --model."}'
+    return
+  fi
+  local seed row options folder begin
+  for ((seed = 1; seed <= seeds; ++seed)); do
+    for row in plain augmented lea; do
+      case $row in
+        plain) options=(--attention none) ;;
+        augmented) options=(--attention none --augment) ;;
+        lea) options=(--attention lea --augment) ;;
+      esac
+      folder=$out/work/$row-$seed begin=$SECONDS
+      run "$row, seed $seed" "$log" "$bin/train_matcher" --device cuda --model "$model" --train "$pairs/train.tsv" --valid "$pairs/valid.tsv" \
+        --test "$pairs/test.tsv" --test-typos 3 --seed $seed --out "$folder" --overwrite --quiet "${job[@]}" "${options[@]}" &&
+        say "{\"what\": \"main\", \"row\": \"$row\", \"seed\": $seed, \"seconds\": $((SECONDS - begin)), \"results\": $(tr -d "\n" <"$folder/all_results.json")}"
+    done
+  done
+}
+
+# Whether PyTorch can be measured; else that is said.
+have_peers() {
+  if ! "$python" -c 'import numpy, torch, transformers, tokenizers, safetensors; assert torch.cuda.is_available()' 2>/dev/null; then
+    say '{"what": "note", "text": "The peers were left out: torch, transformers, tokenizers, safetensors or numpy cannot be imported, or torch sees no GPU."}'
+    return 1
+  fi
+  export TORCHINDUCTOR_CACHE_DIR=$out/work/inductor  # what was compiled once need not be again
+  measure versions "$python" -c 'import json, torch, transformers; print(json.dumps({"what": "versions", "torch": torch.__version__, "transformers": transformers.__version__}))'
+}
+
+peers() {
+  have_peers || return 0
+  local width
+  measure "rates of PyTorch" "$python" "$root/bench/gpu_peer.py" rates "${rate_sizes[@]}" "${timing[@]}"
+  for width in $head_widths; do
+    measure "attention of PyTorch, heads of $width" "$python" "$root/bench/gpu_peer.py" attention --bin "$bin" --head-width "$width" \
+      --lengths ${lengths//,/ } --rounds $rounds "${attention_sizes[@]}" "${timing[@]}"
+  done
+}
+
+# usage: peer_steps LABEL WAY OPTION...: PyTorch as it is and compiled that way (compile, graph) beside lexformer.
+peer_steps() {
+  local label=$1 way=$2
+  shift 2
+  run "steps of PyTorch, $label" "$log" "$python" "$root/bench/compare.py" --device cuda --bin "$bin" --model "$start" --data "$pairs/train.tsv" \
+    --task train --threads 8 --rounds 2 --json "$lines" --label "$label" "$@" --contenders lexformer lexformer-lea lexformer-tf32 \
+    torch "torch-$way" torch-tf32 "torch-tf32-$way" torch-bf16 "torch-bf16-$way"
+}
+peers_real() {
+  have_peers && start_model minilm "$minilm" && peer_steps "real pairs up to 64 tokens" graph --batch $batch --max-length 64 "${steps[@]}"
+}
+peers_padded() {
+  have_peers && start_model minilm "$minilm" && peer_steps "pairs of $padded tokens" graph --batch $batch --length $padded "${steps[@]}"
+}
+peers_base() {
+  have_peers && start_model base "$base" && peer_steps "base size, pairs of $padded tokens" compile --batch $base_batch --length $padded "${few_steps[@]}"
+}
+
+# --- All of them, one after the other.
+[ -z "$gpu" ] || echo "$gpu" >"$out/gpu.txt"
+rm -f "$out/short"
+if $short; then touch "$out/short"; fi
+failed=()
+todo=("${chosen[@]}")
+[ ${#todo[@]} -gt 0 ] || todo=("${stages[@]}")
+for stage in "${todo[@]}"; do
+  lines=$out/$stage.jsonl log=$out/$stage.log
+  if [ ${#chosen[@]} -eq 0 ] && grep -qs '"what": "stage".*"status": "ok"' "$lines"; then
+    echo "$stage: was done before; --stage $stage does it again"
+    continue
+  fi
+  echo "$stage"
+  rm -f "$lines" "$log"
+  touch "$lines"
+  begin=$SECONDS deadline=$((SECONDS + 60 * minutes)) status=ok
+  "$stage"
+  say "{\"what\": \"stage\", \"stage\": \"$stage\", \"status\": \"$status\", \"seconds\": $((SECONDS - begin))}"
+  [ $status = ok ] || failed+=("$stage")
+  python3 "$root/bench/gpu_table.py" "$out" || failed+=("table")
+  if [ "$stage" = build ] && [ $status != ok ]; then break; fi
+done
+echo "$out/results.md"
+[ ${#failed[@]} -eq 0 ] || { echo "gpu.sh: not all went well: ${failed[*]}; the logs are beside the table" >&2; exit 1; }
