@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""bench/gpu.sh: without a GPU it says so; on the stand-in for CUDA's runtime, with tiny sizes, every stage runs and leaves its table; the
+goals are judged by what was measured. The numbers here are made up."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import BIN, pairs
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "bench/gpu.sh"
+STAND_IN = ["train_step", "score", "gpu_attention", "gpu_rates", "train_matcher"]
+if not (BIN / "gpu_attention_stand_in").exists():
+    print("the measuring programs are not built; skipped")
+    sys.exit(77)
+
+
+def write_program(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+class Gpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp())
+        cls.bin = cls.folder / "bin"
+        cls.bin.mkdir()
+        for name in STAND_IN:
+            (cls.bin / name).symlink_to((BIN / f"{name}_stand_in").resolve())
+        for name in ("make_model", "tokenize"):
+            (cls.bin / name).symlink_to((BIN / name).resolve())
+        for name in ("lexformer_cuda_device_tests", "cuda_square"):
+            write_program(cls.bin / name, 'echo "[doctest] test cases: 7 | 7 passed | 0 failed"\n')
+        tools = cls.folder / "tools"
+        tools.mkdir()
+        write_program(tools / "nvidia-smi", 'echo "stand-in, 0 MiB, 0"\n')
+        # It finds two errors in one place.
+        write_program(tools / "compute-sanitizer",
+                      'case "$*" in *racecheck*loss*) echo "== RACECHECK SUMMARY: 2 hazards displayed"; exit 9 ;; esac; echo "== ERROR SUMMARY: 0 errors"\n')
+        write_program(tools / "no-torch", "exit 1\n")
+        data = cls.folder / "data/abt-buy"
+        data.mkdir(parents=True)
+        for seed, name in enumerate(("train", "valid", "test")):
+            (data / f"{name}.tsv").write_text(pairs(40, seed))
+        cls.path = f"{tools}:{os.environ['PATH']}"
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def run_script(self, *arguments, path=None):
+        environment = {**os.environ, "PATH": path or self.path, "PYTHON": str(self.folder / "tools/no-torch")}
+        return subprocess.run([SCRIPT, "--data", self.folder / "data", *map(str, arguments)], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=300)
+
+    def test_without_a_gpu_it_says_so(self):
+        nothing = self.folder / "nothing"
+        nothing.mkdir()
+        write_program(nothing / "nvidia-smi", "exit 9\n")
+        out = self.folder / "none"
+        done = self.run_script("--out", out, path=f"{nothing}:{os.environ['PATH']}")
+        self.assertEqual((done.returncode, done.stdout), (77, "gpu.sh: nvidia-smi shows no GPU on this machine: nothing was checked or measured.\n"))
+        self.assertFalse(out.exists())
+
+    def test_wrong_usage(self):
+        for arguments in (["--stage", "tea"], ["--minutes", "0"], ["--model", "missing.lxf"], ["--stage"], ["--bins", "x"]):
+            self.assertEqual(self.run_script(*arguments).returncode, 2, arguments)
+
+    def test_every_stage_on_the_stand_in(self):
+        out = self.folder / "out"
+        done = self.run_script("--short", "--bin", self.bin, "--out", out)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # the sanitizer found something
+        self.assertIn("racecheck, loss: ended with 9", done.stdout)
+        self.assertEqual(done.stdout.count("ended with"), 1, done.stdout)
+        text = (out / "results.md").read_text()
+        for part in ("these figures mean nothing", "| checks | ok |", "| sanitize | failed |", "| peers_base | ok |", "7 passed", "| racecheck | 0 | 0 | 0 | 2 | 0 | 0 | 0 |",
+                     "Logits of the GPU and of the CPU, float32", "The peers were left out", "The main job was left out", "Not judged", "| float32 | NT | 4 x 1152 x 384 |", "| pairs of 24 tokens | lexformer-lea, tf32 |"):
+            self.assertIn(part, text)
+        memory = [json.loads(line) for line in (out / "memory.jsonl").read_text().splitlines()]
+        attention = [line for line in memory if line["what"] == "attention"]
+        self.assertEqual([line["length"] for line in attention], [8, 16])
+        self.assertTrue(all(line["same_bits"] for line in attention))
+
+        # What ended well is not done again, unless asked for.
+        again = self.run_script("--short", "--bin", self.bin, "--out", out)
+        self.assertIn("rates: was done before", again.stdout)
+        self.assertNotIn("sanitize: was done before", again.stdout)
+        model = out / "work/minilm.lxf"
+        done = self.run_script("--short", "--bin", self.bin, "--out", out, "--model", model, "--stage", "main")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual([line.split(" | ")[0] for line in (out / "results.md").read_text().splitlines() if line.startswith(("| plain", "| augmented", "| lea"))],
+                         ["| plain", "| augmented", "| lea"])
+
+    def judge(self, lines):
+        """Verdict and figures of each goal, from these lines of a stage."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        for stage, rows in lines.items():
+            (folder / f"{stage}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        subprocess.run([sys.executable, ROOT / "bench/gpu_table.py", folder], check=True)
+        cells = [line.strip("| ").split(" | ") for line in (folder / "results.md").read_text().splitlines() if line.startswith("| G")]
+        return {row[0]: row[2].strip() for row in cells}
+
+    def test_nothing_measured_is_nothing_claimed(self):
+        self.assertEqual(set(self.judge({}).values()), {"not measured"})
+
+    def test_goals(self):
+        def attention(length, temporary=100, bits=True, lea=1.1, what="attention"):
+            times = {"none": {"median_ms": 1}, "lea": {"median_ms": lea}}
+            return {"what": what, "length": length, "sequences": 512 // length, "head_width": 32, "heads": 12, "precision": "float32", "forward": times, "backward": times,
+                    "temporary_bytes": {"none": 50, "lea": temporary}, "score_bytes": 40 * length, "same_bits": bits}
+
+        def peer(way, ms):
+            return {"what": "attention_peer", "way": way, "length": 32, "head_width": 32, "precision": "float32", "median_ms": ms}
+
+        def step(contender, ms):
+            return {"what": "train", "contender": contender, "label": "real pairs up to 64 tokens", "median_ms": ms, "pairs_per_second": 1}
+
+        attentions = [attention(32), attention(64)]
+        gathered = [peer("gather", 3.5), peer("embedding", 9), peer("one_hot", 30)]
+        steps = [step("lexformer", 1.1), step("torch", 5), step("torch-compile", 2), step("torch-graph", 1.5)]
+        found = self.judge({"attention": attentions, "memory": attentions, "peers": [*gathered, peer("flex", 4.5), *steps]})
+        self.assertEqual([found[g] for g in ("G3", "G5", "G6", "G8")], ["met"] * 4)
+        self.assertEqual([found[g] for g in ("G1", "G2", "G4", "G7", "G9")], ["not measured"] * 5)  # nothing in bfloat16
+        self.assertEqual(self.judge({"attention": attentions, "peers": gathered})["G6"], "not measured")  # FlexAttention is missing
+        self.assertEqual(self.judge({"attention": attentions, "peers": [*gathered, peer("flex", 4)]})["G6"], "missed")
+        self.assertEqual(self.judge({"attention": [attention(32, lea=1.2)]})["G5"], "missed")
+        self.assertEqual(self.judge({"memory": [attention(32), attention(64, temporary=200)]})["G8"], "missed")  # grows with the length
+        self.assertEqual(self.judge({"memory": [attention(32, bits=False)]})["G8"], "missed")
+        self.assertEqual(self.judge({"peers": steps[:2]})["G3"], "not measured")
+        self.assertEqual(self.judge({"peers": [step("lexformer-tf32", 1.0), step("torch-tf32", 5), step("torch-tf32-graph", 1.1), *steps]})["G3"], "missed")
+        padded = {"what": "train_step", "label": "pairs of 128 tokens", "result": {"precision": "float32", "ratio": 1.02, "tensors_gb": 1.0}}
+        self.assertEqual(self.judge({"train": [{**padded, "result": {**padded["result"], "ratio": 1.05}}]})["G7"], "missed")
+        self.assertEqual(self.judge({"train": [padded]})["G7"], "met")
+        adamw = [{"what": "copy", "bytes": 1e9, "median_ms": 1}, {"what": "adamw", "precision": "bfloat16", "parameters": 64, "bytes": 1e9, "median_ms": 1.2}]
+        self.assertEqual(self.judge({"rates": adamw, "peers": [{"what": "adamw_peer", "parameters": 64, "median_ms": 1.3}]})["G9"], "met")
+
+
+if __name__ == "__main__":
+    unittest.main()
