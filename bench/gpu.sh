@@ -90,12 +90,14 @@ problem() { # NAME WHY
   say "{\"what\": \"problem\", \"stage\": \"$stage\", \"name\": $(text "$1"), \"why\": $(text "$2")}"
   status=failed
 }
-# Runs a command in what is left of the stage's time; its output goes to the file $1.
+# Runs a command in what is left of the stage's time, divided by $shares; its output goes to the file $1.
+shares=1
 within() {
-  local to=$1 left=$((deadline - SECONDS))
+  local to=$1
   shift
-  [ "$left" -gt 0 ] || return 124
-  timeout "$left" "$@" >>"$to" 2>>"$log"
+  seconds=$(((deadline - SECONDS) / shares))
+  [ "$seconds" -gt 0 ] || return 124
+  timeout -k 10 "$seconds" "$@" >>"$to" 2>>"$log"
 }
 # A named command whose output is $1 (a file); what goes wrong is said and is not the end.
 run() {
@@ -105,7 +107,7 @@ run() {
   within "$to" "$@" || code=$?
   case $code in
     0) ;;
-    124) problem "$name" "not done in the $minutes minutes of the stage" ;;
+    124) problem "$name" "not done in the $seconds seconds that were left for it" ;;
     *) problem "$name" "ended with $code: $(tail -n 1 "$log")" ;;
   esac
   return $code
@@ -165,17 +167,19 @@ sanitize() {
     say '{"what": "note", "text": "compute-sanitizer is not there: left out."}'
     return
   fi
-  local tool part errors report
-  for tool in memcheck racecheck initcheck synccheck; do
-    for part in elementwise index rows loss ops attention models; do
+  local tool part errors report tools=(memcheck racecheck initcheck synccheck) parts=(elementwise index rows loss ops attention models)
+  shares=$((${#tools[@]} * ${#parts[@]}))  # one that takes long leaves time for the others
+  for tool in "${tools[@]}"; do
+    for part in "${parts[@]}"; do
       report=$out/work/$tool-$part.log
       rm -f "$report"
-      if run "$tool, $part" "$report" compute-sanitizer --tool $tool --error-exitcode 9 "$bin/lexformer_cuda_device_tests" --no-intro "--source-file=*$part.cpp"; then
+      if run "$tool, $part" "$report" compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/lexformer_cuda_device_tests" --no-intro "--source-file=*$part.cpp"; then
         errors=0
       else
         errors=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p; s/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$report" | tail -n 1)
       fi
       say "{\"what\": \"sanitize\", \"tool\": \"$tool\", \"part\": \"$part\", \"errors\": ${errors:-null}}"
+      shares=$((shares - 1))
     done
   done
 }
@@ -302,6 +306,7 @@ for stage in "${todo[@]}"; do
   rm -f "$lines" "$log"
   touch "$lines"
   begin=$SECONDS deadline=$((SECONDS + 60 * minutes)) status=ok
+  shares=1
   "$stage"
   say "{\"what\": \"stage\", \"stage\": \"$stage\", \"status\": \"$status\", \"seconds\": $((SECONDS - begin))}"
   [ $status = ok ] || failed+=("$stage")

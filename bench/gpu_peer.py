@@ -33,6 +33,10 @@ def write(**result):
     print(json.dumps(result), flush=True)
 
 
+def first_line(e):
+    return f"{type(e).__name__}: {str(e)}".splitlines()[0]
+
+
 def finish(device):
     if device == "cuda":
         torch.cuda.synchronize()
@@ -67,7 +71,7 @@ class Clock:
                 self.kept = self.f()  # what the graph writes must live as long as it
             self.f, self.graph = graph.replay, True
         except RuntimeError as e:
-            print(f"no CUDA graph, measured with its launches: {str(e).splitlines()[0]}", file=sys.stderr)
+            print(f"no CUDA graph, measured with its launches: {first_line(e)}", file=sys.stderr)
             finish(self.device)
 
     def row(self, calls):
@@ -182,8 +186,8 @@ class Attention:
             try:
                 leaves, codes, dy = self.inputs(length, dtype, loaded)
                 context, gradients = self.step(way, leaves, self.codes_for(way, codes, dtype), dy)()
-            except (RuntimeError, torch._dynamo.exc.TorchDynamoException) as e:
-                write(what="attention_check", length=length, way=way, failed=str(e).splitlines()[0])
+            except Exception as e:  # whatever it is: the others are measured
+                write(what="attention_check", length=length, way=way, failed=first_line(e))
                 continue
             theirs = {"context": context.transpose(1, 2), "dqkv": torch.stack(gradients[:3], 2).transpose(1, 3)}
             ours = "none_" if way.startswith("sdpa") else "lea_"
@@ -214,8 +218,8 @@ class Attention:
                         f()
                         memory[precision, way] = torch.cuda.max_memory_allocated() - before
                     clocks[precision, way] = Clock(f, a.device, a.seconds)
-                except (RuntimeError, torch._dynamo.exc.TorchDynamoException) as e:
-                    write(what="attention_peer", length=length, way=way, precision=precision, failed=str(e).splitlines()[0])
+                except Exception as e:  # whatever it is: the others are measured
+                    write(what="attention_peer", length=length, way=way, precision=precision, failed=first_line(e))
         times = {key: [] for key in clocks}
         for _ in range(a.rounds):
             for precision in precisions:
