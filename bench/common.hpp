@@ -14,37 +14,19 @@
 
 namespace bench {
 
-/// How numbers are kept and multiplied. tf32: kept as float, but the factors of products are rounded; a GPU's.
-enum class Precision { float32, tf32 };
-
-}  // namespace bench
-
-template <>
-inline constexpr auto lexformer::names_of<bench::Precision> =
-    std::to_array<lexformer::Named<bench::Precision>>({{"float32", bench::Precision::float32}, {"tf32", bench::Precision::tf32}});
-
-namespace bench {
-
 namespace lx = lexformer;
 
 /// Where a program computes, and in which precision.
 struct Where {
-  program::Device device = program::Device::cpu;
-  Precision precision = Precision::float32;
+  program::Compute compute;
 
-  explicit Where(CLI::App& app) {
-    program::add_device(app, device);
-    program::add_choice(app, "--precision", precision, "of the numbers");
-  }
+  explicit Where(CLI::App& app) { program::add_compute(app, compute); }
   /// f(T(), Dev()).
   template <class F>
   void run(F&& f) const {
-    const bool tf32 = precision == Precision::tf32;
-    if (tf32 && device == program::Device::cpu) lx::fail_usage("--precision", "tf32 is a GPU's; take --device cuda");
-    lx::cuda::set_tf32(tf32);
-    program::on_device(device, [&](auto dev) { f(float{}, dev); });
+    program::compute_with(compute, std::forward<F>(f));
   }
-  lx::Json json() const { return {{"device", lx::name_of(device)}, {"precision", lx::name_of(precision)}}; }
+  lx::Json json() const { return {{"device", lx::name_of(compute.device)}, {"precision", lx::name_of(compute.precision)}}; }
 };
 
 /// Waits until all that was queued on the device is done.
@@ -187,7 +169,7 @@ struct Input {
     const lx::NoGrad no_grad;
     std::vector<decltype(model_(all[0]).logits)> parts;
     for (const auto& batch : all) parts.push_back(model_(batch).logits);
-    lx::save_npy(logits, lx::concat_rows(parts).value().template to<lx::Cpu>());
+    lx::save_npy(logits, lx::cast<float>(lx::concat_rows(parts)).value().template to<lx::Cpu>());
   }
   void write(const lx::Json& results) const {
     if (!json.empty()) lx::write_file_atomic(json, lx::dump_json(results, json) + "\n");

@@ -7,8 +7,8 @@
 
 First all must give the same logits. Then each contender is run once, one after the other, and again, `rounds` times; every run is a
 process of its own. Training: batches of 32 grouped by length, dropout, AdamW (PyTorch's fused), clipping; tokenizing and making the
-batches are not counted. Scoring: 512 pairs sorted by length. Contenders: lexformer, lexformer-lea (training), torch (fp32), torch-bf16; on
-a GPU each of float32 and TF32 too, and torch.compile: as it is, and with CUDA graphs (-graph).
+batches are not counted. Scoring: 512 pairs sorted by length. Contenders: lexformer, lexformer-lea (training), torch (fp32), and each with
+-bf16; on a GPU with -tf32, too, and torch.compile: as it is, and with CUDA graphs (-graph).
 Needs torch, transformers, tokenizers, safetensors; start it with their Python.
 """
 import argparse
@@ -23,9 +23,10 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = {"train": {f"lexformer{p}{lea}": [*more, "--attention", lea[1:] or "none"]
-                  for p, more in (("", []), ("-tf32", ["--precision", "tf32"])) for lea in ("", "-lea")},
-        "score": {"lexformer": [], "lexformer-tf32": ["--precision", "tf32"]}}
+PRECISIONS = {"": "float32", "-tf32": "tf32", "-bf16": "bfloat16"}
+OURS = {"train": {f"lexformer{p}{lea}": ["--precision", name, "--attention", lea[1:] or "none"]
+                  for p, name in PRECISIONS.items() for lea in ("", "-lea")},
+        "score": {f"lexformer{p}": ["--precision", name] for p, name in PRECISIONS.items()}}
 PEERS = {f"torch{p}{c}": ["--dtype", p[1:] or "fp32", *more] for p in ("", "-tf32", "-bf16")
          for c, more in (("", []), ("-compile", ["--compile", "default"]), ("-graph", ["--compile", "reduce-overhead"]))}
 

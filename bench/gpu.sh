@@ -186,7 +186,7 @@ sanitize() {
 
 rates() {
   local precision
-  for precision in float32 tf32; do
+  for precision in float32 tf32 bfloat16; do
     measure "rates, $precision" "$bin/gpu_rates" --device cuda --precision $precision "${rate_sizes[@]}" "${timing[@]}"
   done
 }
@@ -194,7 +194,8 @@ rates() {
 attention() {
   local width
   for width in $head_widths; do
-    measure "attention, heads of $width" "$bin/gpu_attention" --device cuda --head-width "$width" --lengths $lengths "${attention_sizes[@]}" "${timing[@]}"
+    measure "attention, heads of $width" "$bin/gpu_attention" --device cuda --precision float32 --head-width "$width" --lengths $lengths "${attention_sizes[@]}" "${timing[@]}"
+    measure "attention, heads of $width, bfloat16" "$bin/gpu_attention" --device cuda --precision bfloat16 --head-width "$width" --lengths $lengths "${attention_sizes[@]}" "${timing[@]}"
   done
 }
 
@@ -220,12 +221,12 @@ memory() {
 train() {
   local precision
   start_model minilm "$minilm" || return
-  for precision in float32 tf32; do
+  for precision in float32 tf32 bfloat16; do
     train_steps "real pairs up to 64 tokens" $precision none,lea --batch $batch --max-length 64 "${steps[@]}"
     train_steps "pairs of $padded tokens" $precision none,lea --batch $batch --length $padded "${steps[@]}"
   done
   start_model base "$base" || return
-  for precision in float32 tf32; do
+  for precision in float32 tf32 bfloat16; do
     train_steps "base size, pairs of $padded tokens" $precision none --batch $base_batch --length $padded "${few_steps[@]}"
   done
 }
@@ -277,6 +278,7 @@ peer_steps() {
   shift 2
   run "steps of PyTorch, $label" "$log" "$python" "$root/bench/compare.py" --device cuda --bin "$bin" --model "$start" --data "$pairs/train.tsv" \
     --task train --threads 8 --rounds 2 --json "$lines" --label "$label" "$@" --contenders lexformer lexformer-lea lexformer-tf32 \
+    lexformer-bf16 lexformer-bf16-lea \
     torch "torch-$way" torch-tf32 "torch-tf32-$way" torch-bf16 "torch-bf16-$way"
 }
 peers_real() {

@@ -34,9 +34,9 @@ class Attention {
         dcontext_(random_tensor(3, {tokens(), sizes.heads * sizes.head_width})),
         codes_(random_codes(offsets_.pairs(), sizes)),
         context_(dcontext_.shape()),
-        log_sum_({tokens(), sizes.heads}),
         dqkv_(qkv_.shape()),
         dtable_(table_.shape()),
+        log_sum_({tokens(), sizes.heads}),
         begins_(offsets_.template on<Dev>()) {
     for (const bool lea : {false, true}) {
       lx::ScoreTerms<T, Dev> terms;
@@ -76,14 +76,14 @@ class Attention {
     };
     return once() == once();
   }
-  /// What was read, and what was written without and with LEA, for a check by others. (The codes as numbers of T: no .npy file here holds
+  /// What was read, and what was written without and with LEA, for a check by others. (The codes as floats: no .npy file here holds
   /// others.)
   void save(const std::string& folder) {
     const auto write = [&](const std::string& name, const lx::Tensor<T, Dev>& x) {
-      lx::save_npy(folder + "/" + name + ".npy", x.template to<lx::Cpu>());
+      lx::save_npy(folder + "/" + name + ".npy", lx::detail::cast<lx::accumulate_t<T>>(x).template to<lx::Cpu>());
     };
     const auto codes = codes_.to_vector();
-    write("codes", lx::Tensor<T, Dev>::from(std::vector<T>(codes.begin(), codes.end()), {codes.size()}));
+    lx::save_npy(folder + "/codes.npy", lx::Tensor<float>::from(std::vector<float>(codes.begin(), codes.end()), {codes.size()}));
     write("qkv", qkv_);
     write("table", table_);
     write("dcontext", dcontext_);
@@ -105,7 +105,8 @@ class Attention {
   lx::Offsets offsets_;
   lx::Tensor<T, Dev> qkv_, table_, dcontext_;
   lx::Indices<std::uint16_t, Dev> codes_;
-  lx::Tensor<T, Dev> context_, log_sum_, dqkv_, dtable_;
+  lx::Tensor<T, Dev> context_, dqkv_, dtable_;
+  lx::Tensor<lx::accumulate_t<T>, Dev> log_sum_;
   lx::DeviceOffsets<Dev> begins_;
   lx::AttentionArgs<T> args_[2];
 };

@@ -223,8 +223,7 @@ class Attention:
         times = {key: [] for key in clocks}
         for _ in range(a.rounds):
             for precision in precisions:
-                if precision != "bfloat16":  # lexformer has none yet
-                    write(**self.ours("--lengths", length, "--tokens", a.tokens, "--precision", precision, "--repeats", a.repeats, "--seconds", a.seconds))
+                write(**self.ours("--lengths", length, "--tokens", a.tokens, "--precision", precision, "--repeats", a.repeats, "--seconds", a.seconds))
             for (precision, way), clock in clocks.items():
                 use(precision)
                 times[precision, way] += clock.measure(a.repeats)

@@ -79,19 +79,25 @@ class Rates {
     const std::size_t arrays = 64, count = o_.parameters / arrays;
     auto parameters = bench::random_tensor<T, Dev>({arrays * count}, 3), gradients = bench::random_tensor<T, Dev>({arrays * count}, 4);
     auto mean = lx::Tensor<A, Dev>::zeros({arrays * count}), square = lx::Tensor<A, Dev>::zeros({arrays * count});
+    auto masters = lx::Tensor<A, Dev>::zeros({lx::is_storage<T> ? arrays * count : 0});
     std::vector<lx::AdamWUpdate<T>> updates;
     for (std::size_t i = 0; i < arrays; ++i) {
       T* const weights = parameters.mutable_data() + i * count;
-      static_assert(std::is_same_v<T, A>, "weights of a smaller type have a master copy, which is read and written, too");
+      A* master = nullptr;
+      if constexpr (lx::is_storage<T>)
+        master = masters.mutable_data() + i * count;
+      else
+        master = weights;
       updates.push_back({count,
                          {1 - 5e-9, 0.9, 0.999, 5e-5, 1, 1e-8},
                          gradients.data() + i * count,
                          mean.mutable_data() + i * count,
                          square.mutable_data() + i * count,
-                         weights,
+                         master,
                          weights});
     }
-    const std::size_t bytes = arrays * count * (sizeof(T) + 6 * sizeof(A));  // the gradient is read, the other three read and written
+    // The gradient is read; moments and weights are read and written; a rounded copy of the weights is written.
+    const std::size_t bytes = arrays * count * (sizeof(T) + 6 * sizeof(A) + (lx::is_storage<T> ? sizeof(T) : 0));
     report({{"what", "adamw"}, {"parameters", arrays * count}, {"bytes", bytes}}, [&] { lx::Kernels<Dev>::adamw(updates); });
   }
 
