@@ -28,6 +28,7 @@
 #include "lexformer/kernels/index_cpu.hpp"
 #include "lexformer/kernels/interface.hpp"
 #include "lexformer/kernels/loss_cpu.hpp"
+#include "lexformer/kernels/relative_rows_cpu.hpp"
 #include "lexformer/kernels/row.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
 #include "lexformer/kernels/scalar.hpp"

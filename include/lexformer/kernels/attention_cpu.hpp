@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/relative_rows_cpu.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
 #include "lexformer/kernels/widen_cpu.hpp"
 
@@ -20,8 +21,10 @@ namespace detail {
 template <class T>
 class AttentionBlock {
  public:
-  AttentionBlock(const AttentionArgs<T>& args, std::size_t s, std::size_t h)
+  /// turned: turned_tables(args)
+  AttentionBlock(const AttentionArgs<T>& args, const std::vector<Tensor<T>>& turned, std::size_t s, std::size_t h)
       : a_(args),
+        turned_(turned),
         h_(h),
         n_(args.token_begin[s + 1] - args.token_begin[s]),
         d_(args.width / args.heads),
@@ -41,16 +44,22 @@ class AttentionBlock {
   const T* scores() {
     p_.resize(n_ * n_);
     gemm(false, true, n_, n_, d_, a_.scale, q_, stride_, k_, stride_, T{0}, p_.data(), n_);
-    for (const auto& r : a_.relatives) {
-      const Rows used = rows_used(r);
-      products_.resize(n_ * used.count);
-      gemm(false, true, n_, used.count, d_, r.scale, r.key_side ? k_ : q_, stride_, used.table, d_, T{0}, products_.data(), used.count);
-      for (std::size_t i = 0; i < n_; ++i) {
-        T* row = p_.data() + i * n_;
-        const T* x = products_.data() + (r.key_side ? 0 : i * used.count);
-        const std::size_t step = r.key_side ? used.count : 0;
-        for (std::size_t j = 0; j < n_; ++j) row[j] += x[j * step + used.bucket(i, j)];
-      }
+    for (std::size_t term = 0; term < a_.relatives.size(); ++term) {
+      const auto& r = a_.relatives[term];
+      const T* const table = turned_[term].data() + (r.tables == 1 ? 0 : h_ * d_ * r.rows);
+      for_relative_rows(a_, r, n_, h_, [&](const RelativeRows<T>& used) {
+        products_.resize(used.tokens() * used.count);
+        gemm(false, false, used.tokens(), used.count, d_, r.scale, (r.key_side ? k_ : q_) + used.begin * stride_, stride_,
+             table + used.first, r.rows, T{0}, products_.data(), used.count);
+        for (std::size_t t = used.begin; t < used.end; ++t) {
+          const T* const x = products_.data() + (t - used.begin) * used.count;
+          T* const p = p_.data() + (r.key_side ? t : t * n_);
+          if (r.key_side)
+            used.for_others(t, [=, n = n_](std::size_t i, std::ptrdiff_t row) { p[i * n] += x[row]; });
+          else
+            used.for_others(t, [=](std::size_t j, std::ptrdiff_t row) { p[j] += x[row]; });
+        }
+      });
     }
     if (a_.gate != nullptr) {
       ungated_ = p_;
@@ -136,44 +145,34 @@ class AttentionBlock {
     gemm(true, false, n_, d_, n_, a_.scale, g_.data(), n_, q_, stride_, T{0}, dk, stride_);
     for (std::size_t t = 0; t < a_.relatives.size(); ++t) {
       const auto& r = a_.relatives[t];
-      const Rows used = rows_used(r);
-      products_.assign(n_ * used.count, T{0});
-      for (std::size_t i = 0; i < n_; ++i) {
-        const T* row = g_.data() + i * n_;
-        T* x = products_.data() + (r.key_side ? 0 : i * used.count);
-        const std::size_t step = r.key_side ? used.count : 0;
-        for (std::size_t j = 0; j < n_; ++j) x[j * step + used.bucket(i, j)] += row[j];
-      }
-      gemm(false, false, n_, d_, used.count, r.scale, products_.data(), used.count, used.table, d_, T{1}, r.key_side ? dk : dq, stride_);
-      if (grads.relatives[t] != nullptr)
-        gemm(true, false, used.count, d_, n_, r.scale, products_.data(), used.count, r.key_side ? k_ : q_, stride_, T{1},
-             grads.relatives[t] + (h_ * r.rows + used.first) * d_, d_);
+      for_relative_rows(a_, r, n_, h_, [&](const RelativeRows<T>& used) {
+        products_.assign(used.tokens() * used.count, T{0});
+        for (std::size_t own = used.begin; own < used.end; ++own) {
+          T* const x = products_.data() + (own - used.begin) * used.count;
+          const T* const g = g_.data() + (r.key_side ? own : own * n_);
+          if (r.key_side)
+            used.for_others(own, [=, n = n_](std::size_t i, std::ptrdiff_t row) { x[row] += g[i * n]; });
+          else
+            used.for_others(own, [=](std::size_t j, std::ptrdiff_t row) { x[row] += g[j]; });
+        }
+        const std::size_t at = used.begin * stride_;
+        gemm(false, false, used.tokens(), d_, used.count, r.scale, products_.data(), used.count, used.table, d_, T{1},
+             (r.key_side ? dk : dq) + at, stride_);
+        if (grads.relatives[t] != nullptr)
+          gemm(true, false, used.count, d_, used.tokens(), r.scale, products_.data(), used.count, (r.key_side ? k_ : q_) + at, stride_,
+               T{1}, grads.relatives[t] + (h_ * r.rows + used.first) * d_, d_);
+      });
     }
   }
 
  private:
-  /// The rows of a relative table that the distances of this sequence, -(n - 1) ... n - 1, can meet: a short one meets few.
-  struct Rows {
-    std::size_t first, count;
-    const T* table;              // row `first`, (count, d)
-    const std::int32_t* middle;  // bucket of distance 0
-    std::size_t bucket(std::size_t i, std::size_t j) const {
-      return static_cast<std::size_t>(middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]) - first;
-    }
-  };
-  Rows rows_used(const typename AttentionArgs<T>::Relative& r) const {
-    const std::int32_t* middle = r.bucket + a_.longest - 1;
-    const auto [low, high] = std::minmax_element(middle - (n_ - 1), middle + n_);
-    const auto first = static_cast<std::size_t>(*low);
-    const std::size_t table = (r.tables == 1 ? 0 : h_ * r.rows) + first;
-    return {first, static_cast<std::size_t>(*high) - first + 1, r.table + table * d_, middle};
-  }
   void fill_mask() {
     mask_.resize(n_ * n_);
     a_.dropout.fill(h_ * a_.pairs + pair_, n_ * n_, mask_.data());
   }
 
   const AttentionArgs<T>& a_;
+  const std::vector<Tensor<T>>& turned_;
   std::size_t h_, n_, d_, stride_;
   const T *q_, *k_, *v_;
   std::size_t pair_;
@@ -228,9 +227,10 @@ struct AttentionKernels<Cpu> {
  private:
   template <class T>
   static void attention_of(const AttentionArgs<T>& a, T* context, T* log_sum, T* maps) {
+    const auto turned = detail::turned_tables(a);
     parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
       const std::size_t s = unit / a.heads, h = unit % a.heads, first = a.token_begin[s], n = a.token_begin[s + 1] - first;
-      detail::AttentionBlock<T> block(a, s, h);
+      detail::AttentionBlock<T> block(a, turned, s, h);
       T* const to = map_of(a, s, h, maps);
       const T* scores = block.scores();
       if (to != nullptr && a.absolute) std::copy_n(scores, n * n, to);
@@ -262,6 +262,7 @@ struct AttentionKernels<Cpu> {
       table(base, t) = partial[t].mutable_data();
     }
 
+    const auto turned = detail::turned_tables(a);
     parallel_for(chunks * heads, 1, [&](std::size_t unit, std::size_t) {
       const std::size_t c = unit / heads, h = unit % heads;
       auto to = base;
@@ -269,7 +270,7 @@ struct AttentionKernels<Cpu> {
         if (table(to, t) != nullptr) table(to, t) += c * heads * size_of_head(t);
       for (std::size_t s = c * chunk; s < std::min(a.sequences, (c + 1) * chunk); ++s) {
         const std::size_t first = a.token_begin[s];
-        detail::AttentionBlock<T> block(a, s, h);
+        detail::AttentionBlock<T> block(a, turned, s, h);
         block.scores();
         block.probabilities(log_sum + first * heads + h);
         const T* dmap = map_of(a, s, h, dmaps);
