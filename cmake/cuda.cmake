@@ -2,7 +2,7 @@
 # lexformer::cuda: what include/lexformer/kernels/cuda.hpp declares. With LEXFORMER_CUDA the kernels of cuda/, else functions that say that
 # they are missing, so that a program with --device cuda links either way.
 if(NOT LEXFORMER_CUDA)
-  add_library(lexformer_cuda STATIC cuda/stub.cpp)
+  add_library(lexformer_cuda STATIC cuda/stub.cpp src/compiled_cuda.cpp)
   target_link_libraries(lexformer_cuda PRIVATE $<BUILD_INTERFACE:lexformer_warnings>)
 else()
   find_program(lexformer_nvcc nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
@@ -15,7 +15,7 @@ else()
   enable_language(CUDA)
   find_package(CUDAToolkit 12 REQUIRED)
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cuda/*.cu)
-  add_library(lexformer_cuda STATIC ${kernels})
+  add_library(lexformer_cuda STATIC ${kernels} src/compiled_cuda.cpp)
   target_link_libraries(lexformer_cuda PUBLIC CUDA::cudart_static CUDA::cublas)
   # CMake 3.25 does not know nvcc's flag for C++20. Kernels call constexpr functions of std: std::array's, std::bit_cast.
   set(lexformer_nvcc_options
@@ -24,7 +24,7 @@ else()
 endif()
 add_library(lexformer::cuda ALIAS lexformer_cuda)
 set_target_properties(lexformer_cuda PROPERTIES EXPORT_NAME cuda POSITION_INDEPENDENT_CODE ON)
-target_link_libraries(lexformer_cuda PUBLIC lexformer)
+target_link_libraries(lexformer_cuda PUBLIC lexformer $<$<BOOL:${LEXFORMER_NATIVE}>:lexformer_native>)
 if(NOT PROJECT_IS_TOP_LEVEL)
   set_target_properties(lexformer_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()

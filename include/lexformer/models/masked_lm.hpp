@@ -187,6 +187,9 @@ ModelFile MaskedLm<T, Dev>::file() {
 
 #if defined(LEXFORMER_COMPILED)
 extern template class MaskedLm<float, Cpu>;
+extern template class MaskedLm<bfloat16, Cpu>;
+extern template class MaskedLm<float, Cuda>;  // these in lexformer::cuda
+extern template class MaskedLm<bfloat16, Cuda>;
 #endif
 
 }  // namespace lexformer

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// What of lexformer::cuda no nvcc is needed for: models of the device, compiled once for all programs.
+#include "lexformer/kernels/cuda.hpp"
+#include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/masked_lm.hpp"
+
+namespace lexformer {
+template class CrossEncoder<float, Cuda>;
+template class CrossEncoder<bfloat16, Cuda>;
+template class MaskedLm<float, Cuda>;
+template class MaskedLm<bfloat16, Cuda>;
+}  // namespace lexformer
