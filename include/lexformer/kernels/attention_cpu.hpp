@@ -51,14 +51,8 @@ class AttentionBlock {
         products_.resize(used.tokens() * used.count);
         gemm(false, false, used.tokens(), used.count, d_, r.scale, (r.key_side ? k_ : q_) + used.begin * stride_, stride_,
              table + used.first, r.rows, T{0}, products_.data(), used.count);
-        for (std::size_t t = used.begin; t < used.end; ++t) {
-          const T* const x = products_.data() + (t - used.begin) * used.count;
-          T* const p = p_.data() + (r.key_side ? t : t * n_);
-          if (r.key_side)
-            used.for_others(t, [=, n = n_](std::size_t i, std::ptrdiff_t row) { p[i * n] += x[row]; });
-          else
-            used.for_others(t, [=](std::size_t j, std::ptrdiff_t row) { p[j] += x[row]; });
-        }
+        const T* const from = products_.data();
+        used.for_pairs([=, to = p_.data(), n = n_](std::size_t i, std::size_t j, std::size_t x) { to[i * n + j] += from[x]; });
       });
     }
     if (a_.gate != nullptr) {
@@ -147,14 +141,8 @@ class AttentionBlock {
       const auto& r = a_.relatives[t];
       for_relative_rows(a_, r, n_, h_, [&](const RelativeRows<T>& used) {
         products_.assign(used.tokens() * used.count, T{0});
-        for (std::size_t own = used.begin; own < used.end; ++own) {
-          T* const x = products_.data() + (own - used.begin) * used.count;
-          const T* const g = g_.data() + (r.key_side ? own : own * n_);
-          if (r.key_side)
-            used.for_others(own, [=, n = n_](std::size_t i, std::ptrdiff_t row) { x[row] += g[i * n]; });
-          else
-            used.for_others(own, [=](std::size_t j, std::ptrdiff_t row) { x[row] += g[j]; });
-        }
+        T* const to = products_.data();
+        used.for_pairs([=, from = g_.data(), n = n_](std::size_t i, std::size_t j, std::size_t x) { to[x] += from[i * n + j]; });
         const std::size_t at = used.begin * stride_;
         gemm(false, false, used.tokens(), d_, used.count, r.scale, products_.data(), used.count, used.table, d_, T{1},
              (r.key_side ? dk : dq) + at, stride_);

@@ -18,21 +18,33 @@ struct RelativeRows {
   std::size_t first, count;
   const T* table;              // row `first`, (count, d)
   const std::int32_t* middle;  // row of distance 0
-  std::ptrdiff_t side;         // distance = side (other token - own token)
   std::ptrdiff_t slope;        // 1 or -1: rows follow one another, up or down with the distance; 0: they do not
+  bool key_side;
   std::size_t tokens() const { return end - begin; }
 
-  /// Calls f(other, row) for all tokens of the sequence, at their distance from `own`; row counts from `first`.
+  /// Calls f(i, j, x) for each own token and every other one: i query, j key, x = the place of their row, counted from `first`, among the
+  /// (tokens(), count) numbers of a product with the table. The order is the one in which the scores, row by row, stay near.
   template <class F>
-  void for_others(std::size_t own, F&& f) const {
-    const std::int32_t* const at = middle - side * static_cast<std::ptrdiff_t>(own);
-    const auto zero = static_cast<std::ptrdiff_t>(first), start = *at - zero;
-    if (slope == 0)
-      for (std::size_t o = 0; o < others; ++o) f(o, at[side * static_cast<std::ptrdiff_t>(o)] - zero);
-    else if (slope == side)
-      for (std::size_t o = 0; o < others; ++o) f(o, start + static_cast<std::ptrdiff_t>(o));
-    else
-      for (std::size_t o = 0; o < others; ++o) f(o, start - static_cast<std::ptrdiff_t>(o));
+  void for_pairs(F&& f) const {
+    if (key_side) {
+      for (std::size_t i = 0; i < others; ++i)
+        for (std::size_t j = begin; j < end; ++j) f(i, j, (j - begin) * count + row(i, j));
+      return;
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t x = (i - begin) * count, of_first_key = x + row(i, 0);
+      if (slope == 0)
+        for (std::size_t j = 0; j < others; ++j) f(i, j, x + row(i, j));
+      else if (slope < 0)
+        for (std::size_t j = 0; j < others; ++j) f(i, j, of_first_key + j);
+      else
+        for (std::size_t j = 0; j < others; ++j) f(i, j, of_first_key - j);
+    }
+  }
+
+ private:
+  std::size_t row(std::size_t i, std::size_t j) const {
+    return static_cast<std::size_t>(middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]) - first;
   }
 };
 
@@ -69,8 +81,8 @@ void for_relative_rows(const AttentionArgs<T>& a, const typename AttentionArgs<T
     };
     const auto first = static_cast<std::size_t>(*low);
     const T* const table = r.table + ((r.tables == 1 ? 0 : h * r.rows) + first) * d;
-    body(RelativeRows<T>{begin, end, n, first, static_cast<std::size_t>(*high) - first + 1, table, middle, r.key_side ? 1 : -1,
-                         follow(1) ? 1 : (follow(-1) ? -1 : 0)});
+    body(RelativeRows<T>{begin, end, n, first, static_cast<std::size_t>(*high) - first + 1, table, middle,
+                         follow(1) ? 1 : (follow(-1) ? -1 : 0), r.key_side});
   }
 }
 
