@@ -6,6 +6,8 @@
 
 #include "cuda_runtime.h"
 
+#define CUBLAS_VERSION 130000
+
 enum cudaDataType { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16BF = 14 };
 enum cublasStatus_t { CUBLAS_STATUS_SUCCESS = 0, CUBLAS_STATUS_INVALID_VALUE = 7 };
 enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
@@ -23,3 +25,17 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOpe
                                std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
                                cudaDataType type_b, std::int64_t ldb, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,
                                cublasComputeType_t, cublasGemmAlgo_t);
+/// The same for `count` products, whose matrices are so many numbers apart.
+cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
+                                             std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda,
+                                             long long step_a, const void* b, cudaDataType type_b, std::int64_t ldb, long long step_b,
+                                             const void* beta, void* c, cudaDataType type_c, std::int64_t ldc, long long step_c,
+                                             std::int64_t count, cublasComputeType_t, cublasGemmAlgo_t);
+/// For groups of products of one size: the lists of sizes and factors are the host's, those of pointers the device's. All types are the
+/// same, and the matrices begin at 16 bytes.
+cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t, const cublasOperation_t op_a[], const cublasOperation_t op_b[],
+                                             const std::int64_t m[], const std::int64_t n[], const std::int64_t k[], const void* alpha,
+                                             const void* const a[], cudaDataType type_a, const std::int64_t lda[], const void* const b[],
+                                             cudaDataType type_b, const std::int64_t ldb[], const void* beta, void* const c[],
+                                             cudaDataType type_c, const std::int64_t ldc[], std::int64_t groups, const std::int64_t size[],
+                                             cublasComputeType_t);

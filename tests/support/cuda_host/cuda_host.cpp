@@ -11,12 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "cublas_v2.h"
 #include "cuda_runtime.h"
 #include "fiber.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/random.hpp"
-#include "lexformer/kernels/cpu.hpp"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -92,10 +90,6 @@ DeviceMemory& memory() {
 std::string& message() {
   static std::string text;
   return text;
-}
-cudaError_t failed(cudaError_t error, std::string text) {
-  message() = std::move(text);
-  return error;
 }
 
 // ---- threads
@@ -238,7 +232,13 @@ void run_block(lexformer::RandomStream* order) {
 
 void set_order(std::uint64_t seed) { machine().seed = seed; }
 std::size_t launches() { return machine().launches; }
-bool is_device(const void* p) { return memory().holds(p, 0); }
+bool is_device(const void* p, std::size_t bytes) { return memory().holds(p, bytes); }
+OpenMemory::OpenMemory() { memory().open(); }
+OpenMemory::~OpenMemory() { memory().close(); }
+cudaError_t failed(cudaError_t error, std::string text) {
+  message() = std::move(text);
+  return error;
+}
 void* dynamic_shared() { return machine().shared.get(); }
 void barrier(const char* file, int line) { wait(State::at_barrier, file, line); }
 unsigned lane() { return static_cast<unsigned>(machine().current % 32); }
@@ -337,48 +337,4 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   std::memset(to, value, bytes);
   cuda_host::close_block(to, bytes);
   return cudaSuccess;
-}
-
-namespace {
-
-/// Whether a matrix of `columns` columns of `rows` numbers, ld apart, lies in device memory.
-bool is_matrix(const void* p, std::int64_t rows, std::int64_t columns, std::int64_t ld, std::size_t size) {
-  return ld >= rows && cuda_host::memory().holds(p, static_cast<std::size_t>((columns - 1) * ld + rows) * size);
-}
-
-/// The rows of the product are the columns of cuBLAS', so that the factors change places.
-template <class T, class C>
-void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha, const void* a, std::int64_t lda,
-             const void* b, std::int64_t ldb, const void* beta, void* c, std::int64_t ldc) {
-  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
-  using A = lexformer::accumulate_t<T>;
-  lexformer::Kernels<lexformer::Cpu>::gemm(trans_b, trans_a, size(n), size(m), size(k), *static_cast<const A*>(alpha),
-                                           static_cast<const T*>(b), size(ldb), static_cast<const T*>(a), size(lda),
-                                           *static_cast<const A*>(beta), static_cast<C*>(c), size(ldc));
-}
-
-}  // namespace
-
-cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
-                               std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
-                               cudaDataType type_b, std::int64_t ldb, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,
-                               cublasComputeType_t compute, cublasGemmAlgo_t) {
-  const bool ta = op_a == CUBLAS_OP_T, tb = op_b == CUBLAS_OP_T, wide = type_a == CUDA_R_64F, narrow = type_a == CUDA_R_16BF;
-  const auto size = [](cudaDataType type) -> std::size_t { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; };
-  if (m <= 0 || n <= 0 || k <= 0 || type_a != type_b || (type_a != type_c && !(narrow && type_c == CUDA_R_32F)) ||
-      wide != (compute == CUBLAS_COMPUTE_64F) || (narrow && compute != CUBLAS_COMPUTE_32F) ||
-      !is_matrix(a, ta ? k : m, ta ? m : k, lda, size(type_a)) || !is_matrix(b, tb ? n : k, tb ? k : n, ldb, size(type_b)) ||
-      !is_matrix(c, m, n, ldc, size(type_c))) {
-    cuda_host::failed(cudaErrorInvalidValue, "cuBLAS: the types or sizes of the matrices do not fit, or one does not lie in device memory");
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
-  cuda_host::memory().open();
-  using lexformer::bfloat16;
-  const auto run = wide                   ? product<double, double>
-                   : !narrow              ? product<float, float>
-                   : type_c == CUDA_R_32F ? product<bfloat16, float>
-                                          : product<bfloat16, bfloat16>;
-  run(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  cuda_host::memory().close();
-  return CUBLAS_STATUS_SUCCESS;
 }

@@ -22,6 +22,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <string>
 #include <type_traits>
 
 #define __global__
@@ -51,8 +52,15 @@ inline constexpr int most_shared = 232448;  // bytes that a block can have where
 void set_order(std::uint64_t seed);
 /// Kernels launched so far.
 std::size_t launches();
-/// Whether p points into a block of device memory, or to its end.
-bool is_device(const void* p);
+/// Whether p points into a block of device memory, or to its end, and so many bytes from there lie in it.
+bool is_device(const void* p, std::size_t bytes = 0);
+/// The host may touch device memory as long as this lives: what a library does on the device.
+struct OpenMemory {
+  OpenMemory();
+  ~OpenMemory();
+  OpenMemory(const OpenMemory&) = delete;
+  OpenMemory& operator=(const OpenMemory&) = delete;
+};
 
 void* dynamic_shared();
 void barrier(const char* file, int line);
@@ -178,6 +186,8 @@ cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std
 template <class... Parameters>
 inline std::map<void (*)(Parameters...), std::size_t> allowed_shared;
 cudaError_t not_device(std::size_t argument);
+/// The error, with a message for cudaGetErrorString.
+cudaError_t failed(cudaError_t error, std::string text);
 
 }  // namespace cuda_host
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// cuBLAS, answered by lexformer's own product.
+#include "cublas_v2.h"
+
+#include <numeric>
+#include <vector>
+
+#include "lexformer/kernels/cpu.hpp"
+
+namespace {
+
+/// Whether a matrix of `columns` columns of `rows` numbers, ld apart, lies in device memory.
+bool is_matrix(const void* p, std::int64_t rows, std::int64_t columns, std::int64_t ld, std::size_t size) {
+  return ld >= rows && cuda_host::is_device(p, static_cast<std::size_t>((columns - 1) * ld + rows) * size);
+}
+
+/// The rows of the product are the columns of cuBLAS', so that the factors change places.
+template <class T, class C>
+void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha, const void* a, std::int64_t lda,
+             const void* b, std::int64_t ldb, const void* beta, void* c, std::int64_t ldc) {
+  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  using A = lexformer::accumulate_t<T>;
+  lexformer::Kernels<lexformer::Cpu>::gemm(trans_b, trans_a, size(n), size(m), size(k), *static_cast<const A*>(alpha),
+                                           static_cast<const T*>(b), size(ldb), static_cast<const T*>(a), size(lda),
+                                           *static_cast<const A*>(beta), static_cast<C*>(c), size(ldc));
+}
+
+std::size_t size_of(cudaDataType type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
+
+cublasStatus_t wrong(const char* what) {
+  cuda_host::failed(cudaErrorInvalidValue, what);
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+}  // namespace
+
+cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
+                               std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
+                               cudaDataType type_b, std::int64_t ldb, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,
+                               cublasComputeType_t compute, cublasGemmAlgo_t) {
+  const bool ta = op_a == CUBLAS_OP_T, tb = op_b == CUBLAS_OP_T, wide = type_a == CUDA_R_64F, narrow = type_a == CUDA_R_16BF;
+  if (m <= 0 || n <= 0 || k <= 0 || type_a != type_b || (type_a != type_c && !(narrow && type_c == CUDA_R_32F)) ||
+      wide != (compute == CUBLAS_COMPUTE_64F) || (narrow && compute != CUBLAS_COMPUTE_32F) ||
+      !is_matrix(a, ta ? k : m, ta ? m : k, lda, size_of(type_a)) || !is_matrix(b, tb ? n : k, tb ? k : n, ldb, size_of(type_b)) ||
+      !is_matrix(c, m, n, ldc, size_of(type_c)))
+    return wrong("cuBLAS: the types or sizes of the matrices do not fit, or one does not lie in device memory");
+  const cuda_host::OpenMemory open;
+  using lexformer::bfloat16;
+  const auto run = wide                   ? product<double, double>
+                   : !narrow              ? product<float, float>
+                   : type_c == CUDA_R_32F ? product<bfloat16, float>
+                                          : product<bfloat16, bfloat16>;
+  run(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m,
+                                             std::int64_t n, std::int64_t k, const void* alpha, const void* a, cudaDataType type_a,
+                                             std::int64_t lda, long long step_a, const void* b, cudaDataType type_b, std::int64_t ldb,
+                                             long long step_b, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,
+                                             long long step_c, std::int64_t count, cublasComputeType_t compute,
+                                             cublasGemmAlgo_t algorithm) {
+  const auto at = [](auto* p, std::int64_t i, long long step, cudaDataType type) {
+    using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(p)>>, const char, char>;
+    return static_cast<Byte*>(p) + i * step * static_cast<long long>(size_of(type));
+  };
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  for (std::int64_t i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; ++i)
+    status = cublasGemmEx_64(handle, op_a, op_b, m, n, k, alpha, at(a, i, step_a, type_a), type_a, lda, at(b, i, step_b, type_b), type_b,
+                             ldb, beta, at(c, i, step_c, type_c), type_c, ldc, compute, algorithm);
+  return status;
+}
+
+cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t handle, const cublasOperation_t op_a[], const cublasOperation_t op_b[],
+                                             const std::int64_t m[], const std::int64_t n[], const std::int64_t k[], const void* alpha,
+                                             const void* const a[], cudaDataType type_a, const std::int64_t lda[], const void* const b[],
+                                             cudaDataType type_b, const std::int64_t ldb[], const void* beta, void* const c[],
+                                             cudaDataType type_c, const std::int64_t ldc[], std::int64_t groups, const std::int64_t size[],
+                                             cublasComputeType_t compute) {
+  if (type_a != type_b || type_a != type_c) return wrong("cuBLAS: grouped products take and give one type");
+  const std::size_t factor_size = compute == CUBLAS_COMPUTE_64F ? 8 : 4;
+  const auto count = static_cast<std::size_t>(std::accumulate(size, size + groups, std::int64_t{0}));
+  if (!cuda_host::is_device(a, count * sizeof(*a)) || !cuda_host::is_device(b, count * sizeof(*b)) ||
+      !cuda_host::is_device(c, count * sizeof(*c)))
+    return wrong("cuBLAS: the lists of pointers do not lie in device memory");
+  std::vector<const void*> left, right;
+  std::vector<void*> out;
+  {
+    const cuda_host::OpenMemory open;
+    left.assign(a, a + count);
+    right.assign(b, b + count);
+    out.assign(c, c + count);
+  }
+  std::size_t product = 0;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const auto factor = [&](const void* list) { return static_cast<const char*>(list) + static_cast<std::size_t>(g) * factor_size; };
+    for (const std::size_t end = product + static_cast<std::size_t>(size[g]); product < end; ++product) {
+      for (const void* const p : {left[product], right[product], static_cast<const void*>(out[product])})
+        if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) return wrong("cuBLAS: a matrix of a grouped product does not begin at 16 bytes");
+      const cublasStatus_t status =
+          cublasGemmEx_64(handle, op_a[g], op_b[g], m[g], n[g], k[g], factor(alpha), left[product], type_a, lda[g], right[product], type_b,
+                          ldb[g], factor(beta), out[product], type_c, ldc[g], compute, CUBLAS_GEMM_DEFAULT);
+      if (status != CUBLAS_STATUS_SUCCESS) return status;
+    }
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
