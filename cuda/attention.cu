@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Attention on the GPU: which kernels run, with which tiles, and the products around them that belong to a whole head.
-#include <deque>
-
+// Attention on the GPU: which path it takes, and of the fused one which kernels run, with which tiles.
 #include "attention_backward.cuh"
 #include "attention_forward.cuh"
+#include "attention_terms.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
@@ -58,79 +57,6 @@ void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size
   launch(kernel, grid, dim3(attention_threads), shared_bytes, arguments...);
 }
 
-/// The view of `args`, with the products of relative terms: products[i, h, r] = scale <q_ih, table_hr>, or of k.
-template <class T>
-class Prepared {
- public:
-  explicit Prepared(const AttentionArgs<T>& args) : view(args) {
-    if (args.sequences > 65535 || args.heads > 65535)
-      fail("attention", args.sequences, " sequences, ", args.heads, " heads; a GPU takes 65535 at once");
-    const std::size_t d = view.head_size;
-    for (unsigned t = 0; t < view.relatives; ++t) {
-      const auto& r = args.relatives[t];
-      const std::size_t row = args.heads * r.rows;
-      accumulate_t<T>* const to = products_.emplace_back(args.tokens * row).data();
-      const T* const from = args.qkv + (r.key_side ? args.width : 0);
-      for (std::size_t h = 0; h < args.heads; ++h)
-        Kernels<Cuda>::gemm(false, true, args.tokens, r.rows, d, r.scale, from + h * d, 3 * args.width, table(r, d, h), d, 0,
-                            to + h * r.rows, row);
-      view.relative[t].products = to;
-    }
-  }
-  static const T* table(const typename AttentionArgs<T>::Relative& r, std::size_t d, std::size_t h) {
-    return r.table + (r.tables == 1 ? 0 : h * r.rows * d);
-  }
-  AttentionView<T> view;
-
- private:
-  std::deque<Temporary<accumulate_t<T>>> products_;
-};
-
-/// n numbers as T: x itself, or a rounded copy.
-template <class T>
-class Stored {
- public:
-  Stored(std::size_t n, const accumulate_t<T>* x) : copy_(is_storage<T> ? n : 0) {
-    if constexpr (is_storage<T>) {
-      Kernels<Cuda>::cast(n, x, copy_.data());
-      data_ = copy_.data();
-    } else {
-      data_ = x;
-    }
-  }
-  const T* data() const { return data_; }
-
- private:
-  Temporary<T> copy_;
-  const T* data_;
-};
-
-/// The gradients of a relative term from the sums of its rows, (N, H, R): of q (or k), added, and of the table, written if wanted.
-template <class T>
-void relative_grad(const AttentionArgs<T>& args, const typename AttentionArgs<T>::Relative& r, const accumulate_t<T>* sums, T* dqkv,
-                   T* dtable) {
-  const std::size_t d = args.width / args.heads, row = args.heads * r.rows, side = r.key_side ? args.width : 0;
-  const Stored<T> stored(args.tokens * row, sums);
-  const std::size_t size = dtable == nullptr ? 0 : r.tables * r.rows * d;
-  const Temporary<accumulate_t<T>> of_table(size);  // a table that the heads share gets the sum
-  for (std::size_t h = 0; h < args.heads; ++h) {
-    const T* const g = stored.data() + h * r.rows;
-    Kernels<Cuda>::gemm(false, false, args.tokens, d, r.rows, r.scale, g, row, Prepared<T>::table(r, d, h), d, 1, dqkv + side + h * d,
-                        3 * args.width);
-    if (dtable == nullptr) continue;
-    Kernels<Cuda>::gemm(true, false, r.rows, d, args.tokens, r.scale, g, row, args.qkv + side + h * d, 3 * args.width,
-                        r.tables == 1 && h > 0 ? 1 : 0, of_table.data() + (r.tables == 1 ? 0 : h * r.rows * d), d);
-  }
-  Kernels<Cuda>::cast(size, of_table.data(), dtable);
-}
-
-template <class T>
-T* zeros(std::deque<Temporary<T>>& all, std::size_t count) {
-  T* const data = all.emplace_back(count).data();
-  Memory<Cuda>::zero(data, count * sizeof(T));
-  return data;
-}
-
 }  // namespace
 }  // namespace cuda
 
@@ -159,13 +85,10 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
   using A = accumulate_t<T>;
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
-  std::deque<Temporary<A>> memory;
-  AttentionTableSums<T> sums;
-  for (unsigned t = 0; t < view.lookups; ++t)
-    if (grads.lookups[t] != nullptr) sums.lookup[t] = zeros(memory, args.tokens * args.heads * args.lookups[t].levels);
-  for (unsigned t = 0; t < view.relatives; ++t) sums.relative[t] = zeros(memory, args.tokens * args.heads * args.relatives[t].rows);
-  A* const delta = memory.emplace_back(args.tokens * args.heads).data();
-  const AttentionGradView<T> grad_view{log_sum, delta, dcontext, dmaps};
+  const TableGrads<T> tables(args, grads);
+  const AttentionTableSums<T>& sums = tables.sums;
+  const Temporary<A> delta(args.tokens * args.heads);
+  const AttentionGradView<T> grad_view{log_sum, delta.data(), dcontext, dmaps};
 
   with_tile_size(view, [&](auto tile) {
     constexpr unsigned size = tile;
@@ -173,7 +96,7 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
     const dim3 rows = tile_rows(args, size), squares(rows.x * rows.x, rows.y, rows.z);
     const std::size_t vectors = Tile::vectors(view.head_size), shared = AttentionGradTile<T, size>::shared(view);
     launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, size>), rows, (shared + vectors + 2 * Tile::square) * sizeof(A), view,
-                 grad_view, delta, grads.qkv, sums);
+                 grad_view, delta.data(), grads.qkv, sums);
     launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, size>), rows, (shared + 2 * vectors + 2 * Tile::square) * sizeof(A), view,
                  grad_view, grads.qkv, sums);
     if (grads.position_bias != nullptr) {
@@ -185,12 +108,7 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
       launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, size>), dim3(squares.x, 1, squares.z), shared * sizeof(A), view,
                    grad_view, rows.x, grads.gate);
   });
-  for (unsigned t = 0; t < view.relatives; ++t) relative_grad(args, args.relatives[t], sums.relative[t], grads.qkv, grads.relatives[t]);
-  for (unsigned t = 0; t < view.lookups; ++t) {
-    if (sums.lookup[t] == nullptr) continue;
-    const std::size_t columns = args.heads * args.lookups[t].levels;
-    RowKernels<Cuda>::column_sum(args.tokens, columns, sums.lookup[t], columns, grads.lookups[t]);
-  }
+  tables.write(args, grads);
 }
 
 LEXFORMER_ATTENTION_INSTANCES(float)

@@ -7,19 +7,12 @@
 
 namespace lexformer::cuda {
 
-/// Gradients of tables before the sum over tokens, null = not wanted: lookup[t] (N, H, R) has for query i the sum of dS_ij over the j of
-/// each code; relative[t] (N, H, R) for query i (or key j) the sum over the keys (or queries) of each row of the table.
-template <class T>
-struct AttentionTableSums {
-  accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
-};
-
 /// What a block of the backward kernels holds of one tile in shared memory.
 template <class T, unsigned size>
 struct AttentionGradTile : AttentionTile<T, size> {
   using Base = AttentionTile<T, size>;
   using A = accumulate_t<T>;
-  using Base::a, Base::cells, Base::d, Base::first, Base::h, Base::n, Base::pair, Base::row_stride;
+  using Base::a, Base::cells, Base::d;
   A *q, *k, *v, *dcontext, *tables;  // (size, d + 1) each; the tables of the lookups
 
   __device__ AttentionGradTile(const AttentionView<T>& view, std::size_t sequence, std::size_t head, A* shared)
@@ -49,10 +42,6 @@ struct AttentionGradTile : AttentionTile<T, size> {
     Base::each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
       f(u, w, i, j, Base::cell(i, j, products[u][w], dproducts[u][w], tables, grads));
     });
-  }
-  /// The gradient of what the gate multiplies, from that of its result.
-  __device__ A gated(std::size_t i, std::size_t j, A dscore) const {
-    return a.gate == nullptr ? dscore : dscore * a.gate[pair + i * n + j];
   }
 };
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The matrix product, by cuBLAS.
-#include <cublas_v2.h>
-
 #include <atomic>
-#include <type_traits>
 
-#include "device.cuh"
+#include "cublas.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
@@ -13,25 +10,9 @@ namespace lexformer {
 namespace cuda {
 namespace {
 
-void check_cublas(cublasStatus_t status, const char* what, const char* file, int line) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail_at(what, file, line, cublasGetStatusString(status));
-}
-#define LEXFORMER_CUBLAS_CHECK(call) check_cublas((call), #call, __FILE__, __LINE__)
-
 std::atomic<bool>& tf32_allowed() {
   static std::atomic<bool> allowed{false};
   return allowed;
-}
-
-cublasHandle_t handle() {
-  static const cublasHandle_t instance = [] {
-    const cudaStream_t queue = stream();
-    cublasHandle_t made = nullptr;
-    LEXFORMER_CUBLAS_CHECK(cublasCreate(&made));
-    LEXFORMER_CUBLAS_CHECK(cublasSetStream(made, queue));
-    return made;
-  }();
-  return instance;
 }
 
 /// Every row of c = factor times itself, or the bias where there is one; factor 0 ignores what c holds.
@@ -44,13 +25,22 @@ __global__ void start_kernel(std::size_t rows, std::size_t n, accumulate_t<T> fa
     }
 }
 
-/// What cuBLAS calls a type.
-template <class T>
-constexpr cudaDataType type_of = std::is_same_v<T, float>    ? CUDA_R_32F
-                                 : std::is_same_v<T, double> ? CUDA_R_64F
-                                                             : CUDA_R_16BF;
-
 }  // namespace
+
+void check_cublas(cublasStatus_t status, const char* what, const char* file, int line) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail_at(what, file, line, cublasGetStatusString(status));
+}
+
+cublasHandle_t cublas() {
+  static const cublasHandle_t instance = [] {
+    const cudaStream_t queue = stream();
+    cublasHandle_t made = nullptr;
+    LEXFORMER_CUBLAS_CHECK(cublasCreate(&made));
+    LEXFORMER_CUBLAS_CHECK(cublasSetStream(made, queue));
+    return made;
+  }();
+  return instance;
+}
 
 void set_tf32(bool on) { tf32_allowed() = on; }
 bool tf32() { return tf32_allowed(); }
@@ -71,12 +61,9 @@ void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t 
   if (k == 0) return;
   // cuBLAS reads matrices by columns: to it, ours are their transposes, and C^T = op(B)^T op(A)^T.
   const auto size = [](std::size_t value) { return static_cast<std::int64_t>(value); };
-  const cublasComputeType_t compute = std::is_same_v<T, double>            ? CUBLAS_COMPUTE_64F
-                                      : std::is_same_v<T, float> && tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                                           : CUBLAS_COMPUTE_32F;
-  LEXFORMER_CUBLAS_CHECK(cublasGemmEx_64(handle(), trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, size(n),
+  LEXFORMER_CUBLAS_CHECK(cublasGemmEx_64(cublas(), trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, size(n),
                                          size(m), size(k), &alpha, b, type_of<T>, size(ldb), a, type_of<T>, size(lda), &beta, c, type_of<C>,
-                                         size(ldc), compute, CUBLAS_GEMM_DEFAULT));
+                                         size(ldc), compute_type<T>(), CUBLAS_GEMM_DEFAULT));
 }
 
 LEXFORMER_GEMM_INSTANCES

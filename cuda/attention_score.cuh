@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// What all attention kernels share, those of tiles and those of rows: what they read, and the formulas of a score and of its gradient.
+#pragma once
+
+#include "device.cuh"
+#include "lexformer/kernels/interface.hpp"
+#include "lexformer/kernels/scalar.hpp"
+
+namespace lexformer::cuda {
+
+/// AttentionArgs for kernels: plain numbers and pointers of the device.
+template <class T>
+struct AttentionView {
+  using A = accumulate_t<T>;
+  static constexpr unsigned most = 4;  // lookups, and relatives
+  struct Lookup {
+    const T* table;             // (H, R)
+    std::size_t levels;         // R
+    const std::uint16_t* code;  // (P)
+  };
+  struct Relative {
+    bool key_side;
+    std::size_t rows;            // R
+    const std::int32_t* middle;  // middle[i - j] = row of the table
+    const A* products;           // (N, H, R): scale <q_i, table_r>, or of k_j
+  };
+  std::size_t heads, width, head_size, tokens, pairs, bias_length;
+  const std::size_t *token_begin, *pair_begin;
+  A scale;
+  const T* qkv;
+  unsigned lookups, relatives;
+  Lookup lookup[most];
+  Relative relative[most];
+  const T *position_bias, *gate;
+  Dropout<A> dropout;
+  const std::int32_t* map_row;
+  bool absolute;
+
+  explicit AttentionView(const AttentionArgs<T>& args)
+      : heads(args.heads),
+        width(args.width),
+        head_size(args.width / args.heads),
+        tokens(args.tokens),
+        pairs(args.pairs),
+        bias_length(args.bias_length),
+        token_begin(args.token_begin),
+        pair_begin(args.pair_begin),
+        scale(args.scale),
+        qkv(args.qkv),
+        lookups(static_cast<unsigned>(args.lookups.size())),
+        relatives(static_cast<unsigned>(args.relatives.size())),
+        lookup{},
+        relative{},
+        position_bias(args.position_bias),
+        gate(args.gate),
+        dropout(args.dropout),
+        map_row(args.map_row),
+        absolute(args.absolute) {
+    if (lookups > most || relatives > most) fail("attention", "more than ", most, " lookups or relative terms on a GPU");
+    for (unsigned t = 0; t < lookups; ++t) lookup[t] = {args.lookups[t].table, args.lookups[t].levels, args.lookups[t].code};
+    for (unsigned t = 0; t < relatives; ++t) {
+      const auto& r = args.relatives[t];
+      relative[t] = {r.key_side, r.rows, r.bucket + args.longest - 1, nullptr};
+    }
+  }
+  /// Numbers of all lookup tables of a head.
+  LEXFORMER_HD std::size_t table_size() const {
+    std::size_t size = 0;
+    for (unsigned t = 0; t < lookups; ++t) size += lookup[t].levels;
+    return size;
+  }
+};
+
+/// The gradients of context and maps, and what of the forward pass backward needs.
+template <class T>
+struct AttentionGradView {
+  const accumulate_t<T>*log_sum, *delta;  // (N, H): log sum_j exp S_ij, and sum_j P_ij dP_ij
+  const T *dcontext, *dmaps;
+};
+
+/// Gradients of tables before the sum over tokens, null = not wanted: lookup[t] (N, H, R) has for query i the sum of dS_ij over the j of
+/// each code; relative[t] (N, H, R) for query i (or key j) the sum over the keys (or queries) of each row of the table.
+template <class T>
+struct AttentionTableSums {
+  accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
+};
+
+/// One (sequence, head).
+template <class T>
+struct AttentionHead {
+  using A = accumulate_t<T>;
+
+  const AttentionView<T>& a;
+  std::size_t s, h, n, first, pair, d;
+
+  __device__ AttentionHead(const AttentionView<T>& view, std::size_t sequence, std::size_t head)
+      : AttentionHead(view, sequence, head, view.token_begin[sequence], view.token_begin[sequence + 1], view.pair_begin[sequence]) {}
+  /// For the host, which cannot read the view's lists.
+  LEXFORMER_HD AttentionHead(const AttentionView<T>& view, std::size_t sequence, std::size_t head, std::size_t first_token,
+                             std::size_t end_token, std::size_t first_pair)
+      : a(view), s(sequence), h(head), n(end_token - first_token), first(first_token), pair(first_pair), d(view.head_size) {}
+
+  /// The tables of this head's lookups. Where only probabilities are wanted, the first number is taken off all, which softmax does not see:
+  /// code 0, the most frequent one, adds nothing.
+  __device__ void load_tables(A* to) const {
+    for (unsigned t = 0; t < a.lookups; ++t) {
+      const auto& l = a.lookup[t];
+      const T* const from = l.table + h * l.levels;
+      for (std::size_t c = threadIdx.x; c < l.levels; c += blockDim.x)
+        to[c] = a.absolute ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - from[0];
+      to += l.levels;
+    }
+  }
+
+  /// The score of (i, j) from <q_i, k_j>; `ungated` = what the gate multiplies.
+  __device__ A score(std::size_t i, std::size_t j, A product, const A* tables, A& ungated) const {
+    A value = a.scale * product;
+    const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
+    for (unsigned t = 0; t < a.relatives; ++t) {
+      const auto& r = a.relative[t];
+      value += r.products[((first + (r.key_side ? j : i)) * a.heads + h) * r.rows + static_cast<std::size_t>(r.middle[distance])];
+    }
+    ungated = value;
+    if (a.gate != nullptr) value *= a.gate[pair + i * n + j];
+    for (unsigned t = 0; t < a.lookups; ++t) {
+      value += tables[a.lookup[t].code[pair + i * n + j]];
+      tables += a.lookup[t].levels;
+    }
+    if (a.position_bias != nullptr) value += a.position_bias[(h * a.bias_length + i) * a.bias_length + j];
+    return value;
+  }
+
+  __device__ A dropout(std::size_t i, std::size_t j) const { return a.dropout.active ? a.dropout(h * a.pairs + pair + i * n + j) : A{1}; }
+  /// Where this head's map begins in `maps`, or null.
+  template <class P>
+  __device__ P* map(P* maps) const {
+    if (maps == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
+    return maps + static_cast<std::size_t>(a.map_row[h]) * a.pairs + pair;
+  }
+
+  /// What backward knows of a cell: P, the factor of dropout, and dS, the gradient of the score behind gate and lookups.
+  struct Cell {
+    A probability, kept, dscore, ungated;
+  };
+  /// The cell (i, j) from <q_i, k_j> and <dcontext_i, v_j>. With `delta` = null dscore is dP instead.
+  __device__ Cell cell(std::size_t i, std::size_t j, A product, A dproduct, const A* tables, const AttentionGradView<T>& g) const {
+    Cell out;
+    const A value = score(i, j, product, tables, out.ungated);
+    const std::size_t row = (first + i) * a.heads + h;
+    out.probability = scalar::exp(value - g.log_sum[row]);
+    out.kept = dropout(i, j);
+    const T* const dmap = map(g.dmaps);
+    const A from_map = dmap != nullptr ? static_cast<A>(dmap[i * n + j]) : A{0};
+    const A dprobability = out.kept * dproduct + (a.absolute ? A{0} : from_map);
+    if (g.delta == nullptr)
+      out.dscore = dprobability;
+    else
+      out.dscore = out.probability * (dprobability - g.delta[row]) + (a.absolute ? from_map : A{0});
+    return out;
+  }
+  /// The gradient of what the gate multiplies, from that of its result.
+  __device__ A gated(std::size_t i, std::size_t j, A dscore) const {
+    return a.gate == nullptr ? dscore : dscore * a.gate[pair + i * n + j];
+  }
+};
+
+}  // namespace lexformer::cuda

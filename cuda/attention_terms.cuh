@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The part of attention that is the same on every path and belongs to whole heads: products of relative terms, and the gradients of tables.
+#pragma once
+
+#include <deque>
+
+#include "attention_score.cuh"
+#include "lexformer/kernels/cuda.hpp"
+
+namespace lexformer::cuda {
+
+/// The view of `args`, with the products of relative terms: products[i, h, r] = scale <q_ih, table_hr>, or of k.
+template <class T>
+class Prepared {
+ public:
+  explicit Prepared(const AttentionArgs<T>& args) : view(args) {
+    if (args.sequences > 65535 || args.heads > 65535)
+      fail("attention", args.sequences, " sequences, ", args.heads, " heads; a GPU takes 65535 at once");
+    const std::size_t d = view.head_size;
+    for (unsigned t = 0; t < view.relatives; ++t) {
+      const auto& r = args.relatives[t];
+      const std::size_t row = args.heads * r.rows;
+      accumulate_t<T>* const to = products_.emplace_back(args.tokens * row).data();
+      const T* const from = args.qkv + (r.key_side ? args.width : 0);
+      for (std::size_t h = 0; h < args.heads; ++h)
+        Kernels<Cuda>::gemm(false, true, args.tokens, r.rows, d, r.scale, from + h * d, 3 * args.width, table(r, d, h), d, 0,
+                            to + h * r.rows, row);
+      view.relative[t].products = to;
+    }
+  }
+  static const T* table(const typename AttentionArgs<T>::Relative& r, std::size_t d, std::size_t h) {
+    return r.table + (r.tables == 1 ? 0 : h * r.rows * d);
+  }
+  AttentionView<T> view;
+
+ private:
+  std::deque<Temporary<accumulate_t<T>>> products_;
+};
+
+/// n numbers as T: x itself, or a rounded copy.
+template <class T>
+class Stored {
+ public:
+  Stored(std::size_t n, const accumulate_t<T>* x) : copy_(is_storage<T> ? n : 0) {
+    if constexpr (is_storage<T>) {
+      Kernels<Cuda>::cast(n, x, copy_.data());
+      data_ = copy_.data();
+    } else {
+      data_ = x;
+    }
+  }
+  const T* data() const { return data_; }
+
+ private:
+  Temporary<T> copy_;
+  const T* data_;
+};
+
+/// The gradients of a relative term from the sums of its rows, (N, H, R): of q (or k), added, and of the table, written if wanted.
+template <class T>
+void relative_grad(const AttentionArgs<T>& args, const typename AttentionArgs<T>::Relative& r, const accumulate_t<T>* sums, T* dqkv,
+                   T* dtable) {
+  const std::size_t d = args.width / args.heads, row = args.heads * r.rows, side = r.key_side ? args.width : 0;
+  const Stored<T> stored(args.tokens * row, sums);
+  const std::size_t size = dtable == nullptr ? 0 : r.tables * r.rows * d;
+  const Temporary<accumulate_t<T>> of_table(size);  // a table that the heads share gets the sum
+  for (std::size_t h = 0; h < args.heads; ++h) {
+    const T* const g = stored.data() + h * r.rows;
+    Kernels<Cuda>::gemm(false, false, args.tokens, d, r.rows, r.scale, g, row, Prepared<T>::table(r, d, h), d, 1, dqkv + side + h * d,
+                        3 * args.width);
+    if (dtable == nullptr) continue;
+    Kernels<Cuda>::gemm(true, false, r.rows, d, args.tokens, r.scale, g, row, args.qkv + side + h * d, 3 * args.width,
+                        r.tables == 1 && h > 0 ? 1 : 0, of_table.data() + (r.tables == 1 ? 0 : h * r.rows * d), d);
+  }
+  Kernels<Cuda>::cast(size, of_table.data(), dtable);
+}
+
+/// The gradients of tables: the kernels fill `sums`, write() makes the gradients of them.
+template <class T>
+class TableGrads {
+ public:
+  AttentionTableSums<T> sums;
+
+  TableGrads(const AttentionArgs<T>& args, const AttentionGrads<T>& grads) {
+    for (std::size_t t = 0; t < args.lookups.size(); ++t)
+      if (grads.lookups[t] != nullptr) sums.lookup[t] = zeros(args.tokens * args.heads * args.lookups[t].levels);
+    for (std::size_t t = 0; t < args.relatives.size(); ++t) sums.relative[t] = zeros(args.tokens * args.heads * args.relatives[t].rows);
+  }
+  /// Adds to the gradients of q and k, which are there already.
+  void write(const AttentionArgs<T>& args, const AttentionGrads<T>& grads) const {
+    for (std::size_t t = 0; t < args.relatives.size(); ++t)
+      relative_grad(args, args.relatives[t], sums.relative[t], grads.qkv, grads.relatives[t]);
+    for (std::size_t t = 0; t < args.lookups.size(); ++t) {
+      if (sums.lookup[t] == nullptr) continue;
+      const std::size_t columns = args.heads * args.lookups[t].levels;
+      RowKernels<Cuda>::column_sum(args.tokens, columns, sums.lookup[t], columns, grads.lookups[t]);
+    }
+  }
+
+ private:
+  accumulate_t<T>* zeros(std::size_t count) {
+    accumulate_t<T>* const data = memory_.emplace_back(count).data();
+    Memory<Cuda>::zero(data, count * sizeof(accumulate_t<T>));
+    return data;
+  }
+  std::deque<Temporary<accumulate_t<T>>> memory_;
+};
+
+}  // namespace lexformer::cuda
