@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention on the GPU: which path it takes, and of the fused one which kernels run, with which tiles.
 #include "attention_backward.cuh"
+#include "attention_cublas.cuh"
 #include "attention_forward.cuh"
 #include "attention_terms.cuh"
 #include "instances.hpp"
@@ -63,6 +64,7 @@ void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size
 template <class T>
 void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps) {
   using namespace cuda;
+  if (attention_path() == AttentionPath::cublas) return cublas_attention(args, context, log_sum, maps);
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
   with_tile_size(view, [&](auto tile) {
@@ -82,6 +84,7 @@ template <class T>
 void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
                                             const AttentionGrads<T>& grads) {
   using namespace cuda;
+  if (attention_path() == AttentionPath::cublas) return cublas_attention_grad(args, log_sum, dcontext, dmaps, grads);
   using A = accumulate_t<T>;
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;

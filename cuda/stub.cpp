@@ -31,6 +31,8 @@ bool available() noexcept { return false; }
 void synchronize() { missing(); }
 void set_tf32(bool) {}
 bool tf32() { return false; }
+void set_attention_path(AttentionPath, std::size_t) {}
+AttentionPath attention_path() { return AttentionPath::fused; }
 }  // namespace cuda
 
 // clang-format off

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fused attention against the CPU's: lengths around the tiles, every term alone and all together, maps, dropout, all gradients.
+// Attention, on both paths, against the CPU's: lengths around the tiles, every term alone and all together, maps, dropout, all gradients;
+// and what memory each path takes.
 #include <memory>
 
 #include "on_device.hpp"
@@ -16,9 +17,23 @@ struct Case {
   bool maps = false, absolute = false, no_context_gradient = false;
 };
 
-/// Everything that forward and backward write, one after the other.
+/// Calls f and returns how many bytes of device memory it took besides what was there.
+template <class Dev, class F>
+std::size_t memory_of(const F& f) {
+  if constexpr (std::is_same_v<Dev, Cuda>) {
+    const std::size_t before = Memory<Cuda>::in_use();
+    Memory<Cuda>::reset_peak();
+    f();
+    return Memory<Cuda>::peak() - before;
+  } else {
+    f();
+    return 0;
+  }
+}
+
+/// Everything that forward and backward write, one after the other; `memory`: what the larger of the two took.
 template <class T, class Dev>
-std::vector<double> run(const Case& c) {
+std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   using A = accumulate_t<T>;
   using K = AttentionKernels<Dev>;
   std::vector<std::size_t> token{0}, pair{0};
@@ -48,6 +63,7 @@ std::vector<double> run(const Case& c) {
   a.longest = longest;
   a.token_begin = token_begin.data();
   a.pair_begin = pair_begin.data();
+  a.host_token_begin = token.data();
   a.heads = c.heads;
   a.width = width;
   a.scale = static_cast<A>(0.4);
@@ -73,7 +89,7 @@ std::vector<double> run(const Case& c) {
   const std::size_t map_size = c.maps ? 2 * pairs : 0;
   T *const context = output(tokens * width), *const maps = c.maps ? output(map_size) : nullptr;
   const Array<A, Dev> log_sum(std::vector<A>(tokens * c.heads, A{99}));
-  K::attention(a, context, log_sum.data(), maps);
+  const std::size_t forward = memory_of<Dev>([&] { K::attention(a, context, log_sum.data(), maps); });
   AttentionGrads<T> g;
   g.qkv = output(tokens * 3 * width);
   for (std::size_t t = 0; t < a.lookups.size(); ++t) g.lookups.push_back(output(c.heads * c.levels));
@@ -81,17 +97,29 @@ std::vector<double> run(const Case& c) {
   if (c.bias) g.position_bias = output(c.heads * a.bias_length * a.bias_length);
   if (c.gate) g.gate = output(pairs);
   const T* const dcontext = random(tokens * width);
-  K::attention_grad(a, log_sum.data(), c.no_context_gradient ? nullptr : dcontext, c.maps ? random(map_size) : nullptr, g);
+  const T* const dmaps = c.maps ? random(map_size) : nullptr;
+  const std::size_t backward =
+      memory_of<Dev>([&] { K::attention_grad(a, log_sum.data(), c.no_context_gradient ? nullptr : dcontext, dmaps, g); });
+  if (memory != nullptr) *memory = std::max(forward, backward);
 
   std::vector<double> all = joined(log_sum.values());
   for (const auto& [data, array] : written) all = joined(all, array->values());
   return all;
 }
 
-void check(const Case& c, double times_tolerance = 1) {
+void check_path(const Case& c, double times_tolerance) {
   compare<float>([&](auto device) { return run<float, decltype(device)>(c); }, times_tolerance * tolerance<float>);
   compare<double>([&](auto device) { return run<double, decltype(device)>(c); }, times_tolerance * tolerance<double>);
   compare<bfloat16>([&](auto device) { return run<bfloat16, decltype(device)>(c); }, times_tolerance * tolerance<bfloat16>);
+}
+
+/// By our kernels; by cuBLAS with all sequences at once, and one after the other.
+void check(const Case& c, double times_tolerance = 1) {
+  check_path(c, times_tolerance);
+  for (const std::size_t scratch_bytes : {std::size_t{1} << 26, std::size_t{1}}) {
+    const AttentionBy path(cuda::AttentionPath::cublas, scratch_bytes);
+    check_path(c, times_tolerance);
+  }
 }
 
 }  // namespace
@@ -133,4 +161,33 @@ TEST_CASE("attention: heads so wide that the tiles are small, and too wide") {
   cuda_host::set_order(0);
   CHECK_THROWS_WITH_AS(static_cast<void>(run<double, Cuda>({.lengths = {2}, .heads = 1, .d = 600})),
                        doctest::Contains("heads of 600 numbers"), Error);
+}
+TEST_CASE("attention: the path by cuBLAS takes heads of any width") {
+  const AttentionBy path(cuda::AttentionPath::cublas);
+  compare<double>([](auto device) { return run<double, decltype(device)>({.lengths = {5, 2}, .heads = 1, .d = 600, .lookups = 1}); });
+}
+TEST_CASE("attention: the scores of our kernels take no memory, those of cuBLAS what is allowed") {
+  constexpr std::size_t n = 60, count = 6, heads = 2;
+  const Case c{.lengths = std::vector<std::size_t>(count, n), .heads = heads, .d = 4};
+  const std::size_t sequence = 2 * heads * n * (n + 7) * sizeof(float);  // two squares for each head, whose rows have room at their end
+  const std::size_t lists = std::size_t{8} << 10;                        // delta, and pointers for the products
+  std::size_t fused = 0;
+  static_cast<void>(run<float, Cuda>(c, &fused));
+  CHECK(fused < lists);
+  for (const std::size_t allowed : {std::size_t{0}, 3 * sequence, std::size_t{1} << 26}) {
+    const AttentionBy path(cuda::AttentionPath::cublas, allowed);
+    std::size_t taken = 0;
+    static_cast<void>(run<float, Cuda>(c, &taken));
+    const std::size_t together = std::clamp(allowed / sequence, std::size_t{1}, count);
+    CHECK(taken >= together * sequence);
+    CHECK(taken <= together * sequence + lists);
+  }
+}
+TEST_CASE("attention: the path by cuBLAS says what it lacks") {
+  const AttentionBy path(cuda::AttentionPath::cublas);
+  CHECK(cuda::attention_path() == cuda::AttentionPath::cublas);
+  AttentionArgs<float> args;
+  args.sequences = args.heads = args.width = 1;
+  CHECK_THROWS_WITH_AS(static_cast<void>(AttentionKernels<Cuda>::attention<float>(args, nullptr, nullptr, nullptr)),
+                       doctest::Contains("host_token_begin"), Error);
 }

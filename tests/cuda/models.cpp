@@ -78,6 +78,13 @@ TEST_CASE("models: every kind of cross-encoder trains on the device as on the CP
     compare_rounded([&](auto device) { return train_matcher<bfloat16, decltype(device)>(variant); });
   });
 }
+TEST_CASE("models: and with attention by cuBLAS") {
+  const AttentionBy path(cuda::AttentionPath::cublas, 4096);  // a few of the batch's sequences at once
+  for_each_variant([](const Variant& variant) {
+    compare<double>([&](auto device) { return train_matcher<double, decltype(device)>(variant); }, 1e-10);
+  });
+  compare_rounded([](auto device) { return pretrain<bfloat16, decltype(device)>(); });
+}
 TEST_CASE("models: a masked language model trains on the device as on the CPU") {
   const Threads one(1);
   compare<double>([](auto device) { return pretrain<double, decltype(device)>(); }, 1e-10);

@@ -68,6 +68,14 @@ class Array {
   MemoryBlock block_;
 };
 
+/// A path of attention until the end of the scope.
+struct AttentionBy {
+  explicit AttentionBy(cuda::AttentionPath path, std::size_t scratch_bytes = 0) { cuda::set_attention_path(path, scratch_bytes); }
+  AttentionBy(const AttentionBy&) = delete;
+  AttentionBy& operator=(const AttentionBy&) = delete;
+  ~AttentionBy() { cuda::set_attention_path(cuda::AttentionPath::fused); }
+};
+
 /// The numbers of several arrays one behind the other; a double holds each exactly.
 template <class... T>
 std::vector<double> joined(const std::vector<T>&... lists) {

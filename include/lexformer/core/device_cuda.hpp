@@ -40,5 +40,15 @@ void synchronize();
 void set_tf32(bool on);
 bool tf32();
 
+/// How attention is computed. Both ways give the same, but for rounding.
+enum class AttentionPath {
+  fused,   // by our own kernels, tile by tile: nothing of size n x n is stored for a sequence of n tokens
+  cublas,  // products by cuBLAS (set_tf32 is for these, too), of many sequences and heads at once, and kernels for rows of scores between
+};
+/// The way of all attention from now on; `fused` at the start. The products need memory for n x n scores of each head: so many sequences go
+/// together that it stays below `scratch_bytes`, but at least one does.
+void set_attention_path(AttentionPath path, std::size_t scratch_bytes = std::size_t{64} << 20);
+AttentionPath attention_path();
+
 }  // namespace cuda
 }  // namespace lexformer

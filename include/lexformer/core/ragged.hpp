@@ -45,6 +45,8 @@ class Offsets {
   std::size_t length(std::size_t s) const { return lists_->token[s + 1] - lists_->token[s]; }
   /// First token row of sequence s; begin(sequences()) = N.
   std::size_t begin(std::size_t s) const { return lists_->token[s]; }
+  /// begin(0) ... begin(sequences()), as long as a copy of these Offsets lives.
+  const std::size_t* token_begin() const { return lists_->token.data(); }
   /// First element of the n x n block of sequence s.
   std::size_t pair_begin(std::size_t s) const { return lists_->pair[s]; }
 

@@ -76,6 +76,7 @@ struct AttentionArgs {
   using A = accumulate_t<T>;
   std::size_t sequences = 0, tokens = 0, pairs = 0, longest = 0;    // B, N, P, tokens of the longest sequence
   const std::size_t *token_begin = nullptr, *pair_begin = nullptr;  // (B + 1): first token row and first pair of each sequence
+  const std::size_t* host_token_begin = nullptr;                    // token_begin in the host's memory
   std::size_t heads = 0, width = 0;                                 // H, D
   A scale{1};
   const T* qkv = nullptr;  // (N, 3D)

@@ -45,6 +45,7 @@ struct WideAttention {
     args.longest = a.longest;
     args.token_begin = a.token_begin;
     args.pair_begin = a.pair_begin;
+    args.host_token_begin = a.host_token_begin;
     args.heads = a.heads;
     args.width = a.width;
     args.scale = a.scale;

@@ -83,6 +83,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   args.tokens = offsets.tokens();
   args.pairs = offsets.pairs();
   args.longest = offsets.longest();
+  args.host_token_begin = offsets.token_begin();
   args.heads = heads;
   args.width = qkv.dim(1) / 3;
   const std::size_t d = args.width / heads, longest = offsets.longest();
@@ -167,11 +168,12 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
     needed.push_back(v.requires_grad());
   }
   struct Lists {  // what the pointers in `args` point into besides tensors
+    Offsets offsets;
     DeviceOffsets<Dev> begins;
     Indices<std::int32_t, Dev> map_row;
     std::vector<Indices<std::uint16_t, Dev>> codes;
     std::vector<Indices<std::int32_t, Dev>> buckets;
-  } lists{begins, map_row, {}, {}};
+  } lists{offsets, begins, map_row, {}, {}};
   for (const auto& l : terms.lookups) lists.codes.push_back(l.codes);
   for (const auto& r : terms.relatives) lists.buckets.push_back(r.bucket);
 

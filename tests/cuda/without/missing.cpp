@@ -15,4 +15,5 @@ TEST_CASE("without CUDA the device is missing, in one sentence") {
   CHECK(test::error_message([] { Kernels<Cuda>::softmax<double>(1, 1, false, nullptr, nullptr); }) == message);
   CHECK(test::error_message([] { cuda::synchronize(); }) == message);
   CHECK(Memory<Cuda>::in_use() == 0);
+  CHECK(cuda::attention_path() == cuda::AttentionPath::fused);
 }

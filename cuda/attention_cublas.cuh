@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// AttentionPath::cublas: what AttentionKernels<Cuda>::attention and attention_grad do when that is chosen.
+#pragma once
+
+#include "lexformer/core/device_cuda.hpp"
+#include "lexformer/kernels/interface.hpp"
+
+namespace lexformer::cuda {
+
+template <class T>
+void cublas_attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps);
+template <class T>
+void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
+                           const AttentionGrads<T>& grads);
+
+}  // namespace lexformer::cuda
