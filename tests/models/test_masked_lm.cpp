@@ -48,7 +48,7 @@ MaskedLm<T> tiny_masked_lm(const Json& edit = Json::object()) {
   RandomStream random(2, random_site::user);
   for (auto& p : model.parameters())
     if (p.name.starts_with("cls."))
-      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(static_cast<double>(x) + 0.2 * random.normal());
+      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(x + static_cast<T>(0.2 * random.normal()));
   return model;
 }
 

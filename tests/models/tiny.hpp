@@ -62,7 +62,7 @@ CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& 
   RandomStream random(seed + 1, random_site::user);
   for (auto& p : model.parameters())
     if (p.name.starts_with("lexformer") || p.name.find("classifier") != p.name.npos || p.name.find("pooler") != p.name.npos)
-      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(static_cast<double>(x) + 0.2 * random.normal());
+      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(x + static_cast<T>(0.2 * random.normal()));
   return model;
 }
 
