@@ -156,10 +156,11 @@ class Programs(unittest.TestCase):
         self.assertEqual(len(losses[0]), len(losses[1]))
         for a, b in zip(*losses):
             self.assertAlmostEqual(a, b, delta=0.1)
-        code = start_and_signal([BIN / "train_matcher", *self.command(broken, *options, "--save-steps", 4)], broken / "log.jsonl", 0.2, signal.SIGKILL)
+        saves = ["--save-steps", 4, "--save-total-limit", 0]
+        code = start_and_signal([BIN / "train_matcher", *self.command(broken, *options, *saves)], broken / "checkpoint-4", 0.1, signal.SIGKILL)
         self.assertIn(code, (0, -signal.SIGKILL))
-        self.refused(2, self.train(broken, *options[:-2], "--save-steps", 4, "--resume"), "precision")
-        self.assertEqual(self.train(broken, *options, "--save-steps", 4, "--resume", "--threads", 1).returncode, 0)
+        self.refused(2, self.train(broken, *options[:-2], *saves, "--resume"), "precision")
+        self.assertEqual(self.train(broken, *options, *saves, "--resume", "--threads", 1).returncode, 0)
         self.assertEqual((broken / "model.lxf").read_bytes(), model)
         text = "".join(line.rsplit("\t", 1)[0] + "\n" for line in pairs(50, 3).splitlines())
         scores = [[float(x) for x in program("score_pairs", "--model", out / "model.lxf", "--precision", precision, text=text).stdout.split()]
