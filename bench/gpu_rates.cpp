@@ -98,7 +98,7 @@ class Rates {
     }
     // The gradient is read; moments and weights are read and written; a rounded copy of the weights is written.
     const std::size_t bytes = arrays * count * (sizeof(T) + 6 * sizeof(A) + (lx::is_storage<T> ? sizeof(T) : 0));
-    report({{"what", "adamw"}, {"parameters", arrays * count}, {"bytes", bytes}}, [&] { lx::Kernels<Dev>::adamw(updates); });
+    report({{"what", "adamw"}, {"parameters", arrays * count}, {"bytes", bytes}}, [&] { lx::Kernels<Dev>::adamw(updates, {}); });
   }
 
  private:

@@ -41,10 +41,10 @@
   template void ElementwiseKernels<Cuda>::cast<float, bfloat16>(std::size_t, const float*, bfloat16*); \
   template void ElementwiseKernels<Cuda>::cast<bfloat16, float>(std::size_t, const bfloat16*, float*);
 
-#define LEXFORMER_OPTIMIZER_INSTANCES(T)                                                     \
-  template double ElementwiseKernels<Cuda>::sum_squares<T>(std::size_t, const T*);           \
-  template double ElementwiseKernels<Cuda>::sum_squares<T>(const std::vector<Elements<T>>&); \
-  template void ElementwiseKernels<Cuda>::adamw<T, accumulate_t<T>>(const std::vector<AdamWUpdate<T>>&);
+#define LEXFORMER_OPTIMIZER_INSTANCES(T)                                                                                           \
+  template void ElementwiseKernels<Cuda>::gradient_norm<T>(const std::vector<Elements<T>>&, const accumulate_t<T>*, const double*, \
+                                                           double*);                                                               \
+  template void ElementwiseKernels<Cuda>::adamw<T, accumulate_t<T>>(const std::vector<AdamWUpdate<T>>&, const GradientClip&);
 
 #define LEXFORMER_COLUMN_SUM_INSTANCE(T, To) \
   template void RowKernels<Cuda>::column_sum<T, To>(std::size_t, std::size_t, const T*, std::size_t, To*);

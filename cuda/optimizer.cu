@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One launch over many arrays: AdamW over all parameters, and the sum of the squares of all gradients.
+// One launch over many arrays: AdamW over all parameters, and the norm of all gradients.
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/scalar.hpp"
 #include "reduce.cuh"
 
 namespace lexformer {
@@ -60,8 +62,21 @@ __global__ void sum_squares_kernel(std::size_t count, const Listed<Elements<T>>*
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
 
+/// *norm = the root of the sum of the partial sums, by one block; NaN where *loss or *before is not finite.
+template <class A>
+__global__ void finish_norm_kernel(std::size_t partials, const double* partial, const A* loss, const double* before, double* norm) {
+  double squares = 0;
+  for (std::size_t i = threadIdx.x; i < partials; i += Block::threads) squares += partial[i];
+  squares = Block::sum(squares);
+  if (threadIdx.x > 0) return;
+  const bool good = (loss == nullptr || scalar::finite(*loss)) && (before == nullptr || scalar::finite(*before));
+  *norm = good ? std::sqrt(squares) : std::numeric_limits<double>::quiet_NaN();
+}
+
 template <class T, class A>
-__global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>* list) {
+__global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>* list, GradientClip clip) {
+  if (clip.norm != nullptr && !scalar::finite(*clip.norm)) return;
+  const auto clipped = static_cast<A>(clip.norm == nullptr ? 1.0 : scalar::clip_factor(*clip.norm, clip.max_norm));
   const auto& array = array_of_block(count, list);
   const auto u = array.item;
   const std::size_t begin = (blockIdx.x - array.first_block) * chunk, end = begin + chunk < u.count ? begin + chunk : u.count;
@@ -70,7 +85,7 @@ __global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>*
   const auto rest2 = static_cast<A>(1.0 - u.factors.beta2), step_size = static_cast<A>(u.factors.step_size);
   const auto root_correction = static_cast<A>(u.factors.root_correction);
   for (std::size_t i = begin + threadIdx.x; i < end; i += Block::threads) {
-    const A g = static_cast<A>(u.gradient[i]);
+    const A g = clipped * static_cast<A>(u.gradient[i]);
     const A m = u.exp_avg[i] + rest1 * (g - u.exp_avg[i]);
     const A v = beta2 * u.exp_avg_sq[i] + rest2 * g * g;
     const A weight = u.master[i] * decay - step_size * m / (std::sqrt(v) / root_correction + eps);
@@ -85,29 +100,23 @@ __global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>*
 }  // namespace cuda
 
 template <class T>
-double ElementwiseKernels<Cuda>::sum_squares(const std::vector<Elements<T>>& arrays) {
+void ElementwiseKernels<Cuda>::gradient_norm(const std::vector<Elements<T>>& arrays, const accumulate_t<T>* loss, const double* before,
+                                             double* norm) {
   using namespace cuda;
   const ArrayList<Elements<T>> all(arrays);
-  const Temporary<double> partial(all.blocks + 1);
+  const Temporary<double> partial(all.blocks);
   launch(LEXFORMER_KERNEL(sum_squares_kernel<T>), dim3(static_cast<unsigned>(all.blocks)), dim3(Block::threads), 0, all.count,
          all.list.data(), partial.data());
-  double* const out = partial.data() + all.blocks;
-  finish_sum(all.blocks, partial.data(), 1.0, out);
-  double squares = 0;
-  Memory<Cuda>::download(&squares, out, sizeof(squares));
-  return squares;
-}
-template <class T>
-double ElementwiseKernels<Cuda>::sum_squares(std::size_t n, const T* x) {
-  return sum_squares(std::vector{Elements<T>{n, x}});
+  launch(LEXFORMER_KERNEL(finish_norm_kernel<accumulate_t<T>>), dim3(1), dim3(Block::threads), 0, all.blocks, partial.data(), loss, before,
+         norm);
 }
 
 template <class T, class A>
-void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>& updates) {
+void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>& updates, const GradientClip& clip) {
   using namespace cuda;
   const ArrayList<AdamWUpdate<T, A>> all(updates);
-  launch(LEXFORMER_KERNEL(adamw_kernel<T, A>), dim3(static_cast<unsigned>(all.blocks)), dim3(Block::threads), 0, all.count,
-         all.list.data());
+  launch(LEXFORMER_KERNEL(adamw_kernel<T, A>), dim3(static_cast<unsigned>(all.blocks)), dim3(Block::threads), 0, all.count, all.list.data(),
+         clip);
 }
 
 LEXFORMER_OPTIMIZER_INSTANCES(float)

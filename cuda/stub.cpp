@@ -49,9 +49,8 @@ template <class T> void ElementwiseKernels<Cuda>::dropout(Size, const DropoutMas
 template <class T> bool ElementwiseKernels<Cuda>::all_finite(Size, const T*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::sum(Size, const T*, accumulate_t<T>*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::mean(Size, const T*, accumulate_t<T>*) { missing(); }
-template <class T> double ElementwiseKernels<Cuda>::sum_squares(Size, const T*) { missing(); }
-template <class T> double ElementwiseKernels<Cuda>::sum_squares(const std::vector<Elements<T>>&) { missing(); }
-template <class T, class A> void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>&) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::gradient_norm(const std::vector<Elements<T>>&, const accumulate_t<T>*, const double*, double*) { missing(); }
+template <class T, class A> void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>&, const GradientClip&) { missing(); }
 
 template <class T, class To> void RowKernels<Cuda>::column_sum(Size, Size, const T*, Size, To*) { missing(); }
 template <class T> void RowKernels<Cuda>::fill_rows(Size, Size, const T*, T*) { missing(); }

@@ -144,13 +144,6 @@ TEST_CASE_TEMPLATE("cuda: sums of all elements", T, float, double, bfloat16) {
           return y.values();
         },
         30 * tolerance<accumulate_t<T>>);
-    compare<double>(
-        [&](auto device) {
-          using Dev = decltype(device);
-          const Array<T, Dev> x(values);
-          return std::vector<double>{Kernels<Dev>::sum_squares(n, x.data())};
-        },
-        1e-13);
   }
 }
 
@@ -166,7 +159,7 @@ TEST_CASE_TEMPLATE("cuda: one number that is not finite is found", T, float, dou
   }
 }
 
-TEST_CASE_TEMPLATE("cuda: AdamW over many parameters in one launch, and the sum of their squares", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("cuda: AdamW over many parameters in one launch, and the norm of their gradients", T, float, double, bfloat16) {
   const std::vector<std::size_t> sizes = {5, 0, 8192, 1, 8193, 0, 20000, 33, 0};
   const auto run = [&](auto device) {
     using Dev = decltype(device);
@@ -191,13 +184,25 @@ TEST_CASE_TEMPLATE("cuda: AdamW over many parameters in one launch, and the sum 
       updates.push_back({sizes[i], factors, gradient[i].data(), m[i].data(), v[i].data(), weight[i].data(), parameter[i].data()});
       gradients.push_back({sizes[i], gradient[i].data()});
     }
-    Kernels<Dev>::adamw(updates);
-    std::vector<double> all{Kernels<Dev>::sum_squares(gradients)};
+    const Array<double, Dev> norms({2.0, 0.0, 0.0, 0.0});
+    const Array<A, Dev> losses({A{3}, static_cast<A>(-INFINITY)});
+    const auto norm = norms.data();
+    Kernels<Dev>::gradient_norm(gradients, losses.data(), norm, norm + 1);
+    Kernels<Dev>::gradient_norm(gradients, losses.data() + 1, norm, norm + 2);
+    Kernels<Dev>::gradient_norm(gradients, losses.data(), norm + 2, norm + 3);
+    Kernels<Dev>::adamw(updates, {});
+    Kernels<Dev>::adamw(updates, {norm + 1, 0.5});
+    Kernels<Dev>::adamw(updates, {norm + 2, 0.5});  // nothing
+    std::vector<double> all = norms.values();
+    CHECK(all[1] > 1);
+    for (const std::size_t i : {2, 3}) CHECK(std::isnan(std::exchange(all[i], 0.0)));
     for (std::size_t i = 0; i < sizes.size(); ++i)
       all = joined(all, m[i].values(), v[i].values(), weight[i].values(), parameter[i].values());
     return all;
   };
   compare<T>(run);
-  OnCuda::adamw(std::vector<AdamWUpdate<T>>{});
-  CHECK(OnCuda::sum_squares(std::vector<Elements<T>>{}) == 0.0);
+  OnCuda::adamw(std::vector<AdamWUpdate<T>>{}, {});
+  const Array<double, Cuda> nothing({1.0});
+  OnCuda::gradient_norm(std::vector<Elements<T>>{}, nullptr, nullptr, nothing.data());
+  CHECK(nothing.values()[0] == 0.0);
 }

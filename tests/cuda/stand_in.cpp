@@ -175,7 +175,7 @@ TEST_CASE("stand-in: a function of one's own, and AdamW over many arrays in one 
   CHECK(y.values() == std::vector<float>{1, 4, 9, 16, 25});
   const std::size_t before = cuda_host::launches();
   const AdamWUpdate<float> update{5, {1, 0.9, 0.999, 1e-3, 1, 1e-8}, y.data(), y.data(), y.data(), x.data(), x.data()};
-  Kernels<Cuda>::adamw(std::vector{update, update, update});
+  Kernels<Cuda>::adamw(std::vector{update, update, update}, {});
   CHECK(cuda_host::launches() == before + 1);
 }
 

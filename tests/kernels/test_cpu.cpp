@@ -59,9 +59,19 @@ TEST_CASE("lane_sum adds every element once, max finds the largest, at every len
   OnCpu::mean(many.size(), many.data(), &average);
   CHECK(total == doctest::Approx(10000.1).epsilon(1e-12));
   CHECK(average == total / 100001);
-  CHECK(OnCpu::sum_squares(many.size(), many.data()) == doctest::Approx(1000.01).epsilon(1e-12));
-  CHECK(OnCpu::sum_squares(std::vector<Elements<double>>{{3, many.data()}, {0, nullptr}, {many.size() - 3, many.data() + 3}}) ==
-        doctest::Approx(1000.01).epsilon(1e-12));
+  const auto norm = [&](const std::vector<Elements<double>>& arrays, const double* loss, const double* before) {
+    double y = -1;
+    OnCpu::gradient_norm(arrays, loss, before, &y);
+    return y;
+  };
+  const std::vector<Elements<double>> parts = {{3, many.data()}, {0, nullptr}, {many.size() - 3, many.data() + 3}};
+  CHECK(norm({{many.size(), many.data()}}, nullptr, nullptr) == doctest::Approx(std::sqrt(1000.01)).epsilon(1e-12));
+  CHECK(norm(parts, &average, &total) == doctest::Approx(std::sqrt(1000.01)).epsilon(1e-12));
+  CHECK(norm({}, nullptr, nullptr) == 0.0);
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+    CHECK(std::isnan(norm(parts, &bad, nullptr)));
+    CHECK(std::isnan(norm(parts, &average, &bad)));
+  }
   OnCpu::sum(0, many.data(), &total);
   CHECK(total == 0.0);
 }
@@ -238,7 +248,11 @@ TEST_CASE("the kernels have the same bits for any number of threads") {
     };
   };
   CHECK(same_for_any_threads(out({}, [&](float* y) { OnCpu::sum(size, x.data(), y); })));
-  CHECK(same_for_any_threads([&] { return OnCpu::sum_squares(size, x.data()); }));
+  CHECK(same_for_any_threads([&] {
+    double norm = 0;
+    OnCpu::gradient_norm(std::vector<Elements<float>>{{size, x.data()}}, nullptr, nullptr, &norm);
+    return norm;
+  }));
   CHECK(same_for_any_threads(out({n}, [&](float* y) { OnCpu::column_sum(rows, n, x.data(), n, y); })));
   CHECK(same_for_any_threads(out({rows}, [&](float* y) { OnCpu::row_sum(rows, n, x.data(), y); })));
   CHECK(same_for_any_threads(out({9, n}, [&](float* y) { OnCpu::scatter_add(rows, n, x.data(), ids.data(), y); })));

@@ -48,6 +48,7 @@ std::vector<AdamWUpdate<T, A>> near(std::vector<AdamWUpdate<T, A>> list) {
   for (auto& u : list) u = {u.count, u.factors, near(u.gradient), near(u.exp_avg), near(u.exp_avg_sq), near(u.master), near(u.parameter)};
   return list;
 }
+inline GradientClip near(const GradientClip& clip) { return {near(clip.norm), clip.max_norm}; }
 template <class T>
 AttentionArgs<T> near(AttentionArgs<T> a) {
   a.token_begin = near(a.token_begin);
@@ -87,7 +88,11 @@ struct Memory<Far> {
     Memory<Cpu>::release(block);
   }
   static void upload(void* to, const void* host, std::size_t bytes) { Memory<Cpu>::copy(near(to), host, bytes); }
-  static void download(void* host, const void* from, std::size_t bytes) { Memory<Cpu>::copy(host, near(from), bytes); }
+  static inline std::size_t downloads = 0;  // how often the host has waited for the device
+  static void download(void* host, const void* from, std::size_t bytes) {
+    ++downloads;
+    Memory<Cpu>::copy(host, near(from), bytes);
+  }
   static void copy(void* to, const void* from, std::size_t bytes) { Memory<Cpu>::copy(near(to), near(from), bytes); }
   static void zero(void* to, std::size_t bytes) { Memory<Cpu>::zero(near(to), bytes); }
 
@@ -121,7 +126,7 @@ struct Kernels<Far> {
   LEXFORMER_FAR(all_finite)
   LEXFORMER_FAR(sum)
   LEXFORMER_FAR(mean)
-  LEXFORMER_FAR(sum_squares)
+  LEXFORMER_FAR(gradient_norm)
   LEXFORMER_FAR(adamw)
   LEXFORMER_FAR(column_sum)
   LEXFORMER_FAR(fill_rows)

@@ -31,7 +31,7 @@ double distance(const Tensor<T>& a, const std::vector<double>& b) {
 
 /// The ten steps of tools/make_golden_optimizer.py.
 template <class T>
-void check_golden(double tolerance) {
+void check_golden(double tolerance, bool in_one) {
   auto file = open_golden("adamw.txt");
   const Blocks golden = read_blocks(file);
   for (const std::string group : {"decay_all", "decay_matrices"}) {
@@ -46,9 +46,10 @@ void check_golden(double tolerance) {
         const std::size_t n = p.var.size();
         if (p.name != "late" || k % 4 != 0) p.var.set_grad(as_tensor<T>(golden.at("gradients/" + p.name).data() + k * n, p.var.shape()));
       }
-      const double norm = clip_grad_norm(parameters, k % 2 == 1 ? 2.0 : 100.0);
+      const double max_norm = k % 2 == 1 ? 2.0 : 100.0, lr = golden.at("rates")[k];
+      const double norm = in_one ? optimizer.clip_and_step(lr, max_norm).item() : clip_grad_norm(parameters, max_norm);
       CHECK(std::abs(norm - golden.at("norms/" + group)[k]) <= tolerance * norm);
-      optimizer.step(golden.at("rates")[k]);
+      if (!in_one) optimizer.step(lr);
       for (const auto& p : parameters) CHECK_FALSE(p.var.grad().defined());
     }
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -85,8 +86,38 @@ struct Toy {
 }  // namespace
 
 TEST_CASE("AdamW and clip_grad_norm: ten steps of PyTorch, in double and in float") {
-  check_golden<double>(1e-12);
-  check_golden<float>(2e-6);
+  for (const bool in_one : {false, true}) {
+    CAPTURE(in_one);
+    check_golden<double>(1e-12, in_one);
+    check_golden<float>(2e-6, in_one);
+  }
+}
+
+TEST_CASE("clip_and_step updates nothing from the first step on whose norm or loss is not finite") {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  for (const auto& [gradient, loss] : {std::pair{nan, 1.0f}, {-infinity, 1.0f}, {2.0f, nan}, {2.0f, infinity}}) {
+    std::vector<NamedParameter<float>> parameters = {{"w", Var<float>(Tensor<float>::ones({2}), true)}};
+    AdamW<float> optimizer(parameters, {.weight_decay = 0.1});
+    const auto step = [&](float g, float l) {
+      parameters[0].var.set_grad(Tensor<float>::from({3.0f, g}));
+      const double norm = optimizer.clip_and_step(0.1, 1.0, Tensor<float>::from({l})).item();
+      CHECK_FALSE(parameters[0].var.grad().defined());
+      return norm;
+    };
+    CHECK(step(4.0f, 1.0f) == doctest::Approx(5.0));
+    const auto weights = parameters[0].var.value().to_vector(), moments = optimizer.state()[0].exp_avg.to_vector();
+    CHECK(weights[0] < 1.0f);
+    CHECK_FALSE(std::isfinite(step(gradient, loss)));
+    CHECK(std::isnan(step(4.0f, 1.0f)));
+    CHECK(parameters[0].var.value().to_vector() == weights);
+    CHECK(optimizer.state()[0].exp_avg.to_vector() == moments);
+    optimizer.load_state(optimizer.state());
+    CHECK(step(4.0f, 1.0f) == doctest::Approx(5.0));
+    CHECK(parameters[0].var.value().to_vector() != weights);
+  }
+  const std::vector<NamedParameter<float>> none;
+  AdamW<float> optimizer(none);
+  CHECK_THROWS_WITH(optimizer.clip_and_step(0.1, -1.0), "AdamW::clip_and_step: max_norm is -1, expected more than 0");
 }
 
 TEST_CASE("AdamW leaves alone what is frozen, has no gradient or is a buffer") {
@@ -118,8 +149,10 @@ TEST_CASE("AdamW keeps weights in the type of its moments, where rounding would 
   const float gradient = -1.0f;
   for (int t = 1; t <= 1000; ++t) {
     const double c1 = 1 - std::pow(0.9, t), c2 = 1 - std::pow(0.999, t);
-    Kernels<Cpu>::adamw(std::vector<AdamWUpdate<float, double>>{
-        {1, {1.0, 0.9, 0.999, 1e-8 / c1, std::sqrt(c2), 1e-8}, &gradient, &m, &v, &master, &parameter}});
+    Kernels<Cpu>::adamw(
+        std::vector<AdamWUpdate<float, double>>{
+            {1, {1.0, 0.9, 0.999, 1e-8 / c1, std::sqrt(c2), 1e-8}, &gradient, &m, &v, &master, &parameter}},
+        {});
   }
   CHECK(master == doctest::Approx(1.0 + 1e-5).epsilon(1e-9));
   CHECK(parameter == static_cast<float>(master));

@@ -45,13 +45,11 @@ struct ElementwiseKernels<Cuda> {
   static void sum(std::size_t n, const T* x, accumulate_t<T>* out);
   template <class T>
   static void mean(std::size_t n, const T* x, accumulate_t<T>* out);
+  /// One launch for all arrays, as adamw.
   template <class T>
-  static double sum_squares(std::size_t n, const T* x);
-  /// One launch for all of them, as adamw.
-  template <class T>
-  static double sum_squares(const std::vector<Elements<T>>& arrays);
+  static void gradient_norm(const std::vector<Elements<T>>& arrays, const accumulate_t<T>* loss, const double* before, double* norm);
   template <class T, class A>
-  static void adamw(const std::vector<AdamWUpdate<T, A>>& updates);
+  static void adamw(const std::vector<AdamWUpdate<T, A>>& updates, const GradientClip& clip);
 };
 
 template <>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -115,25 +116,24 @@ struct ElementwiseKernels<Cpu> {
     using A = accumulate_t<T>;
     *out = reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); }) / static_cast<A>(n);
   }
-  /// Sum of squares in double.
+  /// *norm = L2 norm of all arrays together, summed in double, one after the other; NaN where *loss or *before, if given, is not finite.
   template <class T>
-  static double sum_squares(std::size_t n, const T* x) {
-    return reduce<double>(n, [x](std::size_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
-  }
-  /// The same of several arrays together, one after the other.
-  template <class T>
-  static double sum_squares(const std::vector<Elements<T>>& arrays) {
+  static void gradient_norm(const std::vector<Elements<T>>& arrays, const accumulate_t<T>* loss, const double* before, double* norm) {
     double squares = 0;
-    for (const auto& x : arrays) squares += sum_squares(x.count, x.data);
-    return squares;
+    for (const auto& a : arrays)
+      squares += reduce<double>(a.count, [x = a.data](std::size_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
+    const bool good = (loss == nullptr || scalar::finite(*loss)) && (before == nullptr || scalar::finite(*before));
+    *norm = good ? std::sqrt(squares) : std::numeric_limits<double>::quiet_NaN();
   }
 
-  /// One AdamW step of each parameter, in one pass over its elements:
+  /// One AdamW step of each parameter, in one pass over its elements, g being the clipped gradient:
   ///   m += (1 - beta1)(g - m);   v = beta2 v + (1 - beta2) g^2;   w = decay w - step_size m / (sqrt(v) / root_correction + eps)
   template <class T, class A>
-  static void adamw(const std::vector<AdamWUpdate<T, A>>& updates) {
+  static void adamw(const std::vector<AdamWUpdate<T, A>>& updates, const GradientClip& clip) {
+    if (clip.norm != nullptr && !scalar::finite(*clip.norm)) return;
+    const auto clipped = static_cast<A>(clip.norm == nullptr ? 1.0 : scalar::clip_factor(*clip.norm, clip.max_norm));
     for (const auto& update : updates)
-      parallel_for(update.count, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      parallel_for(update.count, detail::element_block, [&update, clipped](std::size_t begin, std::size_t end) {
         // Copies of the factors and pointers: read through references they could change with every store, and the loop would stay scalar.
         const auto [count, factors, gradient, exp_avg, exp_avg_sq, master, parameter] = update;
         const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
@@ -141,7 +141,7 @@ struct ElementwiseKernels<Cpu> {
         const auto rest2 = static_cast<A>(1.0 - factors.beta2), step_size = static_cast<A>(factors.step_size);
         const auto root_correction = static_cast<A>(factors.root_correction);
         for (std::size_t i = begin; i < end; ++i) {
-          const A g = static_cast<A>(gradient[i]);
+          const A g = clipped * static_cast<A>(gradient[i]);
           exp_avg[i] += rest1 * (g - exp_avg[i]);
           exp_avg_sq[i] = beta2 * exp_avg_sq[i] + rest2 * g * g;
           const A denominator = std::sqrt(exp_avg_sq[i]) / root_correction + eps;

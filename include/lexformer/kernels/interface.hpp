@@ -6,7 +6,7 @@
 //
 // They take pointers and sizes, no shapes. A pointer to numbers is one into the memory of the device; lists of such pointers
 // (std::vector) lie on the host. Numbers that a result depends on, such as the gradient of a scalar, stay where they are and are
-// given as a pointer, too: only all_finite and sum_squares return what they found, and wait for it.
+// given as a pointer, too: only all_finite returns what it found, and waits for it.
 // The same input gives the same bits, for any number of threads: sums have a fixed order.
 #pragma once
 
@@ -57,6 +57,13 @@ struct AdamWUpdate {
   const T* gradient;
   A *exp_avg, *exp_avg_sq, *master;
   T* parameter;
+};
+
+/// AdamW takes each gradient times min(1, max_norm / (*norm + 1e-6)), and updates nothing where *norm is not finite. Without norm it takes
+/// the gradients as they are.
+struct GradientClip {
+  const double* norm = nullptr;
+  double max_norm = 0;
 };
 
 /// Vector i of a group is x + first + i * stride, `length` numbers.

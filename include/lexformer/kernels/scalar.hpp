@@ -13,6 +13,18 @@
 
 namespace lexformer::scalar {
 
+/// What clipping multiplies gradients of this norm with; at most 1.
+LEXFORMER_HD inline double clip_factor(double norm, double max_norm) {
+  const double factor = max_norm / (norm + 1e-6);
+  return factor < 1.0 ? factor : 1.0;
+}
+
+/// Neither infinite nor NaN.
+template <class T>
+LEXFORMER_HD bool finite(T x) {
+  return x - x == T{0};
+}
+
 LEXFORMER_HD inline double exp(double x) { return std::exp(x); }
 /// e^x, relative error < 2e-7 on [-87.3, 88.3]; outside it stays at the value of the nearer end. NaN stays NaN.
 LEXFORMER_HD inline float exp(float x) {

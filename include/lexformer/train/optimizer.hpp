@@ -17,6 +17,12 @@
 
 namespace lexformer {
 
+namespace detail {
+inline void check_max_norm(const char* who, double max_norm) {
+  if (!(max_norm > 0.0)) fail_usage(who, "max_norm is ", max_norm, ", expected more than 0");
+}
+}  // namespace detail
+
 struct AdamWOptions {
   double lr = 5e-5;
   double beta1 = 0.9, beta2 = 0.999;
@@ -58,46 +64,17 @@ class AdamW {
   }
 
   /// One step with this learning rate. Consumes the gradients and leaves them empty. Without the memory for the moments nothing is changed.
-  void step(double lr) {
-    if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::step", "the learning rate is ", lr, ", expected a finite number, 0 or more");
-    const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const Var<T, Dev>& var = parameters_[i].var;
-      Slot& s = slots_[i];
-      if (!updates(var) || s.step > 0) continue;
-      s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
-      s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
-      if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
-    }
-    std::vector<AdamWUpdate<T>> updated;
-    std::vector<Tensor<T, Dev>> gradients;
-    updated.reserve(parameters_.size());
-    gradients.reserve(parameters_.size());
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      Var<T, Dev>& var = parameters_[i].var;
-      if (!updates(var)) continue;
-      Slot& s = slots_[i];
-      ++s.step;
-      const auto t = static_cast<double>(s.step);
-      const bool decays = options_.decay_bias_and_norm || var.shape().rank() > 1;
-      const AdamWFactors factors{
-          1.0 - lr * (decays ? options_.weight_decay : 0.0), options_.beta1, options_.beta2, lr / (1.0 - std::pow(options_.beta1, t)),
-          std::sqrt(1.0 - std::pow(options_.beta2, t)),      options_.eps};
-      T* parameter = var.mutable_value().mutable_data();
-      A* master;
-      if constexpr (std::is_same_v<T, A>) {
-        master = parameter;
-      } else {
-        master = s.master.mutable_data();
-      }
-      gradients.push_back(var.grad());
-      var.clear_grad();  // a parameter that is here under two names is updated once
-      updated.push_back(
-          {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
-    }
-    Kernels<Dev>::adamw(updated);
-  }
+  void step(double lr) { update(lr, nullptr, {}); }
   void step() { step(options_.lr); }
+
+  /// The same with the gradients as clip_grad_norm would leave them, in one pass over them, and without waiting for the device. Returns
+  /// their norm before that. A step whose norm, or whose `loss`, if given, is not finite updates nothing, nor does any after it: their
+  /// norms are NaN. So a program may look at norms later, and still finds the weights that the first such step began with.
+  Tensor<double, Dev> clip_and_step(double lr, double max_norm, const Tensor<A, Dev>& loss = {}) {
+    detail::check_max_norm("AdamW::clip_and_step", max_norm);
+    update(lr, &max_norm, loss);
+    return norm_;
+  }
 
   const AdamWOptions& options() const { return options_; }
   const std::vector<NamedParameter<T, Dev>>& parameters() const { return parameters_; }
@@ -120,9 +97,60 @@ class AdamW {
       saved.erase(it);
     }
     slots_ = std::move(slots);
+    norm_ = {};
   }
 
  private:
+  void update(double lr, const double* max_norm, const Tensor<A, Dev>& loss) {
+    if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::step", "the learning rate is ", lr, ", expected a finite number, 0 or more");
+    const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const Var<T, Dev>& var = parameters_[i].var;
+      Slot& s = slots_[i];
+      if (!updates(var) || s.step > 0) continue;
+      s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
+      s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
+      if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
+    }
+    Tensor<double, Dev> norm = max_norm == nullptr ? Tensor<double, Dev>() : Tensor<double, Dev>(Shape{});
+    std::vector<AdamWUpdate<T>> updated;
+    std::vector<Elements<T>> elements;
+    std::vector<Tensor<T, Dev>> gradients;
+    updated.reserve(parameters_.size());
+    elements.reserve(parameters_.size());
+    gradients.reserve(parameters_.size());
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      Var<T, Dev>& var = parameters_[i].var;
+      if (!updates(var)) continue;
+      Slot& s = slots_[i];
+      ++s.step;
+      const auto t = static_cast<double>(s.step);
+      const bool decays = options_.decay_bias_and_norm || var.shape().rank() > 1;
+      const AdamWFactors factors{
+          1.0 - lr * (decays ? options_.weight_decay : 0.0), options_.beta1, options_.beta2, lr / (1.0 - std::pow(options_.beta1, t)),
+          std::sqrt(1.0 - std::pow(options_.beta2, t)),      options_.eps};
+      T* parameter = var.mutable_value().mutable_data();
+      A* master;
+      if constexpr (std::is_same_v<T, A>) {
+        master = parameter;
+      } else {
+        master = s.master.mutable_data();
+      }
+      gradients.push_back(var.grad());
+      var.clear_grad();  // a parameter that is here under two names is updated once
+      elements.push_back({var.size(), gradients.back().data()});
+      updated.push_back(
+          {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
+    }
+    GradientClip clip;
+    if (max_norm != nullptr) {
+      Kernels<Dev>::gradient_norm(elements, loss.data(), norm_.data(), norm.mutable_data());
+      norm_ = std::move(norm);
+      clip = {norm_.data(), *max_norm};
+    }
+    Kernels<Dev>::adamw(updated, clip);
+  }
+
   static bool fits(const Tensor<A, Dev>& t, const NamedParameter<T, Dev>& p, bool needed) {
     return t.defined() == needed && (!needed || t.shape() == p.var.shape());
   }
@@ -130,26 +158,28 @@ class AdamW {
   std::vector<NamedParameter<T, Dev>> parameters_;
   AdamWOptions options_;
   std::vector<Slot> slots_;
+  Tensor<double, Dev> norm_;  // of the last clip_and_step
 };
 
 /// Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1; norm = L2 norm of all of them together, summed in
 /// double in a fixed order. Returns norm. If it is not finite nothing is scaled: look at it (std::isfinite) before the step.
 template <class T, class Dev>
 double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, double max_norm) {
-  using A = accumulate_t<T>;
-  if (!(max_norm > 0.0)) fail_usage("clip_grad_norm", "max_norm is ", max_norm, ", expected more than 0");
+  detail::check_max_norm("clip_grad_norm", max_norm);
   std::vector<Elements<T>> gradients;
   for (const auto& p : parameters)
     if (p.var.requires_grad()) gradients.push_back({p.var.grad().size(), p.var.grad().data()});
-  const double norm = std::sqrt(Kernels<Dev>::sum_squares(gradients)), factor = max_norm / (norm + 1e-6);
-  if (!std::isfinite(norm) || factor >= 1.0) return norm;
+  Tensor<double, Dev> on_device(Shape{});
+  Kernels<Dev>::gradient_norm(gradients, nullptr, nullptr, on_device.mutable_data());
+  const double norm = on_device.item(), factor = scalar::clip_factor(norm, max_norm);
+  if (!std::isfinite(norm) || factor == 1.0) return norm;
   for (auto p : parameters) {
     if (!p.var.requires_grad() || !p.var.grad().defined()) continue;
     Tensor<T, Dev> grad = p.var.grad();
     p.var.clear_grad();
     if (!grad.unique()) grad = grad.clone();  // a + b hands the same gradient to a and b
     T* g = grad.mutable_data();
-    Kernels<Dev>::affine(grad.size(), static_cast<A>(factor), g, A{0}, g);
+    Kernels<Dev>::affine(grad.size(), static_cast<accumulate_t<T>>(factor), g, accumulate_t<T>{0}, g);
     p.var.set_grad(std::move(grad));
   }
   return norm;
