@@ -146,9 +146,9 @@ bool run(program::PretrainOptions o) {
   const auto parameters = model.parameters();
   lx::AdamW<T, Dev> optimizer(parameters, {.lr = o.lr, .eps = 1e-6, .weight_decay = o.weight_decay, .decay_bias_and_norm = false});
 
-  // Forward and backward of the batches of one step; the mean loss.
+  // Forward and backward of the batches of one step; the mean loss, for which nothing waits here.
   const auto forward_backward = [&](const std::vector<lx::MaskedBatch>& batches, std::size_t step) {
-    double sum = 0;
+    lx::Var<float, Dev> sum;
     for (std::size_t k = 0; k < batches.size(); ++k) {
       if (batches[k].positions.empty()) continue;  // a few short documents of nothing but long words
       // Each accumulated batch has its own dropout: the high bits of the step's seed say which.
@@ -156,9 +156,9 @@ bool run(program::PretrainOptions o) {
           .training = true, .seed = o.seed + (static_cast<std::uint64_t>(k) << 32), .step = static_cast<std::uint32_t>(step)};
       const auto loss = lx::scale(objective(model, mth, batches[k], pass), 1.0f / static_cast<float>(batches.size()));
       loss.backward();
-      sum += static_cast<double>(loss.item());
+      sum = sum.defined() ? lx::add(sum, loss.detach()) : loss.detach();
     }
-    return sum;
+    return sum.defined() ? sum.value() : lx::Tensor<float, Dev>();
   };
 
   lx::TrainerState state;
@@ -170,8 +170,6 @@ bool run(program::PretrainOptions o) {
   Reader reader{train, model.tokenizer(), masker, o.batch, o.seed};
   lx::Json measured;
   std::size_t measured_step = ~std::size_t{0}, tokens = 0;
-  double loss_sum = 0;
-  program::LossLog losses;
   if (o.resume) {
     program::drop_damaged(o.out, latest);
     if (latest.path) {
@@ -181,13 +179,17 @@ bool run(program::PretrainOptions o) {
       reader.block = state.loop["block"];
       measured = state.loop["measured"];
       measured_step = state.loop["measured_step"];
-      losses = {state.loop["logged_loss"], state.loop["logged_steps"]};
-      loss_sum = state.loop["loss_sum"];
       tokens = state.loop["tokens"];
       if (o.save_total_limit > 0) lx::keep_last(o.out, o.save_total_limit);
     }
   }
   lx::RunLog log(log_path, state.log_history);
+  lx::StepLog<Dev, lx::MaskedBatch> losses(log, [&](const auto& s) { forward_backward(s.batches, s.step - 1); });
+  if (state.global_step > 0) {
+    losses.sum = state.loop["logged_loss"];
+    losses.steps = state.loop["logged_steps"];
+    losses.total = state.loop["loss_sum"];
+  }
   std::size_t step = state.global_step, samples = 0;
   lx::Progress progress(std::cerr, {.mode = o.progress,
                                     .is_terminal = isatty(2) != 0,
@@ -199,6 +201,7 @@ bool run(program::PretrainOptions o) {
   const auto start = std::chrono::steady_clock::now();
   const auto epochs = [&] { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); };
   const auto save = [&] {
+    losses.look();
     program::check_weights(parameters, log, step, epochs(), schedule(step - 1));
     state.global_step = step;
     state.epoch = epochs();
@@ -210,12 +213,13 @@ bool run(program::PretrainOptions o) {
                   {"measured_step", measured_step},
                   {"logged_steps", losses.steps},
                   {"logged_loss", losses.sum},
-                  {"loss_sum", loss_sum},
+                  {"loss_sum", losses.total},
                   {"tokens", tokens}};
     lx::save_checkpoint(
         o.out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
   const auto measure_now = [&] {
+    losses.look();
     measured_step = step;
     if (valid.empty()) return;
     measured = measure(model, valid, masker, o.eval_batch);
@@ -235,17 +239,14 @@ bool run(program::PretrainOptions o) {
       documents += batches.back().batch.size();
       tokens += batches.back().batch.offsets.tokens();
     }
-    const double loss = forward_backward(batches, step);
-    const double norm = lx::clip_grad_norm(parameters, o.clip), lr = schedule(step);
-    if (!std::isfinite(norm) || !std::isfinite(loss))
-      program::stop_not_finite(parameters, log, step + 1, epochs(), loss, norm, [&] { forward_backward(batches, step); });
-    optimizer.step(lr);
+    const auto loss = forward_backward(batches, step);
+    const double lr = schedule(step);
+    const auto norm = optimizer.clip_and_step(lr, o.clip, loss);
     ++step;
     samples += documents;
-    loss_sum += loss;
-    losses.add(loss);
-    if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write(log, step, epochs(), lr, norm);
-    progress.update({.step = step, .samples = documents, .loss = loss, .lr = lr});
+    losses.add({step, epochs(), lr, loss, norm, std::move(batches)});
+    if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write();
+    progress.update({.step = step, .samples = documents, .loss = losses.loss(), .lr = lr});
     if (o.eval_steps > 0 && step % o.eval_steps == 0) measure_now();
     const bool interrupted = program::interrupted != 0;
     if (interrupted || (o.save_steps > 0 && step % o.save_steps == 0)) save();
@@ -262,7 +263,7 @@ bool run(program::PretrainOptions o) {
 
   lx::Json results = measured.is_null() ? lx::Json::object() : measured;
   results["epoch"] = epochs();
-  results["train_loss"] = loss_sum / static_cast<double>(total);
+  results["train_loss"] = losses.total / static_cast<double>(total);
   results["train_runtime"] = seconds;
   results["train_samples"] = train.documents();
   results["num_input_tokens_seen"] = tokens;

@@ -60,9 +60,9 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const auto parameters = model.parameters();
   lx::AdamW<T, Dev> optimizer(parameters, {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
 
-  // Forward and backward of the batches of one step; the mean loss.
+  // Forward and backward of the batches of one step; the mean loss, for which nothing waits here.
   const auto forward_backward = [&](const std::vector<lx::Batch>& batches, std::uint32_t step) {
-    double sum = 0;
+    lx::Var<float, Dev> sum;
     for (std::size_t k = 0; k < batches.size(); ++k) {
       // Each accumulated batch has its own dropout: the high bits of the step's seed say which.
       const auto y = model(batches[k], {.training = true, .seed = seed + (static_cast<std::uint64_t>(k) << 32), .step = step}).logits;
@@ -71,9 +71,9 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
                       : lx::cross_entropy(y, std::span<const std::int32_t>(batches[k].labels));
       if (batches.size() > 1) loss = lx::scale(loss, 1.0f / static_cast<float>(batches.size()));
       loss.backward();
-      sum += static_cast<double>(loss.item());
+      sum = k == 0 ? loss.detach() : lx::add(sum, loss.detach());
     }
-    return sum;
+    return sum.value();
   };
 
   lx::TrainerState state;
@@ -84,7 +84,6 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   state.settings = settings;
   std::optional<program::Evaluation> best;
   std::size_t since_best = 0, measured_step = ~std::size_t{0};
-  program::LossLog losses;
   if (o.resume) {
     const auto latest = program::find_checkpoint(out);
     program::drop_damaged(out, latest);
@@ -95,7 +94,6 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
       });
       since_best = state.loop["since_best"];
       measured_step = state.loop["measured_step"];
-      losses = {state.loop["logged_loss"], state.loop["logged_steps"]};
       if (!state.loop["best"].is_null()) {
         best = program::Evaluation::from_json(state.loop["best"]);
         if (!fs::exists(best_path)) lx::fail_file(best_path, "the best model of the run to resume is gone; begin anew with --overwrite");
@@ -105,6 +103,11 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     }
   }
   lx::RunLog log(log_path, state.log_history);
+  lx::StepLog<Dev, lx::Batch> losses(log, [&](const auto& s) { forward_backward(s.batches, static_cast<std::uint32_t>(s.step - 1)); });
+  if (state.global_step > 0) {
+    losses.sum = state.loop["logged_loss"];
+    losses.steps = state.loop["logged_steps"];
+  }
   std::size_t step = state.global_step, samples = 0;
   bool stop = o.patience > 0 && since_best >= o.patience;
   lx::Progress progress(
@@ -113,7 +116,10 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const auto epochs = [&] { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); };
   const auto start = std::chrono::steady_clock::now();
 
-  const auto check_weights = [&] { program::check_weights(parameters, log, step, epochs(), schedule(step - 1)); };
+  const auto check_weights = [&] {
+    losses.look();
+    program::check_weights(parameters, log, step, epochs(), schedule(step - 1));
+  };
   const auto save = [&] {
     check_weights();
     state.global_step = step;
@@ -161,19 +167,14 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
         batches.push_back(train.batch(encodings, rows[state.batch_index]));
         pairs += batches.back().size();
       }
-      const double loss = forward_backward(batches, static_cast<std::uint32_t>(step));
-      const double norm = lx::clip_grad_norm(parameters, o.clip), lr = schedule(step);
-      if (!std::isfinite(norm) || !std::isfinite(loss)) {
-        ++step;  // the one that is not done
-        program::stop_not_finite(parameters, log, step, epochs(), loss, norm,
-                                 [&] { forward_backward(batches, static_cast<std::uint32_t>(step - 1)); });
-      }
-      optimizer.step(lr);
+      const auto loss = forward_backward(batches, static_cast<std::uint32_t>(step));
+      const double lr = schedule(step);
+      const auto norm = optimizer.clip_and_step(lr, o.clip, loss);
       ++step;
       samples += pairs;
-      losses.add(loss);
-      if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write(log, step, epochs(), lr, norm);
-      progress.update({.step = step, .samples = pairs, .loss = loss, .lr = lr});
+      losses.add({step, epochs(), lr, loss, norm, std::move(batches)});
+      if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write();
+      progress.update({.step = step, .samples = pairs, .loss = losses.loss(), .lr = lr});
       const bool end_of_epoch = state.batch_index == rows.size();
       if (o.eval_steps > 0 ? step % o.eval_steps == 0 : end_of_epoch) measure();
       const bool interrupted = program::interrupted != 0;

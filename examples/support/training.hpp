@@ -32,22 +32,6 @@ void check_weights(const std::vector<lx::NamedParameter<T, Dev>>& parameters, lx
   }
 }
 
-/// Ends a run at a step whose loss or gradient is not finite. again() computes the step once more, with a look at every op.
-template <class T, class Dev>
-[[noreturn]] void stop_not_finite(const std::vector<lx::NamedParameter<T, Dev>>& parameters, lx::RunLog& log, std::size_t step,
-                                  double epoch, double loss, double norm, const std::function<void()>& again) {
-  log.add({{"step", step}, {"epoch", epoch}, {"loss", lx::log_number(loss)}, {"grad_norm", lx::log_number(norm)}});
-  for (auto p : parameters) p.var.clear_grad();
-  const lx::CheckFinite check;
-  try {
-    again();
-  } catch (const lx::Error& e) {
-    lx::fail_numeric(lx::cat("step ", step), e.what(), "; stopped before the update");
-  }
-  lx::fail_numeric(lx::cat("step ", step), "the loss is ", loss, ", the gradient norm ", norm,
-                   ", but every single value and gradient is finite; a smaller --lr may help");
-}
-
 /// Says what a model did not find in its file, and what it did not take from there.
 template <class Model>
 void report_tensors(const std::string& path, const Model& model) {
@@ -74,25 +58,6 @@ inline void drop_damaged(const std::string& out, const lx::LatestCheckpoint& lat
   lx::remove_damaged(out, latest);
   if (!latest.path) std::cerr << out << ": there is no checkpoint to resume; the run begins anew\n";
 }
-
-/// The lines about the loss in log.jsonl: its mean over the steps since the line before.
-struct LossLog {
-  double sum = 0;
-  std::size_t steps = 0;
-
-  void add(double loss) {
-    sum += loss;
-    ++steps;
-  }
-  void write(lx::RunLog& log, std::size_t step, double epoch, double lr, double norm) {
-    log.add({{"step", step},
-             {"epoch", epoch},
-             {"loss", lx::log_number(sum / static_cast<double>(steps))},
-             {"learning_rate", lr},
-             {"grad_norm", lx::log_number(norm)}});
-    *this = {};
-  }
-};
 
 inline void say_interrupted(lx::Progress& progress, const std::string& when, const std::string& out) {
   progress.finish();

@@ -113,6 +113,7 @@
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/precision_recall.hpp"
 #include "lexformer/train/progress.hpp"
+#include "lexformer/train/run_log.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/state.hpp"
 #include "lexformer/train/text_stream.hpp"

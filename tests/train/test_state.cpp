@@ -14,6 +14,7 @@
 
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/train/batch.hpp"
+#include "lexformer/train/run_log.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;
@@ -220,21 +221,4 @@ TEST_CASE("a run with other settings or other parameters is not resumed, and not
 
   write_file_atomic((checkpoint / "model.lxf").string(), "x");
   CHECK_THROWS_WITH(load(settings, optimizer), doctest::Contains("not what MANIFEST.json says"));
-}
-
-TEST_CASE("the log shows NaN and is valid JSON") {
-  Folder folder;
-  const std::string path = (folder.path / "log.jsonl").string();
-  {
-    RunLog log(path);
-    log.add({{"step", 1}, {"loss", log_number(0.1)}});
-    log.add({{"step", 2}, {"loss", log_number(std::numeric_limits<double>::quiet_NaN())}});
-    log.add({{"step", 3}, {"loss", log_number(-std::numeric_limits<double>::infinity())}});
-    CHECK(log.history().size() == 3);
-  }
-  CHECK(read_file(path) == "{\"loss\":0.1,\"step\":1}\n{\"loss\":\"nan\",\"step\":2}\n{\"loss\":\"-inf\",\"step\":3}\n");
-  RunLog again(path, Json::array({{{"step", 1}}}));
-  again.add({{"step", 2}});
-  CHECK(read_file(path) == "{\"step\":1}\n{\"step\":2}\n");
-  CHECK_THROWS_AS(RunLog((folder.path / "missing" / "log.jsonl").string()), Error);
 }

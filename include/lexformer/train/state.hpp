@@ -8,12 +8,10 @@
 // For the same reason nothing that depends on the clock is logged there; speeds go to all_results.json and the progress line.
 #pragma once
 
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -168,39 +166,5 @@ TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json
   optimizer.load_state(std::move(slots));
   return state;
 }
-
-/// A number for the log. JSON knows no NaN, but a log must show it: as the text "nan", "inf" or "-inf".
-inline Json log_number(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
-  return x;
-}
-
-/// log.jsonl: one JSON object a line. Begins with the entries of `history`, whatever the file held before.
-class RunLog {
- public:
-  explicit RunLog(const std::string& path, Json history = Json::array()) : path_(path), history_(std::move(history)) {
-    std::string text;
-    for (const Json& entry : history_) text += dump_json(entry, path_) + "\n";
-    write_file_atomic(path_, text);
-    out_.open(path_, std::ios::binary | std::ios::app);
-    check();
-  }
-  void add(const Json& entry) {
-    out_ << dump_json(entry, path_) << '\n' << std::flush;
-    check();
-    history_.push_back(entry);
-  }
-  /// All entries, for TrainerState::log_history.
-  const Json& history() const { return history_; }
-
- private:
-  void check() const {
-    if (!out_) fail_file(path_, "cannot be written: ", detail::system_message(errno));
-  }
-  std::string path_;
-  Json history_;
-  std::ofstream out_;
-};
 
 }  // namespace lexformer

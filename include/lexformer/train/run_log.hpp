@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// log.jsonl: the lines of a training run, and the watch over its losses and gradient norms.
+#pragma once
+
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lexformer/autograd/var.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+/// A number for the log. JSON knows no NaN, but a log must show it: as the text "nan", "inf" or "-inf".
+inline Json log_number(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return x;
+}
+
+/// log.jsonl: one JSON object a line. Begins with the entries of `history`, whatever the file held before.
+class RunLog {
+ public:
+  explicit RunLog(const std::string& path, Json history = Json::array()) : path_(path), history_(std::move(history)) {
+    std::string text;
+    for (const Json& entry : history_) text += dump_json(entry, path_) + "\n";
+    write_file_atomic(path_, text);
+    out_.open(path_, std::ios::binary | std::ios::app);
+    check();
+  }
+  void add(const Json& entry) {
+    out_ << dump_json(entry, path_) << '\n' << std::flush;
+    check();
+    history_.push_back(entry);
+  }
+  /// All entries, for TrainerState::log_history.
+  const Json& history() const { return history_; }
+
+ private:
+  void check() const {
+    if (!out_) fail_file(path_, "cannot be written: ", detail::system_message(errno));
+  }
+  std::string path_;
+  Json history_;
+  std::ofstream out_;
+};
+
+/// A step that was taken. Its results may not be there yet: asking for them waits for the device.
+template <class Dev, class Batch>
+struct TakenStep {
+  std::size_t step = 0;  // 1 is the first
+  double epoch = 0, lr = 0;
+  Tensor<float, Dev> loss{};   // undefined where no batch had anything to learn: 0
+  Tensor<double, Dev> norm{};  // what AdamW::clip_and_step returned
+  std::vector<Batch> batches{};
+};
+
+/// Losses and gradient norms of a run: their lines in log.jsonl, and the run's end where one is not finite. The CPU's are looked at in
+/// every step. Another device goes on with its work meanwhile, and is waited for only where a line is written, something is saved or
+/// measured, or every 50 steps: clip_and_step changes nothing from the first step on that is not finite, so that it can be computed again
+/// then.
+template <class Dev, class Batch>
+class StepLog {
+ public:
+  using Step = TakenStep<Dev, Batch>;
+  /// again(step) computes a step's loss and gradients once more.
+  StepLog(RunLog& log, std::function<void(const Step&)> again) : log_(log), again_(std::move(again)) {}
+
+  /// What a resumed run goes on with: sum and number of the losses since the last line, and the sum of all.
+  double sum = 0, total = 0;
+  std::size_t steps = 0;
+
+  void add(Step step) {
+    waiting_.push_back(std::move(step));
+    if (std::is_same_v<Dev, Cpu> || last_.step == 0 || waiting_.size() == 50) look();
+  }
+
+  /// Looks at all steps that were taken. Throws the error of the first one that is not finite.
+  void look() {
+    for (Step& s : waiting_) {
+      loss_ = s.loss.defined() ? static_cast<double>(s.loss.item()) : 0.0;
+      norm_ = s.norm.item();
+      if (!std::isfinite(loss_) || !std::isfinite(norm_)) stop(s);
+      sum += loss_;
+      total += loss_;
+      ++steps;
+      last_ = std::move(s);
+    }
+    waiting_.clear();
+  }
+
+  /// The line in log.jsonl: the mean loss of the steps since the line before.
+  void write() {
+    look();
+    log_.add({{"step", last_.step},
+              {"epoch", last_.epoch},
+              {"loss", log_number(sum / static_cast<double>(steps))},
+              {"learning_rate", last_.lr},
+              {"grad_norm", log_number(norm_)}});
+    sum = 0;
+    steps = 0;
+  }
+
+  /// Of the last step that was looked at.
+  double loss() const { return loss_; }
+
+ private:
+  [[noreturn]] void stop(const Step& s) {
+    log_.add({{"step", s.step}, {"epoch", s.epoch}, {"loss", log_number(loss_)}, {"grad_norm", log_number(norm_)}});
+    const CheckFinite check;
+    try {
+      again_(s);
+    } catch (const Error& e) {
+      fail_numeric(cat("step ", s.step), e.what(), "; stopped before the update");
+    }
+    fail_numeric(cat("step ", s.step), "the loss is ", loss_, ", the gradient norm ", norm_,
+                 ", but every single value and gradient is finite; a smaller --lr may help");
+  }
+
+  RunLog& log_;
+  std::function<void(const Step&)> again_;
+  std::vector<Step> waiting_;
+  Step last_;
+  double loss_ = 0, norm_ = 0;
+};
+
+}  // namespace lexformer
