@@ -83,20 +83,20 @@ class Pretrain(unittest.TestCase):
     def test_same_bytes_for_any_number_of_threads_and_after_a_kill(self):
         names = ("model.lxf", "log.jsonl")
         want = [(self.first / name).read_bytes() for name in names]
-        for threads in (1, 2):
+        for threads in (1, 2, 3):
             out = self.folder / f"threads-{threads}"
             self.assertEqual(self.pretrain(out, "--threads", threads).returncode, 0)
             self.assertEqual([(out / name).read_bytes() for name in names], want)
         rng = random.Random(3)
-        for number, sig in enumerate([signal.SIGKILL] * 3 + [signal.SIGINT]):
-            out, threads = self.folder / f"killed-{number}", 1 + number % 2
+        for number, sig in enumerate([signal.SIGKILL] * 10 + [signal.SIGINT]):
+            out, threads = self.folder / f"killed-{number}", 1 + number % 3
             command = self.command(out, "--save-steps", 7, "--threads", threads)
             code = start_and_signal([BIN / "pretrain", *command], out / "log.jsonl", 0.4 * rng.random(), sig)
             if sig == signal.SIGINT and code != 0:  # unless the run was over before
                 self.assertEqual(code, 130)
                 self.assertFalse((out / "model.lxf").exists())
             for _ in range(2):  # a run that is over and is resumed stays as it is
-                done = self.pretrain(out, "--save-steps", 7, "--resume", "--threads", 3 - threads)
+                done = self.pretrain(out, "--save-steps", 7, "--resume", "--threads", 4 - threads)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual([(out / name).read_bytes() for name in names], want, f"after {sig} number {number}")
             self.assertEqual([p.name for p in out.iterdir() if "tmp" in p.name], [])

@@ -21,10 +21,10 @@ struct CrossEntropyOptions {
 ///   logits (N, C), labels N class numbers -> scalar;    dlogits_i = w[y_i] / sum w (softmax(x_i) - onehot(y_i))
 /// With no row that counts the loss is 0 and so is the gradient.
 template <class T, class Dev>
-Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& logits, std::span<const std::int32_t> labels,
+Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& x, std::span<const std::int32_t> labels,
                                         const CrossEntropyOptions& options = {}) {
   using A = accumulate_t<T>;
-  if constexpr (is_storage<T>) return cross_entropy(cast<A>(logits), labels, options);
+  const auto logits = cast<A>(x);
   if (logits.shape().rank() != 2 || logits.dim(0) != labels.size())
     fail("cross_entropy", "logits ", logits.shape(), " for ", labels.size(), " labels; want (labels, classes)");
   const std::size_t n = labels.size(), classes = logits.dim(1);
@@ -44,13 +44,13 @@ Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& logits, std::span<con
   }
   const Indices<std::int32_t, Dev> y(counted);
   const auto weight = Tensor<A, Dev>::from(weights, {n});
-  Tensor<T, Dev> log_p({n, classes});
+  Tensor<A, Dev> log_p({n, classes});
   Tensor<A, Dev> loss{Shape{}};
   Kernels<Dev>::softmax(n, classes, true, logits.value().data(), log_p.mutable_data());
   Kernels<Dev>::negative_log_likelihood(n, classes, y.data(), weight.data(), total, log_p.data(), loss.mutable_data());
   return record(
-      "cross_entropy", loss, std::vector{logits}, [=, log_p = Saved(log_p)](const Tensor<A, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-        Tensor<T, Dev> dx({n, classes});
+      "cross_entropy", loss, std::vector{logits}, [=, log_p = Saved(log_p)](const Tensor<A, Dev>& dy) -> std::vector<Tensor<A, Dev>> {
+        Tensor<A, Dev> dx({n, classes});
         Kernels<Dev>::negative_log_likelihood_grad(n, classes, y.data(), weight.data(), total, dy.data(), log_p->data(), dx.mutable_data());
         return {dx};
       });
