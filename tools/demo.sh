@@ -8,11 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # OpenMP's threads spin while they wait unless told otherwise: beside other work on the same cores that costs more than it brings.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-epochs=3
-easy_epochs=2
+easy_epochs=3
 sizes=()
 if [ "${1:-}" = --short ]; then
-  epochs=1
   easy_epochs=1
   sizes=(--train 400 --valid 100 --test 100 --easy 800)
 elif [ $# -gt 0 ]; then
@@ -43,7 +41,7 @@ train() {
 }
 # What makes two texts alike is learned from short, easy pairs; all three begin there.
 train encoder weights/english-small/model.lxf --train "$demo/easy_train.tsv" --valid "$demo/easy_valid.tsv" --epochs "$easy_epochs" --lr 3e-4
-pairs=(--train "$demo/train.tsv" --valid "$demo/valid.tsv" --test "$demo/test.tsv" --epochs "$epochs" --lr 2e-4 --test-typos 3)
+pairs=(--train "$demo/train.tsv" --valid "$demo/valid.tsv" --test "$demo/test.tsv" --epochs 1 --lr 4e-4 --test-typos 3)
 train plain "$demo/encoder/model.lxf" "${pairs[@]}" --attention none
 train augmented "$demo/encoder/model.lxf" "${pairs[@]}" --attention none --augment
 train lea "$demo/encoder/model.lxf" "${pairs[@]}" --attention lea --augment
