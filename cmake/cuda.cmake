@@ -16,7 +16,7 @@ else()
   find_package(CUDAToolkit 12 REQUIRED)
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cuda/*.cu)
   add_library(lexformer_cuda STATIC ${kernels} src/compiled_cuda.cpp)
-  target_link_libraries(lexformer_cuda PUBLIC CUDA::cudart_static CUDA::cublas)
+  target_link_libraries(lexformer_cuda PUBLIC CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
   # CMake 3.25 does not know nvcc's flag for C++20. Kernels call constexpr functions of std: std::array's, std::bit_cast.
   set(lexformer_nvcc_options
       "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra$<$<BOOL:${LEXFORMER_WERROR}>:;-Werror=all-warnings>>")

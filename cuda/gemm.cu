@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "cublas.cuh"
+#include "gemm_bias.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
@@ -53,6 +54,8 @@ void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t 
                          const std::type_identity_t<T>* bias) {
   using namespace cuda;
   if (m == 0 || n == 0) return;
+  if constexpr (std::is_same_v<T, C> && !std::is_same_v<T, double>)  // cuBLASLt adds no bias of double
+    if (bias != nullptr && k > 0 && gemm_with_bias(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias)) return;
   if (bias != nullptr || k == 0) {
     const RowLaunch by_rows(m, n);
     launch(LEXFORMER_KERNEL((start_kernel<T, C>)), by_rows.grid, by_rows.block, 0, m, n, beta, bias, c, ldc);

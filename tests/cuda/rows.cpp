@@ -99,14 +99,14 @@ TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T
   for (const auto& [m, n, k] : sizes)
     for (const bool ta : {false, true})
       for (const bool tb : {false, true})
-        for (const int kind : {0, 1, 2}) {  // beta 0, beta 0.5, bias
+        for (const int kind : {0, 1, 2, 3}) {  // beta 0, beta 0.5, bias, a bias that begins in the middle of 16 bytes
           const std::size_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 1, ldc = n + 4;
           compare<T>([&, m = m, n = n, k = k](auto device) {
             using Dev = decltype(device);
             const Array<T, Dev> a(random_values<T>((m + k + 1) * lda)), b(random_values<T>((n + k + 1) * ldb, 1));
-            const Array<T, Dev> c(random_values<T>((m + 1) * ldc, 2)), bias(random_values<T>(n, 3));
+            const Array<T, Dev> c(random_values<T>((m + 1) * ldc, 2)), bias(random_values<T>(n + 1, 3));
             Kernels<Dev>::gemm(ta, tb, m, n, k, T(0.7), a.data(), lda, b.data(), ldb, kind == 1 ? T(0.5) : T{0}, c.data(), ldc,
-                               kind == 2 ? bias.data() : nullptr);
+                               kind >= 2 ? bias.data() + (kind - 2) : nullptr);
             return c.values();
           });
         }

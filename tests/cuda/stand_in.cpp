@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "../support/error_message.hpp"
+#include "cublasLt.h"
 #include "elementwise.cuh"
 #include "example/square.hpp"
 #include "fiber.hpp"
@@ -177,6 +178,17 @@ TEST_CASE("stand-in: a function of one's own, and AdamW over many arrays in one 
   const AdamWUpdate<float> update{5, {1, 0.9, 0.999, 1e-3, 1, 1e-8}, y.data(), y.data(), y.data(), x.data(), x.data()};
   Kernels<Cuda>::adamw(std::vector{update, update, update}, {});
   CHECK(cuda_host::launches() == before + 1);
+}
+
+TEST_CASE_TEMPLATE("stand-in: cuBLASLt adds the bias of a product, and a kernel where it has no algorithm", T, float, bfloat16) {
+  const Array<T, Cuda> a(std::vector<T>(8)), b(std::vector<T>(8)), c(std::vector<T>(4)), bias(std::vector<T>(3, T(2.0f)));
+  for (const std::size_t shift : {0u, 1u}) {
+    const std::size_t products = cuda_host::lt_products(), launches = cuda_host::launches();
+    Kernels<Cuda>::gemm(false, true, 2, 2, 4, 1.0f, a.data(), 4, b.data(), 4, 0.0f, c.data(), 2, bias.data() + shift);
+    CHECK(cuda_host::lt_products() == products + 1 - shift);
+    CHECK(cuda_host::launches() == launches + shift);
+    CHECK(c.values() == std::vector<T>(4, T(2.0f)));
+  }
 }
 
 TEST_CASE("stand-in: device memory that nobody has written is NaN, and is counted") {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The matrix product with a bias, by cuBLASLt. Its epilogues with GELU have the approximation by tanh, BERT the exact function: that stays
+// a kernel of ours.
+#include "gemm_bias.cuh"
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cublas.cuh"
+
+namespace lexformer::cuda {
+namespace {
+
+cublasLtHandle_t cublas_lt() {
+  static const cublasLtHandle_t instance = [] {
+    cublasLtHandle_t made = nullptr;
+    LEXFORMER_CUBLAS_CHECK(cublasLtCreate(&made));
+    return made;
+  }();
+  return instance;
+}
+
+/// The largest power of two, up to 256, that divides the address: by this number of bytes cuBLASLt may read and write at once.
+std::uint32_t alignment(const void* p) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p) | 256u;
+  return static_cast<std::uint32_t>(address & (~address + 1));
+}
+
+}  // namespace
+
+template <class T>
+bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
+                    std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
+  cublasLtMatmulDescOpaque_t product;
+  LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescInit(&product, compute_type<T>(), CUDA_R_32F));
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(&product, attribute, &value, sizeof(value)));
+  };
+  const auto operation = [](bool transposed) { return static_cast<std::int32_t>(transposed ? CUBLAS_OP_T : CUBLAS_OP_N); };
+  const void* const bias_pointer = bias;
+  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(trans_b));  // by columns, as in gemm(): C^T = op(B)^T op(A)^T
+  set(CUBLASLT_MATMUL_DESC_TRANSB, operation(trans_a));
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_pointer);
+
+  const auto layout = [](std::size_t rows, std::size_t columns, std::size_t stride) {
+    cublasLtMatrixLayoutOpaque_t made;
+    LEXFORMER_CUBLAS_CHECK(cublasLtMatrixLayoutInit(&made, type_of<T>, rows, columns, static_cast<std::int64_t>(stride)));
+    return made;
+  };
+  auto left = trans_b ? layout(k, n, ldb) : layout(n, k, ldb), right = trans_a ? layout(m, k, lda) : layout(k, m, lda);
+  auto out = layout(n, m, ldc);
+
+  cublasLtMatmulPreferenceOpaque_t preference;
+  LEXFORMER_CUBLAS_CHECK(cublasLtMatmulPreferenceInit(&preference));
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    LEXFORMER_CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{32} << 20);
+  // Parts of one sum are added in a fixed order, not by whoever comes first.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(b));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(a));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(c));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::min(alignment(c), alignment(bias)));
+
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  const cublasStatus_t searched =
+      cublasLtMatmulAlgoGetHeuristic(cublas_lt(), &product, &left, &right, &out, &out, &preference, 1, &best, &found);
+  if (searched == CUBLAS_STATUS_NOT_SUPPORTED || (searched == CUBLAS_STATUS_SUCCESS && found == 0)) return false;
+  LEXFORMER_CUBLAS_CHECK(searched);
+  LEXFORMER_CUBLAS_CHECK(best.state);
+  const Temporary<char> workspace(best.workspaceSize);
+  const accumulate_t<T> zero{0};
+  LEXFORMER_CUBLAS_CHECK(cublasLtMatmul(cublas_lt(), &product, &alpha, b, &left, a, &right, &zero, c, &out, c, &out, &best.algo,
+                                        workspace.data(), best.workspaceSize, stream()));
+  return true;
+}
+
+template bool gemm_with_bias<float>(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t, const float*,
+                                    std::size_t, float*, std::size_t, const float*);
+template bool gemm_with_bias<bfloat16>(bool, bool, std::size_t, std::size_t, std::size_t, float, const bfloat16*, std::size_t,
+                                       const bfloat16*, std::size_t, bfloat16*, std::size_t, const bfloat16*);
+
+}  // namespace lexformer::cuda

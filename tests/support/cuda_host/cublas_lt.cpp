@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// cuBLASLt, answered by lexformer's own product.
+#include "cublasLt.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lexformer/kernels/cpu.hpp"
+
+namespace {
+
+std::size_t products = 0;
+
+cublasStatus_t wrong(const char* what) {
+  cuda_host::failed(cudaErrorInvalidValue, what);
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+template <class Field>
+cublasStatus_t assign(Field& field, const void* value, std::size_t bytes) {
+  if (bytes != sizeof(Field)) return wrong("cuBLASLt: an attribute of another size");
+  std::memcpy(&field, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+std::size_t size_of(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
+
+bool is_matrix(const void* p, const cublasLtMatrixLayoutOpaque_t& layout) {
+  const auto stride = static_cast<std::size_t>(layout.stride);
+  return stride >= layout.rows && cuda_host::is_device(p, ((layout.columns - 1) * stride + layout.rows) * size_of(layout.type));
+}
+
+template <class T>
+void multiply(const cublasLtMatmulDescOpaque_t& product, float alpha, const void* a, const cublasLtMatrixLayoutOpaque_t& left,
+              const void* b, const cublasLtMatrixLayoutOpaque_t& right, void* d, const cublasLtMatrixLayoutOpaque_t& out) {
+  const auto stride = [](const cublasLtMatrixLayoutOpaque_t& layout) { return static_cast<std::size_t>(layout.stride); };
+  const bool ta = product.op_a == CUBLAS_OP_T, tb = product.op_b == CUBLAS_OP_T;
+  lexformer::Kernels<lexformer::Cpu>::gemm(tb, ta, out.columns, out.rows, ta ? left.rows : left.columns, alpha, static_cast<const T*>(b),
+                                           stride(right), static_cast<const T*>(a), stride(left), 0.0f, static_cast<T*>(d), stride(out),
+                                           static_cast<const T*>(product.bias));
+}
+
+}  // namespace
+
+std::size_t cuda_host::lt_products() { return products; }
+
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDescOpaque_t* product, cublasComputeType_t compute, cudaDataType scale) {
+  if (scale != CUDA_R_32F || compute == CUBLAS_COMPUTE_64F) return wrong("cuBLASLt: products of double have no bias");
+  *product = {compute, CUBLAS_OP_N, CUBLAS_OP_N, 0, nullptr};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDescOpaque_t* product, cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return assign(product->op_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return assign(product->op_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return assign(product->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return assign(product->bias, value, bytes);
+  }
+  return wrong("cuBLASLt: an attribute that products do not have");
+}
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayoutOpaque_t* layout, cudaDataType type, std::uint64_t rows, std::uint64_t columns,
+                                        std::int64_t stride) {
+  *layout = {type, rows, columns, stride};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreferenceOpaque_t* preference) {
+  *preference = {0, 7, {256, 256, 256, 256}};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreferenceOpaque_t* preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void* value, std::size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return assign(preference->workspace, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return assign(preference->schemes, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return assign(preference->alignment[0], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return assign(preference->alignment[1], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return assign(preference->alignment[2], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return assign(preference->alignment[3], value, bytes);
+  }
+  return wrong("cuBLASLt: an attribute that preferences do not have");
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* product,
+                                              const cublasLtMatrixLayoutOpaque_t* a, const cublasLtMatrixLayoutOpaque_t* b,
+                                              const cublasLtMatrixLayoutOpaque_t* c, const cublasLtMatrixLayoutOpaque_t* d,
+                                              const cublasLtMatmulPreferenceOpaque_t* preference, int asked,
+                                              cublasLtMatmulHeuristicResult_t* result, int* found) {
+  const bool ta = product->op_a == CUBLAS_OP_T, tb = product->op_b == CUBLAS_OP_T;
+  const auto same_type = [&](const auto* x) { return x->type == a->type && x->type != CUDA_R_64F; };
+  if (!same_type(a) || !same_type(b) || !same_type(c) || !same_type(d) || c->rows != d->rows || c->columns != d->columns ||
+      (ta ? a->columns : a->rows) != d->rows || (tb ? b->rows : b->columns) != d->columns ||
+      (ta ? a->rows : a->columns) != (tb ? b->columns : b->rows) || d->rows * d->columns * a->rows * a->columns == 0 || asked < 1)
+    return wrong("cuBLASLt: the types or sizes of the matrices do not fit");
+  *found = *std::min_element(preference->alignment, preference->alignment + 4) < 16 ? 0 : 1;
+  *result = {{*preference}, 128, CUBLAS_STATUS_SUCCESS};
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* product, const void* alpha, const void* a,
+                              const cublasLtMatrixLayoutOpaque_t* left, const void* b, const cublasLtMatrixLayoutOpaque_t* right,
+                              const void* beta, const void* c, const cublasLtMatrixLayoutOpaque_t*, void* d,
+                              const cublasLtMatrixLayoutOpaque_t* out, const cublasLtMatmulAlgo_t* algo, void* workspace,
+                              std::size_t workspace_bytes, cudaStream_t) {
+  const void* const begins[] = {a, b, c, d, product->bias};
+  for (std::size_t i = 0; i < 5; ++i)
+    if (reinterpret_cast<std::uintptr_t>(begins[i]) % algo->preference.alignment[std::min<std::size_t>(i, 3)] != 0)
+      return wrong("cuBLASLt: a matrix or the bias does not begin where the preference says");
+  if (!is_matrix(a, *left) || !is_matrix(b, *right) || !is_matrix(d, *out) || product->epilogue != CUBLASLT_EPILOGUE_BIAS ||
+      !cuda_host::is_device(product->bias, out->rows * size_of(out->type)) || workspace_bytes < 128 ||
+      !cuda_host::is_device(workspace, workspace_bytes) || *static_cast<const float*>(beta) != 0.0f)
+    return wrong("cuBLASLt: a matrix, the bias or the workspace does not lie in device memory");
+  const cuda_host::OpenMemory open;
+  ++products;
+  const auto run = left->type == CUDA_R_32F ? multiply<float> : multiply<lexformer::bfloat16>;
+  run(*product, *static_cast<const float*>(alpha), a, *left, b, *right, d, *out);
+  return CUBLAS_STATUS_SUCCESS;
+}
