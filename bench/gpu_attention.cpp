@@ -58,7 +58,7 @@ class Attention {
     lx::AttentionGrads<T> grads;
     grads.qkv = dqkv_.mutable_data();
     if (lea) grads.lookups.push_back(dtable_.mutable_data());
-    lx::Kernels<Dev>::template attention_grad<T>(args_[lea], log_sum_.data(), dcontext_.data(), nullptr, grads);
+    lx::Kernels<Dev>::template attention_grad<T>(args_[lea], context_.data(), log_sum_.data(), dcontext_.data(), nullptr, grads);
   }
   /// Bytes that both together take besides what they are given.
   std::size_t temporary_bytes(bool lea) {

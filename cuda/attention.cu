@@ -81,8 +81,8 @@ void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context,
 }
 
 template <class T>
-void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
-                                            const AttentionGrads<T>& grads) {
+void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const T* context, const accumulate_t<T>* log_sum,
+                                            const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
   using namespace cuda;
   if (attention_path() == AttentionPath::cublas) return cublas_attention_grad(args, log_sum, dcontext, dmaps, grads);
   using A = accumulate_t<T>;
@@ -91,7 +91,7 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
   const TableGrads<T> tables(args, grads);
   const AttentionTableSums<T>& sums = tables.sums;
   const Temporary<A> delta(args.tokens * args.heads);
-  const AttentionGradView<T> grad_view{log_sum, delta.data(), dcontext, dmaps};
+  const AttentionGradView<T> grad_view{log_sum, delta.data(), context, dcontext, dmaps};
 
   with_tile_size(view, [&](auto tile) {
     constexpr unsigned size = tile;

@@ -33,6 +33,18 @@ struct AttentionGradTile : AttentionTile<T, size> {
     Base::load_part(1, j0, k);
     Base::load_part(2, j0, v);
   }
+  /// delta_i = <dcontext_i, context_i> = sum_j P_ij dP_ij (Dao et al. 2022, appendix B.2), dropout included. A warp has a row.
+  __device__ void write_delta(std::size_t i0, const T* context, A* delta) const {
+    for (std::size_t row = threadIdx.x / 32; row < size; row += attention_threads / 32) {
+      const std::size_t i = i0 + row;
+      A sum{0};
+      if (i < Base::n)
+        for (std::size_t c = threadIdx.x % 32; c < d; c += 32)
+          sum += dcontext[row * (d + 1) + c] * static_cast<A>(context[(Base::first + i) * a.width + Base::h * d + c]);
+      sum = Warp::sum(sum);
+      if (i < Base::n && threadIdx.x % 32 == 0) delta[(Base::first + i) * a.heads + Base::h] = sum;
+    }
+  }
   /// Calls f(u, w, i, j, cell) for the thread's cells of the tile at (i0, j0) that lie in the sequence.
   template <class F>
   __device__ void each_gradient(std::size_t i0, std::size_t j0, const AttentionGradView<T>& grads, F&& f) const {
@@ -61,22 +73,29 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
   for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dq[e] = A{0};
-  AttentionGradView<T> without_delta = grads;
-  without_delta.delta = nullptr;
-  A part[cells] = {};
-  for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
+  if (std::is_same_v<T, A> && (a.absolute || tile.map(grads.dmaps) == nullptr)) {
     __syncthreads();
-    tile.load_keys(j0);
-    __syncthreads();
-    tile.each_gradient(i0, j0, without_delta, [&](unsigned u, unsigned, std::size_t, std::size_t, const auto& cell) {
-      part[u] += cell.probability * cell.dscore;
-    });
-  }
-  LEXFORMER_UNROLL
-  for (unsigned u = 0; u < cells; ++u) {
-    for (int bits = side / 2; bits > 0; bits /= 2) part[u] += __shfl_xor_sync(all_lanes, part[u], bits);
-    const std::size_t i = i0 + tile.y() + side * u;
-    if (tile.x() == 0 && i < tile.n) delta[(tile.first + i) * a.heads + tile.h] = part[u];
+    tile.write_delta(i0, grads.context, delta);
+  } else {
+    // A gradient of the probabilities themselves is no part of <dcontext, context>; and a context that was rounded makes all dS of a row
+    // too large or too small together, which the sums of tables show.
+    AttentionGradView<T> without_delta = grads;
+    without_delta.delta = nullptr;
+    A part[cells] = {};
+    for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
+      __syncthreads();
+      tile.load_keys(j0);
+      __syncthreads();
+      tile.each_gradient(i0, j0, without_delta, [&](unsigned u, unsigned, std::size_t, std::size_t, const auto& cell) {
+        part[u] += cell.probability * cell.dscore;
+      });
+    }
+    LEXFORMER_UNROLL
+    for (unsigned u = 0; u < cells; ++u) {
+      for (int bits = side / 2; bits > 0; bits /= 2) part[u] += __shfl_xor_sync(all_lanes, part[u], bits);
+      const std::size_t i = i0 + tile.y() + side * u;
+      if (tile.x() == 0 && i < tile.n) delta[(tile.first + i) * a.heads + tile.h] = part[u];
+    }
   }
 
   for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {

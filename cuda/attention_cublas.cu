@@ -144,7 +144,7 @@ void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* 
   bool key_side = false;
   for (const auto& r : args.relatives) key_side = key_side || r.key_side;
 
-  const AttentionGradView<T> given{log_sum, delta.data(), dcontext, dmaps};
+  const AttentionGradView<T> given{log_sum, delta.data(), nullptr, dcontext, dmaps};
   const AttentionProducts<T> products{scores.exact(), dprobabilities.exact(), problem.tables.data()};
   const AttentionMatrices<const T> dout{dcontext, args.width};
   for (const AttentionChunk& chunk : chunks) {

@@ -75,7 +75,7 @@ struct AttentionView {
 template <class T>
 struct AttentionGradView {
   const accumulate_t<T>*log_sum, *delta;  // (N, H): log sum_j exp S_ij, and sum_j P_ij dP_ij
-  const T *dcontext, *dmaps;
+  const T *context, *dcontext, *dmaps;
 };
 
 /// Gradients of tables before the sum over tokens, null = not wanted: lookup[t] (N, H, R) has for query i the sum of dS_ij over the j of

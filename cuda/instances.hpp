@@ -104,7 +104,7 @@
   LEXFORMER_GEMM_INSTANCE(bfloat16, bfloat16) \
   LEXFORMER_GEMM_INSTANCE(bfloat16, float)
 
-#define LEXFORMER_ATTENTION_INSTANCES(T)                                                                                       \
-  template void AttentionKernels<Cuda>::attention<T>(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*);                       \
-  template void AttentionKernels<Cuda>::attention_grad<T>(const AttentionArgs<T>&, const accumulate_t<T>*, const T*, const T*, \
+#define LEXFORMER_ATTENTION_INSTANCES(T)                                                                                                 \
+  template void AttentionKernels<Cuda>::attention<T>(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*);                                 \
+  template void AttentionKernels<Cuda>::attention_grad<T>(const AttentionArgs<T>&, const T*, const accumulate_t<T>*, const T*, const T*, \
                                                           const AttentionGrads<T>&);

@@ -81,7 +81,7 @@ template <class T> void LossKernels<Cuda>::pairwise_cosine(const VectorGroups&, 
 template <class T> void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups&, const accumulate_t<T>*, const T*, T*) { missing(); }
 
 template <class T> void AttentionKernels<Cuda>::attention(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*) { missing(); }
-template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>&, const accumulate_t<T>*, const T*, const T*, const AttentionGrads<T>&) { missing(); }
+template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>&, const T*, const accumulate_t<T>*, const T*, const T*, const AttentionGrads<T>&) { missing(); }
 
 template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, accumulate_t<T>, C*, Size, const std::type_identity_t<T>*) { missing(); }
 

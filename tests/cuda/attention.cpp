@@ -99,7 +99,7 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   const T* const dcontext = random(tokens * width);
   const T* const dmaps = c.maps ? random(map_size) : nullptr;
   const std::size_t backward =
-      memory_of<Dev>([&] { K::attention_grad(a, log_sum.data(), c.no_context_gradient ? nullptr : dcontext, dmaps, g); });
+      memory_of<Dev>([&] { K::attention_grad(a, context, log_sum.data(), c.no_context_gradient ? nullptr : dcontext, dmaps, g); });
   if (memory != nullptr) *memory = std::max(forward, backward);
 
   std::vector<double> all = joined(log_sum.values());

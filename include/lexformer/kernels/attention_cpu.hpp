@@ -198,14 +198,15 @@ struct AttentionKernels<Cpu> {
   }
 
   /// Writes all gradients that are wanted, from those of context and maps (null: nothing depends on them). A sum that sequences share
-  /// (tables, position bias) is one partial for each chunk of sequences, the partials added in order.
+  /// (tables, position bias) is one partial for each chunk of sequences, the partials added in order. `context` and `log_sum` are what
+  /// attention() wrote; here the context is not needed: a row's sum_j P_ij dP_ij = <dcontext_i, context_i> is added up on the way.
   template <class T>
-  static void attention_grad(const AttentionArgs<T>& a, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
-                             const AttentionGrads<T>& grads) {
+  static void attention_grad(const AttentionArgs<T>& a, const T* /*context*/, const accumulate_t<T>* log_sum, const T* dcontext,
+                             const T* dmaps, const AttentionGrads<T>& grads) {
     if constexpr (is_storage<T>) {
       detail::WideAttention<T> wide(a);
       detail::WideGradients<T> to(a, grads);
-      attention_grad(wide.args, log_sum, wide.wide(a.tokens * a.width, dcontext), wide.wide(wide.maps_size(a), dmaps), to.grads);
+      gradients_of(wide.args, log_sum, wide.wide(a.tokens * a.width, dcontext), wide.wide(wide.maps_size(a), dmaps), to.grads);
       to.write();
     } else {
       gradients_of(a, log_sum, dcontext, dmaps, grads);

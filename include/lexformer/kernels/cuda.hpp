@@ -129,8 +129,8 @@ struct AttentionKernels<Cuda> {
   template <class T>
   static void attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps);
   template <class T>
-  static void attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
-                             const AttentionGrads<T>& grads);
+  static void attention_grad(const AttentionArgs<T>& args, const T* context, const accumulate_t<T>* log_sum, const T* dcontext,
+                             const T* dmaps, const AttentionGrads<T>& grads);
 };
 
 template <>

@@ -177,7 +177,7 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
   for (const auto& l : terms.lookups) lists.codes.push_back(l.codes);
   for (const auto& r : terms.relatives) lists.buckets.push_back(r.bucket);
 
-  auto backward = [args, kept = std::move(kept), lists = std::move(lists), needed = std::move(needed),
+  auto backward = [args, kept = std::move(kept), lists = std::move(lists), needed = std::move(needed), output = Saved(context),
                    log_sum = Saved(log_sum)](const std::vector<Tensor<T, Dev>>& dy) {
     for (const auto& k : kept) *k;  // throws if one was changed
     std::vector<Tensor<T, Dev>> g(needed.size());
@@ -189,7 +189,7 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
     grads.position_bias = to(1);
     grads.gate = to(2);
     for (std::size_t i = 3; i < g.size(); ++i) (i < 3 + args.lookups.size() ? grads.lookups : grads.relatives).push_back(to(i));
-    Kernels<Dev>::attention_grad(args, log_sum->data(), dy[0].data(), dy.size() > 1 ? dy[1].data() : nullptr, grads);
+    Kernels<Dev>::attention_grad(args, output->data(), log_sum->data(), dy[0].data(), dy.size() > 1 ? dy[1].data() : nullptr, grads);
     return g;
   };
   std::vector<Tensor<T, Dev>> outputs{context};
