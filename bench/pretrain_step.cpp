@@ -44,9 +44,9 @@ struct Variant {
       labels = m.batch.ids;
     }
     const auto y = model(m.batch, positions, labels, pass, mth.encode(pass));
-    mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, pass)).backward();
-    lx::clip_grad_norm(model.parameters(), 1.0);
-    optimizer.step();
+    const auto loss = mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, pass));
+    loss.backward();
+    const auto norm = optimizer.clip_and_step(optimizer.options().lr, 1.0, loss.value());
     return timer.lap();
   }
 };

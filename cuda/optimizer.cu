@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One launch over many arrays: AdamW over all parameters, and the norm of all gradients.
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "instances.hpp"
@@ -68,9 +67,7 @@ __global__ void finish_norm_kernel(std::size_t partials, const double* partial, 
   double squares = 0;
   for (std::size_t i = threadIdx.x; i < partials; i += Block::threads) squares += partial[i];
   squares = Block::sum(squares);
-  if (threadIdx.x > 0) return;
-  const bool good = (loss == nullptr || scalar::finite(*loss)) && (before == nullptr || scalar::finite(*before));
-  *norm = good ? std::sqrt(squares) : std::numeric_limits<double>::quiet_NaN();
+  if (threadIdx.x == 0) *norm = scalar::gradient_norm(squares, loss, before);
 }
 
 template <class T, class A>

@@ -184,12 +184,8 @@ bool run(program::PretrainOptions o) {
     }
   }
   lx::RunLog log(log_path, state.log_history);
-  lx::StepLog<Dev, lx::MaskedBatch> losses(log, [&](const auto& s) { forward_backward(s.batches, s.step - 1); });
-  if (state.global_step > 0) {
-    losses.sum = state.loop["logged_loss"];
-    losses.steps = state.loop["logged_steps"];
-    losses.total = state.loop["loss_sum"];
-  }
+  lx::StepLog<Dev, lx::MaskedBatch> steps(log, [&](const auto& s) { forward_backward(s.batches, s.step - 1); });
+  if (state.global_step > 0) steps.resume(state.loop["losses"]);
   std::size_t step = state.global_step, samples = 0;
   lx::Progress progress(std::cerr, {.mode = o.progress,
                                     .is_terminal = isatty(2) != 0,
@@ -201,25 +197,20 @@ bool run(program::PretrainOptions o) {
   const auto start = std::chrono::steady_clock::now();
   const auto epochs = [&] { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); };
   const auto save = [&] {
-    losses.look();
+    steps.look();
     program::check_weights(parameters, log, step, epochs(), schedule(step - 1));
     state.global_step = step;
     state.epoch = epochs();
     state.log_history = log.history();
     state.epoch_index = reader.epoch;
     state.batch_index = reader.batch;
-    state.loop = {{"block", reader.block},
-                  {"measured", measured},
-                  {"measured_step", measured_step},
-                  {"logged_steps", losses.steps},
-                  {"logged_loss", losses.sum},
-                  {"loss_sum", losses.total},
-                  {"tokens", tokens}};
+    state.loop = {
+        {"block", reader.block}, {"measured", measured}, {"measured_step", measured_step}, {"losses", steps.state()}, {"tokens", tokens}};
     lx::save_checkpoint(
         o.out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
   const auto measure_now = [&] {
-    losses.look();
+    steps.look();
     measured_step = step;
     if (valid.empty()) return;
     measured = measure(model, valid, masker, o.eval_batch);
@@ -244,9 +235,9 @@ bool run(program::PretrainOptions o) {
     const auto norm = optimizer.clip_and_step(lr, o.clip, loss);
     ++step;
     samples += documents;
-    losses.add({step, epochs(), lr, loss, norm, std::move(batches)});
-    if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write();
-    progress.update({.step = step, .samples = documents, .loss = losses.loss(), .lr = lr});
+    steps.add({step, epochs(), lr, loss, norm, std::move(batches)});
+    if (o.logging_steps > 0 && step % o.logging_steps == 0) steps.write();
+    progress.update({.step = step, .samples = documents, .loss = steps.loss(), .lr = lr});
     if (o.eval_steps > 0 && step % o.eval_steps == 0) measure_now();
     const bool interrupted = program::interrupted != 0;
     if (interrupted || (o.save_steps > 0 && step % o.save_steps == 0)) save();
@@ -263,7 +254,7 @@ bool run(program::PretrainOptions o) {
 
   lx::Json results = measured.is_null() ? lx::Json::object() : measured;
   results["epoch"] = epochs();
-  results["train_loss"] = losses.total / static_cast<double>(total);
+  results["train_loss"] = steps.total_loss() / static_cast<double>(total);
   results["train_runtime"] = seconds;
   results["train_samples"] = train.documents();
   results["num_input_tokens_seen"] = tokens;

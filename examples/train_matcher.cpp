@@ -71,7 +71,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
                       : lx::cross_entropy(y, std::span<const std::int32_t>(batches[k].labels));
       if (batches.size() > 1) loss = lx::scale(loss, 1.0f / static_cast<float>(batches.size()));
       loss.backward();
-      sum = k == 0 ? loss.detach() : lx::add(sum, loss.detach());
+      sum = sum.defined() ? lx::add(sum, loss.detach()) : loss.detach();
     }
     return sum.value();
   };
@@ -103,11 +103,8 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     }
   }
   lx::RunLog log(log_path, state.log_history);
-  lx::StepLog<Dev, lx::Batch> losses(log, [&](const auto& s) { forward_backward(s.batches, static_cast<std::uint32_t>(s.step - 1)); });
-  if (state.global_step > 0) {
-    losses.sum = state.loop["logged_loss"];
-    losses.steps = state.loop["logged_steps"];
-  }
+  lx::StepLog<Dev, lx::Batch> steps(log, [&](const auto& s) { forward_backward(s.batches, static_cast<std::uint32_t>(s.step - 1)); });
+  if (state.global_step > 0) steps.resume(state.loop["losses"]);
   std::size_t step = state.global_step, samples = 0;
   bool stop = o.patience > 0 && since_best >= o.patience;
   lx::Progress progress(
@@ -117,7 +114,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const auto start = std::chrono::steady_clock::now();
 
   const auto check_weights = [&] {
-    losses.look();
+    steps.look();
     program::check_weights(parameters, log, step, epochs(), schedule(step - 1));
   };
   const auto save = [&] {
@@ -130,8 +127,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
     state.loop = {{"best", best ? best->state() : lx::Json()},
                   {"since_best", since_best},
                   {"measured_step", measured_step},
-                  {"logged_steps", losses.steps},
-                  {"logged_loss", losses.sum}};
+                  {"losses", steps.state()}};
     lx::save_checkpoint(
         out, state, optimizer, [&](const std::string& path) { model.save(path); }, o.save_total_limit);
   };
@@ -172,9 +168,9 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
       const auto norm = optimizer.clip_and_step(lr, o.clip, loss);
       ++step;
       samples += pairs;
-      losses.add({step, epochs(), lr, loss, norm, std::move(batches)});
-      if (o.logging_steps > 0 && step % o.logging_steps == 0) losses.write();
-      progress.update({.step = step, .samples = pairs, .loss = losses.loss(), .lr = lr});
+      steps.add({step, epochs(), lr, loss, norm, std::move(batches)});
+      if (o.logging_steps > 0 && step % o.logging_steps == 0) steps.write();
+      progress.update({.step = step, .samples = pairs, .loss = steps.loss(), .lr = lr});
       const bool end_of_epoch = state.batch_index == rows.size();
       if (o.eval_steps > 0 ? step % o.eval_steps == 0 : end_of_epoch) measure();
       const bool interrupted = program::interrupted != 0;

@@ -19,7 +19,7 @@ inline void check_out(const std::string& folder) {
   }
 }
 
-/// A weight can overflow in the update itself, with finite gradients. The next step would show it, but neither a checkpoint nor the best
+/// A weight can overflow in the update itself, with finite gradients. A later step would show it, but neither a checkpoint nor the best
 /// model may be replaced by such weights before.
 template <class T, class Dev>
 void check_weights(const std::vector<lx::NamedParameter<T, Dev>>& parameters, lx::RunLog& log, std::size_t step, double epoch, double lr) {

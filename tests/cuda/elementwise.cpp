@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <utility>
+
 #include "on_device.hpp"
 
 using namespace lexformer;
@@ -195,7 +197,7 @@ TEST_CASE_TEMPLATE("cuda: AdamW over many parameters in one launch, and the norm
     Kernels<Dev>::adamw(updates, {norm + 2, 0.5});  // nothing
     std::vector<double> all = norms.values();
     CHECK(all[1] > 1);
-    for (const std::size_t i : {2, 3}) CHECK(std::isnan(std::exchange(all[i], 0.0)));
+    for (const std::size_t i : {2u, 3u}) CHECK(std::isnan(std::exchange(all[i], 0.0)));
     for (std::size_t i = 0; i < sizes.size(); ++i)
       all = joined(all, m[i].values(), v[i].values(), weight[i].values(), parameter[i].values());
     return all;

@@ -52,8 +52,8 @@ std::vector<double> pretrain() {
   });
 }
 
-/// In bfloat16 both round, and not in the same places: together the numbers are near, and the GPU's bits do not depend on the order of
-/// threads.
+/// In bfloat16 both round, and not in the same places: together the numbers, most of them gradients, are near, and the GPU's bits do not
+/// depend on the order of threads.
 template <class Body>
 void compare_rounded(const Body& body) {
   const auto expected = body(Cpu{}), found = body(Cuda{});

@@ -143,6 +143,31 @@ class Programs(unittest.TestCase):
         for a, b in zip(*scores):
             self.assertAlmostEqual(a, b, delta=1e-5)
 
+    def test_a_bad_step_on_a_gpu_is_found_later_and_named_as_on_the_cpu(self):
+        said, lines = [], []
+        for device in ("cpu", "cuda"):
+            out = self.folder / f"bad-{device}"
+            done = program("train_matcher_stand_in", *self.command(out, "--device", device, "--warmup-epochs", 0, "--logging-steps", 7, lr="1e30"))
+            self.refused(4, done, "step 2: encoder.layer.0.attention: linear: the result is not finite", "stopped before the update")
+            said.append(done.stderr)
+            lines.append((out / "log.jsonl").read_text().splitlines())
+        self.assertEqual(said[0], said[1])
+        self.assertEqual(lines[0], lines[1])
+        self.assertEqual(json.loads(lines[0][-1]), {"step": 2, "epoch": 2 / 12, "loss": "nan"})
+
+    def test_batches_that_are_accumulated(self):
+        want = None
+        for threads in (1, 2):
+            out = self.folder / f"accumulated-{threads}"
+            self.assertEqual(self.train(out, "--accumulate", 2, "--threads", threads).returncode, 0)
+            got = (out / "model.lxf").read_bytes(), (out / "log.jsonl").read_bytes()
+            want = want or got
+            self.assertEqual(got, want)
+        losses = [entry["loss"] for entry in map(json.loads, want[1].splitlines()) if "loss" in entry]
+        self.assertEqual(len(losses), 3)  # 12 batches an epoch are 6 steps
+        whole = [json.loads(line) for line in (self.trained / "log.jsonl").read_text().splitlines()]
+        self.assertAlmostEqual(losses[0], whole[0]["loss"], delta=0.1)  # a mean, not a sum
+
     def test_in_bfloat16(self):
         """The same run in numbers of half the size: near the one in float, the same bytes for any threads and after a break."""
         options = ["--attention", "lea", "--augment", "--precision", "bfloat16"]

@@ -88,7 +88,7 @@ struct Memory<Far> {
     Memory<Cpu>::release(block);
   }
   static void upload(void* to, const void* host, std::size_t bytes) { Memory<Cpu>::copy(near(to), host, bytes); }
-  static inline std::size_t downloads = 0;  // how often the host has waited for the device
+  static inline std::size_t downloads = 0;  // how often the host has asked for what the device has, and waited
   static void download(void* host, const void* from, std::size_t bytes) {
     ++downloads;
     Memory<Cpu>::copy(host, near(from), bytes);
@@ -123,7 +123,11 @@ struct Kernels<Far> {
   LEXFORMER_FAR(add_to)
   LEXFORMER_FAR(cast)
   LEXFORMER_FAR(dropout)
-  LEXFORMER_FAR(all_finite)
+  template <class T>
+  static bool all_finite(std::size_t n, const T* x) {
+    ++Memory<Far>::downloads;
+    return Kernels<Cpu>::all_finite(n, test::near(x));
+  }
   LEXFORMER_FAR(sum)
   LEXFORMER_FAR(mean)
   LEXFORMER_FAR(gradient_norm)

@@ -12,6 +12,8 @@ using namespace lexformer::test;
 
 namespace {
 
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
 const std::vector<std::pair<std::string, Shape>> shapes = {{"linear.weight", {3, 4}}, {"linear.bias", {4}}, {"late", {2, 2}}};
 
 template <class T>
@@ -76,8 +78,7 @@ struct Toy {
       Tensor<float> g(parameters[0].var.shape());
       for (float& x : g.mutable_span()) x = static_cast<float>(random.normal());
       parameters[0].var.set_grad(g);
-      clip_grad_norm(parameters, 1.0);
-      optimizer.step(0.01);
+      static_cast<void>(optimizer.clip_and_step(0.01, 1.0));
     }
   }
   std::vector<float> weights() const { return parameters[0].var.value().to_vector(); }
@@ -94,7 +95,7 @@ TEST_CASE("AdamW and clip_grad_norm: ten steps of PyTorch, in double and in floa
 }
 
 TEST_CASE("clip_and_step updates nothing from the first step on whose norm or loss is not finite") {
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [gradient, loss] : {std::pair{nan, 1.0f}, {-infinity, 1.0f}, {2.0f, nan}, {2.0f, infinity}}) {
     std::vector<NamedParameter<float>> parameters = {{"w", Var<float>(Tensor<float>::ones({2}), true)}};
     AdamW<float> optimizer(parameters, {.weight_decay = 0.1});
@@ -105,19 +106,37 @@ TEST_CASE("clip_and_step updates nothing from the first step on whose norm or lo
       return norm;
     };
     CHECK(step(4.0f, 1.0f) == doctest::Approx(5.0));
+    const auto saved = optimizer.state();
     const auto weights = parameters[0].var.value().to_vector(), moments = optimizer.state()[0].exp_avg.to_vector();
     CHECK(weights[0] < 1.0f);
     CHECK_FALSE(std::isfinite(step(gradient, loss)));
     CHECK(std::isnan(step(4.0f, 1.0f)));
     CHECK(parameters[0].var.value().to_vector() == weights);
     CHECK(optimizer.state()[0].exp_avg.to_vector() == moments);
-    optimizer.load_state(optimizer.state());
+    optimizer.load_state(saved);
     CHECK(step(4.0f, 1.0f) == doctest::Approx(5.0));
-    CHECK(parameters[0].var.value().to_vector() != weights);
+
+    std::vector<NamedParameter<float>> unbroken = {{"w", Var<float>(Tensor<float>::ones({2}), true)}};
+    AdamW<float> other(unbroken, {.weight_decay = 0.1});
+    for (int i = 0; i < 2; ++i) {
+      unbroken[0].var.set_grad(Tensor<float>::from({3.0f, 4.0f}));
+      CHECK(other.clip_and_step(0.1, 1.0).item() == doctest::Approx(5.0));
+    }
+    CHECK(parameters[0].var.value().to_vector() == unbroken[0].var.value().to_vector());
   }
-  const std::vector<NamedParameter<float>> none;
-  AdamW<float> optimizer(none);
-  CHECK_THROWS_WITH(optimizer.clip_and_step(0.1, -1.0), "AdamW::clip_and_step: max_norm is -1, expected more than 0");
+}
+
+TEST_CASE("clip_and_step without a gradient changes nothing, and refuses a senseless norm or loss") {
+  std::vector<NamedParameter<float>> parameters = {{"w", Var<float>(Tensor<float>::ones({2}), true)}};
+  AdamW<float> optimizer(parameters, {.weight_decay = 0.1});
+  CHECK(optimizer.clip_and_step(0.1, 1.0).item() == 0.0);
+  CHECK(parameters[0].var.value().to_vector() == std::vector<float>{1, 1});
+  CHECK(optimizer.state()[0].step == 0);
+  CHECK_THROWS_WITH(static_cast<void>(optimizer.clip_and_step(0.1, -1.0)), "AdamW::clip_and_step: max_norm is -1, expected more than 0");
+  CHECK_THROWS_WITH(static_cast<void>(optimizer.clip_and_step(0.1, 1.0, Tensor<float>::ones({2}))),
+                    "AdamW::clip_and_step: the loss is (2,), expected one number");
+  CHECK(std::isnan(optimizer.clip_and_step(0.1, 1.0, Tensor<float>::from({infinity})).item()));
+  CHECK(std::isnan(optimizer.clip_and_step(0.1, 1.0).item()));
 }
 
 TEST_CASE("AdamW leaves alone what is frozen, has no gradient or is a buffer") {

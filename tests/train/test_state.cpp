@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <thread>

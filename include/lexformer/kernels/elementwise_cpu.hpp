@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -122,8 +121,7 @@ struct ElementwiseKernels<Cpu> {
     double squares = 0;
     for (const auto& a : arrays)
       squares += reduce<double>(a.count, [x = a.data](std::size_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
-    const bool good = (loss == nullptr || scalar::finite(*loss)) && (before == nullptr || scalar::finite(*before));
-    *norm = good ? std::sqrt(squares) : std::numeric_limits<double>::quiet_NaN();
+    *norm = scalar::gradient_norm(squares, loss, before);
   }
 
   /// One AdamW step of each parameter, in one pass over its elements, g being the clipped gradient:

@@ -7,22 +7,30 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 
 #include "lexformer/core/device.hpp"
 
 namespace lexformer::scalar {
 
-/// What clipping multiplies gradients of this norm with; at most 1.
-LEXFORMER_HD inline double clip_factor(double norm, double max_norm) {
-  const double factor = max_norm / (norm + 1e-6);
-  return factor < 1.0 ? factor : 1.0;
-}
-
 /// Neither infinite nor NaN.
 template <class T>
 LEXFORMER_HD bool finite(T x) {
   return x - x == T{0};
+}
+
+/// The norm of gradients whose squares have this sum; NaN where *loss or *before, if given, is not finite.
+template <class A>
+LEXFORMER_HD double gradient_norm(double squares, const A* loss, const double* before) {
+  const bool good = (loss == nullptr || finite(*loss)) && (before == nullptr || finite(*before));
+  return good ? std::sqrt(squares) : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// What clipping multiplies gradients of this norm with; at most 1.
+LEXFORMER_HD inline double clip_factor(double norm, double max_norm) {
+  const double factor = max_norm / (norm + 1e-6);
+  return factor < 1.0 ? factor : 1.0;
 }
 
 LEXFORMER_HD inline double exp(double x) { return std::exp(x); }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/kernels/scalar.hpp"
 #include "lexformer/nn/module.hpp"
 #include "lexformer/ops/elementwise.hpp"
 
@@ -64,16 +65,23 @@ class AdamW {
   }
 
   /// One step with this learning rate. Consumes the gradients and leaves them empty. Without the memory for the moments nothing is changed.
-  void step(double lr) { update(lr, nullptr, {}); }
+  void step(double lr) { update(lr, {}); }
   void step() { step(options_.lr); }
 
-  /// The same with the gradients as clip_grad_norm would leave them, in one pass over them, and without waiting for the device. Returns
-  /// their norm before that. A step whose norm, or whose `loss`, if given, is not finite updates nothing, nor does any after it: their
-  /// norms are NaN. So a program may look at norms later, and still finds the weights that the first such step began with.
-  Tensor<double, Dev> clip_and_step(double lr, double max_norm, const Tensor<A, Dev>& loss = {}) {
+  /// Clips and steps in one pass over the gradients, without waiting for the device. They count times min(1, max_norm / (norm + 1e-6)), and
+  /// `norm`, the L2 norm of all of them together before that, is returned. Where it, or the one number `loss`, if given, is not finite,
+  /// nothing is updated, nor by any later call: they all return NaN. So a program may look at norms later, and still finds the weights and
+  /// moments that the first bad step began with. Only the counts t go on; load_state() with an earlier state begins anew.
+  [[nodiscard]] Tensor<double, Dev> clip_and_step(double lr, double max_norm, const Tensor<A, Dev>& loss = {}) {
     detail::check_max_norm("AdamW::clip_and_step", max_norm);
-    update(lr, &max_norm, loss);
-    return norm_;
+    if (loss.defined() && loss.size() != 1) fail("AdamW::clip_and_step", "the loss is ", loss.shape(), ", expected one number");
+    std::vector<Elements<T>> gradients;
+    for (const auto& p : parameters_)
+      if (p.var.requires_grad() && p.var.grad().defined()) gradients.push_back({p.var.size(), p.var.grad().data()});
+    Tensor<double, Dev> norm(Shape{});
+    Kernels<Dev>::gradient_norm(gradients, loss.data(), norm_.data(), norm.mutable_data());
+    update(lr, {norm.data(), max_norm});
+    return norm_ = std::move(norm);
   }
 
   const AdamWOptions& options() const { return options_; }
@@ -101,7 +109,7 @@ class AdamW {
   }
 
  private:
-  void update(double lr, const double* max_norm, const Tensor<A, Dev>& loss) {
+  void update(double lr, const GradientClip& clip) {
     if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::step", "the learning rate is ", lr, ", expected a finite number, 0 or more");
     const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -112,12 +120,9 @@ class AdamW {
       s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
       if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
     }
-    Tensor<double, Dev> norm = max_norm == nullptr ? Tensor<double, Dev>() : Tensor<double, Dev>(Shape{});
     std::vector<AdamWUpdate<T>> updated;
-    std::vector<Elements<T>> elements;
     std::vector<Tensor<T, Dev>> gradients;
     updated.reserve(parameters_.size());
-    elements.reserve(parameters_.size());
     gradients.reserve(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       Var<T, Dev>& var = parameters_[i].var;
@@ -138,15 +143,8 @@ class AdamW {
       }
       gradients.push_back(var.grad());
       var.clear_grad();  // a parameter that is here under two names is updated once
-      elements.push_back({var.size(), gradients.back().data()});
       updated.push_back(
           {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
-    }
-    GradientClip clip;
-    if (max_norm != nullptr) {
-      Kernels<Dev>::gradient_norm(elements, loss.data(), norm_.data(), norm.mutable_data());
-      norm_ = std::move(norm);
-      clip = {norm_.data(), *max_norm};
     }
     Kernels<Dev>::adamw(updated, clip);
   }

@@ -52,7 +52,8 @@ class RunLog {
   std::ofstream out_;
 };
 
-/// A step that was taken. Its results may not be there yet: asking for them waits for the device.
+/// A step that was taken. Its results may not be there yet: asking for them waits for the device. Losses are float, whatever the model's
+/// type.
 template <class Dev, class Batch>
 struct TakenStep {
   std::size_t step = 0;  // 1 is the first
@@ -63,72 +64,92 @@ struct TakenStep {
 };
 
 /// Losses and gradient norms of a run: their lines in log.jsonl, and the run's end where one is not finite. The CPU's are looked at in
-/// every step. Another device goes on with its work meanwhile, and is waited for only where a line is written, something is saved or
-/// measured, or every 50 steps: clip_and_step changes nothing from the first step on that is not finite, so that it can be computed again
-/// then.
+/// every step. Another device goes on with its work meanwhile, and is waited for after the first step, where a line is written, something
+/// is saved or measured, and when the batches of `most_waiting` steps are kept: clip_and_step changes nothing from the first step on that
+/// is not finite, so that it can be computed again then.
 template <class Dev, class Batch>
 class StepLog {
  public:
   using Step = TakenStep<Dev, Batch>;
+  static constexpr std::size_t most_waiting = 16;
+
   /// again(step) computes a step's loss and gradients once more.
   StepLog(RunLog& log, std::function<void(const Step&)> again) : log_(log), again_(std::move(again)) {}
 
-  /// What a resumed run goes on with: sum and number of the losses since the last line, and the sum of all.
-  double sum = 0, total = 0;
-  std::size_t steps = 0;
-
   void add(Step step) {
     waiting_.push_back(std::move(step));
-    if (std::is_same_v<Dev, Cpu> || last_.step == 0 || waiting_.size() == 50) look();
+    if (std::is_same_v<Dev, Cpu> || step_ == 0 || waiting_.size() == most_waiting) look();
   }
 
   /// Looks at all steps that were taken. Throws the error of the first one that is not finite.
   void look() {
-    for (Step& s : waiting_) {
+    for (; !waiting_.empty(); waiting_.erase(waiting_.begin())) {
+      const Step& s = waiting_.front();
+      step_ = s.step;
+      epoch_ = s.epoch;
+      lr_ = s.lr;
       loss_ = s.loss.defined() ? static_cast<double>(s.loss.item()) : 0.0;
       norm_ = s.norm.item();
       if (!std::isfinite(loss_) || !std::isfinite(norm_)) stop(s);
-      sum += loss_;
-      total += loss_;
-      ++steps;
-      last_ = std::move(s);
+      sum_ += loss_;
+      total_ += loss_;
+      ++steps_;
     }
-    waiting_.clear();
   }
 
   /// The line in log.jsonl: the mean loss of the steps since the line before.
   void write() {
     look();
-    log_.add({{"step", last_.step},
-              {"epoch", last_.epoch},
-              {"loss", log_number(sum / static_cast<double>(steps))},
-              {"learning_rate", last_.lr},
+    log_.add({{"step", step_},
+              {"epoch", epoch_},
+              {"loss", log_number(sum_ / static_cast<double>(steps_))},
+              {"learning_rate", lr_},
               {"grad_norm", log_number(norm_)}});
-    sum = 0;
-    steps = 0;
+    sum_ = 0;
+    steps_ = 0;
   }
 
   /// Of the last step that was looked at.
   double loss() const { return loss_; }
+  /// Of all steps together, those that a resumed run had taken before included.
+  double total_loss() {
+    look();
+    return total_;
+  }
+
+  /// What a checkpoint keeps, and a resumed run goes on with.
+  Json state() {
+    look();
+    return {{"logged_loss", sum_}, {"logged_steps", steps_}, {"loss_sum", total_}};
+  }
+  void resume(const Json& state) {
+    sum_ = state["logged_loss"];
+    steps_ = state["logged_steps"];
+    total_ = state["loss_sum"];
+  }
 
  private:
   [[noreturn]] void stop(const Step& s) {
-    log_.add({{"step", s.step}, {"epoch", s.epoch}, {"loss", log_number(loss_)}, {"grad_norm", log_number(norm_)}});
+    // The norm tells nothing where the loss is bad: clip_and_step gives NaN there.
+    const bool bad_loss = !std::isfinite(loss_);
+    Json line = {{"step", step_}, {"epoch", epoch_}, {"loss", log_number(loss_)}};
+    if (!bad_loss) line["grad_norm"] = log_number(norm_);
+    log_.add(line);
     const CheckFinite check;
     try {
       again_(s);
     } catch (const Error& e) {
-      fail_numeric(cat("step ", s.step), e.what(), "; stopped before the update");
+      fail_numeric(cat("step ", step_), e.what(), "; stopped before the update");
     }
-    fail_numeric(cat("step ", s.step), "the loss is ", loss_, ", the gradient norm ", norm_,
+    fail_numeric(cat("step ", step_), bad_loss ? "the loss is " : "the gradient norm is ", bad_loss ? loss_ : norm_,
                  ", but every single value and gradient is finite; a smaller --lr may help");
   }
 
   RunLog& log_;
   std::function<void(const Step&)> again_;
   std::vector<Step> waiting_;
-  Step last_;
-  double loss_ = 0, norm_ = 0;
+  std::size_t step_ = 0, steps_ = 0;
+  double epoch_ = 0, lr_ = 0, loss_ = 0, norm_ = 0, sum_ = 0, total_ = 0;
 };
 
 }  // namespace lexformer

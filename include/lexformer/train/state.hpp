@@ -8,7 +8,6 @@
 // For the same reason nothing that depends on the clock is logged there; speeds go to all_results.json and the progress line.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
