@@ -210,6 +210,9 @@ TEST_CASE("a map of numbers: every cell, names, the range; nothing but zeros doe
   CHECK(map.find(heat_colour(0)) != map.npos);
   CHECK(map.find(heat_colour(1)) != map.npos);
   CHECK(number_map({"r"}, {"c"}, {0}, "T", "x", "y").find("nan") == std::string::npos);
+  // Where 0 lies is shown, unless it is one of the ends or would be written over them.
+  CHECK(number_map({"r"}, {"b", "c"}, {-2, 3}, "T", "x", "y").find(">0<") != std::string::npos);
+  CHECK(number_map({"r"}, {"b", "c"}, {-1, 9}, "T", "x", "y").find(">0<") == std::string::npos);
   CHECK_THROWS_WITH_AS(number_map({"r"}, {"c"}, {0, 1}, "T", "x", "y"), "number_map: 2 values for 1 rows of 1", Error);
 }
 

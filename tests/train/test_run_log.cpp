@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <filesystem>
 #include <limits>
 
@@ -135,10 +134,12 @@ TEST_CASE("a step that is not finite in one go and finite in the next says so") 
   RunLog log(folder.log());
   StepLog<Cpu, int> steps(log, [](const auto&) {});
   steps.add({6, 0, 0.1, {}, Tensor<double>::from({0.0}), {}});  // a batch with nothing to learn
-  CHECK_THROWS_WITH_AS(steps.add({7, 0, 0.1, Tensor<float>::from({not_a_number}), Tensor<double>::from({NAN}), {}}),
-                       "step 7: the loss is nan, but every single value and gradient is finite; a smaller --lr may help", Error);
+  CHECK_THROWS_WITH_AS(
+      steps.add({7, 0, 0.1, Tensor<float>::from({not_a_number}), Tensor<double>::from({std::numeric_limits<double>::quiet_NaN()}), {}}),
+      "step 7: the loss is nan, but every single value and gradient is finite; a smaller --lr may help", Error);
   StepLog<Cpu, int> others(log, [](const auto&) {});
-  CHECK_THROWS_WITH_AS(others.add({8, 0, 0.1, Tensor<float>::from({1.0f}), Tensor<double>::from({INFINITY}), {}}),
-                       "step 8: the gradient norm is inf, but every single value and gradient is finite; a smaller --lr may help", Error);
+  CHECK_THROWS_WITH_AS(
+      others.add({8, 0, 0.1, Tensor<float>::from({1.0f}), Tensor<double>::from({std::numeric_limits<double>::infinity()}), {}}),
+      "step 8: the gradient norm is inf, but every single value and gradient is finite; a smaller --lr may help", Error);
   CHECK(log.history().back() == Json{{"step", 8}, {"epoch", 0.0}, {"loss", 1.0}, {"grad_norm", "inf"}});
 }

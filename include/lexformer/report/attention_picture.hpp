@@ -149,6 +149,8 @@ inline std::string number_map(const std::vector<std::string>& rows, const std::v
   svg.frame(left, bar, 164, 10);
   svg.label(left, bar + 24, short_number(low, 3), {.size = 11});
   svg.label(left + 164, bar + 24, short_number(high, 3), {.size = 11, .anchor = "end"});
+  const double zero = -low / range;
+  if (zero > 0.25 && zero < 0.75) svg.label(left + 164 * zero, bar + 24, "0", {.size = 11, .anchor = "middle"});
   return svg.str();
 }
 
