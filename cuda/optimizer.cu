@@ -61,14 +61,13 @@ __global__ void sum_squares_kernel(std::size_t count, const Listed<Elements<T>>*
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
 
-/// *norm = the root of the sum of the partial sums, by one block; NaN where *loss or *before is not finite.
+/// The norm, of the sum of squares.
 template <class A>
-__global__ void finish_norm_kernel(std::size_t partials, const double* partial, const A* loss, const double* before, double* norm) {
-  double squares = 0;
-  for (std::size_t i = threadIdx.x; i < partials; i += Block::threads) squares += partial[i];
-  squares = Block::sum(squares);
-  if (threadIdx.x == 0) *norm = scalar::gradient_norm(squares, loss, before);
-}
+struct NormOf {
+  const A* loss;
+  const double* before;
+  __device__ double operator()(double squares) const { return scalar::gradient_norm(squares, loss, before); }
+};
 
 template <class T, class A>
 __global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>* list, GradientClip clip) {
@@ -104,8 +103,9 @@ void ElementwiseKernels<Cuda>::gradient_norm(const std::vector<Elements<T>>& arr
   const Temporary<double> partial(all.blocks);
   launch(LEXFORMER_KERNEL(sum_squares_kernel<T>), dim3(static_cast<unsigned>(all.blocks)), dim3(Block::threads), 0, all.count,
          all.list.data(), partial.data());
-  launch(LEXFORMER_KERNEL(finish_norm_kernel<accumulate_t<T>>), dim3(1), dim3(Block::threads), 0, all.blocks, partial.data(), loss, before,
-         norm);
+  using Norm = NormOf<accumulate_t<T>>;
+  launch(LEXFORMER_KERNEL((finish_sum_kernel<double, Norm, double>)), dim3(1), dim3(Block::threads), 0, all.blocks, partial.data(),
+         Norm{loss, before}, norm);
 }
 
 template <class T, class A>

@@ -18,19 +18,21 @@ __global__ void partial_sum_kernel(std::size_t n, std::size_t chunk, Values valu
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
 
-/// out[0] = sum of the partial sums / divisor, by one block.
-template <class A, class To>
-__global__ void finish_sum_kernel(std::size_t partials, const A* partial, A divisor, To* out) {
+/// out[0] = result(the sum of the partial sums), by one block.
+template <class A, class Result, class To>
+__global__ void finish_sum_kernel(std::size_t partials, const A* partial, Result result, To* out) {
   A total{};
   for (std::size_t i = threadIdx.x; i < partials; i += Block::threads) total += partial[i];
   total = Block::sum(total);
-  if (threadIdx.x == 0) *out = static_cast<To>(total / divisor);
+  if (threadIdx.x == 0) *out = static_cast<To>(result(total));
 }
 
-template <class A, class To>
-void finish_sum(std::size_t partials, const A* partial, A divisor, To* out) {
-  launch(LEXFORMER_KERNEL(finish_sum_kernel<A, To>), dim3(1), dim3(Block::threads), 0, partials, partial, divisor, out);
-}
+/// What sum_values makes of a sum.
+template <class A>
+struct Quotient {
+  A divisor;
+  __device__ A operator()(A total) const { return total / divisor; }
+};
 
 /// The numbers of an array, as what sum_values adds up.
 template <class A, class T>
@@ -46,7 +48,8 @@ void sum_values(std::size_t n, const Values& values, A divisor, To* out) {
   const Temporary<A> partial(partials);
   launch(LEXFORMER_KERNEL(partial_sum_kernel<A, Values>), dim3(static_cast<unsigned>(partials)), dim3(Block::threads), 0, n, chunk, values,
          partial.data());
-  finish_sum(partials, partial.data(), divisor, out);
+  launch(LEXFORMER_KERNEL((finish_sum_kernel<A, Quotient<A>, To>)), dim3(1), dim3(Block::threads), 0, partials, partial.data(),
+         Quotient<A>{divisor}, out);
 }
 
 }  // namespace lexformer::cuda
