@@ -1,38 +1,14 @@
 // SPDX-License-Identifier: MIT
 // cuBLAS, answered by lexformer's own product.
-#include "cublas_v2.h"
-
 #include <numeric>
 #include <vector>
 
-#include "lexformer/kernels/cpu.hpp"
+#include "cublas_product.hpp"
 
-namespace {
-
-/// Whether a matrix of `columns` columns of `rows` numbers, ld apart, lies in device memory.
-bool is_matrix(const void* p, std::int64_t rows, std::int64_t columns, std::int64_t ld, std::size_t size) {
-  return ld >= rows && cuda_host::is_device(p, static_cast<std::size_t>((columns - 1) * ld + rows) * size);
-}
-
-/// The rows of the product are the columns of cuBLAS', so that the factors change places.
-template <class T, class C>
-void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha, const void* a, std::int64_t lda,
-             const void* b, std::int64_t ldb, const void* beta, void* c, std::int64_t ldc) {
-  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
-  using A = lexformer::accumulate_t<T>;
-  lexformer::Kernels<lexformer::Cpu>::gemm(trans_b, trans_a, size(n), size(m), size(k), *static_cast<const A*>(alpha),
-                                           static_cast<const T*>(b), size(ldb), static_cast<const T*>(a), size(lda),
-                                           *static_cast<const A*>(beta), static_cast<C*>(c), size(ldc));
-}
-
-std::size_t size_of(cudaDataType type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
-
-cublasStatus_t wrong(const char* what) {
-  cuda_host::failed(cudaErrorInvalidValue, what);
-  return CUBLAS_STATUS_INVALID_VALUE;
-}
-
-}  // namespace
+using cuda_host::is_matrix;
+using cuda_host::product;
+using cuda_host::size_of;
+using cuda_host::wrong;
 
 cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
                                std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
@@ -41,8 +17,8 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOpe
   const bool ta = op_a == CUBLAS_OP_T, tb = op_b == CUBLAS_OP_T, wide = type_a == CUDA_R_64F, narrow = type_a == CUDA_R_16BF;
   if (m <= 0 || n <= 0 || k <= 0 || type_a != type_b || (type_a != type_c && !(narrow && type_c == CUDA_R_32F)) ||
       wide != (compute == CUBLAS_COMPUTE_64F) || (narrow && compute != CUBLAS_COMPUTE_32F) ||
-      !is_matrix(a, ta ? k : m, ta ? m : k, lda, size_of(type_a)) || !is_matrix(b, tb ? n : k, tb ? k : n, ldb, size_of(type_b)) ||
-      !is_matrix(c, m, n, ldc, size_of(type_c)))
+      !is_matrix(a, ta ? k : m, ta ? m : k, lda, type_a) || !is_matrix(b, tb ? n : k, tb ? k : n, ldb, type_b) ||
+      !is_matrix(c, m, n, ldc, type_c))
     return wrong("cuBLAS: the types or sizes of the matrices do not fit, or one does not lie in device memory");
   const cuda_host::OpenMemory open;
   using lexformer::bfloat16;
@@ -50,7 +26,7 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOpe
                    : !narrow              ? product<float, float>
                    : type_c == CUDA_R_32F ? product<bfloat16, float>
                                           : product<bfloat16, bfloat16>;
-  run(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  run(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nullptr);
   return CUBLAS_STATUS_SUCCESS;
 }
 

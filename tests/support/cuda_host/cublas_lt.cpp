@@ -5,16 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lexformer/kernels/cpu.hpp"
+#include "cublas_product.hpp"
+
+using cuda_host::size_of;
+using cuda_host::wrong;
 
 namespace {
 
 std::size_t products = 0;
-
-cublasStatus_t wrong(const char* what) {
-  cuda_host::failed(cudaErrorInvalidValue, what);
-  return CUBLAS_STATUS_INVALID_VALUE;
-}
 
 template <class Field>
 cublasStatus_t assign(Field& field, const void* value, std::size_t bytes) {
@@ -23,21 +21,8 @@ cublasStatus_t assign(Field& field, const void* value, std::size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-std::size_t size_of(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
-
-bool is_matrix(const void* p, const cublasLtMatrixLayoutOpaque_t& layout) {
-  const auto stride = static_cast<std::size_t>(layout.stride);
-  return stride >= layout.rows && cuda_host::is_device(p, ((layout.columns - 1) * stride + layout.rows) * size_of(layout.type));
-}
-
-template <class T>
-void multiply(const cublasLtMatmulDescOpaque_t& product, float alpha, const void* a, const cublasLtMatrixLayoutOpaque_t& left,
-              const void* b, const cublasLtMatrixLayoutOpaque_t& right, void* d, const cublasLtMatrixLayoutOpaque_t& out) {
-  const auto stride = [](const cublasLtMatrixLayoutOpaque_t& layout) { return static_cast<std::size_t>(layout.stride); };
-  const bool ta = product.op_a == CUBLAS_OP_T, tb = product.op_b == CUBLAS_OP_T;
-  lexformer::Kernels<lexformer::Cpu>::gemm(tb, ta, out.columns, out.rows, ta ? left.rows : left.columns, alpha, static_cast<const T*>(b),
-                                           stride(right), static_cast<const T*>(a), stride(left), 0.0f, static_cast<T*>(d), stride(out),
-                                           static_cast<const T*>(product.bias));
+bool is_matrix(const void* p, const cublasLtMatrixLayoutOpaque_t& m) {
+  return cuda_host::is_matrix(p, static_cast<std::int64_t>(m.rows), static_cast<std::int64_t>(m.columns), m.stride, m.type);
 }
 
 }  // namespace
@@ -122,7 +107,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
     return wrong("cuBLASLt: a matrix, the bias or the workspace does not lie in device memory");
   const cuda_host::OpenMemory open;
   ++products;
-  const auto run = left->type == CUDA_R_32F ? multiply<float> : multiply<lexformer::bfloat16>;
-  run(*product, *static_cast<const float*>(alpha), a, *left, b, *right, d, *out);
+  const bool ta = product->op_a == CUBLAS_OP_T, tb = product->op_b == CUBLAS_OP_T;
+  const auto size = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  const auto run =
+      left->type == CUDA_R_32F ? cuda_host::product<float, float> : cuda_host::product<lexformer::bfloat16, lexformer::bfloat16>;
+  run(ta, tb, size(out->rows), size(out->columns), size(ta ? left->rows : left->columns), alpha, a, left->stride, b, right->stride, beta, d,
+      out->stride, product->bias);
   return CUBLAS_STATUS_SUCCESS;
 }
