@@ -2,39 +2,27 @@
 #include "lexformer/train/run_log.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <limits>
 
 #include "../support/far_device.hpp"
+#include "io/expect_error.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/train/optimizer.hpp"
 
 using namespace lexformer;
-namespace fs = std::filesystem;
 
 namespace {
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-struct LogFolder {
-  fs::path path = fs::temp_directory_path() / cat("lexformer-run-log-", ::getpid());
-  LogFolder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~LogFolder() { fs::remove_all(path); }
-  std::string log() const { return (path / "log.jsonl").string(); }
-};
-
 /// w is drawn towards 0; each step's batch is one factor of the loss, and the log is written every fourth step.
 template <class Dev>
 struct ToyRun {
-  LogFolder folder;
+  TemporaryFolder folder;
   Var<float, Dev> w{Tensor<float, Dev>::from({1.0f, -2.0f}, {2}), true};
   AdamW<float, Dev> optimizer{{{"w", w}}};
-  RunLog log{folder.log()};
+  RunLog log{folder / "log.jsonl"};
   StepLog<Dev, float> steps{log, [this](const auto& s) { forward_backward(s.batches); }};
   std::vector<std::vector<float>> weights;
 
@@ -58,8 +46,8 @@ struct ToyRun {
 }  // namespace
 
 TEST_CASE("the log shows NaN and is valid JSON") {
-  const LogFolder folder;
-  const std::string path = folder.log();
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.jsonl";
   {
     RunLog log(path);
     log.add({{"step", 1}, {"loss", log_number(0.1)}});
@@ -71,7 +59,7 @@ TEST_CASE("the log shows NaN and is valid JSON") {
   RunLog again(path, Json::array({{{"step", 1}}}));
   again.add({{"step", 2}});
   CHECK(read_file(path) == "{\"step\":1}\n{\"step\":2}\n");
-  CHECK_THROWS_AS(RunLog((folder.path / "missing" / "log.jsonl").string()), Error);
+  CHECK_THROWS_AS(RunLog(folder / "missing/log.jsonl"), Error);
 }
 
 TEST_CASE_TEMPLATE("steps are logged with the mean loss since the last line, and go on after a break", Dev, Cpu, Far) {
@@ -130,8 +118,8 @@ TEST_CASE("no more than so many steps wait to be looked at, and the bad one is c
 }
 
 TEST_CASE("a step that is not finite in one go and finite in the next says so") {
-  const LogFolder folder;
-  RunLog log(folder.log());
+  const TemporaryFolder folder;
+  RunLog log(folder / "log.jsonl");
   StepLog<Cpu, int> steps(log, [](const auto&) {});
   steps.add({6, 0, 0.1, {}, Tensor<double>::from({0.0}), {}});  // a batch with nothing to learn
   CHECK_THROWS_WITH_AS(

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "io/expect_error.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/train/batch.hpp"
 #include "lexformer/train/run_log.hpp"
@@ -19,16 +20,6 @@ using namespace lexformer;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A folder that is gone afterwards.
-struct Folder {
-  fs::path path = fs::temp_directory_path() / cat("lexformer-state-", ::getpid());
-  Folder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-};
 
 struct Model {
   std::vector<NamedParameter<float>> parameters = {{"w", Var<float>(Tensor<float>::full({8}, 0.5f), true)},
@@ -109,7 +100,7 @@ std::string contents(const fs::path& folder) {
 }  // namespace
 
 TEST_CASE("runs killed at random moments end with the bytes of an unbroken one") {
-  Folder folder;
+  TemporaryFolder folder;
   const fs::path whole = folder.path / "whole", broken = folder.path / "broken";
   fs::create_directories(whole);
   set_threads(1);  // a child may not use its parent's threads
@@ -186,7 +177,7 @@ TEST_CASE("trainer_state.json keeps every bit and has HuggingFace's keys") {
 }
 
 TEST_CASE("a run with other settings or other parameters is not resumed, and nothing is changed by the attempt") {
-  Folder folder;
+  TemporaryFolder folder;
   Model model;
   AdamW<float> optimizer(model.parameters);
   TrainerState state;
