@@ -3,6 +3,7 @@
 #include "attention_backward.cuh"
 #include "attention_cublas.cuh"
 #include "attention_forward.cuh"
+#include "attention_tensor.cuh"
 #include "attention_terms.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
@@ -22,24 +23,38 @@ std::size_t most_shared() {
   return most;
 }
 
-/// Numbers of shared memory in the kernel that needs most.
-template <class T, unsigned size>
-std::size_t largest_shared(const AttentionView<T>& view) {
-  using Tile = AttentionTile<T, size>;
-  return AttentionGradTile<T, size>::shared(view) + 2 * Tile::vectors(view.head_size) + 2 * Tile::square;
+/// Whether this GPU multiplies matrices of bfloat16 by itself.
+bool has_tensor_cores() {
+  static const bool has = [] {
+    int device = 0, major = 0;
+    LEXFORMER_CUDA_CHECK(cudaGetDevice(&device));
+    LEXFORMER_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    return major >= 8;
+  }();
+  return has;
 }
 
-/// Calls f(std::integral_constant<unsigned, size>) with large tiles if two blocks of them fit on a multiprocessor, else with small ones.
+/// Bytes of shared memory in the kernel that needs most.
+template <class T, class Products>
+std::size_t largest_shared(const AttentionView<T>& view) {
+  using Tile = AttentionTile<T, Products>;
+  return AttentionGradTile<T, Products>::shared(view) + 2 * (Tile::sums(view.head_size) + Tile::square) * sizeof(accumulate_t<T>);
+}
+
+/// Calls f(Products()): for bfloat16 by tensor cores; else large tiles if two blocks of them fit on a multiprocessor, or small ones.
 template <class T, class F>
-void with_tile_size(const AttentionView<T>& view, F&& f) {
+void with_products(const AttentionView<T>& view, F&& f) {
+  using Small = ScalarProducts<accumulate_t<T>, 16>;
   const std::size_t most = most_shared();
-  if (2 * largest_shared<T, 32>(view) * sizeof(accumulate_t<T>) <= most)
-    f(std::integral_constant<unsigned, 32>());
-  else if (largest_shared<T, 16>(view) * sizeof(accumulate_t<T>) <= most)
-    f(std::integral_constant<unsigned, 16>());
-  else
-    fail("attention", "heads of ", view.head_size, " numbers and ", view.table_size(), " levels need more than the ", most,
-         " bytes of shared memory that this GPU gives to a thread block; use more heads or fewer levels");
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    if (has_tensor_cores() && largest_shared<T, TensorProducts>(view) <= most) return f(TensorProducts());
+  } else {
+    using Large = ScalarProducts<T, 32>;
+    if (2 * largest_shared<T, Large>(view) <= most) return f(Large());
+  }
+  if (largest_shared<T, Small>(view) <= most) return f(Small());
+  fail("attention", "heads of ", view.head_size, " numbers and ", view.table_size(), " levels need more than the ", most,
+       " bytes of shared memory that this GPU gives to a thread block; use more heads or fewer levels");
 }
 
 /// Tiles along the longest sequence x heads x sequences.
@@ -64,19 +79,20 @@ void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size
 template <class T>
 void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps) {
   using namespace cuda;
+  using A = accumulate_t<T>;
   if (attention_path() == AttentionPath::cublas) return cublas_attention(args, context, log_sum, maps);
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
-  with_tile_size(view, [&](auto tile) {
-    constexpr unsigned size = tile;
-    using Tile = AttentionTile<T, size>;
-    const dim3 rows = tile_rows(args, size), squares(rows.x * rows.x, rows.y, rows.z);
-    const std::size_t vectors = Tile::vectors(view.head_size);
-    launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, size>), rows,
-                 (4 * vectors + Tile::square + 3 * size + view.table_size()) * sizeof(accumulate_t<T>), view, context, log_sum);
+  with_products(view, [&](auto products) {
+    using Products = decltype(products);
+    using Tile = AttentionTile<T, Products>;
+    const dim3 rows = tile_rows(args, Tile::size), squares(rows.x * rows.x, rows.y, rows.z);
+    const std::size_t vectors = Tile::vectors(view.head_size) * sizeof(typename Tile::Stored), tables = view.table_size() * sizeof(A);
+    launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows,
+                 3 * vectors + (Tile::sums(view.head_size) + Tile::square + 3 * Tile::size) * sizeof(A) + tables, view, context, log_sum);
     if (maps != nullptr && args.map_row != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, size>), squares, (2 * vectors + view.table_size()) * sizeof(accumulate_t<T>),
-                   view, static_cast<const accumulate_t<T>*>(log_sum), rows.x, maps);
+      launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, Products>), squares, 2 * vectors + tables, view, static_cast<const A*>(log_sum),
+                   rows.x, maps);
   });
 }
 
@@ -93,23 +109,24 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
   const Temporary<A> delta(args.tokens * args.heads);
   const AttentionGradView<T> grad_view{log_sum, delta.data(), context, dcontext, dmaps};
 
-  with_tile_size(view, [&](auto tile) {
-    constexpr unsigned size = tile;
-    using Tile = AttentionTile<T, size>;
-    const dim3 rows = tile_rows(args, size), squares(rows.x * rows.x, rows.y, rows.z);
-    const std::size_t vectors = Tile::vectors(view.head_size), shared = AttentionGradTile<T, size>::shared(view);
-    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, size>), rows, (shared + vectors + 2 * Tile::square) * sizeof(A), view,
-                 grad_view, delta.data(), grads.qkv, sums);
-    launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, size>), rows, (shared + 2 * vectors + 2 * Tile::square) * sizeof(A), view,
+  with_products(view, [&](auto products) {
+    using Products = decltype(products);
+    using Tile = AttentionTile<T, Products>;
+    const dim3 rows = tile_rows(args, Tile::size), squares(rows.x * rows.x, rows.y, rows.z);
+    const std::size_t shared = AttentionGradTile<T, Products>::shared(view), sums_of_vectors = Tile::sums(view.head_size) * sizeof(A);
+    const std::size_t two_squares = 2 * Tile::square * sizeof(A);
+    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, shared + sums_of_vectors + two_squares, view, grad_view,
+                 delta.data(), grads.qkv, sums);
+    launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, Products>), rows, shared + 2 * sums_of_vectors + two_squares, view,
                  grad_view, grads.qkv, sums);
     if (grads.position_bias != nullptr) {
       Memory<Cuda>::zero(grads.position_bias, args.heads * args.bias_length * args.bias_length * sizeof(T));
-      launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, size>), dim3(squares.x, squares.y), shared * sizeof(A), view, grad_view,
+      launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, Products>), dim3(squares.x, squares.y), shared, view, grad_view,
                    args.sequences, rows.x, grads.position_bias);
     }
     if (grads.gate != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, size>), dim3(squares.x, 1, squares.z), shared * sizeof(A), view,
-                   grad_view, rows.x, grads.gate);
+      launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), shared, view, grad_view,
+                   rows.x, grads.gate);
   });
   tables.write(args, grads);
 }

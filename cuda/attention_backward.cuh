@@ -8,22 +8,26 @@
 namespace lexformer::cuda {
 
 /// What a block of the backward kernels holds of one tile in shared memory.
-template <class T, unsigned size>
-struct AttentionGradTile : AttentionTile<T, size> {
-  using Base = AttentionTile<T, size>;
+template <class T, class Products>
+struct AttentionGradTile : AttentionTile<T, Products> {
+  using Base = AttentionTile<T, Products>;
   using A = accumulate_t<T>;
-  using Base::a, Base::cells, Base::d;
-  A *q, *k, *v, *dcontext, *tables;  // (size, d + 1) each; the tables of the lookups
+  using Stored = typename Base::Stored;
+  using Base::a, Base::cells, Base::d, Base::size;
+  Stored *q, *k, *v, *dcontext;
+  A* tables;  // of the lookups
 
-  __device__ AttentionGradTile(const AttentionView<T>& view, std::size_t sequence, std::size_t head, A* shared)
+  __device__ AttentionGradTile(const AttentionView<T>& view, std::size_t sequence, std::size_t head, Stored* shared)
       : Base(view, sequence, head),
         q(shared),
         k(q + Base::vectors(d)),
         v(k + Base::vectors(d)),
         dcontext(v + Base::vectors(d)),
-        tables(dcontext + Base::vectors(d)) {}
-  /// Numbers of shared memory.
-  static std::size_t shared(const AttentionView<T>& view) { return 4 * Base::vectors(view.head_size) + view.table_size(); }
+        tables(reinterpret_cast<A*>(dcontext + Base::vectors(d))) {}
+  /// Bytes of shared memory.
+  static std::size_t shared(const AttentionView<T>& view) {
+    return 4 * Base::vectors(view.head_size) * sizeof(Stored) + view.table_size() * sizeof(A);
+  }
 
   __device__ void load_queries(std::size_t i0, const T* gradient) const {
     Base::load_part(0, i0, q);
@@ -40,7 +44,7 @@ struct AttentionGradTile : AttentionTile<T, size> {
       A sum{0};
       if (i < Base::n)
         for (std::size_t c = threadIdx.x % 32; c < d; c += 32)
-          sum += dcontext[row * (d + 1) + c] * static_cast<A>(context[(Base::first + i) * a.width + Base::h * d + c]);
+          sum += dcontext[row * Base::stride(d) + c] * static_cast<A>(context[(Base::first + i) * a.width + Base::h * d + c]);
       sum = Warp::sum(sum);
       if (i < Base::n && threadIdx.x % 32 == 0) delta[(Base::first + i) * a.heads + Base::h] = sum;
     }
@@ -58,21 +62,21 @@ struct AttentionGradTile : AttentionTile<T, size> {
 };
 
 /// A block owns the queries of a tile: delta, dq and the sums of tables by query.
-template <class T, unsigned size>
+template <class T, class Products>
 __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, accumulate_t<T>* delta, T* dqkv,
                                             AttentionTableSums<T> sums) {
   using A = accumulate_t<T>;
-  using Tile = AttentionGradTile<T, size>;
-  constexpr unsigned cells = Tile::cells, side = attention_side;
-  LEXFORMER_DYNAMIC_SHARED(A, shared);
+  using Tile = AttentionGradTile<T, Products>;
+  constexpr unsigned size = Tile::size;
+  LEXFORMER_DYNAMIC_SHARED(typename Tile::Stored, shared);
   const std::size_t i0 = std::size_t{blockIdx.x} * size;
   const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (i0 >= tile.n) return;
-  A *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::vectors(tile.d), *const gated = raw + Tile::square;
+  A *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::sums(tile.d), *const gated = raw + Tile::square;
 
   tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
-  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dq[e] = A{0};
+  tile.zero_sums(dq);
   if (std::is_same_v<T, A> && (a.absolute || tile.map(grads.dmaps) == nullptr)) {
     __syncthreads();
     tile.write_delta(i0, grads.context, delta);
@@ -81,20 +85,20 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
     // too large or too small together, which the sums of tables show.
     AttentionGradView<T> without_delta = grads;
     without_delta.delta = nullptr;
-    A part[cells] = {};
+    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) raw[e] = A{0};
     for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
       __syncthreads();
       tile.load_keys(j0);
       __syncthreads();
-      tile.each_gradient(i0, j0, without_delta, [&](unsigned u, unsigned, std::size_t, std::size_t, const auto& cell) {
-        part[u] += cell.probability * cell.dscore;
+      tile.each_gradient(i0, j0, without_delta, [&](unsigned, unsigned, std::size_t i, std::size_t j, const auto& cell) {
+        raw[(i - i0) * Tile::row_stride + j - j0] += cell.probability * cell.dscore;
       });
     }
-    LEXFORMER_UNROLL
-    for (unsigned u = 0; u < cells; ++u) {
-      for (int bits = side / 2; bits > 0; bits /= 2) part[u] += __shfl_xor_sync(all_lanes, part[u], bits);
-      const std::size_t i = i0 + tile.y() + side * u;
-      if (tile.x() == 0 && i < tile.n) delta[(tile.first + i) * a.heads + tile.h] = part[u];
+    __syncthreads();
+    for (unsigned row = threadIdx.x / 32; row < size; row += attention_threads / 32) {  // a warp for each row
+      const unsigned column = threadIdx.x % 32;
+      const A sum = Warp::sum(column < size ? raw[row * Tile::row_stride + column] : A{0});
+      if (column == 0 && i0 + row < tile.n) delta[(tile.first + i0 + row) * a.heads + tile.h] = sum;
     }
   }
 
@@ -138,20 +142,22 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
 }
 
 /// A block owns the keys of a tile: dk, dv and the sums of tables by key.
-template <class T, unsigned size>
+template <class T, class Products>
 __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* dqkv, AttentionTableSums<T> sums) {
   using A = accumulate_t<T>;
-  using Tile = AttentionGradTile<T, size>;
-  LEXFORMER_DYNAMIC_SHARED(A, shared);
+  using Tile = AttentionGradTile<T, Products>;
+  constexpr unsigned size = Tile::size;
+  LEXFORMER_DYNAMIC_SHARED(typename Tile::Stored, shared);
   const std::size_t j0 = std::size_t{blockIdx.x} * size;
   const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (j0 >= tile.n) return;
-  A *const dk = tile.tables + a.table_size(), *const dv = dk + Tile::vectors(tile.d), *const gated = dv + Tile::vectors(tile.d);
+  A *const dk = tile.tables + a.table_size(), *const dv = dk + Tile::sums(tile.d), *const gated = dv + Tile::sums(tile.d);
   A* const kept = gated + Tile::square;  // P times the factor of dropout
 
   tile.load_keys(j0);
   tile.load_tables(tile.tables);
-  for (std::size_t e = threadIdx.x; e < Tile::vectors(tile.d); e += attention_threads) dk[e] = dv[e] = A{0};
+  tile.zero_sums(dk);
+  tile.zero_sums(dv);
   for (std::size_t i0 = 0; i0 < tile.n; i0 += size) {
     __syncthreads();
     tile.load_queries(i0, grads.dcontext);
@@ -181,12 +187,13 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
 }
 
 /// A block owns a tile of one head's position bias and adds up the sequences in order.
-template <class T, unsigned size>
+template <class T, class Products>
 __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, std::size_t sequences, unsigned tiles,
                                            T* dbias) {
   using A = accumulate_t<T>;
-  using Tile = AttentionGradTile<T, size>;
-  LEXFORMER_DYNAMIC_SHARED(A, shared);
+  using Tile = AttentionGradTile<T, Products>;
+  constexpr unsigned size = Tile::size;
+  LEXFORMER_DYNAMIC_SHARED(typename Tile::Stored, shared);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, h = blockIdx.y;
   A sums[Tile::cells][Tile::cells] = {};
   for (std::size_t s = 0; s < sequences; ++s) {
@@ -204,18 +211,19 @@ __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView
   for (unsigned u = 0; u < Tile::cells; ++u) {
     LEXFORMER_UNROLL
     for (unsigned w = 0; w < Tile::cells; ++w) {
-      const std::size_t i = i0 + Tile::y() + attention_side * u, j = j0 + Tile::x() + attention_side * w;
+      const std::size_t i = i0 + Tile::row(u), j = j0 + Tile::column(w);
       if (i < a.bias_length && j < a.bias_length) dbias[(h * a.bias_length + i) * a.bias_length + j] = static_cast<T>(sums[u][w]);
     }
   }
 }
 
 /// A block owns a tile of one sequence's gate and adds up the heads in order.
-template <class T, unsigned size>
+template <class T, class Products>
 __global__ void attention_gate_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, unsigned tiles, T* dgate) {
   using A = accumulate_t<T>;
-  using Tile = AttentionGradTile<T, size>;
-  LEXFORMER_DYNAMIC_SHARED(A, shared);
+  using Tile = AttentionGradTile<T, Products>;
+  constexpr unsigned size = Tile::size;
+  LEXFORMER_DYNAMIC_SHARED(typename Tile::Stored, shared);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, s = blockIdx.z;
   A sums[Tile::cells][Tile::cells] = {};
   const Tile any(a, s, 0, shared);

@@ -7,21 +7,24 @@
 
 namespace lexformer::cuda {
 
-template <class T, unsigned size>
+template <class T, class Products>
 __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumulate_t<T>* log_sum) {
   using A = accumulate_t<T>;
-  using Tile = AttentionTile<T, size>;
+  using Tile = AttentionTile<T, Products>;
+  using Stored = typename Tile::Stored;
+  constexpr unsigned size = Tile::size;
   const std::size_t i0 = std::size_t{blockIdx.x} * size;
   const Tile tile(a, blockIdx.z, blockIdx.y);
   if (i0 >= tile.n) return;  // the whole block
   const std::size_t vectors = Tile::vectors(tile.d);
-  LEXFORMER_DYNAMIC_SHARED(A, shared);
-  A *const q = shared, *const k = q + vectors, *const v = k + vectors, *const sums = v + vectors, *const p = sums + vectors;
+  LEXFORMER_DYNAMIC_SHARED(Stored, q);
+  Stored *const k = q + vectors, *const v = k + vectors;
+  A *const sums = reinterpret_cast<A*>(v + vectors), *const p = sums + Tile::sums(tile.d);
   A *const top = p + Tile::square, *const total = top + size, *const shrink = total + size, *const tables = shrink + size;
 
   tile.load_part(0, i0, q);
   tile.load_tables(tables);
-  for (std::size_t e = threadIdx.x; e < vectors; e += attention_threads) sums[e] = A{0};
+  tile.zero_sums(sums);
   for (unsigned row = threadIdx.x; row < size; row += attention_threads) {
     top[row] = -std::numeric_limits<A>::infinity();
     total[row] = A{0};
@@ -63,17 +66,20 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
 }
 
 /// The scores or probabilities of the heads that have a map; one block for each tile.
-template <class T, unsigned size>
+template <class T, class Products>
 __global__ void attention_map_kernel(AttentionView<T> a, const accumulate_t<T>* log_sum, unsigned tiles, T* maps) {
   using A = accumulate_t<T>;
-  using Tile = AttentionTile<T, size>;
+  using Tile = AttentionTile<T, Products>;
+  using Stored = typename Tile::Stored;
+  constexpr unsigned size = Tile::size;
   const Tile tile(a, blockIdx.z, blockIdx.y);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size;
   T* const map = tile.map(maps);
   if (i0 >= tile.n || j0 >= tile.n || map == nullptr) return;
   const std::size_t vectors = Tile::vectors(tile.d);
-  LEXFORMER_DYNAMIC_SHARED(A, shared);
-  A *const q = shared, *const k = q + vectors, *const tables = k + vectors;
+  LEXFORMER_DYNAMIC_SHARED(Stored, q);
+  Stored* const k = q + vectors;
+  A* const tables = reinterpret_cast<A*>(k + vectors);
   tile.load_part(0, i0, q);
   tile.load_part(1, j0, k);
   tile.load_tables(tables);

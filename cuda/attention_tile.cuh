@@ -14,48 +14,46 @@
 
 namespace lexformer::cuda {
 
-/// Threads of a block lie in a square of 16 x 16; each has the cells (y + 16 u, x + 16 w) of a tile.
-inline constexpr unsigned attention_side = 16, attention_threads = attention_side * attention_side;
+inline constexpr unsigned attention_threads = 256;
 
-/// One (sequence, head), seen by a thread block. `size`: rows and columns of a tile, 16 or 32.
-template <class T, unsigned size>
-struct AttentionTile : AttentionHead<T> {
-  using Base = AttentionHead<T>;
-  using A = accumulate_t<T>;
-  using Base::a, Base::d, Base::first, Base::h, Base::n, Base::Base;
-  static constexpr unsigned side = attention_side, cells = size / side, row_stride = size + 1;
+/// Calls f(row, c) for the thread's numbers of a tile's `rows` vectors: a warp has a row.
+template <class F>
+__device__ void each_of_vectors(unsigned rows, std::size_t d, F&& f) {
+  for (std::size_t row = threadIdx.x / 32; row < rows; row += attention_threads / 32)
+    for (std::size_t c = threadIdx.x % 32; c < d; c += 32) f(row, c);
+}
 
-  static __device__ unsigned x() { return threadIdx.x % side; }
-  static __device__ unsigned y() { return threadIdx.x / side; }
+/// How the products of a tile are made: by each thread for itself. A block is a square of 16 x 16 threads, which have the cells
+/// (row(u), column(w)) of a tile of `size` x `size`, 16 or 32.
+template <class A, unsigned tile_size>
+struct ScalarProducts {
+  using Stored = A;  // numbers of q, k, v and dcontext in shared memory
+  static constexpr unsigned size = tile_size, side = 16, cells = size / side;
+  static constexpr unsigned row_stride = size + 1;  // of a square
+  /// From one vector to the next. The rows are one number further apart, for the banks of shared memory.
+  static LEXFORMER_HD std::size_t stride(std::size_t d) { return d + 1; }
 
-  /// Numbers in a tile of vectors, one of vectors has d of them; the rows are one further apart, for the banks of shared memory.
-  static LEXFORMER_HD std::size_t vectors(std::size_t head_size) { return size * (head_size + 1); }
-  static constexpr std::size_t square = size * row_stride;
+  static __device__ unsigned row(unsigned u) { return threadIdx.x / side + side * u; }
+  static __device__ unsigned column(unsigned w) { return threadIdx.x % side + side * w; }
 
-  /// Calls f(row, c) for the thread's numbers of a tile of vectors: a warp has a row.
-  template <class F>
-  __device__ void each_element(F&& f) const {
-    for (std::size_t row = threadIdx.x / 32; row < size; row += attention_threads / 32)
-      for (std::size_t c = threadIdx.x % 32; c < d; c += 32) f(row, c);
-  }
-  /// to = the vectors begin ... of this head, zeros behind the end of the sequence; null: zeros. `part`: 0 = q, 1 = k, 2 = v.
-  __device__ void load_part(unsigned part, std::size_t begin, A* to) const { load(a.qkv + part * a.width, 3 * a.width, begin, to); }
-  __device__ void load(const T* from, std::size_t stride, std::size_t begin, A* to) const {
-    each_element([&](std::size_t row, std::size_t c) {
-      to[row * (d + 1) + c] = from != nullptr && begin + row < n ? static_cast<A>(from[(first + begin + row) * stride + h * d + c]) : A{0};
+  /// to[row] = from[row] for the first `rows` of the tile's vectors, zeros behind them.
+  template <class T>
+  static __device__ void load(std::size_t d, std::size_t rows, const T* from, std::size_t from_stride, A* to) {
+    each_of_vectors(size, d, [&](std::size_t row, std::size_t c) {
+      to[row * stride(d) + c] = row < rows ? static_cast<A>(from[row * from_stride + c]) : A{0};
     });
   }
 
-  /// products[u][w] = <row y + 16 u of p, row x + 16 w of q>
-  __device__ void multiply(const A* p, const A* q, A (&products)[cells][cells]) const {
+  /// products[u][w] = <row row(u) of p, row column(w) of q>
+  static __device__ void multiply(std::size_t d, const A* p, const A* q, A (&products)[cells][cells]) {
     for (auto& row : products)
       for (A& cell : row) cell = A{0};
     for (std::size_t c = 0; c < d; ++c) {
       A left[cells], right[cells];
       LEXFORMER_UNROLL
       for (unsigned u = 0; u < cells; ++u) {
-        left[u] = p[(y() + side * u) * (d + 1) + c];
-        right[u] = q[(x() + side * u) * (d + 1) + c];
+        left[u] = p[row(u) * stride(d) + c];
+        right[u] = q[column(u) * stride(d) + c];
       }
       LEXFORMER_UNROLL
       for (unsigned u = 0; u < cells; ++u) {
@@ -65,6 +63,53 @@ struct AttentionTile : AttentionHead<T> {
     }
   }
 
+  /// sums[row][c] = keep[row] sums[row][c] + factor * sum_j square(row, j) vectors[j][c], or with the square turned over its diagonal;
+  /// keep = null: 1. The rows of sums are d + 1 apart.
+  template <bool transposed>
+  static __device__ void add_product(std::size_t d, const A* squares, const A* vectors, A factor, const A* keep, A* sums) {
+    each_of_vectors(size, d, [&](std::size_t row, std::size_t c) {
+      A sum{0};
+      for (unsigned j = 0; j < size; ++j)
+        sum += squares[transposed ? j * row_stride + row : row * row_stride + j] * vectors[j * stride(d) + c];
+      A& to = sums[row * (d + 1) + c];
+      to = (keep != nullptr ? keep[row] * to : to) + factor * sum;
+    });
+  }
+};
+
+/// One (sequence, head), seen by a thread block.
+template <class T, class Products>
+struct AttentionTile : AttentionHead<T>, Products {
+  using Base = AttentionHead<T>;
+  using A = accumulate_t<T>;
+  using Stored = typename Products::Stored;
+  using Base::a, Base::d, Base::first, Base::h, Base::n, Base::Base;
+  using Products::cells, Products::row, Products::row_stride, Products::size, Products::stride;
+
+  // Numbers in a tile of vectors, in sums of vectors, in a square.
+  static LEXFORMER_HD std::size_t vectors(std::size_t head_size) { return size * stride(head_size); }
+  static LEXFORMER_HD std::size_t sums(std::size_t head_size) { return size * (head_size + 1); }
+  static constexpr std::size_t square = size * row_stride;
+
+  /// to = the vectors begin ... of this head, zeros behind the end of the sequence; null: zeros. `part`: 0 = q, 1 = k, 2 = v.
+  __device__ void load_part(unsigned part, std::size_t begin, Stored* to) const { load(a.qkv + part * a.width, 3 * a.width, begin, to); }
+  __device__ void load(const T* from, std::size_t from_stride, std::size_t begin, Stored* to) const {
+    if (from == nullptr || begin >= n)
+      Products::load(d, 0, a.qkv, from_stride, to);
+    else
+      Products::load(d, n - begin, from + (first + begin) * from_stride + h * d, from_stride, to);
+  }
+  __device__ void zero_sums(A* sums_of_vectors) const {
+    for (std::size_t e = threadIdx.x; e < sums(d); e += attention_threads) sums_of_vectors[e] = A{0};
+  }
+
+  /// products[u][w] = <row row(u) of p, row column(w) of q>
+  __device__ void multiply(const Stored* p, const Stored* q, A (&products)[cells][cells]) const { Products::multiply(d, p, q, products); }
+  template <bool transposed>
+  __device__ void add_product(const A* squares, const Stored* vectors_of_tile, A factor, const A* keep, A* to) const {
+    Products::template add_product<transposed>(d, squares, vectors_of_tile, factor, keep, to);
+  }
+
   /// Calls f(u, w, i, j) for the thread's cells of the tile at (i0, j0) that lie in the sequence.
   template <class F>
   __device__ void each_cell(std::size_t i0, std::size_t j0, F&& f) const {
@@ -72,28 +117,16 @@ struct AttentionTile : AttentionHead<T> {
     for (unsigned u = 0; u < cells; ++u) {
       LEXFORMER_UNROLL
       for (unsigned w = 0; w < cells; ++w) {
-        const std::size_t i = i0 + y() + side * u, j = j0 + x() + side * w;
+        const std::size_t i = i0 + row(u), j = j0 + Products::column(w);
         if (i < n && j < n) f(u, w, i, j);
       }
     }
   }
-  /// sums[row][c] = keep[row] sums[row][c] + factor * sum_j square(row, j) vectors[j][c], or with the square turned over its diagonal;
-  /// keep = null: 1.
-  template <bool transposed>
-  __device__ void add_product(const A* squares, const A* vectors, A factor, const A* keep, A* sums) const {
-    each_element([&](std::size_t row, std::size_t c) {
-      A sum{0};
-      for (unsigned j = 0; j < size; ++j)
-        sum += squares[transposed ? j * row_stride + row : row * row_stride + j] * vectors[j * (d + 1) + c];
-      A& to = sums[row * (d + 1) + c];
-      to = (keep != nullptr ? keep[row] * to : to) + factor * sum;
-    });
-  }
-  /// to[(first + begin + row) * stride + h d + c] = sums[row][c] * factor(row)
+  /// to[(first + begin + row) * to_stride + h d + c] = sums[row][c] * factor(row)
   template <class F>
-  __device__ void store(const A* sums, std::size_t begin, std::size_t stride, T* to, F&& factor) const {
-    each_element([&](std::size_t row, std::size_t c) {
-      if (begin + row < n) to[(first + begin + row) * stride + h * d + c] = static_cast<T>(sums[row * (d + 1) + c] * factor(row));
+  __device__ void store(const A* sums_of_vectors, std::size_t begin, std::size_t to_stride, T* to, F&& factor) const {
+    each_of_vectors(size, d, [&](std::size_t r, std::size_t c) {
+      if (begin + r < n) to[(first + begin + r) * to_stride + h * d + c] = static_cast<T>(sums_of_vectors[r * (d + 1) + c] * factor(r));
     });
   }
 };

@@ -160,6 +160,13 @@ TEST_CASE("attention: heads so wide that the tiles are small, and too wide") {
         return run<double, decltype(device)>({.lengths = {18, 2}, .heads = 1, .d = 120, .query_side = true});
       },
       10 * tolerance<double>);  // sums of 120 products
+  // In bfloat16 by tensor cores, with vectors that move 16 bytes at once and such that do not, and without.
+  for (const std::size_t d : {std::size_t{64}, std::size_t{150}, std::size_t{450}})
+    compare<bfloat16>(
+        [d](auto device) {
+          return run<bfloat16, decltype(device)>({.lengths = {35, 2}, .heads = 2, .d = d, .lookups = 1, .dropout = true});
+        },
+        tolerance<bfloat16>);
   cuda_host::set_order(0);
   CHECK_THROWS_WITH_AS(static_cast<void>(run<double, Cuda>({.lengths = {2}, .heads = 1, .d = 600})),
                        doctest::Contains("heads of 600 numbers"), Error);

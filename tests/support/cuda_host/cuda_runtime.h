@@ -12,6 +12,7 @@
 //   * __shared__ is `static`, since one block runs at a time, and guarded by the sanitizer as well. It keeps what the last block left
 //     there, so that a test of a barrier needs other numbers each time. Shared memory whose size is given at the launch is
 //     LEXFORMER_DYNAMIC_SHARED(type, name).
+//   * The instruction of tensor cores is a loop over what the lanes of a warp hold (tensor_core.cpp).
 //   * cuBLAS (cublas_v2.h) is answered by lexformer's own product.
 #pragma once
 
@@ -119,6 +120,14 @@ inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin
   return __ballot_sync(mask, predicate, file, line) != 0;
 }
 
+namespace cuda_host {
+
+/// The instruction of cuda/tensor_core.cuh.
+void mma_m16n8k16(const unsigned (&left)[4], const unsigned (&right)[2], float (&sums)[4], const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE());
+
+}  // namespace cuda_host
+
 // Fibers do not interrupt each other, so an atomic operation is a plain one.
 template <class T>
 T atomicAdd(T* to, T value) {
@@ -139,7 +148,11 @@ T atomicOr(T* to, T value) {
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorLaunchFailure = 719 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+};
 enum cudaMemoryType { cudaMemoryTypeUnregistered = 0 };
 struct cudaPointerAttributes {
   cudaMemoryType type;
@@ -166,7 +179,18 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, c
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  return *value = attribute == cudaDevAttrMultiProcessorCount ? 2 : cuda_host::most_shared, cudaSuccess;
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = 2;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = cuda_host::most_shared;
+      break;
+  }
+  return cudaSuccess;
 }
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return *stream = nullptr, cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The products of a tile by tensor cores: bfloat16 in, float out.
+#pragma once
+
+#include <cstring>
+
+#include "attention_tile.cuh"
+#include "tensor_core.cuh"
+
+namespace lexformer::cuda {
+
+/// Tiles of 32 x 32, each warp of a block with the scores of 16 queries x 8 keys. Vectors lie in shared memory as they come, probabilities
+/// and gradients of scores are rounded on their way into a product. Interface: ScalarProducts.
+struct TensorProducts {
+  using Stored = bfloat16;
+  static constexpr unsigned size = 32, cells = 2, row_stride = size + 1;
+  /// Whole words of 16 numbers for the products, and 8 more: the rows that a warp reads at once lie in different banks.
+  static LEXFORMER_HD std::size_t stride(std::size_t d) { return inner(d) + 8; }
+
+  static __device__ unsigned row(unsigned u) { return first_row() + Fragment::group() + 8 * u; }
+  static __device__ unsigned column(unsigned w) { return first_column() + 2 * Fragment::pair() + w; }
+
+  static __device__ void load(std::size_t d, std::size_t rows, const bfloat16* from, std::size_t from_stride, bfloat16* to) {
+    const std::size_t chunks = inner(d) / 8;
+    const bool whole = d % 8 == 0 && from_stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+    for (std::size_t e = threadIdx.x; e < size * chunks; e += blockDim.x) {
+      const std::size_t at_row = e / chunks, c = e % chunks * 8;
+      bfloat16* const target = to + at_row * stride(d) + c;
+      if (whole && at_row < rows && c < d) {
+        copy_words<16>(from + at_row * from_stride + c, target);
+      } else {
+        for (std::size_t i = 0; i < 8; ++i)
+          target[i] = at_row < rows && c + i < d ? from[at_row * from_stride + c + i] : bfloat16::from_bits(0);
+      }
+    }
+  }
+
+  static __device__ void multiply(std::size_t d, const bfloat16* p, const bfloat16* q, float (&products)[cells][cells]) {
+    const std::size_t s = stride(d), t = 2 * Fragment::pair();
+    const bfloat16* const left = p + row(0) * s + t;
+    const bfloat16* const right = q + (first_column() + Fragment::group()) * s + t;
+    float sums[4] = {};
+    for (std::size_t k = 0; k < inner(d); k += 16)
+      multiply_add({word(left + k), word(left + 8 * s + k), word(left + k + 8), word(left + 8 * s + k + 8)},
+                   {word(right + k), word(right + k + 8)}, sums);
+    LEXFORMER_UNROLL
+    for (unsigned e = 0; e < 4; ++e) products[e / 2][e % 2] = sums[e];
+  }
+
+  /// A warp has 16 rows and every fourth group of 8 columns.
+  template <bool transposed>
+  static __device__ void add_product(std::size_t d, const float* squares, const bfloat16* vectors, float factor, const float* keep,
+                                     float* sums) {
+    const unsigned warp = threadIdx.x / 32, g = Fragment::group(), t = 2 * Fragment::pair(), top = warp % 2 * 16 + g;
+    const auto two = [&](unsigned i, unsigned j) {
+      return transposed ? pack(squares[j * row_stride + i], squares[(j + 1) * row_stride + i])
+                        : pack(squares[i * row_stride + j], squares[i * row_stride + j + 1]);
+    };
+    unsigned left[size / 16][4];
+    LEXFORMER_UNROLL
+    for (unsigned step = 0; step < size / 16; ++step)
+      for (unsigned e = 0; e < 4; ++e) left[step][e] = two(top + e % 2 * 8, step * 16 + t + e / 2 * 8);
+    for (std::size_t c0 = warp / 2 * 8; c0 < d; c0 += 32) {
+      float part[4] = {};
+      LEXFORMER_UNROLL
+      for (unsigned step = 0; step < size / 16; ++step) {
+        const bfloat16* const from = vectors + (step * 16 + t) * stride(d) + c0 + g;
+        const auto below = [&](unsigned j) { return pack(from[j * stride(d)], from[(j + 1) * stride(d)]); };
+        multiply_add(left[step], {below(0), below(8)}, part);
+      }
+      LEXFORMER_UNROLL
+      for (unsigned e = 0; e < 4; ++e) {
+        const std::size_t at_row = top + e / 2 * 8, c = c0 + t + e % 2;
+        if (c >= d) continue;
+        float& to = sums[at_row * (d + 1) + c];
+        to = (keep != nullptr ? keep[at_row] * to : to) + factor * part[e];
+      }
+    }
+  }
+
+ private:
+  static LEXFORMER_HD std::size_t inner(std::size_t d) { return (d + 15) / 16 * 16; }
+  static __device__ unsigned first_row() { return threadIdx.x / 128 * 16; }
+  static __device__ unsigned first_column() { return threadIdx.x / 32 % 4 * 8; }
+  /// Memory that begins at a multiple of its size, in one move.
+  template <std::size_t bytes>
+  static __device__ void copy_words(const void* from, void* to) {
+    std::memcpy(__builtin_assume_aligned(to, bytes), __builtin_assume_aligned(from, bytes), bytes);
+  }
+  static __device__ unsigned word(const bfloat16* two) {
+    unsigned bits;
+    copy_words<4>(two, &bits);
+    return bits;
+  }
+};
+
+}  // namespace lexformer::cuda
