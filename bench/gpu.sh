@@ -192,10 +192,14 @@ rates() {
 }
 
 attention() {
-  local width
+  local width precision path
   for width in $head_widths; do
-    measure "attention, heads of $width" "$bin/gpu_attention" --device cuda --precision float32 --head-width "$width" --lengths $lengths "${attention_sizes[@]}" "${timing[@]}"
-    measure "attention, heads of $width, bfloat16" "$bin/gpu_attention" --device cuda --precision bfloat16 --head-width "$width" --lengths $lengths "${attention_sizes[@]}" "${timing[@]}"
+    for precision in float32 bfloat16; do
+      for path in fused cublas; do
+        measure "attention, heads of $width, $precision, $path" "$bin/gpu_attention" --device cuda --precision $precision --path $path --head-width "$width" --lengths $lengths "${attention_sizes[@]}" \
+          "${timing[@]}"
+      done
+    done
   done
 }
 

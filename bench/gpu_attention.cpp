@@ -120,22 +120,28 @@ int main(int argc, char** argv) {
   std::vector<std::size_t> lengths = {32, 64, 128, 256, 512};
   std::size_t repeats = 9;
   double seconds = 0.02;
-  std::string save;
+  std::string save, path = "fused";
   app.add_option("--lengths", lengths, "tokens of a sequence")->delimiter(',')->check(program::positive())->capture_default_str();
   app.add_option("--tokens", sizes.tokens, "of all sequences together")->check(program::positive())->capture_default_str();
   app.add_option("--heads", sizes.heads, "heads")->check(program::positive())->capture_default_str();
   app.add_option("--head-width", sizes.head_width, "numbers of a head")->check(program::positive())->capture_default_str();
   app.add_option("--levels", sizes.levels, "rows of the table")->check(CLI::Range(1, 65536))->capture_default_str();
+  app.add_option("--path", path, "on a GPU: by kernels of ours, or by products of cuBLAS")
+      ->check(CLI::IsMember({"fused", "cublas"}))
+      ->capture_default_str();
   app.add_option("--repeats", repeats, "measurements of each; 0 = check memory and bits only")->capture_default_str();
   app.add_option("--seconds", seconds, "what a measurement takes")->check(program::positive())->capture_default_str();
   app.add_option("--save", save, "a folder for what the last length reads and writes (.npy)");
   return bench::run(app, argc, argv, [&] {
+    const bool fused = path == "fused";
+    if (!fused && where.compute.device != program::Device::cuda) lx::fail_usage("--path", "cublas is a way of GPUs; add --device cuda");
+    lx::cuda::set_attention_path(fused ? lx::cuda::AttentionPath::fused : lx::cuda::AttentionPath::cublas);
     where.run([&]<class T, class Dev>(T, Dev) {
       for (const std::size_t length : lengths) {
         if (length > sizes.tokens) lx::fail_usage("--lengths", "a sequence of ", length, " tokens does not fit into ", sizes.tokens);
         Attention<T, Dev> attention(sizes, length);
         lx::Json line = where.json();
-        line.update({{"what", "attention"},
+        line.update({{"what", fused ? "attention" : "attention_cublas"},
                      {"length", length},
                      {"sequences", attention.sequences()},
                      {"heads", sizes.heads},

@@ -80,11 +80,12 @@ def section_attention(r):
                 tokens = line["sequences"] * length
                 moved = 11 * tokens * line["heads"] * width * (2 if precision == "bfloat16" else 4) + 4 * tokens * length
                 shares = [share, ratio(100 * moved / total_ms(line, "lea") * 1e3, copy_rate(r))]
-                rows.append([precision, str(width), str(length), *map(number, parts), *map(number, shares), *map(number, peers)])
-    yield ("ms; forward and backward together for the peers, each in the best of its ways. The shares are of the rates above, for the "
+                by_cublas = [total_ms(other, "lea") for other in r.all("attention_cublas", **like)[-1:]]
+                rows.append([precision, str(width), str(length), *map(number, parts), *map(number, shares), *map(number, by_cublas or [None]), *map(number, peers)])
+    yield ("ms; forward and backward together by cuBLAS and for the peers, each in the best of its ways. The shares are of the rates above, for the "
            "products (without LEA) and the bytes (with it) that any program needs.")
     yield ""
-    yield from table(["precision", "head width", "tokens", "forward", "with LEA", "backward", "with LEA", "% of the matrix rate", "with LEA % of the copy's rate", "SDPA", "SDPA, gathered bias",
+    yield from table(["precision", "head width", "tokens", "forward", "with LEA", "backward", "with LEA", "% of the matrix rate", "with LEA % of the copy's rate", "with LEA, by cuBLAS", "SDPA", "SDPA, gathered bias",
                       "FlexAttention, learned table", "one-hot"], rows)
     failed = [f"{line['way']}, {line['length']} tokens: {line['failed']}" for what in ("attention_check", "attention_peer") for line in r.all(what) if "failed" in line]
     checks = [line for line in r.all("attention_check") if "error" in line]

@@ -86,6 +86,7 @@ class Gpu(unittest.TestCase):
         attention = [line for line in memory if line["what"] == "attention"]
         self.assertEqual([line["length"] for line in attention], [8, 16])
         self.assertTrue(all(line["same_bits"] for line in attention))
+        self.assertIn('"what":"attention_cublas"', (out / "attention.jsonl").read_text().replace(": ", ":"))
 
         # What ended well is not done again, unless asked for.
         again = self.run_script("--short", "--bin", self.bin, "--out", out)
