@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Whole models on the device: losses, gradients and two training steps of every kind of cross-encoder, and of a masked language model
 // with MTH's regularizers, are those of the CPU.
-#include "../models/tiny.hpp"
-#include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
-#include "lexformer/train/optimizer.hpp"
+#include "models/golden_bfloat16.hpp"
 #include "on_device.hpp"
 
 using namespace lexformer;
@@ -92,4 +90,11 @@ TEST_CASE("models: a masked language model trains on the device as on the CPU") 
   const Threads one(1);
   compare<double>([](auto device) { return pretrain<double, decltype(device)>(); }, 1e-10);
   compare_rounded([](auto device) { return pretrain<bfloat16, decltype(device)>(); });
+}
+TEST_CASE("models: bfloat16 on the device is as near to double as PyTorch's") {
+  check_bfloat16_models<Cuda>();
+  check_bfloat16_attention<Cuda>();
+  const AttentionBy path(cuda::AttentionPath::cublas);
+  check_bfloat16_models<Cuda>();
+  check_bfloat16_attention<Cuda>();
 }
