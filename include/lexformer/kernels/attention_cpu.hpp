@@ -47,12 +47,14 @@ class AttentionBlock {
     for (std::size_t term = 0; term < a_.relatives.size(); ++term) {
       const auto& r = a_.relatives[term];
       const T* const table = turned_[term].data() + (r.tables == 1 ? 0 : h_ * d_ * r.rows);
-      for_relative_rows(a_, r, n_, h_, [&](const RelativeRows<T>& used) {
+      for_relative_rows(a_, r, n_, [&](const RelativeRows& used) {
         products_.resize(used.tokens() * used.count);
         gemm(false, false, used.tokens(), used.count, d_, r.scale, (r.key_side ? k_ : q_) + used.begin * stride_, stride_,
              table + used.first, r.rows, T{0}, products_.data(), used.count);
-        const T* const from = products_.data();
-        used.for_pairs([=, to = p_.data(), n = n_](std::size_t i, std::size_t j, std::size_t x) { to[i * n + j] += from[x]; });
+        used.for_runs([&](std::size_t i, std::size_t j, std::size_t count, std::size_t x, std::ptrdiff_t step) {
+          for_steps(count, step,
+                    [to = p_.data() + i * n_ + j, from = products_.data() + x](std::ptrdiff_t k, std::ptrdiff_t e) { to[k] += from[e]; });
+        });
       });
     }
     if (a_.gate != nullptr) {
@@ -139,12 +141,19 @@ class AttentionBlock {
     gemm(true, false, n_, d_, n_, a_.scale, g_.data(), n_, q_, stride_, T{0}, dk, stride_);
     for (std::size_t t = 0; t < a_.relatives.size(); ++t) {
       const auto& r = a_.relatives[t];
-      for_relative_rows(a_, r, n_, h_, [&](const RelativeRows<T>& used) {
+      const T* const table = r.table + (r.tables == 1 ? 0 : h_ * r.rows * d_);
+      for_relative_rows(a_, r, n_, [&](const RelativeRows& used) {
         products_.assign(used.tokens() * used.count, T{0});
-        T* const to = products_.data();
-        used.for_pairs([=, from = g_.data(), n = n_](std::size_t i, std::size_t j, std::size_t x) { to[x] += from[i * n + j]; });
+        used.for_runs([&](std::size_t i, std::size_t j, std::size_t count, std::size_t x, std::ptrdiff_t step) {
+          const T* const from = g_.data() + i * n_ + j;
+          T* const to = products_.data() + x;
+          if (step == 0)
+            *to += row::lane_sum<T>(count, [from](std::size_t k) { return from[k]; });
+          else
+            for_steps(count, step, [from, to](std::ptrdiff_t k, std::ptrdiff_t e) { to[e] += from[k]; });
+        });
         const std::size_t at = used.begin * stride_;
-        gemm(false, false, used.tokens(), d_, used.count, r.scale, products_.data(), used.count, used.table, d_, T{1},
+        gemm(false, false, used.tokens(), d_, used.count, r.scale, products_.data(), used.count, table + used.first * d_, d_, T{1},
              (r.key_side ? dk : dq) + at, stride_);
         if (grads.relatives[t] != nullptr)
           gemm(true, false, used.count, d_, used.tokens(), r.scale, products_.data(), used.count, (r.key_side ? k_ : q_) + at, stride_,

@@ -5,48 +5,67 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <type_traits>
 #include <vector>
 
 #include "lexformer/kernels/interface.hpp"
 
 namespace lexformer::detail {
 
+/// Distances low ... high = i - j whose rows of the table follow one another: `slope` rows further with each, -1, 0 or 1.
+struct DistanceRun {
+  std::ptrdiff_t low, high, slope;
+};
+
 /// Tokens begin ... end - 1 (queries, or keys on the key side) and the rows of the table that their distances i - j meet.
-template <class T>
 struct RelativeRows {
   std::size_t begin, end, others;  // others: tokens of the sequence
-  std::size_t first, count;
-  const T* table;              // row `first`, (count, d)
-  const std::int32_t* middle;  // row of distance 0
-  std::ptrdiff_t slope;        // 1 or -1: rows follow one another, up or down with the distance; 0: they do not
+  std::size_t first, count;        // rows first ... first + count - 1
+  const std::int32_t* middle;      // row of distance 0
   bool key_side;
+  const std::vector<DistanceRun>& runs;  // from small distances to large ones
   std::size_t tokens() const { return end - begin; }
 
-  /// Calls f(i, j, x) for each own token and every other one: i query, j key, x = the place of their row, counted from `first`, among the
-  /// (tokens(), count) numbers of a product with the table. The order is the one in which the scores, row by row, stay near.
+  /// Calls f(i, j, n, x, step) for every own token and run of others: the rows of the cells (i, j), (i, j + 1) ... (i, j + n - 1), i query,
+  /// j key, are the places x, x + step, x + 2 step ... among the (tokens(), count) numbers of a product with the table. The order is the
+  /// one in which the scores, row by row, stay near.
   template <class F>
-  void for_pairs(F&& f) const {
-    if (key_side) {
-      for (std::size_t i = 0; i < others; ++i)
-        for (std::size_t j = begin; j < end; ++j) f(i, j, (j - begin) * count + row(i, j));
-      return;
+  void for_runs(F&& f) const {
+    const std::size_t i_begin = key_side ? 0 : begin, i_end = key_side ? others : end;
+    const auto j_begin = static_cast<std::ptrdiff_t>(key_side ? begin : 0), j_end = static_cast<std::ptrdiff_t>(key_side ? end : others);
+    for (std::size_t query = i_begin; query < i_end; ++query) {
+      const auto i = static_cast<std::ptrdiff_t>(query);
+      for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+        const std::ptrdiff_t high = std::min(run->high, i - j_begin), low = std::max(run->low, i - (j_end - 1));
+        if (high < low) continue;
+        const auto j = static_cast<std::size_t>(i - high);
+        const std::size_t row = static_cast<std::size_t>(middle[high]) - first;
+        f(query, j, static_cast<std::size_t>(high - low + 1), ((key_side ? j : query) - begin) * count + row,
+          (key_side ? static_cast<std::ptrdiff_t>(count) : 0) - run->slope);
+      }
     }
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t x = (i - begin) * count, of_first_key = x + row(i, 0);
-      if (slope == 0)
-        for (std::size_t j = 0; j < others; ++j) f(i, j, x + row(i, j));
-      else if (slope < 0)
-        for (std::size_t j = 0; j < others; ++j) f(i, j, of_first_key + j);
-      else
-        for (std::size_t j = 0; j < others; ++j) f(i, j, of_first_key - j);
-    }
-  }
-
- private:
-  std::size_t row(std::size_t i, std::size_t j) const {
-    return static_cast<std::size_t>(middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]) - first;
   }
 };
+
+/// Calls f(k, k step) for k = 0 ... n - 1: as vector code where steps are -1, 0 or 1.
+template <class F>
+void for_steps(std::size_t n, std::ptrdiff_t step, F&& f) {
+  const auto count = static_cast<std::ptrdiff_t>(n);
+  const auto loop = [&](auto by) {
+    for (std::ptrdiff_t k = 0; k < count; ++k) f(k, k * by);
+  };
+  switch (step) {
+    case -1:
+      return loop(std::integral_constant<std::ptrdiff_t, -1>());
+    case 0:
+      return loop(std::integral_constant<std::ptrdiff_t, 0>());
+    case 1:
+      return loop(std::integral_constant<std::ptrdiff_t, 1>());
+    default:
+      return loop(step);
+  }
+}
 
 /// The tables of all relative terms with rows and columns exchanged, (tables, d, R): so a product packs them row by row, and not number by
 /// number for each sequence and head anew.
@@ -63,26 +82,27 @@ std::vector<Tensor<T>> turned_tables(const AttentionArgs<T>& a) {
   return turned;
 }
 
-/// Calls body(RelativeRows) for the n tokens of a sequence in parts, for head h. All together they meet 2 n - 1 distances, the tokens of a
+/// Calls body(RelativeRows) for the n tokens of a sequence in parts. All together they meet 2 n - 1 distances, the tokens of a
 /// part hardly more than n: that is how many rows have to be multiplied with each.
 template <class T, class Body>
-void for_relative_rows(const AttentionArgs<T>& a, const typename AttentionArgs<T>::Relative& r, std::size_t n, std::size_t h, Body&& body) {
+void for_relative_rows(const AttentionArgs<T>& a, const typename AttentionArgs<T>::Relative& r, std::size_t n, Body&& body) {
   constexpr std::size_t part = 28;  // twice the rows that our product does at once (gemm_tile.hpp)
-  const std::size_t d = a.width / a.heads;
   const std::int32_t* const middle = r.bucket + a.longest - 1;
+  std::vector<DistanceRun> runs;
   for (std::size_t begin = 0; begin < n; begin += part) {
     const std::size_t end = std::min(n, begin + part);
-    // Distances of queries: begin - (n - 1) ... end - 1; of keys: -(end - 1) ... n - 1 - begin.
-    const std::int32_t* const from = r.key_side ? middle - (end - 1) : middle + begin - (n - 1);
-    const std::int32_t* const to = from + (n - 1 + end - begin);
-    const auto [low, high] = std::minmax_element(from, to);
-    const auto follow = [&](std::int32_t step) {
-      return std::adjacent_find(from, to, [=](std::int32_t x, std::int32_t y) { return y - x != step; }) == to;
-    };
-    const auto first = static_cast<std::size_t>(*low);
-    const T* const table = r.table + ((r.tables == 1 ? 0 : h * r.rows) + first) * d;
-    body(RelativeRows<T>{begin, end, n, first, static_cast<std::size_t>(*high) - first + 1, table, middle,
-                         follow(1) ? 1 : (follow(-1) ? -1 : 0), r.key_side});
+    const auto signed_n = static_cast<std::ptrdiff_t>(n), from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
+    const std::ptrdiff_t least = r.key_side ? 1 - to : from - (signed_n - 1), most = r.key_side ? signed_n - 1 - from : to - 1;
+    runs.clear();
+    for (std::ptrdiff_t low = least, high = low; low <= most; low = ++high) {
+      const std::ptrdiff_t slope = low < most ? std::ptrdiff_t{middle[low + 1]} - middle[low] : 0;
+      if (std::abs(slope) <= 1)
+        while (high < most && middle[high + 1] - middle[high] == slope) ++high;
+      runs.push_back({low, high, high > low ? slope : 0});
+    }
+    const auto [low_row, high_row] = std::minmax_element(middle + least, middle + most + 1);
+    const auto first = static_cast<std::size_t>(*low_row);
+    body(RelativeRows{begin, end, n, first, static_cast<std::size_t>(*high_row) - first + 1, middle, r.key_side, runs});
   }
 }
 
