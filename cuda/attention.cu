@@ -38,7 +38,8 @@ bool has_tensor_cores() {
 template <class T, class Products>
 std::size_t largest_shared(const AttentionView<T>& view) {
   using Tile = AttentionTile<T, Products>;
-  return AttentionGradTile<T, Products>::shared(view) + 2 * (Tile::sums(view.head_size) + Tile::square) * sizeof(accumulate_t<T>);
+  const std::size_t sums = Tile::sums(view.head_size), of_keys = 2 * sums, of_queries = sums + attention_warps * view.table_size();
+  return AttentionGradTile<T, Products>::shared(view) + (std::max(of_keys, of_queries) + 2 * Tile::square) * sizeof(accumulate_t<T>);
 }
 
 /// Calls f(Products()): for bfloat16 by tensor cores; else large tiles if two blocks of them fit on a multiprocessor, or small ones.
@@ -104,8 +105,6 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
   using A = accumulate_t<T>;
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
-  const TableGrads<T> tables(args, grads);
-  const AttentionTableSums<T>& sums = tables.sums;
   const Temporary<A> delta(args.tokens * args.heads);
   const AttentionGradView<T> grad_view{log_sum, delta.data(), context, dcontext, dmaps};
 
@@ -114,11 +113,12 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
     using Tile = AttentionTile<T, Products>;
     const dim3 rows = tile_rows(args, Tile::size), squares(rows.x * rows.x, rows.y, rows.z);
     const std::size_t shared = AttentionGradTile<T, Products>::shared(view), sums_of_vectors = Tile::sums(view.head_size) * sizeof(A);
-    const std::size_t two_squares = 2 * Tile::square * sizeof(A);
-    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, shared + sums_of_vectors + two_squares, view, grad_view,
-                 delta.data(), grads.qkv, sums);
+    const std::size_t two_squares = 2 * Tile::square * sizeof(A), codes = attention_warps * view.table_size() * sizeof(A);
+    const TableGrads<T> tables(args, grads, rows.x * rows.z);
+    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, shared + sums_of_vectors + two_squares + codes, view,
+                 grad_view, delta.data(), grads.qkv, tables.sums);
     launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, Products>), rows, shared + 2 * sums_of_vectors + two_squares, view,
-                 grad_view, grads.qkv, sums);
+                 grad_view, grads.qkv, tables.sums);
     if (grads.position_bias != nullptr) {
       Memory<Cuda>::zero(grads.position_bias, args.heads * args.bias_length * args.bias_length * sizeof(T));
       launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, Products>), dim3(squares.x, squares.y), shared, view, grad_view,
@@ -127,8 +127,8 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
     if (grads.gate != nullptr)
       launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), shared, view, grad_view,
                    rows.x, grads.gate);
+    tables.write(args, grads);
   });
-  tables.write(args, grads);
 }
 
 LEXFORMER_ATTENTION_INSTANCES(float)

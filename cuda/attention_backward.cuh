@@ -39,7 +39,7 @@ struct AttentionGradTile : AttentionTile<T, Products> {
   }
   /// delta_i = <dcontext_i, context_i> = sum_j P_ij dP_ij (Dao et al. 2022, appendix B.2), dropout included. A warp has a row.
   __device__ void write_delta(std::size_t i0, const T* context, A* delta) const {
-    for (std::size_t row = threadIdx.x / 32; row < size; row += attention_threads / 32) {
+    for (std::size_t row = threadIdx.x / 32; row < size; row += attention_warps) {
       const std::size_t i = i0 + row;
       A sum{0};
       if (i < Base::n)
@@ -73,10 +73,12 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (i0 >= tile.n) return;
   A *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::sums(tile.d), *const gated = raw + Tile::square;
+  A* code_sums = gated + Tile::square;  // for each warp, the sums of each lookup's codes
 
   tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
   tile.zero_sums(dq);
+  for (std::size_t e = threadIdx.x; e < attention_warps * a.table_size(); e += attention_threads) code_sums[e] = A{0};
   if (std::is_same_v<T, A> && (a.absolute || tile.map(grads.dmaps) == nullptr)) {
     __syncthreads();
     tile.write_delta(i0, grads.context, delta);
@@ -95,7 +97,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
       });
     }
     __syncthreads();
-    for (unsigned row = threadIdx.x / 32; row < size; row += attention_threads / 32) {  // a warp for each row
+    for (unsigned row = threadIdx.x / 32; row < size; row += attention_warps) {  // a warp for each row
       const unsigned column = threadIdx.x % 32;
       const A sum = Warp::sum(column < size ? raw[row * Tile::row_stride + column] : A{0});
       if (column == 0 && i0 + row < tile.n) delta[(tile.first + i0 + row) * a.heads + tile.h] = sum;
@@ -114,31 +116,42 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
     });
     __syncthreads();
     tile.template add_product<false>(gated, tile.k, a.scale, nullptr, dq);
-    // A thread for each query and table: numbers of one row are added one after the other.
-    const std::size_t row = threadIdx.x % size, i = i0 + row, end = j0 + size < tile.n ? j0 + size : tile.n;
-    for (unsigned task = threadIdx.x / size; task < a.lookups + a.relatives && i < tile.n; task += attention_threads / size) {
-      if (task < a.lookups && sums.lookup[task] != nullptr) {
-        const auto& l = a.lookup[task];
-        A* const to = sums.lookup[task] + ((tile.first + i) * a.heads + tile.h) * l.levels;
-        A others{0};
-        for (std::size_t j = j0; j < end; ++j) {
-          const unsigned code = l.code[tile.pair + i * tile.n + j];
-          if (code == 0 && !a.absolute) continue;
-          const A dscore = raw[row * Tile::row_stride + j - j0];
-          to[code] += dscore;
-          others += dscore;
-        }
-        if (!a.absolute) to[0] -= others;  // table[code] - table[0] was added
-      } else if (task >= a.lookups && !a.relative[task - a.lookups].key_side) {
-        const auto& r = a.relative[task - a.lookups];
-        A* const to = sums.relative[task - a.lookups] + ((tile.first + i) * a.heads + tile.h) * r.rows;
-        for (std::size_t j = j0; j < end; ++j)
-          to[r.middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]] += gated[row * Tile::row_stride + j - j0];
+    for (unsigned row = threadIdx.x / 32; row < size && i0 + row < tile.n; row += attention_warps) {  // a warp for each query
+      const unsigned column = threadIdx.x % 32;
+      const std::size_t i = i0 + row, j = j0 + column;
+      const bool used = column < size && j < tile.n;
+      A* to = code_sums + threadIdx.x / 32 * a.table_size();
+      for (unsigned t = 0; t < a.lookups; ++t) {
+        const unsigned code = used ? a.lookup[t].code[tile.pair + i * tile.n + j] : 0;
+        add_by_place(code, used && (code != 0 || a.absolute), raw + row * Tile::row_stride, 1, to);
+        to += a.lookup[t].levels;
+      }
+      for (unsigned t = 0; t < a.relatives; ++t) {
+        const auto& r = a.relative[t];
+        if (r.key_side) continue;
+        const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
+        add_by_place(used ? static_cast<unsigned>(r.middle[distance]) : 0, used, gated + row * Tile::row_stride, 1,
+                     sums.relative[t] + ((tile.first + i) * a.heads + tile.h) * r.rows);
       }
     }
   }
   __syncthreads();
   tile.store(dq, i0, 3 * a.width, dqkv, [](std::size_t) { return A{1}; });
+  const std::size_t part = (std::size_t{blockIdx.z} * gridDim.x + blockIdx.x) * a.heads + tile.h, all = a.table_size();
+  for (unsigned t = 0; t < a.lookups; code_sums += a.lookup[t].levels, ++t) {
+    const std::size_t levels = a.lookup[t].levels;
+    if (sums.lookup[t] == nullptr) continue;
+    A others{0};
+    for (std::size_t c = threadIdx.x; c < levels; c += attention_threads) {
+      A sum{0};
+      for (unsigned warp = 0; warp < attention_warps; ++warp) sum += code_sums[warp * all + c];
+      sums.lookup[t][part * levels + c] = sum;
+      others += sum;
+    }
+    if (a.absolute) continue;
+    others = Block::sum(others);  // table[code] - table[0] was added, and nothing for code 0
+    if (threadIdx.x == 0) sums.lookup[t][part * levels] = -others;
+  }
 }
 
 /// A block owns the keys of a tile: dk, dv and the sums of tables by key.
@@ -171,13 +184,17 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
     __syncthreads();
     tile.template add_product<true>(gated, tile.q, a.scale, nullptr, dk);
     tile.template add_product<true>(kept, tile.dcontext, A{1}, nullptr, dv);
-    const std::size_t column = threadIdx.x % size, j = j0 + column, end = i0 + size < tile.n ? i0 + size : tile.n;
-    for (unsigned t = threadIdx.x / size; t < a.relatives && j < tile.n; t += attention_threads / size) {
-      const auto& r = a.relative[t];
-      if (!r.key_side) continue;
-      A* const to = sums.relative[t] + ((tile.first + j) * a.heads + tile.h) * r.rows;
-      for (std::size_t i = i0; i < end; ++i)
-        to[r.middle[static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j)]] += gated[(i - i0) * Tile::row_stride + column];
+    for (unsigned column = threadIdx.x / 32; column < size && j0 + column < tile.n; column += attention_warps) {  // a warp for each key
+      const unsigned row = threadIdx.x % 32;
+      const std::size_t i = i0 + row, j = j0 + column;
+      const bool used = row < size && i < tile.n;
+      for (unsigned t = 0; t < a.relatives; ++t) {
+        const auto& r = a.relative[t];
+        if (!r.key_side) continue;
+        const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
+        add_by_place(used ? static_cast<unsigned>(r.middle[distance]) : 0, used, gated + column, Tile::row_stride,
+                     sums.relative[t] + ((tile.first + j) * a.heads + tile.h) * r.rows);
+      }
     }
   }
   __syncthreads();

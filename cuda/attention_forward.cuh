@@ -42,7 +42,7 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
       p[(i - i0) * Tile::row_stride + j - j0] = tile.score(i, j, products[u][w], tables, ungated);
     });
     __syncthreads();
-    for (unsigned row = threadIdx.x / 32; row < size; row += attention_threads / 32) {  // a warp for each row
+    for (unsigned row = threadIdx.x / 32; row < size; row += attention_warps) {  // a warp for each row
       const unsigned column = threadIdx.x % 32;
       const bool used = column < size && j0 + column < tile.n && i0 + row < tile.n;
       const A value = used ? p[row * Tile::row_stride + column] : -std::numeric_limits<A>::infinity();

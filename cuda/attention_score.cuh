@@ -78,8 +78,9 @@ struct AttentionGradView {
   const T *context, *dcontext, *dmaps;
 };
 
-/// Gradients of tables before the sum over tokens, null = not wanted: lookup[t] (N, H, R) has for query i the sum of dS_ij over the j of
-/// each code; relative[t] (N, H, R) for query i (or key j) the sum over the keys (or queries) of each row of the table.
+/// Gradients of tables before the last sum, null = not wanted: lookup[t] (parts, H, R) has the sums of dS_ij of each code over some of the
+/// pairs (attention by cuBLAS: a part for each query; fused: for each tile of queries); relative[t] (N, H, R) for query i (or key j) the
+/// sum over the keys (or queries) of each row of the table.
 template <class T>
 struct AttentionTableSums {
   accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};

@@ -81,9 +81,10 @@ class TableGrads {
  public:
   AttentionTableSums<T> sums;
 
-  TableGrads(const AttentionArgs<T>& args, const AttentionGrads<T>& grads) {
+  /// `parts`: of the sums of lookups.
+  TableGrads(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, std::size_t parts) : parts_(parts) {
     for (std::size_t t = 0; t < args.lookups.size(); ++t)
-      if (grads.lookups[t] != nullptr) sums.lookup[t] = zeros(args.tokens * args.heads * args.lookups[t].levels);
+      if (grads.lookups[t] != nullptr) sums.lookup[t] = zeros(parts * args.heads * args.lookups[t].levels);
     for (std::size_t t = 0; t < args.relatives.size(); ++t) sums.relative[t] = zeros(args.tokens * args.heads * args.relatives[t].rows);
   }
   /// Adds to the gradients of q and k, which are there already.
@@ -93,7 +94,7 @@ class TableGrads {
     for (std::size_t t = 0; t < args.lookups.size(); ++t) {
       if (sums.lookup[t] == nullptr) continue;
       const std::size_t columns = args.heads * args.lookups[t].levels;
-      RowKernels<Cuda>::column_sum(args.tokens, columns, sums.lookup[t], columns, grads.lookups[t]);
+      RowKernels<Cuda>::column_sum(parts_, columns, sums.lookup[t], columns, grads.lookups[t]);
     }
   }
 
@@ -103,6 +104,7 @@ class TableGrads {
     Memory<Cuda>::zero(data, count * sizeof(accumulate_t<T>));
     return data;
   }
+  std::size_t parts_;
   std::deque<Temporary<accumulate_t<T>>> memory_;
 };
 

@@ -14,13 +14,26 @@
 
 namespace lexformer::cuda {
 
-inline constexpr unsigned attention_threads = 256;
+inline constexpr unsigned attention_threads = 256, attention_warps = attention_threads / 32;
 
 /// Calls f(row, c) for the thread's numbers of a tile's `rows` vectors: a warp has a row.
 template <class F>
 __device__ void each_of_vectors(unsigned rows, std::size_t d, F&& f) {
-  for (std::size_t row = threadIdx.x / 32; row < rows; row += attention_threads / 32)
+  for (std::size_t row = threadIdx.x / 32; row < rows; row += attention_warps)
     for (std::size_t c = threadIdx.x % 32; c < d; c += 32) f(row, c);
+}
+
+/// to[place] += the sum of the lanes' values with that place, in order; a lane's value lies at values[lane * stride], in memory that all of
+/// its warp can read. All of a warp call it; `used`: whether the lane takes part.
+template <class A>
+__device__ void add_by_place(unsigned place, bool used, const A* values, std::size_t stride, A* to) {
+  __syncwarp();  // what other lanes added in the last call is there
+  const unsigned users = __ballot_sync(all_lanes, used), lane = threadIdx.x % 32;
+  const unsigned same = __match_any_sync(all_lanes, place) & users;
+  if (!used || (same & ((1u << lane) - 1)) != 0) return;  // the first of those with one place adds
+  A sum{0};
+  for (unsigned rest = same; rest != 0; rest &= rest - 1) sum += values[static_cast<unsigned>(__ffs(rest) - 1) * stride];
+  to[place] += sum;
 }
 
 /// How the products of a tile are made: by each thread for itself. A block is a square of 16 x 16 threads, which have the cells

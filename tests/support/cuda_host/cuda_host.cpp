@@ -299,6 +299,17 @@ int __syncthreads_or(int predicate, const char* file, int line) {
   return cuda_host::machine().any;
 }
 
+unsigned __match_any_sync(unsigned mask, unsigned value, const char* file, int line) {
+  static unsigned values[32];  // a warp runs alone until all its lanes wait for the block
+  values[cuda_host::lane()] = value;
+  __syncwarp(mask, file, line);
+  unsigned same = 0;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if ((mask >> lane & 1u) != 0 && values[lane] == value) same |= 1u << lane;
+  __syncwarp(mask, file, line);
+  return same;
+}
+
 const char* cudaGetErrorString(cudaError_t error) { return error == cudaSuccess ? "no error" : cuda_host::message().c_str(); }
 
 cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t) {

@@ -116,6 +116,8 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int = 32, const char*
 inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return cuda_host::exchange({mask, predicate != 0, cuda_host::lane()}, file, line).ballot;
 }
+unsigned __match_any_sync(unsigned mask, unsigned value, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
 inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return __ballot_sync(mask, predicate, file, line) != 0;
 }
