@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention on the GPU: which path it takes, and of the fused one which kernels run, with which tiles.
+// Attention on the GPU: which path it takes, and of the fused one which kernels run, with which tiles. What no tiles fit goes by cuBLAS.
 #include "attention_backward.cuh"
 #include "attention_cublas.cuh"
 #include "attention_forward.cuh"
@@ -23,39 +23,40 @@ std::size_t most_shared() {
   return most;
 }
 
-/// Whether this GPU multiplies matrices of bfloat16 by itself.
-bool has_tensor_cores() {
-  static const bool has = [] {
-    int device = 0, major = 0;
-    LEXFORMER_CUDA_CHECK(cudaGetDevice(&device));
-    LEXFORMER_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    return major >= 8;
-  }();
-  return has;
-}
-
-/// Bytes of shared memory in the kernel that needs most.
+/// Bytes of shared memory that the kernels take.
 template <class T, class Products>
-std::size_t largest_shared(const AttentionView<T>& view) {
-  using Tile = AttentionTile<T, Products>;
-  const std::size_t sums = Tile::sums(view.head_size), of_keys = 2 * sums, of_queries = sums + attention_warps * view.table_size();
-  return AttentionGradTile<T, Products>::shared(view) + (std::max(of_keys, of_queries) + 2 * Tile::square) * sizeof(accumulate_t<T>);
-}
+struct SharedBytes {
+  std::size_t forward, map, grad, query_grad, key_grad;
 
-/// Calls f(Products()): for bfloat16 by tensor cores; else large tiles if two blocks of them fit on a multiprocessor, or small ones.
-template <class T, class F>
-void with_products(const AttentionView<T>& view, F&& f) {
-  using Small = ScalarProducts<accumulate_t<T>, 16>;
-  const std::size_t most = most_shared();
-  if constexpr (std::is_same_v<T, bfloat16>) {
-    if (has_tensor_cores() && largest_shared<T, TensorProducts>(view) <= most) return f(TensorProducts());
-  } else {
-    using Large = ScalarProducts<T, 32>;
-    if (2 * largest_shared<T, Large>(view) <= most) return f(Large());
+  explicit SharedBytes(const AttentionView<T>& view) {
+    using Tile = AttentionTile<T, Products>;
+    constexpr std::size_t number = sizeof(accumulate_t<T>), square = Tile::square * number;
+    const std::size_t vectors = Tile::vectors(view.head_size) * sizeof(typename Tile::Stored), sums = Tile::sums(view.head_size) * number;
+    const std::size_t tables = view.table_size() * number;
+    forward = 3 * vectors + sums + square + 3 * Tile::size * number + tables;
+    map = 2 * vectors + tables;
+    grad = 4 * vectors + tables;
+    query_grad = grad + sums + 2 * square + attention_warps * tables;
+    key_grad = grad + 2 * sums + 2 * square;
   }
-  if (largest_shared<T, Small>(view) <= most) return f(Small());
-  fail("attention", "heads of ", view.head_size, " numbers and ", view.table_size(), " levels need more than the ", most,
-       " bytes of shared memory that this GPU gives to a thread block; use more heads or fewer levels");
+};
+
+/// Calls f(Products(), its SharedBytes): for bfloat16 by tensor cores; else with large tiles if two blocks of them fit on a multiprocessor.
+/// What does not fit otherwise has small tiles. Returns false where these do not fit, either. `need` says what of SharedBytes has to.
+template <class T, class Need, class F>
+bool with_products(const AttentionView<T>& view, const Need& need, const F& f) {
+  const auto if_fits = [&](auto products, std::size_t blocks) {
+    const SharedBytes<T, decltype(products)> bytes(view);
+    const bool fits = blocks * need(bytes) <= most_shared();
+    if (fits) f(products, bytes);
+    return fits;
+  };
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    if (if_fits(TensorProducts(), 1)) return true;
+  } else {
+    if (if_fits(ScalarProducts<T, 32>(), 2)) return true;
+  }
+  return if_fits(ScalarProducts<accumulate_t<T>, 16>(), 1);
 }
 
 /// Tiles along the longest sequence x heads x sequences.
@@ -65,8 +66,8 @@ dim3 tile_rows(const AttentionArgs<T>& args, unsigned size) {
               static_cast<unsigned>(args.sequences));
 }
 
-/// The kernel is always allowed all of the shared memory: what it is allowed holds for the whole process, and other threads launch it with
-/// other sizes.
+/// The kernel is always allowed all of the shared memory, of which it must have none that is not given at the launch: what it is allowed
+/// holds for the whole process, and other threads launch it with other sizes.
 template <class... Parameters, class... Arguments>
 void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size_t shared_bytes, const Arguments&... arguments) {
   check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared())), kernel.name,
@@ -80,21 +81,20 @@ void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size
 template <class T>
 void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps) {
   using namespace cuda;
-  using A = accumulate_t<T>;
   if (attention_path() == AttentionPath::cublas) return cublas_attention(args, context, log_sum, maps);
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
-  with_products(view, [&](auto products) {
-    using Products = decltype(products);
-    using Tile = AttentionTile<T, Products>;
-    const dim3 rows = tile_rows(args, Tile::size), squares(rows.x * rows.x, rows.y, rows.z);
-    const std::size_t vectors = Tile::vectors(view.head_size) * sizeof(typename Tile::Stored), tables = view.table_size() * sizeof(A);
-    launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows,
-                 3 * vectors + (Tile::sums(view.head_size) + Tile::square + 3 * Tile::size) * sizeof(A) + tables, view, context, log_sum);
-    if (maps != nullptr && args.map_row != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, Products>), squares, 2 * vectors + tables, view, static_cast<const A*>(log_sum),
-                   rows.x, maps);
-  });
+  const bool fits = with_products(
+      view, [](const auto& bytes) { return bytes.forward; },
+      [&](auto products, const auto& bytes) {
+        using Products = decltype(products);
+        const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
+        launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows, bytes.forward, view, context, log_sum);
+        if (maps != nullptr && args.map_row != nullptr)
+          launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, Products>), squares, bytes.map, view,
+                       static_cast<const accumulate_t<T>*>(log_sum), rows.x, maps);
+      });
+  if (!fits) cublas_attention(args, context, log_sum, maps);
 }
 
 template <class T>
@@ -102,33 +102,31 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
                                             const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
   using namespace cuda;
   if (attention_path() == AttentionPath::cublas) return cublas_attention_grad(args, log_sum, dcontext, dmaps, grads);
-  using A = accumulate_t<T>;
   const Prepared<T> prepared(args);
   const AttentionView<T>& view = prepared.view;
-  const Temporary<A> delta(args.tokens * args.heads);
+  const Temporary<accumulate_t<T>> delta(args.tokens * args.heads);
   const AttentionGradView<T> grad_view{log_sum, delta.data(), context, dcontext, dmaps};
-
-  with_products(view, [&](auto products) {
-    using Products = decltype(products);
-    using Tile = AttentionTile<T, Products>;
-    const dim3 rows = tile_rows(args, Tile::size), squares(rows.x * rows.x, rows.y, rows.z);
-    const std::size_t shared = AttentionGradTile<T, Products>::shared(view), sums_of_vectors = Tile::sums(view.head_size) * sizeof(A);
-    const std::size_t two_squares = 2 * Tile::square * sizeof(A), codes = attention_warps * view.table_size() * sizeof(A);
-    const TableGrads<T> tables(args, grads, rows.x * rows.z);
-    launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, shared + sums_of_vectors + two_squares + codes, view,
-                 grad_view, delta.data(), grads.qkv, tables.sums);
-    launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, Products>), rows, shared + 2 * sums_of_vectors + two_squares, view,
-                 grad_view, grads.qkv, tables.sums);
-    if (grads.position_bias != nullptr) {
-      Memory<Cuda>::zero(grads.position_bias, args.heads * args.bias_length * args.bias_length * sizeof(T));
-      launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, Products>), dim3(squares.x, squares.y), shared, view, grad_view,
-                   args.sequences, rows.x, grads.position_bias);
-    }
-    if (grads.gate != nullptr)
-      launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), shared, view, grad_view,
-                   rows.x, grads.gate);
-    tables.write(args, grads);
-  });
+  const bool fits = with_products(
+      view, [](const auto& bytes) { return std::max(bytes.query_grad, bytes.key_grad); },
+      [&](auto products, const auto& bytes) {
+        using Products = decltype(products);
+        const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
+        const TableGrads<T> tables(args, grads, rows.x * rows.z);
+        launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, bytes.query_grad, view, grad_view, delta.data(),
+                     grads.qkv, tables.sums);
+        launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, Products>), rows, bytes.key_grad, view, grad_view, grads.qkv,
+                     tables.sums);
+        if (grads.position_bias != nullptr) {
+          Memory<Cuda>::zero(grads.position_bias, args.heads * args.bias_length * args.bias_length * sizeof(T));
+          launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, Products>), dim3(squares.x, squares.y), bytes.grad, view, grad_view,
+                       args.sequences, rows.x, grads.position_bias);
+        }
+        if (grads.gate != nullptr)
+          launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), bytes.grad, view,
+                       grad_view, rows.x, grads.gate);
+        tables.write(args, grads);
+      });
+  if (!fits) cublas_attention_grad(args, log_sum, dcontext, dmaps, grads);
 }
 
 LEXFORMER_ATTENTION_INSTANCES(float)

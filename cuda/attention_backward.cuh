@@ -24,11 +24,6 @@ struct AttentionGradTile : AttentionTile<T, Products> {
         v(k + Base::vectors(d)),
         dcontext(v + Base::vectors(d)),
         tables(reinterpret_cast<A*>(dcontext + Base::vectors(d))) {}
-  /// Bytes of shared memory.
-  static std::size_t shared(const AttentionView<T>& view) {
-    return 4 * Base::vectors(view.head_size) * sizeof(Stored) + view.table_size() * sizeof(A);
-  }
-
   __device__ void load_queries(std::size_t i0, const T* gradient) const {
     Base::load_part(0, i0, q);
     Base::load(gradient, a.width, i0, dcontext);
@@ -107,7 +102,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
     __syncthreads();  // the first time: delta is there
     tile.load_keys(j0);
-    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) raw[e] = gated[e] = A{0};
+    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = A{0};
     __syncthreads();
     tile.each_gradient(i0, j0, grads, [&](unsigned, unsigned, std::size_t i, std::size_t j, const auto& cell) {
       const std::size_t e = (i - i0) * Tile::row_stride + j - j0;
@@ -123,7 +118,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
       A* to = code_sums + threadIdx.x / 32 * a.table_size();
       for (unsigned t = 0; t < a.lookups; ++t) {
         const unsigned code = used ? a.lookup[t].code[tile.pair + i * tile.n + j] : 0;
-        add_by_place(code, used && (code != 0 || a.absolute), raw + row * Tile::row_stride, 1, to);
+        if (sums.lookup[t] != nullptr) add_by_place(code, used && (code != 0 || a.absolute), raw + row * Tile::row_stride, 1, to);
         to += a.lookup[t].levels;
       }
       for (unsigned t = 0; t < a.relatives; ++t) {
@@ -139,18 +134,18 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   tile.store(dq, i0, 3 * a.width, dqkv, [](std::size_t) { return A{1}; });
   const std::size_t part = (std::size_t{blockIdx.z} * gridDim.x + blockIdx.x) * a.heads + tile.h, all = a.table_size();
   for (unsigned t = 0; t < a.lookups; code_sums += a.lookup[t].levels, ++t) {
+    if (sums.lookup[t] == nullptr || t % attention_warps != threadIdx.x / 32) continue;  // a warp for each lookup
     const std::size_t levels = a.lookup[t].levels;
-    if (sums.lookup[t] == nullptr) continue;
+    A* const to = sums.lookup[t] + part * levels;
     A others{0};
-    for (std::size_t c = threadIdx.x; c < levels; c += attention_threads) {
+    for (std::size_t c = threadIdx.x % 32; c < levels; c += 32) {
       A sum{0};
       for (unsigned warp = 0; warp < attention_warps; ++warp) sum += code_sums[warp * all + c];
-      sums.lookup[t][part * levels + c] = sum;
+      to[c] = sum;
       others += sum;
     }
-    if (a.absolute) continue;
-    others = Block::sum(others);  // table[code] - table[0] was added, and nothing for code 0
-    if (threadIdx.x == 0) sums.lookup[t][part * levels] = -others;
+    others = Warp::sum(others);
+    if (!a.absolute && threadIdx.x % 32 == 0) to[0] = -others;  // table[code] - table[0] was added, and nothing for code 0
   }
 }
 

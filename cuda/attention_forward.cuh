@@ -33,7 +33,6 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
     __syncthreads();  // all are done with the keys before
     tile.load_part(1, j0, k);
     tile.load_part(2, j0, v);
-    for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) p[e] = -std::numeric_limits<A>::infinity();
     __syncthreads();
     A products[Tile::cells][Tile::cells];
     tile.multiply(q, k, products);

@@ -14,17 +14,17 @@ namespace lexformer::cuda {
 struct TensorProducts {
   using Stored = bfloat16;
   static constexpr unsigned size = 32, cells = 2, row_stride = size + 1;
-  /// Whole words of 16 numbers for the products, and 8 more: the rows that a warp reads at once lie in different banks.
+  /// A multiple of 16 numbers for the products, and 8 more: the rows that a warp reads at once lie in different banks.
   static LEXFORMER_HD std::size_t stride(std::size_t d) { return inner(d) + 8; }
 
   static __device__ unsigned row(unsigned u) { return first_row() + Fragment::group() + 8 * u; }
   static __device__ unsigned column(unsigned w) { return first_column() + 2 * Fragment::pair() + w; }
 
   static __device__ void load(std::size_t d, std::size_t rows, const bfloat16* from, std::size_t from_stride, bfloat16* to) {
-    const std::size_t chunks = inner(d) / 8;
+    const auto chunks = static_cast<unsigned>(inner(d) / 8);
     const bool whole = d % 8 == 0 && from_stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
-    for (std::size_t e = threadIdx.x; e < size * chunks; e += blockDim.x) {
-      const std::size_t at_row = e / chunks, c = e % chunks * 8;
+    for (unsigned e = threadIdx.x; e < size * chunks; e += attention_threads) {
+      const unsigned at_row = e / chunks, c = e % chunks * 8;
       bfloat16* const target = to + at_row * stride(d) + c;
       if (whole && at_row < rows && c < d) {
         copy_words<16>(from + at_row * from_stride + c, target);
@@ -58,8 +58,10 @@ struct TensorProducts {
     };
     unsigned left[size / 16][4];
     LEXFORMER_UNROLL
-    for (unsigned step = 0; step < size / 16; ++step)
+    for (unsigned step = 0; step < size / 16; ++step) {
+      LEXFORMER_UNROLL
       for (unsigned e = 0; e < 4; ++e) left[step][e] = two(top + e % 2 * 8, step * 16 + t + e / 2 * 8);
+    }
     for (std::size_t c0 = warp / 2 * 8; c0 < d; c0 += 32) {
       float part[4] = {};
       LEXFORMER_UNROLL
@@ -82,10 +84,15 @@ struct TensorProducts {
   static LEXFORMER_HD std::size_t inner(std::size_t d) { return (d + 15) / 16 * 16; }
   static __device__ unsigned first_row() { return threadIdx.x / 128 * 16; }
   static __device__ unsigned first_column() { return threadIdx.x / 32 % 4 * 8; }
-  /// Memory that begins at a multiple of its size, in one move.
+  /// Memory that begins at a multiple of its size, in one move. (nvcc makes of an aligned memcpy moves of two bytes.)
   template <std::size_t bytes>
   static __device__ void copy_words(const void* from, void* to) {
-    std::memcpy(__builtin_assume_aligned(to, bytes), __builtin_assume_aligned(from, bytes), bytes);
+#if defined(__CUDACC__)
+    using Word = std::conditional_t<bytes == 16, uint4, unsigned>;
+    *static_cast<Word*>(to) = *static_cast<const Word*>(from);
+#else
+    std::memcpy(to, from, bytes);
+#endif
   }
   static __device__ unsigned word(const bfloat16* two) {
     unsigned bits;

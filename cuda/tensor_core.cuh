@@ -4,6 +4,10 @@
 
 #include "device.cuh"
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "lexformer's kernels are for GPUs of compute capability 8.0 and later; set CMAKE_CUDA_ARCHITECTURES to 80 or more"
+#endif
+
 namespace lexformer::cuda {
 
 /// Which numbers a lane holds (PTX ISA, "Matrix Fragments for mma.m16n8k16"). Two neighbours of bfloat16 share a word, the first one in its
@@ -20,12 +24,10 @@ struct Fragment {
 __device__ inline void multiply_add(const unsigned (&left)[4], const unsigned (&right)[2], float (&sums)[4]) {
 #if !defined(__CUDACC__)
   cuda_host::mma_m16n8k16(left, right, sums);
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#else
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
-#else
-  __trap();  // with_products() asks the device first
 #endif
 }
 
@@ -33,7 +35,7 @@ __device__ inline void multiply_add(const unsigned (&left)[4], const unsigned (&
 __device__ inline unsigned pack(bfloat16 low, bfloat16 high) { return low.bits | unsigned{high.bits} << 16; }
 /// The same, rounded first.
 __device__ inline unsigned pack(float low, float high) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__)
   unsigned word;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;

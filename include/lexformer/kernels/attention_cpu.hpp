@@ -147,7 +147,7 @@ class AttentionBlock {
         used.for_runs([&](std::size_t i, std::size_t j, std::size_t count, std::size_t x, std::ptrdiff_t step) {
           const T* const from = g_.data() + i * n_ + j;
           T* const to = products_.data() + x;
-          if (step == 0)
+          if (step == 0 && count > 1)
             *to += row::lane_sum<T>(count, [from](std::size_t k) { return from[k]; });
           else
             for_steps(count, step, [from, to](std::ptrdiff_t k, std::ptrdiff_t e) { to[e] += from[k]; });

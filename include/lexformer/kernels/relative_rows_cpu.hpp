@@ -13,7 +13,7 @@
 
 namespace lexformer::detail {
 
-/// Distances low ... high = i - j whose rows of the table follow one another: `slope` rows further with each, -1, 0 or 1.
+/// Distances i - j from low to high whose rows of the table follow one another: `slope` rows further with each, -1, 0 or 1.
 struct DistanceRun {
   std::ptrdiff_t low, high, slope;
 };
