@@ -46,11 +46,13 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
       const bool used = column < size && j0 + column < tile.n && i0 + row < tile.n;
       const A value = used ? p[row * Tile::row_stride + column] : -std::numeric_limits<A>::infinity();
       const A before = top[row], now = i0 + row < tile.n ? Warp::max(value > before ? value : before) : A{0};
-      const A power = used ? scalar::exp(value - now) : A{0};
+      const A base = now == -std::numeric_limits<A>::infinity() ? A{0} : now;  // no score yet but -inf
+      const A power = used ? scalar::exp(value - base) : A{0};
       const A sum = Warp::sum(power);
       if (column < size) p[row * Tile::row_stride + column] = used ? power * tile.dropout(i0 + row, j0 + column) : A{0};
+      __syncwarp();  // all have read top[row]
       if (column == 0) {
-        shrink[row] = j0 == 0 ? A{0} : scalar::exp(before - now);
+        shrink[row] = j0 == 0 ? A{0} : scalar::exp(before - base);
         total[row] = total[row] * shrink[row] + sum;
         top[row] = now;
       }
@@ -59,7 +61,8 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
     tile.template add_product<false>(p, v, A{1}, shrink, sums);
   }
   __syncthreads();
-  tile.store(sums, i0, a.width, context, [&](std::size_t row) { return A{1} / total[row]; });
+  // Where all scores of a query are -inf its top is, too, and the result NaN, as on the CPU.
+  tile.store(sums, i0, a.width, context, [&](std::size_t row) { return (A{1} + (top[row] - top[row])) / total[row]; });
   for (unsigned row = threadIdx.x; row < size; row += attention_threads)
     if (i0 + row < tile.n) log_sum[(tile.first + i0 + row) * a.heads + tile.h] = top[row] + std::log(total[row]);
 }

@@ -38,6 +38,9 @@ cublasHandle_t cublas() {
     cublasHandle_t made = nullptr;
     LEXFORMER_CUBLAS_CHECK(cublasCreate(&made));
     LEXFORMER_CUBLAS_CHECK(cublasSetStream(made, queue));
+    // Parts of one sum of bfloat16 are added in float, too.
+    LEXFORMER_CUBLAS_CHECK(
+        cublasSetMathMode(made, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
     return made;
   }();
   return instance;

@@ -5,7 +5,6 @@
 
 #include <cublasLt.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "cublas.cuh"
@@ -33,6 +32,7 @@ std::uint32_t alignment(const void* p) {
 template <class T>
 bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
                     std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
+  if (alignment(bias) < 16) return false;  // a preference speaks of matrices only
   cublasLtMatmulDescOpaque_t product;
   LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescInit(&product, compute_type<T>(), CUDA_R_32F));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -59,13 +59,12 @@ bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, st
     LEXFORMER_CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{32} << 20);
-  // Parts of one sum are added in a fixed order, not by whoever comes first.
-  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
+  // Parts of one sum are added in float, and in a fixed order, not by whoever comes first.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(b));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(a));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(c));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::min(alignment(c), alignment(bias)));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(c));
 
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
@@ -76,8 +75,10 @@ bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, st
   LEXFORMER_CUBLAS_CHECK(best.state);
   const Temporary<char> workspace(best.workspaceSize);
   const accumulate_t<T> zero{0};
-  LEXFORMER_CUBLAS_CHECK(cublasLtMatmul(cublas_lt(), &product, &alpha, b, &left, a, &right, &zero, c, &out, c, &out, &best.algo,
-                                        workspace.data(), best.workspaceSize, stream()));
+  const cublasStatus_t done = cublasLtMatmul(cublas_lt(), &product, &alpha, b, &left, a, &right, &zero, c, &out, c, &out, &best.algo,
+                                             workspace.data(), best.workspaceSize, stream());
+  if (done == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+  check_cublas(done, "cublasLtMatmul", __FILE__, __LINE__);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -48,6 +49,18 @@ struct Counters {
 };
 Counters& counters() {
   static auto* instance = new Counters;
+  return *instance;
+}
+
+/// Memory of the host that stays where it is: what is uploaded is copied here first, so that nobody waits until the device has read it.
+struct Staging {
+  static constexpr std::size_t size = std::size_t{4} << 20;
+  std::mutex mutex;
+  char* data = nullptr;
+  std::size_t used = 0;
+};
+Staging& staging() {
+  static auto* instance = new Staging;
   return *instance;
 }
 
@@ -116,10 +129,24 @@ void Memory<Cuda>::trim() noexcept {
 
 void Memory<Cuda>::upload(void* to, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
-  LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, cuda::stream()));
-  // From pageable memory the call returns when `host` may be changed again; from memory that the device can read itself it does not.
-  cudaPointerAttributes attributes{};
-  if (cudaPointerGetAttributes(&attributes, host) != cudaSuccess || attributes.type != cudaMemoryTypeUnregistered) cuda::synchronize();
+  const auto copy_from = [&](const void* from) {
+    LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda::stream()));
+  };
+  auto& staging = cuda::staging();
+  if (bytes > staging.size) {  // `host` may be changed when this returns, which CUDA does not promise by itself
+    copy_from(host);
+    return cuda::synchronize();
+  }
+  const std::lock_guard lock(staging.mutex);
+  if (staging.data == nullptr) LEXFORMER_CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&staging.data), staging.size));
+  if (staging.used + bytes > staging.size) {
+    cuda::synchronize();  // all of it has been read
+    staging.used = 0;
+  }
+  char* const place = staging.data + staging.used;
+  std::memcpy(place, host, bytes);
+  copy_from(place);
+  staging.used += (bytes + 63) / 64 * 64;
 }
 void Memory<Cuda>::download(void* host, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

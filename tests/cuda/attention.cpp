@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention, on both paths, against the CPU's: lengths around the tiles, every term alone and all together, maps, dropout, all gradients;
 // and what memory each path takes.
+#include <limits>
 #include <memory>
 
 #include "on_device.hpp"
@@ -14,7 +15,7 @@ struct Case {
   std::vector<std::size_t> lengths{1, 17, 33, 5};
   std::size_t heads = 2, d = 8, lookups = 0, levels = 5;
   bool query_side = false, key_side = false, shared_table = false, bias = false, gate = false, dropout = false;
-  bool maps = false, absolute = false, no_context_gradient = false;
+  bool maps = false, absolute = false, no_context_gradient = false, infinite_tile = false;
 };
 
 /// Calls f and returns how many bytes of device memory it took besides what was there.
@@ -74,7 +75,12 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
     if (key ? c.key_side : c.query_side)
       a.relatives.push_back({key, random(tables * rows * c.d), tables, rows, bucket.data(), static_cast<A>(0.7)});
   a.bias_length = longest + 2;
-  if (c.bias) a.position_bias = random(c.heads * a.bias_length * a.bias_length);
+  if (c.bias) {
+    auto bias = random_values<T>(c.heads * a.bias_length * a.bias_length, 99);
+    for (std::size_t e = 0; c.infinite_tile && e < bias.size(); ++e)
+      if (e % a.bias_length < 33) bias[e] = static_cast<T>(-std::numeric_limits<float>::infinity());
+    a.position_bias = arrays.emplace_back(std::make_unique<Array<T, Dev>>(bias))->data();
+  }
   if (c.gate) a.gate = random(pairs);
   if (c.dropout) a.dropout = {0.3f, RandomKey{7, 3, 5}};
   if (c.maps) a.map_row = map_row.data();
@@ -130,6 +136,7 @@ TEST_CASE("attention: each term alone") {
   check({.query_side = true});
   check({.key_side = true, .shared_table = true});
   check({.bias = true});
+  check({.lengths = {40}, .bias = true, .infinite_tile = true});
   check({.gate = true});
   check({.dropout = true});
   check({.maps = true, .absolute = true});

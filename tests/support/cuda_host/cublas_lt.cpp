@@ -99,8 +99,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
                               std::size_t workspace_bytes, cudaStream_t) {
   const void* const begins[] = {a, b, c, d, product->bias};
   for (std::size_t i = 0; i < 5; ++i)
-    if (reinterpret_cast<std::uintptr_t>(begins[i]) % algo->preference.alignment[std::min<std::size_t>(i, 3)] != 0)
-      return wrong("cuBLASLt: a matrix or the bias does not begin where the preference says");
+    if (reinterpret_cast<std::uintptr_t>(begins[i]) % (i < 4 ? algo->preference.alignment[i] : 16) != 0)
+      return wrong("cuBLASLt: a matrix does not begin where the preference says, or the bias not at 16 bytes");
   if (!is_matrix(a, *left) || !is_matrix(b, *right) || !is_matrix(d, *out) || product->epilogue != CUBLASLT_EPILOGUE_BIAS ||
       !cuda_host::is_device(product->bias, out->rows * size_of(out->type)) || workspace_bytes < 128 ||
       !cuda_host::is_device(workspace, workspace_bytes) || *static_cast<const float*>(beta) != 0.0f)

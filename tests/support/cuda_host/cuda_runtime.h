@@ -23,6 +23,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <new>
 #include <string>
 #include <type_traits>
 
@@ -155,10 +156,6 @@ enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
-enum cudaMemoryType { cudaMemoryTypeUnregistered = 0 };
-struct cudaPointerAttributes {
-  cudaMemoryType type;
-};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 using cudaStream_t = struct CUstream_st*;
@@ -175,9 +172,6 @@ struct cudaLaunchConfig_t {
 /// After a failed launch this is the message of what happened.
 const char* cudaGetErrorString(cudaError_t error);
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
-inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
-  return *attributes = {cudaMemoryTypeUnregistered}, cudaSuccess;
-}
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
@@ -188,6 +182,7 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { return *pool = nullptr, cudaSuccess; }
 inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+inline cudaError_t cudaMallocHost(void** data, std::size_t bytes) { return *data = ::operator new(bytes), cudaSuccess; }
 cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t);
 cudaError_t cudaFreeAsync(void* data, cudaStream_t);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t);
