@@ -44,7 +44,8 @@ struct SharedBytes {
 /// Calls f(Products(), its SharedBytes): for bfloat16 by tensor cores; else with large tiles if two blocks of them fit on a multiprocessor.
 /// What does not fit otherwise has small tiles. Returns false where these do not fit, either. `need` says what of SharedBytes has to.
 template <class T, class Need, class F>
-bool with_products(const AttentionView<T>& view, const Need& need, const F& f) {
+bool with_products(const AttentionArgs<T>& args, const Need& need, const F& f) {
+  const AttentionView<T> view(args);
   const auto if_fits = [&](auto products, std::size_t blocks) {
     const SharedBytes<T, decltype(products)> bytes(view);
     const bool fits = blocks * need(bytes) <= most_shared();
@@ -82,12 +83,12 @@ template <class T>
 void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps) {
   using namespace cuda;
   if (attention_path() == AttentionPath::cublas) return cublas_attention(args, context, log_sum, maps);
-  const Prepared<T> prepared(args);
-  const AttentionView<T>& view = prepared.view;
   const bool fits = with_products(
-      view, [](const auto& bytes) { return bytes.forward; },
+      args, [](const auto& bytes) { return bytes.forward; },
       [&](auto products, const auto& bytes) {
         using Products = decltype(products);
+        const Prepared<T> prepared(args);
+        const AttentionView<T>& view = prepared.view;
         const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
         launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows, bytes.forward, view, context, log_sum);
         if (maps != nullptr && args.map_row != nullptr)
@@ -102,14 +103,14 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
                                             const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
   using namespace cuda;
   if (attention_path() == AttentionPath::cublas) return cublas_attention_grad(args, log_sum, dcontext, dmaps, grads);
-  const Prepared<T> prepared(args);
-  const AttentionView<T>& view = prepared.view;
-  const Temporary<accumulate_t<T>> delta(args.tokens * args.heads);
-  const AttentionGradView<T> grad_view{log_sum, delta.data(), context, dcontext, dmaps};
   const bool fits = with_products(
-      view, [](const auto& bytes) { return std::max(bytes.query_grad, bytes.key_grad); },
+      args, [](const auto& bytes) { return std::max(bytes.query_grad, bytes.key_grad); },
       [&](auto products, const auto& bytes) {
         using Products = decltype(products);
+        const Prepared<T> prepared(args);
+        const AttentionView<T>& view = prepared.view;
+        const Temporary<accumulate_t<T>> delta(args.tokens * args.heads);
+        const AttentionGradView<T> grad_view{log_sum, delta.data(), context, dcontext, dmaps};
         const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
         const TableGrads<T> tables(args, grads, rows.x * rows.z);
         launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, bytes.query_grad, view, grad_view, delta.data(),

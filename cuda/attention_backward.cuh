@@ -44,6 +44,18 @@ struct AttentionGradTile : AttentionTile<T, Products> {
       if (i < Base::n && threadIdx.x % 32 == 0) delta[(Base::first + i) * a.heads + Base::h] = sum;
     }
   }
+  /// Adds the gradients of a tile's row (key side: of its column), a lane for each cell (i, j), to the sums of the relative terms for query
+  /// i (key j); values and stride as in add_by_place.
+  __device__ void add_relatives(bool key_side, std::size_t i, std::size_t j, bool used, const A* values, std::size_t stride,
+                                const AttentionTableSums<T>& sums) const {
+    for (unsigned t = 0; t < a.relatives; ++t) {
+      const auto& r = a.relative[t];
+      if (r.key_side != key_side) continue;
+      const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
+      add_by_place(used ? static_cast<unsigned>(r.middle[distance]) : 0, used, values, stride,
+                   sums.relative[t] + ((Base::first + (key_side ? j : i)) * a.heads + Base::h) * r.rows);
+    }
+  }
   /// Calls f(u, w, i, j, cell) for the thread's cells of the tile at (i0, j0) that lie in the sequence.
   template <class F>
   __device__ void each_gradient(std::size_t i0, std::size_t j0, const AttentionGradView<T>& grads, F&& f) const {
@@ -121,13 +133,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
         if (sums.lookup[t] != nullptr) add_by_place(code, used && (code != 0 || a.absolute), raw + row * Tile::row_stride, 1, to);
         to += a.lookup[t].levels;
       }
-      for (unsigned t = 0; t < a.relatives; ++t) {
-        const auto& r = a.relative[t];
-        if (r.key_side) continue;
-        const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
-        add_by_place(used ? static_cast<unsigned>(r.middle[distance]) : 0, used, gated + row * Tile::row_stride, 1,
-                     sums.relative[t] + ((tile.first + i) * a.heads + tile.h) * r.rows);
-      }
+      tile.add_relatives(false, i, j, used, gated + row * Tile::row_stride, 1, sums);
     }
   }
   __syncthreads();
@@ -183,13 +189,7 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
       const unsigned row = threadIdx.x % 32;
       const std::size_t i = i0 + row, j = j0 + column;
       const bool used = row < size && i < tile.n;
-      for (unsigned t = 0; t < a.relatives; ++t) {
-        const auto& r = a.relative[t];
-        if (!r.key_side) continue;
-        const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
-        add_by_place(used ? static_cast<unsigned>(r.middle[distance]) : 0, used, gated + column, Tile::row_stride,
-                     sums.relative[t] + ((tile.first + j) * a.heads + tile.h) * r.rows);
-      }
+      tile.add_relatives(true, i, j, used, gated + column, Tile::row_stride, sums);
     }
   }
   __syncthreads();
