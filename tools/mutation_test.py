@@ -84,7 +84,8 @@ class Tests:
         shutil.rmtree(self.include, ignore_errors=True)
         shutil.copytree(ROOT / "include", self.include)
         self.compiler = os.environ.get("CXX", "g++")
-        self.flags = ["-std=c++20", "-O1", "-w", "-fopenmp", f"-I{self.include}", f"-I{ROOT}/tests", f'-DLEXFORMER_SOURCE_DIR="{ROOT}"']
+        eigen = subprocess.run(["pkg-config", "--cflags", "eigen3"], check=True, capture_output=True, text=True).stdout.split()
+        self.flags = ["-std=c++20", "-O1", "-w", "-fopenmp", f"-I{self.include}", f"-I{ROOT}/tests", f'-DLEXFORMER_SOURCE_DIR="{ROOT}"', *eigen]
         # What the tests include from others is parsed once.
         self.common = work / "common.hpp"
         others = ("doctest/doctest.h", "algorithm", "filesystem", "fstream", "map", "nlohmann/json.hpp", "set", "sstream", "thread")
