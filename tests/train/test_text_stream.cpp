@@ -148,16 +148,6 @@ TEST_CASE("text stream: lines of any length and bytes that are no UTF-8") {
   for (std::size_t i = 0; i < 400000; ++i) text += "a ";  // many buffers
   text += "\n" + document(2) + " \xff\xc3 a\n" + document(3);
   write_file_atomic(folder / "t.txt", text);
-  LineReader reader(folder / "t.txt");
-  std::string line;
-  std::vector<std::size_t> sizes;
-  std::vector<std::uint64_t> begins{0};
-  for (; reader.next(line); begins.push_back(reader.offset())) sizes.push_back(line.size());
-  CHECK(sizes == std::vector<std::size_t>{document(1).size(), 65536, document(2).size() + 5, document(3).size()});
-  CHECK(begins.back() == text.size());
-  LineReader later(folder / "t.txt", begins[2]);
-  REQUIRE(later.next(line));
-  CHECK(line.starts_with("d2 a"));
   const TextStream stream({folder / "t.txt"}, {.max_length = 20, .held_out = 0});
   CHECK(stream.documents() == 4);
   const auto block = stream.read(0, document_tokenizer(), {});
