@@ -31,7 +31,9 @@ struct TinyFolder : TemporaryFolder {
     write(*this / "vocab.txt", vocab);
     write(*this / "tokenizer_config.json",
           R"({"do_lower_case": false, "tokenizer_class": "BertTokenizer", "mask_token": {"content": "[MASK]"}})");
-    tiny_tensors("", "gamma").write(*this / "model.safetensors");
+    TensorFile tensors = tiny_tensors("", "gamma");
+    tensors.metadata["format"] = "pt";
+    tensors.write(*this / "model.safetensors");
   }
   void refused(const std::string& file, const std::string& text, const std::string& part) const {
     const bool there = fs::exists(*this / file);
@@ -148,6 +150,7 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   CHECK_FALSE(model.tokenizer.lowercase);
   CHECK(model.tokenizer.max_word_chars == 100);
   CHECK(model.tensors.names() == tiny_tensors("bert.", "weight").names());
+  CHECK(model.tensors.metadata.empty());  // what the writer said of its file is not true of ours
 
   // tokenizer.json before vocab.txt; tokenizer_config.json before tokenizer.json.
   write(folder / "tokenizer.json", tokenizer_json_of({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "q"}).dump());

@@ -207,6 +207,7 @@ TEST_CASE("safetensors: damaged and hostile files") {
   refused(one("F32", "[2]", "{}", 8), "data_offsets is missing or no array");
   refused(one("F32", "[2]", "[0,4]", 4), "shape (2,) of F32 needs 8 bytes, its data_offsets give 4");
   refused(one("F16", "[2]", "[0,8]", 8), "needs 4 bytes");
+  refused(two("[0,8]", "[8,14]", 14), "shape (1,) of F32 needs 4 bytes, its data_offsets give 6");
 
   // Shapes: products that wrap, also to zero; negative, fractional, too many.
   refused(one("F32", "[4294967296,4294967296]", "[0,0]", 0), "overflow");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <cctype>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -26,6 +27,19 @@ std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
 }
 
 }  // namespace
+
+TEST_CASE("the classes of ASCII are those of C") {
+  for (int c = 0; c < 0x80; ++c) {
+    CAPTURE(c);
+    const auto x = static_cast<char32_t>(c);
+    CHECK(is_whitespace(x) == (std::isspace(c) != 0));
+    CHECK(is_punctuation(x) == (std::ispunct(c) != 0));
+    CHECK(is_word_character(x) == (std::isalnum(c) != 0 || c == '_'));
+    CHECK(is_dropped(x) == (std::iscntrl(c) != 0 && c != '\t' && c != '\n' && c != '\r'));
+    CHECK_FALSE(is_chinese(x));
+    CHECK_FALSE(is_nonspacing_mark(x));
+  }
+}
 
 TEST_CASE("the words of every code point are those of PyPI tokenizers, lowercase and cased, with and without accents") {
   std::ifstream file(LEXFORMER_SOURCE_DIR "/tests/golden/tokenizer_codepoints.txt");

@@ -282,6 +282,7 @@ TEST_CASE("word_text joins the pieces of a word") {
   CHECK(t.word_text(e, 1, 3) == "abab");
   CHECK(t.word_text(e, 4, 5) == "[UNK]");
   CHECK(t.word_text(e, 4, 4).empty());
+  CHECK(t.word_text(e, 2, 4) == "##abc");  // it begins within a word
   CHECK_THROWS_AS(t.word_text(e, 4, 7), Error);
 }
 
