@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Would the tests notice? Changes one place of a header at a time (an operator, a constant, a condition, a statement left out), compiles the
-tests of its folder that include it, and runs them until one fails. What no test notices is a survivor: dead code, a change without effect, or
-a missing test.
+tests of its folder that include it, and runs them until one fails; then once more with the sanitizers, as `tools/test.sh` does. What no test
+notices is a survivor: dead code, a change without effect, or a missing test.
 
     tools/mutation_test.py [--number 300] [--seed 1] [--results build/mutants/results.jsonl]
 
@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("core", "text", "io")
 LEFT_OUT = ("unicode_table.hpp",)  # generated
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 UNSAFE = ("::kill(",)  # a changed signal number would end other processes
 SWAPS = {" == ": " != ", " != ": " == ", " < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " && ": " || ", " || ": " && ",
          " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ", " % ": " / ", " += ": " -= ", " -= ": " += ", " & ": " | ", " | ": " & ",
@@ -94,20 +95,23 @@ class Tests:
             subprocess.run([self.compiler, *self.flags, "-c", source, "-o", output], check=True)
         self.seconds = {}  # of each test without any change
 
-    def compile(self, test):
-        command = [self.compiler, *self.flags, "-include", self.common, test, self.work / "main.o", "-o", self.work / "test"]
+    def compile(self, test, sanitized):
+        more = SANITIZERS if sanitized else ["-include", self.common]
+        command = [self.compiler, *self.flags, *more, test, self.work / "main.o", "-o", self.work / "test"]
         return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
-    def run(self, limit):
+    def run(self, limit, sanitized):
         def bound():
             os.setsid()
-            resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+            if not sanitized:  # they reserve terabytes
+                resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
 
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
         program = subprocess.Popen(
             [self.work / "test", "--no-breaks", "--abort-after=1"], preexec_fn=bound, cwd=self.temporary, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"LEXFORMER_CASES": "300", **os.environ, "TMPDIR": str(self.temporary)})
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={"LEXFORMER_CASES": "300", "ASAN_OPTIONS": "hard_rss_limit_mb=8192", **os.environ, "TMPDIR": str(self.temporary)})
         try:
             return "passed" if program.wait(limit) == 0 else "failed"
         except subprocess.TimeoutExpired:
@@ -133,18 +137,19 @@ class Tests:
         lines = original.split("\n")
         lines[mutant["line"] - 1] = mutant["text"]
         try:
-            for test in sorted(tests, key=lambda t: (t.stem != f"test_{name}", t.stat().st_size)):
-                if test not in self.seconds:
+            tests.sort(key=lambda t: (t.stem != f"test_{name}", t.stat().st_size))
+            for test, sanitized in [(t, s) for s in (False, True) for t in tests]:
+                if (test, sanitized) not in self.seconds:
                     start = time.time()
-                    if not self.compile(test) or self.run(600) != "passed":
-                        sys.exit(f"{test} fails without any change")
-                    self.seconds[test] = time.time() - start
+                    if not self.compile(test, sanitized) or self.run(600, sanitized) != "passed":
+                        sys.exit(f"{test} fails without any change{' with the sanitizers' if sanitized else ''}")
+                    self.seconds[test, sanitized] = time.time() - start
                 header.write_text("\n".join(lines))
-                if not self.compile(test):
+                if not self.compile(test, sanitized):
                     return "did not compile", test.stem
-                verdict = self.run(30 + 5 * self.seconds[test])
+                verdict = self.run(30 + 5 * self.seconds[test, sanitized], sanitized)
                 if verdict != "passed":
-                    return "killed", f"{test.stem} {verdict}"
+                    return "killed", f"{test.stem} {verdict}{' with the sanitizers' if sanitized else ''}"
                 header.write_text(original)
             return "survived", ""
         finally:

@@ -59,6 +59,14 @@ std::vector<std::string> naive_joins(const WordCounts& words, std::size_t joins,
 
 }  // namespace
 
+TEST_CASE("the words of a text are counted as the tokenizer splits it, too long ones left out") {
+  WordCounts words{{"a", 1}};
+  count_words("A b-a  abcd abcde", {.max_word_chars = 4}, words);
+  CHECK(words == WordCounts{{"-", 1}, {"a", 3}, {"abcd", 1}, {"b", 1}});
+  count_words("B", {.lowercase = false}, words);
+  CHECK(words == WordCounts{{"-", 1}, {"B", 1}, {"a", 3}, {"abcd", 1}, {"b", 1}});
+}
+
 TEST_CASE("vocabulary of a few words, by hand") {
   // ##e ##s and ##s ##t 9 times each, the first by text counts; ##es ##t 9; then ##w ##e only 2 (lower), ##o ##w and l ##o 7 each; l ##ow 7
   const WordCounts words{{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}};
