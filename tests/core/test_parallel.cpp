@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -61,6 +63,19 @@ TEST_CASE("parallel_for: every element once, by as many threads as were set") {
   set_threads(0);
   CHECK(threads() >= 1);
 }
+
+#if defined(_OPENMP)
+TEST_CASE("parallel_for: two threads work at the same time") {
+  set_threads(2);
+  std::atomic<int> begun{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  parallel_for(2, 1, [&](std::size_t, std::size_t) {
+    for (++begun; begun < 2 && std::chrono::steady_clock::now() < deadline;) std::this_thread::yield();
+    CHECK(begun == 2);
+  });
+  set_threads(0);
+}
+#endif
 
 TEST_CASE("parallel_for: an exception of a block reaches the caller, on any number of threads") {
   for (const int count : {1, 2, 3}) {

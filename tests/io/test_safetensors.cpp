@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <string>
 
 #include "io/expect_error.hpp"
@@ -144,6 +146,17 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
   CHECK_FALSE(std::filesystem::exists(folder / "long.lxf"));
 }
 
+TEST_CASE("safetensors: the bytes of an element of each type") {
+  const std::map<std::string, std::size_t> bytes{{"F64", 8},  {"I64", 8}, {"U64", 8}, {"F32", 4}, {"I32", 4}, {"U32", 4}, {"F16", 2},
+                                                 {"BF16", 2}, {"I16", 2}, {"U16", 2}, {"I8", 1},  {"U8", 1},  {"BOOL", 1}};
+  CHECK(bytes.size() == std::size(dtype_table));
+  for (const auto& [dtype, width] : bytes) {
+    const std::string end = std::to_string(3 * width);
+    CHECK_NOTHROW(TensorFile::parse(one(dtype, "[3]", "[0," + end + "]", 3 * width), "x.lxf"));
+    refused(one(dtype, "[4]", "[0," + end + "]", 3 * width), "of " + dtype + " needs " + std::to_string(4 * width) + " bytes");
+  }
+}
+
 TEST_CASE("safetensors: files of other writers (no metadata, unaligned, any order) are read") {
   std::string data(13, '\0');
   const float value = 2.5f;
@@ -222,6 +235,7 @@ TEST_CASE("safetensors: damaged and hostile files") {
   refused(one("F32", "[true]", "[0,4]", 4), "shape holds true");
   refused(one("F32", "[1]", "[0.0,4]", 4), "data_offsets holds 0.0");
   refused(one("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]", 4), "rank 9 is more than 8");
+  CHECK_NOTHROW(TensorFile::parse(one("F32", "[1,1,1,1,1,1,1,1]", "[0,4]", 4), "x.lxf"));
   refused(one("F32", "[1099511627776]", "[0,4398046511104]", 4), "no range");  // terabytes in a small file
   refused(one("F8_E4M3", "[4]", "[0,4]", 4), "unknown dtype 'F8_E4M3'");
   refused(one("f32", "[1]", "[0,4]", 4), "unknown dtype 'f32'");

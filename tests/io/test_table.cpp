@@ -47,6 +47,7 @@ TEST_CASE("columns by name and number, header given, found or none") {
   CHECK(rows("label\tright\tleft\n1\tR\tL\n", TableFormat::tsv) == Rows{"L|R|1|2"});
   CHECK(rows("label\tright\tleft\n1\tR\tL\n", TableFormat::tsv, {.columns = {}, .header = TableHeader::no}).size() == 2);
   CHECK(rows("q1\tq2\tsame\na\tb\t1\n", TableFormat::tsv, with({}, TableHeader::yes)) == Rows{"a|b|1|2"});
+  CHECK(rows("left\ta\t1\nb\tright\t0\n", TableFormat::tsv) == Rows{"left|a|1|1", "b|right|0|2"});  // one of them is a text
 
   const TableOptions for_scoring = {.columns = {"title", "other", "y"}, .header = TableHeader::automatic, .labels = false};
   CHECK(rows(table, TableFormat::tsv, for_scoring) == Rows{"A|B||2"});
