@@ -111,6 +111,12 @@ TEST_CASE("RandomStream: shuffle() makes a permutation, each order alike") {
     CHECK(std::abs(c - 1000) < 4 * std::sqrt(1000.0));
   }
   CHECK(orders == 6);
+  // n elements take n - 1 draws: what a stream gives afterwards is part of what a seed means.
+  RandomStream shuffled(5, random_site::shuffle), drawn(5, random_site::shuffle);
+  std::vector<int> five(5);
+  shuffled.shuffle(five);
+  for (const std::uint64_t n : {5u, 4u, 3u, 2u}) drawn.below(n);
+  CHECK(shuffled.next() == drawn.next());
   std::vector<int> none, one{7};
   random.shuffle(none);
   random.shuffle(one);

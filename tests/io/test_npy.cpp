@@ -51,6 +51,12 @@ TEST_CASE("npy: damaged and foreign files") {
   const std::string good = npy(header("(1,)"), "1234");
   write_file_atomic(folder / "x.npy", good);
   CHECK(load_npy<float>(folder / "x.npy").size() == 1);
+  for (const std::size_t bytes : {255u, 256u, 65535u}) {  // as other writers may fill it up
+    std::string wide = header("(1,)");
+    wide.insert(wide.size() - 1, bytes - wide.size(), ' ');
+    write_file_atomic(folder / "x.npy", npy(wide, std::string("\0\0\x80\x3F", 4)));
+    CHECK(load_npy<float>(folder / "x.npy").to_vector() == std::vector<float>{1});
+  }
   for (std::size_t n = 0; n < good.size(); ++n) refused(good.substr(0, n), "");
   refused(good + "5", "has 5 bytes of data, the shape needs 4");
   refused(npy(header("(1,)"), "1234", std::string("\x02\0", 2)), "is a .npy file of version 2.0, expected 1.0");

@@ -52,6 +52,8 @@ TEST_CASE("columns by name and number, header given, found or none") {
   const TableOptions for_scoring = {.columns = {"title", "other", "y"}, .header = TableHeader::automatic, .labels = false};
   CHECK(rows(table, TableFormat::tsv, for_scoring) == Rows{"A|B||2"});
   CHECK(rows("title\tother\nA\tB\n", TableFormat::tsv, for_scoring) == Rows{"A|B||2"});  // the label need not be there
+  const TableOptions two = {.columns = {"other", "title"}, .header = TableHeader::automatic, .labels = false};
+  CHECK(rows(table, TableFormat::tsv, two) == Rows{"B|A||2"});
   refused(table, TableFormat::tsv, "x: line 1: there is no column 'tittle' among 'id, y, title, other'", with({"tittle", "other", "y"}));
   refused(table, TableFormat::tsv, "x: line 1: the table has 4 columns; column 5 (right) is missing", with({"3", "5", "2"}));
   refused(table, TableFormat::tsv, "column 0 (left) is missing", with({"0", "4", "2"}));

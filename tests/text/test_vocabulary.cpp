@@ -27,6 +27,8 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   CHECK_THROWS_AS(v.token(-1), Error);
   CHECK(Vocabulary::from_vocab_txt("a\n").size() == 1);
   CHECK(Vocabulary::from_vocab_txt("").size() == 0);
+  CHECK(Vocabulary::from_vocab_txt("").longest() == 0);
+  CHECK(v.longest() == 5);
   const TemporaryFolder folder;
   const std::string path = folder / "vocab.txt";
   std::ofstream(path, std::ios::binary) << "a\r\nb";
