@@ -2,9 +2,11 @@
 #include "lexformer/core/tensor.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <new>
 #include <sstream>
 #include <type_traits>
@@ -207,6 +209,21 @@ TEST_CASE("memory: what lives is counted, and a freed block serves again") {
   Memory<Cpu>::reset_peak();
   CHECK(Memory<Cpu>::peak() == before);
 }
+
+#if !defined(LEXFORMER_NO_BLOCK_CACHE) && defined(__linux__)
+TEST_CASE("memory: trim() gives free segments back to the system") {
+  const auto resident = [] {  // bytes in memory of this process
+    std::size_t all = 0, pages = 0;
+    std::ifstream("/proc/self/statm") >> all >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  };
+  const std::size_t bytes = std::size_t{1} << 28;
+  { const auto t = Tensor<>::ones({bytes / 4}); }
+  const std::size_t kept = resident();
+  Memory<Cpu>::trim();
+  CHECK(resident() + bytes / 2 < kept);
+}
+#endif
 
 TEST_CASE("memory: blocks of many sizes, given and freed in any order, never overlap and join again") {
   const auto before = Memory<Cpu>::in_use();

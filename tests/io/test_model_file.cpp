@@ -181,6 +181,10 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   bad_tokenizer("/model/vocab/", 9, "the token with id 9 is empty or holds a line feed");
   bad_tokenizer("/model/vocab/a\nb", 9, "the token with id 9 is empty or holds a line feed");
   bad_tokenizer("/model/max_input_chars_per_word", 0, "'max_input_chars_per_word' is 0, expected a whole number from 1");
+  Json one = tokenizer_json_of(words);
+  one["model"]["max_input_chars_per_word"] = 1;
+  write(folder / "tokenizer.json", one.dump());
+  CHECK(ModelFile::open(folder.path.string()).tokenizer.max_word_chars == 1);
   bad_tokenizer("/added_tokens", Json::object(), "'added_tokens' is object, expected an array");
   bad_tokenizer("/normalizer/strip_accents", 1, "'strip_accents' is 1, expected true or false");
   bad_tokenizer("/normalizer/type", "Sequence", "normalizer: 'type' is 'Sequence'");
