@@ -73,7 +73,7 @@ class CheckpointWriter {
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
   ~CheckpointWriter() {
     std::error_code ignored;
-    if (!committed_) std::filesystem::remove_all(temporary_, ignored);
+    std::filesystem::remove_all(temporary_, ignored);  // after commit() nothing has that name
   }
 
   const std::filesystem::path& path() const { return temporary_; }
@@ -93,7 +93,6 @@ class CheckpointWriter {
     const fs::path old = temporary_.string() + "-old";
     if (fs::exists(target_)) detail::rename_path(target_, old);  // a folder with files cannot be renamed over
     detail::rename_path(temporary_, target_);
-    committed_ = true;
     sync_folder(target_.parent_path());
     std::error_code ignored;
     fs::remove_all(old, ignored);
@@ -101,7 +100,6 @@ class CheckpointWriter {
 
  private:
   std::filesystem::path target_, temporary_;
-  bool committed_ = false;
 };
 
 /// Throws unless the folder holds what its MANIFEST.json says.
