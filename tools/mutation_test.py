@@ -87,17 +87,23 @@ class Tests:
         self.compiler = os.environ.get("CXX", "g++")
         eigen = subprocess.run(["pkg-config", "--cflags", "eigen3"], check=True, capture_output=True, text=True).stdout.split()
         self.flags = ["-std=c++20", "-O1", "-w", "-fopenmp", f"-I{self.include}", f"-I{ROOT}/tests", f'-DLEXFORMER_SOURCE_DIR="{ROOT}"', *eigen]
+        subprocess.run([self.compiler, *self.flags, "-c", ROOT / "tests/main.cpp", "-o", work / "main.o"], check=True)
         # What the tests include from others is parsed once.
-        self.common = work / "common.hpp"
         others = ("doctest/doctest.h", "algorithm", "filesystem", "fstream", "map", "nlohmann/json.hpp", "set", "sstream", "thread")
-        self.common.write_text("".join(f"#include <{name}>\n" for name in others))
-        for source, output in ((self.common, f"{self.common}.gch"), (ROOT / "tests/main.cpp", work / "main.o")):
-            subprocess.run([self.compiler, *self.flags, "-c", source, "-o", output], check=True)
+        for sanitized in (False, True):
+            common = self.common(sanitized)
+            common.write_text("".join(f"#include <{name}>\n" for name in others))
+            subprocess.run([self.compiler, *self.flags_of(sanitized), "-c", common, "-o", f"{common}.gch"], check=True)
         self.seconds = {}  # of each test without any change
 
+    def flags_of(self, sanitized):
+        return self.flags + SANITIZERS * sanitized
+
+    def common(self, sanitized):
+        return self.work / ("sanitized.hpp" if sanitized else "common.hpp")
+
     def compile(self, test, sanitized):
-        more = SANITIZERS if sanitized else ["-include", self.common]
-        command = [self.compiler, *self.flags, *more, test, self.work / "main.o", "-o", self.work / "test"]
+        command = [self.compiler, *self.flags_of(sanitized), "-include", self.common(sanitized), test, self.work / "main.o", "-o", self.work / "test"]
         return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
     def run(self, limit, sanitized):

@@ -89,7 +89,7 @@ long fail_each(const std::string& name, const std::function<void()>& action, con
   long failures = 0, last = 0;
   for (const bool following : {false, true}) {
     bool reached = true;
-    for (long n = 1; reached && n <= 5000; n += all || n < 20 ? 1 : 37) {
+    for (long n = 1; reached && n <= 5000; n += all || n < 20 ? 1 : 7) {
       const long before = live;
       {
         std::string message;

@@ -208,7 +208,8 @@ inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, Ten
 inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
   const std::string file = (folder / "modules.json").string();
   if (!std::filesystem::exists(file)) return;
-  Json ours = {{"normalize", false}};
+  Json ours = Json::object();
+  ours["normalize"] = false;
   const Json modules = parse_json(read_file(file), file);
   for (const Json& module : modules) {
     const std::string type = get_string(module, "type", file);

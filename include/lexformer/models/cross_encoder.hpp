@@ -132,12 +132,12 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     }
   }
   // An alpha that another rule made is not taken over.
-  const Json now = {{"lexformer", to_json(options_)}};
-  const auto differs = [&](const char* key) {
-    const Json::json_pointer at(key);
-    return json_.contains(at) && now.contains(at) && json_.at(at) != now.at(at);
+  const Json now = to_json(options_);
+  const auto differs = [&](const std::string& key) {
+    const Json::json_pointer ours("/lea/" + key), theirs("/lexformer/lea/" + key);
+    return json_.contains(theirs) && now.contains(ours) && json_.at(theirs) != now.at(ours);
   };
-  const bool new_alpha = differs("/lexformer/lea/alpha") || differs("/lexformer/lea/alpha_value");
+  const bool new_alpha = differs("alpha") || differs("alpha_value");
   loaded_ = load_state(state(), file, [&](const std::string& name, bool fits) {
     const bool ours = is_of_positions_or_ours(name) || name.starts_with("classifier") || name.starts_with("bert.pooler");
     return may_be_new && ours && (!fits || (new_alpha && name.ends_with(".alpha")));
