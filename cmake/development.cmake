@@ -80,6 +80,7 @@ if(LEXFORMER_TIDY)
 endif()
 
 if(CMAKE_CXX_FLAGS_DEBUG MATCHES "--coverage")
-  add_custom_target(coverage COMMAND gcovr --root ${PROJECT_SOURCE_DIR} --filter include/ --print-summary
-                    WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
+  # A filter holds from where gcovr runs.
+  add_custom_target(coverage COMMAND gcovr --filter include/ --print-summary ${PROJECT_BINARY_DIR}
+                    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
 endif()
