@@ -130,6 +130,11 @@ TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
   flags["new_flag"] = true;
   refused("lexformer.tokenizer", flags.dump(), "lexformer.tokenizer: has 12 keys, 11 are known");
   flags.erase("new_flag");
+  flags["max_input_chars_per_word"] = 1u;
+  CHECK(parse_tokenizer_json(flags, "x").max_word_chars == 1);
+  flags["max_input_chars_per_word"] = 0u;
+  refused("lexformer.tokenizer", flags.dump(), "lexformer.tokenizer: 'max_input_chars_per_word' is 0, expected a whole number from 1");
+  flags["max_input_chars_per_word"] = 100u;
   flags["cls_token"] = "<s>";
   refused("lexformer.tokenizer", flags.dump(), "the vocabulary of 8 tokens has no '<s>'");
   refused("lexformer.threshold", "high", "lexformer.threshold: not JSON");
