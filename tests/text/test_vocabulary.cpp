@@ -33,6 +33,11 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   const std::string path = folder / "vocab.txt";
   std::ofstream(path, std::ios::binary) << "a\r\nb";
   CHECK(Vocabulary::load_vocab_txt(path).tokens() == std::vector<std::string>{"a", "b"});
+  std::string text;
+  std::vector<std::string> tokens;
+  for (int i = 0; i < 20000; ++i) text += tokens.emplace_back("token" + std::to_string(i)) + "\n";
+  std::ofstream(path, std::ios::binary) << text;  // larger than what is read at once
+  CHECK(Vocabulary::load_vocab_txt(path).tokens() == tokens);
   std::ofstream(path, std::ios::binary) << "";
   expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token a line");
   expect_file_error([&] { Vocabulary::load_vocab_txt(folder / "none"); }, "none: cannot open the vocabulary");
