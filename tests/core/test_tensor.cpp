@@ -222,6 +222,7 @@ TEST_CASE("memory: trim() gives free segments back to the system") {
   const std::size_t kept = resident();
   Memory<Cpu>::trim();
   CHECK(resident() + bytes / 2 < kept);
+  CHECK(Tensor<>::ones({bytes / 4}).at(bytes / 4 - 1) == 1.0f);  // in a new segment
 }
 #endif
 
