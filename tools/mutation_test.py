@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("core", "text", "io")
 LEFT_OUT = ("unicode_table.hpp",)  # generated
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS"]
+NOBODY = 65534
 UNSAFE = ("::kill(",)  # a changed signal number would end other processes
 SWAPS = {" == ": " != ", " != ": " == ", " < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " && ": " || ", " || ": " && ",
          " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ", " % ": " / ", " += ": " -= ", " -= ": " += ", " & ": " | ", " | ": " & ",
@@ -109,11 +110,15 @@ class Tests:
     def run(self, limit, sanitized):
         def bound():
             os.setsid()
+            if os.getuid() == 0:  # a changed program may remove what it should write to, /dev/full for one
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
             if not sanitized:  # they reserve terabytes
                 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
 
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
+        self.temporary.chmod(0o777)
         program = subprocess.Popen(
             [self.work / "test", "--no-breaks", "--abort-after=1"], preexec_fn=bound, cwd=self.temporary, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -223,11 +223,12 @@ class Limits(Files):
         cases = [("make_model", ["--text", valid, "--model-config", self.folder / "config.json", "--out", self.folder / "m.lxf"]), ("add_typos", []),
                  ("tokenize", model), ("score_pairs", model), ("evaluate", [*model, "--test", valid]), ("train_matcher", self.command(self.folder / "full", "--max-steps", 1)),
                  ("report", ["--help"])]
+        # Opened so that no file is made where the device is missing.
         for name, arguments in cases:
-            with self.subTest(name), open("/dev/full", "w") as full:
+            with self.subTest(name), open("/dev/full", "r+b", buffering=0) as full:
                 self.assert_refused(program(name, *arguments, text=self.texts, stdout=full), [3], "standard output: cannot be written")
         # It is not waited for the end of the input.
-        with open("/dev/full", "w") as full, subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
+        with open("/dev/full", "r+b", buffering=0) as full, subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
             self.assert_refused(program("add_typos", stdin=endless.stdout, stdout=full, input=None), [3], "standard output: cannot be written")
             endless.kill()
 
