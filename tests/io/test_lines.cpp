@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -84,6 +86,22 @@ TEST_CASE("lines: as by the definition, longer than the buffer and than the limi
     for (char& c : text) c = "\n\rabc"[std::min<std::uint32_t>(4, static_cast<std::uint32_t>(random.below(rare)))];
     check_lines(folder / "t.txt", text, 1 + static_cast<std::size_t>(random.below(i % 2 == 0 ? 20 : 100000)));
   }
+}
+
+TEST_CASE("lines: 65,536 bytes of each unless told otherwise, and bytes that are no UTF-8 as they are") {
+  const TemporaryFolder folder;
+  const std::string foreign = "d2 \xff\xc3 a", text = "first\n" + std::string(800000, 'a') + "\n" + foreign + "\nlast";
+  write_file_atomic(folder / "t.txt", text);
+  LineReader reader(folder / "t.txt");
+  std::string line;
+  std::vector<std::size_t> sizes;
+  std::vector<std::uint64_t> begins{0};
+  for (; reader.next(line); begins.push_back(reader.offset())) sizes.push_back(line.size());
+  CHECK(sizes == std::vector<std::size_t>{5, 65536, foreign.size(), 4});
+  CHECK(begins.back() == text.size());
+  LineReader later(folder / "t.txt", begins[2]);
+  REQUIRE(later.next(line));
+  CHECK(line == foreign);
 }
 
 TEST_CASE("lines: what cannot be read") {
