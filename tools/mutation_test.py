@@ -109,19 +109,18 @@ class Tests:
 
     def run(self, limit, sanitized):
         def bound():
-            os.setsid()
-            if os.getuid() == 0:  # a changed program may remove what it should write to, /dev/full for one
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
             if not sanitized:  # they reserve terabytes
                 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
 
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
-        self.temporary.chmod(0o777)
+        account = {}
+        if os.getuid() == 0:  # a changed program may remove what it should write to, /dev/full for one
+            os.chown(self.temporary, NOBODY, NOBODY)
+            account = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         program = subprocess.Popen(
-            [self.work / "test", "--no-breaks", "--abort-after=1"], preexec_fn=bound, cwd=self.temporary, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [self.work / "test", "--no-breaks", "--abort-after=1"], preexec_fn=bound, start_new_session=True, cwd=self.temporary,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **account,
             env={"LEXFORMER_CASES": "300", "ASAN_OPTIONS": "hard_rss_limit_mb=8192", **os.environ, "TMPDIR": str(self.temporary)})
         try:
             return "passed" if program.wait(limit) == 0 else "failed"
