@@ -145,7 +145,7 @@ struct Input {
   std::vector<std::vector<std::size_t>> rows(const std::vector<lx::Encoding>& encodings, std::size_t count, bool sorted) const {
     const auto lengths = lx::token_counts(encodings);
     if (batches.empty()) {
-      auto all = lx::make_batches(lengths, {.size = size, .seed = 1, .drop_last = true});
+      auto all = lx::plan_batches(lengths, {.size = size, .seed = 1, .drop_last = true});
       all.resize(std::min(count, all.size()));
       const auto longest = [&](const auto& batch) { return lengths[batch.front()]; };
       if (sorted) std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return longest(a) > longest(b); });

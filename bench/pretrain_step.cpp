@@ -35,7 +35,7 @@ struct Variant {
   }
   double step(const lx::MaskedBatch& m, std::uint32_t number) {
     bench::Timer timer;
-    const lx::Pass pass{.training = true, .seed = 1, .step = number};
+    const lx::ForwardOptions forward{.training = true, .seed = 1, .step = number};
     auto positions = m.positions;
     auto labels = m.labels;
     if (every_token) {
@@ -43,8 +43,8 @@ struct Variant {
       std::iota(positions.begin(), positions.end(), 0);
       labels = m.batch.ids;
     }
-    const auto y = model(m.batch, positions, labels, pass, mth.encode(pass));
-    const auto loss = mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, pass));
+    const auto y = model(m.batch, positions, labels, forward, mth.encode(forward));
+    const auto loss = mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, forward));
     loss.backward();
     const auto norm = optimizer.clip_and_step(optimizer.options().lr, 1.0, loss.value());
     return timer.lap();

@@ -80,9 +80,9 @@ void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size
 }  // namespace cuda
 
 template <class T>
-void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps) {
+void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* logsumexp, T* attentions) {
   using namespace cuda;
-  if (attention_path() == AttentionPath::cublas) return cublas_attention(args, context, log_sum, maps);
+  if (attention_path() == AttentionPath::cublas) return cublas_attention(args, context, logsumexp, attentions);
   const bool fits = with_products(
       args, [](const auto& bytes) { return bytes.forward; },
       [&](auto products, const auto& bytes) {
@@ -90,19 +90,19 @@ void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context,
         const Prepared<T> prepared(args);
         const AttentionView<T>& view = prepared.view;
         const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
-        launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows, bytes.forward, view, context, log_sum);
-        if (maps != nullptr && args.map_row != nullptr)
+        launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows, bytes.forward, view, context, logsumexp);
+        if (attentions != nullptr && args.map_row != nullptr)
           launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, Products>), squares, bytes.map, view,
-                       static_cast<const accumulate_t<T>*>(log_sum), rows.x, maps);
+                       static_cast<const accumulate_t<T>*>(logsumexp), rows.x, attentions);
       });
-  if (!fits) cublas_attention(args, context, log_sum, maps);
+  if (!fits) cublas_attention(args, context, logsumexp, attentions);
 }
 
 template <class T>
-void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const T* context, const accumulate_t<T>* log_sum,
+void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const T* context, const accumulate_t<T>* logsumexp,
                                             const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
   using namespace cuda;
-  if (attention_path() == AttentionPath::cublas) return cublas_attention_grad(args, log_sum, dcontext, dmaps, grads);
+  if (attention_path() == AttentionPath::cublas) return cublas_attention_grad(args, logsumexp, dcontext, dmaps, grads);
   const bool fits = with_products(
       args, [](const auto& bytes) { return std::max(bytes.query_grad, bytes.key_grad); },
       [&](auto products, const auto& bytes) {
@@ -110,7 +110,7 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
         const Prepared<T> prepared(args);
         const AttentionView<T>& view = prepared.view;
         const Temporary<accumulate_t<T>> delta(args.tokens * args.heads);
-        const AttentionGradView<T> grad_view{log_sum, delta.data(), context, dcontext, dmaps};
+        const AttentionGradView<T> grad_view{logsumexp, delta.data(), context, dcontext, dmaps};
         const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
         const TableGrads<T> tables(args, grads, rows.x * rows.z);
         launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, bytes.query_grad, view, grad_view, delta.data(),
@@ -127,7 +127,7 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
                        grad_view, rows.x, grads.gate);
         tables.write(args, grads);
       });
-  if (!fits) cublas_attention_grad(args, log_sum, dcontext, dmaps, grads);
+  if (!fits) cublas_attention_grad(args, logsumexp, dcontext, dmaps, grads);
 }
 
 LEXFORMER_ATTENTION_INSTANCES(float)

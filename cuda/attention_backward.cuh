@@ -86,7 +86,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   tile.load_tables(tile.tables);
   tile.zero_sums(dq);
   for (std::size_t e = threadIdx.x; e < attention_warps * a.table_size(); e += attention_threads) code_sums[e] = A{0};
-  if (std::is_same_v<T, A> && (a.absolute || tile.map(grads.dmaps) == nullptr)) {
+  if (std::is_same_v<T, A> && (a.maps_are_scores || tile.map(grads.dmaps) == nullptr)) {
     __syncthreads();
     tile.write_delta(i0, grads.context, delta);
   } else {
@@ -130,7 +130,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
       A* to = code_sums + threadIdx.x / 32 * a.table_size();
       for (unsigned t = 0; t < a.lookups; ++t) {
         const unsigned code = used ? a.lookup[t].code[tile.pair + i * tile.n + j] : 0;
-        if (sums.lookup[t] != nullptr) add_by_place(code, used && (code != 0 || a.absolute), raw + row * Tile::row_stride, 1, to);
+        if (sums.lookup[t] != nullptr) add_by_place(code, used && (code != 0 || a.maps_are_scores), raw + row * Tile::row_stride, 1, to);
         to += a.lookup[t].levels;
       }
       tile.add_relatives(false, i, j, used, gated + row * Tile::row_stride, 1, sums);
@@ -151,7 +151,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
       others += sum;
     }
     others = Warp::sum(others);
-    if (!a.absolute && threadIdx.x % 32 == 0) to[0] = -others;  // table[code] - table[0] was added, and nothing for code 0
+    if (!a.maps_are_scores && threadIdx.x % 32 == 0) to[0] = -others;  // table[code] - table[0] was added, and nothing for code 0
   }
 }
 

@@ -109,7 +109,7 @@ void set_attention_path(AttentionPath path, std::size_t scratch_bytes) {
 AttentionPath attention_path() { return choice().path; }
 
 template <class T>
-void cublas_attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps) {
+void cublas_attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* logsumexp, T* attentions) {
   using A = accumulate_t<T>;
   const auto chunks = chunks_of(args, Squares<T>::bytes);
   const Problem<T> problem(args);
@@ -117,14 +117,14 @@ void cublas_attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>*
   for (const AttentionChunk& chunk : chunks) {
     const AttentionMultiply<T> multiply(args, problem.view, chunk);
     multiply(A{1}, problem.part(0), false, problem.part(1), AttentionMatrices<A>{scores.exact()});
-    problem.launch_rows(LEXFORMER_KERNEL(attention_score_kernel<T>), chunk, problem.tables.data(), scores.exact(), scores.stored(), log_sum,
-                        maps);
+    problem.launch_rows(LEXFORMER_KERNEL(attention_score_kernel<T>), chunk, problem.tables.data(), scores.exact(), scores.stored(),
+                        logsumexp, attentions);
     multiply(A{1}, {scores.stored()}, false, problem.part(2), AttentionMatrices<T>{context, args.width});
   }
 }
 
 template <class T>
-void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
+void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* logsumexp, const T* dcontext, const T* dmaps,
                            const AttentionGrads<T>& grads) {
   using A = accumulate_t<T>;
   const auto chunks = chunks_of(args, 2 * Squares<T>::bytes);
@@ -144,7 +144,7 @@ void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* 
   bool key_side = false;
   for (const auto& r : args.relatives) key_side = key_side || r.key_side;
 
-  const AttentionGradView<T> given{log_sum, delta.data(), nullptr, dcontext, dmaps};
+  const AttentionGradView<T> given{logsumexp, delta.data(), nullptr, dcontext, dmaps};
   const AttentionProducts<T> products{scores.exact(), dprobabilities.exact(), problem.tables.data()};
   const AttentionMatrices<const T> dout{dcontext, args.width};
   for (const AttentionChunk& chunk : chunks) {

@@ -8,9 +8,9 @@
 namespace lexformer::cuda {
 
 template <class T>
-void cublas_attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps);
+void cublas_attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* logsumexp, T* attentions);
 template <class T>
-void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* log_sum, const T* dcontext, const T* dmaps,
+void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* logsumexp, const T* dcontext, const T* dmaps,
                            const AttentionGrads<T>& grads);
 
 }  // namespace lexformer::cuda

@@ -8,7 +8,7 @@
 namespace lexformer::cuda {
 
 template <class T, class Products>
-__global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumulate_t<T>* log_sum) {
+__global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumulate_t<T>* logsumexp) {
   using A = accumulate_t<T>;
   using Tile = AttentionTile<T, Products>;
   using Stored = typename Tile::Stored;
@@ -64,19 +64,19 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
   // Where all scores of a query are -inf its top is, too, and the result NaN, as on the CPU.
   tile.store(sums, i0, a.width, context, [&](std::size_t row) { return (A{1} + (top[row] - top[row])) / total[row]; });
   for (unsigned row = threadIdx.x; row < size; row += attention_threads)
-    if (i0 + row < tile.n) log_sum[(tile.first + i0 + row) * a.heads + tile.h] = top[row] + std::log(total[row]);
+    if (i0 + row < tile.n) logsumexp[(tile.first + i0 + row) * a.heads + tile.h] = top[row] + std::log(total[row]);
 }
 
 /// The scores or probabilities of the heads that have a map; one block for each tile.
 template <class T, class Products>
-__global__ void attention_map_kernel(AttentionView<T> a, const accumulate_t<T>* log_sum, unsigned tiles, T* maps) {
+__global__ void attention_map_kernel(AttentionView<T> a, const accumulate_t<T>* logsumexp, unsigned tiles, T* attentions) {
   using A = accumulate_t<T>;
   using Tile = AttentionTile<T, Products>;
   using Stored = typename Tile::Stored;
   constexpr unsigned size = Tile::size;
   const Tile tile(a, blockIdx.z, blockIdx.y);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size;
-  T* const map = tile.map(maps);
+  T* const map = tile.map(attentions);
   if (i0 >= tile.n || j0 >= tile.n || map == nullptr) return;
   const std::size_t vectors = Tile::vectors(tile.d);
   LEXFORMER_DYNAMIC_SHARED(Stored, q);
@@ -91,7 +91,7 @@ __global__ void attention_map_kernel(AttentionView<T> a, const accumulate_t<T>* 
   tile.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
     A ungated;
     const A value = tile.score(i, j, products[u][w], tables, ungated);
-    map[i * tile.n + j] = static_cast<T>(a.absolute ? value : scalar::exp(value - log_sum[(tile.first + i) * a.heads + tile.h]));
+    map[i * tile.n + j] = static_cast<T>(a.maps_are_scores ? value : scalar::exp(value - logsumexp[(tile.first + i) * a.heads + tile.h]));
   });
 }
 

@@ -44,7 +44,7 @@ struct AttentionRow : AttentionHead<T> {
 /// score_row: S from <q_i, k_j>, its log-sum-exp, the map, and dropout(P). `probabilities` may be the scores' own memory.
 template <class T>
 __global__ void attention_score_kernel(AttentionView<T> a, AttentionChunk chunk, const accumulate_t<T>* tables, accumulate_t<T>* scores,
-                                       T* probabilities, accumulate_t<T>* log_sum, T* maps) {
+                                       T* probabilities, accumulate_t<T>* logsumexp, T* attentions) {
   using A = accumulate_t<T>;
   const AttentionRow<T> row(a, chunk);
   if (row.i >= row.n) return;  // the whole warp
@@ -59,11 +59,11 @@ __global__ void attention_score_kernel(AttentionView<T> a, AttentionChunk chunk,
   A total{0};
   for (std::size_t j = threadIdx.x; j < n; j += Warp::threads) total += scalar::exp(score[j] - top);
   const A log_total = top + std::log(Warp::sum(total));
-  if (threadIdx.x == 0) log_sum[(row.first + row.i) * a.heads + row.h] = log_total;
-  T *const probability = probabilities + row.at, *const map = row.map(maps);
+  if (threadIdx.x == 0) logsumexp[(row.first + row.i) * a.heads + row.h] = log_total;
+  T *const probability = probabilities + row.at, *const map = row.map(attentions);
   for (std::size_t j = threadIdx.x; j < n; j += Warp::threads) {
     const A value = score[j], p = scalar::exp(value - log_total);
-    if (map != nullptr) map[row.i * n + j] = static_cast<T>(a.absolute ? value : p);
+    if (map != nullptr) map[row.i * n + j] = static_cast<T>(a.maps_are_scores ? value : p);
     probability[j] = static_cast<T>(p * row.dropout(row.i, j));
   }
 }
@@ -169,7 +169,7 @@ __global__ void attention_row_grad_kernel(AttentionView<T> a, AttentionChunk chu
     for (unsigned t = 0; t < a.lookups; ++t) {
       if (sums.lookup[t] == nullptr) continue;
       const unsigned code = used ? a.lookup[t].code[row.pair + i * n + j] : 0;
-      const bool counts = used && (code != 0 || a.absolute);
+      const bool counts = used && (code != 0 || a.maps_are_scores);
       add_lanes(dscore, code, counts, sums.lookup[t] + query * a.lookup[t].levels);
       if (counts) others[t] += dscore;
     }
@@ -181,7 +181,7 @@ __global__ void attention_row_grad_kernel(AttentionView<T> a, AttentionChunk chu
     }
   }
   for (unsigned t = 0; t < a.lookups; ++t) {
-    if (sums.lookup[t] == nullptr || a.absolute) continue;
+    if (sums.lookup[t] == nullptr || a.maps_are_scores) continue;
     const A sum = Warp::sum(others[t]);
     if (threadIdx.x == 0) sums.lookup[t][query * a.lookup[t].levels] -= sum;  // table[code] - table[0] was added
   }

@@ -55,7 +55,7 @@ struct AttentionView {
         gate(args.gate),
         dropout(args.dropout),
         map_row(args.map_row),
-        absolute(args.absolute) {
+        absolute(args.maps_are_scores) {
     if (lookups > most || relatives > most) fail("attention", "more than ", most, " lookups or relative terms on a GPU");
     for (unsigned t = 0; t < lookups; ++t) lookup[t] = {args.lookups[t].table, args.lookups[t].levels, args.lookups[t].code};
     for (unsigned t = 0; t < relatives; ++t) {
@@ -74,7 +74,7 @@ struct AttentionView {
 /// The gradients of context and maps, and what of the forward pass backward needs.
 template <class T>
 struct AttentionGradView {
-  const accumulate_t<T>*log_sum, *delta;  // (N, H): log sum_j exp S_ij, and sum_j P_ij dP_ij
+  const accumulate_t<T>*logsumexp, *delta;  // (N, H): log sum_j exp S_ij, and sum_j P_ij dP_ij
   const T *context, *dcontext, *dmaps;
 };
 
@@ -108,7 +108,7 @@ struct AttentionHead {
       const auto& l = a.lookup[t];
       const T* const from = l.table + h * l.levels;
       for (std::size_t c = threadIdx.x; c < l.levels; c += blockDim.x)
-        to[c] = a.absolute ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - from[0];
+        to[c] = a.maps_are_scores ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - from[0];
       to += l.levels;
     }
   }
@@ -134,9 +134,9 @@ struct AttentionHead {
   __device__ A dropout(std::size_t i, std::size_t j) const { return a.dropout.active ? a.dropout(h * a.pairs + pair + i * n + j) : A{1}; }
   /// Where this head's map begins in `maps`, or null.
   template <class P>
-  __device__ P* map(P* maps) const {
-    if (maps == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
-    return maps + static_cast<std::size_t>(a.map_row[h]) * a.pairs + pair;
+  __device__ P* map(P* attentions) const {
+    if (attentions == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
+    return attentions + static_cast<std::size_t>(a.map_row[h]) * a.pairs + pair;
   }
 
   /// What backward knows of a cell: P, the factor of dropout, and dS, the gradient of the score behind gate and lookups.
@@ -148,15 +148,15 @@ struct AttentionHead {
     Cell out;
     const A value = score(i, j, product, tables, out.ungated);
     const std::size_t row = (first + i) * a.heads + h;
-    out.probability = scalar::exp(value - g.log_sum[row]);
+    out.probability = scalar::exp(value - g.logsumexp[row]);
     out.kept = dropout(i, j);
     const T* const dmap = map(g.dmaps);
     const A from_map = dmap != nullptr ? static_cast<A>(dmap[i * n + j]) : A{0};
-    const A dprobability = out.kept * dproduct + (a.absolute ? A{0} : from_map);
+    const A dprobability = out.kept * dproduct + (a.maps_are_scores ? A{0} : from_map);
     if (g.delta == nullptr)
       out.dscore = dprobability;
     else
-      out.dscore = out.probability * (dprobability - g.delta[row]) + (a.absolute ? from_map : A{0});
+      out.dscore = out.probability * (dprobability - g.delta[row]) + (a.maps_are_scores ? from_map : A{0});
     return out;
   }
   /// The gradient of what the gate multiplies, from that of its result.

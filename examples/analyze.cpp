@@ -81,8 +81,8 @@ void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::s
   const lx::NoGrad no_grad;
   const auto encoding = subject.tokenizer.encode(text, std::min(max_length, subject.encoder.config.max_position_embeddings));
   const auto batch = lx::make_batch(std::span(&encoding, 1));
-  const auto maps = subject.encoder(batch, {}, {.maps = lx::AttentionMaps::probabilities}).maps;
-  const auto triangle = lx::up_down(maps, batch.offsets, 0);
+  const auto attentions = subject.encoder(batch, {}, {.attentions = lx::Attentions::probabilities}).attentions;
+  const auto triangle = lx::up_down(attentions, batch.offsets, 0);
   std::vector<std::string> tokens;
   for (const auto id : encoding.ids) tokens.push_back(subject.tokenizer.vocabulary().token(id));
   double most = 0;

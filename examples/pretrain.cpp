@@ -45,9 +45,9 @@ struct Reader {
 /// The loss that is trained: of the masked tokens, and the regularizers of MTH where they have a weight.
 template <class T, class Dev>
 lx::Var<float, Dev> objective(const lx::MaskedLm<T, Dev>& model, const lx::Mth<T, Dev>& mth, const lx::MaskedBatch& m,
-                              const lx::Pass& pass) {
-  const auto y = model(m.batch, m.positions, m.labels, pass, mth.encode(pass));
-  return mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, pass));
+                              const lx::ForwardOptions& forward) {
+  const auto y = model(m.batch, m.positions, m.labels, forward, mth.encode(forward));
+  return mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, forward));
 }
 
 /// Loss, perplexity and accuracy over all masked tokens of some documents, whose masks are always the same, whatever the run's seed; and
@@ -152,9 +152,9 @@ bool run(program::PretrainOptions o) {
     for (std::size_t k = 0; k < batches.size(); ++k) {
       if (batches[k].positions.empty()) continue;  // a few short documents of nothing but long words
       // Each accumulated batch has its own dropout: the high bits of the step's seed say which.
-      const lx::Pass pass{
+      const lx::ForwardOptions forward{
           .training = true, .seed = o.seed + (static_cast<std::uint64_t>(k) << 32), .step = static_cast<std::uint32_t>(step)};
-      const auto loss = lx::scale(objective(model, mth, batches[k], pass), 1.0f / static_cast<float>(batches.size()));
+      const auto loss = lx::scale(objective(model, mth, batches[k], forward), 1.0f / static_cast<float>(batches.size()));
       loss.backward();
       sum = sum.defined() ? lx::add(sum, loss.detach()) : loss.detach();
     }

@@ -155,7 +155,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   while (step < total && !stop) {
     const auto epoch = static_cast<std::uint32_t>(state.epoch_index);
     const auto encodings = train.encode(seed, epoch);
-    const auto rows = lx::make_batches(lx::token_counts(encodings), {.size = o.batch, .seed = seed, .epoch = epoch, .order = o.order});
+    const auto rows = lx::plan_batches(lx::token_counts(encodings), {.size = o.batch, .seed = seed, .epoch = epoch, .order = o.order});
     while (state.batch_index < rows.size() && step < total && !stop) {
       std::vector<lx::Batch> batches;
       std::size_t pairs = 0;

@@ -74,11 +74,12 @@ inline std::vector<double> attention_of(const lx::CrossEncoder<>& model, const l
   if (view.head >= static_cast<int>(config.num_attention_heads))
     lx::fail_usage("--head", view.head, " of a model with ", config.num_attention_heads, " heads; they count from 0");
   const lx::NoGrad no_grad;
-  const auto maps = model(model.batch(std::span(&encoding, 1)), {}, {.maps = lx::AttentionMaps::probabilities}).encoder.maps[layer].value();
-  std::vector<double> mean(maps.dim(1));
-  const std::size_t first = view.head < 0 ? 0 : static_cast<std::size_t>(view.head), last = view.head < 0 ? maps.dim(0) : first + 1;
+  const auto attentions =
+      model(model.batch(std::span(&encoding, 1)), {}, {.attentions = lx::Attentions::probabilities}).encoder.attentions[layer].value();
+  std::vector<double> mean(attentions.dim(1));
+  const std::size_t first = view.head < 0 ? 0 : static_cast<std::size_t>(view.head), last = view.head < 0 ? attentions.dim(0) : first + 1;
   for (std::size_t h = first; h < last; ++h)
-    for (std::size_t e = 0; e < mean.size(); ++e) mean[e] += static_cast<double>(maps.at(h, e)) / static_cast<double>(last - first);
+    for (std::size_t e = 0; e < mean.size(); ++e) mean[e] += static_cast<double>(attentions.at(h, e)) / static_cast<double>(last - first);
   return mean;
 }
 

@@ -53,7 +53,6 @@
 
 // layers
 #include "lexformer/nn/activation.hpp"
-#include "lexformer/nn/batch.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/nn/init.hpp"
 #include "lexformer/nn/layer_norm.hpp"
@@ -90,13 +89,19 @@
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/half.hpp"
 #include "lexformer/io/json.hpp"
-#include "lexformer/io/lines.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/npy.hpp"
 #include "lexformer/io/safetensors.hpp"
-#include "lexformer/io/table.hpp"
 #include "lexformer/io/tensor_check.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
+
+// tables, batches, text streams
+#include "lexformer/data/batch.hpp"
+#include "lexformer/data/lines.hpp"
+#include "lexformer/data/masked_batch.hpp"
+#include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/data/table.hpp"
+#include "lexformer/data/text_stream.hpp"
 
 // pictures
 #include "lexformer/report/attention_picture.hpp"
@@ -105,10 +110,8 @@
 #include "lexformer/report/page.hpp"
 #include "lexformer/report/svg.hpp"
 
-// optimiser, batches, metrics
-#include "lexformer/train/batch.hpp"
+// optimiser, metrics, runs
 #include "lexformer/train/bootstrap.hpp"
-#include "lexformer/train/masked_batch.hpp"
 #include "lexformer/train/metrics.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/precision_recall.hpp"
@@ -116,7 +119,6 @@
 #include "lexformer/train/run_log.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/state.hpp"
-#include "lexformer/train/text_stream.hpp"
 
 // whole models
 #include "lexformer/models/analysis.hpp"

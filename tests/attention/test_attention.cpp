@@ -77,12 +77,12 @@ TEST_CASE("attention with every combination of forms equals its definition") {
       AttentionOptions options{.dropout = {p, {1, 2, 3}}};
       const auto expected = attention_reference(v[0], offsets, H, terms(v, forms), options);
       CHECK(max_error(attention(v[0], offsets, H, terms(v, forms), options).context.value(), expected.context) < 1e-13);
-      options.maps = AttentionMaps::scores;
+      options.attentions = Attentions::scores;
       const auto with_scores = attention(v[0], offsets, H, terms(v, forms), options);
       CHECK(max_error(with_scores.context.value(), expected.context) < 1e-13);
-      CHECK(max_error(with_scores.maps.value(), expected.scores) < 1e-13);
-      options.maps = AttentionMaps::probabilities;
-      CHECK(max_error(attention(v[0], offsets, H, terms(v, forms), options).maps.value(), expected.probabilities) < 1e-13);
+      CHECK(max_error(with_scores.attentions.value(), expected.scores) < 1e-13);
+      options.attentions = Attentions::probabilities;
+      CHECK(max_error(attention(v[0], offsets, H, terms(v, forms), options).attentions.value(), expected.probabilities) < 1e-13);
       const auto f = vars<float>(inputs());
       CHECK(max_error(attention(f[0], offsets, H, terms(f, forms), options).context.value(), expected.context) < 1e-5);
     }
@@ -91,23 +91,23 @@ TEST_CASE("attention with every combination of forms equals its definition") {
 
 TEST_CASE("attention returns the gradient of qkv and of every term") {
   for (const int forms : {0, 1, 2, 4, 8, 16, 32, 1 + 16, 4 + 8 + 16, 63}) {
-    for (const auto maps : {AttentionMaps::none, AttentionMaps::scores, AttentionMaps::probabilities}) {
+    for (const auto attentions : {Attentions::none, Attentions::scores, Attentions::probabilities}) {
       CAPTURE(forms);
-      CAPTURE(static_cast<int>(maps));
-      const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}, .maps = maps, .map_heads = {1}};
+      CAPTURE(static_cast<int>(attentions));
+      const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}, .attentions = attentions, .attention_heads = {1}};
       const auto result = gradcheck(
           [&](const std::vector<Var<double>>& v) {
             const auto y = attention(v[0], offsets, H, terms(v, forms), options);
-            return maps == AttentionMaps::none
+            return attentions == Attentions::none
                        ? y.context
-                       : concat_rows(std::vector{reshape(y.context, {y.context.size()}), reshape(y.maps, {y.maps.size()})});
+                       : concat_rows(std::vector{reshape(y.context, {y.context.size()}), reshape(y.attentions, {y.attentions.size()})});
           },
           inputs());
       CHECK_MESSAGE(result.ok, result.message);
       const auto only_maps = gradcheck(
           [&](const std::vector<Var<double>>& v) {
             const auto y = attention(v[0], offsets, H, terms(v, forms), options);
-            return maps == AttentionMaps::none ? y.context : y.maps;
+            return attentions == Attentions::none ? y.context : y.attentions;
           },
           inputs(), {.max_elements = 30});
       CHECK_MESSAGE(only_maps.ok, only_maps.message);
@@ -176,14 +176,15 @@ TEST_CASE("attention refuses an empty batch and an impossible dropout") {
   CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.dropout = {.p = 10.0f}}), "dropout: p must be in [0, 1), got 10", Error);
 }
 
-TEST_CASE("maps come in the order in which heads are asked for, each once") {
+TEST_CASE("attentions come in the order in which heads are asked for, each once") {
   const auto v = vars<double>(inputs());
-  const auto all = attention(v[0], offsets, H, {}, {.maps = AttentionMaps::probabilities}).maps.value();
-  const auto turned = attention(v[0], offsets, H, {}, {.maps = AttentionMaps::probabilities, .map_heads = {1, 0}}).maps.value();
+  const auto all = attention(v[0], offsets, H, {}, {.attentions = Attentions::probabilities}).attentions.value();
+  const auto turned =
+      attention(v[0], offsets, H, {}, {.attentions = Attentions::probabilities, .attention_heads = {1, 0}}).attentions.value();
   CHECK(max_error(turned.rows(0, 1), all.rows(1, 2)) == 0);
   CHECK(max_error(turned.rows(1, 2), all.rows(0, 1)) == 0);
-  CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.maps = AttentionMaps::scores, .map_heads = {1, 1}}),
-                       "attention: maps of head 1 were asked for more than once", Error);
-  CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.maps = AttentionMaps::scores, .map_heads = {2}}),
-                       "attention: maps of head 2 were asked for, but there are 2", Error);
+  CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {1, 1}}),
+                       "attention: attentions of head 1 were asked for more than once", Error);
+  CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {2}}),
+                       "attention: attentions of head 2 were asked for, but there are 2", Error);
 }

@@ -29,13 +29,13 @@ struct Call {
   Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
   V qkv{random_tensor({7, 3 * lea_width}, 1)};
   std::vector<std::uint16_t> codes = std::vector<std::uint16_t>(offsets.pairs());
-  Pass pass{.training = true};
+  ForwardOptions forward{.training = true};
 
   Call() {
     RandomStream random(3, random_site::user);
     for (auto& c : codes) c = static_cast<std::uint16_t>(random.below(levels.size()));
   }
-  AttentionInputs<double> inputs() const { return {qkv, offsets, lea_heads, codes, levels, pass}; }
+  AttentionInputs<double> inputs() const { return {qkv, offsets, lea_heads, codes, levels, forward}; }
   ScoreTerms<double> contribute(Lea<double>& term) const {
     ScoreTerms<double> terms;
     term.contribute(inputs(), terms);
@@ -181,18 +181,18 @@ TEST_CASE("alpha is set once, by the first training batch, and kept") {
   later.qkv = V(random_tensor({7, 3 * lea_width}, 9));
   for (const auto rule : {LeaAlpha::query, LeaAlpha::magnitude}) {
     auto term = make({.dimension = 8, .alpha = rule});
-    call.pass = {};
+    call.forward = {};
     CHECK(error_message([&] { call.contribute(term); }) ==
           "lea: alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
           "alpha");
     CHECK(term.alpha.item() == 0);
-    call.pass = {.training = true};
+    call.forward = {.training = true};
     call.contribute(term);
     const double first = term.alpha.item();
     CHECK(first > 0);
     later.contribute(term);
     CHECK(term.alpha.item() == first);
-    call.pass = {};
+    call.forward = {};
     CHECK_NOTHROW(call.contribute(term));  // and now it can score
     CHECK_FALSE(term.alpha.requires_grad());
   }

@@ -77,21 +77,21 @@ TEST_CASE("a term that adds zeros changes nothing, one that does not, does; scor
   MultiHeadAttention<double> layer({.width = 6, .heads = 2}, init);
   const Batch b = batch();
   const Var<double> x(random_tensor({7, 6}));
-  const auto plain = layer(x, b, {}, AttentionMaps::scores);
+  const auto plain = layer(x, b, {}, Attentions::scores);
   const auto near = std::make_shared<Nearness>(2);
   layer.terms = {near};
   near->slope.mutable_value() = Tensor<double>::zeros({2, 1});
   CHECK(max_error(layer(x, b).hidden.value(), plain.hidden.value()) == 0);
   near->slope.mutable_value() = Tensor<double>::from({0.25, 2}, {2, 1});
-  const auto with = layer(x, b, {}, AttentionMaps::scores);
+  const auto with = layer(x, b, {}, Attentions::scores);
   CHECK(max_error(with.hidden.value(), plain.hidden.value()) > 1e-3);
   // Row 0 of the second sequence: its block begins behind the 9 pairs of the first.
   for (std::size_t j = 0; j < 4; ++j) {
-    CHECK(with.maps.value().at(0, 9 + j) == doctest::Approx(plain.maps.value().at(0, 9 + j) - 0.25 * static_cast<double>(j)));
-    CHECK(with.maps.value().at(1, 9 + j) == doctest::Approx(plain.maps.value().at(1, 9 + j) - 2 * static_cast<double>(j)));
+    CHECK(with.attentions.value().at(0, 9 + j) == doctest::Approx(plain.attentions.value().at(0, 9 + j) - 0.25 * static_cast<double>(j)));
+    CHECK(with.attentions.value().at(1, 9 + j) == doctest::Approx(plain.attentions.value().at(1, 9 + j) - 2 * static_cast<double>(j)));
   }
-  CHECK(layer(x, b, {}, AttentionMaps::probabilities, {1}).maps.shape() == Shape{1, 25});
-  CHECK_FALSE(layer(x, b).maps.defined());
+  CHECK(layer(x, b, {}, Attentions::probabilities, {1}).attentions.shape() == Shape{1, 25});
+  CHECK_FALSE(layer(x, b).attentions.defined());
 }
 
 TEST_CASE("multi-head attention cuts its width into equal heads") {

@@ -68,10 +68,10 @@ struct Setup {
     for (const std::size_t n : lengths)
       for (std::size_t i = 0; i < n; ++i) positions.push_back(static_cast<std::int32_t>(i));
   }
-  AttentionResult<double, Cpu> operator()(AttentionMaps maps = AttentionMaps::none, ScoreTerms<double> terms = {}) const {
+  AttentionResult<double, Cpu> operator()(Attentions attentions = Attentions::none, ScoreTerms<double> terms = {}) const {
     if (term) term->contribute({Var<double>(), offsets, heads, {}, {}, {}}, terms);
     return attention(options.scheme == PositionScheme::rope ? rotary(qkv, positions, heads, options.rope_base) : qkv, offsets, heads, terms,
-                     {.maps = maps});
+                     {.attentions = attentions});
   }
   std::vector<Var<double>> leaves() const {
     std::vector<Var<double>> all{qkv};
@@ -125,7 +125,7 @@ TEST_CASE("position schemes: scores are those of the formulas at every length") 
   for (const Scheme& scheme : schemes()) {
     CAPTURE(scheme.name);
     const Setup setup(scheme.options, lengths);
-    const auto scores = setup(AttentionMaps::scores).maps.value();
+    const auto scores = setup(Attentions::scores).attentions.value();
     test::PositionsReference reference{scheme.options, sizes, {}};
     for (const auto& p : setup.parameters) reference.w.emplace(p.name, p.var.value());
     double worst = 0;
@@ -169,7 +169,7 @@ TEST_CASE("position schemes: together with LEA's lookup and a gate they stay wha
     for (std::size_t e = 0; e < codes.size(); ++e) codes[e] = static_cast<std::uint16_t>(e * e % 4);
     ScoreTerms<double> lea;
     lea.lookups.push_back({Var<double>(random_tensor({heads, 4}, 5)), codes});
-    const auto plain = setup(AttentionMaps::scores).maps.value(), both = setup(AttentionMaps::scores, lea).maps.value();
+    const auto plain = setup(Attentions::scores).attentions.value(), both = setup(Attentions::scores, lea).attentions.value();
     double worst = 0;
     for (std::size_t h = 0; h < heads; ++h)
       for (std::size_t e = 0; e < codes.size(); ++e)
@@ -185,14 +185,14 @@ TEST_CASE("position schemes: equal tokens score by i - j alone, DDRP without dir
     Setup setup(scheme.options, {70});
     const auto one = random_tensor({1, 3 * width}, 3);
     for (std::size_t i = 0; i < 70; ++i) std::copy_n(one.data(), 3 * width, setup.qkv.mutable_value().mutable_data() + i * 3 * width);
-    const auto scores = setup(AttentionMaps::scores).maps.value();
+    const auto scores = setup(Attentions::scores).attentions.value();
     double worst = 0;
     for (std::size_t i = 1; i < 70; ++i)
       for (std::size_t j = 1; j < 70; ++j) worst = std::max(worst, std::abs(scores.at(1, i * 70 + j) - scores.at(1, (i - 1) * 70 + j - 1)));
     CHECK(worst < 1e-12);
     if (scheme.options.scheme != PositionScheme::ddrp || scheme.options.size < 2) continue;
     const auto asymmetry = [&] {
-      const auto s = setup(AttentionMaps::scores).maps.value();
+      const auto s = setup(Attentions::scores).attentions.value();
       double most = 0;
       for (std::size_t i = 0; i < 70; ++i)
         for (std::size_t j = 0; j < i; ++j) most = std::max(most, std::abs(s.at(0, i * 70 + j) - s.at(0, j * 70 + i)));

@@ -15,7 +15,7 @@ struct Case {
   std::vector<std::size_t> lengths{1, 17, 33, 5};
   std::size_t heads = 2, d = 8, lookups = 0, levels = 5;
   bool query_side = false, key_side = false, shared_table = false, bias = false, gate = false, dropout = false;
-  bool maps = false, absolute = false, no_context_gradient = false, infinite_tile = false;
+  bool attentions = false, absolute = false, no_context_gradient = false, infinite_tile = false;
 };
 
 /// Calls f and returns how many bytes of device memory it took besides what was there.
@@ -83,8 +83,8 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   }
   if (c.gate) a.gate = random(pairs);
   if (c.dropout) a.dropout = {0.3f, RandomKey{7, 3, 5}};
-  if (c.maps) a.map_row = map_row.data();
-  a.absolute = c.absolute;
+  if (c.attentions) a.map_row = map_row.data();
+  a.maps_are_scores = c.absolute;
 
   std::vector<std::pair<T*, const Array<T, Dev>*>> written;
   const auto output = [&](std::size_t n) {
@@ -92,10 +92,10 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
     written.emplace_back(array.data(), &array);
     return array.data();
   };
-  const std::size_t map_size = c.maps ? 2 * pairs : 0;
-  T *const context = output(tokens * width), *const maps = c.maps ? output(map_size) : nullptr;
-  const Array<A, Dev> log_sum(std::vector<A>(tokens * c.heads, A{99}));
-  const std::size_t forward = memory_of<Dev>([&] { K::attention(a, context, log_sum.data(), maps); });
+  const std::size_t map_size = c.attentions ? 2 * pairs : 0;
+  T *const context = output(tokens * width), *const attentions = c.attentions ? output(map_size) : nullptr;
+  const Array<A, Dev> logsumexp(std::vector<A>(tokens * c.heads, A{99}));
+  const std::size_t forward = memory_of<Dev>([&] { K::attention(a, context, logsumexp.data(), attentions); });
   AttentionGrads<T> g;
   g.qkv = output(tokens * 3 * width);
   for (std::size_t t = 0; t < a.lookups.size(); ++t) g.lookups.push_back(output(c.heads * c.levels));
@@ -103,12 +103,12 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   if (c.bias) g.position_bias = output(c.heads * a.bias_length * a.bias_length);
   if (c.gate) g.gate = output(pairs);
   const T* const dcontext = random(tokens * width);
-  const T* const dmaps = c.maps ? random(map_size) : nullptr;
+  const T* const dmaps = c.attentions ? random(map_size) : nullptr;
   const std::size_t backward =
-      memory_of<Dev>([&] { K::attention_grad(a, context, log_sum.data(), c.no_context_gradient ? nullptr : dcontext, dmaps, g); });
+      memory_of<Dev>([&] { K::attention_grad(a, context, logsumexp.data(), c.no_context_gradient ? nullptr : dcontext, dmaps, g); });
   if (memory != nullptr) *memory = std::max(forward, backward);
 
-  std::vector<double> all = joined(log_sum.values());
+  std::vector<double> all = joined(logsumexp.values());
   for (const auto& [data, array] : written) all = joined(all, array->values());
   return all;
 }
@@ -139,11 +139,11 @@ TEST_CASE("attention: each term alone") {
   check({.lengths = {40}, .bias = true, .infinite_tile = true});
   check({.gate = true});
   check({.dropout = true});
-  check({.maps = true, .absolute = true});
-  check({.maps = true});
-  check({.maps = true, .no_context_gradient = true});
+  check({.attentions = true, .absolute = true});
+  check({.attentions = true});
+  check({.attentions = true, .no_context_gradient = true});
 }
-TEST_CASE("attention: all terms together, with maps of scores and of probabilities") {
+TEST_CASE("attention: all terms together, with attentions of scores and of probabilities") {
   for (const bool absolute : {false, true})
     check({.lengths = {3, 40, 16},
            .heads = 3,
@@ -156,7 +156,7 @@ TEST_CASE("attention: all terms together, with maps of scores and of probabiliti
            .bias = true,
            .gate = true,
            .dropout = true,
-           .maps = true,
+           .attentions = true,
            .absolute = absolute},
           10);  // scores of 20 and more: exp() makes their rounding larger
 }

@@ -37,7 +37,7 @@ void compare_maps_of_two(std::size_t n) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("cuda: maps", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("cuda: attentions", T, float, double, bfloat16) {
   for (const std::size_t n : odd_sizes) {
     CAPTURE(n);
     using namespace scalar;
@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("cuda: addresses between packs, results in place, and nothing
   }
 }
 
-TEST_CASE_TEMPLATE("cuda: maps and sums of broadcast shapes", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("cuda: attentions and sums of broadcast shapes", T, float, double, bfloat16) {
   const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {5}},
                                             {{5}, {3, 5}},
                                             {{3, 1}, {1, 7}},

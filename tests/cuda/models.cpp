@@ -18,7 +18,7 @@ std::vector<double> train(Model& model, const Loss& loss_at) {
   auto parameters = model.parameters();
   AdamW<T, Dev> optimizer(parameters, {.weight_decay = 0.1});
   for (std::uint32_t step = 0; step < 2; ++step) {
-    const auto loss = loss_at(Pass{.training = true, .seed = 1, .step = step});
+    const auto loss = loss_at(ForwardOptions{.training = true, .seed = 1, .step = step});
     keep(loss.value());
     loss.backward();
     std::vector<double> gradients;
@@ -37,7 +37,7 @@ template <class T, class Dev>
 std::vector<double> train_matcher(const Variant& variant) {
   CrossEncoder<T, Dev> model(tiny_file(variant.edit), variant.options, true);
   const auto batch = tiny_batch(tiny_model<double>(variant.options, variant.edit));
-  return train<T, Dev>(model, [&](const Pass& pass) { return loss_of(model, batch, pass); });
+  return train<T, Dev>(model, [&](const ForwardOptions& forward) { return loss_of(model, batch, forward); });
 }
 
 template <class T, class Dev>
@@ -48,9 +48,9 @@ std::vector<double> pretrain() {
   const auto batch = make_batch(texts);
   const std::vector<std::int32_t> positions{1, 2, 9, 12}, words{7, 8, 3, 20};
   const Mth<T, Dev> mth({.token_weight = 1, .head_weight = 0.5, .tokens = 3}, 2, 3);
-  return train<T, Dev>(model, [&](const Pass& pass) {
-    const auto y = model(batch, positions, words, pass, mth.encode(pass));
-    return mth.add_to(y.loss, mth.losses(y.encoder, batch.offsets, pass));
+  return train<T, Dev>(model, [&](const ForwardOptions& forward) {
+    const auto y = model(batch, positions, words, forward, mth.encode(forward));
+    return mth.add_to(y.loss, mth.losses(y.encoder, batch.offsets, forward));
   });
 }
 

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "fuzz/fuzz.hpp"
-#include "lexformer/io/table.hpp"
+#include "lexformer/data/table.hpp"
 
 using namespace lexformer;
 

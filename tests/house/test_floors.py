@@ -13,13 +13,14 @@ FLOORS = {
     "kernels": "core",
     "autograd": "core kernels",
     "ops": "core kernels autograd",
-    "nn": "core kernels autograd ops",
-    "attention": "core kernels autograd ops nn",
     "text": "core",
-    "io": "core kernels autograd ops nn text",
-    "report": "core text io",
-    "train": "core kernels autograd ops nn text io",
-    "models": "core kernels autograd ops nn attention text io train",
+    "io": "core text",
+    "data": "core text io",
+    "nn": "core kernels autograd ops",
+    "attention": "core kernels autograd ops text io data nn",
+    "models": "core kernels autograd ops text io data nn attention",
+    "train": "core kernels autograd ops text io data nn attention models",
+    "report": "core text io data",
 }
 # header of others -> who may include it
 EXTERNAL = {

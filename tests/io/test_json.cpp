@@ -4,8 +4,8 @@
 #include <string>
 
 #include "io/expect_error.hpp"
+#include "lexformer/data/table.hpp"
 #include "lexformer/io/config.hpp"
-#include "lexformer/io/table.hpp"
 
 using namespace lexformer;
 

@@ -124,10 +124,10 @@ TEST_CASE("softmax and log-softmax equal their definition, also for large scores
         double total = 0;
         for (std::size_t j = 0; j < n; ++j) total += std::exp(static_cast<double>(x.at(r, j)) - offset);
         auto row = x.rows(r, r + 1).clone();
-        const float log_sum = row::softmax(n, row.mutable_data());
-        CHECK(static_cast<double>(log_sum) == doctest::Approx(offset + std::log(total)).epsilon(1e-6));
+        const float logsumexp = row::softmax(n, row.mutable_data());
+        CHECK(static_cast<double>(logsumexp) == doctest::Approx(offset + std::log(total)).epsilon(1e-6));
         auto again = x.rows(r, r + 1).clone();
-        row::probabilities(n, log_sum, again.mutable_data());
+        row::probabilities(n, logsumexp, again.mutable_data());
         for (std::size_t j = 0; j < n; ++j) {
           const double log_p = static_cast<double>(x.at(r, j)) - offset - std::log(total), p = std::exp(log_p);
           CHECK(std::abs(static_cast<double>(y.at(r, j)) - p) <= 1e-6 * p);

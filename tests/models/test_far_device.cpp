@@ -34,7 +34,7 @@ Trained train(Model& model, const Loss& loss_at) {
   for (std::uint32_t step = 0; step < 3; ++step) {
     if (step == 2) optimizer.load_state(read_optimizer_tensors(optimizer_tensors(optimizer), optimizer, "moments"));
     const std::size_t downloads = Memory<Far>::downloads;
-    const auto loss = loss_at(Pass{.training = true, .seed = 1, .step = step});
+    const auto loss = loss_at(ForwardOptions{.training = true, .seed = 1, .step = step});
     loss.backward();
     const auto norm = optimizer.clip_and_step(0.01, 0.5, loss.value());
     if (step > 0) CHECK(Memory<Far>::downloads == downloads);  // the first one measures LEA's alpha on the host
@@ -50,7 +50,7 @@ template <class Dev>
 Trained train_matcher(const test::Variant& variant) {
   CrossEncoder<float, Dev> model(test::tiny_file(variant.edit), variant.options, true);
   const auto batch = test::tiny_batch(test::tiny_model<float>(variant.options, variant.edit));
-  auto out = train<Dev>(model, [&](const Pass& pass) { return test::loss_of(model, batch, pass); });
+  auto out = train<Dev>(model, [&](const ForwardOptions& forward) { return test::loss_of(model, batch, forward); });
   for (const double score : model.predict(test::pairs, 3)) out.numbers.push_back(score);
   return out;
 }
@@ -63,9 +63,9 @@ Trained pretrain() {
   const auto batch = make_batch(texts);
   const std::vector<std::int32_t> positions{1, 2, 9, 12}, labels{7, 8, 3, 20};
   const Mth<float, Dev> mth({.token_weight = 1, .head_weight = 0.5, .tokens = 3}, 2, 3);
-  auto out = train<Dev>(model, [&](const Pass& pass) {
-    const auto y = model(batch, positions, labels, pass, mth.encode(pass));
-    return mth.add_to(y.loss, mth.losses(y.encoder, batch.offsets, pass));
+  auto out = train<Dev>(model, [&](const ForwardOptions& forward) {
+    const auto y = model(batch, positions, labels, forward, mth.encode(forward));
+    return mth.add_to(y.loss, mth.losses(y.encoder, batch.offsets, forward));
   });
   for (const float x : model.logits(batch, positions).value().to_vector()) out.numbers.push_back(static_cast<double>(x));
   const auto figures = encoder_figures(model.encoder(), texts);

@@ -15,11 +15,11 @@ TEST_CASE("encoder: embeddings, hidden states and attention of transformers' Ber
     auto blank = Init::none();
     BertEncoder<double> encoder(parse_bert_config(file.config, "golden"), blank);
     load_encoder(encoder, file);
-    const auto y = encoder(golden.batch(), {}, {.all_hidden = true, .maps = AttentionMaps::probabilities});
+    const auto y = encoder(golden.batch(), {}, {.all_hidden = true, .attentions = Attentions::probabilities});
     golden.check(activation + "/hidden/2", y.last.value());
     if (activation == "gelu") {
       for (std::size_t k = 0; k < 3; ++k) golden.check(cat("hidden/", k), y.hidden[k].value());
-      for (std::size_t k = 0; k < 2; ++k) golden.check(cat("probabilities/", k), y.maps[k].value());
+      for (std::size_t k = 0; k < 2; ++k) golden.check(cat("probabilities/", k), y.attentions[k].value());
     }
     const Var<double> x(golden.file.get<double>("x"), true);
     const auto value = activate(parse_name<Activation>(activation, "golden"), x);

@@ -7,7 +7,7 @@ using namespace lexformer;
 
 namespace {
 
-const Pass with_dropout{.training = true, .seed = 4, .step = 3};
+const ForwardOptions with_dropout{.training = true, .seed = 4, .step = 3};
 
 }  // namespace
 

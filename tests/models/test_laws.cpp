@@ -114,8 +114,8 @@ TEST_CASE("models: LEA with a projection of 0 is plain BERT, bit for bit") {
     for (auto& p : model.parameters())
       if (p.name.ends_with(".projection"))
         for (double& x : p.var.mutable_value().mutable_span()) x = 0;
-    const Pass pass{.training = true, .seed = 3};
-    CHECK(same_bits(model(tiny_batch(model), pass).logits.value(), plain(tiny_batch(plain), pass).logits.value()));
+    const ForwardOptions forward{.training = true, .seed = 3};
+    CHECK(same_bits(model(tiny_batch(model), forward).logits.value(), plain(tiny_batch(plain), forward).logits.value()));
   }
 }
 

@@ -152,10 +152,11 @@ TEST_CASE("masked_lm: logits and loss agree, and the encoder's output comes alon
   CHECK(logits.shape() == Shape{m.positions.size(), 40});
   CHECK(model.loss(m.batch, m.positions, m.labels).item() ==
         doctest::Approx(cross_entropy(logits, std::span(m.labels)).item()).epsilon(1e-13));
-  const auto y = model(m.batch, m.positions, m.labels, {}, {.all_hidden = true, .maps = AttentionMaps::probabilities, .map_heads = {0, 2}});
+  const auto y =
+      model(m.batch, m.positions, m.labels, {}, {.all_hidden = true, .attentions = Attentions::probabilities, .attention_heads = {0, 2}});
   CHECK(y.encoder.hidden.size() == 3);
-  REQUIRE(y.encoder.maps.size() == 2);
-  CHECK(y.encoder.maps[1].shape() == Shape{2, m.batch.offsets.pairs()});
+  REQUIRE(y.encoder.attentions.size() == 2);
+  CHECK(y.encoder.attentions[1].shape() == Shape{2, m.batch.offsets.pairs()});
   CHECK(y.encoder.last.requires_grad());
   // The rows of positions count through all sequences: the same text alone gives the same scores.
   const auto e = model.tokenizer().encode_pair(test::pairs[1].first, test::pairs[1].second, 20);

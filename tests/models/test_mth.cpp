@@ -10,10 +10,10 @@ using namespace lexformer;
 
 namespace {
 
-const Pass pass{.training = true, .seed = 4, .step = 3};
+const ForwardOptions forward{.training = true, .seed = 4, .step = 3};
 
 /// Both terms with their weights, of one forward pass.
-Var<double> regularizers(const CrossEncoder<double>& model, const Batch& batch, const MthOptions& options, const Pass& p) {
+Var<double> regularizers(const CrossEncoder<double>& model, const Batch& batch, const MthOptions& options, const ForwardOptions& p) {
   const Mth<double> mth(options, 2, 3);
   const auto y = model.encoder()(batch, p, mth.encode(p));
   return mth.add_to(Var<double>(Tensor<double>::scalar(0)), mth.losses(y, batch.offsets, p));
@@ -28,12 +28,12 @@ TEST_CASE("MTH: gradients of every parameter of the encoder, with dropout, of sc
       if (probabilities && variant.name != "ddrp" && variant.name != "lea") continue;  // for the time that it takes
       auto model = test::tiny_model(variant.options, variant.edit);
       const auto batch = test::tiny_batch(model, 2, 5);
-      model(batch, pass);  // sets alpha
+      model(batch, forward);  // sets alpha
       const MthOptions options{.token_weight = 1, .head_weight = 0.5, .tokens = 4, .probabilities = probabilities};
       std::vector<Var<double>> leaves;
       for (const auto& p : encoder_state(model.encoder(), [](auto&) {}))
         if (!p.buffer) leaves.push_back(p.var);
-      const auto result = gradcheck([&] { return regularizers(model, batch, options, pass); }, leaves, {.max_elements = 3});
+      const auto result = gradcheck([&] { return regularizers(model, batch, options, forward); }, leaves, {.max_elements = 3});
       CHECK_MESSAGE(result.ok, result.message);
     }
   }
@@ -43,10 +43,11 @@ TEST_CASE("MTH: with all tokens and all heads it is f(S) and the mean of f(H); s
   const test::Threads one(1);
   auto model = test::tiny_model();
   const auto batch = test::tiny_batch(model);
-  const Pass still{.seed = 4, .step = 3};
-  const auto y = model.encoder()(batch, {}, {.maps = AttentionMaps::scores});
+  const ForwardOptions still{.seed = 4, .step = 3};
+  const auto y = model.encoder()(batch, {}, {.attentions = Attentions::scores});
   const double tokens = token_similarity(y.last, batch.offsets).item();
-  const double heads = (head_similarity(y.maps[0], batch.offsets).item() + head_similarity(y.maps[1], batch.offsets).item()) / 2;
+  const double heads =
+      (head_similarity(y.attentions[0], batch.offsets).item() + head_similarity(y.attentions[1], batch.offsets).item()) / 2;
   CHECK(regularizers(model, batch, {.token_weight = 2, .tokens = 1000}, still).item() == doctest::Approx(2 * tokens).epsilon(1e-12));
   CHECK(regularizers(model, batch, {.head_weight = 3, .heads = 3}, still).item() == doctest::Approx(3 * heads).epsilon(1e-12));
 
@@ -66,18 +67,18 @@ TEST_CASE("MTH: with all tokens and all heads it is f(S) and the mean of f(H); s
 
 TEST_CASE("MTH: heads differ between layers, and each is taken once") {
   const Mth<float> mth({.head_weight = 1, .heads = 4}, 6, 8);
-  const auto encode = mth.encode(pass);
-  REQUIRE(encode.layer_map_heads.size() == 6);
+  const auto encode = mth.encode(forward);
+  REQUIRE(encode.layer_attention_heads.size() == 6);
   bool differ = false;
-  for (auto heads : encode.layer_map_heads) {
-    differ = differ || heads != encode.layer_map_heads[0];
+  for (auto heads : encode.layer_attention_heads) {
+    differ = differ || heads != encode.layer_attention_heads[0];
     std::sort(heads.begin(), heads.end());
     CHECK(std::adjacent_find(heads.begin(), heads.end()) == heads.end());
     CHECK(heads.size() == 4);
     CHECK(heads.back() < 8);
   }
   CHECK(differ);
-  CHECK(mth.encode(pass).layer_map_heads == encode.layer_map_heads);
+  CHECK(mth.encode(forward).layer_attention_heads == encode.layer_attention_heads);
 }
 
 TEST_CASE("MTH: samples that cannot be are refused") {

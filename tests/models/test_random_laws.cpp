@@ -117,7 +117,7 @@ TEST_CASE("law: LEA with a projection of 0 is plain BERT, bit for bit") {
       if (p.name.ends_with(".projection")) std::fill_n(values, p.var.value().size(), 0.0);
     }
     const auto encodings = encode(lea, random_pairs(random, 1 + random.below(4)));
-    const Pass first{.training = true, .seed = n};  // it sets alpha
+    const ForwardOptions first{.training = true, .seed = n};  // it sets alpha
     REQUIRE(same_bits(lea(lea.batch(encodings), first).logits.value(), plain(plain.batch(encodings), first).logits.value()));
     // Of a bias that is 0 everywhere there is no magnitude: that alpha is still not set.
     if (lea.options().lea.alpha != LeaAlpha::magnitude)

@@ -82,8 +82,8 @@ Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_
 
 /// The loss of a model's task.
 template <class T, class Dev>
-Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch& batch, const Pass& pass) {
-  const auto logits = model(batch, pass).logits;
+Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch& batch, const ForwardOptions& forward) {
+  const auto logits = model(batch, forward).logits;
   if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
   using A = accumulate_t<T>;
   const std::vector<A> targets(batch.targets.begin(), batch.targets.end());

@@ -112,11 +112,11 @@ TEST_CASE("Init: mean 0 and the deviation asked for; a blank one only reserves m
   CHECK(blank.constant<float, Cpu>({2}, 1.0f).value().at(1) == 1.0f);
 }
 
-TEST_CASE("Pass: no dropout unless it trains; each site, step and seed drops other elements") {
-  CHECK_FALSE(Pass{}.dropout(0.1, 3).active());
-  CHECK_FALSE((Pass{.training = true}.dropout(0.0, 3).active()));
-  const Pass pass{.training = true, .seed = 5, .step = 6};
-  const auto mask = pass.dropout(0.25, 7);
+TEST_CASE("ForwardOptions: no dropout unless it trains; each site, step and seed drops other elements") {
+  CHECK_FALSE(ForwardOptions{}.dropout(0.1, 3).active());
+  CHECK_FALSE((ForwardOptions{.training = true}.dropout(0.0, 3).active()));
+  const ForwardOptions forward{.training = true, .seed = 5, .step = 6};
+  const auto mask = forward.dropout(0.25, 7);
   CHECK(mask.active());
   CHECK(mask.p == 0.25f);
   CHECK(mask.key.seed == 5);
@@ -127,10 +127,10 @@ TEST_CASE("Pass: no dropout unless it trains; each site, step and seed drops oth
     m.fill(0, y.size(), y.data());
     return y;
   };
-  CHECK(drawn(mask) == drawn(pass.dropout(0.25, 7)));
-  CHECK(drawn(mask) != drawn(pass.dropout(0.25, 8)));
-  CHECK(drawn(mask) != drawn(Pass{.training = true, .seed = 5, .step = 7}.dropout(0.25, 7)));
-  CHECK(drawn(mask) != drawn(Pass{.training = true, .seed = 4, .step = 6}.dropout(0.25, 7)));
+  CHECK(drawn(mask) == drawn(forward.dropout(0.25, 7)));
+  CHECK(drawn(mask) != drawn(forward.dropout(0.25, 8)));
+  CHECK(drawn(mask) != drawn(ForwardOptions{.training = true, .seed = 5, .step = 7}.dropout(0.25, 7)));
+  CHECK(drawn(mask) != drawn(ForwardOptions{.training = true, .seed = 4, .step = 6}.dropout(0.25, 7)));
 }
 
 TEST_CASE("activations go by HuggingFace's names") {

@@ -85,7 +85,7 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
 
 TEST_CASE("attention has the same bits on a device whose memory the host cannot read, with every term") {
   const std::vector<Shape> shapes = {{6, 18}, {2, 3}, {2, 5, 3}, {1, 5, 3}, {2, 4, 4}, {14}};
-  for (const auto maps : {AttentionMaps::scores, AttentionMaps::probabilities})
+  for (const auto attentions : {Attentions::scores, Attentions::probabilities})
     check_far("attention", shapes, [&](const auto& v) {
       auto terms = ScoreTerms<float, std::conditional_t<std::is_same_v<std::decay_t<decltype(v[0])>, Var<float, Far>>, Far, Cpu>>{};
       terms.lookups.push_back({v[1], std::vector<std::uint16_t>{0, 1, 2, 0, 1, 2, 2, 0, 1, 1, 1, 0, 2, 0}});
@@ -94,8 +94,9 @@ TEST_CASE("attention has the same bits on a device whose memory the host cannot 
       terms.relatives.push_back({v[3], buckets, true, 0.7f});
       terms.position_bias = v[4];
       terms.gate = v[5];
-      const auto y = attention(v[0], far_offsets, 2, terms, {.dropout = {0.2f, {1, 2, 3}}, .maps = maps, .map_heads = {1}});
-      return concat_rows(std::vector{reshape(y.context, {36, 1}), reshape(y.maps, {14, 1})});
+      const auto y =
+          attention(v[0], far_offsets, 2, terms, {.dropout = {0.2f, {1, 2, 3}}, .attentions = attentions, .attention_heads = {1}});
+      return concat_rows(std::vector{reshape(y.context, {36, 1}), reshape(y.attentions, {14, 1})});
     });
 }
 

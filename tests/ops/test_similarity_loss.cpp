@@ -46,18 +46,18 @@ TEST_CASE("token similarity is the mean over pairs, over sequences of two tokens
   CHECK(token_similarity(cast<float>(Var<double>(x)), batch).item() == doctest::Approx(expected).epsilon(1e-5));
 }
 
-TEST_CASE("head similarity is the mean over pairs of maps and sequences") {
-  const auto maps = random_tensor({3, batch.pairs()});
+TEST_CASE("head similarity is the mean over pairs of attentions and sequences") {
+  const auto attentions = random_tensor({3, batch.pairs()});
   double expected = 0;
   for (std::size_t s = 0; s < 4; ++s) {
     std::vector<std::vector<double>> heads;
     for (std::size_t h = 0; h < 3; ++h) {
-      const double* begin = maps.data() + h * batch.pairs() + batch.pair_begin(s);
+      const double* begin = attentions.data() + h * batch.pairs() + batch.pair_begin(s);
       heads.emplace_back(begin, begin + batch.length(s) * batch.length(s));
     }
     expected += pair_by_pair(heads) / 4;
   }
-  CHECK(head_similarity(Var<double>(maps), batch).item() == doctest::Approx(expected).epsilon(1e-13));
+  CHECK(head_similarity(Var<double>(attentions), batch).item() == doctest::Approx(expected).epsilon(1e-13));
 }
 
 TEST_CASE("token and head similarity: gradients") {
@@ -88,5 +88,5 @@ TEST_CASE("token similarity: equal vectors 1, a simplex the least, one token or 
   CHECK(token_similarity(Var<double>(half), Offsets::from_lengths(std::vector<std::size_t>{2})).item() == doctest::Approx(0));
   for (const double g : zeros.grad().span()) CHECK(g == 0);
   CHECK_THROWS_WITH_AS(token_similarity(single, four), "token_similarity: x (1, 3) but the offsets count 4 tokens", Error);
-  CHECK_THROWS_WITH_AS(head_similarity(single, four), "head_similarity: maps (1, 3) but the offsets count 16 pairs of tokens", Error);
+  CHECK_THROWS_WITH_AS(head_similarity(single, four), "head_similarity: attentions (1, 3) but the offsets count 16 pairs of tokens", Error);
 }

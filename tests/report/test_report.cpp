@@ -144,10 +144,10 @@ TEST_CASE("report: charts") {
 
 TEST_CASE("report: attention pictures, at most 200 tokens") {
   const std::vector<std::string> tokens = {"[CLS]", hostile, "##k"};
-  const std::string maps = heat_maps(tokens, {{"p", {0, 1, 2, 3, 4, 5, 6, 7, 8}, 8}, {"q", std::vector<double>(9, 0.0), 1}}, "title");
-  CHECK_MESSAGE(xml_mistake(maps).empty(), xml_mistake(maps));
-  CHECK(count(maps, "[CLS] -&gt; ##k: 2<") == 1);
-  CHECK(count(maps, "fill=\"" + heat_colour(1) + "\"") == 3);  // the cell of 8, and the end of both colour bars
+  const std::string attentions = heat_maps(tokens, {{"p", {0, 1, 2, 3, 4, 5, 6, 7, 8}, 8}, {"q", std::vector<double>(9, 0.0), 1}}, "title");
+  CHECK_MESSAGE(xml_mistake(attentions).empty(), xml_mistake(attentions));
+  CHECK(count(attentions, "[CLS] -&gt; ##k: 2<") == 1);
+  CHECK(count(attentions, "fill=\"" + heat_colour(1) + "\"") == 3);  // the cell of 8, and the end of both colour bars
   expect_error(
       ErrorKind::failure,
       [&] {

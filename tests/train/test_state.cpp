@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "io/expect_error.hpp"
+#include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/ops/elementwise.hpp"
-#include "lexformer/train/batch.hpp"
 #include "lexformer/train/run_log.hpp"
 
 using namespace lexformer;

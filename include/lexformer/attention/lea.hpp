@@ -105,7 +105,7 @@ struct Lea final : AttentionTerm<T, Dev> {
     if (table.dim(0) != in.heads) table = multiply(table, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));  // (H, R)
     auto factor = alpha_on_host();
     if (factor == 0) {
-      if (!in.pass.training)
+      if (!in.forward.training)
         fail("lea",
              "alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
              "alpha");

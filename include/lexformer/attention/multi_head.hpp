@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lexformer/attention/term.hpp"
-#include "lexformer/nn/batch.hpp"
+#include "lexformer/data/batch.hpp"
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/ops/rotary.hpp"
@@ -41,22 +41,25 @@ struct MultiHeadAttention {
   }
 
   struct Output {
-    Var<T, Dev> hidden;  // (N, D)
-    Var<T, Dev> maps;    // (heads asked for, P) or undefined
+    Var<T, Dev> hidden;      // (N, D)
+    Var<T, Dev> attentions;  // (heads asked for, P) or undefined
   };
   /// `scores`: what terms that all layers share have made.
-  Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const Pass& pass = {}, AttentionMaps maps = AttentionMaps::none,
-                    const std::vector<std::size_t>& map_heads = {}, ScoreTerms<T, Dev> scores = {}) const {
+  Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const ForwardOptions& forward = {},
+                    Attentions attentions = Attentions::none, const std::vector<std::size_t>& attention_heads = {},
+                    ScoreTerms<T, Dev> scores = {}) const {
     const NameScope scope("attention");
     auto qkv = linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});  // (N, 3D)
     if (options.rope_base != 0) {
       scores.claim_positions("rope");
       qkv = rotary(qkv, batch.position_ids, options.heads, options.rope_base);
     }
-    for (const auto& term : terms) term->contribute({qkv, batch.offsets, options.heads, batch.codes, batch.levels, pass}, scores);
+    for (const auto& term : terms) term->contribute({qkv, batch.offsets, options.heads, batch.codes, batch.levels, forward}, scores);
     const auto y = attention(qkv, batch.offsets, options.heads, scores,
-                             {.dropout = pass.dropout(options.attention_dropout, options.site), .maps = maps, .map_heads = map_heads});
-    return {norm(dense(y.context), x, pass.dropout(options.hidden_dropout, options.site + 1)), y.maps};
+                             {.dropout = forward.dropout(options.attention_dropout, options.site),
+                              .attentions = attentions,
+                              .attention_heads = attention_heads});
+    return {norm(dense(y.context), x, forward.dropout(options.hidden_dropout, options.site + 1)), y.attentions};
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("self.query", query);

@@ -20,7 +20,7 @@ struct AttentionInputs {
   std::size_t heads;                  // H
   Indices<std::uint16_t, Dev> codes;  // lexical code of every token pair, or none
   std::span<const double> levels;     // levels[code] = similarity; levels[0] = 0
-  Pass pass;
+  ForwardOptions forward;
 };
 
 template <class T = float, class Dev = Cpu>

@@ -56,8 +56,8 @@ struct Tupe final : AttentionTerm<T, Dev> {
     ScoreTerms<T, Dev> plain;
     plain.scale = out.scale;
     const auto products =
-        attention(qkk, Offsets::from_lengths(std::vector<std::size_t>{n + 1}), options.heads, plain, {.maps = AttentionMaps::scores})
-            .maps;  // (H, (n + 1)^2)
+        attention(qkk, Offsets::from_lengths(std::vector<std::size_t>{n + 1}), options.heads, plain, {.attentions = Attentions::scores})
+            .attentions;  // (H, (n + 1)^2)
     std::vector<std::int32_t> cells;
     cells.reserve(n * n);
     for (std::size_t i = 0; i < n; ++i)

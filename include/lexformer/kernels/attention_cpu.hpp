@@ -65,7 +65,7 @@ class AttentionBlock {
       T* row = p_.data() + i * n_;
       for (const auto& l : a_.lookups) {
         const T* table = l.table + h_ * l.levels;
-        row::add_lookup(n_, table, a_.absolute ? T{0} : table[0], l.code + pair_ + i * n_, row);
+        row::add_lookup(n_, table, a_.maps_are_scores ? T{0} : table[0], l.code + pair_ + i * n_, row);
       }
       if (a_.position_bias != nullptr) {
         const T* bias = a_.position_bias + (h_ * a_.bias_length + i) * a_.bias_length;
@@ -76,12 +76,12 @@ class AttentionBlock {
   }
 
   /// p_ = softmax(p_); log_sum[i * H] for each row i.
-  const T* softmax(T* log_sum) {
-    for (std::size_t i = 0; i < n_; ++i) log_sum[i * a_.heads] = row::softmax(n_, p_.data() + i * n_);
+  const T* softmax(T* logsumexp) {
+    for (std::size_t i = 0; i < n_; ++i) logsumexp[i * a_.heads] = row::softmax(n_, p_.data() + i * n_);
     return p_.data();
   }
-  const T* probabilities(const T* log_sum) {
-    for (std::size_t i = 0; i < n_; ++i) row::probabilities(n_, log_sum[i * a_.heads], p_.data() + i * n_);
+  const T* probabilities(const T* logsumexp) {
+    for (std::size_t i = 0; i < n_; ++i) row::probabilities(n_, logsumexp[i * a_.heads], p_.data() + i * n_);
     return p_.data();
   }
 
@@ -124,9 +124,9 @@ class AttentionBlock {
       T* to = grads.lookups[l] + h_ * a_.lookups[l].levels;
       const std::uint16_t* code = a_.lookups[l].code + pair_;
       for (std::size_t e = 0; e < cells; ++e) {
-        if (code[e] == 0 && !a_.absolute) continue;
+        if (code[e] == 0 && !a_.maps_are_scores) continue;
         to[code[e]] += g_[e];
-        if (!a_.absolute) to[0] -= g_[e];  // table[code] - table[0] was added
+        if (!a_.maps_are_scores) to[0] -= g_[e];  // table[code] - table[0] was added
       }
     }
     if (grads.position_bias != nullptr)
@@ -191,18 +191,18 @@ class AttentionBlock {
 template <>
 struct AttentionKernels<Cpu> {
   /// context (N, D); log_sum (N, H) = log sum_j exp(S_ij) of row i and head h, from which attention_grad makes P again; maps (rows, P) = S
-  /// if `absolute`, else P before dropout, of the heads that map_row names.
+  /// if maps_are_scores, else P before dropout, of the heads that map_row names.
   template <class T>
-  static void attention(const AttentionArgs<T>& a, T* context, accumulate_t<T>* log_sum, T* maps) {
+  static void attention(const AttentionArgs<T>& a, T* context, accumulate_t<T>* logsumexp, T* attentions) {
     if constexpr (is_storage<T>) {
       const detail::WideAttention<T> wide(a);
       const std::size_t n = wide.maps_size(a);
       Tensor<accumulate_t<T>> y({a.tokens * a.width}), m({n});
-      attention(wide.args, y.mutable_data(), log_sum, m.mutable_data());
+      attention(wide.args, y.mutable_data(), logsumexp, m.mutable_data());
       detail::narrow(1, y.size(), y, context, y.size());
-      detail::narrow(1, n, m, maps, n);
+      detail::narrow(1, n, m, attentions, n);
     } else {
-      attention_of(a, context, log_sum, maps);
+      attention_of(a, context, logsumexp, attentions);
     }
   }
 
@@ -210,36 +210,37 @@ struct AttentionKernels<Cpu> {
   /// (tables, position bias) is one partial for each chunk of sequences, the partials added in order. `context` and `log_sum` are what
   /// attention() wrote; here the context is not needed: a row's sum_j P_ij dP_ij = <dcontext_i, context_i> is added up on the way.
   template <class T>
-  static void attention_grad(const AttentionArgs<T>& a, const T* /*context*/, const accumulate_t<T>* log_sum, const T* dcontext,
+  static void attention_grad(const AttentionArgs<T>& a, const T* /*context*/, const accumulate_t<T>* logsumexp, const T* dcontext,
                              const T* dmaps, const AttentionGrads<T>& grads) {
     if constexpr (is_storage<T>) {
       detail::WideAttention<T> wide(a);
       detail::WideGradients<T> to(a, grads);
-      gradients_of(wide.args, log_sum, wide.wide(a.tokens * a.width, dcontext), wide.wide(wide.maps_size(a), dmaps), to.grads);
+      gradients_of(wide.args, logsumexp, wide.wide(a.tokens * a.width, dcontext), wide.wide(wide.maps_size(a), dmaps), to.grads);
       to.write();
     } else {
-      gradients_of(a, log_sum, dcontext, dmaps, grads);
+      gradients_of(a, logsumexp, dcontext, dmaps, grads);
     }
   }
 
  private:
   template <class T>
-  static void attention_of(const AttentionArgs<T>& a, T* context, T* log_sum, T* maps) {
-    const auto turned = detail::turned_tables(a);
+  static void attention_of(const AttentionArgs<T>& a, T* context, T* logsumexp, T* attentions) {
+    const auto turned = detail::transposed_tables(a);
     parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
       const std::size_t s = unit / a.heads, h = unit % a.heads, first = a.token_begin[s], n = a.token_begin[s + 1] - first;
       detail::AttentionBlock<T> block(a, turned, s, h);
-      T* const to = map_of(a, s, h, maps);
+      T* const to = map_of(a, s, h, attentions);
       const T* scores = block.scores();
-      if (to != nullptr && a.absolute) std::copy_n(scores, n * n, to);
-      const T* p = block.softmax(log_sum + first * a.heads + h);
-      if (to != nullptr && !a.absolute) std::copy_n(p, n * n, to);
+      if (to != nullptr && a.maps_are_scores) std::copy_n(scores, n * n, to);
+      const T* p = block.softmax(logsumexp + first * a.heads + h);
+      if (to != nullptr && !a.maps_are_scores) std::copy_n(p, n * n, to);
       block.output(context + first * a.width + h * a.width / a.heads);
     });
   }
 
   template <class T>
-  static void gradients_of(const AttentionArgs<T>& a, const T* log_sum, const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
+  static void gradients_of(const AttentionArgs<T>& a, const T* logsumexp, const T* dcontext, const T* dmaps,
+                           const AttentionGrads<T>& grads) {
     const std::size_t heads = a.heads, d = a.width / heads, lookups = a.lookups.size(), tables = lookups + a.relatives.size();
     const auto table = [lookups](auto& g, std::size_t t) -> auto& { return t < lookups ? g.lookups[t] : g.relatives[t - lookups]; };
     const auto size_of_head = [&](std::size_t t) { return t < lookups ? a.lookups[t].levels : a.relatives[t - lookups].rows * d; };
@@ -260,7 +261,7 @@ struct AttentionKernels<Cpu> {
       table(base, t) = partial[t].mutable_data();
     }
 
-    const auto turned = detail::turned_tables(a);
+    const auto turned = detail::transposed_tables(a);
     parallel_for(chunks * heads, 1, [&](std::size_t unit, std::size_t) {
       const std::size_t c = unit / heads, h = unit % heads;
       auto to = base;
@@ -270,10 +271,10 @@ struct AttentionKernels<Cpu> {
         const std::size_t first = a.token_begin[s];
         detail::AttentionBlock<T> block(a, turned, s, h);
         block.scores();
-        block.probabilities(log_sum + first * heads + h);
+        block.probabilities(logsumexp + first * heads + h);
         const T* dmap = map_of(a, s, h, dmaps);
-        block.backward(dcontext == nullptr ? nullptr : dcontext + first * a.width + h * d, a.absolute ? dmap : nullptr,
-                       a.absolute ? nullptr : dmap, to);
+        block.backward(dcontext == nullptr ? nullptr : dcontext + first * a.width + h * d, a.maps_are_scores ? dmap : nullptr,
+                       a.maps_are_scores ? nullptr : dmap, to);
       }
     });
 
@@ -288,9 +289,9 @@ struct AttentionKernels<Cpu> {
 
   /// Where the map of (s, h) begins, or null.
   template <class T>
-  static T* map_of(const AttentionArgs<std::remove_const_t<T>>& a, std::size_t s, std::size_t h, T* maps) {
-    if (maps == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
-    return maps + static_cast<std::size_t>(a.map_row[h]) * a.pairs + a.pair_begin[s];
+  static T* map_of(const AttentionArgs<std::remove_const_t<T>>& a, std::size_t s, std::size_t h, T* attentions) {
+    if (attentions == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
+    return attentions + static_cast<std::size_t>(a.map_row[h]) * a.pairs + a.pair_begin[s];
   }
 };
 

@@ -127,9 +127,9 @@ struct LossKernels<Cuda> {
 template <>
 struct AttentionKernels<Cuda> {
   template <class T>
-  static void attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* log_sum, T* maps);
+  static void attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* logsumexp, T* attentions);
   template <class T>
-  static void attention_grad(const AttentionArgs<T>& args, const T* context, const accumulate_t<T>* log_sum, const T* dcontext,
+  static void attention_grad(const AttentionArgs<T>& args, const T* context, const accumulate_t<T>* logsumexp, const T* dcontext,
                              const T* dmaps, const AttentionGrads<T>& grads);
 };
 

@@ -108,7 +108,8 @@ struct AttentionArgs {
   DropoutMask dropout;      // element h P + pair
 
   const std::int32_t* map_row = nullptr;  // (H): row of the maps that a head's map goes to, or -1; null = there are no maps
-  bool absolute = false;  // maps are scores, so a lookup adds table[code], and not table[code] - table[0], which is the same to softmax
+  bool maps_are_scores =
+      false;  // maps are scores, so a lookup adds table[code], and not table[code] - table[0], which is the same to softmax
 };
 
 /// Where attention_grad writes; null = not wanted.

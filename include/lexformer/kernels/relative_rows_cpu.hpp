@@ -70,7 +70,7 @@ void for_steps(std::size_t n, std::ptrdiff_t step, F&& f) {
 /// The tables of all relative terms with rows and columns exchanged, (tables, d, R): so a product packs them row by row, and not number by
 /// number for each sequence and head anew.
 template <class T>
-std::vector<Tensor<T>> turned_tables(const AttentionArgs<T>& a) {
+std::vector<Tensor<T>> transposed_tables(const AttentionArgs<T>& a) {
   const std::size_t d = a.width / a.heads;
   std::vector<Tensor<T>> turned;
   for (const auto& r : a.relatives) {

@@ -118,8 +118,8 @@ void log_softmax(std::size_t n, T* row) {
 
 /// row = exp(row - log_sum)
 template <class T>
-void probabilities(std::size_t n, T log_sum, T* row) {
-  for (std::size_t j = 0; j < n; ++j) row[j] = scalar::exp(row[j] - log_sum);
+void probabilities(std::size_t n, T logsumexp, T* row) {
+  for (std::size_t j = 0; j < n; ++j) row[j] = scalar::exp(row[j] - logsumexp);
 }
 
 /// ds = p (dp - <p, dp>), written over dp

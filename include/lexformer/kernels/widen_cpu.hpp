@@ -55,7 +55,7 @@ struct WideAttention {
     args.gate = wide(a.pairs, a.gate);
     args.dropout = a.dropout;
     args.map_row = a.map_row;
-    args.absolute = a.absolute;
+    args.maps_are_scores = a.maps_are_scores;
     for (const auto& l : a.lookups) args.lookups.push_back({wide(a.heads * l.levels, l.table), l.levels, l.code});
     for (const auto& r : a.relatives)
       args.relatives.push_back({r.key_side, wide(relative_size(a, r), r.table), r.tables, r.rows, r.bucket, r.scale});

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/models/bert.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
-#include "lexformer/train/batch.hpp"
 
 namespace lexformer {
 
@@ -33,14 +33,14 @@ struct UpDown {
 /// From the probabilities of every layer, each (H, P), of sequence s.
 template <class T, class Dev>
 UpDown up_down(const std::vector<Var<T, Dev>>& probabilities, const Offsets& offsets, std::size_t s) {
-  if (probabilities.empty()) fail("up_down", "there are no maps; encode with maps = AttentionMaps::probabilities");
+  if (probabilities.empty()) fail("up_down", "there are no attentions; encode with attentions = Attentions::probabilities");
   const std::size_t heads = probabilities[0].dim(0), n = offsets.length(s), cells = n * n;
   if (heads < 2) fail("up_down", "two groups need 2 heads or more");
   std::vector<std::vector<double>> map(heads, std::vector<double>(cells, 0.0));
   for (const auto& layer : probabilities) {
-    const auto maps = layer.value().template to<Cpu>();
+    const auto attentions = layer.value().template to<Cpu>();
     for (std::size_t h = 0; h < heads; ++h) {
-      const T* p = maps.data() + h * offsets.pairs() + offsets.pair_begin(s);
+      const T* p = attentions.data() + h * offsets.pairs() + offsets.pair_begin(s);
       for (std::size_t e = 0; e < cells; ++e) map[h][e] += static_cast<double>(p[e]) / static_cast<double>(probabilities.size());
     }
   }
@@ -94,16 +94,16 @@ EncoderFigures encoder_figures(const BertEncoder<T, Dev>& encoder, std::span<con
   std::size_t several = 0;
   for (const Encoding& text : texts) {  // one by one: the maps of a batch would take its size in memory for every layer
     const auto batch = make_batch(std::span(&text, 1));
-    const auto y = encoder(batch, {}, {.maps = AttentionMaps::scores});
+    const auto y = encoder(batch, {}, {.attentions = Attentions::scores});
     std::vector<Var<T, Dev>> probabilities;
-    for (const auto& scores : y.maps)
+    for (const auto& scores : y.attentions)
       probabilities.push_back(reshape(softmax(reshape(scores, {scores.size() / text.size(), text.size()})), scores.shape()));
     if (text.size() > 1) {
       out.token_similarity += static_cast<double>(token_similarity(y.last, batch.offsets).item());
       ++several;
     }
     for (std::size_t layer = 0; layer < layers; ++layer) {
-      out.head_similarity[layer] += static_cast<double>(head_similarity(y.maps[layer], batch.offsets).item());
+      out.head_similarity[layer] += static_cast<double>(head_similarity(y.attentions[layer], batch.offsets).item());
       out.head_similarity_after[layer] += static_cast<double>(head_similarity(probabilities[layer], batch.offsets).item());
     }
     if (encoder.config.num_attention_heads > 1) out.up_down += up_down(probabilities, batch.offsets, 0).shows(least) ? 1 : 0;

@@ -42,14 +42,14 @@ struct BertEmbeddings {
         dropout_p(c.hidden_dropout_prob) {
     if (c.embedding_size != c.hidden_size) projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init);
   }
-  Var<T, Dev> operator()(const DeviceBatch<Dev>& batch, const Pass& pass) const {
+  Var<T, Dev> operator()(const DeviceBatch<Dev>& batch, const ForwardOptions& forward) const {
     const NameScope scope("embeddings");
     if (batch.offsets.longest() > max_length)
       fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
            "; shorten it (max_length)");
     auto sum = add(word(batch.ids), type(batch.type_ids));
     if (position) sum = add(sum, (*position)(batch.position_ids));
-    const auto x = dropout(norm(sum), pass.dropout(dropout_p, site::embeddings));
+    const auto x = dropout(norm(sum), forward.dropout(dropout_p, site::embeddings));
     return projection ? (*projection)(x) : x;  // (N, D)
   }
 };
@@ -80,13 +80,13 @@ struct BertLayer {
         dropout_p(c.hidden_dropout_prob),
         first_site(site::layer(number)) {}
 
-  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const Pass& pass,
-                                                         AttentionMaps maps, const std::vector<std::size_t>& map_heads,
+  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const ForwardOptions& forward,
+                                                         Attentions attentions, const std::vector<std::size_t>& attention_heads,
                                                          const ScoreTerms<T, Dev>& shared) const {
-    const auto y = attention(x, batch, pass, maps, map_heads, shared);
+    const auto y = attention(x, batch, forward, attentions, attention_heads, shared);
     const NameScope scope("feed_forward");
     const auto inner = activate(activation, intermediate(y.hidden));  // (N, 4D)
-    return {norm(output(inner), y.hidden, pass.dropout(dropout_p, first_site + 2)), y.maps};
+    return {norm(output(inner), y.hidden, forward.dropout(dropout_p, first_site + 2)), y.attentions};
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("attention", attention);
@@ -97,18 +97,18 @@ struct BertLayer {
 };
 
 struct EncodeOptions {
-  bool all_hidden = false;                                  // hand out the embeddings and every layer's output
-  AttentionMaps maps = AttentionMaps::none;                 // of every layer
-  std::vector<std::size_t> map_heads{};                     // of these heads; empty = all
-  std::vector<std::vector<std::size_t>> layer_map_heads{};  // of these heads of each layer, instead of map_heads
-  std::size_t layers = ~std::size_t{0};                     // run only the first so many
+  bool all_hidden = false;                                        // hand out the embeddings and every layer's output
+  Attentions attentions = Attentions::none;                       // of every layer
+  std::vector<std::size_t> attention_heads{};                     // of these heads; empty = all
+  std::vector<std::vector<std::size_t>> layer_attention_heads{};  // of these heads of each layer, instead of map_heads
+  std::size_t layers = ~std::size_t{0};                           // run only the first so many
 };
 
 template <class T = float, class Dev = Cpu>
 struct EncoderOutput {
-  Var<T, Dev> last;                 // (N, D)
-  std::vector<Var<T, Dev>> hidden;  // embeddings, layer 1, ..., each (N, D); only with all_hidden
-  std::vector<Var<T, Dev>> maps;    // one for each layer, (heads, P); only with maps
+  Var<T, Dev> last;                     // (N, D)
+  std::vector<Var<T, Dev>> hidden;      // embeddings, layer 1, ..., each (N, D); only with all_hidden
+  std::vector<Var<T, Dev>> attentions;  // one for each layer, (heads, P); only with maps
 };
 
 template <class T = float, class Dev = Cpu>
@@ -131,27 +131,28 @@ struct BertEncoder {
     }
   }
 
-  EncoderOutput<T, Dev> operator()(const DeviceBatch<Dev>& batch, const Pass& pass = {}, const EncodeOptions& options = {}) const {
+  EncoderOutput<T, Dev> operator()(const DeviceBatch<Dev>& batch, const ForwardOptions& forward = {},
+                                   const EncodeOptions& options = {}) const {
     EncoderOutput<T, Dev> out;
-    out.last = embeddings(batch, pass);
+    out.last = embeddings(batch, forward);
     if (options.all_hidden) out.hidden.push_back(out.last);
-    const auto shared = shared_scores(batch, pass);
+    const auto shared = shared_scores(batch, forward);
     for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
       const NameScope scope("encoder.layer." + std::to_string(i));
-      const auto& heads = options.layer_map_heads.empty() ? options.map_heads : options.layer_map_heads.at(i);
-      auto y = layers[i](out.last, batch, pass, options.maps, heads, shared);
+      const auto& heads = options.layer_attention_heads.empty() ? options.attention_heads : options.layer_attention_heads.at(i);
+      auto y = layers[i](out.last, batch, forward, options.attentions, heads, shared);
       out.last = std::move(y.hidden);
       if (options.all_hidden) out.hidden.push_back(out.last);
-      if (y.maps.defined()) out.maps.push_back(std::move(y.maps));
+      if (y.attentions.defined()) out.attentions.push_back(std::move(y.attentions));
     }
     return out;
   }
 
   /// What the terms that all layers share add to the scores of a batch.
-  ScoreTerms<T, Dev> shared_scores(const DeviceBatch<Dev>& batch, const Pass& pass = {}) const {
+  ScoreTerms<T, Dev> shared_scores(const DeviceBatch<Dev>& batch, const ForwardOptions& forward = {}) const {
     ScoreTerms<T, Dev> scores;
     for (const auto& term : shared_)
-      term->contribute({Var<T, Dev>(), batch.offsets, config.num_attention_heads, batch.codes, batch.levels, pass}, scores);
+      term->contribute({Var<T, Dev>(), batch.offsets, config.num_attention_heads, batch.codes, batch.levels, forward}, scores);
     return scores;
   }
 

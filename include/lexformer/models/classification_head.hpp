@@ -31,9 +31,9 @@ struct ClassificationHead {
   }
 
   /// hidden (N, D) -> logits (B, labels)
-  Var<T, Dev> operator()(const Var<T, Dev>& hidden, const Offsets& offsets, const Pass& pass) const {
+  Var<T, Dev> operator()(const Var<T, Dev>& hidden, const Offsets& offsets, const ForwardOptions& forward) const {
     const NameScope scope("head");
-    const auto first = pass.dropout(dropout_p, site::head), second = pass.dropout(dropout_p, site::head + 1);
+    const auto first = forward.dropout(dropout_p, site::head), second = forward.dropout(dropout_p, site::head + 1);
     if (kind == Head::paper) return out(gelu(dropout((*norm)(dense(sequence_mean(hidden, offsets))), first)));
     std::vector<std::int32_t> cls;
     for (std::size_t s = 0; s < offsets.sequences(); ++s) cls.push_back(static_cast<std::int32_t>(offsets.begin(s)));

@@ -59,10 +59,10 @@ class MaskedLm {
 
   /// The loss of predicting labels[i] at the token row positions[i] of the batch (rows count through all of its sequences).
   Output operator()(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
-                    const Pass& pass = {}, const EncodeOptions& encode = {}) const;
+                    const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
   Var<accumulate_t<T>, Dev> loss(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions,
-                                 std::span<const std::int32_t> labels, const Pass& pass = {}) const {
-    return (*this)(batch, positions, labels, pass).loss;
+                                 std::span<const std::int32_t> labels, const ForwardOptions& forward = {}) const {
+    return (*this)(batch, positions, labels, forward).loss;
   }
   /// Scores of all tokens of the vocabulary at these token rows: (positions, V).
   Var<T, Dev> logits(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions) const;
@@ -148,9 +148,9 @@ Var<T, Dev> MaskedLm<T, Dev>::transformed(const EncoderOutput<T, Dev>& y, std::s
 
 template <class T, class Dev>
 typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions,
-                                                               std::span<const std::int32_t> labels, const Pass& pass,
+                                                               std::span<const std::int32_t> labels, const ForwardOptions& forward,
                                                                const EncodeOptions& encode) const {
-  auto y = (*encoder_)(batch, pass, encode);
+  auto y = (*encoder_)(batch, forward, encode);
   const NameScope scope("head");
   auto loss = linear_cross_entropy(transformed(y, positions), encoder_->embeddings.word.weight, head_->bias, labels);
   return {std::move(loss), std::move(y)};

@@ -37,26 +37,26 @@ class Mth {
   }
 
   /// What the encoder has to hand out in this step.
-  EncodeOptions encode(const Pass& pass) const {
+  EncodeOptions encode(const ForwardOptions& forward) const {
     EncodeOptions encode;
     if (options_.head_weight == 0) return encode;
-    encode.maps = options_.probabilities ? AttentionMaps::probabilities : AttentionMaps::scores;
+    encode.attentions = options_.probabilities ? Attentions::probabilities : Attentions::scores;
     for (std::size_t layer = 0; layer < layers_; ++layer) {
-      RandomStream random(pass.seed, random_site::regularizer + 1 + static_cast<std::uint32_t>(layer), pass.step);
+      RandomStream random(forward.seed, random_site::regularizer + 1 + static_cast<std::uint32_t>(layer), forward.step);
       std::vector<std::size_t> chosen(heads_);
       std::iota(chosen.begin(), chosen.end(), std::size_t{0});
       random.shuffle(chosen);
       chosen.resize(options_.heads);
-      encode.layer_map_heads.push_back(std::move(chosen));
+      encode.layer_attention_heads.push_back(std::move(chosen));
     }
     return encode;
   }
 
-  Losses losses(const EncoderOutput<T, Dev>& y, const Offsets& offsets, const Pass& pass) const {
+  Losses losses(const EncoderOutput<T, Dev>& y, const Offsets& offsets, const ForwardOptions& forward) const {
     Losses out;
     if (options_.token_weight != 0) {
       const NameScope scope("mth");
-      RandomStream random(pass.seed, random_site::regularizer, pass.step);
+      RandomStream random(forward.seed, random_site::regularizer, forward.step);
       std::vector<std::int32_t> rows;
       std::vector<std::size_t> lengths;
       for (std::size_t s = 0; s < offsets.sequences(); ++s) {
@@ -70,11 +70,11 @@ class Mth {
     }
     if (options_.head_weight != 0) {
       const NameScope scope("mth");
-      for (const auto& maps : y.maps) {
-        const auto similarity = head_similarity(maps, offsets);
+      for (const auto& attentions : y.attentions) {
+        const auto similarity = head_similarity(attentions, offsets);
         out.head = out.head.defined() ? add(out.head, similarity) : similarity;
       }
-      out.head = scale(out.head, 1 / static_cast<accumulate_t<T>>(y.maps.size()));
+      out.head = scale(out.head, 1 / static_cast<accumulate_t<T>>(y.attentions.size()));
     }
     return out;
   }

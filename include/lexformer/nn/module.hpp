@@ -12,8 +12,8 @@
 
 namespace lexformer {
 
-/// How a forward pass is meant. A default Pass is inference: no dropout, nothing depends on a seed.
-struct Pass {
+/// How a forward pass is meant. A default ForwardOptions is inference: no dropout, nothing depends on a seed.
+struct ForwardOptions {
   bool training = false;
   std::uint64_t seed = 0;
   std::uint32_t step = 0;

@@ -53,18 +53,18 @@ struct ScoreTerms {
   void add_position_bias(const Var<T, Dev>& bias) { position_bias = position_bias.defined() ? add(position_bias, bias) : bias; }
 };
 
-enum class AttentionMaps { none, scores, probabilities };
+enum class Attentions { none, scores, probabilities };
 
 struct AttentionOptions {
-  DropoutMask dropout{};                     // on the probabilities
-  AttentionMaps maps = AttentionMaps::none;  // hand out S, or P before dropout (differentiable)
-  std::vector<std::size_t> map_heads{};      // of these heads; empty = all
+  DropoutMask dropout{};                       // on the probabilities
+  Attentions attentions = Attentions::none;    // hand out S, or P before dropout (differentiable)
+  std::vector<std::size_t> attention_heads{};  // of these heads; empty = all
 };
 
 template <class T, class Dev>
 struct AttentionResult {
-  Var<T, Dev> context;  // (N, D)
-  Var<T, Dev> maps;     // (heads asked for, P): row = head, then the n x n blocks; undefined if not asked for
+  Var<T, Dev> context;     // (N, D)
+  Var<T, Dev> attentions;  // (heads asked for, P): row = head, then the n x n blocks; undefined if not asked for
 };
 
 namespace detail {
@@ -91,7 +91,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   args.scale = terms.scale ? *terms.scale : A{1} / std::sqrt(static_cast<A>(d));
   args.qkv = qkv.value().data();
   args.dropout = options.dropout;
-  args.absolute = options.maps == AttentionMaps::scores;
+  args.maps_are_scores = options.attentions == Attentions::scores;
   for (const auto& l : terms.lookups) {
     if (l.table.shape().rank() != 2 || l.table.dim(0) != heads)
       fail("attention", "a lookup table must be (", heads, ", R), got ", l.table.shape());
@@ -125,10 +125,10 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
       fail("attention", "the gate must be (", offsets.pairs(), ",), got ", terms.gate.shape());
     args.gate = terms.gate.value().data();
   }
-  for (const std::size_t h : options.map_heads) {
-    if (h >= heads) fail("attention", "maps of head ", h, " were asked for, but there are ", heads);
-    if (std::count(options.map_heads.begin(), options.map_heads.end(), h) != 1)
-      fail("attention", "maps of head ", h, " were asked for more than once");
+  for (const std::size_t h : options.attention_heads) {
+    if (h >= heads) fail("attention", "attentions of head ", h, " were asked for, but there are ", heads);
+    if (std::count(options.attention_heads.begin(), options.attention_heads.end(), h) != 1)
+      fail("attention", "attentions of head ", h, " were asked for more than once");
   }
   return args;
 }
@@ -146,17 +146,17 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
   args.pair_begin = begins.pair.data();
   std::size_t map_rows = 0;
   Indices<std::int32_t, Dev> map_row;
-  if (options.maps != AttentionMaps::none) {
+  if (options.attentions != Attentions::none) {
     std::vector<std::int32_t> row(heads, -1);
-    const bool all = options.map_heads.empty();
-    for (std::size_t i = 0; i < (all ? heads : options.map_heads.size()); ++i)
-      row[all ? i : options.map_heads[i]] = static_cast<std::int32_t>(map_rows++);
+    const bool all = options.attention_heads.empty();
+    for (std::size_t i = 0; i < (all ? heads : options.attention_heads.size()); ++i)
+      row[all ? i : options.attention_heads[i]] = static_cast<std::int32_t>(map_rows++);
     map_row = row;
     args.map_row = map_row.data();
   }
-  Tensor<T, Dev> context({args.tokens, args.width}), maps({map_rows, args.pairs});
-  Tensor<accumulate_t<T>, Dev> log_sum({args.tokens, heads});
-  Kernels<Dev>::attention(args, context.mutable_data(), log_sum.mutable_data(), maps.mutable_data());
+  Tensor<T, Dev> context({args.tokens, args.width}), attentions({map_rows, args.pairs});
+  Tensor<accumulate_t<T>, Dev> logsumexp({args.tokens, heads});
+  Kernels<Dev>::attention(args, context.mutable_data(), logsumexp.mutable_data(), attentions.mutable_data());
 
   std::vector<Var<T, Dev>> inputs{qkv, terms.position_bias, terms.gate};
   for (const auto& l : terms.lookups) inputs.push_back(l.table);
@@ -178,7 +178,7 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
   for (const auto& r : terms.relatives) lists.buckets.push_back(r.bucket);
 
   auto backward = [args, kept = std::move(kept), lists = std::move(lists), needed = std::move(needed), output = Saved(context),
-                   log_sum = Saved(log_sum)](const std::vector<Tensor<T, Dev>>& dy) {
+                   logsumexp = Saved(logsumexp)](const std::vector<Tensor<T, Dev>>& dy) {
     for (const auto& k : kept) *k;  // throws if one was changed
     std::vector<Tensor<T, Dev>> g(needed.size());
     for (std::size_t i = 0; i < g.size(); ++i)
@@ -189,11 +189,11 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
     grads.position_bias = to(1);
     grads.gate = to(2);
     for (std::size_t i = 3; i < g.size(); ++i) (i < 3 + args.lookups.size() ? grads.lookups : grads.relatives).push_back(to(i));
-    Kernels<Dev>::attention_grad(args, output->data(), log_sum->data(), dy[0].data(), dy.size() > 1 ? dy[1].data() : nullptr, grads);
+    Kernels<Dev>::attention_grad(args, output->data(), logsumexp->data(), dy[0].data(), dy.size() > 1 ? dy[1].data() : nullptr, grads);
     return g;
   };
   std::vector<Tensor<T, Dev>> outputs{context};
-  if (map_rows > 0) outputs.push_back(maps);
+  if (map_rows > 0) outputs.push_back(attentions);
   const auto result = record_all("attention", std::move(outputs), inputs, std::move(backward));
   return {result[0], map_rows > 0 ? result[1] : Var<T, Dev>{}};
 }

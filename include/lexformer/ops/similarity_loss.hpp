@@ -51,13 +51,13 @@ Var<accumulate_t<T>, Dev> token_similarity(const Var<T, Dev>& x, const Offsets& 
 /// averaged over the sequences.   maps (H, P) of attention: scores or probabilities -> scalar. 0 for a single head.
 /// Its regularizer HCD (eq. 18) is this of a sample of the heads, averaged over the layers.
 template <class T, class Dev>
-Var<accumulate_t<T>, Dev> head_similarity(const Var<T, Dev>& maps, const Offsets& offsets) {
-  if (maps.shape().rank() != 2 || maps.dim(1) != offsets.pairs())
-    fail("head_similarity", "maps ", maps.shape(), " but the offsets count ", offsets.pairs(), " pairs of tokens");
+Var<accumulate_t<T>, Dev> head_similarity(const Var<T, Dev>& attentions, const Offsets& offsets) {
+  if (attentions.shape().rank() != 2 || attentions.dim(1) != offsets.pairs())
+    fail("head_similarity", "attentions ", attentions.shape(), " but the offsets count ", offsets.pairs(), " pairs of tokens");
   std::vector<VectorGroup> groups;
   for (std::size_t s = 0; s < offsets.sequences(); ++s)
-    groups.push_back({offsets.pair_begin(s), maps.dim(0), offsets.pairs(), offsets.length(s) * offsets.length(s)});
-  return detail::mean_pairwise_cosine("head_similarity", maps, std::move(groups));
+    groups.push_back({offsets.pair_begin(s), attentions.dim(0), offsets.pairs(), offsets.length(s) * offsets.length(s)});
+  return detail::mean_pairwise_cosine("head_similarity", attentions, std::move(groups));
 }
 
 }  // namespace lexformer

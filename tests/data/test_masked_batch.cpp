@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/train/masked_batch.hpp"
+#include "lexformer/data/masked_batch.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/train/batch.hpp"
+#include "lexformer/data/pair_dataset.hpp"
 
 #include <doctest/doctest.h>
 
@@ -111,7 +111,7 @@ TEST_CASE("every row comes once in every order") {
     for (const auto order : {BatchOrder::length_grouped, BatchOrder::random, BatchOrder::sequential})
       for (std::size_t size : {1u, 8u, 33u}) {
         const BatchPlan plan{.size = size, .seed = 3, .epoch = 2, .order = order};
-        const auto batches = make_batches(lengths, plan);
+        const auto batches = plan_batches(lengths, plan);
         std::multiset<std::size_t> seen;
         for (const auto& b : batches) {
           CHECK(!b.empty());
@@ -121,11 +121,11 @@ TEST_CASE("every row comes once in every order") {
         CHECK(batches.size() == (n + size - 1) / size);
         CHECK(seen.size() == n);
         CHECK(std::set<std::size_t>(seen.begin(), seen.end()).size() == n);
-        CHECK(batches == make_batches(lengths, plan));
+        CHECK(batches == plan_batches(lengths, plan));
         auto dropped = plan;
         dropped.drop_last = true;
-        for (const auto& b : make_batches(lengths, dropped)) CHECK(b.size() == size);
-        CHECK(make_batches(lengths, dropped).size() == n / size);
+        for (const auto& b : plan_batches(lengths, dropped)) CHECK(b.size() == size);
+        CHECK(plan_batches(lengths, dropped).size() == n / size);
       }
   }
 }
@@ -142,16 +142,16 @@ TEST_CASE("length-grouped batches are alike in length, differ by epoch and seed,
     }
     return total / static_cast<double>(batches.size());
   };
-  const auto grouped = make_batches(lengths, {.size = 16, .seed = 1});
+  const auto grouped = plan_batches(lengths, {.size = 16, .seed = 1});
   CHECK(spread(grouped) < 8);
-  CHECK(spread(make_batches(lengths, {.size = 16, .seed = 1, .order = BatchOrder::random})) > 70);
-  CHECK(grouped != make_batches(lengths, {.size = 16, .seed = 1, .epoch = 1}));
-  CHECK(grouped != make_batches(lengths, {.size = 16, .seed = 2}));
+  CHECK(spread(plan_batches(lengths, {.size = 16, .seed = 1, .order = BatchOrder::random})) > 70);
+  CHECK(grouped != plan_batches(lengths, {.size = 16, .seed = 1, .epoch = 1}));
+  CHECK(grouped != plan_batches(lengths, {.size = 16, .seed = 2}));
   std::size_t falling = 0;
   for (std::size_t i = 1; i < grouped.size(); ++i) falling += lengths[grouped[i][0]] < lengths[grouped[i - 1][0]];
   CHECK(falling > 45);
   CHECK(falling < 80);
-  CHECK_THROWS_AS(make_batches(lengths, {.size = 0}), Error);
+  CHECK_THROWS_AS(plan_batches(lengths, {.size = 0}), Error);
   CHECK_THROWS_AS(parse_name<BatchOrder>("sorted", "order"), Error);
 }
 

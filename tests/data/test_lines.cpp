@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/io/lines.hpp"
+#include "lexformer/data/lines.hpp"
 
 #include <doctest/doctest.h>
 

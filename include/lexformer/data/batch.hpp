@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one step reads: plain data without padding. train/batch.hpp makes it; models read it.
+// What one step reads: plain data without padding. data/pair_dataset.hpp makes it; models read it.
 #pragma once
 
 #include <cstddef>

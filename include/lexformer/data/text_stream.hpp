@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "lexformer/core/parallel.hpp"
-#include "lexformer/io/lines.hpp"
+#include "lexformer/data/lines.hpp"
+#include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/wordpiece.hpp"
-#include "lexformer/train/batch.hpp"
 
 namespace lexformer {
 
@@ -101,7 +101,7 @@ class TextStream {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(options_.block, documents_ - out.first));
     out.documents = encode(texts(blocks_[block], count, false), tokenizer);
     plan.block = static_cast<std::uint32_t>(block);
-    out.batches = make_batches(token_counts(out.documents), plan);
+    out.batches = plan_batches(token_counts(out.documents), plan);
     return out;
   }
 

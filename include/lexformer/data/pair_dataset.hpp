@@ -19,8 +19,8 @@
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/random.hpp"
-#include "lexformer/io/table.hpp"
-#include "lexformer/nn/batch.hpp"
+#include "lexformer/data/batch.hpp"
+#include "lexformer/data/table.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/typos.hpp"
 #include "lexformer/text/wordpiece.hpp"
@@ -113,8 +113,8 @@ struct BatchPlan {
 /// The rows of each batch of an epoch; lengths[row] = tokens. Every row comes once (but see drop_last).
 /// length_grouped: shuffled rows are sorted by length within stretches of up to 50 batches (a quarter of the data at the most,
 /// both as transformers' group_by_length), cut, and the batches shuffled: neighbours in length, yet another mixture every epoch.
-inline std::vector<std::vector<std::size_t>> make_batches(std::span<const std::size_t> lengths, const BatchPlan& plan) {
-  if (plan.size == 0) fail_usage("make_batches", "a batch has at least one pair");
+inline std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan) {
+  if (plan.size == 0) fail_usage("plan_batches", "a batch has at least one pair");
   std::vector<std::size_t> rows(lengths.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   RandomStream random(plan.seed, random_site::shuffle + plan.block % 0x1000000u, plan.epoch);

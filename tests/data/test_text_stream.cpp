@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/train/text_stream.hpp"
+#include "lexformer/data/text_stream.hpp"
 
 #include <doctest/doctest.h>
 

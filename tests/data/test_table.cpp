@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/expect_error.hpp"
-#include "lexformer/io/table.hpp"
+#include "lexformer/data/table.hpp"
 
 using namespace lexformer;
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/text/masking.hpp"
-#include "lexformer/train/batch.hpp"
 
 namespace lexformer {
 
