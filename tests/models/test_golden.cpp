@@ -93,7 +93,8 @@ TEST_CASE("LEA and the paper's head: from the texts of pairs through ten steps, 
     batches[0].labels.assign(labels.begin(), middle);
     batches[1].labels.assign(middle, labels.end());
     std::vector<double> similarity;
-    for (const auto code : batches[0].codes) similarity.push_back(batches[0].levels[code]);
+    const auto& lexical = batches[0].codes("lexical");
+    for (const auto code : lexical.codes) similarity.push_back(lexical.levels[code]);
     golden.check("similarity", Tensor<double>::from(similarity, {similarity.size()}));
 
     const bool dropout = golden.about("dropout").get<bool>();

@@ -30,7 +30,7 @@ struct Ddrp final : AttentionTerm<T, Dev> {
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     out.claim_positions("ddrp");
-    const auto size = static_cast<std::int32_t>(distance.dim(0)), longest = static_cast<std::int32_t>(in.offsets.longest());
+    const auto size = static_cast<std::int32_t>(distance.dim(0)), longest = static_cast<std::int32_t>(in.batch.offsets.longest());
     const std::int32_t reach = std::min(std::max(size, 2), longest) - 1;  // beyond it nothing is new
     std::vector<std::int32_t> rho, delta;
     for (std::int32_t x = -reach; x <= reach; ++x) {  // x = i - j
@@ -38,9 +38,10 @@ struct Ddrp final : AttentionTerm<T, Dev> {
       delta.push_back(std::min(std::abs(x), size - 1));
     }
     const auto table = multiply(embedding(direction, rho), embedding(distance, delta));  // (2 reach + 1, d)
-    out.relatives.push_back({reshape(table, {1, table.dim(0), table.dim(1)}),
-                             distance_buckets(in.offsets.longest(), [=](std::int32_t x) { return std::clamp(x, -reach, reach) + reach; }),
-                             false, 1 / std::sqrt(static_cast<accumulate_t<T>>(table.dim(1)))});
+    out.relatives.push_back(
+        {reshape(table, {1, table.dim(0), table.dim(1)}),
+         distance_buckets(in.batch.offsets.longest(), [=](std::int32_t x) { return std::clamp(x, -reach, reach) + reach; }), false,
+         1 / std::sqrt(static_cast<accumulate_t<T>>(table.dim(1)))});
   }
   void visit(ParameterVisitor<T, Dev>& v) override {
     v("direction", direction);

@@ -45,7 +45,7 @@ struct Deberta final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     const NameScope scope("deberta");
     out.claim_positions("deberta");
-    const std::size_t width = table.dim(1), d = width / in.heads, longest = in.offsets.longest();
+    const std::size_t width = table.dim(1), d = width / in.heads, longest = in.batch.offsets.longest();
     const auto size = static_cast<std::int32_t>(table.dim(0) / 2);
     auto rows_met = distance_buckets(longest, [&](std::int32_t distance) {
       if (buckets != 0) distance = deberta_bucket(distance, buckets, max_distance);

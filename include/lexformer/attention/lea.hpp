@@ -91,16 +91,14 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
-    if (in.codes.empty()) fail("lea", "the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
-    if (in.codes.size() != in.offsets.pairs())
-      fail("lea", "the batch has ", in.codes.size(), " lexical codes for ", in.offsets.pairs(), " pairs of tokens");
-    if (options.levels != 0 && in.levels.size() != options.levels)
-      fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", in.levels.size());
+    const auto& lexical = in.batch.feature("lexical", "lea");
+    if (options.levels != 0 && lexical.levels.size() != options.levels)
+      fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", lexical.levels.size());
     const Var<T, Dev> l =
         options.representation == LeaRepresentation::learned
             ? level_table
-            : Var<T, Dev>(
-                  lea_sinusoid<T>(in.levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>());
+            : Var<T, Dev>(lea_sinusoid<T>(lexical.levels, options.dimension, options.representation == LeaRepresentation::scaled)
+                              .template to<Dev>());
     auto table = matmul(projection, l, {.transpose_b = true});                                                // (H or 1, R)
     if (table.dim(0) != in.heads) table = multiply(table, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));  // (H, R)
     auto factor = alpha_on_host();
@@ -113,7 +111,7 @@ struct Lea final : AttentionTerm<T, Dev> {
       factor = alpha_on_host();
       if (factor == 0) return;  // nothing in this batch to measure it on, and nothing to add either
     }
-    out.lookups.push_back({scale(table, factor), in.codes});
+    out.lookups.push_back({scale(table, factor), lexical.codes});
   }
 
   void visit(ParameterVisitor<T, Dev>& v) override {
@@ -143,7 +141,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& lookup_table,
                  const std::optional<accumulate_t<T>>& scale_of_scheme) {
     const auto qkv = in.qkv.value().template to<Cpu>(), table = lookup_table.template to<Cpu>();
-    const auto codes = in.codes.to_vector();
+    const auto codes = in.batch.feature("lexical", "lea").codes.to_vector();
     const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
     const bool query = options.alpha == LeaAlpha::query;
     const double scale = scale_of_scheme ? static_cast<double>(*scale_of_scheme) : 1 / std::sqrt(static_cast<double>(d));
@@ -156,18 +154,18 @@ struct Lea final : AttentionTerm<T, Dev> {
       }
       double deviation() const { return std::sqrt(squares / n); }
     } semantic, lexical;
-    if (in.offsets.sequences() == 0) fail("lea", "the batch is empty");
+    if (in.batch.offsets.sequences() == 0) fail("lea", "the batch is empty");
     for (const std::uint16_t code : codes)
       if (code >= levels) fail("lea", "code ", code, " has no level; the batch has ", levels);
     double total = 0;
-    for (std::size_t s = 0; s < in.offsets.sequences(); ++s)
+    for (std::size_t s = 0; s < in.batch.offsets.sequences(); ++s)
       for (std::size_t h = 0; h < in.heads; ++h) {
-        const std::size_t n = in.offsets.length(s);
-        const T* q = qkv.data() + in.offsets.begin(s) * stride + h * d;
+        const std::size_t n = in.batch.offsets.length(s);
+        const T* q = qkv.data() + in.batch.offsets.begin(s) * stride + h * d;
         std::vector<accumulate_t<T>> products(n * n);
         Kernels<Cpu>::gemm(false, true, n, n, d, 1, q, stride, query ? q : q + width, stride, 0, products.data(), n);
         for (std::size_t i = 0; i < n && query; ++i) total += static_cast<double>(row::max(products.data() + i * n, n));
-        const std::uint16_t* code = codes.data() + in.offsets.pair_begin(s);
+        const std::uint16_t* code = codes.data() + in.batch.offsets.pair_begin(s);
         for (std::size_t e = 0; e < n * n && !query; ++e) {
           if (code[e] == 0) continue;
           semantic.add(static_cast<double>(products[e]) * scale);
@@ -176,7 +174,7 @@ struct Lea final : AttentionTerm<T, Dev> {
       }
     double value = 0;
     if (query)
-      value = total / static_cast<double>(in.offsets.tokens() * in.heads);
+      value = total / static_cast<double>(in.batch.offsets.tokens() * in.heads);
     else if (semantic.n > 0 && lexical.deviation() > 0)
       value = semantic.deviation() / lexical.deviation();
     const T measured = static_cast<T>(value);

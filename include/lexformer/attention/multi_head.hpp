@@ -45,7 +45,7 @@ struct MultiHeadAttention {
     Var<T, Dev> attentions;  // (heads asked for, P) or undefined
   };
   /// `scores`: what terms that all layers share have made.
-  Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const ForwardOptions& forward = {},
+  Output operator()(const Var<T, Dev>& x, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {},
                     Attentions attentions = Attentions::none, const std::vector<std::size_t>& attention_heads = {},
                     ScoreTerms<T, Dev> scores = {}) const {
     const NameScope scope("attention");
@@ -54,7 +54,7 @@ struct MultiHeadAttention {
       scores.claim_positions("rope");
       qkv = rotary(qkv, batch.position_ids, options.heads, options.rope_base);
     }
-    for (const auto& term : terms) term->contribute({qkv, batch.offsets, options.heads, batch.codes, batch.levels, forward}, scores);
+    for (const auto& term : terms) term->contribute({qkv, batch, options.heads, forward}, scores);
     const auto y = attention(qkv, batch.offsets, options.heads, scores,
                              {.dropout = forward.dropout(options.attention_dropout, options.site),
                               .attentions = attentions,

@@ -53,7 +53,7 @@ struct T5Bias final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     out.claim_positions("t5");
     if (!scaled) out.scale = T{1};
-    const std::size_t n = in.offsets.longest();
+    const std::size_t n = in.batch.offsets.longest();
     out.add_position_bias(reshape(select_columns(bias, t5_buckets(n, bias.dim(1), max_distance)), {in.heads, n, n}));
   }
   void visit(ParameterVisitor<T, Dev>& v) override { v("bias", bias); }
@@ -76,7 +76,7 @@ template <class T = float, class Dev = Cpu>
 struct Alibi final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     out.claim_positions("alibi");
-    const std::size_t n = in.offsets.longest();
+    const std::size_t n = in.batch.offsets.longest();
     Tensor<T, Dev> bias({in.heads, n, n});
     const auto slopes = Tensor<double, Dev>::from(alibi_slopes(in.heads), {in.heads});
     Kernels<Dev>::distance_bias(in.heads, n, slopes.data(), bias.mutable_data());

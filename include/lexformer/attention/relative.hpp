@@ -50,9 +50,9 @@ struct RelativeKey final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     out.claim_positions(name_of(scheme));
     const auto n = static_cast<std::int32_t>(size);
-    if (scheme != PositionScheme::shaw && scheme != PositionScheme::bert_r && in.offsets.longest() > size)
-      fail(name_of(scheme), "a sequence has ", in.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
-    const Indices<std::int32_t, Dev> buckets(distance_buckets(in.offsets.longest(), [&](std::int32_t distance) {
+    if (scheme != PositionScheme::shaw && scheme != PositionScheme::bert_r && in.batch.offsets.longest() > size)
+      fail(name_of(scheme), "a sequence has ", in.batch.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
+    const Indices<std::int32_t, Dev> buckets(distance_buckets(in.batch.offsets.longest(), [&](std::int32_t distance) {
       if (scheme == PositionScheme::shaw) return std::clamp(-distance, -n, n) + n;
       if (scheme == PositionScheme::bert_r) return std::clamp(distance, 1 - n, n - 1) + n;
       return distance + n - 1;

@@ -4,9 +4,7 @@
 // parameters get their gradients like any other.
 #pragma once
 
-#include <span>
-
-#include "lexformer/core/ragged.hpp"
+#include "lexformer/data/batch.hpp"
 #include "lexformer/nn/module.hpp"
 #include "lexformer/ops/attention.hpp"
 
@@ -15,11 +13,9 @@ namespace lexformer {
 /// What a term may look at: plain views of one attention call.
 template <class T = float, class Dev = Cpu>
 struct AttentionInputs {
-  const Var<T, Dev>& qkv;             // (N, 3D); undefined for a term that all layers share, which is asked once for a forward pass
-  const Offsets& offsets;             // of the batch
-  std::size_t heads;                  // H
-  Indices<std::uint16_t, Dev> codes;  // lexical code of every token pair, or none
-  std::span<const double> levels;     // levels[code] = similarity; levels[0] = 0
+  const Var<T, Dev>& qkv;            // (N, 3D); undefined for a term that all layers share, which is asked once for a forward pass
+  const DeviceBatch<T, Dev>& batch;  // ids, type ids, word ids, positions, offsets, features
+  std::size_t heads;                 // H
   ForwardOptions forward;
 };
 

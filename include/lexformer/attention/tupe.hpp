@@ -46,7 +46,7 @@ struct Tupe final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
     const NameScope scope("tupe");
     out.claim_positions("tupe");
-    const std::size_t n = in.offsets.longest(), head_size = options.width / options.heads;
+    const std::size_t n = in.batch.offsets.longest(), head_size = options.width / options.heads;
     if (n > options.max_length)
       fail("tupe", "a sequence has ", n, " tokens, there are positions for ", options.max_length, "; shorten it (max_length)");
     out.scale = 1 / std::sqrt(static_cast<accumulate_t<T>>(2 * head_size));

@@ -1,43 +1,124 @@
 // SPDX-License-Identifier: MIT
-// What one step reads: plain data without padding. data/pair_dataset.hpp makes it; models read it.
+// What one step reads: plain data without padding (data/pair_dataset.hpp makes it), and its copy in the memory of a device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "lexformer/core/indices.hpp"
 #include "lexformer/core/ragged.hpp"
+#include "lexformer/core/tensor.hpp"
 
 namespace lexformer {
+
+/// What a feature has one value of each for: B examples, N tokens, or P pairs of tokens.
+enum class Per { example, token, pair };
+
+/// Codes that stand for levels: value i is levels[codes[i]].
+struct Codes {
+  std::vector<std::uint16_t> codes;
+  std::vector<double> levels;  // (R), ascending
+};
+
+/// A named input of a batch beside its tokens, for attention terms and heads: codes, whole numbers or real numbers.
+/// Values for pairs of tokens are ragged: an n x n block for each sequence, row by row, blocks one after the other.
+struct Feature {
+  Per per = Per::pair;
+  std::variant<Codes, std::vector<std::int32_t>, std::vector<double>> values;
+};
 
 /// B sequences of N tokens together, one after the other.
 struct Batch {
   std::vector<std::int32_t> ids, type_ids;  // (N)
+  std::vector<std::int32_t> word_ids;       // (N), the word of each token, -1 for special tokens; may be empty
   std::vector<std::int32_t> position_ids;   // (N), from 0 in each sequence
   Offsets offsets;                          // (B + 1)
-
-  // Lexical attention; empty without it. Code c of a pair of tokens stands for the similarity levels[c].
-  std::vector<std::uint16_t> codes;  // (P)
-  std::vector<double> levels;        // (R), ascending, levels[0] = 0
+  std::map<std::string, Feature> features;
 
   std::vector<std::int32_t> labels;  // (B) classes; empty for regression, and where nothing is known
   std::vector<float> targets;        // (B) of a regression; else empty
   std::vector<std::size_t> index;    // (B) row of each sequence in the data set
 
   std::size_t size() const { return offsets.sequences(); }
+
+  /// A feature of codes. Errors: the batch has none of this name, or it is of another kind.
+  const Codes& codes(const std::string& name) const {
+    const auto found = features.find(name);
+    const Codes* codes = found == features.end() ? nullptr : std::get_if<Codes>(&found->second.values);
+    if (codes == nullptr) fail("Batch", "there is no feature '", name, "' of codes");
+    return *codes;
+  }
 };
 
-/// What a model reads of a Batch, in the memory of its device.
-template <class Dev = Cpu>
-struct DeviceBatch {
-  Indices<std::int32_t, Dev> ids, type_ids, position_ids;
-  Offsets offsets;
+/// A feature in the memory of a device. Only the member for its kind is filled.
+template <class T = float, class Dev = Cpu>
+struct DeviceFeature {
+  Per per = Per::pair;
   Indices<std::uint16_t, Dev> codes;
-  std::vector<double> levels;  // on the host
+  std::vector<double> levels;  // of the codes, on the host
+  Indices<std::int32_t, Dev> indices;
+  Tensor<T, Dev> values;
+};
 
-  DeviceBatch(const Batch& b)
-      : ids(b.ids), type_ids(b.type_ids), position_ids(b.position_ids), offsets(b.offsets), codes(b.codes), levels(b.levels) {}
+/// What a model reads of a Batch, in the memory of its device; `host` is the batch itself. Errors: ids, type_ids, position_ids, word_ids
+/// or a feature have not as many values as the offsets say.
+template <class T = float, class Dev = Cpu>
+struct DeviceBatch {
+  Batch host;
+  Indices<std::int32_t, Dev> ids, type_ids, position_ids, word_ids;
+  Offsets offsets;
+  std::map<std::string, DeviceFeature<T, Dev>> features;
+
+  DeviceBatch(Batch batch)
+      : host(std::move(batch)),
+        ids(host.ids),
+        type_ids(host.type_ids),
+        position_ids(host.position_ids),
+        word_ids(host.word_ids),
+        offsets(host.offsets) {
+    const auto require = [](const std::string& what, std::size_t found, std::size_t expected) {
+      if (found != expected) fail("DeviceBatch", what, " has ", found, " values, the offsets of the batch say ", expected);
+    };
+    require("ids", ids.size(), offsets.tokens());
+    require("type_ids", type_ids.size(), offsets.tokens());
+    require("position_ids", position_ids.size(), offsets.tokens());
+    if (!word_ids.empty()) require("word_ids", word_ids.size(), offsets.tokens());
+    for (const auto& [name, feature] : host.features) {
+      const std::size_t expected = feature.per == Per::example ? offsets.sequences()
+                                   : feature.per == Per::token ? offsets.tokens()
+                                                               : offsets.pairs();
+      auto& copy = features[name];
+      copy.per = feature.per;
+      std::size_t found = 0;
+      if (const auto* codes = std::get_if<Codes>(&feature.values)) {
+        found = codes->codes.size();
+        copy.codes = codes->codes;
+        copy.levels = codes->levels;
+      } else if (const auto* numbers = std::get_if<std::vector<std::int32_t>>(&feature.values)) {
+        found = numbers->size();
+        copy.indices = *numbers;
+      } else {
+        const auto& values = std::get<std::vector<double>>(feature.values);
+        found = values.size();
+        copy.values = Tensor<T, Dev>::from(std::vector<T>(values.begin(), values.end()), {found});
+      }
+      require("feature '" + name + "'", found, expected);
+    }
+  }
+
+  /// The feature that `who` needs. Errors: the batch does not have it.
+  const DeviceFeature<T, Dev>& feature(const std::string& name, const std::string& who) const {
+    const auto found = features.find(name);
+    if (found == features.end())
+      fail(who, "the batch has no feature '", name,
+           "'; make it with the batch() of the model, or of a PairDataset with the model's features");
+    return found->second;
+  }
 };
 
 }  // namespace lexformer

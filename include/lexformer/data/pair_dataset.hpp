@@ -75,13 +75,13 @@ inline Batch make_batch(std::span<const Encoding> pairs, std::span<const Lexical
     lengths.push_back(e.size());
     batch.ids.insert(batch.ids.end(), e.ids.begin(), e.ids.end());
     batch.type_ids.insert(batch.type_ids.end(), e.type_ids.begin(), e.type_ids.end());
+    batch.word_ids.insert(batch.word_ids.end(), e.word_ids.begin(), e.word_ids.end());
     for (std::size_t i = 0; i < e.size(); ++i) batch.position_ids.push_back(static_cast<std::int32_t>(i));
   }
   batch.offsets = Offsets::from_lengths(lengths);
   if (!lexical.empty()) {
     LexicalBatch merged = merge(lexical);
-    batch.codes = std::move(merged.code);
-    batch.levels = std::move(merged.level);
+    batch.features["lexical"] = {Per::pair, Codes{std::move(merged.code), std::move(merged.level)}};
   }
   return batch;
 }

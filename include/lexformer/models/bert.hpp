@@ -42,7 +42,7 @@ struct BertEmbeddings {
         dropout_p(c.hidden_dropout_prob) {
     if (c.embedding_size != c.hidden_size) projection = std::make_unique<Linear<T, Dev>>(c.embedding_size, c.hidden_size, init);
   }
-  Var<T, Dev> operator()(const DeviceBatch<Dev>& batch, const ForwardOptions& forward) const {
+  Var<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const {
     const NameScope scope("embeddings");
     if (batch.offsets.longest() > max_length)
       fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
@@ -80,8 +80,9 @@ struct BertLayer {
         dropout_p(c.hidden_dropout_prob),
         first_site(site::layer(number)) {}
 
-  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const DeviceBatch<Dev>& batch, const ForwardOptions& forward,
-                                                         Attentions attentions, const std::vector<std::size_t>& attention_heads,
+  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const DeviceBatch<T, Dev>& batch,
+                                                         const ForwardOptions& forward, Attentions attentions,
+                                                         const std::vector<std::size_t>& attention_heads,
                                                          const ScoreTerms<T, Dev>& shared) const {
     const auto y = attention(x, batch, forward, attentions, attention_heads, shared);
     const NameScope scope("feed_forward");
@@ -131,7 +132,7 @@ struct BertEncoder {
     }
   }
 
-  EncoderOutput<T, Dev> operator()(const DeviceBatch<Dev>& batch, const ForwardOptions& forward = {},
+  EncoderOutput<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {},
                                    const EncodeOptions& options = {}) const {
     EncoderOutput<T, Dev> out;
     out.last = embeddings(batch, forward);
@@ -149,10 +150,9 @@ struct BertEncoder {
   }
 
   /// What the terms that all layers share add to the scores of a batch.
-  ScoreTerms<T, Dev> shared_scores(const DeviceBatch<Dev>& batch, const ForwardOptions& forward = {}) const {
+  ScoreTerms<T, Dev> shared_scores(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) const {
     ScoreTerms<T, Dev> scores;
-    for (const auto& term : shared_)
-      term->contribute({Var<T, Dev>(), batch.offsets, config.num_attention_heads, batch.codes, batch.levels, forward}, scores);
+    for (const auto& term : shared_) term->contribute({Var<T, Dev>(), batch, config.num_attention_heads, forward}, scores);
     return scores;
   }
 

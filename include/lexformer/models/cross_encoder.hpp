@@ -33,7 +33,7 @@ class CrossEncoder {
 
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, bool may_be_new);
 
-  Output operator()(const DeviceBatch<Dev>& batch, const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
+  Output operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
 
   /// What the model reads of tokenized pairs, lexical codes included where it has LEA.
   Batch batch(std::span<const Encoding> pairs) const {
@@ -145,7 +145,7 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
 }
 
 template <class T, class Dev>
-typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const DeviceBatch<Dev>& batch, const ForwardOptions& forward,
+typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward,
                                                                        const EncodeOptions& encode) const {
   auto y = (*encoder_)(batch, forward, encode);
   auto logits = (*head_)(y.last, batch.offsets, forward);

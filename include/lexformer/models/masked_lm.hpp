@@ -58,14 +58,14 @@ class MaskedLm {
   MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed);
 
   /// The loss of predicting labels[i] at the token row positions[i] of the batch (rows count through all of its sequences).
-  Output operator()(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
+  Output operator()(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
                     const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
-  Var<accumulate_t<T>, Dev> loss(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions,
+  Var<accumulate_t<T>, Dev> loss(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions,
                                  std::span<const std::int32_t> labels, const ForwardOptions& forward = {}) const {
     return (*this)(batch, positions, labels, forward).loss;
   }
   /// Scores of all tokens of the vocabulary at these token rows: (positions, V).
-  Var<T, Dev> logits(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions) const;
+  Var<T, Dev> logits(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions) const;
 
   /// All parameters under their names in the file.
   std::vector<NamedParameter<T, Dev>> state();
@@ -147,7 +147,7 @@ Var<T, Dev> MaskedLm<T, Dev>::transformed(const EncoderOutput<T, Dev>& y, std::s
 }
 
 template <class T, class Dev>
-typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions,
+typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions,
                                                                std::span<const std::int32_t> labels, const ForwardOptions& forward,
                                                                const EncodeOptions& encode) const {
   auto y = (*encoder_)(batch, forward, encode);
@@ -157,7 +157,7 @@ typename MaskedLm<T, Dev>::Output MaskedLm<T, Dev>::operator()(const DeviceBatch
 }
 
 template <class T, class Dev>
-Var<T, Dev> MaskedLm<T, Dev>::logits(const DeviceBatch<Dev>& batch, std::span<const std::int32_t> positions) const {
+Var<T, Dev> MaskedLm<T, Dev>::logits(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions) const {
   return linear(transformed((*encoder_)(batch), positions), encoder_->embeddings.word.weight, head_->bias);
 }
 
