@@ -27,10 +27,10 @@ struct Variant {
         optimizer(model.parameters(), {.lr = 1e-4, .eps = 1e-6, .weight_decay = 0.01}) {}
 
   static lx::Json with_scheme(const std::string& what, lx::Json config) {
-    if (lx::find_name<lx::PositionScheme>(what))
+    if (what == "absolute" || lx::library_terms<float, lx::Cpu>().contains(what))
       config["position_embedding_type"] = what;
     else if (what != "mth" && what != "all_logits")
-      lx::fail_usage("--variants", "'", what, "' is neither mth, all_logits nor one of: ", lx::list_names<lx::PositionScheme>());
+      lx::fail_usage("--variants", "'", what, "' is neither mth, all_logits nor one of: ", lx::list_terms<float, lx::Cpu>({}));
     return config;
   }
   double step(const lx::MaskedBatch& m, std::uint32_t number) {

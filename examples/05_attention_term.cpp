@@ -1,50 +1,76 @@
 // SPDX-License-Identifier: MIT
-// An attention term of your own: one struct with `contribute` and `visit`. This one lets every head learn how much it likes
-// tokens that are close:  S_ij += -slope_h |i - j|  (ALiBi's idea, Press et al. 2022, with learned slopes).
-// It needs no kernel, and its parameter gets its gradient for free.   Try: build/release/bin/05_attention_term
+// An attention term of your own, whole: the term, its gradient check, a model that is trained with it beside LEA, saved, loaded and used.
+// Each head learns how much it prefers tokens that are close:  S_ij += -slope_h |i - j|  (ALiBi's idea, Press et al. 2022, with learned
+// slopes). A term needs no kernel, and its parameters get their gradients like any other.   Try: build/release/bin/05_attention_term
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 
 namespace lx = lexformer;
 
-struct Nearness final : lx::AttentionTerm<double> {
-  lx::Var<double> slope;  // (H, 1)
+template <class T, class Dev>
+struct Nearness final : lx::AttentionTerm<T, Dev> {
+  lx::Var<T, Dev> slope;  // (H, 1)
 
-  explicit Nearness(std::size_t heads) : slope(lx::Tensor<double>::full({heads, 1}, 0.1), true) {}
-  void contribute(const lx::AttentionInputs<double>& in, lx::ScoreTerms<double>& out) override {
-    const std::size_t n = in.offsets.longest();
-    lx::Tensor<double> distance({1, n * n});
+  Nearness(const lx::EncoderSizes& sizes, lx::Init&) : slope(lx::Tensor<T, Dev>::full({sizes.heads, 1}, T{0.1f}), true) {}
+  void contribute(const lx::AttentionInputs<T, Dev>& in, lx::ScoreTerms<T, Dev>& out) const override {
+    const std::size_t n = in.batch.offsets.longest();
+    std::vector<T> distance(n * n);
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) distance.mutable_data()[i * n + j] = -static_cast<double>(i > j ? i - j : j - i);
-    out.position_bias = lx::reshape(lx::multiply(slope, lx::Var<double>(distance)), {in.heads, n, n});
+      for (std::size_t j = 0; j < n; ++j) distance[i * n + j] = -static_cast<T>(i > j ? i - j : j - i);
+    const lx::Var<T, Dev> map(lx::Tensor<T, Dev>::from(distance, {1, n * n}));
+    out.add_position_bias(reshape(multiply(slope, map), {in.heads, n, n}));
   }
-  void visit(lx::ParameterVisitor<double>& v) override { v("slope", slope); }
+  void visit(lx::ParameterVisitor<T, Dev>& v) override { v("slope", slope); }
 };
 
+template <class T>
+const lx::TermFactories<T> terms{{"nearness", lx::layer_term<Nearness, T>}};
+
 int main() {
-  lx::BertConfig config;
-  config.vocab_size = 20;
-  config.hidden_size = config.embedding_size = 8;
-  config.num_hidden_layers = 2;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 16;
-  lx::Init init(1);
-  lx::BertEncoder<double> encoder(config, init);
-  const auto term = std::make_shared<Nearness>(config.num_attention_heads);
-  encoder.add_term(1, "nearness", term);
+  // Pairs, and an untrained encoder with a vocabulary for them.
+  const std::vector<std::pair<std::string, std::string>> pairs{{"black camera case", "case for a camera, black"},
+                                                               {"usb cable", "cable, usb"},
+                                                               {"black camera case", "usb cable"},
+                                                               {"red lamp", "lens cap"}};
+  const std::vector<std::int32_t> labels{1, 1, 0, 0};
+  lx::WordCounts words;
+  for (const auto& [left, right] : pairs)
+    for (const auto& text : {left, right}) lx::count_words(text, {}, words);
+  lx::MaskedLm<> start({{"hidden_size", 16u}, {"num_hidden_layers", 2u}, {"num_attention_heads", 2u}, {"intermediate_size", 32u}},
+                       lx::train_vocabulary(words, {}, {.size = 80}), {}, 1);
+  start.save("start.lxf");
 
-  lx::Batch batch;  // two sequences of 3 and 5 tokens, one after the other, no padding
-  batch.ids = {1, 2, 3, 4, 5, 6, 7, 8};
-  batch.type_ids = {0, 0, 0, 0, 0, 0, 0, 0};
-  batch.position_ids = {0, 1, 2, 0, 1, 2, 3, 4};
-  batch.offsets = lx::Offsets::from_lengths(std::vector<std::size_t>{3, 5});
+  // Train: the term is named in the options, and its factory is given to load().
+  auto model = lx::CrossEncoder<>::load("start.lxf", {.attention = {"lea", "nearness"}, .seed = 1}, terms<float>);
+  std::vector<lx::Encoding> encodings;
+  for (const auto& [left, right] : pairs) encodings.push_back(model.tokenizer().encode_pair(left, right, 32));
+  const auto batch = model.batch(encodings);
+  model.calibrate(batch);  // LEA measures its factor alpha
+  lx::AdamW<> optimizer(model.parameters(), {.lr = 1e-2});
+  for (std::uint32_t step = 0; step < 30; ++step) {
+    const auto loss = lx::cross_entropy(model(batch, model.training(step)).logits, labels);
+    loss.backward();
+    optimizer.step();
+    if (step % 10 == 9) std::cout << "step " << step + 1 << ", loss " << loss.item() << "\n";
+  }
 
-  const auto result = lx::gradcheck(
-      [&](const std::vector<lx::Var<double>>& v) {
-        term->slope = v[0];
-        return encoder(batch).last;  // (8, 8)
-      },
-      {lx::Tensor<double>::from({0.1, 0.5}, {2, 1})});
-  std::cout << "the gradient of the slopes is " << (result.ok ? "right" : "wrong: " + result.message) << ", worst error " << result.worst
-            << "\n";
+  // Save, load, score. A program without the term refuses the file by its name.
+  model.save("nearness.lxf");
+  const auto same = lx::CrossEncoder<>::load("nearness.lxf", terms<float>);
+  std::cout << "match: " << same.probabilities({{"camera case, black", "black case camera"}}).at(0, 1)
+            << ", equal after loading: " << (same.logits(pairs).to_vector() == model.logits(pairs).to_vector() ? "yes" : "no") << "\n";
+  try {
+    lx::CrossEncoder<>::load("nearness.lxf");
+  } catch (const lx::Error& error) {
+    std::cout << error.what() << "\n";
+  }
+
+  // Gradients against finite differences, in double.
+  auto exact = lx::CrossEncoder<double>::load("nearness.lxf", terms<double>);
+  std::vector<lx::Var<double>> slopes;
+  for (const auto& p : exact.parameters())
+    if (p.name.ends_with(".slope")) slopes.push_back(p.var);
+  const auto result = lx::gradcheck([&] { return exact(batch).logits; }, slopes);
+  std::cout << "gradients of " << slopes.size() << " slopes: " << (result.ok ? "correct" : result.message) << ", worst error "
+            << result.worst << "\n";
 }

@@ -9,8 +9,7 @@ namespace {
 /// One encoder: a .lxf file, a HuggingFace folder, or a folder of pretrain.
 struct Subject {
   std::string name, folder;  // folder: where log.jsonl may lie
-  lx::WordPieceTokenizer tokenizer;
-  lx::BertEncoder<> encoder;
+  lx::Encoder<> model;
 
   static Subject open(const std::string& argument) {
     namespace fs = std::filesystem;
@@ -18,21 +17,24 @@ struct Subject {
     if (equals == 0 || equals == argument.npos) lx::fail_usage("--model", "'", argument, "' gives no name; write NAME=M.lxf or NAME=DIR");
     if (argument.find('/') < equals) lx::fail_usage("--model", "the name in '", argument, "' becomes a file's, so it has no '/'");
     const std::string path = argument.substr(equals + 1);
-    const auto file = lx::ModelFile::open(fs::exists(path + "/model.lxf") ? path + "/model.lxf" : path);
-    return {argument.substr(0, equals), path, lx::make_tokenizer(file), program::open_encoder(file)};
+    return {argument.substr(0, equals), path, lx::Encoder<>::load(fs::exists(path + "/model.lxf") ? path + "/model.lxf" : path)};
   }
 };
 
 /// The vectors or numbers that a relative scheme has for each distance i - j, of the first layer; nothing for absolute positions and rope.
 void position_pictures(lx::ReportPage& page, const Subject& subject) {
-  const auto& config = subject.encoder.config;
+  const auto& encoder = subject.model.encoder();
+  const auto& config = encoder.config;
   const std::size_t reach = std::min<std::size_t>(64, config.max_position_embeddings - 1), heads = config.num_attention_heads;
-  lx::Batch batch;
-  batch.offsets = lx::Offsets::from_lengths(std::vector<std::size_t>{reach + 1});
-  auto scores = subject.encoder.shared_scores(batch);
-  for (const auto& term : subject.encoder.layers[0].attention.terms)
-    term->contribute({lx::Var<>(), batch.offsets, heads, {}, {}, {}}, scores);
-  const std::string scheme = lx::name_of(config.positions.scheme);
+  lx::Batch one;  // of one sequence
+  one.offsets = lx::Offsets::from_lengths(std::vector<std::size_t>{reach + 1});
+  one.ids.assign(reach + 1, 0);
+  one.type_ids = one.ids;
+  for (std::size_t i = 0; i <= reach; ++i) one.position_ids.push_back(static_cast<std::int32_t>(i));
+  const lx::DeviceBatch<> batch(one);
+  auto scores = encoder.shared_scores(batch);
+  for (const auto& term : encoder.layers[0].attention.terms) term->contribute({lx::Var<>(), batch, heads, {}}, scores);
+  const std::string scheme = encoder.positions();
   const auto draw = [&](const std::string& kind, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                         const std::vector<double>& values, const std::string& x, const std::string& y, const std::string& caption) {
     std::vector<std::string> header{y};
@@ -79,12 +81,12 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
 /// Figure 4 of the DDRP paper: where the two groups of heads look, of one text.
 void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::string& text, std::size_t max_length) {
   const lx::NoGrad no_grad;
-  const auto encoding = subject.tokenizer.encode(text, std::min(max_length, subject.encoder.config.max_position_embeddings));
+  const auto encoding = subject.model.tokenizer().encode(text, std::min(max_length, subject.model.config().max_position_embeddings));
   const auto batch = lx::make_batch(std::span(&encoding, 1));
-  const auto attentions = subject.encoder(batch, {}, {.attentions = lx::Attentions::probabilities}).attentions;
+  const auto attentions = subject.model(batch, {}, {.attentions = lx::Attentions::probabilities}).attentions;
   const auto triangle = lx::up_down(attentions, batch.offsets, 0);
   std::vector<std::string> tokens;
-  for (const auto id : encoding.ids) tokens.push_back(subject.tokenizer.vocabulary().token(id));
+  for (const auto id : encoding.ids) tokens.push_back(subject.model.tokenizer().vocabulary().token(id));
   double most = 0;
   for (const auto* panel : {&triangle.one, &triangle.two, &triangle.all})
     most = std::max(most, *std::max_element(panel->begin(), panel->end()));
@@ -173,13 +175,13 @@ int main(int argc, char** argv) {
     for (const auto& s : subjects) {
       std::vector<lx::Encoding> texts;
       for (const auto& text : lines)
-        texts.push_back(s.tokenizer.encode(text, std::min(max_length, s.encoder.config.max_position_embeddings)));
-      const auto f = lx::encoder_figures(s.encoder, texts, least);
-      rows.push_back({lx::escape_xml(s.name), lx::name_of(s.encoder.config.positions.scheme), lx::short_number(f.token_similarity),
+        texts.push_back(s.model.tokenizer().encode(text, std::min(max_length, s.model.config().max_position_embeddings)));
+      const auto f = lx::encoder_figures(s.model.encoder(), texts, least);
+      rows.push_back({lx::escape_xml(s.name), s.model.encoder().positions(), lx::short_number(f.token_similarity),
                       lx::short_number(f.mean_head_similarity()), lx::short_number(100 * f.up_down), std::to_string(f.texts)});
       lx::Json entry = lx::Json::object();
       entry["name"] = s.name;
-      entry["positions"] = lx::name_of(s.encoder.config.positions.scheme);
+      entry["positions"] = s.model.encoder().positions();
       entry["token_similarity"] = f.token_similarity;
       entry["head_similarity"] = f.mean_head_similarity();
       entry["head_similarity_of_layers"] = f.head_similarity;
@@ -197,7 +199,7 @@ int main(int argc, char** argv) {
     curves(page, subjects);
     page.heading("Where heads look");
     for (const auto& s : subjects)
-      if (s.encoder.config.num_attention_heads > 1) triangle_picture(page, s, sentence, std::min<std::size_t>(max_length, 48));
+      if (s.model.config().num_attention_heads > 1) triangle_picture(page, s, sentence, std::min<std::size_t>(max_length, 48));
     page.heading("Positions");
     for (const auto& s : subjects) position_pictures(page, s);
     page.footer(lx::cat("Made with lexformer ", LEXFORMER_VERSION, "."));

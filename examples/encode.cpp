@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Text to vectors: the hidden states of an encoder.
 #include <iomanip>
-#include <numeric>
 
 #include "support/program.hpp"
 
@@ -30,20 +29,14 @@ int main(int argc, char** argv) {
   return program::run(app, argc, argv, [&] {
     if (!output.ends_with(".npy") && !output.ends_with(".tsv"))
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
-    const auto file = lx::ModelFile::open(model_path);
-    const auto tokenizer = lx::make_tokenizer(file);
-    const auto encoder = program::open_encoder(file);
-    const auto& config = encoder.config;
-    max_length = std::min(max_length, config.max_position_embeddings);
+    const auto model = lx::Encoder<>::load(model_path);
+    const auto& config = model.config();
+    lx::TextEncodeOptions options{.max_length = std::min(max_length, config.max_position_embeddings), .batch_size = batch_size};
     if (layer > static_cast<int>(config.num_hidden_layers))
       lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers");
-    const lx::Json ours = file.config.contains("lexformer") ? file.config["lexformer"] : lx::Json::object();
-    if (pool == "auto") {
-      const std::string where = file.path + ": config: lexformer";
-      pool = lx::get_string(ours, "pooling", where, "mean");
-      if (pool != "mean" && pool != "cls") lx::fail_file(where, "'pooling' is '", pool, "', expected mean or cls");
-      normalize |= lx::get_bool(ours, "normalize", where, false);
-    }
+    if (layer >= 0) options.layers = static_cast<std::size_t>(layer);
+    if (pool != "auto") options.pooling = lx::parse_name<lx::Pooling>(pool, "--pool");
+    if (normalize || pool != "auto") options.normalize = normalize;
 
     std::vector<lx::Encoding> encoded;
     std::string line;
@@ -52,33 +45,13 @@ int main(int argc, char** argv) {
       const auto tab = line.find('\t');
       if (pairs && tab == line.npos)
         lx::fail_file(lx::cat("standard input: line ", number), "there is no tab between a left and a right text");
-      encoded.push_back(
-          pairs ? tokenizer.encode_pair(line.substr(0, tab), line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1), max_length)
-                : tokenizer.encode(line, max_length));
+      encoded.push_back(pairs ? model.tokenizer().encode_pair(line.substr(0, tab), line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1),
+                                                              options.max_length)
+                              : model.tokenizer().encode(line, options.max_length));
     }
     if (encoded.empty()) lx::fail_file("standard input", "is empty");
-
-    const lx::NoGrad no_grad;
-    std::vector<float> values;
-    std::size_t rows = 0;
-    for (std::size_t begin = 0; begin < encoded.size(); begin += batch_size) {
-      const auto batch = lx::make_batch(std::span(encoded).subspan(begin, std::min(batch_size, encoded.size() - begin)));
-      auto x = encoder(batch, {}, {.layers = layer < 0 ? config.num_hidden_layers : static_cast<std::size_t>(layer)}).last;
-      if (pool == "mean") x = lx::sequence_mean(x, batch.offsets);
-      if (pool == "cls") {
-        std::vector<std::int32_t> first;
-        for (std::size_t s = 0; s < batch.size(); ++s) first.push_back(static_cast<std::int32_t>(batch.offsets.begin(s)));
-        x = lx::select_rows(x, first);
-      }
-      values.insert(values.end(), x.value().span().begin(), x.value().span().end());
-      rows += x.dim(0);
-    }
-    for (std::size_t i = 0; normalize && i < rows; ++i) {
-      const std::span row(values.data() + i * config.hidden_size, config.hidden_size);
-      const float length = std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0f));
-      for (float& x : row) x /= std::max(length, 1e-12f);
-    }
-    const auto all = lx::Tensor<>::from(values, {rows, config.hidden_size});
+    const auto all = model.encode(std::span<const lx::Encoding>(encoded), options);
+    const std::size_t rows = all.dim(0);
     if (output.ends_with(".npy")) {
       lx::save_npy(output, all);
     } else {

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     lx::Init init(seed, config.initializer_range);
     lx::BertEncoder<> encoder(config, init);
     std::size_t parameters = 0;
-    for (const auto& p : lx::encoder_state(encoder, [](auto&) {})) {
+    for (const auto& p : lx::encoder_state(encoder)) {
       file.tensors.set(p.name, p.var.value());
       parameters += p.var.size();
     }

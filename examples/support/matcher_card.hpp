@@ -12,7 +12,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
                               const std::vector<std::pair<std::string, Evaluation>>& rows,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {
   StringWriter card;
-  const bool lea = o.attention == "lea";
+  const bool lea = o.encoder.has("lea");
   card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
        << "Trained with lexformer " << LEXFORMER_VERSION << ", beginning with `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
        << "```sh\nscore_pairs --model model.lxf < pairs.tsv > scores.tsv\n```\n\n"
@@ -33,8 +33,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   }
 
   MatcherOptions untouched;
-  untouched.attention = o.attention;  // the title says it
-  untouched.finish();
+  untouched.encoder.attention = o.encoder.attention;
   card << "\n" << changed_settings(settings, untouched.json(0, {}, {}), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);
   card << "\n## To cite\n\nThe base model, and";
   if (lea)

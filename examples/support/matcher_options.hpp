@@ -3,6 +3,7 @@
 #pragma once
 
 #include "evaluation.hpp"
+#include "term_options.hpp"
 
 namespace program {
 
@@ -10,7 +11,7 @@ struct MatcherOptions {
   std::string model, valid, out, train_file, command;  // command: what was typed, for the model card
   std::vector<std::string> tests;
   lx::CrossEncoderOptions encoder;
-  std::string attention = "none";
+  AttentionOptions attention;
   lx::ScheduleKind schedule = lx::ScheduleKind::cosine;
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
   lx::ProgressMode progress = lx::ProgressMode::automatic;
@@ -25,7 +26,8 @@ struct MatcherOptions {
   std::vector<std::string> freeze, label_names;
   lx::TableOptions table;
 
-  void add_to(CLI::App& app) {
+  /// `own`: attention terms of the program besides the library's.
+  void add_to(CLI::App& app, const lx::TermFactories<>& own = {}) {
     const auto number = [&](const char* flag, auto& value, const char* text) {
       return app.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
     };
@@ -40,9 +42,6 @@ struct MatcherOptions {
     add_table_options(app, table);
 
     auto* group = app.add_option_group("Model");
-    group->add_option("--attention", attention, "none, or lea: the lexical attention bias")
-        ->check(CLI::IsMember({"none", "lea"}))
-        ->capture_default_str();
     add_choice(*group, "--head", encoder.head, "on top of the encoder");
     add_choice(*group, "--task", encoder.task, "what the labels are");
     group->add_option("--labels", label_names, "names of the classes in their order, as they stand in the files; 0,1 unless given")
@@ -51,28 +50,7 @@ struct MatcherOptions {
         ->check(program::non_negative())
         ->capture_default_str();
     group->add_option("--freeze", freeze, "parts of parameter names that are not trained, e.g. embeddings encoder.layer.0.");
-    add_choice(*group, "--lea-similarity", encoder.lexical.similarity, "of two words");
-    group->add_flag("--lea-within-sentences", encoder.lexical.self_attention, "the bias also between the words of one text");
-    group->add_option("--lea-levels", encoder.lea.levels, "quantise the similarities to so many levels; 0 = exact")
-        ->check(program::non_negative())
-        ->capture_default_str();
-    add_choice(*group, "--lea-sharing", encoder.lea.sharing, "one projection for each head, layer, or the model");
-    add_choice(*group, "--lea-representation", encoder.lea.representation, "of a similarity: sinusoids of 2 pi s, of s, or a learned row");
-    add_choice(*group, "--lea-alpha", encoder.lea.alpha, "rule for alpha");
-    group->add_option("--lea-alpha-value", encoder.lea.alpha_value, "alpha, with --lea-alpha constant")->capture_default_str();
-    group->add_option("--lea-dimension", encoder.lea.dimension, "of the lexical embedding")
-        ->check(program::non_negative())
-        ->capture_default_str();
-    group
-        ->add_option_function<std::vector<std::size_t>>(
-            "--lea-layers",
-            [this](const std::vector<std::size_t>& range) {
-              encoder.lea.first_layer = range[0];
-              encoder.lea.last_layer = range[1];
-            },
-            "first,last: layers with the bias, from 0, last not included; the second half unless given")
-        ->delimiter(',')
-        ->expected(2);
+    attention.add_to(app, own);
 
     group = app.add_option_group("Typos");
     group->add_flag("--augment", augment, "train on pairs with typos, drawn anew every epoch");
@@ -122,9 +100,7 @@ struct MatcherOptions {
       if (std::find(seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(i), seeds[i]) !=
           seeds.begin() + static_cast<std::ptrdiff_t>(i))
         lx::fail_usage("--seeds", seeds[i], " is there twice");
-    encoder.attention.clear();
-    if (attention == "lea") encoder.attention = {"lea"};
-    encoder.lexical.levels = static_cast<unsigned>(encoder.lea.levels);
+    encoder.attention = attention.terms();
     encoder.max_length = max_length;
     encoder.label_names = label_names;
     if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
@@ -135,10 +111,13 @@ struct MatcherOptions {
   /// The settings that make a run what it is: one that is resumed must have the same. Of the data it is the pairs that count, not
   /// what their files are called.
   lx::Json json(std::uint64_t seed, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& validation) const {
+    lx::Json terms = lx::Json::object();
+    for (const auto& t : encoder.attention) terms[t.name] = lx::parse_json(t.options, t.name);
     return {{"model", model},
             {"train", lx::describe(train)},
             {"valid", lx::describe(validation)},
             {"encoder", lx::to_json(encoder)},
+            {"attention", terms},
             {"augment", augment ? augment_probability : 0.0},
             {"typos", lx::describe(typos)},
             {"num_train_epochs", epochs},

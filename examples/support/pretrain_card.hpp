@@ -15,7 +15,7 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
   const auto rounded = [](const lx::Json& x) { return x.is_number() ? lx::short_number(x.get<double>(), 4) : x.get<std::string>(); };
   StringWriter card;
   card << "# A masked language model, " << config.num_hidden_layers << " layers of width " << config.hidden_size << "\n\n"
-       << "A BERT encoder with " << config.num_attention_heads << " heads, positions `" << lx::name_of(config.positions.scheme) << "`, "
+       << "A BERT encoder with " << config.num_attention_heads << " heads, positions `" << model.encoder().positions() << "`, "
        << config.vocab_size << " tokens (" << (model.tokenizer().options().lowercase ? "lower case" : "cased") << "), " << parameters
        << " parameters. " << (o.model.empty() ? "Trained from nothing" : lx::cat("Trained beginning with `", o.model, "`"))
        << " with lexformer " << LEXFORMER_VERSION << ", seed " << o.seed << ".\n\n"

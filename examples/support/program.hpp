@@ -183,17 +183,4 @@ inline void add_table_options(CLI::App& app, lx::TableOptions& table) {
   add_choice(app, "--header", table.header, "whether tables begin with a header");
 }
 
-/// The encoder of a model file, for programs that have no pairs.
-inline lx::BertEncoder<> open_encoder(const lx::ModelFile& file) {
-  const auto config = lx::parse_bert_config(file.config, file.path + ": config");
-  const lx::Json ours = file.config.contains("lexformer") ? file.config["lexformer"] : lx::Json::object();
-  if (ours.contains("attention") && !ours["attention"].empty())
-    lx::fail_usage(file.path, "was trained with lexical attention, which needs pairs and a head; score_pairs and report read such models");
-  lx::require_size(config, file);
-  auto blank = lx::Init::none();
-  lx::BertEncoder<> encoder(config, blank);
-  lx::load_encoder(encoder, file);
-  return encoder;
-}
-
 }  // namespace program

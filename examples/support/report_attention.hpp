@@ -134,9 +134,11 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   const std::size_t n = encoding.size();
   std::vector<std::string> tokens;
   for (const std::int32_t id : encoding.ids) tokens.push_back(tokenizer.vocabulary().token(id));
-  const auto lexical = lx::lexical_matrix(tokenizer, encoding, main.lexical_options().value_or(lx::LexicalOptions{}));
+  auto batch = main.batch(std::span(&encoding, 1));
+  if (!batch.features.contains("lexical")) lx::lexical_feature({})(std::span(&encoding, 1), batch);
+  const auto& lexical = batch.codes("lexical");
   std::vector<double> similarity;
-  for (const std::uint16_t code : lexical.code) similarity.push_back(lexical.level[code]);
+  for (const std::uint16_t code : lexical.codes) similarity.push_back(lexical.levels[code]);
 
   page.heading("What attention looks at");
   page.paragraph("Left: " + view.left);
@@ -149,13 +151,13 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
       without = nullptr;
     }
   }
-  std::vector<lx::HeatPanel> panels{{"similarity of the words", similarity, std::max(1.0, lexical.level.back())}};
+  std::vector<lx::HeatPanel> panels{{"similarity of the words", similarity, std::max(1.0, lexical.levels.back())}};
   if (without != nullptr) {
     panels.push_back({without->name, attention_of(without->model, encoding, view), 0});
   } else if (with != nullptr) {  // the same weights with the bias left out
     auto options = with->model.options();
     options.attention.clear();
-    const lx::CrossEncoder<> bare(lx::ModelFile::open(with->path), options, true);
+    const lx::CrossEncoder<> bare(lx::ModelFile::open(with->path), options);
     panels.push_back({with->name + " without its bias", attention_of(bare, encoding, view), 0});
   }
   if (with != nullptr) panels.push_back({with->name, attention_of(with->model, encoding, view), 0});

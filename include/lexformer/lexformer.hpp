@@ -12,6 +12,7 @@
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/indices.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/core/random.hpp"
@@ -65,10 +66,11 @@
 #include "lexformer/attention/lea.hpp"
 #include "lexformer/attention/multi_head.hpp"
 #include "lexformer/attention/position_bias.hpp"
-#include "lexformer/attention/position_scheme.hpp"
-#include "lexformer/attention/positions.hpp"
 #include "lexformer/attention/relative.hpp"
+#include "lexformer/attention/rope.hpp"
 #include "lexformer/attention/term.hpp"
+#include "lexformer/attention/term_factory.hpp"
+#include "lexformer/attention/terms.hpp"
 #include "lexformer/attention/tupe.hpp"
 
 // text to ids, similarities, typos
@@ -84,6 +86,7 @@
 #include "lexformer/text/words.hpp"
 
 // files
+#include "lexformer/io/architecture.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
@@ -91,12 +94,14 @@
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/npy.hpp"
+#include "lexformer/io/options.hpp"
 #include "lexformer/io/safetensors.hpp"
 #include "lexformer/io/tensor_check.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
 
 // tables, batches, text streams
 #include "lexformer/data/batch.hpp"
+#include "lexformer/data/features.hpp"
 #include "lexformer/data/lines.hpp"
 #include "lexformer/data/masked_batch.hpp"
 #include "lexformer/data/pair_dataset.hpp"
@@ -127,5 +132,7 @@
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
+#include "lexformer/models/pretrained.hpp"

@@ -6,9 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "../support/batches.hpp"
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/models/bert.hpp"
 #include "lexformer/ops/index.hpp"
 
 using namespace lexformer;
@@ -19,7 +21,7 @@ using test::random_tensor;
 namespace {
 
 using V = Var<double>;
-using Terms = std::vector<std::pair<std::size_t, std::shared_ptr<Lea<double>>>>;
+using Terms = std::vector<PlacedTerm<double>>;
 
 constexpr std::size_t lea_heads = 2, lea_size = 3, lea_width = lea_heads * lea_size;
 const std::vector<double> levels{0, 0.25, 0.5, 1};
@@ -29,16 +31,26 @@ struct Call {
   Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
   V qkv{random_tensor({7, 3 * lea_width}, 1)};
   std::vector<std::uint16_t> codes = std::vector<std::uint16_t>(offsets.pairs());
-  ForwardOptions forward{.training = true};
+  bool has_codes = true;
 
   Call() {
     RandomStream random(3, random_site::user);
     for (auto& c : codes) c = static_cast<std::uint16_t>(random.below(levels.size()));
   }
-  AttentionInputs<double> inputs() const { return {qkv, offsets, lea_heads, codes, levels, forward}; }
+  DeviceBatch<double> batch() const {
+    Batch batch = test::batch_of_lengths({3, 4});
+    if (has_codes) batch.features["lexical"] = {Per::pair, Codes{codes, levels}};
+    return batch;
+  }
+  bool calibrate(Lea<double>& term) const { return term.calibrate({qkv, batch(), lea_heads, {}}, {}); }
+  /// Calibrated if need be.
   ScoreTerms<double> contribute(Lea<double>& term) const {
+    calibrate(term);
+    return contribute_only(term);
+  }
+  ScoreTerms<double> contribute_only(const Lea<double>& term) const {
     ScoreTerms<double> terms;
-    term.contribute(inputs(), terms);
+    term.contribute({qkv, batch(), lea_heads, {}}, terms);
     return terms;
   }
   V context(Lea<double>& term) const { return attention(qkv, offsets, lea_heads, contribute(term)).context; }
@@ -53,14 +65,18 @@ LeaOptions constant(LeaSharing sharing = LeaSharing::head) {
 }
 Terms make_terms(const LeaOptions& options, std::size_t layers) {
   Init init(5, 1.0);
-  return lea_terms<double, Cpu>(options, layers, lea_heads, init);
+  auto sites = site::terms();
+  LeaFactory<double> factory(options);
+  const EncoderSizes sizes{.layers = layers, .heads = lea_heads, .width = lea_width, .max_length = 10};
+  factory.check(sizes, "test");
+  return factory.make(sizes, init, sites);
 }
 /// Every parameter of the terms with its shape, as "1.projection (2, 8)"; buffers in brackets.
 std::string names(const Terms& terms) {
   std::string all;
-  for (const auto& [layer, term] : terms)
-    for (const auto& p : named_parameters<double, Cpu>(*term))
-      all += cat(all.empty() ? "" : " ", p.buffer ? "[" : "", layer, ".", p.name, p.var.shape(), p.buffer ? "]" : "");
+  for (const auto& placed : terms)
+    for (const auto& p : named_parameters<double, Cpu>(*placed.term))
+      all += cat(all.empty() ? "" : " ", p.buffer ? "[" : "", *placed.layer, ".", p.name, p.var.shape(), p.buffer ? "]" : "");
   return all;
 }
 
@@ -176,40 +192,37 @@ TEST_CASE("alpha by magnitudes: std(q . k / sqrt(d)) / std(l . W) over the cells
   CHECK(term.alpha.item() == doctest::Approx(deviation(semantic) / deviation(lexical)).epsilon(1e-12));
 }
 
-TEST_CASE("alpha is set once, by the first training batch, and kept") {
+TEST_CASE("alpha is set by calibrate() once, and a forward pass needs it and keeps it") {
   Call call, later;
   later.qkv = V(random_tensor({7, 3 * lea_width}, 9));
   for (const auto rule : {LeaAlpha::query, LeaAlpha::magnitude}) {
     auto term = make({.dimension = 8, .alpha = rule});
-    call.forward = {};
-    CHECK(error_message([&] { call.contribute(term); }) ==
-          "lea: alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
+    CHECK(error_message([&] { call.contribute_only(term); }) ==
+          "lea: alpha is not set: model.calibrate(batch) measures it before training, and it is saved with the model; or use a constant "
           "alpha");
     CHECK(term.alpha.item() == 0);
-    call.forward = {.training = true};
-    call.contribute(term);
+    CHECK(call.calibrate(term));
     const double first = term.alpha.item();
     CHECK(first > 0);
-    later.contribute(term);
+    CHECK(later.calibrate(term));
+    later.contribute_only(term);
     CHECK(term.alpha.item() == first);
-    call.forward = {};
-    CHECK_NOTHROW(call.contribute(term));  // and now it can score
     CHECK_FALSE(term.alpha.requires_grad());
   }
   auto term = make(constant());
-  call.contribute(term);
+  CHECK(call.calibrate(term));
   CHECK(term.alpha.item() == 1.7);
 }
 
-TEST_CASE("a batch on which alpha cannot be measured adds nothing and leaves it to the next") {
+TEST_CASE("a batch on which alpha cannot be measured leaves it to another") {
   Call call;
   for (const std::uint16_t only : std::vector<std::uint16_t>{0, 3}) {  // no similar pair at all; similar pairs that are all alike
     // Heads that share w, so that all cells have one value of l . W.
     auto term = make({.sharing = LeaSharing::layer, .dimension = 8, .alpha = LeaAlpha::magnitude});
     call.codes.assign(call.codes.size(), only);
-    CHECK(call.contribute(term).lookups.empty());
+    CHECK_FALSE(call.calibrate(term));
     CHECK(term.alpha.item() == 0);
-    CHECK(Call().contribute(term).lookups.size() == 1);
+    CHECK(Call().calibrate(term));
     CHECK(term.alpha.item() > 0);
   }
 }
@@ -230,7 +243,7 @@ TEST_CASE("the gradient of a shared projection comes from all layers") {
   const Call call;
   for (const auto sharing : {LeaSharing::layer, LeaSharing::model}) {
     const auto terms = make_terms(constant(sharing), 4);
-    auto &first = *terms[0].second, &second = *terms[1].second;
+    auto &first = dynamic_cast<Lea<double>&>(*terms[0].term), &second = dynamic_cast<Lea<double>&>(*terms[1].term);
     const auto gradient = [&](bool use_first, bool use_second) {
       first.projection.clear_grad();
       const auto cotangent = random_tensor({7, lea_width}, 8);
@@ -276,7 +289,7 @@ TEST_CASE("layers: the second half by default, or a range") {
     options.first_layer = first;
     options.last_layer = last;
     std::vector<std::size_t> found;
-    for (const auto& [layer, term] : make_terms(options, count)) found.push_back(layer);
+    for (const auto& placed : make_terms(options, count)) found.push_back(*placed.layer);
     return found;
   };
   CHECK(layers(0, 0, 8) == std::vector<std::size_t>{4, 5, 6, 7});
@@ -301,8 +314,8 @@ TEST_CASE("LEA refuses what cannot work, and says why") {
   Call call;
   auto quantised = make({.dimension = 8, .levels = 50});
   CHECK(error_message([&] { call.contribute(quantised); }) == "lea: the model was made for 50 quantised levels, the batch has 4");
-  call.codes.clear();
+  call.has_codes = false;
   auto term = make(constant());
   CHECK(error_message([&] { call.contribute(term); }) ==
-        "lea: the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
+        "lea: the batch has no feature 'lexical'; make it with the batch() of the model, or of a PairDataset with the model's features");
 }

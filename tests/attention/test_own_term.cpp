@@ -2,6 +2,7 @@
 // A term that a user writes, next to LEA in one multi-head attention (examples/05_attention_term.cpp).
 #include <doctest/doctest.h>
 
+#include "../support/batches.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/attention/lea.hpp"
 #include "lexformer/attention/multi_head.hpp"
@@ -19,20 +20,20 @@ struct Nearness final : AttentionTerm<double> {
   Var<double> slope;  // (H, 1)
 
   explicit Nearness(std::size_t heads) : slope(Tensor<double>::full({heads, 1}, 0.1), true) {}
-  void contribute(const AttentionInputs<double>& in, ScoreTerms<double>& out) override {
-    const std::size_t n = in.offsets.longest();
+  void contribute(const AttentionInputs<double>& in, ScoreTerms<double>& out) const override {
+    const std::size_t n = in.batch.offsets.longest();
     Tensor<double> distance({1, n * n});
     for (std::size_t e = 0; e < n * n; ++e) distance.mutable_data()[e] = -std::abs(static_cast<double>(e / n) - static_cast<double>(e % n));
-    out.position_bias = reshape(multiply(slope, Var<double>(distance)), {in.heads, n, n});
+    out.add_position_bias(reshape(multiply(slope, Var<double>(distance)), {in.heads, n, n}));
   }
   void visit(ParameterVisitor<double>& v) override { v("slope", slope); }
 };
 
 Batch batch() {
-  Batch b;
-  b.offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
-  for (std::size_t i = 0; i < b.offsets.pairs(); ++i) b.codes.push_back(static_cast<std::uint16_t>(i * i % 3));
-  b.levels = {0, 0.5, 1};
+  Batch b = test::batch_of_lengths({3, 4});
+  Codes lexical{{}, {0, 0.5, 1}};
+  for (std::size_t i = 0; i < b.offsets.pairs(); ++i) lexical.codes.push_back(static_cast<std::uint16_t>(i * i % 3));
+  b.features["lexical"] = {Per::pair, lexical};
   return b;
 }
 
@@ -40,11 +41,12 @@ Batch batch() {
 
 TEST_CASE("a user's term works beside LEA, with every gradient") {
   Init init(1, 0.5);
-  MultiHeadAttention<double> layer({.width = 6, .heads = 2, .attention_dropout = 0.2, .hidden_dropout = 0.1}, init);
+  DropoutSites sites(0, 8);
+  MultiHeadAttention<double> layer({.width = 6, .heads = 2, .attention_dropout = 0.2, .hidden_dropout = 0.1}, init, sites);
   const auto near = std::make_shared<Nearness>(2);
   const auto lea = std::make_shared<Lea<double>>(LeaOptions{.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7}, 2, init);
   layer.terms = {near, lea};
-  const Batch b = batch();
+  const DeviceBatch<double> b = batch();
   auto parameters = named_parameters<double, Cpu>(layer);
   for (const auto& term : layer.terms)
     for (const auto& p : named_parameters<double, Cpu>(*term)) parameters.push_back(p);
@@ -65,7 +67,7 @@ TEST_CASE("a user's term works beside LEA, with every gradient") {
           Var<double>* const to[] = {&l.query.weight, &l.query.bias, &l.key.weight,  &l.key.bias,  &l.value.weight, &l.value.bias,
                                      &l.dense.weight, &l.dense.bias, &l.norm.weight, &l.norm.bias, &near->slope,    &lea->projection};
           for (std::size_t i = 0; i < std::size(to); ++i) *to[i] = v[i + 1];
-          return layer(v[0], b, {.training = training, .seed = 3, .step = 1}).hidden;
+          return layer(v[0], {.batch = b, .forward = {.training = training, .seed = 3, .step = 1}}).hidden;
         },
         inputs);
     CHECK_MESSAGE(result.ok, result.message);
@@ -74,30 +76,33 @@ TEST_CASE("a user's term works beside LEA, with every gradient") {
 
 TEST_CASE("a term that adds zeros changes nothing, one that does not, does; scores show it") {
   Init init(1, 0.5);
-  MultiHeadAttention<double> layer({.width = 6, .heads = 2}, init);
-  const Batch b = batch();
+  DropoutSites sites(0, 8);
+  MultiHeadAttention<double> layer({.width = 6, .heads = 2}, init, sites);
+  const DeviceBatch<double> b = batch();
   const Var<double> x(random_tensor({7, 6}));
-  const auto plain = layer(x, b, {}, Attentions::scores);
+  const auto plain = layer(x, {.batch = b, .attention = {.attentions = Attentions::scores}});
   const auto near = std::make_shared<Nearness>(2);
   layer.terms = {near};
   near->slope.mutable_value() = Tensor<double>::zeros({2, 1});
-  CHECK(max_error(layer(x, b).hidden.value(), plain.hidden.value()) == 0);
+  CHECK(max_error(layer(x, {.batch = b}).hidden.value(), plain.hidden.value()) == 0);
   near->slope.mutable_value() = Tensor<double>::from({0.25, 2}, {2, 1});
-  const auto with = layer(x, b, {}, Attentions::scores);
+  const auto with = layer(x, {.batch = b, .attention = {.attentions = Attentions::scores}});
   CHECK(max_error(with.hidden.value(), plain.hidden.value()) > 1e-3);
   // Row 0 of the second sequence: its block begins behind the 9 pairs of the first.
   for (std::size_t j = 0; j < 4; ++j) {
     CHECK(with.attentions.value().at(0, 9 + j) == doctest::Approx(plain.attentions.value().at(0, 9 + j) - 0.25 * static_cast<double>(j)));
     CHECK(with.attentions.value().at(1, 9 + j) == doctest::Approx(plain.attentions.value().at(1, 9 + j) - 2 * static_cast<double>(j)));
   }
-  CHECK(layer(x, b, {}, Attentions::probabilities, {1}).attentions.shape() == Shape{1, 25});
-  CHECK_FALSE(layer(x, b).attentions.defined());
+  CHECK(layer(x, {.batch = b, .attention = {.attentions = Attentions::probabilities, .attention_heads = {1}}}).attentions.shape() ==
+        Shape{1, 25});
+  CHECK_FALSE(layer(x, {.batch = b}).attentions.defined());
 }
 
-TEST_CASE("multi-head attention cuts its width into equal heads") {
+TEST_CASE("multi-head attention divides its width into equal heads") {
   Init init;
-  CHECK_THROWS_WITH_AS(MultiHeadAttention<>({.width = 6, .heads = 4}, init), "MultiHeadAttention: width 6 cannot be cut into 4 heads",
-                       Error);
-  CHECK_THROWS_WITH_AS(MultiHeadAttention<>({.width = 6, .heads = 0}, init), "MultiHeadAttention: width 6 cannot be cut into 0 heads",
-                       Error);
+  DropoutSites sites(0, 8);
+  CHECK_THROWS_WITH_AS(MultiHeadAttention<>({.width = 6, .heads = 4}, init, sites),
+                       "MultiHeadAttention: width 6 is not divisible by 4 heads", Error);
+  CHECK_THROWS_WITH_AS(MultiHeadAttention<>({.width = 6, .heads = 0}, init, sites),
+                       "MultiHeadAttention: width 6 is not divisible by 0 heads", Error);
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Every position scheme: scores against plain loops, gradients against differences, numbers of parameters.
-#include "lexformer/attention/positions.hpp"
-
 #include <doctest/doctest.h>
 
 #include "../reference/positions_reference.hpp"
+#include "../support/batches.hpp"
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
-#include "lexformer/attention/lea.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
-#include "lexformer/ops/rotary.hpp"
+#include "lexformer/models/bert.hpp"
 
 using namespace lexformer;
 using test::max_error;
+using test::PositionOptions;
+using test::PositionScheme;
 using test::random_tensor;
 
 namespace {
 
 constexpr std::size_t heads = 3, head_size = 4, width = heads * head_size;
-const PositionSizes sizes{.layers = 1, .heads = heads, .width = width, .max_length = 200};
+const EncoderSizes sizes{.layers = 1, .heads = heads, .width = width, .max_length = 200};
 
 struct Scheme {
   std::string name;
@@ -46,6 +46,12 @@ std::vector<Scheme> schemes() {
   return all;
 }
 
+std::vector<PlacedTerm<double>> make_terms(const TermConfig& config, const EncoderSizes& z) {
+  Init init(1, 0.5);
+  auto sites = site::terms();
+  return configure_terms<double, Cpu>({config}, {}, z, "test")[0].factory->make(z, init, sites);
+}
+
 /// A scheme's term with large random parameters, and one attention call with it.
 struct Setup {
   PositionOptions options;
@@ -53,25 +59,20 @@ struct Setup {
   std::shared_ptr<AttentionTerm<double>> term;
   std::vector<NamedParameter<double>> parameters;
   Var<double> qkv;
-  std::vector<std::int32_t> positions;
+  DeviceBatch<double> batch;
 
-  Setup(const PositionOptions& o, const std::vector<std::size_t>& lengths) : options(o), offsets(Offsets::from_lengths(lengths)) {
-    Init init(1, 0.5);
-    const auto terms = position_terms<double, Cpu>(o, sizes, init);
-    if (!terms.empty()) {
-      term = terms[0].term;
-      parameters = named_parameters<double>(*term);
-    }
+  Setup(const PositionOptions& o, const std::vector<std::size_t>& lengths)
+      : options(o), offsets(Offsets::from_lengths(lengths)), batch(test::batch_of_lengths(lengths)) {
+    term = make_terms(o.config(), sizes)[0].term;
+    parameters = named_parameters<double>(*term);
     std::uint32_t stream = 100;
     for (auto& p : parameters) p.var.mutable_value() = random_tensor(p.var.shape(), stream++, 0.5);
     qkv = Var<double>(random_tensor({offsets.tokens(), 3 * width}), true);
-    for (const std::size_t n : lengths)
-      for (std::size_t i = 0; i < n; ++i) positions.push_back(static_cast<std::int32_t>(i));
   }
   AttentionResult<double, Cpu> operator()(Attentions attentions = Attentions::none, ScoreTerms<double> terms = {}) const {
-    if (term) term->contribute({Var<double>(), offsets, heads, {}, {}, {}}, terms);
-    return attention(options.scheme == PositionScheme::rope ? rotary(qkv, positions, heads, options.rope_base) : qkv, offsets, heads, terms,
-                     {.attentions = attentions});
+    const AttentionInputs<double> in{qkv, batch, heads, {}};
+    term->contribute(in, terms);
+    return attention(term->transform(in), offsets, heads, terms, {.attentions = attentions});
   }
   std::vector<Var<double>> leaves() const {
     std::vector<Var<double>> all{qkv};
@@ -206,38 +207,36 @@ TEST_CASE("position schemes: equal tokens score by i - j alone, DDRP without dir
 }
 
 TEST_CASE("position schemes: numbers of parameters, DDRP's 4288 for all heads and layers") {
-  const auto count_of = [](const PositionOptions& o) {
-    Init init(1);
+  const auto count_of = [](const TermConfig& o) {
     std::size_t total = 0;
-    for (const auto& t : position_terms<float, Cpu>(o, {.layers = 12, .heads = 12, .width = 768, .max_length = 512}, init))
-      total += count(named_parameters<float>(*t.term));
+    for (const auto& t : make_terms(o, {.layers = 12, .heads = 12, .width = 768, .max_length = 512}))
+      total += count(named_parameters<double>(*t.term));
     return total;
   };
-  using enum PositionScheme;
-  CHECK(count_of({.scheme = ddrp}) == 4288);
-  CHECK(count_of({.scheme = ddrp, .per_layer = true}) == 12 * 4288);
-  CHECK(count_of({.scheme = bert_r}) == 128 * 64);
-  CHECK(count_of({.scheme = shaw}) == 12 * 129 * 64);
-  CHECK(count_of({.scheme = relative_key}) == 12 * 1023 * 64);
-  CHECK(count_of({.scheme = t5, .buckets = 32, .max_distance = 128}) == 12 * 32);
-  CHECK(count_of({.scheme = tupe, .buckets = 32, .max_distance = 128}) == 513 * 768 + 2 * 768 + 2 * (768 * 768 + 768) + 12 * 33);
-  CHECK(count_of({.scheme = deberta}) == 128 * 768 + 12 * 2 * (768 * 768 + 768));
-  CHECK(count_of({.scheme = alibi}) == 0);
+  CHECK(count_of("ddrp") == 4288);
+  CHECK(count_of({"ddrp", R"({"per_layer": true})"}) == 12 * 4288);
+  CHECK(count_of("bert_r") == 128 * 64);
+  CHECK(count_of("shaw") == 12 * 129 * 64);
+  CHECK(count_of("relative_key") == 12 * 1023 * 64);
+  CHECK(count_of("t5") == 12 * 32);
+  CHECK(count_of("tupe") == 513 * 768 + 2 * 768 + 2 * (768 * 768 + 768) + 12 * 33);
+  CHECK(count_of("deberta") == 128 * 768 + 12 * 2 * (768 * 768 + 768));
+  CHECK(count_of("alibi") == 0);
 }
 
 TEST_CASE("position schemes: a second one is refused, and a sequence longer than the table") {
   Init init(1);
-  const auto five = Offsets::from_lengths(std::vector<std::size_t>{5});
+  const DeviceBatch<float> five(test::batch_of_lengths({5}));
   ScoreTerms<float> terms;
-  RelativeKey<float> first(PositionScheme::shaw, 4, head_size, init);
+  RelativeKey<float> first(RelativeTable::shaw, 4, head_size, init);
   const Var<float> none;
-  const AttentionInputs<float> in{none, five, heads, {}, {}, {}};
+  const AttentionInputs<float> in{none, five, heads, {}};
   first.contribute(in, terms);
   Ddrp<float> second(4, head_size, false, init);
   CHECK(test::error_message([&] { second.contribute(in, terms); }) ==
         "attention: two position schemes at once, 'shaw' and 'ddrp'; take one (others may be combined with it)");
   ScoreTerms<float> other;
-  RelativeKey<float> table(PositionScheme::relative_key, 4, head_size, init);
+  RelativeKey<float> table(RelativeTable::relative_key, 4, head_size, init);
   CHECK(test::error_message([&] { table.contribute(in, other); }) ==
         "relative_key: a sequence has 5 tokens, the table is for 4; shorten it (max_length)");
 }

@@ -35,14 +35,15 @@ std::vector<double> train(Model& model, const Loss& loss_at) {
 
 template <class T, class Dev>
 std::vector<double> train_matcher(const Variant& variant) {
-  CrossEncoder<T, Dev> model(tiny_file(variant.edit), variant.options, true);
+  CrossEncoder<T, Dev> model(tiny_file(variant.edit), variant.options);
   const auto batch = tiny_batch(tiny_model<double>(variant.options, variant.edit));
+  model.calibrate(batch, {.training = true, .seed = 1});
   return train<T, Dev>(model, [&](const ForwardOptions& forward) { return loss_of(model, batch, forward); });
 }
 
 template <class T, class Dev>
 std::vector<double> pretrain() {
-  MaskedLm<T, Dev> model(tiny_file({{"position_embedding_type", "ddrp"}, {"position_options", {{"size", 5u}}}}), 1, true);
+  MaskedLm<T, Dev> model(tiny_file({{"position_embedding_type", "ddrp"}, {"position_options", {{"size", 5u}}}}), TrainingStart{.seed = 1});
   std::vector<Encoding> texts;
   for (const auto& [left, right] : pairs) texts.push_back(model.tokenizer().encode_pair(left, right, 20));
   const auto batch = make_batch(texts);

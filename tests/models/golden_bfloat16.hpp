@@ -38,7 +38,7 @@ void check_bfloat16_models() {
   };
   for (const std::string name : {"bert_2_labels", "bert_3_labels", "electra"}) {
     const Golden golden(name);
-    CrossEncoder<bfloat16, Dev> model(golden.model(), {.head = Head::huggingface, .labels = name == "bert_3_labels" ? 3u : 2u}, false);
+    CrossEncoder<bfloat16, Dev> model(golden.model());
     const auto batch = golden.batch();
     const auto y = model(batch).logits;
     Difference logits;
@@ -48,7 +48,7 @@ void check_bfloat16_models() {
     check_gradients(name, golden, model);
   }
   const Golden golden("masked_lm");
-  MaskedLm<bfloat16, Dev> model(golden.model(), 0, false);
+  MaskedLm<bfloat16, Dev> model(golden.model(), std::nullopt);
   const auto positions = golden.integers("positions"), words = golden.integers("labels");
   Difference logits;
   logits.add(model.logits(golden.batch(), positions).value(), golden.file.get<double>("logits"));

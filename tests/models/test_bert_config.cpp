@@ -7,48 +7,92 @@
 using namespace lexformer;
 using test::error_message;
 
-TEST_CASE("config: position options have their scheme's defaults, and what a scheme does not have is refused") {
-  const auto parse = [](const std::string& scheme, const Json& options = nullptr) {
-    Json json = {{"position_embedding_type", scheme}, {"hidden_size", 24u}, {"num_attention_heads", 4u}};
-    if (!options.is_null()) json["position_options"] = options;
-    return parse_bert_config(json, "c.json").positions;
-  };
-  CHECK(parse("absolute").absolute);
-  CHECK(parse("ddrp").size == 64);
-  CHECK_FALSE(parse("ddrp").absolute);
-  CHECK(parse("ddrp", {{"absolute", true}}).absolute);
-  CHECK(parse("t5").buckets == 32);
-  CHECK(parse("t5").max_distance == 128);
-  CHECK(parse("deberta").buckets == 0);
-  CHECK(parse("deberta", {{"buckets", 256u}}).size == 256);
-  CHECK(parse("deberta", {{"buckets", 256u}}).max_distance == 512);
-  CHECK(parse("tupe", {{"buckets", 0u}}).buckets == 0);
+namespace {
 
-  CHECK(error_message([&] { parse("nearby"); }).find("'position_embedding_type' is 'nearby', expected one of: absolute, relative_key") !=
-        std::string::npos);
-  CHECK(error_message([&] {
-          parse("ddrp", {{"buckets", 4u}});
-        }) == "c.json: position_options: 'buckets' is no option of the position scheme 'ddrp'");
-  CHECK(error_message([&] {
-          parse("absolute", {{"absolute", true}});
-        }) == "c.json: position_options: 'absolute' is no option of the position scheme 'absolute'");
-  CHECK(error_message([&] { parse("ddrp", {{"size", 0u}}); }).find("is 0, expected a whole number from 1 to 65536") != std::string::npos);
-  CHECK(error_message([&] { parse("ddrp", Json::array()); }) == "c.json: position_options: expected a JSON object, found array");
-  CHECK(error_message([&] {
-          parse("t5", {{"buckets", 7u}});
-        }).find("there must be an even number of at least 4 buckets") != std::string::npos);
-  CHECK(error_message([&] {
-          parse("deberta", {{"buckets", 8u}, {"max_distance", 5u}});
-        }).find("'max_distance' above half of it + 1") != std::string::npos);
-  CHECK(error_message([&] { parse("deberta", {{"max_distance", 50u}}); }).find("there are no buckets") != std::string::npos);
+/// What a scheme's factory makes of the options of a config, and whether position embeddings stay, as JSON.
+Json scheme(const std::string& name, const Json& options = nullptr) {
+  Json json = {{"position_embedding_type", name}, {"hidden_size", 24u}, {"num_attention_heads", 4u}};
+  if (!options.is_null()) json["position_options"] = options;
+  const auto config = parse_bert_config(json, "c.json");
+  Init blank = Init::none();
+  const BertEncoder<float> encoder(config, blank, blank, {}, "c.json");
+  Json out = {{"position_embeddings", *encoder.config.position_embeddings}};
+  for (const auto& f : encoder.factories()) out.update(options_json([&](OptionVisitor& v) { f.factory->visit(v); }));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("config: position schemes have their defaults, and what a scheme does not have is refused") {
+  CHECK(scheme("absolute")["position_embeddings"] == true);
+  CHECK(scheme("ddrp")["size"] == 64);
+  CHECK(scheme("ddrp")["position_embeddings"] == false);
+  CHECK(scheme("ddrp", {{"absolute", true}})["position_embeddings"] == true);
+  CHECK(scheme("t5")["buckets"] == 32);
+  CHECK(scheme("t5")["max_distance"] == 128);
+  CHECK(scheme("deberta")["buckets"] == 0);
+  CHECK(scheme("deberta")["size"] == 64);
+  CHECK(scheme("deberta", {{"buckets", 256u}})["size"] == 256);
+  CHECK(scheme("deberta", {{"buckets", 256u}})["max_distance"] == 512);
+  CHECK(scheme("tupe", {{"buckets", 0u}})["buckets"] == 0);
+
+  const auto refused = [](const std::string& name, const Json& options) { return error_message([&] { scheme(name, options); }); };
+  CHECK(refused("nearby", {}).find("c.json: the attention term 'nearby' is not known; this program has: alibi, bert_r") == 0);
+  CHECK(refused("ddrp", {{"buckets", 4u}}) ==
+        "c.json: attention: 'ddrp': 'buckets' is not an option; expected one of: per_layer, random_direction, size");
+  CHECK(refused("absolute", {{"absolute", true}}) == "c.json: position_options: 'absolute' is not an option of absolute positions");
+  CHECK(refused("ddrp", {{"size", 0u}}).find("is 0, expected a whole number from 1 to 65536") != std::string::npos);
+  CHECK(refused("ddrp", Json::array()) == "c.json: position_options: expected a JSON object, found array");
+  CHECK(refused("t5", {{"buckets", 7u}}).find("there must be an even number of at least 4 buckets") != std::string::npos);
+  CHECK(refused("deberta", {{"buckets", 8u}, {"max_distance", 5u}}).find("'max_distance' above half of it + 1") != std::string::npos);
+  CHECK(refused("deberta", {{"max_distance", 50u}}).find("there are no buckets") != std::string::npos);
   const Json odd = {{"position_embedding_type", "rope"}, {"hidden_size", 9u}, {"num_attention_heads", 3u}};
-  CHECK(error_message([&] { parse_bert_config(odd, "c.json"); }) == "c.json: rope turns pairs of features, but a head has 3");
+  Init blank = Init::none();
+  CHECK(error_message([&] { BertEncoder<float>(parse_bert_config(odd, "c.json"), blank, blank, {}, "c.json"); }) ==
+        "c.json: attention: 'rope': rope rotates pairs of features, but a head has 3");
+}
+
+TEST_CASE("config: attention terms as version 0.1.0 wrote them and as a list mean the same") {
+  const auto terms = [](const Json& json) {
+    std::string all;
+    const auto config = parse_bert_config(json, "c.json");
+    for (const auto& t : config.attention) all += t.name + t.options + " ";
+    return all + (config.position_embeddings ? cat(*config.position_embeddings) : "unset");
+  };
+  CHECK(terms({{"position_embedding_type", "ddrp"},
+               {"position_options", {{"size", 5u}, {"absolute", true}}},
+               {"lexformer", {{"attention", {"lea"}}, {"lea", {{"levels", 50u}}}}}}) == R"(ddrp{"size":5} lea{"levels":50} 1)");
+  const Json list = Json::array({{{"name", "ddrp"}, {"options", {{"size", 5u}}}}, "lea"});
+  CHECK(terms({{"lexformer", {{"attention", list}}}}) == R"(ddrp{"size":5} lea{} unset)");
+  CHECK(terms({{"position_embedding_type", "relative_key"}, {"lexformer", {{"attention", {{{"name", "relative_key"}}}}}}}) ==
+        "relative_key{} 0");
+  CHECK(error_message([&] { terms({{"lexformer", {{"attention", 5}}}}); }) == "c.json: 'attention' must be an array, found number");
+  CHECK(error_message([&] {
+          terms({{"lexformer", {{"attention", Json::array({5})}}}});
+        }) == "c.json: attention: expected a JSON object, found number");
+}
+
+TEST_CASE("config: keys that no model reads are named, those of HuggingFace that change nothing are not") {
+  CHECK(unused_config_keys({{"hidden_size", 5u}, {"torch_dtype", "float32"}, {"id2label", {}}, {"pruned_heads", Json::object()}}).empty());
+  CHECK(unused_config_keys({{"hiden_size", 5u}, {"pruned_heads", {{"0", {1, 2}}}}}) ==
+        std::vector<std::string>{"hiden_size", "pruned_heads"});
+  auto file = test::tiny_model().file();
+  file.config["hiden_size"] = 5;
+  CHECK(error_message([&] { CrossEncoder<double> model(file); }) ==
+        "ModelFile: holds keys of the config that this model does not use, so its scores would not be those of the model that was trained: "
+        "'hiden_size'");
+  CHECK(CrossEncoder<double>(file, CrossEncoderOptions{}).unused_config() == std::vector<std::string>{"hiden_size"});
+  file.config.erase("hiden_size");
+  file.tensors.set("lexformer.encoder.layer.0.mine.slope", Tensor<double>::ones({3}));
+  CHECK(error_message([&] { CrossEncoder<double> model(file); }).find("holds tensors that this model does not use") != std::string::npos);
+  CHECK(CrossEncoder<double>(file, CrossEncoderOptions{}).unused_tensors() ==
+        std::vector<std::string>{"lexformer.encoder.layer.0.mine.slope"});
 }
 
 TEST_CASE("a checkpoint with absolute positions starts a model with another scheme: its tables are new, the old table is left over") {
   auto file = test::tiny_file();
   file.config["position_embedding_type"] = "ddrp";
-  const CrossEncoder<double> model(file, {}, true);
+  const CrossEncoder<double> model(file, CrossEncoderOptions{});
   const auto& names = model.new_tensors();
   CHECK(std::find(names.begin(), names.end(), "lexformer.encoder.positions.direction") != names.end());
   CHECK(std::find(names.begin(), names.end(), "lexformer.encoder.positions.distance") != names.end());
@@ -60,5 +104,5 @@ TEST_CASE("a checkpoint with absolute positions starts a model with another sche
 TEST_CASE("a config that asks for far larger position tables than the file has is refused before memory is taken") {
   auto file = test::tiny_file();
   file.config.update({{"max_position_embeddings", 1u << 20}, {"num_hidden_layers", 200u}, {"position_embedding_type", "relative_key"}});
-  CHECK(error_message([&] { CrossEncoder<double>(file, {}, true); }).find("tiny.lxf: the config asks for") == 0);
+  CHECK(error_message([&] { CrossEncoder<double>(file, CrossEncoderOptions{}); }).find("tiny.lxf: the config asks for") == 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Models in double against PyTorch and transformers in double (tools/make_golden.py): forward, every gradient, ten AdamW steps.
+#include "lexformer/models/encoder.hpp"
 #include "models/golden.hpp"
 
 using namespace lexformer;
@@ -12,9 +13,7 @@ TEST_CASE("encoder: embeddings, hidden states and attention of transformers' Ber
   for (const std::string activation : {"gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh"}) {
     auto file = golden.model();
     file.config["hidden_act"] = activation;
-    auto blank = Init::none();
-    BertEncoder<double> encoder(parse_bert_config(file.config, "golden"), blank);
-    load_encoder(encoder, file);
+    const Encoder<double> encoder(file, {});
     const auto y = encoder(golden.batch(), {}, {.all_hidden = true, .attentions = Attentions::probabilities});
     golden.check(activation + "/hidden/2", y.last.value());
     if (activation == "gelu") {
@@ -34,8 +33,8 @@ TEST_CASE("classification heads: logits, gradients and ten steps of transformers
   for (const std::string name : {"bert_2_labels", "bert_3_labels", "electra"}) {
     CAPTURE(name);
     Golden golden(name);
-    CrossEncoderOptions options{.head = Head::huggingface, .labels = name == "bert_3_labels" ? 3u : 2u};
-    CrossEncoder<double> model(golden.model(), options, false);
+    CrossEncoder<double> model(golden.model());
+    CHECK(model.options().labels == (name == "bert_3_labels" ? 3u : 2u));
     CHECK(model.unused_tensors().empty());
     CHECK(count_names(golden.file, "gradient/") == model.parameters().size());
     const auto batch = golden.batch();
@@ -51,19 +50,18 @@ TEST_CASE("LEA and the paper's head: from the texts of pairs through ten steps, 
     CAPTURE(name);
     Golden golden(name), common("lea");
     const Json lea = golden.about("lea");
-    CrossEncoderOptions options;
-    options.attention = {"lea"};
-    options.lea.sharing = get_name<LeaSharing>(lea, "sharing", name);
-    options.lea.representation = get_name<LeaRepresentation>(lea, "representation", name);
-    options.lea.alpha = get_name<LeaAlpha>(lea, "alpha", name);
-    options.lea.alpha_value = get_number(lea, "alpha_value", 0, 1, name);
-    options.lea.dimension = get_size(lea, "dimension", 1, 100, name);
-    options.lea.levels = get_size(lea, "levels", 0, 100, name);
+    LeaOptions options;
+    options.sharing = get_name<LeaSharing>(lea, "sharing", name);
+    options.representation = get_name<LeaRepresentation>(lea, "representation", name);
+    options.alpha = get_name<LeaAlpha>(lea, "alpha", name);
+    options.alpha_value = get_number(lea, "alpha_value", 0, 1, name);
+    options.dimension = get_size(lea, "dimension", 1, 100, name);
+    options.levels = get_size(lea, "levels", 0, 100, name);
     options.lexical.self_attention = get_bool(lea, "within", name);
     const std::size_t first_layer = get_size(lea, "first_layer", 0, 2, name), last_layer = get_size(lea, "last_layer", 0, 2, name);
     if (first_layer != 1) {  // 1 to 2 is the default, the second half
-      options.lea.first_layer = first_layer;
-      options.lea.last_layer = last_layer;
+      options.first_layer = first_layer;
+      options.last_layer = last_layer;
     }
 
     auto file = common.model(golden.about("vocabulary").get<std::vector<std::string>>());
@@ -72,7 +70,7 @@ TEST_CASE("LEA and the paper's head: from the texts of pairs through ten steps, 
       if (tensor.find(".lea.") != tensor.npos) file.tensors.erase(tensor);
     const auto own = golden.model().tensors;
     for (const auto& tensor : own.names()) file.tensors.set(tensor, own.get<double>(tensor));
-    CrossEncoder<double> model(file, options, true);
+    CrossEncoder<double> model(file, {.attention = {{"lea", options}}});
     for (const auto& tensor : model.new_tensors()) CHECK(tensor.ends_with(".alpha"));
     CHECK(model.unused_tensors().empty());
     CHECK(count_names(golden.file, "gradient/") == model.parameters().size() - (name == "lea" ? 0 : 6));
@@ -98,7 +96,8 @@ TEST_CASE("LEA and the paper's head: from the texts of pairs through ten steps, 
     golden.check("similarity", Tensor<double>::from(similarity, {similarity.size()}));
 
     const bool dropout = golden.about("dropout").get<bool>();
-    const auto in_training = model(batches[0], {.training = true, .seed = 5, .step = 0}).logits;  // sets alpha
+    CHECK(model.calibrate(batches[0], {.training = true, .seed = 5, .step = 0}));
+    const auto in_training = model(batches[0], {.training = true, .seed = 5, .step = 0}).logits;
     for (const auto& p : model.state())
       if (p.name.ends_with(".lea.alpha")) golden.check("alpha/" + p.name.substr(24, 1), p.var.value());
     golden.check("logits", dropout ? in_training.value() : model(batches[0]).logits.value());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Position schemes against those that transformers has (tools/make_golden_positions.py), in double: forward and every gradient.
+#include "lexformer/models/encoder.hpp"
 #include "models/golden.hpp"
+#include "support/batches.hpp"
 
 using namespace lexformer;
 using test::Golden;
@@ -11,13 +13,11 @@ TEST_CASE("position schemes: hidden states and gradients of transformers' BERT, 
     CAPTURE(name);
     Golden golden("positions_" + name);
     const auto file = golden.model();
-    auto blank = Init::none();
-    BertEncoder<double> encoder(parse_bert_config(file.config, name), blank);
-    load_encoder(encoder, file);
+    Encoder<double> encoder(file, {});
     const auto y = encoder(golden.batch()).last;
     golden.check("hidden", y.value());
     y.backward(golden.file.get<double>("cotangent"));
-    const auto parameters = encoder_state(encoder, [](auto&) {});
+    const auto parameters = encoder.state();
     CHECK(test::count_names(golden.file, "start/") == parameters.size());
     for (const auto& p : parameters) golden.check("gradient/" + p.name, p.var.grad());
   }
@@ -32,7 +32,7 @@ TEST_CASE("T5's attention and its buckets") {
   term.bias = bias;
   const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{22});
   ScoreTerms<double> scores;
-  term.contribute({Var<double>(), offsets, 3, {}, {}, {}}, scores);
+  term.contribute({Var<double>(), test::batch_of_lengths({22}), 3, {}}, scores);
   const Var<double> none;
   const auto y = attention(linear(x, std::vector{q, k, v}, std::vector{none, none, none}), offsets, 3, scores).context;
   golden.check("context", y.value());

@@ -67,17 +67,16 @@ TEST_CASE("models: what is saved scores alike and is saved again byte for byte")
   test::for_each_variant([&](test::Variant v) {
     if (v.options.labels == 2) v.options.label_names = {"no", "yes"};
     v.options.max_length = 17;
-    v.options.lexical.similarity = Similarity::levenshtein;
     auto model = tiny_model<float>(v.options, v.edit);
     model.threshold = 0.375;
     const auto batch = tiny_batch(model);
-    model(batch, {.training = true});  // sets alpha
     model.save(folder / "a.lxf");
     auto back = CrossEncoder<float>::load(folder / "a.lxf");
     CHECK(back.new_tensors().empty());
     CHECK(back.unused_tensors().empty());
     CHECK(back.threshold == 0.375);
     CHECK(to_json(back.options()) == to_json(model.options()));
+    CHECK(back.file().config == model.file().config);
     CHECK(same_bits(back(tiny_batch(back)).logits.value(), model(batch).logits.value()));
     back.save(folder / "b.lxf");
     CHECK(read_file(folder / "b.lxf") == read_file(folder / "a.lxf"));
@@ -90,13 +89,9 @@ TEST_CASE("models: what is saved scores alike and is saved again byte for byte")
 
 TEST_CASE("models: alpha is kept when training goes on with its rule, and measured or set anew with another") {
   const test::Threads one(1);
-  auto file = [] {
-    auto model = tiny_model(with_lea());
-    model(tiny_batch(model), {.training = true});
-    return model.file();
-  }();
+  auto file = [] { return tiny_model(with_lea()).file(); }();
   const auto alpha = [&](const LeaOptions& options) {
-    CrossEncoder<double> model(file, with_lea(options), true);
+    CrossEncoder<double> model(file, with_lea(options));
     for (const auto& p : model.state())
       if (p.name.ends_with(".alpha")) return p.var.item();
     return -1.0;
@@ -122,7 +117,6 @@ TEST_CASE("models: LEA with a projection of 0 is plain BERT, bit for bit") {
 TEST_CASE("models: the score of a pair does not depend on the other pairs of its batch") {
   test::for_each_variant([&](test::Variant v) {
     auto model = tiny_model(v.options, v.edit);
-    model(tiny_batch(model), {.training = true});  // sets alpha
     const auto alone = model.logits(test::pairs, 1);
     CHECK(max_error(model.logits(test::pairs, 8), alone) < 1e-13);
     CHECK(max_error(model.logits(test::pairs, 3), alone) < 1e-13);
@@ -180,7 +174,15 @@ TEST_CASE("models: what cannot work is refused with a reason") {
     expect_error(
         ErrorKind::usage, [&] { tiny_model(options); }, message);
   };
-  usage({.attention = {"shaw"}}, "CrossEncoder: the attention term 'shaw' is not known; this version has: lea");
+  const auto file_error = [](const ModelFile& file, const std::string& message, const CrossEncoderOptions& options = {}) {
+    expect_file_error([&] { CrossEncoder<double>(file, options); }, message);
+  };
+  const std::string known = "this program has: alibi, bert_r, ddrp, deberta, lea, relative_key, relative_key_query, rope, shaw, t5, tupe";
+  file_error(test::tiny_file(), "tiny.lxf: config: the attention term 'shew' is not known; " + known, {.attention = {"shew"}});
+  file_error(test::tiny_file(), "tiny.lxf: config: two position schemes at once", {.attention = {"shaw", "alibi"}});
+  file_error(test::tiny_file(),
+             "tiny.lxf: config: attention: 'lea': 'depth' is not an option; expected one of: alpha, alpha_value, dimension",
+             {.attention = {{"lea", R"({"depth": 3})"}}});
   usage({.task = Task::regression}, "CrossEncoder: a regression has 1 label, not 2");
   usage({.labels = 1}, "CrossEncoder: a classification needs 2 labels or more, not 1");
   usage({.max_length = 4}, "CrossEncoder: max_length 4 leaves no room for two texts; the least is 5");
@@ -194,9 +196,6 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   expect_error(
       ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter's name contains 'decoder'");
 
-  const auto file_error = [](const ModelFile& file, const std::string& message) {
-    expect_file_error([&] { CrossEncoder<double>(file, {}, true); }, message);
-  };
   file_error(test::tiny_file({{"vocab_size", 23u}}), "tiny.lxf: the vocabulary has 24 tokens, the embedding 23 rows");
   auto file = test::tiny_file();
   file.config["hidden_size"] = 10u;
@@ -223,8 +222,8 @@ TEST_CASE("models: what cannot work is refused with a reason") {
              "the model has no classification head ('classifier.out_proj.weight'); train one with train_matcher");
   auto lea = tiny_model(with_lea()).file();
   auto changed = lea;
-  changed.config["lexformer"]["attention"] = {"lea", "shaw"};
-  load_error(changed, "config: the attention term 'shaw' is not known; this version has: lea");
+  changed.config["lexformer"]["attention"] = {"lea", "mine"};
+  load_error(changed, "config: the attention term 'mine' is not known; " + known);
   changed.config["lexformer"]["attention"] = {"lea", "lea"};
   load_error(changed, "config: the attention term 'lea' is there twice");
   changed = lea;
@@ -238,11 +237,8 @@ TEST_CASE("models: what cannot work is refused with a reason") {
     load_error(changed, "the config asks for ");
   }
   changed = lea;
-  changed.config["lexformer"]["lea"].update({{"representation", "learned"}, {"levels", 65535u}, {"dimension", 65536u}});
+  changed.config["lexformer"]["attention"][0]["options"].update({{"representation", "learned"}, {"levels", 65535u}, {"dimension", 65536u}});
   load_error(changed, "the config asks for ");
-  changed = lea;
-  changed.config["lexformer"].erase("lea");
-  load_error(changed, "config: the key 'lea' is missing");
   changed = lea;
   changed.tensors.erase("lexformer.encoder.layer.1.lea.alpha");
   load_error(changed, "the config does not fit the tensors: 'lexformer.encoder.layer.1.lea.alpha' is missing");
@@ -255,17 +251,18 @@ TEST_CASE("models: a batch that does not fit is refused with a reason") {
   const test::Threads one(1);
   const auto refused = [](const auto& body, const std::string& message) { expect_error(ErrorKind::failure, body, message); };
   const auto plain = tiny_model();
-  const auto lea = tiny_model(with_lea({.levels = 5}));
+  const auto lea = tiny_model(with_lea({.levels = 5}), {}, 1, false);
   const auto batch = tiny_batch(plain), lexical = tiny_batch(lea);
-  refused([&] { lea(lexical); },
-          "lea: alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
-          "alpha");
+  refused(
+      [&] { lea(lexical); },
+      "lea: alpha is not set: model.calibrate(batch) measures it before training, and it is saved with the model; or use a constant alpha");
   refused([&] { lea.predict({{"a", "b"}}); }, "lea: alpha is not set: ");
   refused([&] { lea(batch, {.training = true}); },
-          "lea: the batch has no lexical codes; make it with lexical options (PairDataset, make_batch)");
+          "lea: the batch has no feature 'lexical'; make it with the batch() of the model, or of a PairDataset with the model's features");
   auto other = lexical;
-  other.levels.pop_back();
-  refused([&] { lea(other, {.training = true}); }, "lea: the model was made for 5 quantised levels, the batch has 4");
+  std::get<Codes>(other.features["lexical"].values).levels.pop_back();
+  auto measured = tiny_model(with_lea({.levels = 5}));
+  refused([&] { measured(other); }, "lea: the model was made for 5 quantised levels, the batch has 4");
   auto wrong = batch;
   wrong.ids[3] = 40;
   refused([&] { plain(wrong); }, "embedding: id 40 at position 3 is outside the table of 40 rows");

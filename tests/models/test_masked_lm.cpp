@@ -44,7 +44,7 @@ Masked masked_pairs(const WordPieceTokenizer& tokenizer, std::uint32_t copies = 
 /// A model on tiny_file(), whose head gets larger values than an initialisation would draw.
 template <class T = double>
 MaskedLm<T> tiny_masked_lm(const Json& edit = Json::object()) {
-  MaskedLm<T> model(test::tiny_file(edit), 3, true);
+  MaskedLm<T> model(test::tiny_file(edit), TrainingStart{.seed = 3});
   RandomStream random(2, random_site::user);
   for (auto& p : model.parameters())
     if (p.name.starts_with("cls."))
@@ -63,7 +63,7 @@ const Json no_dropout = {{"hidden_dropout_prob", 0.0}, {"attention_probs_dropout
 TEST_CASE("masked_lm: logits, loss, gradients and ten steps of transformers' BertForMaskedLM") {
   const test::Threads one(1);
   test::Golden golden("masked_lm");
-  MaskedLm<double> model(golden.model(), 0, false);
+  MaskedLm<double> model(golden.model(), std::nullopt);
   CHECK(model.unused_tensors().empty());
   CHECK(test::count_names(golden.file, "gradient/") == model.parameters().size());
   CHECK(test::count_names(golden.file, "end/") == model.parameters().size());
@@ -132,10 +132,10 @@ TEST_CASE("masked_lm: what is saved predicts alike, is saved again byte for byte
   CHECK(plain.unused_tensors().size() == head_names.size());
   CHECK(same_bits(plain.encoder()(m.batch).last.value(), model.encoder()(m.batch).last.value()));
   auto cross = CrossEncoder<>::load(folder / "a.lxf", test::with_lea());
-  cross(test::tiny_batch(cross), {.training = true});  // sets alpha
+  cross.calibrate(test::tiny_batch(cross));
   cross.save(folder / "cross.lxf");
   expect_file_error([&] { MaskedLm<>::load(folder / "cross.lxf"); }, "'cls.predictions.bias' is missing");
-  auto back = MaskedLm<>::load(folder / "cross.lxf", 1);
+  auto back = MaskedLm<>::load(folder / "cross.lxf", TrainingStart{.seed = 1});
   CHECK(back.new_tensors() == head_names);
   CHECK(same_bits(back.encoder()(m.batch).last.value(), model.encoder()(m.batch).last.value()));
   for (const auto& name : back.unused_tensors()) CHECK(name.starts_with("lexformer."));
@@ -184,7 +184,7 @@ TEST_CASE("masked_lm: the same bits with 1, 2 and 3 threads, loss and gradients"
 TEST_CASE("masked_lm: wrong files, configs and positions") {
   const test::Threads one(1);
   const auto refused = [](const ModelFile& file, const std::string& message, bool may_be_new = true) {
-    expect_file_error([&] { MaskedLm<double>(file, 0, may_be_new); }, message);
+    expect_file_error([&] { MaskedLm<double>(file, may_be_new ? std::optional(TrainingStart{}) : std::nullopt); }, message);
   };
   refused(test::tiny_file(), "tiny.lxf: the config does not fit the tensors: 'cls.predictions.bias' is missing", false);
   refused(test::tiny_file(test::electra), "tiny.lxf: 'model_type' is 'electra'; masked language models are supported for bert only");
@@ -198,7 +198,7 @@ TEST_CASE("masked_lm: wrong files, configs and positions") {
   file = tiny_masked_lm().file();
   file.tensors.set("cls.predictions.bias", Tensor<double>::zeros({39}));
   refused(file, "'cls.predictions.bias' has shape (39,), expected (40,)", false);
-  CHECK(MaskedLm<double>(file, 0, true).new_tensors() == std::vector<std::string>{"cls.predictions.bias"});
+  CHECK(MaskedLm<double>(file, TrainingStart{}).new_tensors() == std::vector<std::string>{"cls.predictions.bias"});
   file = test::tiny_file();
   file.config["intermediate_size"] = 1u << 18;
   file.config["num_hidden_layers"] = 256u;

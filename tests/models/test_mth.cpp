@@ -28,10 +28,12 @@ TEST_CASE("MTH: gradients of every parameter of the encoder, with dropout, of sc
       if (probabilities && variant.name != "ddrp" && variant.name != "lea") continue;  // for the time that it takes
       auto model = test::tiny_model(variant.options, variant.edit);
       const auto batch = test::tiny_batch(model, 2, 5);
-      model(batch, forward);  // sets alpha
       const MthOptions options{.token_weight = 1, .head_weight = 0.5, .tokens = 4, .probabilities = probabilities};
       std::vector<Var<double>> leaves;
-      for (const auto& p : encoder_state(model.encoder(), [](auto&) {}))
+      ParameterVisitor<double> encoder;  // without the head
+      model.encoder().visit(encoder);
+      model.encoder().visit_terms(encoder);
+      for (const auto& p : encoder.take())
         if (!p.buffer) leaves.push_back(p.var);
       const auto result = gradcheck([&] { return regularizers(model, batch, options, forward); }, leaves, {.max_elements = 3});
       CHECK_MESSAGE(result.ok, result.message);

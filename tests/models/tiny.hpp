@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/ops/loss.hpp"
 
@@ -55,17 +56,6 @@ inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed
   return file;
 }
 
-/// A cross-encoder on tiny_file(); what is new in it gets larger values than an initialisation would draw.
-template <class T = double>
-CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& edit = Json::object(), std::uint64_t seed = 1) {
-  CrossEncoder<T> model(tiny_file(edit, seed), options, true);
-  RandomStream random(seed + 1, random_site::user);
-  for (auto& p : model.parameters())
-    if (p.name.starts_with("lexformer") || p.name.find("classifier") != p.name.npos || p.name.find("pooler") != p.name.npos)
-      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(x + static_cast<T>(0.2 * random.normal()));
-  return model;
-}
-
 /// Pairs first ... last - 1 as a batch of this model, with labels 0 ... classes - 1.
 template <class T>
 Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_t last = pairs.size()) {
@@ -80,6 +70,18 @@ Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_
   return batch;
 }
 
+/// A cross-encoder on tiny_file(); what is new in it gets larger values than an initialisation would draw. It is calibrated.
+template <class T = double>
+CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& edit = Json::object(), std::uint64_t seed = 1,
+                           bool calibrate = true) {
+  CrossEncoder<T> model(tiny_file(edit, seed), options);
+  RandomStream random(seed + 1, random_site::user);
+  for (auto& p : model.parameters())
+    if (p.name.starts_with("lexformer") || p.name.find("classifier") != p.name.npos || p.name.find("pooler") != p.name.npos)
+      for (T& x : p.var.mutable_value().mutable_span()) x = static_cast<T>(x + static_cast<T>(0.2 * random.normal()));
+  if (calibrate) model.calibrate(tiny_batch(model));
+  return model;
+}
 /// The loss of a model's task.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch& batch, const ForwardOptions& forward) {
@@ -90,7 +92,7 @@ Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch
   return mse_loss(logits, Var<A, Dev>(Tensor<A, Dev>::from(targets, {batch.size(), 1})));
 }
 
-inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {"lea"}, .lea = lea}; }
+inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {{"lea", lea}}}; }
 
 /// A kind of model: options of the cross-encoder, and what its config has in particular.
 struct Variant {

@@ -7,13 +7,43 @@
 #include <string>
 #include <vector>
 
-#include "lexformer/attention/positions.hpp"
+#include "lexformer/attention/terms.hpp"
 
 namespace lexformer::test {
 
+enum class PositionScheme { absolute, relative_key, relative_key_query, shaw, bert_r, ddrp, tupe, deberta, t5, alibi, rope };
+
+/// A scheme and all options that the schemes have; the formulas below read them.
+struct PositionOptions {
+  PositionScheme scheme = PositionScheme::absolute;
+  std::size_t size = 64;
+  bool random_direction = false;
+  std::size_t buckets = 0, max_distance = 0;
+  bool scaled = false;
+  double rope_base = 10000;
+
+  std::string name() const {
+    static const std::vector<std::string> names{
+        "absolute", "relative_key", "relative_key_query", "shaw", "bert_r", "ddrp", "tupe", "deberta", "t5", "alibi", "rope"};
+    return names[static_cast<std::size_t>(scheme)];
+  }
+  /// What a config says for this.
+  TermConfig config() const {
+    using enum PositionScheme;
+    Json json = Json::object();
+    if (scheme == shaw || scheme == bert_r || scheme == ddrp || scheme == deberta) json["size"] = size;
+    if (scheme == ddrp) json["random_direction"] = random_direction;
+    if (scheme == tupe || scheme == t5 || scheme == deberta) json["buckets"] = buckets;
+    if (max_distance != 0) json["max_distance"] = max_distance;
+    if (scheme == t5) json["scaled"] = scaled;
+    if (scheme == rope) json["base"] = rope_base;
+    return {name(), json.dump()};
+  }
+};
+
 struct PositionsReference {
   PositionOptions o;
-  PositionSizes z;
+  EncoderSizes z;
   std::map<std::string, Tensor<double>> w;  // parameters by their names in the term
 
   using Row = std::vector<double>;

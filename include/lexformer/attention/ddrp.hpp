@@ -28,7 +28,7 @@ struct Ddrp final : AttentionTerm<T, Dev> {
       : direction(random_direction ? init.normal<T, Dev>({3, head_size}) : init.constant<T, Dev>({3, head_size}, T{1})),
         distance(init.normal<T, Dev>({size, head_size})) {}
 
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     out.claim_positions("ddrp");
     const auto size = static_cast<std::int32_t>(distance.dim(0)), longest = static_cast<std::int32_t>(in.batch.offsets.longest());
     const std::int32_t reach = std::min(std::max(size, 2), longest) - 1;  // beyond it nothing is new
@@ -47,6 +47,29 @@ struct Ddrp final : AttentionTerm<T, Dev> {
     v("direction", direction);
     v("distance", distance);
   }
+};
+
+/// "ddrp" in a config.
+template <class T = float, class Dev = Cpu>
+class DdrpFactory final : public PositionFactory<T, Dev> {
+ public:
+  void visit(OptionVisitor& v) override {
+    v.size("size", size_, 1, 65536, "rows of the distance table, r_s");
+    v.flag("per_layer", per_layer_, "tables for each layer");
+    v.flag("random_direction", random_direction_, "initialise the directions from N(0, 0.02^2), not with 1");
+  }
+  double weights(const EncoderSizes& sizes) const override {
+    return static_cast<double>((per_layer_ ? sizes.layers : 1) * (size_ + 3)) * static_cast<double>(sizes.width / sizes.heads);
+  }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
+    return this->place(per_layer_, sizes, [&](std::size_t) {
+      return std::make_shared<Ddrp<T, Dev>>(size_, sizes.width / sizes.heads, random_direction_, init);
+    });
+  }
+
+ private:
+  std::size_t size_ = 64;
+  bool per_layer_ = false, random_direction_ = false;
 };
 
 }  // namespace lexformer

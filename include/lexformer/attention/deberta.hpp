@@ -42,7 +42,7 @@ struct Deberta final : AttentionTerm<T, Dev> {
         max_distance(farthest),
         owns_table(owns) {}
 
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     const NameScope scope("deberta");
     out.claim_positions("deberta");
     const std::size_t width = table.dim(1), d = width / in.heads, longest = in.batch.offsets.longest();
@@ -71,6 +71,39 @@ struct Deberta final : AttentionTerm<T, Dev> {
     v("key", key);
     v("query", query);
   }
+};
+
+/// "deberta" in a config.
+template <class T = float, class Dev = Cpu>
+class DebertaFactory final : public PositionFactory<T, Dev> {
+ public:
+  void visit(OptionVisitor& v) override {
+    v.size("size", size_, 0, 65536, "half the rows of the table; 0 = `buckets`, or 64 without buckets");
+    v.size("buckets", buckets_, 0, 65536, "logarithmic buckets; 0 = a row for each distance");
+    v.size("max_distance", max_distance_, 0, 1u << 20, "distance of the last bucket; 0 = max_position_embeddings");
+  }
+  void check(const EncoderSizes& sizes, const std::string& where) override {
+    if (max_distance_ != 0 && buckets_ == 0)
+      fail_file(where, "'max_distance' is that of the last bucket, but there are no buckets; name 'buckets', too");
+    if (size_ == 0) size_ = buckets_ != 0 ? buckets_ : 64;
+    if (buckets_ == 0) return;
+    if (max_distance_ == 0) max_distance_ = std::max<std::size_t>(sizes.max_length, 2);
+    if (buckets_ < 4 || max_distance_ < buckets_ / 2 + 2)
+      fail_file(where, "'buckets' ", buckets_, " and 'max_distance' ", max_distance_,
+                "; there must be at least 4 buckets, and 'max_distance' above half of it + 1");
+  }
+  double weights(const EncoderSizes& z) const override {
+    const auto width = static_cast<double>(z.width);
+    return 2 * static_cast<double>(size_) * width + static_cast<double>(z.layers) * 2 * width * width;
+  }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& z, Init& init, DropoutSites&) override {
+    const auto table = init.normal<T, Dev>({2 * size_, z.width});
+    return this->place(
+        true, z, [&](std::size_t layer) { return std::make_shared<Deberta<T, Dev>>(table, layer == 0, buckets_, max_distance_, init); });
+  }
+
+ private:
+  std::size_t size_ = 0, buckets_ = 0, max_distance_ = 0;
 };
 
 }  // namespace lexformer

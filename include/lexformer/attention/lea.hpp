@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/attention/term.hpp"
+#include "lexformer/attention/term_factory.hpp"
 #include "lexformer/core/names.hpp"
-#include "lexformer/nn/init.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/matmul.hpp"
 
@@ -35,6 +34,7 @@ inline constexpr auto names_of<LeaAlpha> =
     std::to_array<Named<LeaAlpha>>({{"query", LeaAlpha::query}, {"magnitude", LeaAlpha::magnitude}, {"constant", LeaAlpha::constant}});
 
 struct LeaOptions {
+  LexicalOptions lexical{};  // similarity of words, and which words are compared; its levels = `levels`
   LeaSharing sharing = LeaSharing::head;
   LeaRepresentation representation = LeaRepresentation::scaled;
   std::size_t dimension = 128;  // d_L, even
@@ -43,6 +43,18 @@ struct LeaOptions {
   double alpha_value = 1.0;     // of LeaAlpha::constant
   std::size_t first_layer = 0;  // layers first_layer ... last_layer - 1 have the bias; both 0 = the second half
   std::size_t last_layer = 0;
+
+  void visit(OptionVisitor& v) {
+    v.choice("similarity", lexical.similarity, "word similarity measure");
+    v.flag("within_sentences", lexical.self_attention, "add the bias between words of the same text, too");
+    v.size("levels", levels, 0, 65535, "number of levels that similarities are quantised to; 0 = exact");
+    v.choice("sharing", sharing, "one projection per head, per layer, or for the model");
+    v.choice("representation", representation, "of a similarity s: sinusoids of 2 pi s, of s, or a learned row per level");
+    v.choice("alpha", alpha, "how alpha, the factor of the bias, is set");
+    v.number("alpha_value", alpha_value, -1e30, 1e30, "alpha, if it is constant");
+    v.size("dimension", dimension, 2, 65536, "of the lexical embedding; even");
+    v.layers(first_layer, last_layer, "layers with the bias; the second half by default");
+  }
 };
 
 /// l(s) for each level s, eq. 7 and 8:  l(s) = [sin(s w_0) ... sin(s w_{E/2-1}) | cos(s w_0) ... cos(s w_{E/2-1})],
@@ -72,7 +84,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   LeaOptions options;
   Var<T, Dev> projection;   // (H, E), or (1, E) when heads share it
   Var<T, Dev> level_table;  // (levels, E), only for the learned representation
-  Var<T, Dev> alpha;        // (1): 0 = not set yet. Set on the first training batch, saved with the model
+  Var<T, Dev> alpha;        // (1): 0 = not set yet. Set by calibrate(), saved with the model
   bool owns_projection = true;
 
   /// With LeaSharing::model every layer but the first gets the first one's term as `shared`.
@@ -90,28 +102,24 @@ struct Lea final : AttentionTerm<T, Dev> {
     if (learned) level_table = shared != nullptr ? shared->level_table : init.normal<T, Dev>({o.levels, o.dimension});
   }
 
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     const auto& lexical = in.batch.feature("lexical", "lea");
-    if (options.levels != 0 && lexical.levels.size() != options.levels)
-      fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", lexical.levels.size());
-    const Var<T, Dev> l =
-        options.representation == LeaRepresentation::learned
-            ? level_table
-            : Var<T, Dev>(lea_sinusoid<T>(lexical.levels, options.dimension, options.representation == LeaRepresentation::scaled)
-                              .template to<Dev>());
-    auto table = matmul(projection, l, {.transpose_b = true});                                                // (H or 1, R)
-    if (table.dim(0) != in.heads) table = multiply(table, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));  // (H, R)
-    auto factor = alpha_on_host();
-    if (factor == 0) {
-      if (!in.forward.training)
-        fail("lea",
-             "alpha is not set: it is measured on the first training batch and saved with the model; train the model, or use a constant "
-             "alpha");
-      set_alpha(in, table.value(), out.scale);
-      factor = alpha_on_host();
-      if (factor == 0) return;  // nothing in this batch to measure it on, and nothing to add either
-    }
-    out.lookups.push_back({scale(table, factor), lexical.codes});
+    const auto factor = alpha_on_host();
+    if (factor == 0)
+      fail("lea",
+           "alpha is not set: model.calibrate(batch) measures it before training, and it is saved with the model; or use a constant "
+           "alpha");
+    out.lookups.push_back({scale(table(in), factor), lexical.codes});
+  }
+
+  /// Sets alpha by the rule of the options, unless it is set. Returns false where the batch has nothing to measure it on.
+  /// query:     alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
+  /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d), or with
+  ///            the scale of the model's position scheme: the paper's "based on
+  ///            the magnitudes of both terms"
+  bool calibrate(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms) override {
+    if (alpha_on_host() == 0) set_alpha(in, table(in).value(), terms.scale);
+    return alpha_on_host() != 0;
   }
 
   void visit(ParameterVisitor<T, Dev>& v) override {
@@ -121,8 +129,22 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
  private:
+  /// alpha is left out:  W l(levels)^T -> (H, R)
+  Var<T, Dev> table(const AttentionInputs<T, Dev>& in) const {
+    const auto& levels = in.batch.feature("lexical", "lea").levels;
+    if (options.levels != 0 && levels.size() != options.levels)
+      fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", levels.size());
+    const Var<T, Dev> l =
+        options.representation == LeaRepresentation::learned
+            ? level_table
+            : Var<T, Dev>(
+                  lea_sinusoid<T>(levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>());
+    const auto y = matmul(projection, l, {.transpose_b = true});  // (H or 1, R)
+    return y.dim(0) == in.heads ? y : multiply(y, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));
+  }
+
   /// Fetched again only where it was changed: in every forward pass the device would have to wait for it.
-  accumulate_t<T> alpha_on_host() {
+  accumulate_t<T> alpha_on_host() const {
     const std::lock_guard lock(mutex_);
     const auto& value = alpha.value();
     if (!fetched_.shares_storage(value) || fetched_version_ != value.version()) {
@@ -133,11 +155,7 @@ struct Lea final : AttentionTerm<T, Dev> {
     return fetched_value_;
   }
 
-  /// On the host, once in a training:
-  /// query:     alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
-  /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d), or with
-  ///            the scale of the model's position scheme: the paper's "based on
-  ///            the magnitudes of both terms"
+  /// On the host.
   void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& lookup_table,
                  const std::optional<accumulate_t<T>>& scale_of_scheme) {
     const auto qkv = in.qkv.value().template to<Cpu>(), table = lookup_table.template to<Cpu>();
@@ -181,29 +199,52 @@ struct Lea final : AttentionTerm<T, Dev> {
     alpha.mutable_value().assign({&measured, 1});
   }
 
-  std::mutex mutex_;  // of what follows: alpha as it was last fetched
-  Tensor<T, Dev> fetched_;
-  std::uint64_t fetched_version_ = 0;
-  accumulate_t<T> fetched_value_{0};
+  mutable std::mutex mutex_;  // of what follows: alpha as it was last fetched
+  mutable Tensor<T, Dev> fetched_;
+  mutable std::uint64_t fetched_version_ = 0;
+  mutable accumulate_t<T> fetched_value_{0};
 };
 
-/// The LEA terms of a model with `layers` layers: (layer, term), for the layers that have the bias (the second half by default).
-template <class T, class Dev>
-std::vector<std::pair<std::size_t, std::shared_ptr<Lea<T, Dev>>>> lea_terms(LeaOptions options, std::size_t layers, std::size_t heads,
-                                                                            Init& init) {
-  if (options.first_layer == 0 && options.last_layer == 0) {
-    options.first_layer = layers / 2;
-    options.last_layer = layers;
+/// "lea" in a config.
+template <class T = float, class Dev = Cpu>
+class LeaFactory final : public TermFactory<T, Dev> {
+ public:
+  explicit LeaFactory(const LeaOptions& options = {}) : options_(options) {}
+
+  const LeaOptions& options() const { return options_; }
+  void visit(OptionVisitor& v) override { options_.visit(v); }
+  void check(const EncoderSizes& sizes, const std::string&) override {
+    resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);
   }
-  if (options.first_layer >= options.last_layer || options.last_layer > layers)
-    fail_usage("lea", "layers ", options.first_layer, " to ", options.last_layer, " of a model with ", layers,
-               " layers; the first counts from 0, the last is not included");
-  std::vector<std::pair<std::size_t, std::shared_ptr<Lea<T, Dev>>>> terms;
-  for (std::size_t i = options.first_layer; i < options.last_layer; ++i) {
-    const auto* shared = options.sharing == LeaSharing::model && !terms.empty() ? terms[0].second.get() : nullptr;
-    terms.emplace_back(i, std::make_shared<Lea<T, Dev>>(options, heads, init, shared));
+  double weights(const EncoderSizes& sizes) const override {
+    const std::size_t rows = sizes.heads + (options_.representation == LeaRepresentation::learned ? options_.levels : 0);
+    return static_cast<double>(sizes.layers * rows) * static_cast<double>(options_.dimension);
   }
-  return terms;
-}
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
+    std::vector<PlacedTerm<T, Dev>> terms;
+    std::shared_ptr<Lea<T, Dev>> first;
+    for (std::size_t i = options_.first_layer; i < options_.last_layer; ++i) {
+      const auto* shared = options_.sharing == LeaSharing::model ? first.get() : nullptr;
+      const auto term = std::make_shared<Lea<T, Dev>>(options_, sizes.heads, init, shared);
+      if (!first) first = term;
+      terms.push_back({i, term});
+    }
+    return terms;
+  }
+  std::vector<FeatureMaker> features() const override {
+    auto lexical = options_.lexical;
+    lexical.levels = static_cast<unsigned>(options_.levels);
+    return {lexical_feature(lexical)};
+  }
+  /// An alpha that another rule made is not taken over.
+  bool reuses(const std::string& tensor, const TermFactory<T, Dev>& stored) const override {
+    const auto* other = dynamic_cast<const LeaFactory*>(&stored);
+    return !tensor.ends_with(".alpha") || other == nullptr ||
+           (other->options_.alpha == options_.alpha && other->options_.alpha_value == options_.alpha_value);
+  }
+
+ private:
+  LeaOptions options_;
+};
 
 }  // namespace lexformer

@@ -6,18 +6,24 @@
 #include <vector>
 
 #include "lexformer/attention/term.hpp"
-#include "lexformer/data/batch.hpp"
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
-#include "lexformer/ops/rotary.hpp"
 
 namespace lexformer {
 
 struct MultiHeadOptions {
   std::size_t width = 0, heads = 0;
   double attention_dropout = 0, hidden_dropout = 0, layer_norm_eps = 1e-12;
-  std::uint32_t site = 0;  // dropout sites: site (probabilities), site + 1 (output)
-  double rope_base = 0;    // of rotary positions; 0 = none
+};
+
+/// What an attention layer reads beside its input.
+template <class T = float, class Dev = Cpu>
+struct LayerInputs {
+  const DeviceBatch<T, Dev>& batch;
+  ForwardOptions forward{};
+  AttentionOptions attention{};        // which scores or probabilities are handed out; its dropout is the layer's
+  ScoreTerms<T, Dev> shared{};         // what terms that all layers share made
+  std::vector<bool>* calibrated = {};  // if set: every term is calibrated, and whether it is then goes here
 };
 
 /// Multi-head self-attention of BERT with its residual (Vaswani et al. 2017; Devlin et al. 2019):
@@ -28,38 +34,40 @@ struct MultiHeadAttention {
   Linear<T, Dev> query, key, value, dense;
   LayerNorm<T, Dev> norm;
   MultiHeadOptions options;
-  std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> terms;  // named and owned by the encoder
+  std::uint32_t attention_site, output_site;                    // of dropout
+  std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> terms{};  // named and owned by the encoder
+  std::shared_ptr<AttentionCore<T, Dev>> core{};                // none: one call of attention()
 
-  MultiHeadAttention(const MultiHeadOptions& o, Init& init)
+  MultiHeadAttention(const MultiHeadOptions& o, Init& init, DropoutSites& sites)
       : query(o.width, o.width, init),
         key(o.width, o.width, init),
         value(o.width, o.width, init),
         dense(o.width, o.width, init),
         norm(o.width, o.layer_norm_eps, init),
-        options(o) {
-    if (o.heads == 0 || o.width % o.heads != 0) fail("MultiHeadAttention", "width ", o.width, " cannot be cut into ", o.heads, " heads");
+        options(o),
+        attention_site(sites.next()),
+        output_site(sites.next()) {
+    if (o.heads == 0 || o.width % o.heads != 0) fail("MultiHeadAttention", "width ", o.width, " is not divisible by ", o.heads, " heads");
   }
 
   struct Output {
     Var<T, Dev> hidden;      // (N, D)
     Var<T, Dev> attentions;  // (heads asked for, P) or undefined
   };
-  /// `scores`: what terms that all layers share have made.
-  Output operator()(const Var<T, Dev>& x, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {},
-                    Attentions attentions = Attentions::none, const std::vector<std::size_t>& attention_heads = {},
-                    ScoreTerms<T, Dev> scores = {}) const {
+  Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
     const NameScope scope("attention");
     auto qkv = linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});  // (N, 3D)
-    if (options.rope_base != 0) {
-      scores.claim_positions("rope");
-      qkv = rotary(qkv, batch.position_ids, options.heads, options.rope_base);
+    const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
+    for (const auto& term : terms) qkv = term->transform(in);
+    auto scores = layer.shared;
+    for (const auto& term : terms) {
+      if (layer.calibrated != nullptr) layer.calibrated->push_back(term->calibrate(in, scores));
+      term->contribute(in, scores);
     }
-    for (const auto& term : terms) term->contribute({qkv, batch, options.heads, forward}, scores);
-    const auto y = attention(qkv, batch.offsets, options.heads, scores,
-                             {.dropout = forward.dropout(options.attention_dropout, options.site),
-                              .attentions = attentions,
-                              .attention_heads = attention_heads});
-    return {norm(dense(y.context), x, forward.dropout(options.hidden_dropout, options.site + 1)), y.attentions};
+    auto call = layer.attention;
+    call.dropout = layer.forward.dropout(options.attention_dropout, attention_site);
+    const auto y = core ? (*core)(in, scores, call) : attention(qkv, layer.batch.offsets, options.heads, scores, call);
+    return {norm(dense(y.context), x, layer.forward.dropout(options.hidden_dropout, output_site)), y.attentions};
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("self.query", query);

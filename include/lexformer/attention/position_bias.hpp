@@ -25,6 +25,13 @@ inline std::int32_t t5_bucket(std::int32_t key_minus_query, std::size_t buckets,
   return side + std::min(half - 1, exact + static_cast<std::int32_t>(share * static_cast<float>(half - exact)));
 }
 
+/// Errors: T5's rule cannot make these buckets. `where` names the config.
+inline void check_t5_buckets(std::size_t buckets, std::size_t max_distance, const std::string& where) {
+  if (buckets < 4 || buckets % 2 != 0 || max_distance <= buckets / 4)
+    fail_file(where, "'buckets' ", buckets, " and 'max_distance' ", max_distance,
+              "; there must be an even number of at least 4 buckets, and 'max_distance' above a quarter of it");
+}
+
 /// Columns of a (H, buckets) table for select_columns: bucket(j - i) of the cells of an n x n map, row by row.
 inline std::vector<std::int32_t> t5_buckets(std::size_t n, std::size_t buckets, std::size_t max_distance) {
   if (buckets < 4 || buckets % 2 != 0 || max_distance <= buckets / 4)
@@ -50,13 +57,34 @@ struct T5Bias final : AttentionTerm<T, Dev> {
   T5Bias(std::size_t heads, std::size_t buckets, std::size_t farthest, bool divide, Init& init)
       : bias(init.normal<T, Dev>({heads, buckets})), max_distance(farthest), scaled(divide) {}
 
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     out.claim_positions("t5");
     if (!scaled) out.scale = T{1};
     const std::size_t n = in.batch.offsets.longest();
     out.add_position_bias(reshape(select_columns(bias, t5_buckets(n, bias.dim(1), max_distance)), {in.heads, n, n}));
   }
   void visit(ParameterVisitor<T, Dev>& v) override { v("bias", bias); }
+};
+
+/// "t5" in a config.
+template <class T = float, class Dev = Cpu>
+class T5Factory final : public PositionFactory<T, Dev> {
+ public:
+  void visit(OptionVisitor& v) override {
+    v.size("buckets", buckets_, 0, 65536, "buckets of distances, both directions together");
+    v.size("max_distance", max_distance_, 2, 1u << 20, "distance of the last bucket");
+    v.flag("scaled", scaled_, "divide q . k by sqrt(d)");
+  }
+  void check(const EncoderSizes&, const std::string& where) override { check_t5_buckets(buckets_, max_distance_, where); }
+  double weights(const EncoderSizes& sizes) const override { return static_cast<double>(sizes.heads * buckets_); }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
+    return this->place(false, sizes,
+                       [&](std::size_t) { return std::make_shared<T5Bias<T, Dev>>(sizes.heads, buckets_, max_distance_, scaled_, init); });
+  }
+
+ private:
+  std::size_t buckets_ = 32, max_distance_ = 128;
+  bool scaled_ = false;
 };
 
 /// ALiBi's slopes (Press et al. 2022, section 3): m_h = 2^(-8 h / H), h = 1 ... H, for a power of two; else those of the next
@@ -74,13 +102,22 @@ inline std::vector<double> alibi_slopes(std::size_t heads) {
 /// ALiBi for an encoder, which looks both ways:   S_ij = q_i . k_j / sqrt(d) - m_h |i - j|.   No parameters.
 template <class T = float, class Dev = Cpu>
 struct Alibi final : AttentionTerm<T, Dev> {
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     out.claim_positions("alibi");
     const std::size_t n = in.batch.offsets.longest();
     Tensor<T, Dev> bias({in.heads, n, n});
     const auto slopes = Tensor<double, Dev>::from(alibi_slopes(in.heads), {in.heads});
     Kernels<Dev>::distance_bias(in.heads, n, slopes.data(), bias.mutable_data());
     out.add_position_bias(Var<T, Dev>(bias));
+  }
+};
+
+/// "alibi" in a config.
+template <class T = float, class Dev = Cpu>
+class AlibiFactory final : public PositionFactory<T, Dev> {
+ public:
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites&) override {
+    return this->place(false, sizes, [](std::size_t) { return std::make_shared<Alibi<T, Dev>>(); });
   }
 };
 

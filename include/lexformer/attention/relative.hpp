@@ -9,12 +9,31 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/attention/position_scheme.hpp"
-#include "lexformer/attention/term.hpp"
-#include "lexformer/nn/init.hpp"
+#include "lexformer/attention/term_factory.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/ops/index.hpp"
 
 namespace lexformer {
+
+/// What the factories of position schemes share: names in a file, and terms for all layers or for each.
+template <class T = float, class Dev = Cpu>
+class PositionFactory : public TermFactory<T, Dev> {
+ public:
+  bool positions() const final { return true; }
+  std::string path(const std::string&, std::optional<std::size_t> layer) const override {
+    return TermFactory<T, Dev>::path("positions", layer);
+  }
+
+ protected:
+  /// make_term(layer) for each layer, or once for all of them.
+  template <class F>
+  static std::vector<PlacedTerm<T, Dev>> place(bool per_layer, const EncoderSizes& sizes, F&& make_term) {
+    std::vector<PlacedTerm<T, Dev>> terms;
+    if (!per_layer) terms.push_back({std::nullopt, make_term(std::size_t{0})});
+    for (std::size_t i = 0; per_layer && i < sizes.layers; ++i) terms.push_back({i, make_term(i)});
+    return terms;
+  }
+};
 
 /// What ScoreTerms::Relative::bucket wants: row_of(i - j) for the distances -(longest - 1) ... longest - 1.
 template <class F>
@@ -26,6 +45,17 @@ std::vector<std::int32_t> distance_buckets(std::size_t longest, F&& row_of) {
   return rows;
 }
 
+enum class RelativeTable { shaw, bert_r, relative_key, relative_key_query };
+template <>
+inline constexpr auto names_of<RelativeTable> = std::to_array<Named<RelativeTable>>({{"shaw", RelativeTable::shaw},
+                                                                                     {"bert_r", RelativeTable::bert_r},
+                                                                                     {"relative_key", RelativeTable::relative_key},
+                                                                                     {"relative_key_query",
+                                                                                      RelativeTable::relative_key_query}});
+
+/// A table over the distances i - j as HuggingFace's BERT has it, under its name.
+inline bool is_huggingface(RelativeTable kind) { return kind == RelativeTable::relative_key || kind == RelativeTable::relative_key_query; }
+
 /// Query . table[distance], and key . table[distance] for relative_key_query. The table (R, d) is shared by the heads:
 ///   S_ij = (q_i . k_j + q_i . table_ij [+ k_j . table_ij]) / sqrt(d)
 ///   shaw                (Shaw et al. 2018, eq. 3 and 4, key side): table_ij = table[clip(j - i, -size, size) + size], R = 2 size + 1.
@@ -35,34 +65,64 @@ std::vector<std::int32_t> distance_buckets(std::size_t longest, F&& row_of) {
 ///   relative_key(_query)  HuggingFace's BERT: table[i - j + size - 1], R = 2 size - 1 with size = max_position_embeddings, no clipping
 template <class T = float, class Dev = Cpu>
 struct RelativeKey final : AttentionTerm<T, Dev> {
-  PositionScheme scheme;
+  RelativeTable kind;
   std::size_t size;
   Var<T, Dev> table;  // (R, d)
 
-  RelativeKey(PositionScheme s, std::size_t n, std::size_t head_size, Init& init)
-      : scheme(s),
+  RelativeKey(RelativeTable k, std::size_t n, std::size_t head_size, Init& init)
+      : kind(k),
         size(n),
-        table(init.normal<T, Dev>({s == PositionScheme::shaw     ? 2 * n + 1
-                                   : s == PositionScheme::bert_r ? 2 * n
-                                                                 : 2 * n - 1,
+        table(init.normal<T, Dev>({k == RelativeTable::shaw     ? 2 * n + 1
+                                   : k == RelativeTable::bert_r ? 2 * n
+                                                                : 2 * n - 1,
                                    head_size})) {}
 
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
-    out.claim_positions(name_of(scheme));
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
+    out.claim_positions(name_of(kind));
     const auto n = static_cast<std::int32_t>(size);
-    if (scheme != PositionScheme::shaw && scheme != PositionScheme::bert_r && in.batch.offsets.longest() > size)
-      fail(name_of(scheme), "a sequence has ", in.batch.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
+    if (is_huggingface(kind) && in.batch.offsets.longest() > size)
+      fail(name_of(kind), "a sequence has ", in.batch.offsets.longest(), " tokens, the table is for ", size, "; shorten it (max_length)");
     const Indices<std::int32_t, Dev> buckets(distance_buckets(in.batch.offsets.longest(), [&](std::int32_t distance) {
-      if (scheme == PositionScheme::shaw) return std::clamp(-distance, -n, n) + n;
-      if (scheme == PositionScheme::bert_r) return std::clamp(distance, 1 - n, n - 1) + n;
+      if (kind == RelativeTable::shaw) return std::clamp(-distance, -n, n) + n;
+      if (kind == RelativeTable::bert_r) return std::clamp(distance, 1 - n, n - 1) + n;
       return distance + n - 1;
     }));
     const auto shared = reshape(table, {1, table.dim(0), table.dim(1)});
     const auto scale = 1 / std::sqrt(static_cast<accumulate_t<T>>(table.dim(1)));
-    if (scheme == PositionScheme::relative_key_query) out.relatives.push_back({shared, buckets, true, scale});
+    if (kind == RelativeTable::relative_key_query) out.relatives.push_back({shared, buckets, true, scale});
     out.relatives.push_back({shared, buckets, false, scale});
   }
-  void visit(ParameterVisitor<T, Dev>& v) override { v(is_huggingface_table(scheme) ? "distance_embedding.weight" : "table", table); }
+  void visit(ParameterVisitor<T, Dev>& v) override { v(is_huggingface(kind) ? "distance_embedding.weight" : "table", table); }
+};
+
+/// "shaw", "bert_r", "relative_key" or "relative_key_query" in a config. HuggingFace's two have no options and a table for each layer.
+template <class T = float, class Dev = Cpu>
+class RelativeFactory final : public PositionFactory<T, Dev> {
+ public:
+  explicit RelativeFactory(RelativeTable kind) : kind_(kind), per_layer_(kind != RelativeTable::bert_r) {}
+
+  void visit(OptionVisitor& v) override {
+    if (!is_huggingface(kind_)) v.size("size", size_, 1, 65536, "largest distance with a row of its own");
+    if (kind_ == RelativeTable::bert_r) v.flag("per_layer", per_layer_, "a table for each layer");
+  }
+  void check(const EncoderSizes& sizes, const std::string&) override {
+    if (is_huggingface(kind_)) size_ = sizes.max_length;
+  }
+  double weights(const EncoderSizes& sizes) const override {
+    return static_cast<double>((per_layer_ ? sizes.layers : 1) * (2 * size_ + 1)) * static_cast<double>(sizes.width / sizes.heads);
+  }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
+    return this->place(per_layer_, sizes,
+                       [&](std::size_t) { return std::make_shared<RelativeKey<T, Dev>>(kind_, size_, sizes.width / sizes.heads, init); });
+  }
+  std::string path(const std::string& name, std::optional<std::size_t> layer) const override {
+    return is_huggingface(kind_) ? cat("encoder.layer.", *layer, ".attention.self") : PositionFactory<T, Dev>::path(name, layer);
+  }
+
+ private:
+  RelativeTable kind_;
+  std::size_t size_ = 64;
+  bool per_layer_;
 };
 
 }  // namespace lexformer

@@ -43,7 +43,7 @@ struct Tupe final : AttentionTerm<T, Dev> {
     if (o.buckets != 0) bias = init.normal<T, Dev>({o.heads, o.buckets + 1});
   }
 
-  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) override {
+  void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     const NameScope scope("tupe");
     out.claim_positions("tupe");
     const std::size_t n = in.batch.offsets.longest(), head_size = options.width / options.heads;
@@ -79,6 +79,37 @@ struct Tupe final : AttentionTerm<T, Dev> {
     v("key", key);
     if (bias.defined()) v("bias", bias);
   }
+};
+
+/// "tupe" in a config.
+template <class T = float, class Dev = Cpu>
+class TupeFactory final : public PositionFactory<T, Dev> {
+ public:
+  void visit(OptionVisitor& v) override {
+    v.size("buckets", buckets_, 0, 65536, "buckets of the relative part; 0 = no relative part");
+    v.size("max_distance", max_distance_, 2, 1u << 20, "distance of the last bucket");
+  }
+  void check(const EncoderSizes&, const std::string& where) override {
+    if (buckets_ != 0) check_t5_buckets(buckets_, max_distance_, where);
+  }
+  double weights(const EncoderSizes& z) const override {
+    const auto width = static_cast<double>(z.width);
+    return static_cast<double>(z.max_length + 1) * width + 2 * width * width + static_cast<double>(z.heads * (buckets_ + 1));
+  }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& z, Init& init, DropoutSites&) override {
+    return this->place(false, z, [&](std::size_t) {
+      return std::make_shared<Tupe<T, Dev>>(TupeOptions{.width = z.width,
+                                                        .heads = z.heads,
+                                                        .max_length = z.max_length,
+                                                        .buckets = buckets_,
+                                                        .max_distance = max_distance_,
+                                                        .layer_norm_eps = z.layer_norm_eps},
+                                            init);
+    });
+  }
+
+ private:
+  std::size_t buckets_ = 32, max_distance_ = 128;
 };
 
 }  // namespace lexformer

@@ -2,27 +2,28 @@
 // The BERT encoder (Devlin et al. 2019) and Electra's (Clark et al. 2020), equal to HuggingFace's in every number and name.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "lexformer/attention/multi_head.hpp"
-#include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/ops/dropout.hpp"
 
 namespace lexformer {
 
-/// Dropout sites of an encoder, by place: the embeddings have 0, layer i the block from site::layer(i), heads follow from
-/// site::head. Part of the contract that a seed means the same numbers everywhere.
+/// Blocks of dropout sites. Part of the contract that a seed means the same numbers everywhere.
 namespace site {
-inline constexpr std::uint32_t embeddings = 0, head = 0x10000;
-inline constexpr std::uint32_t layer(std::size_t i) { return 0x100 + 8 * static_cast<std::uint32_t>(i); }
+inline constexpr std::uint32_t embeddings = 0;
+inline DropoutSites layer(std::size_t i) { return {0x100 + 8 * static_cast<std::uint32_t>(i), 8}; }
+inline DropoutSites head() { return {0x10000, 0x10000}; }
+inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention terms and cores, in the order of the config's list
 }  // namespace site
 
 /// x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])), and for Electra x W^T + b where sizes differ.
-/// The positions are left out where another scheme takes their place (attention/positions.hpp).
+/// The positions are left out where another scheme takes their place (attention/terms.hpp).
 template <class T = float, class Dev = Cpu>
 struct BertEmbeddings {
   Embedding<T, Dev> word;
@@ -35,7 +36,9 @@ struct BertEmbeddings {
 
   BertEmbeddings(const BertConfig& c, Init& init)
       : word(c.vocab_size, c.embedding_size, init),
-        position(c.positions.absolute ? std::make_unique<Embedding<T, Dev>>(c.max_position_embeddings, c.embedding_size, init) : nullptr),
+        position(c.position_embeddings.value_or(true)
+                     ? std::make_unique<Embedding<T, Dev>>(c.max_position_embeddings, c.embedding_size, init)
+                     : nullptr),
         type(c.type_vocab_size, c.embedding_size, init),
         norm(c.embedding_size, c.layer_norm_eps, init),
         max_length(c.max_position_embeddings),
@@ -62,32 +65,27 @@ struct BertLayer {
   LayerNorm<T, Dev> norm;
   Activation activation;
   double dropout_p;
-  std::uint32_t first_site;
+  std::uint32_t output_site;  // of dropout
 
-  BertLayer(const BertConfig& c, std::size_t number, Init& init)
+  BertLayer(const BertConfig& c, Init& init, DropoutSites sites)
       : attention({.width = c.hidden_size,
                    .heads = c.num_attention_heads,
                    .attention_dropout = c.attention_probs_dropout_prob,
                    .hidden_dropout = c.hidden_dropout_prob,
-                   .layer_norm_eps = c.layer_norm_eps,
-                   .site = site::layer(number),
-                   .rope_base = c.positions.scheme == PositionScheme::rope ? c.positions.rope_base : 0},
-                  init),
+                   .layer_norm_eps = c.layer_norm_eps},
+                  init, sites),
         intermediate(c.hidden_size, c.intermediate_size, init),
         output(c.intermediate_size, c.hidden_size, init),
         norm(c.hidden_size, c.layer_norm_eps, init),
         activation(c.hidden_act),
         dropout_p(c.hidden_dropout_prob),
-        first_site(site::layer(number)) {}
+        output_site(sites.next()) {}
 
-  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const DeviceBatch<T, Dev>& batch,
-                                                         const ForwardOptions& forward, Attentions attentions,
-                                                         const std::vector<std::size_t>& attention_heads,
-                                                         const ScoreTerms<T, Dev>& shared) const {
-    const auto y = attention(x, batch, forward, attentions, attention_heads, shared);
+  typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& in) const {
+    const auto y = attention(x, in);
     const NameScope scope("feed_forward");
     const auto inner = activate(activation, intermediate(y.hidden));  // (N, 4D)
-    return {norm(output(inner), y.hidden, forward.dropout(dropout_p, first_site + 2)), y.attentions};
+    return {norm(output(inner), y.hidden, in.forward.dropout(dropout_p, output_site)), y.attentions};
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("attention", attention);
@@ -112,41 +110,39 @@ struct EncoderOutput {
   std::vector<Var<T, Dev>> attentions;  // one for each layer, (heads, P); only with maps
 };
 
+/// A stack of layers over embeddings, with the attention terms of its config.
 template <class T = float, class Dev = Cpu>
 struct BertEncoder {
   BertConfig config;
   BertEmbeddings<T, Dev> embeddings;
   std::vector<BertLayer<T, Dev>> layers;
 
-  BertEncoder(const BertConfig& c, Init& init) : BertEncoder(c, init, init) {}
-  /// The parameters of the position scheme are drawn from `init_positions`: a checkpoint may have all but them.
-  BertEncoder(const BertConfig& c, Init& init, Init& init_positions) : config(c), embeddings(c, init) {
+  BertEncoder(const BertConfig& c, Init& init) : BertEncoder(c, init, init) { add_other_terms(init); }
+  /// Makes the position scheme alone of the config's terms, with weights from `init_terms`; add_other_terms() makes the others, after the
+  /// head of the model. A checkpoint may have all but those. `own`: terms of yours that the config may name.
+  BertEncoder(const BertConfig& c, Init& init, Init& init_terms, const TermFactories<T, Dev>& own = {},
+              const std::string& where = "BertEncoder")
+      : config(resolved(c, configure_terms(c.attention, own, c.sizes(), where))),
+        embeddings(config, init),
+        factories_(configure_terms(c.attention, own, c.sizes(), where)) {
     layers.reserve(c.num_hidden_layers);
-    for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, i, init);
-    for (auto& [layer, term] : position_terms<T, Dev>(c.positions, c.position_sizes(), init_positions)) {
-      (layer ? layers[*layer].attention.terms : shared_).push_back(term);
-      terms_.push_back({!layer                                     ? "positions"
-                        : is_huggingface_table(c.positions.scheme) ? cat("encoder.layer.", *layer, ".attention.self")
-                                                                   : cat("layer.", *layer, ".positions"),
-                        std::move(term)});
-    }
+    for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, init, site::layer(i));
+    make_terms(true, init_terms);
   }
+  void add_other_terms(Init& init) { make_terms(false, init); }
 
   EncoderOutput<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {},
                                    const EncodeOptions& options = {}) const {
-    EncoderOutput<T, Dev> out;
-    out.last = embeddings(batch, forward);
-    if (options.all_hidden) out.hidden.push_back(out.last);
-    const auto shared = shared_scores(batch, forward);
-    for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
-      const NameScope scope("encoder.layer." + std::to_string(i));
-      const auto& heads = options.layer_attention_heads.empty() ? options.attention_heads : options.layer_attention_heads.at(i);
-      auto y = layers[i](out.last, batch, forward, options.attentions, heads, shared);
-      out.last = std::move(y.hidden);
-      if (options.all_hidden) out.hidden.push_back(out.last);
-      if (y.attentions.defined()) out.attentions.push_back(std::move(y.attentions));
-    }
-    return out;
+    return run(batch, forward, options, nullptr);
+  }
+
+  /// Lets every attention term measure what it has to know of the data (LEA: alpha), layer by layer in one forward pass, unless it is
+  /// known. Returns whether all of them know it then; if not, try another batch.
+  bool calibrate(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) {
+    const NoGrad no_grad;
+    std::vector<bool> done;
+    run(batch, forward, {}, &done);
+    return std::find(done.begin(), done.end(), false) == done.end();
   }
 
   /// What the terms that all layers share add to the scores of a batch.
@@ -155,6 +151,22 @@ struct BertEncoder {
     for (const auto& term : shared_) term->contribute({Var<T, Dev>(), batch, config.num_attention_heads, forward}, scores);
     return scores;
   }
+
+  /// The name of the position scheme; "absolute": position embeddings alone.
+  std::string positions() const {
+    for (const auto& f : factories_)
+      if (f.factory->positions()) return f.name;
+    return "absolute";
+  }
+  /// Makers of the features that the terms read.
+  std::vector<FeatureMaker> features() const {
+    std::vector<FeatureMaker> all;
+    for (const auto& f : factories_)
+      for (auto& maker : f.factory->features()) all.push_back(std::move(maker));
+    return all;
+  }
+  /// The terms of the config, with their options as they are in use.
+  const std::vector<NamedFactory<T, Dev>>& factories() const { return factories_; }
 
   /// HuggingFace's names without the prefix: embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, ...
   void visit(ParameterVisitor<T, Dev>& v) {
@@ -165,100 +177,91 @@ struct BertEncoder {
     if (embeddings.projection) v("embeddings_project", *embeddings.projection);
     for (std::size_t i = 0; i < layers.size(); ++i) v("encoder.layer." + std::to_string(i), layers[i]);
     for (const auto& t : terms_)
-      if (t.path.starts_with("encoder.")) v(t.path, *t.term);
+      if (t.path.starts_with("encoder.")) t.visit(v);
   }
   /// Attention terms that have names of ours: positions.distance, layer.3.lea.projection, ...
   void visit_terms(ParameterVisitor<T, Dev>& v) {
     for (const auto& t : terms_)
-      if (!t.path.starts_with("encoder.")) v(t.path, *t.term);
+      if (!t.path.starts_with("encoder.")) t.visit(v);
   }
-  /// Adds a term to one layer's attention.
+  /// Adds a term to one layer's attention, for experiments. A model that is saved and loaded again names its terms in its config instead.
   void add_term(std::size_t layer, const std::string& name, std::shared_ptr<AttentionTerm<T, Dev>> term) {
-    if (layer >= layers.size()) fail("BertEncoder", "there is no layer ", layer, "; the model has ", layers.size());
-    layers[layer].attention.terms.push_back(term);
-    terms_.push_back({cat("layer.", layer, ".", name), std::move(term)});
+    place(cat("layer.", layer, ".", name), {layer, std::move(term)});
   }
 
  private:
-  struct NamedTerm {
+  struct Named {
     std::string path;
-    std::shared_ptr<AttentionTerm<T, Dev>> term;
+    PlacedTerm<T, Dev> placed;
+    void visit(ParameterVisitor<T, Dev>& v) const {
+      if (placed.term) v(path, *placed.term);
+      if (placed.core) v(path, *placed.core);
+    }
   };
-  std::vector<NamedTerm> terms_;
+
+  /// The config with what depends on its terms.
+  static BertConfig resolved(BertConfig c, const std::vector<NamedFactory<T, Dev>>& terms) {
+    const bool scheme = std::any_of(terms.begin(), terms.end(), [](const auto& t) { return t.factory->positions(); });
+    if (!c.position_embeddings) c.position_embeddings = !scheme;
+    return c;
+  }
+
+  void make_terms(bool positions, Init& init) {
+    for (const auto& [name, factory] : factories_)
+      if (factory->positions() == positions)
+        for (auto& placed : factory->make(config.sizes(), init, sites_)) place(factory->path(name, placed.layer), std::move(placed));
+  }
+
+  void place(const std::string& path, PlacedTerm<T, Dev> placed) {
+    if (placed.layer && *placed.layer >= layers.size())
+      fail("BertEncoder", "there is no layer ", *placed.layer, "; the model has ", layers.size());
+    if (placed.core) {
+      if (!placed.layer) fail("BertEncoder", "'", path, "': a core belongs to one layer");
+      if (std::exchange(layers[*placed.layer].attention.core, placed.core))
+        fail("BertEncoder", "'", path, "': layer ", *placed.layer, " has another term that replaces its call of attention");
+    }
+    if (placed.term) (placed.layer ? layers[*placed.layer].attention.terms : shared_).push_back(placed.term);
+    terms_.push_back({path, std::move(placed)});
+  }
+
+  EncoderOutput<T, Dev> run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward, const EncodeOptions& options,
+                            std::vector<bool>* calibrated) const {
+    EncoderOutput<T, Dev> out;
+    out.last = embeddings(batch, forward);
+    if (options.all_hidden) out.hidden.push_back(out.last);
+    for (const auto& term : shared_)
+      if (calibrated != nullptr) calibrated->push_back(term->calibrate({Var<T, Dev>(), batch, config.num_attention_heads, forward}, {}));
+    LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, shared_scores(batch, forward), calibrated};
+    for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
+      const NameScope scope("encoder.layer." + std::to_string(i));
+      in.attention.attention_heads = options.layer_attention_heads.empty() ? options.attention_heads : options.layer_attention_heads.at(i);
+      auto y = layers[i](out.last, in);
+      out.last = std::move(y.hidden);
+      if (options.all_hidden) out.hidden.push_back(out.last);
+      if (y.attentions.defined()) out.attentions.push_back(std::move(y.attentions));
+    }
+    return out;
+  }
+
+  std::vector<NamedFactory<T, Dev>> factories_;
+  DropoutSites sites_ = site::terms();
+  std::vector<Named> terms_;
   std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> shared_;  // by all layers
 };
 
 /// All parameters of an encoder and its terms under their names in a file, those of a head between the two.
-template <class T, class Dev, class Head>
-std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder, Head&& visit_head) {
+template <class T, class Dev>
+std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder,
+                                                  const std::function<void(ParameterVisitor<T, Dev>&)>& visit_head = {}) {
   ParameterVisitor<T, Dev> v;
   v(encoder.config.model_type, encoder);
-  visit_head(v);
+  if (visit_head) visit_head(v);
   struct Terms {
     BertEncoder<T, Dev>& owner;
     void visit(ParameterVisitor<T, Dev>& visitor) { owner.visit_terms(visitor); }
   } terms{encoder};
   v("lexformer.encoder", terms);
   return v.take();
-}
-
-/// Whether a checkpoint may lack this tensor because it was made without our heads, terms or position scheme.
-inline bool is_of_positions_or_ours(const std::string& name) {
-  return name.starts_with("lexformer.") || name.ends_with(".attention.self.distance_embedding.weight");
-}
-
-/// Refuses a config that asks for far more weights than the file has (`more`: those beyond the encoder's), before memory is
-/// taken for them. A few that are missing are found when the tensors are compared, with a better message.
-inline void require_size(const BertConfig& c, const ModelFile& file, double more = 0) {
-  const auto size = [](std::size_t n) { return static_cast<double>(n); };
-  const double h = size(c.hidden_size), e = size(c.embedding_size), few = 1u << 25;
-  const double needed = more + size(c.vocab_size + (c.positions.absolute ? c.max_position_embeddings : 0) + c.type_vocab_size) * e +
-                        (e == h ? 0 : e * h) + size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size));
-  double held = 0;
-  for (const std::string& name : file.tensors.names()) held += size(file.tensors.shape(name).size());
-  // A position scheme may be new, and as large as all that there is.
-  if (needed + std::max(0.0, position_parameters(c.positions, c.position_sizes()) - held) > held + few)
-    fail_file(file.path, "the config asks for ", needed, " weights, the file has ", held);
-}
-
-/// What a model did not take from its file.
-struct LoadedState {
-  std::vector<std::string> drawn;   // not taken from the file: freshly initialised
-  std::vector<std::string> unused;  // in the file, but no part of this model
-};
-
-/// Copies tensors of a file into parameters of the same names. Errors: one is missing or has another shape.
-template <class T, class Dev>
-void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const TensorFile& file, const std::string& where) {
-  std::vector<ExpectedTensor> needed;
-  for (const auto& p : parameters) needed.push_back({p.name, p.var.shape()});
-  require_tensors(file, needed, where);
-  for (auto& p : parameters) {
-    p.var.mutable_value().assign(file.template get<T>(p.name).span());
-  }
-}
-
-/// Takes a model's parameters from a file. Those for which may_stay(name, fits) holds stay as they were drawn; `fits`: the file has one of
-/// this name and shape.
-template <class T, class Dev, class MayStay>
-LoadedState load_state(std::vector<NamedParameter<T, Dev>> parameters, const ModelFile& file, MayStay&& may_stay) {
-  LoadedState out;
-  std::vector<ExpectedTensor> all;
-  for (const auto& p : parameters) {
-    all.push_back({p.name, p.var.shape()});
-    if (may_stay(p.name, file.tensors.contains(p.name) && file.tensors.shape(p.name) == p.var.shape())) out.drawn.push_back(p.name);
-  }
-  out.unused = compare_tensors(file.tensors, all).unexpected;
-  std::erase_if(parameters, [&](const auto& p) { return std::find(out.drawn.begin(), out.drawn.end(), p.name) != out.drawn.end(); });
-  load_parameters(parameters, file.tensors, file.path);
-  return out;
-}
-
-/// The encoder's weights from a model file, its position scheme's included; a head and other attention terms are left out.
-template <class T, class Dev>
-void load_encoder(BertEncoder<T, Dev>& encoder, const ModelFile& file) {
-  auto parameters = encoder_state(encoder, [](auto&) {});
-  load_parameters(parameters, file.tensors, file.path);
 }
 
 }  // namespace lexformer

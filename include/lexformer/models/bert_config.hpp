@@ -1,94 +1,112 @@
 // SPDX-License-Identifier: MIT
-// The settings of a BERT or Electra encoder: HuggingFace's config.json, its keys and its defaults.
+// The settings of an encoder: HuggingFace's config.json, its keys and defaults, and our list of attention terms.
 #pragma once
 
-#include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "lexformer/attention/positions.hpp"
-#include "lexformer/io/config.hpp"
+#include "lexformer/attention/terms.hpp"
+#include "lexformer/io/architecture.hpp"
 #include "lexformer/nn/activation.hpp"
 
 namespace lexformer {
 
 struct BertConfig {
-  std::string model_type = "bert";  // "bert" or "electra": also the prefix of the tensor names
+  std::string model_type = "bert";  // io/architecture.hpp
   std::size_t vocab_size = 30522, hidden_size = 768, num_hidden_layers = 12, num_attention_heads = 12, intermediate_size = 3072;
   std::size_t max_position_embeddings = 512, type_vocab_size = 2;
   std::size_t embedding_size = 768;  // Electra's may differ from hidden_size; then a projection follows the embeddings
   Activation hidden_act = Activation::gelu;
   double hidden_dropout_prob = 0.1, attention_probs_dropout_prob = 0.1, layer_norm_eps = 1e-12, initializer_range = 0.02;
   double classifier_dropout = 0.1;  // of HuggingFace's head; hidden_dropout_prob unless the config says otherwise
-  PositionOptions positions{};
+  std::optional<bool>
+      position_embeddings{};            // the table that is added to the embeddings; unless said, there is one without a position scheme
+  std::vector<TermConfig> attention{};  // attention terms, position schemes among them
 
-  PositionSizes position_sizes() const {
-    return {num_hidden_layers, num_attention_heads, hidden_size, max_position_embeddings, layer_norm_eps};
-  }
+  const Architecture& architecture() const { return find_architecture(model_type, "BertConfig"); }
+  EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_position_embeddings, layer_norm_eps}; }
 };
 
-/// "position_embedding_type" (HuggingFace's key: absolute, relative_key, relative_key_query; ours are the other names) and
-/// "position_options", an object of ours with the fields of PositionOptions. What a scheme does not have is refused.
-inline PositionOptions parse_position_options(const Json& json, const std::string& where, std::size_t max_length) {
-  using enum PositionScheme;
-  PositionOptions o;
-  o.scheme = get_name<PositionScheme>(json, "position_embedding_type", where, absolute);
-  o.absolute = o.scheme == absolute;
-  const auto is = [&](auto... schemes) { return ((o.scheme == schemes) || ...); };
-  const Json* given = detail::find_value(json, "position_options", false, where);
-  const Json none = Json::object();
-  const Json& options = given != nullptr ? *given : none;
+namespace detail {
+
+/// The list of attention terms of a config, and whether there is a table of position embeddings, from
+///   "lexformer": {"attention": [{"name": "ddrp", "options": {...}}, ...], "position_embeddings": true}
+/// or as version 0.1.0 wrote it: "attention": ["lea"] with the object "lea" beside it, "position_embedding_type" and "position_options".
+/// The former key is HuggingFace's for absolute, relative_key and relative_key_query. A name may be given without an object, too.
+inline void parse_attention(const Json& json, const std::string& where, BertConfig& config) {
+  const Json empty = Json::object();
+  const Json* ours = find_value(json, "lexformer", false, where);
+  if (ours == nullptr) ours = &empty;
+  if (!ours->is_object()) fail_file(where, "'lexformer' is ", ours->type_name(), ", expected an object");
+
+  const std::string scheme = get_string(json, "position_embedding_type", where, "absolute");
+  Json options = empty;
+  if (const Json* given = find_value(json, "position_options", false, where)) options = *given;
   const std::string here = where + ": position_options";
-  const std::vector<std::pair<std::string, bool>> known = {{"absolute", !is(absolute)},
-                                                           {"size", is(shaw, bert_r, ddrp, deberta)},
-                                                           {"per_layer", is(bert_r, ddrp)},
-                                                           {"random_direction", is(ddrp)},
-                                                           {"buckets", is(t5, tupe, deberta)},
-                                                           {"max_distance", is(t5, tupe, deberta)},
-                                                           {"scaled", is(t5)},
-                                                           {"base", is(rope)}};
   if (!options.is_object()) fail_file(here, "expected a JSON object, found ", options.type_name());
-  for (const auto& item : options.items()) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == item.key(); });
-    if (found == known.end() || !found->second)
-      fail_file(here, in_quotes(item.key()), " is no option of the position scheme ", in_quotes(name_of(o.scheme)));
+  if (scheme == "absolute") {
+    if (!options.empty()) fail_file(here, in_quotes(options.begin().key()), " is not an option of absolute positions");
+  } else {
+    config.position_embeddings = get_bool(options, "absolute", here, false);
+    options.erase("absolute");
+    config.attention.push_back({scheme, options.dump()});
   }
-  o.absolute = get_bool(options, "absolute", here, o.absolute);
-  const bool logarithmic = is(t5, tupe);
-  o.buckets = get_size(options, "buckets", 0, 65536, here, logarithmic ? 32 : 0);
-  o.size = get_size(options, "size", 1, 65536, here, is(deberta) && o.buckets != 0 ? o.buckets : 64);
-  o.per_layer = get_bool(options, "per_layer", here, false);
-  o.random_direction = get_bool(options, "random_direction", here, false);
-  o.max_distance = get_size(options, "max_distance", 2, 1u << 20, here, logarithmic ? 128 : std::max<std::size_t>(max_length, 2));
-  if (options.contains("max_distance") && o.buckets == 0)
-    fail_file(here, "'max_distance' is that of the last bucket, but there are no buckets; name 'buckets', too");
-  o.scaled = get_bool(options, "scaled", here, false);
-  o.rope_base = get_number(options, "base", 1, 1e12, here, 10000);
-  if ((is(t5) || (is(tupe) && o.buckets != 0)) && (o.buckets < 4 || o.buckets % 2 != 0 || o.max_distance <= o.buckets / 4))
-    fail_file(here, "'buckets' ", o.buckets, " and 'max_distance' ", o.max_distance,
-              "; there must be an even number of at least 4 buckets, and 'max_distance' above a quarter of it");
-  if (is(deberta) && o.buckets != 0 && (o.buckets < 4 || o.max_distance < o.buckets / 2 + 2))
-    fail_file(here, "'buckets' ", o.buckets, " and 'max_distance' ", o.max_distance,
-              "; there must be at least 4 buckets, and 'max_distance' above half of it + 1");
-  return o;
+  if (find_value(*ours, "position_embeddings", false, where) != nullptr)
+    config.position_embeddings = get_bool(*ours, "position_embeddings", where + ": lexformer");
+
+  const Json* list = find_value(*ours, "attention", false, where);
+  if (list == nullptr) return;
+  if (!list->is_array()) fail_file(where, "'attention' must be an array, found ", list->type_name());
+  for (const Json& item : *list) {
+    TermConfig term("");
+    if (item.is_string()) {
+      term.name = item.get<std::string>();
+      if (const Json* beside = find_value(*ours, term.name, false, where)) term.options = beside->dump();
+    } else {
+      term.name = get_string(item, "name", where + ": attention");
+      if (const Json* its = find_value(item, "options", false, where)) term.options = its->dump();
+    }
+    if (term.name == scheme) std::erase_if(config.attention, [&](const auto& t) { return t.name == scheme; });  // named by both
+    config.attention.push_back(std::move(term));
+  }
 }
+
+/// Writes what parse_attention() reads, in today's form. HuggingFace's key has its own names of schemes only.
+inline void write_attention(const BertConfig& config, Json& json) {
+  Json& ours = json["lexformer"];
+  if (!ours.is_object()) ours = Json::object();
+  std::string scheme = "absolute";
+  ours["attention"] = Json::array();
+  for (const auto& term : config.attention) {
+    ours.erase(term.name);
+    Json entry = Json::object();
+    entry["name"] = term.name;
+    entry["options"] = parse_json(term.options, term.name);
+    ours["attention"].push_back(std::move(entry));
+    if (term.name.starts_with("relative_key")) scheme = term.name;
+  }
+  if (config.position_embeddings) ours["position_embeddings"] = *config.position_embeddings;
+  json.erase("position_options");
+  if (scheme != "absolute" || json.contains("position_embedding_type")) json["position_embedding_type"] = scheme;
+}
+
+}  // namespace detail
 
 /// Reads config.json; `where` names the file in errors. Every number is checked before it sizes anything.
 inline BertConfig parse_bert_config(const Json& json, const std::string& where) {
   BertConfig c;
   c.model_type = get_string(json, "model_type", where, "bert");
-  if (c.model_type != "bert" && c.model_type != "electra")
-    fail_file(where, "'model_type' is ", in_quotes(c.model_type), "; bert and electra are supported");
-  const bool electra = c.model_type == "electra";
+  const Architecture& a = find_architecture(c.model_type, where);
   c.vocab_size = get_size(json, "vocab_size", 1, 1u << 24, where, 30522);
-  c.hidden_size = get_size(json, "hidden_size", 1, 1u << 16, where, electra ? 256 : 768);
+  c.hidden_size = get_size(json, "hidden_size", 1, 1u << 16, where, a.hidden_size);
   c.num_hidden_layers = get_size(json, "num_hidden_layers", 1, 256, where, 12);
-  c.num_attention_heads = get_size(json, "num_attention_heads", 1, 1024, where, electra ? 4 : 12);
-  c.intermediate_size = get_size(json, "intermediate_size", 1, 1u << 18, where, electra ? 1024 : 3072);
+  c.num_attention_heads = get_size(json, "num_attention_heads", 1, 1024, where, a.num_attention_heads);
+  c.intermediate_size = get_size(json, "intermediate_size", 1, 1u << 18, where, a.intermediate_size);
   c.max_position_embeddings = get_size(json, "max_position_embeddings", 1, 1u << 20, where, 512);
   c.type_vocab_size = get_size(json, "type_vocab_size", 1, 1024, where, 2);
-  c.embedding_size = electra ? get_size(json, "embedding_size", 1, 1u << 16, where, 128) : c.hidden_size;
+  c.embedding_size = a.embedding_size == 0 ? c.hidden_size : get_size(json, "embedding_size", 1, 1u << 16, where, a.embedding_size);
   c.hidden_act = get_name<Activation>(json, "hidden_act", where, Activation::gelu);
   c.hidden_dropout_prob = get_number(json, "hidden_dropout_prob", 0, 0.99, where, 0.1);
   c.attention_probs_dropout_prob = get_number(json, "attention_probs_dropout_prob", 0, 0.99, where, 0.1);
@@ -97,10 +115,124 @@ inline BertConfig parse_bert_config(const Json& json, const std::string& where) 
   c.initializer_range = get_number(json, "initializer_range", 0, 10, where, 0.02);
   if (c.hidden_size % c.num_attention_heads != 0)
     fail_file(where, "'hidden_size' ", c.hidden_size, " is not divisible by 'num_attention_heads' ", c.num_attention_heads);
-  c.positions = parse_position_options(json, where, c.max_position_embeddings);
-  if (c.positions.scheme == PositionScheme::rope && c.hidden_size / c.num_attention_heads % 2 != 0)
-    fail_file(where, "rope turns pairs of features, but a head has ", c.hidden_size / c.num_attention_heads);
+  detail::parse_attention(json, where, c);
   return c;
+}
+
+/// The keys of a HuggingFace config that this program neither reads nor knows to be without effect on an encoder.
+inline std::vector<std::string> unused_config_keys(const Json& json) {
+  static const std::set<std::string> read{"model_type",
+                                          "vocab_size",
+                                          "hidden_size",
+                                          "num_hidden_layers",
+                                          "num_attention_heads",
+                                          "intermediate_size",
+                                          "max_position_embeddings",
+                                          "type_vocab_size",
+                                          "embedding_size",
+                                          "hidden_act",
+                                          "hidden_dropout_prob",
+                                          "attention_probs_dropout_prob",
+                                          "classifier_dropout",
+                                          "layer_norm_eps",
+                                          "initializer_range",
+                                          "position_embedding_type",
+                                          "position_options",
+                                          "lexformer",
+                                          "is_decoder",
+                                          "tie_word_embeddings",
+                                          "problem_type",
+                                          "sentence_transformers",
+                                          "sbert_ce_default_activation_function"};
+  // About training, generating, other heads, the file's origin, or what the weights say themselves.
+  static const std::set<std::string> without_effect{"architectures",
+                                                    "_name_or_path",
+                                                    "name_or_path",
+                                                    "_commit_hash",
+                                                    "transformers_version",
+                                                    "torch_dtype",
+                                                    "dtype",
+                                                    "id2label",
+                                                    "label2id",
+                                                    "num_labels",
+                                                    "finetuning_task",
+                                                    "task_specific_params",
+                                                    "gradient_checkpointing",
+                                                    "use_cache",
+                                                    "output_attentions",
+                                                    "output_hidden_states",
+                                                    "output_past",
+                                                    "return_dict",
+                                                    "torchscript",
+                                                    "chunk_size_feed_forward",
+                                                    "attn_implementation",
+                                                    "_attn_implementation",
+                                                    "_attn_implementation_autoset",
+                                                    "pad_token_id",
+                                                    "bos_token_id",
+                                                    "eos_token_id",
+                                                    "sep_token_id",
+                                                    "cls_token_id",
+                                                    "mask_token_id",
+                                                    "unk_token_id",
+                                                    "decoder_start_token_id",
+                                                    "tokenizer_class",
+                                                    "model_max_length",
+                                                    "language",
+                                                    "directionality",
+                                                    "pooler_fc_size",
+                                                    "pooler_num_attention_heads",
+                                                    "pooler_num_fc_layers",
+                                                    "pooler_size_per_head",
+                                                    "pooler_type",
+                                                    "summary_activation",
+                                                    "summary_first_dropout",
+                                                    "summary_last_dropout",
+                                                    "summary_type",
+                                                    "summary_use_proj",
+                                                    "summary_proj_to_labels",
+                                                    "generator_size",
+                                                    "generator_hidden_size",
+                                                    "max_length",
+                                                    "min_length",
+                                                    "do_sample",
+                                                    "early_stopping",
+                                                    "num_beams",
+                                                    "num_beam_groups",
+                                                    "diversity_penalty",
+                                                    "temperature",
+                                                    "top_k",
+                                                    "top_p",
+                                                    "typical_p",
+                                                    "repetition_penalty",
+                                                    "length_penalty",
+                                                    "no_repeat_ngram_size",
+                                                    "encoder_no_repeat_ngram_size",
+                                                    "bad_words_ids",
+                                                    "num_return_sequences",
+                                                    "output_scores",
+                                                    "return_dict_in_generate",
+                                                    "forced_bos_token_id",
+                                                    "forced_eos_token_id",
+                                                    "remove_invalid_values",
+                                                    "exponential_decay_length_penalty",
+                                                    "suppress_tokens",
+                                                    "begin_suppress_tokens",
+                                                    "prefix",
+                                                    "use_bfloat16",
+                                                    "tf_legacy_loss",
+                                                    "add_cross_attention",
+                                                    "is_encoder_decoder",
+                                                    "cross_attention_hidden_size",
+                                                    "tie_encoder_decoder",
+                                                    "vocab_file",
+                                                    "type",
+                                                    "pretrained_model_name_or_path"};
+  std::vector<std::string> unused;
+  for (const auto& item : json.items())
+    if (!read.contains(item.key()) && !without_effect.contains(item.key()) && !(item.key() == "pruned_heads" && item.value().empty()))
+      unused.push_back(item.key());
+  return unused;
 }
 
 }  // namespace lexformer

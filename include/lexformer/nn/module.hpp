@@ -12,7 +12,7 @@
 
 namespace lexformer {
 
-/// How a forward pass is meant. A default ForwardOptions is inference: no dropout, nothing depends on a seed.
+/// Options of a forward pass. The default is inference: no dropout, nothing depends on a seed.
 struct ForwardOptions {
   bool training = false;
   std::uint64_t seed = 0;
@@ -20,6 +20,20 @@ struct ForwardOptions {
 
   /// The dropout of one place: `site` is a fixed number given by the place in the model.
   DropoutMask dropout(double p, std::uint32_t site) const { return {training ? static_cast<float>(p) : 0.0f, {seed, step, site}}; }
+};
+
+/// Numbers for the dropout sites of a model, one after the other: whoever drops out takes one when it is constructed, so equal configs
+/// have equal sites. Errors: a block is used up.
+class DropoutSites {
+ public:
+  DropoutSites(std::uint32_t first, std::uint32_t count) : next_(first), end_(first + count) {}
+  std::uint32_t next() {
+    if (next_ == end_) fail("DropoutSites", "all sites of a block up to ", end_, " are in use");
+    return next_++;
+  }
+
+ private:
+  std::uint32_t next_, end_;
 };
 
 template <class T = float, class Dev = Cpu>

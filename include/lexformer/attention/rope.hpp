@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lexformer/attention/relative.hpp"
+#include "lexformer/ops/rotary.hpp"
+
+namespace lexformer {
+
+/// Rotary positions (Su et al. 2021): q and k are rotated by angles of their positions (ops/rotary.hpp). No parameters.
+template <class T = float, class Dev = Cpu>
+struct Rope final : AttentionTerm<T, Dev> {
+  double base;
+
+  explicit Rope(double b) : base(b) {}
+  Var<T, Dev> transform(const AttentionInputs<T, Dev>& in) const override { return rotary(in.qkv, in.batch.position_ids, in.heads, base); }
+  void contribute(const AttentionInputs<T, Dev>&, ScoreTerms<T, Dev>& out) const override { out.claim_positions("rope"); }
+};
+
+/// "rope" in a config.
+template <class T = float, class Dev = Cpu>
+class RopeFactory final : public PositionFactory<T, Dev> {
+ public:
+  void visit(OptionVisitor& v) override { v.number("base", base_, 1, 1e12, "of the angles' wavelengths"); }
+  void check(const EncoderSizes& sizes, const std::string& where) override {
+    if (sizes.width / sizes.heads % 2 != 0) fail_file(where, "rope rotates pairs of features, but a head has ", sizes.width / sizes.heads);
+  }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites&) override {
+    return this->place(true, sizes, [&](std::size_t) { return std::make_shared<Rope<T, Dev>>(base_); });
+  }
+
+ private:
+  double base_ = 10000;
+};
+
+}  // namespace lexformer

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// From the list {name, options} in a model's config to attention terms: one factory for each name.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/attention/term.hpp"
+#include "lexformer/core/options.hpp"
+#include "lexformer/data/features.hpp"
+#include "lexformer/io/options.hpp"
+#include "lexformer/nn/init.hpp"
+
+namespace lexformer {
+
+/// One entry of a config's list of attention terms. `options` is a JSON object as text.
+struct TermConfig {
+  std::string name;
+  std::string options = "{}";
+
+  TermConfig(const char* n) : name(n) {}
+  TermConfig(std::string n, std::string json = "{}") : name(std::move(n)), options(std::move(json)) {}
+  /// Typed options: TermConfig("lea", LeaOptions{.levels = 50}).
+  template <class Options>
+  requires requires(Options& o, OptionVisitor& v) { o.visit(v); }
+  TermConfig(std::string n, const Options& o) : name(std::move(n)), options(options_text(o)) {}
+};
+
+/// Sizes of an encoder.
+struct EncoderSizes {
+  std::size_t layers = 0, heads = 0, width = 0, max_length = 0;
+  double layer_norm_eps = 1e-12;
+};
+
+/// Checks the range of layers of a term: `first` to `last` - 1 of `layers`; if both are 0, it becomes `default_first` to `layers` - 1.
+inline void resolve_layers(const std::string& who, std::size_t& first, std::size_t& last, std::size_t default_first, std::size_t layers) {
+  if (first == 0 && last == 0) {
+    first = default_first;
+    last = layers;
+  }
+  if (first >= last || last > layers)
+    fail_usage(who, "layers ", first, " to ", last, " of a model with ", layers,
+               " layers; the first counts from 0, the last is not included");
+}
+
+/// A term, or a core, and the layer that it belongs to.
+template <class T = float, class Dev = Cpu>
+struct PlacedTerm {
+  std::optional<std::size_t> layer{};  // none: one term for all layers
+  std::shared_ptr<AttentionTerm<T, Dev>> term{};
+  std::shared_ptr<AttentionCore<T, Dev>> core{};
+};
+
+/// What a name in a config's list stands for: options, the number of weights, the features of a batch that the terms read, and the terms.
+template <class T = float, class Dev = Cpu>
+class TermFactory {
+ public:
+  TermFactory() = default;
+  TermFactory(const TermFactory&) = delete;
+  TermFactory& operator=(const TermFactory&) = delete;
+  virtual ~TermFactory() = default;
+
+  /// Names the options.
+  virtual void visit(OptionVisitor&) {}
+  /// Whether the terms say where tokens stand. A model has one such scheme at most, and none besides the position embeddings by default.
+  virtual bool positions() const { return false; }
+  /// Checks options against each other and against the encoder; may replace a default that depends on its sizes. `where` begins messages.
+  virtual void check(const EncoderSizes&, const std::string& /*where*/) {}
+  /// How many numbers the parameters have. It is compared with the size of a file before memory is taken.
+  virtual double weights(const EncoderSizes&) const { return 0; }
+  virtual std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites& sites) = 0;
+  /// Makers of the features that the terms read.
+  virtual std::vector<FeatureMaker> features() const { return {}; }
+  /// Whether a stored tensor of a term that was made with the options of `stored` may be taken over.
+  virtual bool reuses(const std::string& /*tensor*/, const TermFactory& /*stored*/) const { return true; }
+  /// The name of a term's parameters in a file, behind "lexformer.encoder."; what begins with "encoder." is a name of HuggingFace's.
+  virtual std::string path(const std::string& name, std::optional<std::size_t> layer) const {
+    return layer ? cat("layer.", *layer, ".", name) : name;
+  }
+};
+
+/// Factories by name.
+template <class T = float, class Dev = Cpu>
+using TermFactories = std::map<std::string, std::function<std::shared_ptr<TermFactory<T, Dev>>()>>;
+
+namespace detail {
+
+/// The options of a term: Term::Options, or none.
+struct NoOptions {
+  void visit(OptionVisitor&) {}
+};
+template <class Term>
+struct TermOptions {
+  using type = NoOptions;
+};
+template <class Term>
+requires requires { typename Term::Options; }
+struct TermOptions<Term> {
+  using type = typename Term::Options;
+};
+
+template <class Term, class T, class Dev>
+class LayerTermFactory final : public TermFactory<T, Dev> {
+ public:
+  void visit(OptionVisitor& v) override { options_.visit(v); }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
+    std::vector<PlacedTerm<T, Dev>> terms;
+    for (std::size_t i = 0; i < sizes.layers; ++i) {
+      if constexpr (std::is_same_v<Options, NoOptions>)
+        terms.push_back({i, std::make_shared<Term>(sizes, init)});
+      else
+        terms.push_back({i, std::make_shared<Term>(options_, sizes, init)});
+    }
+    return terms;
+  }
+
+ private:
+  using Options = typename TermOptions<Term>::type;
+  Options options_;
+};
+
+}  // namespace detail
+
+/// The factory of a term of your own that every layer has one of:  TermFactories<> mine{{"mine", layer_term<Mine>}};
+/// Mine is made as Mine(sizes, init), or with `struct Options` in it as Mine(options, sizes, init).
+template <template <class, class> class Term, class T = float, class Dev = Cpu>
+std::shared_ptr<TermFactory<T, Dev>> layer_term() {
+  return std::make_shared<detail::LayerTermFactory<Term<T, Dev>, T, Dev>>();
+}
+
+}  // namespace lexformer

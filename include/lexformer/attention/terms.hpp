@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// All attention terms of the library by the names that they have in a config.
+#pragma once
+
+#include "lexformer/attention/ddrp.hpp"
+#include "lexformer/attention/deberta.hpp"
+#include "lexformer/attention/lea.hpp"
+#include "lexformer/attention/position_bias.hpp"
+#include "lexformer/attention/relative.hpp"
+#include "lexformer/attention/rope.hpp"
+#include "lexformer/attention/tupe.hpp"
+
+namespace lexformer {
+
+/// A new term of the library is its file and a line here.
+template <class T = float, class Dev = Cpu>
+const TermFactories<T, Dev>& library_terms() {
+  const auto relative = [](RelativeTable kind) { return [kind] { return std::make_shared<RelativeFactory<T, Dev>>(kind); }; };
+  static const TermFactories<T, Dev> all{{"lea", [] { return std::make_shared<LeaFactory<T, Dev>>(); }},
+                                         {"relative_key", relative(RelativeTable::relative_key)},
+                                         {"relative_key_query", relative(RelativeTable::relative_key_query)},
+                                         {"shaw", relative(RelativeTable::shaw)},
+                                         {"bert_r", relative(RelativeTable::bert_r)},
+                                         {"ddrp", [] { return std::make_shared<DdrpFactory<T, Dev>>(); }},
+                                         {"tupe", [] { return std::make_shared<TupeFactory<T, Dev>>(); }},
+                                         {"deberta", [] { return std::make_shared<DebertaFactory<T, Dev>>(); }},
+                                         {"t5", [] { return std::make_shared<T5Factory<T, Dev>>(); }},
+                                         {"alibi", [] { return std::make_shared<AlibiFactory<T, Dev>>(); }},
+                                         {"rope", [] { return std::make_shared<RopeFactory<T, Dev>>(); }}};
+  return all;
+}
+
+/// The names of the library's terms and of `own`, for messages.
+template <class T, class Dev>
+std::string list_terms(const TermFactories<T, Dev>& own) {
+  std::string list;
+  for (const auto* terms : {&library_terms<T, Dev>(), &own})
+    for (const auto& [name, make] : *terms) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+/// A term of a model: its name and its factory with the options that it has.
+template <class T = float, class Dev = Cpu>
+struct NamedFactory {
+  std::string name;
+  std::shared_ptr<TermFactory<T, Dev>> factory;
+};
+
+/// The factories of a config's terms, with its options. Errors: a name that neither the library nor `own` has, a name that occurs twice or
+/// that both have, two position schemes, options that are wrong. `where` begins messages.
+template <class T, class Dev>
+std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>& configs, const TermFactories<T, Dev>& own,
+                                                  const EncoderSizes& sizes, const std::string& where) {
+  std::vector<NamedFactory<T, Dev>> terms;
+  std::string positions;
+  for (const auto& [name, make] : own)
+    if (library_terms<T, Dev>().contains(name))
+      fail_usage(where, "the attention term '", name, "' is one of the library's; take another name");
+  for (const auto& config : configs) {
+    const std::string here = cat(where, ": attention: ", in_quotes(config.name));
+    for (const auto& t : terms)
+      if (t.name == config.name) fail_file(where, "the attention term ", in_quotes(config.name), " is there twice");
+    const auto& from = own.contains(config.name) ? own : library_terms<T, Dev>();
+    const auto found = from.find(config.name);
+    if (found == from.end())
+      fail_file(where, "the attention term ", in_quotes(config.name), " is not known; this program has: ", list_terms(own));
+    auto factory = found->second();
+    read_options(parse_json(config.options, here), here, [&](OptionVisitor& v) { factory->visit(v); });
+    factory->check(sizes, here);
+    if (factory->positions() && !std::exchange(positions, config.name).empty())
+      fail_file(where, "two position schemes at once; take one of the attention terms");
+    terms.push_back({config.name, std::move(factory)});
+  }
+  return terms;
+}
+
+}  // namespace lexformer

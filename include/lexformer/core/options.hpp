@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// One description of options for files, messages and the command line: a struct of options has `visit(OptionVisitor&)`, which names each
+// option with its range and a help text. Readers and writers of files (io/options.hpp) and the options of programs come from it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lexformer/core/names.hpp"
+
+namespace lexformer {
+
+/// Visits options by name. Names are lower case with underscores; on a command line `-` stands for `_`.
+class OptionVisitor {
+ public:
+  OptionVisitor() = default;
+  OptionVisitor(const OptionVisitor&) = delete;
+  OptionVisitor& operator=(const OptionVisitor&) = delete;
+  virtual ~OptionVisitor() = default;
+
+  virtual void flag(const char* name, bool& value, const char* help) = 0;
+  /// A whole number from `min` to `max`.
+  virtual void size(const char* name, std::size_t& value, std::size_t min, std::size_t max, const char* help) = 0;
+  /// A real number from `min` to `max`.
+  virtual void number(const char* name, double& value, double min, double max, const char* help) = 0;
+  virtual void text(const char* name, std::string& value, const char* help) = 0;
+  /// A range of layers, `first` to `last` - 1, as "first_layer" and "last_layer". Both 0 = the default of whoever reads it.
+  virtual void layers(std::size_t& first, std::size_t& last, const char* help) = 0;
+  /// A value of an enum by its name (core/names.hpp).
+  template <class E>
+  void choice(const char* name, E& value, const char* help) {
+    std::vector<std::string> names;
+    for (const auto& entry : names_of<E>) names.emplace_back(entry.first);
+    choice_of(
+        name, name_of(value), names, [&value](std::size_t i) { value = names_of<E>[i].second; }, help);
+  }
+
+ protected:
+  /// `set(i)` takes over names[i].
+  virtual void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names,
+                         const std::function<void(std::size_t)>& set, const char* help) = 0;
+};
+
+/// A call of `visit` on some options, without their type.
+using VisitOptions = std::function<void(OptionVisitor&)>;
+
+}  // namespace lexformer

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// An encoder by itself: texts to vectors.
+#pragma once
+
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lexformer/models/pretrained.hpp"
+
+namespace lexformer {
+
+/// How token vectors become the vector of a text: all rows as they are, the first token's, or their mean.
+enum class Pooling { none, cls, mean };
+template <>
+inline constexpr auto names_of<Pooling> =
+    std::to_array<Named<Pooling>>({{"none", Pooling::none}, {"cls", Pooling::cls}, {"mean", Pooling::mean}});
+
+struct TextEncodeOptions {
+  std::optional<Pooling> pooling{};      // unless set: as the file says (sentence-transformers folders do), else mean
+  std::optional<bool> normalize{};       // each row has length 1; unless set: as the file says, else false. Only with pooling
+  std::size_t layers = ~std::size_t{0};  // 0: embeddings, 1: after the first layer, ...
+  std::size_t max_length = 512;          // tokens of a text
+  std::size_t batch_size = 32;
+};
+
+template <class T = float, class Dev = Cpu>
+class Encoder : public Pretrained<T, Dev> {
+ public:
+  /// The encoder of any model file or HuggingFace folder; heads are left out. Errors: it has attention terms that this program does not
+  /// have (`own`: those of yours), or holds something else that is not used.
+  static Encoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) { return Encoder(ModelFile::open(path), {}, own); }
+
+  Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own = {});
+
+  EncoderOutput<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {},
+                                   const EncodeOptions& encode = {}) const {
+    return this->encoder()(batch, forward, encode);
+  }
+
+  /// Vectors of texts on the CPU, in their order: (texts, D), or without pooling (N, D), the token rows of one text after the other's.
+  Tensor<accumulate_t<T>> encode(std::span<const std::string> texts, const TextEncodeOptions& options = {}) const;
+  Tensor<accumulate_t<T>> encode(std::initializer_list<std::string> texts, const TextEncodeOptions& options = {}) const {
+    return encode(std::span<const std::string>(texts.begin(), texts.size()), options);
+  }
+  /// The same of texts that are tokenized already, for example pairs.
+  Tensor<accumulate_t<T>> encode(std::span<const Encoding> texts, const TextEncodeOptions& options = {}) const;
+
+  /// What the file says of pooling; mean and false unless it does.
+  Pooling pooling() const { return pooling_; }
+  bool normalize() const { return normalize_; }
+
+ private:
+  Pooling pooling_ = Pooling::mean;
+  bool normalize_ = false;
+};
+
+template <class T, class Dev>
+Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
+    : Pretrained<T, Dev>(file, start, own) {
+  const Json ours = file.config.value("lexformer", Json::object());
+  const std::string where = file.path + ": config: lexformer";
+  pooling_ = get_name<Pooling>(ours, "pooling", where, Pooling::mean);
+  if (pooling_ == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean or cls");
+  normalize_ = get_bool(ours, "normalize", where, false);
+  this->make_encoder(0);
+  this->load_state();
+}
+
+/// Token rows (N, D) of a batch as one row for each sequence (B, D); with Pooling::none as they are.
+template <class T, class Dev>
+Var<T, Dev> pool(const Var<T, Dev>& hidden, const Offsets& offsets, Pooling pooling) {
+  if (pooling == Pooling::none) return hidden;
+  if (pooling == Pooling::mean) return sequence_mean(hidden, offsets);
+  std::vector<std::int32_t> first;
+  for (std::size_t s = 0; s < offsets.sequences(); ++s) first.push_back(static_cast<std::int32_t>(offsets.begin(s)));
+  return select_rows(hidden, first);
+}
+
+template <class T, class Dev>
+Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const std::string> texts, const TextEncodeOptions& options) const {
+  const std::size_t length = std::min(options.max_length, this->config().max_position_embeddings);
+  std::vector<Encoding> encodings(texts.size());
+  parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) encodings[i] = this->tokenizer().encode(texts[i], length);
+  });
+  return encode(std::span<const Encoding>(encodings), options);
+}
+
+template <class T, class Dev>
+Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const Encoding> texts, const TextEncodeOptions& options) const {
+  using A = accumulate_t<T>;
+  if (options.batch_size == 0) fail_usage("Encoder::encode", "batch_size is 0");
+  const NoGrad no_grad;
+  const Pooling pooling = options.pooling.value_or(pooling_);
+  std::vector<std::size_t> order(texts.size()), begins(texts.size() + 1, 0);  // texts by length, and their first rows in the result
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return texts[a].size() > texts[b].size(); });
+  for (std::size_t i = 0; i < texts.size(); ++i) begins[i + 1] = begins[i] + (pooling == Pooling::none ? texts[i].size() : 1);
+  const std::size_t width = this->config().hidden_size;
+  Tensor<A> y({begins.back(), width});
+  for (std::size_t begin = 0; begin < order.size(); begin += options.batch_size) {
+    const std::span part(order.data() + begin, std::min(options.batch_size, order.size() - begin));
+    std::vector<Encoding> chosen;
+    for (const std::size_t i : part) chosen.push_back(texts[i]);
+    const DeviceBatch<T, Dev> batch(this->batch(chosen));
+    const auto x = cast<A>(pool((*this)(batch, {}, {.layers = options.layers}).last, batch.offsets, pooling)).value().template to<Cpu>();
+    const A* row = x.data();
+    for (const std::size_t i : part) {
+      const std::size_t count = (begins[i + 1] - begins[i]) * width;
+      std::copy_n(row, count, y.mutable_data() + begins[i] * width);
+      row += count;
+    }
+  }
+  if (options.normalize.value_or(normalize_))
+    for (std::size_t i = 0; i < begins.back(); ++i) {
+      A* row = y.mutable_data() + i * width;
+      const A length = std::sqrt(std::inner_product(row, row + width, row, A{0}));
+      for (std::size_t j = 0; j < width; ++j) row[j] /= std::max(length, static_cast<A>(1e-12));
+    }
+  return y;
+}
+
+}  // namespace lexformer

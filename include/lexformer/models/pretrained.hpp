@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+// What every model on an encoder shares: config, tokenizer, encoder with its attention terms, named parameters, loading and saving.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/model_file.hpp"
+#include "lexformer/models/bert.hpp"
+
+namespace lexformer {
+
+/// What a model that is loaded to be trained may have besides its file: its attention terms, and new parameters, drawn from `seed`.
+struct TrainingStart {
+  std::vector<TermConfig> attention{};  // the position scheme is that of the file unless one is named here
+  std::uint64_t seed = 0;
+};
+
+/// A model on an encoder. A subclass adds a head: it constructs the head between make_encoder() and load_state(), and names its parameters
+/// in visit_head().
+template <class T = float, class Dev = Cpu>
+class Pretrained {
+ public:
+  virtual ~Pretrained() = default;
+  Pretrained(Pretrained&&) noexcept = default;
+  Pretrained& operator=(Pretrained&&) noexcept = default;
+
+  const WordPieceTokenizer& tokenizer() const { return tokenizer_; }
+  const BertConfig& config() const { return encoder_->config; }
+  BertEncoder<T, Dev>& encoder() { return *encoder_; }
+  const BertEncoder<T, Dev>& encoder() const { return *encoder_; }
+  /// Of new parameters, and of dropout in a training (forward()).
+  std::uint64_t seed() const { return seed_; }
+  /// Options of the forward pass of one training step.
+  ForwardOptions training(std::uint32_t step) const { return {.training = true, .seed = seed_, .step = step}; }
+
+  /// All parameters and buffers under their names in the file: the encoder's, the head's, those of attention terms.
+  std::vector<NamedParameter<T, Dev>> state();
+  /// What an optimizer trains: state() without buffers.
+  std::vector<NamedParameter<T, Dev>> parameters() { return without_buffers(state()); }
+  /// Takes every parameter whose name contains `part` out of training; returns how many. Errors: there is none.
+  std::size_t freeze(const std::string& part);
+  /// The names of the parameters that freeze() took out.
+  const std::vector<std::string>& frozen() const { return frozen_; }
+
+  /// Makers of the features that the attention terms read, for a PairDataset.
+  std::vector<FeatureMaker> features() const { return encoder_->features(); }
+  /// A batch of tokenized texts with all features that the model reads.
+  Batch batch(std::span<const Encoding> encodings) const { return make_batch(encodings, features()); }
+  /// Lets every attention term measure what it has to know of the data before training (LEA: alpha), unless it is known. Returns whether
+  /// all of them know it then; if not, try another batch.
+  bool calibrate(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) { return encoder_->calibrate(batch, forward); }
+
+  /// The model as a file.
+  ModelFile file();
+  void save(const std::string& path) { file().save(path); }
+
+  /// Parameters that the file did not have, so that they are freshly initialised.
+  const std::vector<std::string>& new_tensors() const { return new_tensors_; }
+  /// Tensors and keys of the config that the file has and this model does not use. Where a model is loaded to be used as it is, they are an
+  /// error, except for tensors of heads for other tasks.
+  const std::vector<std::string>& unused_tensors() const { return unused_tensors_; }
+  const std::vector<std::string>& unused_config() const { return unused_config_; }
+
+ protected:
+  /// Reads config and tokenizer. Without `start` the model is used as it is in the file.
+  Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own);
+  /// A new model: the encoder is drawn from `seed`, too.
+  Pretrained(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed, const std::string& where,
+             const TermFactories<T, Dev>& own);
+
+  virtual void visit_head(ParameterVisitor<T, Dev>&) {}
+  /// Adds what is the subclass' own to the file, after everything else.
+  virtual void write(ModelFile&) const {}
+
+  /// The config, for the sizes of the head, before the encoder is made.
+  const BertConfig& parsed_config() const { return parsed_; }
+  Init& init() { return init_; }
+  /// Makes the encoder. Errors: the config asks for far more weights than the file has (`head_weights`: those of the head), before memory
+  /// is taken for them. A few that are missing are found when the tensors are compared, with a better message.
+  void make_encoder(double head_weights);
+  /// Makes the attention terms that come after the head, and takes all parameters from the file.
+  void load_state();
+
+ private:
+  void check_vocabulary() const;
+
+  std::string path_;                       // for messages
+  std::shared_ptr<const ModelFile> file_;  // only until load_state()
+  std::optional<TrainingStart> start_;
+  std::map<std::string, std::string> metadata_;
+  std::shared_ptr<const Json> json_;  // HuggingFace's config.json
+  WordPieceTokenizer tokenizer_;
+  TermFactories<T, Dev> own_;
+  BertConfig parsed_;
+  std::uint64_t seed_ = 0;
+  Init init_;
+  std::unique_ptr<BertEncoder<T, Dev>> encoder_;
+  std::vector<std::string> frozen_, new_tensors_, unused_tensors_, unused_config_;
+};
+
+/// Copies tensors of a file into parameters of the same names. Errors: one is missing or has another shape.
+template <class T, class Dev>
+void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const TensorFile& file, const std::string& where) {
+  std::vector<ExpectedTensor> needed;
+  for (const auto& p : parameters) needed.push_back({p.name, p.var.shape()});
+  require_tensors(file, needed, where);
+  for (auto& p : parameters) p.var.mutable_value().assign(file.template get<T>(p.name).span());
+}
+
+// Bodies stand outside the class so that lexformer::compiled can hold them once.
+
+template <class T, class Dev>
+Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
+    : path_(file.path),
+      file_(std::make_shared<ModelFile>(file)),
+      start_(start),
+      metadata_(file.metadata),
+      json_(std::make_shared<Json>(file.config)),
+      tokenizer_(make_tokenizer(file)),
+      own_(own),
+      parsed_(parse_bert_config(file.config, file.path + ": config")),
+      seed_(start ? start->seed : 0),
+      init_(seed_, parsed_.initializer_range) {
+  if (start) {
+    const auto is_position_scheme = [&](const TermConfig& t) {
+      const auto& from = own_.contains(t.name) ? own_ : library_terms<T, Dev>();
+      const auto found = from.find(t.name);
+      return found != from.end() && found->second()->positions();
+    };
+    const auto& named = start->attention;
+    const bool has_scheme = std::any_of(named.begin(), named.end(), is_position_scheme);
+    std::erase_if(parsed_.attention, [&](const TermConfig& t) { return has_scheme || !is_position_scheme(t); });
+    if (has_scheme) parsed_.position_embeddings.reset();
+    parsed_.attention.insert(parsed_.attention.end(), named.begin(), named.end());
+  }
+  check_vocabulary();
+}
+
+template <class T, class Dev>
+Pretrained<T, Dev>::Pretrained(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
+                               const std::string& where, const TermFactories<T, Dev>& own)
+    : path_(where), tokenizer_(std::move(vocabulary), tokenizer), own_(own), seed_(seed) {
+  if (!config.is_object()) fail_file(where, "expected a JSON object, found ", config.type_name());
+  if (!config.contains("model_type")) config["model_type"] = std::string(architectures[0].model_type);
+  if (!config.contains("vocab_size")) config["vocab_size"] = tokenizer_.vocabulary().size();
+  parsed_ = parse_bert_config(config, where);
+  init_ = Init(seed, parsed_.initializer_range);
+  json_ = std::make_shared<Json>(std::move(config));
+  check_vocabulary();
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::check_vocabulary() const {
+  if (tokenizer_.vocabulary().size() > parsed_.vocab_size)
+    fail_file(path_, "the vocabulary has ", tokenizer_.vocabulary().size(), " tokens, the embedding ", parsed_.vocab_size, " rows");
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::make_encoder(double head_weights) {
+  const BertConfig& c = parsed_;
+  const std::string where = path_ + ": config";
+  if (file_ != nullptr) {
+    const auto size = [](std::size_t n) { return static_cast<double>(n); };
+    const double h = size(c.hidden_size), e = size(c.embedding_size), few = 1u << 25;
+    double terms = 0, held = 0;
+    bool scheme = false;
+    for (const auto& t : configure_terms(c.attention, own_, c.sizes(), where)) {
+      terms += t.factory->weights(c.sizes());
+      scheme = scheme || t.factory->positions();
+    }
+    const bool positions = c.position_embeddings.value_or(!scheme);
+    const double needed = head_weights + size(c.vocab_size + (positions ? c.max_position_embeddings : 0) + c.type_vocab_size) * e +
+                          (e == h ? 0 : e * h) + size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size));
+    for (const std::string& name : file_->tensors.names()) held += size(file_->tensors.shape(name).size());
+    // Terms may be new, and as large as all that there is.
+    if (needed + std::max(0.0, terms - held) > held + few)
+      fail_file(path_, "the config asks for ", needed + terms, " weights, the file has ", held);
+  }
+  auto blank = Init::none();
+  encoder_ = std::make_unique<BertEncoder<T, Dev>>(c, file_ != nullptr ? blank : init_, init_, own_, where);
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::load_state() {
+  encoder_->add_other_terms(init_);
+  auto parameters = state();
+  if (file_ == nullptr) {
+    for (const auto& p : parameters) new_tensors_.push_back(p.name);
+    return;
+  }
+  const TensorFile& tensors = file_->tensors;
+  const Architecture& architecture = parsed_.architecture();
+
+  // Parameters of terms whose options differ from those of the file are not always taken over.
+  std::vector<std::pair<NamedFactory<T, Dev>, NamedFactory<T, Dev>>> changed;  // now, in the file
+  if (start_) {
+    const auto stored = parse_bert_config(file_->config, path_ + ": config").attention;
+    for (const auto& now : encoder_->factories())
+      for (const auto& before : stored)
+        if (before.name == now.name)
+          changed.emplace_back(now, configure_terms<T, Dev>({before}, own_, parsed_.sizes(), path_ + ": config")[0]);
+  }
+  const auto may_stay = [&](const NamedParameter<T, Dev>& p) {
+    if (!start_) return false;
+    const bool known = p.name.starts_with("lexformer.") || p.name.ends_with(".attention.self.distance_embedding.weight") ||
+                       is_head_tensor(architecture, p.name);
+    const bool fits = tensors.contains(p.name) && tensors.shape(p.name) == p.var.shape();
+    const bool reused = std::all_of(changed.begin(), changed.end(), [&](const auto& pair) {
+      return p.name.find("." + pair.first.name + ".") == p.name.npos || pair.first.factory->reuses(p.name, *pair.second.factory);
+    });
+    return known && !(fits && reused);
+  };
+  std::vector<ExpectedTensor> all;
+  for (const auto& p : parameters) all.push_back({p.name, p.var.shape()});
+  for (auto& name : compare_tensors(tensors, all).unexpected) unused_tensors_.push_back(std::move(name));
+  unused_config_ = unused_config_keys(file_->config);
+  if (!start_) {
+    // HuggingFace keeps a table of position embeddings beside these schemes, and does not read it.
+    const bool idle_table =
+        std::any_of(parsed_.attention.begin(), parsed_.attention.end(), [](const auto& t) { return t.name.starts_with("relative_key"); });
+    std::erase_if(unused_tensors_, [&](const std::string& name) {
+      return is_head_tensor(architecture, name) || (idle_table && name.ends_with(".position_embeddings.weight"));
+    });
+    const auto refuse = [&](const std::vector<std::string>& names, const char* what) {
+      if (names.empty()) return;
+      std::string list;
+      for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) list += (i == 0 ? "" : ", ") + in_quotes(names[i]);
+      if (names.size() > 3) list += cat(" and ", names.size() - 3, " more");
+      fail_file(path_, "holds ", what,
+                " that this model does not use, so its scores would not be those of the model that was trained: ", list);
+    };
+    refuse(unused_tensors_, "tensors");
+    refuse(unused_config_, "keys of the config");
+  }
+  std::erase_if(parameters, [&](const auto& p) {
+    if (!may_stay(p)) return false;
+    new_tensors_.push_back(p.name);
+    return true;
+  });
+  load_parameters(parameters, tensors, path_);
+  file_.reset();
+}
+
+template <class T, class Dev>
+std::vector<NamedParameter<T, Dev>> Pretrained<T, Dev>::state() {
+  return encoder_state<T, Dev>(*encoder_, [this](auto& v) { visit_head(v); });
+}
+
+template <class T, class Dev>
+std::size_t Pretrained<T, Dev>::freeze(const std::string& part) {
+  std::size_t found = 0;
+  for (auto& p : parameters())
+    if (p.name.find(part) != std::string::npos) {
+      p.var.set_requires_grad(false);
+      frozen_.push_back(p.name);
+      ++found;
+    }
+  if (found == 0) fail_usage("freeze", "no parameter's name contains '", part, "'");
+  return found;
+}
+
+template <class T, class Dev>
+ModelFile Pretrained<T, Dev>::file() {
+  ModelFile f;
+  f.config = *json_;
+  // What the file was before, a cross-encoder for example, this model may not be.
+  if (f.config.contains("lexformer"))
+    for (const char* key : {"task", "head", "labels", "label_names", "max_length", "activation"}) f.config["lexformer"].erase(key);
+  BertConfig c = encoder_->config;
+  c.attention.clear();
+  for (const auto& [name, factory] : encoder_->factories())
+    c.attention.push_back({name, options_json([&, &made = *factory](OptionVisitor& v) { made.visit(v); }).dump()});
+  detail::write_attention(c, f.config);
+  f.vocabulary = tokenizer_.vocabulary();
+  f.tokenizer = tokenizer_.options();
+  f.metadata = metadata_;
+  for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
+  write(f);
+  return f;
+}
+
+}  // namespace lexformer
