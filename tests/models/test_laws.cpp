@@ -251,7 +251,7 @@ TEST_CASE("models: a batch that does not fit is refused with a reason") {
   const test::Threads one(1);
   const auto refused = [](const auto& body, const std::string& message) { expect_error(ErrorKind::failure, body, message); };
   const auto plain = tiny_model();
-  const auto lea = tiny_model(with_lea({.levels = 5}), {}, 1, false);
+  const auto lea = tiny_model(with_lea({.levels = 5}), Json::object(), 1, false);
   const auto batch = tiny_batch(plain), lexical = tiny_batch(lea);
   refused(
       [&] { lea(lexical); },

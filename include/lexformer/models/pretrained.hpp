@@ -135,9 +135,12 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       return found != from.end() && found->second()->positions();
     };
     const auto& named = start->attention;
-    const bool has_scheme = std::any_of(named.begin(), named.end(), is_position_scheme);
-    std::erase_if(parsed_.attention, [&](const TermConfig& t) { return has_scheme || !is_position_scheme(t); });
-    if (has_scheme) parsed_.position_embeddings.reset();
+    const auto scheme = std::find_if(named.begin(), named.end(), is_position_scheme);
+    std::erase_if(parsed_.attention, [&](const TermConfig& t) { return !is_position_scheme(t); });
+    if (scheme != named.end()) {
+      if (parsed_.attention.empty() || parsed_.attention[0].name != scheme->name) parsed_.position_embeddings.reset();
+      parsed_.attention.clear();
+    }
     parsed_.attention.insert(parsed_.attention.end(), named.begin(), named.end());
   }
   check_vocabulary();
