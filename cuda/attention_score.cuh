@@ -34,7 +34,7 @@ struct AttentionView {
   const T *position_bias, *gate;
   Dropout<A> dropout;
   const std::int32_t* map_row;
-  bool absolute;
+  bool maps_are_scores;
 
   explicit AttentionView(const AttentionArgs<T>& args)
       : heads(args.heads),
@@ -55,7 +55,7 @@ struct AttentionView {
         gate(args.gate),
         dropout(args.dropout),
         map_row(args.map_row),
-        absolute(args.maps_are_scores) {
+        maps_are_scores(args.maps_are_scores) {
     if (lookups > most || relatives > most) fail("attention", "more than ", most, " lookups or relative terms on a GPU");
     for (unsigned t = 0; t < lookups; ++t) lookup[t] = {args.lookups[t].table, args.lookups[t].levels, args.lookups[t].code};
     for (unsigned t = 0; t < relatives; ++t) {
