@@ -31,7 +31,7 @@ struct AttentionView {
   unsigned lookups, relatives;
   Lookup lookup[most];
   Relative relative[most];
-  const T *position_bias, *gate;
+  const T *position_bias, *pair_bias, *gate;
   Dropout<A> dropout;
   const std::int32_t* map_row;
   bool maps_are_scores;
@@ -52,6 +52,7 @@ struct AttentionView {
         lookup{},
         relative{},
         position_bias(args.position_bias),
+        pair_bias(args.pair_bias),
         gate(args.gate),
         dropout(args.dropout),
         map_row(args.map_row),
@@ -128,6 +129,7 @@ struct AttentionHead {
       tables += a.lookup[t].levels;
     }
     if (a.position_bias != nullptr) value += a.position_bias[(h * a.bias_length + i) * a.bias_length + j];
+    if (a.pair_bias != nullptr) value += a.pair_bias[pair + i * n + j];
     return value;
   }
 

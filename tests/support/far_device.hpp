@@ -60,6 +60,7 @@ AttentionArgs<T> near(AttentionArgs<T> a) {
     r.bucket = near(r.bucket);
   }
   a.position_bias = near(a.position_bias);
+  a.pair_bias = near(a.pair_bias);
   a.gate = near(a.gate);
   a.map_row = near(a.map_row);
   return a;
@@ -70,6 +71,7 @@ AttentionGrads<T> near(AttentionGrads<T> g) {
   for (T*& l : g.lookups) l = near(l);
   for (T*& r : g.relatives) r = near(r);
   g.position_bias = near(g.position_bias);
+  g.pair_bias = near(g.pair_bias);
   g.gate = near(g.gate);
   return g;
 }
