@@ -138,7 +138,7 @@ TEST_CASE("other sequences of a batch do not change a sequence's result, and a t
   for (std::size_t s = 0; s < offsets.sequences(); ++s) {
     const auto alone = attention(slice_rows(v[0], offsets.begin(s), offsets.begin(s + 1)),
                                  Offsets::from_lengths(std::vector<std::size_t>{offsets.length(s)}), H);
-    CHECK(max_error(alone.context.value(), whole.rows(offsets.begin(s), offsets.begin(s + 1))) == 0);
+    CHECK(max_error(alone.context.value(), whole.slice(offsets.begin(s), offsets.begin(s + 1))) == 0);
   }
   ScoreTerms<double> zero;
   zero.lookups.push_back({Var<double>(Tensor<double>::zeros({H, R})), codes()});
@@ -214,8 +214,8 @@ TEST_CASE("attentions come in the order in which heads are asked for, each once"
   const auto all = attention(v[0], offsets, H, {}, {.attentions = Attentions::probabilities}).attentions.value();
   const auto turned =
       attention(v[0], offsets, H, {}, {.attentions = Attentions::probabilities, .attention_heads = {1, 0}}).attentions.value();
-  CHECK(max_error(turned.rows(0, 1), all.rows(1, 2)) == 0);
-  CHECK(max_error(turned.rows(1, 2), all.rows(0, 1)) == 0);
+  CHECK(max_error(turned.slice(0, 1), all.slice(1, 2)) == 0);
+  CHECK(max_error(turned.slice(1, 2), all.slice(0, 1)) == 0);
   CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {1, 1}}),
                        "attention: attentions of head 1 were asked for more than once", Error);
   CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {2}}),

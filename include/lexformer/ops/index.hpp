@@ -67,10 +67,10 @@ Var<T, Dev> reshape(const Var<T, Dev>& x, Shape shape) {
 /// y = rows begin .. end-1 of the first axis (shares the elements).    dx = dy there, 0 elsewhere
 template <class T, class Dev>
 Var<T, Dev> slice_rows(const Var<T, Dev>& x, std::size_t begin, std::size_t end) {
-  return record("slice_rows", x.value().rows(begin, end), std::vector{x},
+  return record("slice_rows", x.value().slice(begin, end), std::vector{x},
                 [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
                   auto dx = Tensor<T, Dev>::zeros(shape);
-                  auto part = dx.rows(begin, end);
+                  auto part = dx.slice(begin, end);
                   Memory<Dev>::copy(part.mutable_data(), dy.data(), dy.size() * sizeof(T));
                   return {dx};
                 });
@@ -114,7 +114,7 @@ Var<T, Dev> concat_rows(const std::vector<Var<T, Dev>>& parts) {
     std::vector<Tensor<T, Dev>> d;
     std::size_t begin = 0;
     for (std::size_t count : counts) {
-      d.push_back(dy.rows(begin, begin + count));
+      d.push_back(dy.slice(begin, begin + count));
       begin += count;
     }
     return d;
