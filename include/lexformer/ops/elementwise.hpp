@@ -141,14 +141,12 @@ Var<T, Dev> add_scalar(const Var<T, Dev>& x, accumulate_t<T> c) {
   return detail::affine("add_scalar", x, accumulate_t<T>{1}, c);
 }
 
-/// y = max(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a > b, db = dy where b > a; of a tie each gets dy /
-/// 2
+/// y = max(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a > b, db = dy where b > a, dy / 2 each where a = b
 template <class T, class Dev>
 Var<T, Dev> maximum(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return detail::extreme<scalar::Maximum>("maximum", a, b);
 }
-/// y = min(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a < b, db = dy where b < a; of a tie each gets dy /
-/// 2
+/// y = min(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a < b, db = dy where b < a, dy / 2 each where a = b
 template <class T, class Dev>
 Var<T, Dev> minimum(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return detail::extreme<scalar::Minimum>("minimum", a, b);
@@ -204,8 +202,8 @@ template <class T, class Dev>
 Var<T, Dev> log(const Var<T, Dev>& x) {
   return detail::unary<scalar::Log, scalar::Divide, detail::Keep::input>("log", x);
 }
-/// y = sqrt(x); NaN below 0.    dx = dy / (2 y), which at 0 is infinite (NaN where dy = 0, as in PyTorch): add an eps to x where it can be
-/// 0
+/// y = sqrt(x); NaN below 0.    dx = dy / (2 y)
+/// At x = 0 the gradient is infinite, or NaN where dy = 0, as in PyTorch: add an eps to x where it can be 0.
 template <class T, class Dev>
 Var<T, Dev> sqrt(const Var<T, Dev>& x) {
   return detail::unary<scalar::Sqrt, scalar::SqrtGrad, detail::Keep::output>("sqrt", x);
