@@ -122,9 +122,9 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
           launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, Products>), dim3(squares.x, squares.y), bytes.grad, view, grad_view,
                        args.sequences, rows.x, grads.position_bias);
         }
-        if (grads.gate != nullptr)
-          launch_tiles(LEXFORMER_KERNEL(attention_gate_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), bytes.grad, view,
-                       grad_view, rows.x, grads.gate);
+        if (grads.pair_bias != nullptr || grads.gate != nullptr)
+          launch_tiles(LEXFORMER_KERNEL(attention_pair_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), bytes.grad, view,
+                       grad_view, rows.x, grads.pair_bias, grads.gate);
         tables.write(args, grads);
       });
   if (!fits) cublas_attention_grad(args, logsumexp, dcontext, dmaps, grads);

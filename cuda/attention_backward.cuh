@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fused attention, backward: scores and probabilities are made again, tile by tile. Four kernels that differ in what a thread block
-// owns, so that every sum has one owner and one order: the queries of a tile, its keys, a tile of the position bias, a tile of the gate.
+// owns, so that every sum has one owner and one order: the queries of a tile, its keys, a tile of the position bias, a tile of what the
+// heads share for each token pair (pair bias, gate).
 #pragma once
 
 #include "attention_tile.cuh"
@@ -229,15 +230,15 @@ __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView
   }
 }
 
-/// A block owns a tile of one sequence's gate and adds up the heads in order.
+/// A block owns a tile of one sequence's pair bias and gate (null: not wanted) and adds up the heads in order.
 template <class T, class Products>
-__global__ void attention_gate_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, unsigned tiles, T* dgate) {
+__global__ void attention_pair_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, unsigned tiles, T* dbias, T* dgate) {
   using A = accumulate_t<T>;
   using Tile = AttentionGradTile<T, Products>;
   constexpr unsigned size = Tile::size;
   LEXFORMER_DYNAMIC_SHARED(typename Tile::Stored, shared);
   const std::size_t i0 = std::size_t{blockIdx.x / tiles} * size, j0 = std::size_t{blockIdx.x % tiles} * size, s = blockIdx.z;
-  A sums[Tile::cells][Tile::cells] = {};
+  A bias[Tile::cells][Tile::cells] = {}, gate[Tile::cells][Tile::cells] = {};
   const Tile any(a, s, 0, shared);
   if (i0 >= any.n || j0 >= any.n) return;
   for (std::size_t h = 0; h < a.heads; ++h) {
@@ -248,11 +249,15 @@ __global__ void attention_gate_grad_kernel(AttentionView<T> a, AttentionGradView
     tile.load_tables(tile.tables);
     __syncthreads();
     tile.each_gradient(i0, j0, grads, [&](unsigned u, unsigned w, std::size_t, std::size_t, const auto& cell) {
-      sums[u][w] += cell.dscore * cell.ungated;
+      bias[u][w] += cell.dscore;
+      gate[u][w] += cell.dscore * cell.ungated;
     });
   }
-  any.each_cell(
-      i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) { dgate[any.pair + i * any.n + j] = static_cast<T>(sums[u][w]); });
+  any.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
+    const std::size_t e = any.pair + i * any.n + j;
+    if (dbias != nullptr) dbias[e] = static_cast<T>(bias[u][w]);
+    if (dgate != nullptr) dgate[e] = static_cast<T>(gate[u][w]);
+  });
 }
 
 }  // namespace lexformer::cuda

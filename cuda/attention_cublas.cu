@@ -155,10 +155,10 @@ void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* 
     if (bias_size != 0)
       launch(LEXFORMER_KERNEL(attention_bias_sum_kernel<T>), dim3(blocks_for(args.heads * chunk.longest * chunk.longest, block_threads)),
              dim3(block_threads), 0, view, chunk, products, given, bias_sums.data());
-    if (grads.gate != nullptr)
-      launch(LEXFORMER_KERNEL(attention_gate_sum_kernel<T>),
+    if (grads.pair_bias != nullptr || grads.gate != nullptr)
+      launch(LEXFORMER_KERNEL(attention_pair_sum_kernel<T>),
              dim3(blocks_for(chunk.longest * chunk.longest, block_threads), 1, static_cast<unsigned>(chunk.sequences)), dim3(block_threads),
-             0, view, chunk, products, given, grads.gate);
+             0, view, chunk, products, given, grads.pair_bias, grads.gate);
     // From here on the squares hold dropout(P), and dS times the gate.
     problem.launch_rows(LEXFORMER_KERNEL(attention_row_grad_kernel<T>), chunk, products, given, tables.sums, dprobabilities.exact(),
                         scores.stored(), dprobabilities.stored());

@@ -114,21 +114,24 @@ __global__ void attention_bias_sum_kernel(AttentionView<T> a, AttentionChunk chu
   }
 }
 
-/// dgate: a thread for each pair of tokens, the heads in order. The grid: pairs x 1 x sequences.
+/// dbias, of the pair bias, and dgate (null: not wanted): a thread for each pair of tokens, the heads in order. The grid: pairs x 1 x
+/// sequences.
 template <class T>
-__global__ void attention_gate_sum_kernel(AttentionView<T> a, AttentionChunk chunk, AttentionProducts<T> products,
-                                          AttentionGradView<T> grads, T* dgate) {
+__global__ void attention_pair_sum_kernel(AttentionView<T> a, AttentionChunk chunk, AttentionProducts<T> products,
+                                          AttentionGradView<T> grads, T* dbias, T* dgate) {
   const std::size_t s = chunk.begin + blockIdx.z;
   const AttentionHead<T> any(a, s, 0);
   for (std::size_t e = first_element(); e < any.n * any.n; e += element_step()) {
     const std::size_t i = e / any.n, j = e % any.n;
-    accumulate_t<T> sum{0};
+    accumulate_t<T> bias{0}, gate{0};
     for (std::size_t h = 0; h < a.heads; ++h) {
       const AttentionHead<T> head(a, s, h);
       const auto cell = products.cell(head, i, j, chunk.square(head) + i * AttentionChunk::row(head.n) + j, grads);
-      sum += cell.dscore * cell.ungated;
+      bias += cell.dscore;
+      gate += cell.dscore * cell.ungated;
     }
-    dgate[any.pair + e] = static_cast<T>(sum);
+    if (dbias != nullptr) dbias[any.pair + e] = static_cast<T>(bias);
+    if (dgate != nullptr) dgate[any.pair + e] = static_cast<T>(gate);
   }
 }
 

@@ -31,10 +31,10 @@ struct AttentionView {
   unsigned lookups, relatives;
   Lookup lookup[most];
   Relative relative[most];
-  const T *position_bias, *gate;
+  const T *position_bias, *pair_bias, *gate;
   Dropout<A> dropout;
   const std::int32_t* map_row;
-  bool absolute;
+  bool maps_are_scores;
 
   explicit AttentionView(const AttentionArgs<T>& args)
       : heads(args.heads),
@@ -52,10 +52,11 @@ struct AttentionView {
         lookup{},
         relative{},
         position_bias(args.position_bias),
+        pair_bias(args.pair_bias),
         gate(args.gate),
         dropout(args.dropout),
         map_row(args.map_row),
-        absolute(args.maps_are_scores) {
+        maps_are_scores(args.maps_are_scores) {
     if (lookups > most || relatives > most) fail("attention", "more than ", most, " lookups or relative terms on a GPU");
     for (unsigned t = 0; t < lookups; ++t) lookup[t] = {args.lookups[t].table, args.lookups[t].levels, args.lookups[t].code};
     for (unsigned t = 0; t < relatives; ++t) {
@@ -128,6 +129,7 @@ struct AttentionHead {
       tables += a.lookup[t].levels;
     }
     if (a.position_bias != nullptr) value += a.position_bias[(h * a.bias_length + i) * a.bias_length + j];
+    if (a.pair_bias != nullptr) value += a.pair_bias[pair + i * n + j];
     return value;
   }
 

@@ -16,6 +16,14 @@ __global__ void gather_kernel(std::size_t count, std::size_t n, const T* table, 
   }
 }
 
+template <class T>
+__global__ void place_rows_kernel(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y) {
+  for (std::size_t i = first_row(); i < count; i += row_step()) {
+    T* row = y + static_cast<std::size_t>(ids[i]) * n;
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) row[j] = x == nullptr ? T{0} : x[i * n + j];
+  }
+}
+
 // scatter_add without atomics. The rows are sorted by id, each id's in their order. The sorted list is cut in chunks; a block adds up the
 // rows of each id in its chunk. An id whose rows lie in one chunk goes to its row of the table; of one that lies in several the chunks'
 // sums are kept and added in order afterwards. A table of two rows (token types) is so as much parallel work as one of 30,000.
@@ -131,6 +139,29 @@ __global__ void sequence_mean_grad_kernel(std::size_t sequences, std::size_t n, 
 }
 
 template <class T>
+__global__ void sequence_max_kernel(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y, std::int32_t* index) {
+  using A = accumulate_t<T>;
+  for (std::size_t s = first_row(); s < sequences; s += row_step())
+    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
+      std::size_t best = begin[s];
+      for (std::size_t i = best + 1; i < begin[s + 1]; ++i)
+        if (scalar::precedes(true, static_cast<A>(x[i * n + j]), static_cast<A>(x[best * n + j]))) best = i;
+      y[s * n + j] = x[best * n + j];
+      index[s * n + j] = static_cast<std::int32_t>(best - begin[s]);
+    }
+}
+
+/// As sequence_mean_grad_kernel.
+template <class T>
+__global__ void sequence_max_grad_kernel(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index,
+                                         const T* dy, T* dx) {
+  for (std::size_t s = blockIdx.y; s < sequences; s += gridDim.y)
+    for (std::size_t i = begin[s] + first_row(); i < begin[s + 1]; i += row_step())
+      for (std::size_t j = threadIdx.x; j < n; j += blockDim.x)
+        dx[i * n + j] = i - begin[s] == static_cast<std::size_t>(index[s * n + j]) ? dy[s * n + j] : T{0};
+}
+
+template <class T>
 __global__ void rotary_kernel(std::size_t rows, std::size_t width, std::size_t d, const accumulate_t<T>* turn,
                               const std::int32_t* positions, accumulate_t<T> direction, const T* x, T* y) {
   using A = accumulate_t<T>;
@@ -183,6 +214,13 @@ void IndexKernels<Cuda>::scatter_add(std::size_t count, std::size_t n, const T* 
 }
 
 template <class T>
+void IndexKernels<Cuda>::place_rows(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y) {
+  using namespace cuda;
+  const RowLaunch by_rows(count, n);
+  launch(LEXFORMER_KERNEL(place_rows_kernel<T>), by_rows.grid, by_rows.block, 0, count, n, x, ids, y);
+}
+
+template <class T>
 void IndexKernels<Cuda>::gather_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y) {
   using namespace cuda;
   const RowLaunch by_rows(rows, count);
@@ -208,6 +246,22 @@ void IndexKernels<Cuda>::sequence_mean_grad(std::size_t sequences, std::size_t n
   const RowLaunch by_rows(8, n);  // of one sequence
   const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
   launch(LEXFORMER_KERNEL(sequence_mean_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, begin, dy, dx);
+}
+
+template <class T>
+void IndexKernels<Cuda>::sequence_max(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y,
+                                      std::int32_t* index) {
+  using namespace cuda;
+  const RowLaunch by_rows(sequences, n);
+  launch(LEXFORMER_KERNEL(sequence_max_kernel<T>), by_rows.grid, by_rows.block, 0, sequences, n, begin, x, y, index);
+}
+template <class T>
+void IndexKernels<Cuda>::sequence_max_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index,
+                                           const T* dy, T* dx) {
+  using namespace cuda;
+  const RowLaunch by_rows(8, n);  // of one sequence
+  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
+  launch(LEXFORMER_KERNEL(sequence_max_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, begin, index, dy, dx);
 }
 
 template <class T>

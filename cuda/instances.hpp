@@ -14,15 +14,26 @@
   LEXFORMER_MAP_INSTANCE(Tanh, T)                                                                                     \
   LEXFORMER_MAP_INSTANCE(Sigmoid, T)                                                                                  \
   LEXFORMER_MAP_INSTANCE(Relu, T)                                                                                     \
+  LEXFORMER_MAP_INSTANCE(Exp, T)                                                                                      \
+  LEXFORMER_MAP_INSTANCE(Log, T)                                                                                      \
+  LEXFORMER_MAP_INSTANCE(Sqrt, T)                                                                                     \
+  LEXFORMER_MAP_INSTANCE(Abs, T)                                                                                      \
   LEXFORMER_MAP2_INSTANCE(GeluGrad, T)                                                                                \
   LEXFORMER_MAP2_INSTANCE(GeluTanhGrad, T)                                                                            \
   LEXFORMER_MAP2_INSTANCE(TanhGrad, T)                                                                                \
   LEXFORMER_MAP2_INSTANCE(SigmoidGrad, T)                                                                             \
   LEXFORMER_MAP2_INSTANCE(ReluGrad, T)                                                                                \
+  LEXFORMER_MAP2_INSTANCE(SqrtGrad, T)                                                                                \
+  LEXFORMER_MAP2_INSTANCE(AbsGrad, T)                                                                                 \
   LEXFORMER_ARITHMETIC_INSTANCE(Add, T)                                                                               \
   LEXFORMER_ARITHMETIC_INSTANCE(Subtract, T)                                                                          \
   LEXFORMER_ARITHMETIC_INSTANCE(Multiply, T)                                                                          \
   LEXFORMER_ARITHMETIC_INSTANCE(Divide, T)                                                                            \
+  LEXFORMER_ARITHMETIC_INSTANCE(Maximum, T)                                                                           \
+  LEXFORMER_ARITHMETIC_INSTANCE(Minimum, T)                                                                           \
+  LEXFORMER_ARITHMETIC_INSTANCE(GreaterShare, T)                                                                      \
+  LEXFORMER_ARITHMETIC_INSTANCE(Where, T)                                                                             \
+  LEXFORMER_ARITHMETIC_INSTANCE(WhereNot, T)                                                                          \
   template void ElementwiseKernels<Cuda>::sum_to<T>(const Broadcast&, std::size_t, const T*, T*);                     \
   template void ElementwiseKernels<Cuda>::affine<T>(std::size_t, accumulate_t<T>, const T*, accumulate_t<T>, T*);     \
   template void ElementwiseKernels<Cuda>::scale_by<T>(std::size_t, const accumulate_t<T>*, const T*, T*);             \
@@ -60,6 +71,14 @@
   template void RowKernels<Cuda>::copy_columns<T>(std::size_t, std::size_t, const T*, std::size_t, T*, std::size_t);               \
   template void RowKernels<Cuda>::expand_rows<T>(std::size_t, std::size_t, const T*, T*);                                          \
   template void RowKernels<Cuda>::row_sum<T>(std::size_t, std::size_t, const T*, T*);                                              \
+  template void RowKernels<Cuda>::transpose<T>(std::size_t, std::size_t, std::size_t, const T*, T*);                               \
+  template void RowKernels<Cuda>::row_extreme<T>(std::size_t, std::size_t, bool, const T*, T*, std::int32_t*);                     \
+  template void RowKernels<Cuda>::row_extreme_grad<T>(std::size_t, std::size_t, const std::int32_t*, const T*, T*);                \
+  template void RowKernels<Cuda>::log_sum_exp<T>(std::size_t, std::size_t, const T*, accumulate_t<T>*);                            \
+  template void RowKernels<Cuda>::log_sum_exp_grad<T>(std::size_t, std::size_t, const T*, const T*, const accumulate_t<T>*, T*);   \
+  template void RowKernels<Cuda>::l2_normalize<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, T*, accumulate_t<T>*);      \
+  template void RowKernels<Cuda>::l2_normalize_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*,              \
+                                                       const accumulate_t<T>*, T*);                                                \
   template void RowKernels<Cuda>::softmax<T>(std::size_t, std::size_t, bool, const T*, T*);                                        \
   template void RowKernels<Cuda>::softmax_grad<T>(std::size_t, std::size_t, bool, const T*, const T*, T*);                         \
   template void RowKernels<Cuda>::layer_norm<T>(std::size_t, std::size_t, accumulate_t<T>, const DropoutMask&, const T*, const T*, \
@@ -67,16 +86,19 @@
   template void RowKernels<Cuda>::layer_norm_grad<T>(std::size_t, std::size_t, const DropoutMask&, const T*, const T*, const T*,   \
                                                      const accumulate_t<T>*, T*, T*, T*, T*);
 
-#define LEXFORMER_INDEX_INSTANCES(T)                                                                                              \
-  template void IndexKernels<Cuda>::gather<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                       \
-  template void IndexKernels<Cuda>::scatter_add<T>(std::size_t, std::size_t, const T*, const std::int32_t*, accumulate_t<T>*);    \
-  template void IndexKernels<Cuda>::gather_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*, T*);  \
-  template void IndexKernels<Cuda>::scatter_add_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*,  \
-                                                           accumulate_t<T>*);                                                     \
-  template void IndexKernels<Cuda>::sequence_mean<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);                 \
-  template void IndexKernels<Cuda>::sequence_mean_grad<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);            \
-  template void IndexKernels<Cuda>::rotary<T>(std::size_t, std::size_t, std::size_t, const accumulate_t<T>*, const std::int32_t*, \
-                                              accumulate_t<T>, const T*, T*);                                                     \
+#define LEXFORMER_INDEX_INSTANCES(T)                                                                                                       \
+  template void IndexKernels<Cuda>::gather<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                                \
+  template void IndexKernels<Cuda>::scatter_add<T>(std::size_t, std::size_t, const T*, const std::int32_t*, accumulate_t<T>*);             \
+  template void IndexKernels<Cuda>::place_rows<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                            \
+  template void IndexKernels<Cuda>::gather_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*, T*);           \
+  template void IndexKernels<Cuda>::scatter_add_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*,           \
+                                                           accumulate_t<T>*);                                                              \
+  template void IndexKernels<Cuda>::sequence_mean<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);                          \
+  template void IndexKernels<Cuda>::sequence_mean_grad<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);                     \
+  template void IndexKernels<Cuda>::sequence_max<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*, std::int32_t*);            \
+  template void IndexKernels<Cuda>::sequence_max_grad<T>(std::size_t, std::size_t, const std::size_t*, const std::int32_t*, const T*, T*); \
+  template void IndexKernels<Cuda>::rotary<T>(std::size_t, std::size_t, std::size_t, const accumulate_t<T>*, const std::int32_t*,          \
+                                              accumulate_t<T>, const T*, T*);                                                              \
   template void IndexKernels<Cuda>::distance_bias<T>(std::size_t, std::size_t, const double*, T*);
 
 #define LEXFORMER_LOSS_INSTANCES(T)                                                                                                        \
@@ -98,11 +120,17 @@
 #define LEXFORMER_GEMM_INSTANCE(T, C)                                                                                                \
   template void Kernels<Cuda>::gemm<T, C>(bool, bool, std::size_t, std::size_t, std::size_t, accumulate_t<T>, const T*, std::size_t, \
                                           const T*, std::size_t, accumulate_t<T>, C*, std::size_t, const T*);
+#define LEXFORMER_GEMM_BATCHED_INSTANCE(T)                                                                                            \
+  template void Kernels<Cuda>::gemm_batched<T>(std::size_t, bool, bool, std::size_t, std::size_t, std::size_t, const T*, std::size_t, \
+                                               const T*, std::size_t, T*);
 #define LEXFORMER_GEMM_INSTANCES              \
   LEXFORMER_GEMM_INSTANCE(float, float)       \
   LEXFORMER_GEMM_INSTANCE(double, double)     \
   LEXFORMER_GEMM_INSTANCE(bfloat16, bfloat16) \
-  LEXFORMER_GEMM_INSTANCE(bfloat16, float)
+  LEXFORMER_GEMM_INSTANCE(bfloat16, float)    \
+  LEXFORMER_GEMM_BATCHED_INSTANCE(float)      \
+  LEXFORMER_GEMM_BATCHED_INSTANCE(double)     \
+  LEXFORMER_GEMM_BATCHED_INSTANCE(bfloat16)
 
 #define LEXFORMER_ATTENTION_INSTANCES(T)                                                                                                 \
   template void AttentionKernels<Cuda>::attention<T>(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*);                                 \

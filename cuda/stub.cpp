@@ -57,6 +57,13 @@ template <class T> void RowKernels<Cuda>::fill_rows(Size, Size, const T*, T*) { 
 template <class T> void RowKernels<Cuda>::copy_columns(Size, Size, const T*, Size, T*, Size) { missing(); }
 template <class T> void RowKernels<Cuda>::expand_rows(Size, Size, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::row_sum(Size, Size, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::transpose(Size, Size, Size, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::row_extreme(Size, Size, bool, const T*, T*, std::int32_t*) { missing(); }
+template <class T> void RowKernels<Cuda>::row_extreme_grad(Size, Size, Ids, const T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::log_sum_exp(Size, Size, const T*, accumulate_t<T>*) { missing(); }
+template <class T> void RowKernels<Cuda>::log_sum_exp_grad(Size, Size, const T*, const T*, const accumulate_t<T>*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::l2_normalize(Size, Size, accumulate_t<T>, const T*, T*, accumulate_t<T>*) { missing(); }
+template <class T> void RowKernels<Cuda>::l2_normalize_grad(Size, Size, accumulate_t<T>, const T*, const T*, const accumulate_t<T>*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::softmax(Size, Size, bool, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::softmax_grad(Size, Size, bool, const T*, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::layer_norm(Size, Size, accumulate_t<T>, const DropoutMask&, const T*, const T*, const T*, const T*, T*, accumulate_t<T>*, T*) { missing(); }
@@ -64,10 +71,13 @@ template <class T> void RowKernels<Cuda>::layer_norm_grad(Size, Size, const Drop
 
 template <class T> void IndexKernels<Cuda>::gather(Size, Size, const T*, Ids, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::scatter_add(Size, Size, const T*, Ids, accumulate_t<T>*) { missing(); }
+template <class T> void IndexKernels<Cuda>::place_rows(Size, Size, const T*, Ids, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::gather_columns(Size, Size, Size, const T*, Ids, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::scatter_add_columns(Size, Size, Size, const T*, Ids, accumulate_t<T>*) { missing(); }
 template <class T> void IndexKernels<Cuda>::sequence_mean(Size, Size, const Size*, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::sequence_mean_grad(Size, Size, const Size*, const T*, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::sequence_max(Size, Size, const Size*, const T*, T*, std::int32_t*) { missing(); }
+template <class T> void IndexKernels<Cuda>::sequence_max_grad(Size, Size, const Size*, Ids, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::rotary(Size, Size, Size, const accumulate_t<T>*, Ids, accumulate_t<T>, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::distance_bias(Size, Size, const double*, T*) { missing(); }
 
@@ -84,6 +94,7 @@ template <class T> void AttentionKernels<Cuda>::attention(const AttentionArgs<T>
 template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>&, const T*, const accumulate_t<T>*, const T*, const T*, const AttentionGrads<T>&) { missing(); }
 
 template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, accumulate_t<T>, C*, Size, const std::type_identity_t<T>*) { missing(); }
+template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size, Size, const T*, Size, const T*, Size, T*) { missing(); }
 
 LEXFORMER_CAST_INSTANCES
 #define LEXFORMER_ALL_INSTANCES(T) \

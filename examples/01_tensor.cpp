@@ -8,7 +8,7 @@ namespace lx = lexformer;
 int main() {
   const auto x = lx::Tensor<>::from({1, 2, 3, 4, 5, 6}, {2, 3});  // two rows, three columns, float on the CPU
   std::cout << "x = " << x << "\n";
-  std::cout << "element (1, 2) = " << x.at(1, 2) << ", second row = " << x.rows(1, 2) << "\n";
+  std::cout << "element (1, 2) = " << x.at(1, 2) << ", second row = " << x.slice(1, 2) << "\n";
 
   auto y = x.reshape({3, 2});  // shares the six numbers
   y.mutable_data()[0] = 10;    // ... so x changes too

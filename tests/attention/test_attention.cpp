@@ -2,6 +2,7 @@
 // The attention op with every form of term: value against the plain loops, gradients against differences.
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <memory>
 
 #include "../support/random_tensor.hpp"
@@ -34,7 +35,8 @@ std::vector<std::int32_t> buckets() {
   return b;
 }
 
-enum Form { lookup = 1, position_bias = 2, relative_query = 4, relative_key_shared = 8, gate = 16, own_scale = 32 };
+enum Form { lookup = 1, position_bias = 2, relative_query = 4, relative_key_shared = 8, gate = 16, own_scale = 32, pair_bias = 64 };
+constexpr int all_forms = 127;
 
 std::vector<Tensor<double>> inputs() {
   return {random_tensor({offsets.tokens(), 3 * D}, 1),
@@ -42,7 +44,8 @@ std::vector<Tensor<double>> inputs() {
           random_tensor({H, 6, 6}, 3),
           random_tensor({H, 5, d}, 4),
           random_tensor({1, 5, d}, 5),
-          random_tensor({offsets.pairs()}, 6)};
+          random_tensor({offsets.pairs()}, 6),
+          random_tensor({offsets.pairs()}, 7)};
 }
 
 template <class T>
@@ -57,6 +60,7 @@ ScoreTerms<T> terms(const std::vector<Var<T>>& v, int forms) {
   if (forms & relative_key_shared) t.relatives.push_back({v[4], buckets(), true, T(0.7)});
   if (forms & gate) t.gate = v[5];
   if (forms & own_scale) t.scale = T(0.3);
+  if (forms & pair_bias) t.add_pair_bias(v[6]);
   return t;
 }
 
@@ -71,7 +75,7 @@ std::vector<Var<T>> vars(const std::vector<Tensor<double>>& x, bool requires_gra
 
 TEST_CASE("attention with every combination of forms equals its definition") {
   const auto v = vars<double>(inputs());
-  for (int forms = 0; forms < 64; ++forms) {
+  for (int forms = 0; forms <= all_forms; ++forms) {
     CAPTURE(forms);
     for (const float p : {0.0f, 0.4f}) {
       AttentionOptions options{.dropout = {p, {1, 2, 3}}};
@@ -90,7 +94,7 @@ TEST_CASE("attention with every combination of forms equals its definition") {
 }
 
 TEST_CASE("attention returns the gradient of qkv and of every term") {
-  for (const int forms : {0, 1, 2, 4, 8, 16, 32, 1 + 16, 4 + 8 + 16, 63}) {
+  for (const int forms : {0, 1, 2, 4, 8, 16, 32, 64, 1 + 16, 16 + 64, 4 + 8 + 16, all_forms}) {
     for (const auto attentions : {Attentions::none, Attentions::scores, Attentions::probabilities}) {
       CAPTURE(forms);
       CAPTURE(static_cast<int>(attentions));
@@ -116,7 +120,7 @@ TEST_CASE("attention returns the gradient of qkv and of every term") {
 }
 
 TEST_CASE("attention gradients in float agree with double") {
-  for (const int forms : {1, 63}) {
+  for (const int forms : {1, 64, all_forms}) {
     auto v64 = vars<double>(inputs(), true);
     auto v32 = vars<float>(inputs(), true);
     const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}};
@@ -134,7 +138,7 @@ TEST_CASE("other sequences of a batch do not change a sequence's result, and a t
   for (std::size_t s = 0; s < offsets.sequences(); ++s) {
     const auto alone = attention(slice_rows(v[0], offsets.begin(s), offsets.begin(s + 1)),
                                  Offsets::from_lengths(std::vector<std::size_t>{offsets.length(s)}), H);
-    CHECK(max_error(alone.context.value(), whole.rows(offsets.begin(s), offsets.begin(s + 1))) == 0);
+    CHECK(max_error(alone.context.value(), whole.slice(offsets.begin(s), offsets.begin(s + 1))) == 0);
   }
   ScoreTerms<double> zero;
   zero.lookups.push_back({Var<double>(Tensor<double>::zeros({H, R})), codes()});
@@ -168,6 +172,35 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
   ScoreTerms<double> b;
   b.position_bias = Var<double>(Tensor<double>::zeros({H, 2, 2}));
   CHECK(message(b) == "attention: the position bias must be (2, n, n) with n at least 5, got (2, 2, 2)");
+  ScoreTerms<double> p;
+  p.pair_bias = Var<double>(Tensor<double>::zeros({offsets.pairs(), 1}));
+  CHECK(message(p) == cat("attention: the pair bias must be (", offsets.pairs(), ",), got (", offsets.pairs(), ", 1)"));
+}
+
+TEST_CASE("pair biases of several terms add up, and one that is the same for all keys of a query changes no probability") {
+  const auto v = vars<double>(inputs());
+  ScoreTerms<double> two, sum;
+  two.add_pair_bias(v[5]);
+  two.add_pair_bias(v[6]);
+  sum.pair_bias = add(v[5], v[6]);
+  CHECK(max_error(attention(v[0], offsets, H, two).context.value(), attention(v[0], offsets, H, sum).context.value()) == 0);
+  ScoreTerms<double> even;
+  even.pair_bias = Var<double>(Tensor<double>::full({offsets.pairs()}, 3.0));
+  CHECK(max_error(attention(v[0], offsets, H, even).context.value(), attention(v[0], offsets, H).context.value()) < 1e-14);
+}
+
+TEST_CASE("a pair bias of -inf hides a token pair") {
+  const auto v = vars<double>(inputs());
+  auto hidden = Tensor<double>::zeros({offsets.pairs()});
+  hidden.mutable_data()[offsets.pair_begin(0) + 1] =
+      -std::numeric_limits<double>::infinity();  // token 0 of sequence 0 does not see token 1
+  ScoreTerms<double> terms_;
+  terms_.pair_bias = Var<double>(hidden);
+  const auto p = attention(v[0], offsets, H, terms_, {.attentions = Attentions::probabilities}).attentions.value();
+  for (std::size_t h = 0; h < H; ++h) {
+    CHECK(p.at(h, offsets.pair_begin(0) + 1) == 0);
+    CHECK(p.at(h, offsets.pair_begin(0) + 0) + p.at(h, offsets.pair_begin(0) + 2) == doctest::Approx(1.0));
+  }
 }
 
 TEST_CASE("attention refuses an empty batch and an impossible dropout") {
@@ -181,8 +214,8 @@ TEST_CASE("attentions come in the order in which heads are asked for, each once"
   const auto all = attention(v[0], offsets, H, {}, {.attentions = Attentions::probabilities}).attentions.value();
   const auto turned =
       attention(v[0], offsets, H, {}, {.attentions = Attentions::probabilities, .attention_heads = {1, 0}}).attentions.value();
-  CHECK(max_error(turned.rows(0, 1), all.rows(1, 2)) == 0);
-  CHECK(max_error(turned.rows(1, 2), all.rows(0, 1)) == 0);
+  CHECK(max_error(turned.slice(0, 1), all.slice(1, 2)) == 0);
+  CHECK(max_error(turned.slice(1, 2), all.slice(0, 1)) == 0);
   CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {1, 1}}),
                        "attention: attentions of head 1 were asked for more than once", Error);
   CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {2}}),

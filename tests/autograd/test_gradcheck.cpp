@@ -92,7 +92,7 @@ TEST_CASE("gradcheck finds wrong broadcasting") {
   CHECK(found(
       [](const auto& v) {
         return record("add rows", add(v[0].detach(), v[1].detach()).value(), std::vector{v[0], v[1]}, [](const Tensor<double>& dy) {
-          return Gradients{dy, dy.rows(2, 3).reshape({2})};
+          return Gradients{dy, dy.slice(2, 3).reshape({2})};
         });
       },
       {random_tensor({3, 2}), random_tensor({2}, 1)}));

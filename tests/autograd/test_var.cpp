@@ -173,6 +173,10 @@ TEST_CASE("misuse of a Var says what to do") {
   CHECK(error_message([&] { none.value(); }) == "Var: the variable is undefined");
   CHECK(error_message([&] { none.backward(); }) == "Var: the variable is undefined");
   CHECK(error_message([&] { none.set_requires_grad(true); }) == "Var: the variable is undefined");
+  const Var<double> empty{Tensor<double>()};
+  CHECK_FALSE(empty.defined());
+  CHECK(error_message([&] { empty.value(); }) == "Var: the variable was made of an undefined Tensor");
+  CHECK(error_message([&] { empty.shape(); }) == "Var: the variable was made of an undefined Tensor");
   CHECK(error_message([&] { result.mutable_value(); }) == "Var::mutable_value: only a leaf can be changed in place");
   CHECK(error_message([&] { result.set_requires_grad(false); }) == "Var::set_requires_grad: only for a leaf; use detach()");
   CHECK(error_message([&] { x.set_grad(Tensor<double>::ones({3})); }) == "Var::set_grad: gradient (3,) for a variable of shape (2,)");

@@ -32,3 +32,13 @@ TEST_CASE("Offsets: no sequence at all, and an empty one") {
           Offsets::from_lengths(std::vector<std::size_t>{2, 0});
         }) == "Offsets: sequence 1 is empty; a sequence has at least one token");
 }
+
+TEST_CASE("Offsets: a number of token pairs that does not fit into 64 bits") {
+  constexpr std::size_t n = std::size_t{1} << 32;
+  CHECK(test::error_message([] { Offsets::from_lengths(std::vector<std::size_t>{2 * n}); }) ==
+        "Offsets: sequence 0 has 8589934592 tokens: the number of token pairs overflows");
+  CHECK(test::error_message([] {
+          Offsets::from_lengths(std::vector<std::size_t>{n - 1, n});
+        }) == "Offsets: sequence 1 has 4294967296 tokens: the number of token pairs overflows");
+  CHECK(Offsets::from_lengths(std::vector<std::size_t>{n - 1, 1}).pairs() == (n - 1) * (n - 1) + 1);
+}

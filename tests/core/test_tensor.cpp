@@ -101,9 +101,9 @@ TEST_CASE("Tensor: what does not fit is refused") {
   CHECK(error_message([&] { t.dim(2); }) == "Tensor::dim: axis 2 of a tensor with shape (2, 3)");
   CHECK(error_message([&] { t.item(); }) == "Tensor::item: shape (2, 3) does not have exactly one element");
   CHECK(error_message([&] { t.reshape({4, 2}); }) == "Tensor::reshape: shape (2, 3) has another number of elements than (4, 2)");
-  CHECK(error_message([&] { t.rows(1, 3); }) == "Tensor::rows: rows 1 to 3 of shape (2, 3)");
-  CHECK(error_message([&] { t.rows(2, 1); }) == "Tensor::rows: rows 2 to 1 of shape (2, 3)");
-  CHECK(error_message([&] { Tensor<>::scalar(1).rows(0, 0); }) == "Tensor::rows: rows 0 to 0 of shape ()");
+  CHECK(error_message([&] { t.slice(1, 3); }) == "Tensor::slice: rows 1 to 3 of shape (2, 3)");
+  CHECK(error_message([&] { t.slice(2, 1); }) == "Tensor::slice: rows 2 to 1 of shape (2, 3)");
+  CHECK(error_message([&] { Tensor<>::scalar(1).slice(0, 0); }) == "Tensor::slice: rows 0 to 0 of shape ()");
   CHECK(error_message([] { Tensor<>::from({1, 2, 3}, {2, 2}); }) == "Tensor::from: 3 values for shape (2, 2), which needs 4");
 }
 
@@ -127,18 +127,18 @@ TEST_CASE("Tensor: copies, reshapes and rows share the elements, clone() does no
   CHECK(t.unique());
   auto copy = t;
   auto flat = t.reshape({6});
-  auto tail = t.rows(1, 3);
+  auto tail = t.slice(1, 3);
   auto own = t.clone();
   CHECK_FALSE(t.unique());
   CHECK(t.shares_storage(tail));
   CHECK_FALSE(t.shares_storage(own));
   CHECK(tail.shape() == Shape{2, 2});
   CHECK(tail.to_vector() == std::vector<float>{3, 4, 5, 6});
-  CHECK(tail.rows(1, 2).to_vector() == std::vector<float>{5, 6});
-  CHECK(tail.rows(1, 1).size() == 0);
+  CHECK(tail.slice(1, 2).to_vector() == std::vector<float>{5, 6});
+  CHECK(tail.slice(1, 1).size() == 0);
   CHECK(tail.reshape({4}).at(3) == 6.0f);
   CHECK(tail.clone().to_vector() == tail.to_vector());
-  CHECK(Tensor<>::zeros({0, 3}).rows(0, 0).shape() == Shape{0, 3});
+  CHECK(Tensor<>::zeros({0, 3}).slice(0, 0).shape() == Shape{0, 3});
   tail.mutable_data()[0] = 30;
   CHECK(t.at(1, 0) == 30.0f);
   CHECK(copy.at(1, 0) == 30.0f);
@@ -148,7 +148,7 @@ TEST_CASE("Tensor: copies, reshapes and rows share the elements, clone() does no
 
 TEST_CASE("Tensor: writing through any view counts the version of all of them up; reading does not") {
   auto t = Tensor<>::zeros({4, 2});
-  auto part = t.rows(2, 4);
+  auto part = t.slice(2, 4);
   const auto before = t.version();
   CHECK(part.version() == before);
   t.at(0, 0);
@@ -172,7 +172,7 @@ TEST_CASE("Tensor: printing") {
   CHECK(cat(Tensor<>::zeros({2, 0})) == "[[],\n []] shape (2, 0)");
   CHECK(cat(Tensor<std::int8_t>::from({65, -1})) == "[65, -1] shape (2,)");
   CHECK(cat(Tensor<double>::from({1.0 / 3, 1e-20, 123456789})) == "[0.333333, 1e-20, 1.23457e+08] shape (3,)");
-  CHECK(cat(Tensor<>::from({1, 2, 3, 4, 5, 6}, {3, 2}).rows(1, 2)) == "[[3, 4]] shape (1, 2)");
+  CHECK(cat(Tensor<>::from({1, 2, 3, 4, 5, 6}, {3, 2}).slice(1, 2)) == "[[3, 4]] shape (1, 2)");
 }
 
 TEST_CASE("Tensor: of a long axis the ends are printed, and the stream is left as it was") {
@@ -263,7 +263,7 @@ TEST_CASE("a tensor goes to another device and comes back; there only its elemen
   CHECK(far.shape() == x.shape());
   CHECK(far.to_vector() == x.to_vector());
   CHECK(far.at(1, 2) == 6);
-  CHECK(far.rows(1, 2).clone().to<Cpu>().to_vector() == std::vector<float>{4, 5, 6});
+  CHECK(far.slice(1, 2).clone().to<Cpu>().to_vector() == std::vector<float>{4, 5, 6});
   CHECK(Tensor<float, Far>::scalar(7).item() == 7);
   CHECK(Tensor<int, Far>::zeros({2}).to_vector() == std::vector<int>{0, 0});
   CHECK(Tensor<double, Far>::full({2}, 0.5).to_vector() == std::vector<double>{0.5, 0.5});
@@ -275,7 +275,7 @@ TEST_CASE("a tensor goes to another device and comes back; there only its elemen
 TEST_CASE("assign overwrites the elements where they are") {
   auto x = Tensor<float>::zeros({2, 2});
   const auto shared = x;
-  x.rows(1, 2).assign(std::vector<float>{3, 4});
+  x.slice(1, 2).assign(std::vector<float>{3, 4});
   CHECK(shared.to_vector() == std::vector<float>{0, 0, 3, 4});
   CHECK(shared.version() == x.version());
   CHECK(error_message([&] { x.assign(std::vector<float>{1}); }) == "Tensor::assign: 1 values for shape (2, 2), which needs 4");

@@ -14,7 +14,7 @@ namespace {
 struct Case {
   std::vector<std::size_t> lengths{1, 17, 33, 5};
   std::size_t heads = 2, d = 8, lookups = 0, levels = 5;
-  bool query_side = false, key_side = false, shared_table = false, bias = false, gate = false, dropout = false;
+  bool query_side = false, key_side = false, shared_table = false, bias = false, pair_bias = false, gate = false, dropout = false;
   bool attentions = false, absolute = false, no_context_gradient = false, infinite_tile = false;
 };
 
@@ -81,6 +81,7 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
       if (e % a.bias_length < 33) bias[e] = static_cast<T>(-std::numeric_limits<float>::infinity());
     a.position_bias = arrays.emplace_back(std::make_unique<Array<T, Dev>>(bias))->data();
   }
+  if (c.pair_bias) a.pair_bias = random(pairs);
   if (c.gate) a.gate = random(pairs);
   if (c.dropout) a.dropout = {0.3f, RandomKey{7, 3, 5}};
   if (c.attentions) a.map_row = map_row.data();
@@ -101,6 +102,7 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   for (std::size_t t = 0; t < a.lookups.size(); ++t) g.lookups.push_back(output(c.heads * c.levels));
   for (std::size_t t = 0; t < a.relatives.size(); ++t) g.relatives.push_back(output(tables * rows * c.d));
   if (c.bias) g.position_bias = output(c.heads * a.bias_length * a.bias_length);
+  if (c.pair_bias) g.pair_bias = output(pairs);
   if (c.gate) g.gate = output(pairs);
   const T* const dcontext = random(tokens * width);
   const T* const dmaps = c.attentions ? random(map_size) : nullptr;
@@ -137,6 +139,7 @@ TEST_CASE("attention: each term alone") {
   check({.key_side = true, .shared_table = true});
   check({.bias = true});
   check({.lengths = {40}, .bias = true, .infinite_tile = true});
+  check({.pair_bias = true});
   check({.gate = true});
   check({.dropout = true});
   check({.attentions = true, .absolute = true});
@@ -154,6 +157,7 @@ TEST_CASE("attention: all terms together, with attentions of scores and of proba
            .key_side = true,
            .shared_table = !absolute,
            .bias = true,
+           .pair_bias = true,
            .gate = true,
            .dropout = true,
            .attentions = true,

@@ -41,8 +41,9 @@ TEST_CASE_TEMPLATE("cuda: attentions", T, float, double, bfloat16) {
   for (const std::size_t n : odd_sizes) {
     CAPTURE(n);
     using namespace scalar;
-    compare_maps<T, Gelu, GeluTanh, Tanh, Sigmoid, Relu>(n);
-    compare_maps_of_two<T, GeluGrad, GeluTanhGrad, TanhGrad, SigmoidGrad, ReluGrad, Add, Subtract, Multiply, Divide>(n);
+    compare_maps<T, Gelu, GeluTanh, Tanh, Sigmoid, Relu, Exp, Log, Sqrt, Abs>(n);
+    compare_maps_of_two<T, GeluGrad, GeluTanhGrad, TanhGrad, SigmoidGrad, ReluGrad, SqrtGrad, AbsGrad, Add, Subtract, Multiply, Divide>(n);
+    compare_maps_of_two<T, Maximum, Minimum, GreaterShare, Where, WhereNot>(n);
   }
 }
 

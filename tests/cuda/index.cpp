@@ -64,6 +64,26 @@ TEST_CASE_TEMPLATE("cuda: means of sequences, rotary positions, distances", T, f
       Kernels<Dev>::sequence_mean_grad(4, n, begin.data(), y.data(), x.data());
       return joined(y.values(), x.values());
     });
+  for (const std::size_t n : {1u, 33u, 300u}) {
+    auto values = random_values<T>(42 * n);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 61 == 60 ? static_cast<T>(NAN) : static_cast<T>(std::round(2 * static_cast<double>(values[i])));  // many are equal
+    compare<T>(
+        [&](auto device) {
+          using Dev = decltype(device);
+          const Array<std::size_t, Dev> begin(begins);
+          const Array<T, Dev> x(values), y(zeros<T>(4 * n)), dy(random_values<T>(4 * n, 1));
+          const Array<std::int32_t, Dev> index(zeros<std::int32_t>(4 * n)), rows({3, 41, 0, 8});
+          Kernels<Dev>::sequence_max(4, n, begin.data(), x.data(), y.data(), index.data());
+          Kernels<Dev>::sequence_max_grad(4, n, begin.data(), index.data(), dy.data(), x.data());
+          const auto dx = x.values();
+          Kernels<Dev>::place_rows(4, n, dy.data(), rows.data(), x.data());
+          const auto placed = x.values();
+          Kernels<Dev>::place_rows(2, n, static_cast<const T*>(nullptr), rows.data(), x.data());
+          return joined(y.values(), index.values(), dx, placed, x.values());
+        },
+        0);
+  }
   for (const std::size_t d : {2u, 6u, 32u})
     for (const int direction : {1, -1})
       compare<T>([&](auto device) {

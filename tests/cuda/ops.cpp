@@ -5,6 +5,7 @@
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/operators.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
@@ -53,6 +54,12 @@ std::vector<T> train() {
     loss = add(loss, scale(sum(divide(row_sum(x), add_scalar(multiply(row_sum(x), row_sum(x)), T{1}))), T(0.01)));
     loss = add(loss, mean(multiply(concat_rows(std::vector{slice_rows(x, 3, 4), x}),
                                    column_sum(select_columns(hidden, {1, 3, 3, 0, 2, 4, 5, 6, 7, 8, 9, 11})))));
+    const auto pairs = reshape(x, {2, 5, d});
+    const auto scores = matmul(l2_normalize(pairs), transpose(pairs));
+    loss = loss + mean(log_sum_exp(scores)) / 10 + 0.1 * mean(row_max(scores).values * row_min(scores).values);
+    loss = loss + mean(maximum(sequence_max(hidden, offsets), exp(-abs(pooled)))) - 1;
+    const auto squares = x * x, replaced = replace_rows(squares, {3, 0}, slice_rows(squares, 8, 10));
+    loss = loss + mean(where(relu(x).value(), log(1 + squares), sqrt(minimum(squares, replaced) + 2)));
     loss.backward();
     result.push_back(loss.value().item());
     result.push_back(static_cast<T>(clip_grad_norm(parameters, 1.0)));

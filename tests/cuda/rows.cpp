@@ -65,6 +65,87 @@ TEST_CASE_TEMPLATE("cuda: softmax and log-softmax, forward and backward", T, flo
     }
 }
 
+TEST_CASE_TEMPLATE("cuda: the transposes of a batch of matrices", T, float, double, bfloat16) {
+  for (const auto& size_of : matrices)
+    for (const std::size_t batch : {1u, 3u}) {
+      const std::size_t rows = size_of.first, n = size_of.second;
+      CAPTURE(rows);
+      CAPTURE(n);
+      compare<T>(
+          [=](auto device) {
+            using Dev = decltype(device);
+            const Array<T, Dev> x(random_values<T>(batch * rows * n)), y(zeros<T>(batch * rows * n));
+            Kernels<Dev>::transpose(batch, rows, n, x.data(), y.data());
+            return y.values();
+          },
+          0);
+    }
+}
+
+TEST_CASE_TEMPLATE("cuda: the largest and smallest numbers of rows, their places, and the gradient", T, float, double, bfloat16) {
+  for (const auto& size_of : matrices)
+    for (const bool largest : {false, true})
+      for (const bool nan : {false, true}) {
+        const std::size_t rows = size_of.first, n = size_of.second;
+        CAPTURE(rows);
+        CAPTURE(n);
+        auto values = random_values<T>(rows * n);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = static_cast<T>(std::round(2 * static_cast<double>(values[i])));  // many are equal
+          if (nan && i % 37 == 36) values[i] = static_cast<T>(NAN);
+        }
+        compare<T>(
+            [&](auto device) {
+              using Dev = decltype(device);
+              const Array<T, Dev> x(values), dy(random_values<T>(rows, 1)), y(zeros<T>(rows)), dx(zeros<T>(rows * n));
+              const Array<std::int32_t, Dev> index(zeros<std::int32_t>(rows));
+              Kernels<Dev>::row_extreme(rows, n, largest, x.data(), y.data(), index.data());
+              Kernels<Dev>::row_extreme_grad(rows, n, index.data(), dy.data(), dx.data());
+              return joined(y.values(), index.values(), dx.values());
+            },
+            0);
+      }
+}
+
+TEST_CASE_TEMPLATE("cuda: log-sum-exp and L2 norms of rows, forward and backward", T, float, double, bfloat16) {
+  using A = accumulate_t<T>;
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
+    CAPTURE(rows);
+    CAPTURE(n);
+    compare<T>(
+        [=](auto device) {
+          using Dev = decltype(device);
+          const Array<T, Dev> x(random_values<T>(rows * n)), dy(random_values<T>(rows * n, 1)), y(zeros<T>(rows * n));
+          const Array<T, Dev> dx(zeros<T>(rows * n)), small(zeros<T>(rows * n)), by_norm(zeros<T>(rows * n));
+          const Array<A, Dev> sums(zeros<A>(rows)), norm(zeros<A>(rows));
+          Kernels<Dev>::log_sum_exp(rows, n, x.data(), sums.data());
+          Kernels<Dev>::log_sum_exp_grad(rows, n, dy.data(), x.data(), sums.data(), dx.data());
+          Kernels<Dev>::l2_normalize(rows, n, A(0.5), x.data(), y.data(), norm.data());
+          Kernels<Dev>::l2_normalize_grad(rows, n, A(0.5), dy.data(), y.data(), norm.data(), by_norm.data());
+          Kernels<Dev>::l2_normalize_grad(rows, n, A(1e6), dy.data(), y.data(), norm.data(), small.data());
+          return joined(sums.values(), dx.values(), y.values(), norm.values(), by_norm.values(), small.values());
+        },
+        10 * tolerance<T>);
+  }
+  const T minus_infinity = static_cast<T>(-INFINITY),
+          values[] = {minus_infinity, minus_infinity, T{1}, static_cast<T>(INFINITY), T{2}, static_cast<T>(NAN)};
+  compare<T>([&](auto device) {
+    using Dev = decltype(device);
+    const Array<T, Dev> x(std::vector<T>(values, values + 6)), dy(std::vector<T>(3, T{1})), dx(zeros<T>(6));
+    const Array<A, Dev> sums(zeros<A>(3));
+    Kernels<Dev>::log_sum_exp(3, 2, x.data(), sums.data());
+    Kernels<Dev>::log_sum_exp_grad(3, 2, dy.data(), x.data(), sums.data(), dx.data());
+    auto all = joined(sums.values(), dx.values());
+    CHECK(all[0] == -INFINITY);
+    CHECK(all[1] == INFINITY);
+    CHECK(std::isnan(all[2]));
+    CHECK(all[3] == 0.0);
+    all[0] = all[1] = 0;  // inf - inf is no difference
+    return all;
+  });
+}
+
 TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward", T, float, double, bfloat16) {
   for (const auto& size_of : matrices) {
     const std::size_t rows = size_of.first, n = size_of.second;
@@ -110,6 +191,17 @@ TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T
             return c.values();
           });
         }
+  for (const std::size_t batch : {0u, 1u, 3u})
+    for (const auto& [m, n, k] : sizes)
+      for (const bool ta : {false, true})
+        for (const bool tb : {false, true})
+          for (const bool one_a : {false, true})
+            compare<T>([&, m = m, n = n, k = k](auto device) {
+              using Dev = decltype(device);
+              const Array<T, Dev> a(random_values<T>(3 * m * k)), b(random_values<T>(3 * k * n, 1)), c(std::vector<T>(3 * m * n, T{7}));
+              Kernels<Dev>::gemm_batched(batch, ta, tb, m, n, k, a.data(), one_a ? 0 : m * k, b.data(), k * n, c.data());
+              return c.values();
+            });
   CHECK_FALSE(cuda::tf32());
   cuda::set_tf32(true);
   CHECK(cuda::tf32());

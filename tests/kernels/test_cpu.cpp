@@ -123,10 +123,10 @@ TEST_CASE("softmax and log-softmax equal their definition, also for large scores
       for (std::size_t r = 0; r < 3; ++r) {
         double total = 0;
         for (std::size_t j = 0; j < n; ++j) total += std::exp(static_cast<double>(x.at(r, j)) - offset);
-        auto row = x.rows(r, r + 1).clone();
+        auto row = x.slice(r, r + 1).clone();
         const float logsumexp = row::softmax(n, row.mutable_data());
         CHECK(static_cast<double>(logsumexp) == doctest::Approx(offset + std::log(total)).epsilon(1e-6));
-        auto again = x.rows(r, r + 1).clone();
+        auto again = x.slice(r, r + 1).clone();
         row::probabilities(n, logsumexp, again.mutable_data());
         for (std::size_t j = 0; j < n; ++j) {
           const double log_p = static_cast<double>(x.at(r, j)) - offset - std::log(total), p = std::exp(log_p);

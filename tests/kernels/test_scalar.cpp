@@ -44,6 +44,18 @@ TEST_CASE("exp in float") {
   CHECK(std::isnan(scalar::exp(not_a_number)));
 }
 
+TEST_CASE("the op exp in float: zero and infinity at the ends") {
+  const scalar::Exp op;
+  const auto error = [&](float x) { return relative(op(x), std::exp(static_cast<double>(x))); };
+  CHECK(worst(-87.3f, 88.72f, error) < 3e-7);
+  CHECK(op(0.0f) == 1.0f);
+  CHECK(op(-88.0f) == 0.0f);
+  CHECK(op(-infinity) == 0.0f);
+  CHECK(op(88.73f) == infinity);
+  CHECK(op(infinity) == infinity);
+  CHECK(std::isnan(op(not_a_number)));
+}
+
 TEST_CASE("tanh in float") {
   const auto error = [](float x) { return x == 0.0f ? 0.0 : relative(scalar::tanh(x), std::tanh(static_cast<double>(x))); };
   CHECK(worst(-12.0f, 12.0f, error) < 4e-7);

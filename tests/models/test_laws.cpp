@@ -122,7 +122,7 @@ TEST_CASE("models: the score of a pair does not depend on the other pairs of its
     CHECK(max_error(model.logits(test::pairs, 3), alone) < 1e-13);
     for (std::size_t i = 0; i < test::pairs.size(); ++i)
       CHECK(max_error(model(tiny_batch(model, i, i + 1)).logits.value().reshape({model.options().labels}),
-                      alone.rows(i, i + 1).reshape({model.options().labels})) == 0.0);
+                      alone.slice(i, i + 1).reshape({model.options().labels})) == 0.0);
   });
 }
 

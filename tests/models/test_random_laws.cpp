@@ -141,8 +141,8 @@ TEST_CASE("law: the score of a pair depends neither on the other pairs of its ba
     const auto together = model.logits(shuffled, 1 + random.below(8));
     const auto batch = model(model.batch(encode(model, shuffled))).logits.value();  // not ordered by length
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto expected = alone.rows(order[i], order[i] + 1);
-      worst = std::max({worst, max_error(together.rows(i, i + 1), expected), max_error(batch.rows(i, i + 1), expected)});
+      const auto expected = alone.slice(order[i], order[i] + 1);
+      worst = std::max({worst, max_error(together.slice(i, i + 1), expected), max_error(batch.slice(i, i + 1), expected)});
     }
     REQUIRE(worst < 1e-13);
   }

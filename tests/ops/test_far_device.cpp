@@ -12,6 +12,7 @@
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/operators.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
 
@@ -53,6 +54,10 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
   check_far("divide, repeated", {{2, 3}, {}}, [](const auto& v) { return divide(v[0], v[1]); });
   check_far("scale", {{5}}, [](const auto& v) { return add_scalar(scale(v[0], 3.0f), 1.0f); });
   check_far("gelu", {{5}}, [](const auto& v) { return gelu(gelu_tanh(v[0])); });
+  check_far("operators", {{5}, {5}}, [](const auto& v) { return 1 - (2 * v[0] - v[1] / 3) * v[0] / (1 / v[1]) + 4; });
+  check_far("exp", {{5}}, [](const auto& v) { return log(exp(v[0]) + sqrt(abs(v[0]))); });
+  check_far("maximum", {{2, 3}, {3}}, [](const auto& v) { return maximum(v[0], v[1]) - minimum(v[1], v[0]); });
+  check_far("where", {{2, 3}, {3}}, [](const auto& v) { return where(relu(v[0]).value(), v[1], v[0]); });
   check_far("relu", {{5}}, [](const auto& v) { return relu(sigmoid(tanh(v[0]))); });
   check_far("cast", {{5}}, [](const auto& v) { return cast<float>(cast<double>(v[0])); });
   check_far("dropout", {{50}}, [&](const auto& v) { return dropout(v[0], mask); });
@@ -62,10 +67,20 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
   check_far("reshape", {{3, 4}}, [](const auto& v) { return slice_columns(slice_rows(reshape(v[0], {4, 3}), 1, 3), 0, 2); });
   check_far("concat", {{3, 4}, {2, 4}}, [](const auto& v) { return concat_columns(std::vector{concat_rows(v), concat_rows(v)}); });
   check_far("sequence_mean", {{6, 4}}, [](const auto& v) { return sequence_mean(v[0], far_offsets); });
+  check_far("sequence_max", {{6, 4}}, [](const auto& v) { return sequence_max(v[0], far_offsets); });
+  check_far("replace_rows", {{6, 4}, {2, 4}}, [](const auto& v) { return replace_rows(v[0], {5, 2}, v[1]); });
   check_far("matmul", {{3, 4}, {5, 4}}, [](const auto& v) { return matmul(v[0], v[1], {.transpose_b = true}); });
+  check_far("matmul of batches", {{2, 3, 4}, {2, 5, 4}}, [](const auto& v) { return matmul(v[0], v[1], {.transpose_b = true}); });
+  check_far("matmul of a batch and one matrix", {{3, 4}, {2, 4, 5}}, [](const auto& v) { return matmul(v[0], v[1]); });
+  check_far("transpose", {{2, 3, 4}}, [](const auto& v) { return transpose(v[0]); });
   check_far("linear", {{3, 4}, {5, 4}, {5}}, [](const auto& v) { return linear(v[0], v[1], v[2]); });
   check_far("rotary", {{4, 24}}, [](const auto& v) { return rotary(v[0], {0, 1, 2, 7}, 2, 50); });
   check_far("softmax", {{3, 4}}, [](const auto& v) { return log_softmax(softmax(v[0])); });
+  check_far("row_max", {{3, 4}}, [](const auto& v) { return row_max(v[0]).values - row_min(v[0]).values; });
+  check_far("embedding of indices from the device", {{3, 4}},
+            [](const auto& v) { return embedding(transpose(v[0]), row_max(v[0]).indices); });
+  check_far("log_sum_exp", {{3, 4}}, [](const auto& v) { return log_sum_exp(v[0]); });
+  check_far("l2_normalize", {{3, 4}}, [](const auto& v) { return l2_normalize(v[0]); });
   check_far("layer_norm", {{3, 4}, {3, 4}, {4}, {4}},
             [&](const auto& v) { return residual_layer_norm(v[0], v[1], v[2], v[3], 1e-5f, mask); });
   check_far("sum", {{3, 4}}, [](const auto& v) { return sum(v[0]); });
@@ -84,7 +99,7 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
 }
 
 TEST_CASE("attention has the same bits on a device whose memory the host cannot read, with every term") {
-  const std::vector<Shape> shapes = {{6, 18}, {2, 3}, {2, 5, 3}, {1, 5, 3}, {2, 4, 4}, {14}};
+  const std::vector<Shape> shapes = {{6, 18}, {2, 3}, {2, 5, 3}, {1, 5, 3}, {2, 4, 4}, {14}, {14}};
   for (const auto attentions : {Attentions::scores, Attentions::probabilities})
     check_far("attention", shapes, [&](const auto& v) {
       auto terms = ScoreTerms<float, std::conditional_t<std::is_same_v<std::decay_t<decltype(v[0])>, Var<float, Far>>, Far, Cpu>>{};
@@ -94,6 +109,7 @@ TEST_CASE("attention has the same bits on a device whose memory the host cannot 
       terms.relatives.push_back({v[3], buckets, true, 0.7f});
       terms.position_bias = v[4];
       terms.gate = v[5];
+      terms.add_pair_bias(v[6]);
       const auto y =
           attention(v[0], far_offsets, 2, terms, {.dropout = {0.2f, {1, 2, 3}}, .attentions = attentions, .attention_heads = {1}});
       return concat_rows(std::vector{reshape(y.context, {36, 1}), reshape(y.attentions, {14, 1})});
@@ -105,6 +121,9 @@ TEST_CASE("what is wrong with numbers on a device is said as on the CPU") {
   CHECK(error_message([&] { embedding(x, {0, 1, 2, -1}); }) == "embedding: id 2 at position 2 is outside the table of 2 rows");
   CHECK(error_message([&] { select_columns(x, {5, -3, 7}); }).starts_with("select_columns: there is no column -3 in"));
   CHECK(error_message([&] { rotary(x, {3, -2}, 1); }) == "rotary: position -2 is negative");
+  CHECK(error_message([&] {
+          rotary(x, {3, 2147483647}, 1);
+        }) == "rotary: position 2147483647 is too large; the table of angles ends at position 1048575");
   const CheckFinite check;
   CHECK(error_message([&] { divide(x, x); }).find("divide: the result is not finite") != std::string::npos);
 }

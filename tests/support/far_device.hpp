@@ -60,6 +60,7 @@ AttentionArgs<T> near(AttentionArgs<T> a) {
     r.bucket = near(r.bucket);
   }
   a.position_bias = near(a.position_bias);
+  a.pair_bias = near(a.pair_bias);
   a.gate = near(a.gate);
   a.map_row = near(a.map_row);
   return a;
@@ -70,6 +71,7 @@ AttentionGrads<T> near(AttentionGrads<T> g) {
   for (T*& l : g.lookups) l = near(l);
   for (T*& r : g.relatives) r = near(r);
   g.position_bias = near(g.position_bias);
+  g.pair_bias = near(g.pair_bias);
   g.gate = near(g.gate);
   return g;
 }
@@ -137,16 +139,26 @@ struct Kernels<Far> {
   LEXFORMER_FAR(copy_columns)
   LEXFORMER_FAR(expand_rows)
   LEXFORMER_FAR(row_sum)
+  LEXFORMER_FAR(transpose)
+  LEXFORMER_FAR(row_extreme)
+  LEXFORMER_FAR(row_extreme_grad)
+  LEXFORMER_FAR(log_sum_exp)
+  LEXFORMER_FAR(log_sum_exp_grad)
+  LEXFORMER_FAR(l2_normalize)
+  LEXFORMER_FAR(l2_normalize_grad)
   LEXFORMER_FAR(softmax)
   LEXFORMER_FAR(softmax_grad)
   LEXFORMER_FAR(layer_norm)
   LEXFORMER_FAR(layer_norm_grad)
   LEXFORMER_FAR(gather)
   LEXFORMER_FAR(scatter_add)
+  LEXFORMER_FAR(place_rows)
   LEXFORMER_FAR(gather_columns)
   LEXFORMER_FAR(scatter_add_columns)
   LEXFORMER_FAR(sequence_mean)
   LEXFORMER_FAR(sequence_mean_grad)
+  LEXFORMER_FAR(sequence_max)
+  LEXFORMER_FAR(sequence_max_grad)
   LEXFORMER_FAR(rotary)
   LEXFORMER_FAR(distance_bias)
   LEXFORMER_FAR(cross_entropy)
@@ -160,6 +172,7 @@ struct Kernels<Far> {
   LEXFORMER_FAR(attention)
   LEXFORMER_FAR(attention_grad)
   LEXFORMER_FAR(gemm)
+  LEXFORMER_FAR(gemm_batched)
 };
 
 #undef LEXFORMER_FAR

@@ -173,8 +173,13 @@ class Var {
     if (requires_grad) cell_->box = std::make_shared<Box>();
   }
 
-  bool defined() const { return cell_ != nullptr; }
-  const Tensor<T, Dev>& value() const { return cell().value; }
+  /// Whether it has a value: false for Var() and for a Var of an undefined Tensor.
+  bool defined() const { return cell_ != nullptr && cell_->value.defined(); }
+  /// Errors: it has no value. All ops read their inputs through this.
+  const Tensor<T, Dev>& value() const {
+    if (!cell().value.defined()) fail("Var", "the variable was made of an undefined Tensor");
+    return cell_->value;
+  }
   /// For optimizers and loading: the elements of a leaf, to be changed in place.
   Tensor<T, Dev>& mutable_value() {
     if (cell().node) fail("Var::mutable_value", "only a leaf can be changed in place");

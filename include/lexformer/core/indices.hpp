@@ -24,13 +24,15 @@ class Indices {
     min_ = *low;
     max_ = *high;
   }
+  /// Numbers that are on the device already, all of them in low .. high.
+  Indices(Tensor<I, Dev> values, I low, I high) : values_(std::move(values)), min_(low), max_(high) {}
   Indices(const std::vector<I>& values) : Indices(std::span<const I>(values)) {}
   Indices(std::initializer_list<I> values) : Indices(std::span<const I>(values.begin(), values.size())) {}
 
   const I* data() const { return values_.data(); }
   std::size_t size() const { return values_.size(); }
   bool empty() const { return size() == 0; }
-  /// 0 of an empty list.
+  /// No number is smaller than min() or larger than max(); 0 of an empty list.
   I min() const { return min_; }
   I max() const { return max_; }
   /// Whether all of them are numbers of `count` rows: 0 ... count - 1.

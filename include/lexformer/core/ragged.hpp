@@ -26,13 +26,16 @@ struct DeviceOffsets {
 class Offsets {
  public:
   Offsets() = default;
-  /// lengths[s] = number of tokens of sequence s; each at least 1.
+  /// lengths[s] = number of tokens of sequence s; each at least 1. Errors: a length of 0; the pairs of tokens are too many to count.
   static Offsets from_lengths(std::span<const std::size_t> lengths) {
     Offsets o;
     for (std::size_t n : lengths) {
       if (n == 0) fail("Offsets", "sequence ", o.sequences(), " is empty; a sequence has at least one token");
-      o.lists_->token.push_back(o.lists_->token.back() + n);
-      o.lists_->pair.push_back(o.lists_->pair.back() + n * n);
+      std::size_t pairs = 0;
+      if (__builtin_mul_overflow(n, n, &pairs) || __builtin_add_overflow(pairs, o.pairs(), &pairs))
+        fail("Offsets", "sequence ", o.sequences(), " has ", n, " tokens: the number of token pairs overflows");
+      o.lists_->token.push_back(o.tokens() + n);
+      o.lists_->pair.push_back(pairs);
       o.longest_ = std::max(o.longest_, n);
     }
     return o;

@@ -125,8 +125,8 @@ class Tensor {
     return t;
   }
   /// Rows begin .. end-1 of the first axis, sharing the elements.
-  Tensor rows(std::size_t begin, std::size_t end) const {
-    if (rank() == 0 || begin > end || end > shape_[0]) fail("Tensor::rows", "rows ", begin, " to ", end, " of shape ", shape_);
+  Tensor slice(std::size_t begin, std::size_t end) const {
+    if (rank() == 0 || begin > end || end > shape_[0]) fail("Tensor::slice", "rows ", begin, " to ", end, " of shape ", shape_);
     std::vector<std::size_t> dims(shape_.begin(), shape_.end());
     Tensor t = *this;
     t.offset_ += begin * (shape_[0] == 0 ? 0 : size() / shape_[0]);

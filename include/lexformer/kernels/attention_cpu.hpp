@@ -71,6 +71,8 @@ class AttentionBlock {
         const T* bias = a_.position_bias + (h_ * a_.bias_length + i) * a_.bias_length;
         for (std::size_t j = 0; j < n_; ++j) row[j] += bias[j];
       }
+      if (a_.pair_bias != nullptr)
+        for (std::size_t j = 0; j < n_; ++j) row[j] += a_.pair_bias[pair_ + i * n_ + j];
     }
     return p_.data();
   }
@@ -94,7 +96,7 @@ class AttentionBlock {
     gemm(false, false, n_, d_, n_, T{1}, p_.data(), n_, v_, stride_, T{0}, out, a_.width);
   }
 
-  /// Adds to `grads`, whose tables have a row for each head and whose gate is (H, P); writes their qkv.
+  /// Adds to `grads`, whose tables have a row for each head and whose pair bias and gate are (H, P); writes their qkv.
   /// From dout (n, d), row stride D, and the gradients of scores and probabilities where those left the op (else null).
   void backward(const T* dout, const T* dscores, const T* dprobabilities, const AttentionGrads<T>& grads) {
     const std::size_t cells = n_ * n_;
@@ -132,6 +134,7 @@ class AttentionBlock {
     if (grads.position_bias != nullptr)
       for (std::size_t i = 0; i < n_; ++i)
         for (std::size_t j = 0; j < n_; ++j) grads.position_bias[(h_ * a_.bias_length + i) * a_.bias_length + j] += g_[i * n_ + j];
+    if (grads.pair_bias != nullptr) std::copy_n(g_.data(), cells, grads.pair_bias + h_ * a_.pairs + pair_);
     if (grads.gate != nullptr)
       for (std::size_t e = 0; e < cells; ++e) grads.gate[h_ * a_.pairs + pair_ + e] = g_[e] * ungated_[e];
     if (a_.gate != nullptr)
@@ -248,12 +251,15 @@ struct AttentionKernels<Cpu> {
     const std::size_t chunk = grads.position_bias != nullptr ? a.sequences : std::min<std::size_t>(4, a.sequences);
     const std::size_t chunks = (a.sequences + chunk - 1) / chunk;
     AttentionGrads<T> base = grads;
-    Tensor<T> gate;                          // of each head, summed below
+    Tensor<T> pair_bias, gate;               // of each head, summed below
     std::vector<Tensor<T>> partial(tables);  // (chunks, H, ...)
-    if (grads.gate != nullptr) {
-      gate = Tensor<T>({heads, a.pairs});
-      base.gate = gate.mutable_data();
-    }
+    const auto of_heads = [&](T* wanted, Tensor<T>& sums) -> T* {
+      if (wanted == nullptr) return nullptr;
+      sums = Tensor<T>({heads, a.pairs});
+      return sums.mutable_data();
+    };
+    base.pair_bias = of_heads(grads.pair_bias, pair_bias);
+    base.gate = of_heads(grads.gate, gate);
     if (grads.position_bias != nullptr) std::fill_n(grads.position_bias, heads * a.bias_length * a.bias_length, T{0});
     for (std::size_t t = 0; t < tables; ++t) {
       if (table(grads, t) == nullptr) continue;
@@ -278,6 +284,7 @@ struct AttentionKernels<Cpu> {
       }
     });
 
+    if (grads.pair_bias != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, pair_bias.data(), a.pairs, grads.pair_bias);
     if (grads.gate != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, gate.data(), a.pairs, grads.gate);
     for (std::size_t t = 0; t < tables; ++t) {
       if (table(grads, t) == nullptr) continue;

@@ -65,6 +65,21 @@ struct RowKernels<Cuda> {
   template <class T>
   static void row_sum(std::size_t rows, std::size_t n, const T* x, T* y);
   template <class T>
+  static void transpose(std::size_t batch, std::size_t rows, std::size_t columns, const T* x, T* y);
+  template <class T>
+  static void row_extreme(std::size_t rows, std::size_t n, bool largest, const T* x, T* y, std::int32_t* index);
+  template <class T>
+  static void row_extreme_grad(std::size_t rows, std::size_t n, const std::int32_t* index, const T* dy, T* dx);
+  template <class T>
+  static void log_sum_exp(std::size_t rows, std::size_t n, const T* x, accumulate_t<T>* y);
+  template <class T>
+  static void log_sum_exp_grad(std::size_t rows, std::size_t n, const T* dy, const T* x, const accumulate_t<T>* y, T* dx);
+  template <class T>
+  static void l2_normalize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* norm);
+  template <class T>
+  static void l2_normalize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y, const accumulate_t<T>* norm,
+                                T* dx);
+  template <class T>
   static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y);
   template <class T>
   static void softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx);
@@ -84,6 +99,8 @@ struct IndexKernels<Cuda> {
   template <class T>
   static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table);
   template <class T>
+  static void place_rows(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y);
+  template <class T>
   static void gather_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y);
   template <class T>
   static void scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
@@ -92,6 +109,11 @@ struct IndexKernels<Cuda> {
   static void sequence_mean(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y);
   template <class T>
   static void sequence_mean_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx);
+  template <class T>
+  static void sequence_max(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y, std::int32_t* index);
+  template <class T>
+  static void sequence_max_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index, const T* dy,
+                                T* dx);
   template <class T>
   static void rotary(std::size_t rows, std::size_t heads, std::size_t d, const accumulate_t<T>* turn, const std::int32_t* positions,
                      accumulate_t<T> direction, const T* x, T* y);
@@ -141,6 +163,9 @@ struct Kernels<Cuda> : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<
   static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
                    std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
                    const std::type_identity_t<T>* bias = nullptr);
+  template <class T>
+  static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
+                           std::size_t step_a, const T* b, std::size_t step_b, T* c);
 };
 
 }  // namespace lexformer

@@ -30,6 +30,20 @@ struct IndexKernels<Cpu> {
     });
   }
 
+  /// y[ids[i]] = x[i], rows of n elements, no id twice; 0 where x is null.
+  template <class T>
+  static void place_rows(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y) {
+    parallel_for(count, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        T* const to = y + static_cast<std::size_t>(ids[i]) * n;
+        if (x == nullptr)
+          std::fill_n(to, n, T{0});
+        else
+          std::copy_n(x + i * n, n, to);
+      }
+    });
+  }
+
   /// y[h, c] = x[h, columns[c]]: x (rows, n), y (rows, count).
   template <class T>
   static void gather_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y) {
@@ -62,6 +76,36 @@ struct IndexKernels<Cpu> {
       ElementwiseKernels<Cpu>::affine(n, accumulate_t<T>{1} / static_cast<accumulate_t<T>>(length), dy + s * n, 0, first);
       RowKernels<Cpu>::fill_rows(length - 1, n, first, first + n);
     }
+  }
+
+  /// y[s, j] = the largest x[i, j] of the rows i of s, begin[s] + index[s, j] the first of them that has it; a NaN counts as the largest.
+  template <class T>
+  static void sequence_max(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y, std::int32_t* index) {
+    using A = accumulate_t<T>;
+    parallel_for(sequences, 1, [&](std::size_t first, std::size_t last) {
+      for (std::size_t s = first; s < last; ++s) {
+        T* const best = y + s * n;
+        std::copy_n(x + begin[s] * n, n, best);
+        std::fill_n(index + s * n, n, 0);
+        for (std::size_t i = begin[s] + 1; i < begin[s + 1]; ++i)
+          for (std::size_t j = 0; j < n; ++j)
+            if (scalar::precedes(true, static_cast<A>(x[i * n + j]), static_cast<A>(best[j]))) {
+              best[j] = x[i * n + j];
+              index[s * n + j] = static_cast<std::int32_t>(i - begin[s]);
+            }
+      }
+    });
+  }
+  /// dx[i, j] = dy[s, j] for the row i of s that index[s, j] names, else 0.
+  template <class T>
+  static void sequence_max_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index, const T* dy,
+                                T* dx) {
+    parallel_for(sequences, 1, [&](std::size_t first, std::size_t last) {
+      for (std::size_t s = first; s < last; ++s) {
+        std::fill(dx + begin[s] * n, dx + begin[s + 1] * n, T{0});
+        for (std::size_t j = 0; j < n; ++j) dx[(begin[s] + static_cast<std::size_t>(index[s * n + j])) * n + j] = dy[s * n + j];
+      }
+    });
   }
 
   /// Turns the pairs of features of q and k in rows (q | k | v) of 3 heads d elements, d even:

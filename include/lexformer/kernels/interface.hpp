@@ -104,8 +104,9 @@ struct AttentionArgs {
   std::vector<Relative> relatives;
   const T* position_bias = nullptr;  // (H, bias_length, bias_length)
   std::size_t bias_length = 0;
-  const T* gate = nullptr;  // (P)
-  DropoutMask dropout;      // element h P + pair
+  const T* pair_bias = nullptr;  // (P)
+  const T* gate = nullptr;       // (P)
+  DropoutMask dropout;           // element h P + pair
 
   const std::int32_t* map_row = nullptr;  // (H): row of the maps that a head's map goes to, or -1; null = there are no maps
   bool maps_are_scores =
@@ -119,6 +120,7 @@ struct AttentionGrads {
   std::vector<T*> lookups;     // each as its table
   std::vector<T*> relatives;   // each as its table
   T* position_bias = nullptr;  // (H, bias_length, bias_length)
+  T* pair_bias = nullptr;      // (P)
   T* gate = nullptr;           // (P)
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 #include "lexformer/kernels/elementwise_cpu.hpp"
 
@@ -51,6 +53,101 @@ struct RowKernels<Cpu> {
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i)
         y[i] = static_cast<T>(row::lane_sum<A>(n, [&](std::size_t j) { return static_cast<A>(x[i * n + j]); }));
+    });
+  }
+
+  /// Of each of the `batch` matrices of x (rows, columns) the transpose.
+  template <class T>
+  static void transpose(std::size_t batch, std::size_t rows, std::size_t columns, const T* x, T* y) {
+    constexpr std::size_t tile = 32;
+    const std::size_t strips = (rows + tile - 1) / tile;
+    parallel_for(batch * strips, detail::row_block(tile * columns), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t s = begin; s < end; ++s) {
+        const T* const from = x + s / strips * rows * columns;
+        T* const to = y + s / strips * rows * columns;
+        const std::size_t first = s % strips * tile, last = std::min(first + tile, rows);
+        for (std::size_t j0 = 0; j0 < columns; j0 += tile)
+          for (std::size_t i = first; i < last; ++i)
+            for (std::size_t j = j0; j < std::min(j0 + tile, columns); ++j) to[j * rows + i] = from[i * columns + j];
+      }
+    });
+  }
+
+  /// y[i] = the largest (or smallest) number of row i, index[i] its place: the first of equal ones; a NaN counts as the extreme.
+  template <class T>
+  static void row_extreme(std::size_t rows, std::size_t n, bool largest, const T* x, T* y, std::int32_t* index) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T* const from = x + i * n;
+        std::size_t best = 0;
+        for (std::size_t j = 1; j < n; ++j)
+          if (scalar::precedes(largest, static_cast<A>(from[j]), static_cast<A>(from[best]))) best = j;
+        y[i] = from[best];
+        index[i] = static_cast<std::int32_t>(best);
+      }
+    });
+  }
+  /// dx[i, j] = dy[i] for j = index[i], else 0.
+  template <class T>
+  static void row_extreme_grad(std::size_t rows, std::size_t n, const std::int32_t* index, const T* dy, T* dx) {
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        std::fill_n(dx + i * n, n, T{0});
+        dx[i * n + static_cast<std::size_t>(index[i])] = dy[i];
+      }
+    });
+  }
+
+  /// y[i] = log(sum exp(row i)), the largest number of the row taken off before exp.
+  template <class T>
+  static void log_sum_exp(std::size_t rows, std::size_t n, const T* x, accumulate_t<T>* y) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T* const from = x + i * n;
+        const A top = static_cast<A>(row::max(from, n)), base = scalar::finite(top) ? top : A{0};
+        y[i] = base + std::log(row::lane_sum<A>(n, [&](std::size_t j) { return scalar::Exp()(static_cast<A>(from[j]) - base); }));
+      }
+    });
+  }
+  /// dx[i, j] = dy[i] exp(x[i, j] - y[i])
+  template <class T>
+  static void log_sum_exp_grad(std::size_t rows, std::size_t n, const T* dy, const T* x, const accumulate_t<T>* y, T* dx) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const A base = y[i] == -std::numeric_limits<A>::infinity() ? A{0} : y[i], g = dy[i];  // a row of -inf has the gradient 0
+        for (std::size_t j = 0; j < n; ++j) dx[i * n + j] = static_cast<T>(g * scalar::Exp()(static_cast<A>(x[i * n + j]) - base));
+      }
+    });
+  }
+
+  /// norm[i] = the L2 norm of row i;  y[i] = x[i] / max(norm[i], eps)
+  template <class T>
+  static void l2_normalize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* norm) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T* const from = x + i * n;
+        norm[i] = std::sqrt(row::lane_sum<A>(n, [from](std::size_t j) { return static_cast<A>(from[j]) * static_cast<A>(from[j]); }));
+        const A divisor = norm[i] < eps ? eps : norm[i];
+        for (std::size_t j = 0; j < n; ++j) y[i * n + j] = static_cast<T>(static_cast<A>(from[j]) / divisor);
+      }
+    });
+  }
+  /// dx = (dy - y <y, dy>) / norm, or dy / eps where the norm is smaller than eps.
+  template <class T>
+  static void l2_normalize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y, const accumulate_t<T>* norm,
+                                T* dx) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T *const g = dy + i * n, *const unit = y + i * n;
+        const bool small = norm[i] < eps;
+        const A dot = row::lane_sum<A>(n, [=](std::size_t j) { return static_cast<A>(unit[j]) * static_cast<A>(g[j]); });
+        for (std::size_t j = 0; j < n; ++j) dx[i * n + j] = static_cast<T>(small ? g[j] / eps : (g[j] - unit[j] * dot) / norm[i]);
+      }
     });
   }
 

@@ -159,6 +159,47 @@ struct ReluGrad {  // of the output
   }
 };
 
+/// y = e^x. In float it is 0 below -87.3, where e^x is no normal number, and inf where e^x overflows.
+struct Exp {
+  LEXFORMER_HD double operator()(double x) const { return std::exp(x); }
+  LEXFORMER_HD float operator()(float x) const {
+    const float y = x > 88.0f ? exp(x - 1.0f) * std::numbers::e_v<float> : exp(x);
+    return x < -87.3f ? 0.0f : y;
+  }
+};
+struct Log {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return std::log(x);
+  }
+};
+
+struct Sqrt {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return std::sqrt(x);
+  }
+};
+struct SqrtGrad {  // of the output
+  template <class T>
+  LEXFORMER_HD T operator()(T dy, T y) const {
+    return dy / (T{2} * y);
+  }
+};
+
+struct Abs {
+  template <class T>
+  LEXFORMER_HD T operator()(T x) const {
+    return x < T{0} ? -x : x + T{0};  // -0 becomes 0
+  }
+};
+struct AbsGrad {  // of the input
+  template <class T>
+  LEXFORMER_HD T operator()(T dy, T x) const {
+    return x > T{0} ? dy : (x < T{0} ? -dy : T{0});
+  }
+};
+
 struct Add {
   template <class T>
   LEXFORMER_HD T operator()(T a, T b) const {
@@ -181,6 +222,46 @@ struct Divide {
   template <class T>
   LEXFORMER_HD T operator()(T a, T b) const {
     return a / b;
+  }
+};
+
+/// Whether a comes before b as the largest (smallest) of a list: a NaN comes before all that is none.
+template <class T>
+LEXFORMER_HD bool precedes(bool largest, T a, T b) {
+  return a != a ? b == b : (largest ? a > b : a < b);
+}
+struct Maximum {
+  template <class T>
+  LEXFORMER_HD T operator()(T a, T b) const {
+    return precedes(true, b, a) ? b : a;
+  }
+};
+struct Minimum {
+  template <class T>
+  LEXFORMER_HD T operator()(T a, T b) const {
+    return precedes(false, b, a) ? b : a;
+  }
+};
+/// The part of the gradient of max(a, b) that goes to a: half of it where both are equal.
+struct GreaterShare {
+  template <class T>
+  LEXFORMER_HD T operator()(T a, T b) const {
+    return a == b ? T(0.5) : (a > b ? T{1} : T{0});
+  }
+};
+
+/// x where the condition is not 0, else 0.
+struct Where {
+  template <class T>
+  LEXFORMER_HD T operator()(T condition, T x) const {
+    return condition != T{0} ? x : T{0};
+  }
+};
+/// x where the condition is 0, else 0.
+struct WhereNot {
+  template <class T>
+  LEXFORMER_HD T operator()(T condition, T x) const {
+    return condition == T{0} ? x : T{0};
   }
 };
 

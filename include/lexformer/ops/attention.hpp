@@ -3,6 +3,7 @@
 //
 //   S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij      P = softmax_j(S)      O = dropout(P) V
 //
+// with bias_ij the sum of the lookups, the position bias and the pair bias.
 // The terms are data: a variant (LEA, DDRP, T5, ...) makes the tensors below with ordinary ops, and this op returns the
 // gradient of each. attention_reference.hpp holds the same in plain loops.
 #pragma once
@@ -39,6 +40,7 @@ struct ScoreTerms {
   std::vector<Lookup> lookups;
   std::vector<Relative> relatives;
   Var<T, Dev> position_bias;             // bias_ij += position_bias[h, i, j]; (H, n_max, n_max), n_max >= the longest sequence
+  Var<T, Dev> pair_bias;                 // bias_ij += pair_bias[e], e the pair (i, j); one value per token pair (P), shared by the heads
   Var<T, Dev> gate;                      // gate_ij; one value per token pair (P), shared by the heads
   std::optional<accumulate_t<T>> scale;  // of q . k; 1 / sqrt(d) unless a position scheme owns it
   std::string positions;                 // name of the position scheme, of which there is one at the most
@@ -51,6 +53,8 @@ struct ScoreTerms {
   }
   /// Several terms may have a map for positions; they add up.
   void add_position_bias(const Var<T, Dev>& bias) { position_bias = position_bias.defined() ? add(position_bias, bias) : bias; }
+  /// Several terms may have a bias for token pairs; they add up.
+  void add_pair_bias(const Var<T, Dev>& bias) { pair_bias = pair_bias.defined() ? add(pair_bias, bias) : bias; }
 };
 
 enum class Attentions { none, scores, probabilities };
@@ -120,11 +124,13 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
     args.position_bias = terms.position_bias.value().data();
     args.bias_length = b[1];
   }
-  if (terms.gate.defined()) {
-    if (!(terms.gate.shape() == Shape{offsets.pairs()}))
-      fail("attention", "the gate must be (", offsets.pairs(), ",), got ", terms.gate.shape());
-    args.gate = terms.gate.value().data();
-  }
+  const auto of_pairs = [&](const char* name, const Var<T, Dev>& x) -> const T* {
+    if (!x.defined()) return nullptr;
+    if (!(x.shape() == Shape{offsets.pairs()})) fail("attention", "the ", name, " must be (", offsets.pairs(), ",), got ", x.shape());
+    return x.value().data();
+  };
+  args.pair_bias = of_pairs("pair bias", terms.pair_bias);
+  args.gate = of_pairs("gate", terms.gate);
   for (const std::size_t h : options.attention_heads) {
     if (h >= heads) fail("attention", "attentions of head ", h, " were asked for, but there are ", heads);
     if (std::count(options.attention_heads.begin(), options.attention_heads.end(), h) != 1)
@@ -158,7 +164,8 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
   Tensor<accumulate_t<T>, Dev> logsumexp({args.tokens, heads});
   Kernels<Dev>::attention(args, context.mutable_data(), logsumexp.mutable_data(), attentions.mutable_data());
 
-  std::vector<Var<T, Dev>> inputs{qkv, terms.position_bias, terms.gate};
+  std::vector<Var<T, Dev>> inputs{qkv, terms.position_bias, terms.pair_bias, terms.gate};
+  const std::size_t first_table = inputs.size();
   for (const auto& l : terms.lookups) inputs.push_back(l.table);
   for (const auto& r : terms.relatives) inputs.push_back(r.table);
   std::vector<Saved<T, Dev>> kept;
@@ -177,7 +184,7 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
   for (const auto& l : terms.lookups) lists.codes.push_back(l.codes);
   for (const auto& r : terms.relatives) lists.buckets.push_back(r.bucket);
 
-  auto backward = [args, kept = std::move(kept), lists = std::move(lists), needed = std::move(needed), output = Saved(context),
+  auto backward = [args, first_table, kept = std::move(kept), lists = std::move(lists), needed = std::move(needed), output = Saved(context),
                    logsumexp = Saved(logsumexp)](const std::vector<Tensor<T, Dev>>& dy) {
     for (const auto& k : kept) *k;  // throws if one was changed
     std::vector<Tensor<T, Dev>> g(needed.size());
@@ -187,8 +194,10 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
     AttentionGrads<T> grads;
     grads.qkv = to(0);
     grads.position_bias = to(1);
-    grads.gate = to(2);
-    for (std::size_t i = 3; i < g.size(); ++i) (i < 3 + args.lookups.size() ? grads.lookups : grads.relatives).push_back(to(i));
+    grads.pair_bias = to(2);
+    grads.gate = to(3);
+    for (std::size_t i = first_table; i < g.size(); ++i)
+      (i < first_table + args.lookups.size() ? grads.lookups : grads.relatives).push_back(to(i));
     Kernels<Dev>::attention_grad(args, output->data(), logsumexp->data(), dy[0].data(), dy.size() > 1 ? dy[1].data() : nullptr, grads);
     return g;
   };

@@ -59,6 +59,31 @@ Var<T, Dev> unary(const char* name, const Var<T, Dev>& x) {
                 });
 }
 
+/// y = c x + offset with constants.    dx = c dy
+template <class T, class Dev>
+Var<T, Dev> affine(const char* name, const Var<T, Dev>& x, accumulate_t<T> c, accumulate_t<T> offset) {
+  Tensor<T, Dev> y(x.shape());
+  Kernels<Dev>::affine(y.size(), c, x.value().data(), offset, y.mutable_data());
+  return record(name, y, std::vector{x}, [c](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    if (c == 1) return {dy};
+    Tensor<T, Dev> dx(dy.shape());
+    Kernels<Dev>::affine(dx.size(), c, dy.data(), accumulate_t<T>{0}, dx.mutable_data());
+    return {dx};
+  });
+}
+
+/// y = F(a, b) with F = Maximum or Minimum, shapes broadcast.
+template <class F, class T, class Dev>
+Var<T, Dev> extreme(const char* name, const Var<T, Dev>& a, const Var<T, Dev>& b) {
+  return record(name, map_broadcast<F>(name, a.value(), b.value()), std::vector{a, b},
+                [name, av = Saved(a.value()), bv = Saved(b.value())](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  constexpr bool largest = std::is_same_v<F, scalar::Maximum>;
+                  const auto share = map_broadcast<scalar::GreaterShare>(name, largest ? *av : *bv, largest ? *bv : *av);
+                  const auto da = map_broadcast<scalar::Multiply>(name, dy, share);
+                  return {sum_to(da, av->shape()), sum_to(map_broadcast<scalar::Subtract>(name, dy, da), bv->shape())};
+                });
+}
+
 }  // namespace detail
 
 /// y = a + b, shapes broadcast.    da = dy, db = dy, each summed over the axes that were repeated
@@ -107,21 +132,38 @@ Var<T, Dev> divide(const Var<T, Dev>& a, const Var<T, Dev>& b) {
 /// y = c x with a constant c.    dx = c dy
 template <class T, class Dev>
 Var<T, Dev> scale(const Var<T, Dev>& x, accumulate_t<T> c) {
-  Tensor<T, Dev> y(x.shape());
-  Kernels<Dev>::affine(y.size(), c, x.value().data(), T{0}, y.mutable_data());
-  return record("scale", y, std::vector{x}, [c](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-    Tensor<T, Dev> dx(dy.shape());
-    Kernels<Dev>::affine(dx.size(), c, dy.data(), T{0}, dx.mutable_data());
-    return {dx};
-  });
+  return detail::affine("scale", x, c, accumulate_t<T>{0});
 }
 
 /// y = x + c with a constant c.    dx = dy
 template <class T, class Dev>
 Var<T, Dev> add_scalar(const Var<T, Dev>& x, accumulate_t<T> c) {
-  Tensor<T, Dev> y(x.shape());
-  Kernels<Dev>::affine(y.size(), T{1}, x.value().data(), c, y.mutable_data());
-  return record("add_scalar", y, std::vector{x}, [](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {dy}; });
+  return detail::affine("add_scalar", x, accumulate_t<T>{1}, c);
+}
+
+/// y = max(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a > b, db = dy where b > a, dy / 2 each where a = b
+template <class T, class Dev>
+Var<T, Dev> maximum(const Var<T, Dev>& a, const Var<T, Dev>& b) {
+  return detail::extreme<scalar::Maximum>("maximum", a, b);
+}
+/// y = min(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a < b, db = dy where b < a, dy / 2 each where a = b
+template <class T, class Dev>
+Var<T, Dev> minimum(const Var<T, Dev>& a, const Var<T, Dev>& b) {
+  return detail::extreme<scalar::Minimum>("minimum", a, b);
+}
+
+/// y = a where the condition is not 0, else b; the three shapes broadcast. What is not taken does not count, even where it is NaN.
+///   da = dy where the condition is not 0, db = dy where it is 0; the condition has no gradient
+template <class T, class Dev>
+Var<T, Dev> where(const Tensor<T, Dev>& condition, const Var<T, Dev>& a, const Var<T, Dev>& b) {
+  if (!condition.defined()) fail("where", "the condition is undefined");
+  const auto y = detail::map_broadcast<scalar::Add>("where", detail::map_broadcast<scalar::Where>("where", condition, a.value()),
+                                                    detail::map_broadcast<scalar::WhereNot>("where", condition, b.value()));
+  return record("where", y, std::vector{a, b},
+                [kept = Saved(condition), sa = a.shape(), sb = b.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  return {detail::sum_to(detail::map_broadcast<scalar::Where>("where", *kept, dy), sa),
+                          detail::sum_to(detail::map_broadcast<scalar::WhereNot>("where", *kept, dy), sb)};
+                });
 }
 
 /// y = x Phi(x): the exact GELU, BERT's "gelu" (Hendrycks & Gimpel 2016).    dx = dy (Phi(x) + x phi(x))
@@ -148,6 +190,28 @@ Var<T, Dev> sigmoid(const Var<T, Dev>& x) {
 template <class T, class Dev>
 Var<T, Dev> relu(const Var<T, Dev>& x) {
   return detail::unary<scalar::Relu, scalar::ReluGrad, detail::Keep::output>("relu", x);
+}
+
+/// y = e^x; in float 0 below x = -87.3.    dx = dy y
+template <class T, class Dev>
+Var<T, Dev> exp(const Var<T, Dev>& x) {
+  return detail::unary<scalar::Exp, scalar::Multiply, detail::Keep::output>("exp", x);
+}
+/// y = ln x; -inf at 0, NaN below.    dx = dy / x
+template <class T, class Dev>
+Var<T, Dev> log(const Var<T, Dev>& x) {
+  return detail::unary<scalar::Log, scalar::Divide, detail::Keep::input>("log", x);
+}
+/// y = sqrt(x); NaN below 0.    dx = dy / (2 y)
+/// At x = 0 the gradient is infinite, or NaN where dy = 0, as in PyTorch: add an eps to x where it can be 0.
+template <class T, class Dev>
+Var<T, Dev> sqrt(const Var<T, Dev>& x) {
+  return detail::unary<scalar::Sqrt, scalar::SqrtGrad, detail::Keep::output>("sqrt", x);
+}
+/// y = |x|.    dx = dy sign(x), 0 at 0
+template <class T, class Dev>
+Var<T, Dev> abs(const Var<T, Dev>& x) {
+  return detail::unary<scalar::Abs, scalar::AbsGrad, detail::Keep::input>("abs", x);
 }
 
 /// The same values in another scalar type; x itself where that is its own.    dx = dy, cast back

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/indices.hpp"
@@ -64,13 +65,62 @@ Var<T, Dev> reshape(const Var<T, Dev>& x, Shape shape) {
                 [old = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {dy.reshape(old)}; });
 }
 
+/// y[..., j, i] = x[..., i, j]: the last two axes change places.    dx = dy, transposed back
+template <class T, class Dev>
+Var<T, Dev> transpose(const Var<T, Dev>& x) {
+  const Shape& shape = x.shape();
+  if (shape.rank() < 2) fail("transpose", "needs at least two axes, got shape ", shape);
+  std::vector<std::size_t> dims(shape.begin(), shape.end());
+  const std::size_t m = dims[dims.size() - 2], n = dims.back(), batch = m * n == 0 ? 0 : x.size() / (m * n);
+  std::swap(dims[dims.size() - 2], dims.back());
+  Tensor<T, Dev> y(Shape(dims.begin(), dims.end()));
+  Kernels<Dev>::transpose(batch, m, n, x.value().data(), y.mutable_data());
+  return record("transpose", y, std::vector{x}, [=, old = shape](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(old);
+    Kernels<Dev>::transpose(batch, n, m, dy.data(), dx.mutable_data());
+    return {dx};
+  });
+}
+
+/// y = x with y[rows[i]] = values[i]: x (N, D), rows n different numbers in 0 .. N-1, values (n, D) -> (N, D).
+///   dx = dy, 0 in the rows replaced;  dvalues[i] = dy[rows[i]]
+template <class T, class Dev>
+Var<T, Dev> replace_rows(const Var<T, Dev>& x, const std::vector<std::int32_t>& rows, const Var<T, Dev>& values) {
+  const std::size_t count = rows.size();
+  if (x.shape().rank() != 2 || !(values.shape() == Shape{count, x.dim(1)}))
+    fail("replace_rows", count, " rows of x ", x.shape(), " need as many rows of values, got ", values.shape());
+  const std::size_t n = x.dim(1);
+  std::vector<bool> replaced(x.dim(0));
+  for (const std::int32_t r : rows) {
+    if (r < 0 || static_cast<std::size_t>(r) >= replaced.size()) fail("replace_rows", "there is no row ", r, " in x ", x.shape());
+    if (replaced[static_cast<std::size_t>(r)]) fail("replace_rows", "row ", r, " is named twice");
+    replaced[static_cast<std::size_t>(r)] = true;
+  }
+  const Indices<std::int32_t, Dev> ids(rows);
+  auto y = x.value().clone();
+  Kernels<Dev>::place_rows(count, n, values.value().data(), ids.data(), y.mutable_data());
+  return record("replace_rows", y, std::vector{x, values},
+                [=, dx_needed = x.requires_grad(), dvalues_needed = values.requires_grad()](const Tensor<T, Dev>& dy) {
+                  std::vector<Tensor<T, Dev>> d(2);
+                  if (dx_needed) {
+                    d[0] = dy.clone();
+                    Kernels<Dev>::place_rows(count, n, static_cast<const T*>(nullptr), ids.data(), d[0].mutable_data());
+                  }
+                  if (dvalues_needed) {
+                    d[1] = Tensor<T, Dev>({count, n});
+                    Kernels<Dev>::gather(count, n, dy.data(), ids.data(), d[1].mutable_data());
+                  }
+                  return d;
+                });
+}
+
 /// y = rows begin .. end-1 of the first axis (shares the elements).    dx = dy there, 0 elsewhere
 template <class T, class Dev>
 Var<T, Dev> slice_rows(const Var<T, Dev>& x, std::size_t begin, std::size_t end) {
-  return record("slice_rows", x.value().rows(begin, end), std::vector{x},
+  return record("slice_rows", x.value().slice(begin, end), std::vector{x},
                 [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
                   auto dx = Tensor<T, Dev>::zeros(shape);
-                  auto part = dx.rows(begin, end);
+                  auto part = dx.slice(begin, end);
                   Memory<Dev>::copy(part.mutable_data(), dy.data(), dy.size() * sizeof(T));
                   return {dx};
                 });
@@ -114,7 +164,7 @@ Var<T, Dev> concat_rows(const std::vector<Var<T, Dev>>& parts) {
     std::vector<Tensor<T, Dev>> d;
     std::size_t begin = 0;
     for (std::size_t count : counts) {
-      d.push_back(dy.rows(begin, begin + count));
+      d.push_back(dy.slice(begin, begin + count));
       begin += count;
     }
     return d;
@@ -164,6 +214,24 @@ Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
   return record("sequence_mean", y, std::vector{x}, [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
     Tensor<T, Dev> dx(shape);
     Kernels<Dev>::sequence_mean_grad(sequences, n, begin.data(), dy.data(), dx.mutable_data());
+    return {dx};
+  });
+}
+
+/// y[s, j] = the largest x[i, j] over the tokens i of sequence s: x (N, D) -> (B, D). A NaN counts as the largest.
+///   dx[i, j] = dy[s, j] for the first token of s that has it, 0 for the others
+template <class T, class Dev>
+Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
+  if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
+    fail("sequence_max", "x ", x.shape(), " but the offsets count ", offsets.tokens(), " tokens");
+  const std::size_t n = x.dim(1), sequences = offsets.sequences();
+  const auto begin = offsets.on<Dev>().token;
+  Tensor<T, Dev> y({sequences, n});
+  Tensor<std::int32_t, Dev> index({sequences, n});
+  Kernels<Dev>::sequence_max(sequences, n, begin.data(), x.value().data(), y.mutable_data(), index.mutable_data());
+  return record("sequence_max", y, std::vector{x}, [=, shape = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx(shape);
+    Kernels<Dev>::sequence_max_grad(sequences, n, begin.data(), index.data(), dy.data(), dx.mutable_data());
     return {dx};
   });
 }

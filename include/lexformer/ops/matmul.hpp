@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "lexformer/autograd/var.hpp"
+#include <algorithm>
+#include <vector>
+
+#include "lexformer/ops/elementwise.hpp"
 
 namespace lexformer {
 
@@ -9,37 +12,78 @@ struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;
 };
 
+namespace detail {
+
+/// Matrices one after the other, `step` numbers apart; 0: one for all.
+template <class T>
+struct Matrices {
+  const T* data;
+  std::size_t step;
+};
+
+/// The products op(a_i) op(b_i) of (m, k) and (k, n), without gaps, in a tensor of the given shape; or, `summed`, their sum in the order of
+/// i.
+template <class Dev, class T>
+Tensor<T, Dev> products(std::size_t batch, bool ta, bool tb, std::size_t m, std::size_t n, std::size_t k, Matrices<T> a, Matrices<T> b,
+                        const Shape& shape, bool summed) {
+  if (!summed) {
+    Tensor<T, Dev> y(shape);
+    Kernels<Dev>::gemm_batched(batch, ta, tb, m, n, k, a.data, a.step, b.data, b.step, y.mutable_data());
+    return y;
+  }
+  using A = accumulate_t<T>;
+  auto sum = Tensor<A, Dev>::zeros(shape);
+  for (std::size_t i = 0; i < batch; ++i)
+    Kernels<Dev>::gemm(ta, tb, m, n, k, A{1}, a.data + i * a.step, ta ? m : k, b.data + i * b.step, tb ? k : n, A{1}, sum.mutable_data(),
+                       n);
+  return cast<T>(sum);
+}
+
+}  // namespace detail
+
 /// y = op(a) op(b) with op(a) (m, k), op(b) (k, n) -> y (m, n).    da = dy op(b)^T, db = op(a)^T dy, transposed back where asked
+/// Batches of matrices (..., m, k), (..., k, n) -> (..., m, n) have the same leading axes, or one side is a single matrix, which is
+/// multiplied with all of the other and gets the sum of their gradients.
 template <class T, class Dev>
 Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions options = {}) {
   const Shape &sa = a.shape(), &sb = b.shape();
-  if (sa.rank() != 2 || sb.rank() != 2) fail("matmul", "needs two matrices, got ", sa, " x ", sb);
+  if (sa.rank() < 2 || sb.rank() < 2) fail("matmul", "needs two matrices, or batches of them, got ", sa, " x ", sb);
   const bool ta = options.transpose_a, tb = options.transpose_b;
-  const std::size_t m = sa[ta ? 1 : 0], k = sa[ta ? 0 : 1], n = sb[tb ? 0 : 1];
-  if (k != sb[tb ? 1 : 0])
+  const std::size_t* const a_end = sa.end();
+  const std::size_t* const b_end = sb.end();
+  std::size_t m = a_end[ta ? -1 : -2], batch = 1;
+  const std::size_t k = a_end[ta ? -2 : -1], n = b_end[tb ? -2 : -1];
+  if (k != b_end[tb ? -1 : -2])
     fail("matmul", "inner sizes differ: ", sa, ta ? "^T" : "", " x ", sb, tb ? "^T" : "",
-         sb[tb ? 0 : 1] == k ? "; did you mean the other transpose_b?" : "");
-  Tensor<T, Dev> y({m, n});
-  Kernels<Dev>::gemm(ta, tb, m, n, k, T{1}, a.value().data(), sa[1], b.value().data(), sb[1], T{0}, y.mutable_data(), n);
+         n == k ? "; did you mean the other transpose_b?" : "");
+  const bool many_a = sa.rank() > 2, many_b = sb.rank() > 2;
+  if (many_a && many_b && !std::equal(sa.begin(), a_end - 2, sb.begin(), b_end - 2))
+    fail("matmul", "the leading axes differ: ", sa, " x ", sb, "; they must be equal, or one side a single matrix");
+  std::vector<std::size_t> dims(many_a ? sa.begin() : sb.begin(), many_a ? a_end : b_end);
+  dims[dims.size() - 2] = m;
+  dims.back() = n;
+  for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) batch *= dims[axis];
+  if (!many_b && !ta) {  // the matrices of a stand below each other: one product
+    m *= batch;
+    batch = 1;
+  }
+  // From one matrix of a (b, y) to the next. What has no step though there are several gets the sum of their gradients.
+  const std::size_t step_a = many_a ? m * k : 0, step_b = many_b ? k * n : 0, step_y = m * n;
+  const bool sum_a = !many_a && batch != 1, sum_b = !many_b && batch != 1;
+  const auto y = detail::products<Dev, T>(batch, ta, tb, m, n, k, {a.value().data(), step_a}, {b.value().data(), step_b},
+                                          Shape(dims.begin(), dims.end()), false);
   return record("matmul", y, std::vector{a, b},
                 [=, av = Saved(a.value()), bv = Saved(b.value()), da_needed = a.requires_grad(),
                  db_needed = b.requires_grad()](const Tensor<T, Dev>& dy) {
+                  const detail::Matrices<T> left{av->data(), step_a}, right{bv->data(), step_b}, g{dy.data(), step_y};
+                  const Shape &shape_a = av->shape(), &shape_b = bv->shape();
                   std::vector<Tensor<T, Dev>> d(2);
-                  const std::size_t lda = av->dim(1), ldb = bv->dim(1);
-                  if (da_needed) {
-                    d[0] = Tensor<T, Dev>(av->shape());
-                    if (ta)  // da (k, m) = op(b) dy^T
-                      Kernels<Dev>::gemm(tb, true, k, m, n, T{1}, bv->data(), ldb, dy.data(), n, T{0}, d[0].mutable_data(), lda);
-                    else  // da (m, k) = dy op(b)^T
-                      Kernels<Dev>::gemm(false, !tb, m, k, n, T{1}, dy.data(), n, bv->data(), ldb, T{0}, d[0].mutable_data(), lda);
-                  }
-                  if (db_needed) {
-                    d[1] = Tensor<T, Dev>(bv->shape());
-                    if (tb)  // db (n, k) = dy^T op(a)
-                      Kernels<Dev>::gemm(true, ta, n, k, m, T{1}, dy.data(), n, av->data(), lda, T{0}, d[1].mutable_data(), ldb);
-                    else  // db (k, n) = op(a)^T dy
-                      Kernels<Dev>::gemm(!ta, false, k, n, m, T{1}, av->data(), lda, dy.data(), n, T{0}, d[1].mutable_data(), ldb);
-                  }
+                  if (da_needed)  // (k, m) = op(b) dy^T or (m, k) = dy op(b)^T
+                    d[0] = ta ? detail::products<Dev>(batch, tb, true, k, m, n, right, g, shape_a, sum_a)
+                              : detail::products<Dev>(batch, false, !tb, m, k, n, g, right, shape_a, sum_a);
+                  if (db_needed)  // (n, k) = dy^T op(a) or (k, n) = op(a)^T dy
+                    d[1] = tb ? detail::products<Dev>(batch, true, ta, n, k, m, g, left, shape_b, sum_b)
+                              : detail::products<Dev>(batch, !ta, false, k, n, m, left, g, shape_b, sum_b);
                   return d;
                 });
 }

@@ -14,7 +14,7 @@ namespace lexformer {
 /// Rotary position embedding (Su et al. 2021, "RoFormer", eq. 34): in each head of q and k the pair of features (2t, 2t + 1)
 /// of a token at position m is turned by the angle m w_t, w_t = base^(-2t/d); v stays.
 ///   y_2t = x_2t cos - x_2t+1 sin,   y_2t+1 = x_2t+1 cos + x_2t sin,   so that q_i . k_j depends on i - j alone
-/// qkv (N, 3D) with d = D / heads even, positions N numbers >= 0 -> (N, 3D).    dqkv = dy turned back
+/// qkv (N, 3D) with d = D / heads even, positions N numbers in 0 .. 2^20 - 1 -> (N, 3D).    dqkv = dy turned back
 template <class T, class Dev>
 Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<std::int32_t, Dev>>& positions, std::size_t heads,
                    double base = 10000) {
@@ -26,14 +26,16 @@ Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<st
   for (const std::int32_t m : positions.min() < 0 ? positions.to_vector() : std::vector<std::int32_t>{})
     if (m < 0) fail("rotary", "position ", m, " is negative");
   const std::size_t rows = static_cast<std::size_t>(positions.max()) + 1;
+  if (rows > std::size_t{1} << 20) fail("rotary", "position ", rows - 1, " is too large; the table of angles ends at position 1048575");
   using A = accumulate_t<T>;
   std::vector<A> turn(rows * d);  // cos and sin of every position and pair
-  for (std::size_t m = 0; m < rows; ++m)
-    for (std::size_t t = 0; t < half; ++t) {
-      const double angle = static_cast<double>(m) * std::pow(base, -2.0 * static_cast<double>(t) / static_cast<double>(d));
-      turn[m * d + 2 * t] = static_cast<A>(std::cos(angle));
-      turn[m * d + 2 * t + 1] = static_cast<A>(std::sin(angle));
+  for (std::size_t t = 0; t < half; ++t) {
+    const double speed = std::pow(base, -2.0 * static_cast<double>(t) / static_cast<double>(d));
+    for (std::size_t m = 0; m < rows; ++m) {
+      turn[m * d + 2 * t] = static_cast<A>(std::cos(static_cast<double>(m) * speed));
+      turn[m * d + 2 * t + 1] = static_cast<A>(std::sin(static_cast<double>(m) * speed));
     }
+  }
   const auto apply = [=, table = Tensor<A, Dev>::from(turn, {rows, d})](const Tensor<T, Dev>& x, A direction) {
     Tensor<T, Dev> y({n, 3 * width});
     Kernels<Dev>::rotary(n, heads, d, table.data(), positions.data(), direction, x.data(), y.mutable_data());

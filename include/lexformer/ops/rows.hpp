@@ -2,9 +2,46 @@
 // Ops on rows: of a tensor with last axis n, every slice along that axis is a row.
 #pragma once
 
-#include "lexformer/autograd/var.hpp"
+#include <cstdint>
+
+#include "lexformer/core/indices.hpp"
+#include "lexformer/ops/elementwise.hpp"
 
 namespace lexformer {
+
+/// The largest or smallest number of each row, and where it stands.
+template <class T, class Dev>
+struct RowExtreme {
+  Var<T, Dev> values;                  // (...) for x (..., n)
+  Indices<std::int32_t, Dev> indices;  // one for each row, in 0 .. n-1
+};
+
+namespace detail {
+
+/// The shape without its last axis, along which an op makes one number of n > 0.
+inline Shape shape_of_rows(const char* op, const Shape& x) {
+  if (x.rank() == 0 || x.last() == 0) fail(op, "needs rows of numbers, got shape ", x);
+  return Shape(x.begin(), x.end() - 1);
+}
+
+template <class T, class Dev>
+RowExtreme<T, Dev> row_extreme(const char* name, bool largest, const Var<T, Dev>& x) {
+  const Shape shape = shape_of_rows(name, x.shape());
+  const std::size_t rows = x.shape().rows(), n = x.shape().last();
+  Tensor<T, Dev> y(shape);
+  Tensor<std::int32_t, Dev> index({rows});
+  Kernels<Dev>::row_extreme(rows, n, largest, x.value().data(), y.mutable_data(), index.mutable_data());
+  const Indices<std::int32_t, Dev> indices(index, 0, static_cast<std::int32_t>(n - 1));
+  return {record(name, y, std::vector{x},
+                 [=, all = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                   Tensor<T, Dev> dx(all);
+                   Kernels<Dev>::row_extreme_grad(rows, n, indices.data(), dy.data(), dx.mutable_data());
+                   return {dx};
+                 }),
+          indices};
+}
+
+}  // namespace detail
 
 /// y = softmax(x) along the last axis.    dx = y (dy - <y, dy>)
 template <class T, class Dev>
@@ -30,6 +67,51 @@ Var<T, Dev> log_softmax(const Var<T, Dev>& x) {
     Kernels<Dev>::softmax_grad(rows, n, true, dy.data(), kept->data(), dx.mutable_data());
     return {dx};
   });
+}
+
+/// y[i] = log(sum_j exp(x[i, j])) along the last axis: x (..., n) -> (...), the largest x of the row taken off before exp.
+///   dx[i, j] = dy[i] exp(x[i, j] - y[i]);  a row of -inf gives -inf and the gradient 0.    Errors: rows without numbers
+template <class T, class Dev>
+Var<T, Dev> log_sum_exp(const Var<T, Dev>& x) {
+  using A = accumulate_t<T>;
+  const std::size_t rows = x.shape().rows(), n = x.shape().last();
+  Tensor<A, Dev> y(detail::shape_of_rows("log_sum_exp", x.shape()));
+  Kernels<Dev>::log_sum_exp(rows, n, x.value().data(), y.mutable_data());
+  return record("log_sum_exp", detail::cast<T>(y), std::vector{x},
+                [=, xv = Saved(x.value()), yv = Saved(y)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  Tensor<T, Dev> dx(xv->shape());
+                  Kernels<Dev>::log_sum_exp_grad(rows, n, dy.data(), xv->data(), yv->data(), dx.mutable_data());
+                  return {dx};
+                });
+}
+
+/// y = x / max(|x|, eps) with |x| the L2 norm along the last axis, as torch.nn.functional.normalize.
+///   dx = (dy - y <y, dy>) / |x|,  or dy / eps where |x| < eps
+template <class T, class Dev>
+Var<T, Dev> l2_normalize(const Var<T, Dev>& x, accumulate_t<T> eps = static_cast<accumulate_t<T>>(1e-12)) {
+  if (!(eps > 0)) fail("l2_normalize", "eps must be positive, got ", eps);
+  Tensor<T, Dev> y(x.shape());
+  const std::size_t rows = x.shape().rows(), n = x.shape().last();
+  Tensor<accumulate_t<T>, Dev> norm({rows});
+  Kernels<Dev>::l2_normalize(rows, n, eps, x.value().data(), y.mutable_data(), norm.mutable_data());
+  return record("l2_normalize", y, std::vector{x},
+                [=, yv = Saved(y), norm = Saved(norm)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  Tensor<T, Dev> dx(dy.shape());
+                  Kernels<Dev>::l2_normalize_grad(rows, n, eps, dy.data(), yv->data(), norm->data(), dx.mutable_data());
+                  return {dx};
+                });
+}
+
+/// values[i] = max_j x[i, j] along the last axis: x (..., n); indices[i] = the first j that has it. A NaN counts as the largest.
+///   dx[i, indices[i]] = dvalues[i], 0 elsewhere.    Errors: rows without numbers
+template <class T, class Dev>
+RowExtreme<T, Dev> row_max(const Var<T, Dev>& x) {
+  return detail::row_extreme("row_max", true, x);
+}
+/// values[i] = min_j x[i, j] along the last axis, as row_max. A NaN counts as the smallest.
+template <class T, class Dev>
+RowExtreme<T, Dev> row_min(const Var<T, Dev>& x) {
+  return detail::row_extreme("row_min", false, x);
 }
 
 /// y = LayerNorm(residual + dropout(x)):  z = residual + x mask,  xhat = (z - mean z) / sqrt(var z + eps),  y = xhat gamma + beta.

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Ops against values worked out by hand, at the places where their derivatives or results are a matter of definition.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../support/error_message.hpp"
+#include "../support/random_tensor.hpp"
+#include "lexformer/ops/index.hpp"
+#include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/operators.hpp"
+#include "lexformer/ops/rows.hpp"
+
+using namespace lexformer;
+using test::error_message;
+using test::max_error;
+using test::random_tensor;
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr double infinity = std::numeric_limits<double>::infinity(), not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+Var<double> leaf(std::initializer_list<double> values) { return Var<double>(Tensor<double>::from(values), true); }
+Var<double> leaf(std::initializer_list<double> values, Shape shape) { return Var<double>(Tensor<double>::from(values, shape), true); }
+Values values_of(const Var<double>& x) { return x.value().to_vector(); }
+Values gradient_of(const Var<double>& x) { return x.grad().to_vector(); }
+
+}  // namespace
+
+TEST_CASE("operators are the named ops") {
+  const auto a = leaf({1, -2, 4}), b = leaf({2, 8, 0.5});
+  CHECK(values_of(a + b) == Values{3, 6, 4.5});
+  CHECK(values_of(a - b) == Values{-1, -10, 3.5});
+  CHECK(values_of(a * b) == Values{2, -16, 2});
+  CHECK(values_of(a / b) == Values{0.5, -0.25, 8});
+  CHECK(values_of(-a) == Values{-1, 2, -4});
+  CHECK(values_of(a + 1) == Values{2, -1, 5});
+  CHECK(values_of(1 + a) == Values{2, -1, 5});
+  CHECK(values_of(a - 1u) == Values{0, -3, 3});
+  CHECK(values_of(1 - a) == Values{0, 3, -3});
+  CHECK(values_of(2.5f * a) == Values{2.5, -5, 10});
+  CHECK(values_of(a * 2.5) == Values{2.5, -5, 10});
+  CHECK(values_of(a / 4) == Values{0.25, -0.5, 1});
+  CHECK(values_of(4 / a) == Values{4, -2, 1});
+  CHECK(values_of(a - leaf({1})) == Values{0, -3, 3});
+  const Var<bfloat16> narrow(Tensor<bfloat16>::from({bfloat16(1.0f), bfloat16(3.0f)}));
+  CHECK((0.5 * narrow - 2).value().to_vector() == std::vector<bfloat16>{bfloat16(-1.5f), bfloat16(-0.5f)});
+}
+
+TEST_CASE("maximum and minimum: a tie shares the gradient, a NaN stays") {
+  const auto a = leaf({1, 5, 2}), b = leaf({3, 5, -2});
+  sum(maximum(a, b) * leaf({10, 20, 30})).backward();
+  CHECK(gradient_of(a) == Values{0, 10, 30});
+  CHECK(gradient_of(b) == Values{10, 10, 0});
+  const auto c = leaf({1, 5, 2}), d = leaf({3, 5, -2});
+  sum(minimum(c, d) * leaf({10, 20, 30})).backward();
+  CHECK(gradient_of(c) == Values{10, 10, 0});
+  CHECK(gradient_of(d) == Values{0, 10, 30});
+  for (const auto& y :
+       {maximum(leaf({not_a_number, 1}), leaf({1, not_a_number})), minimum(leaf({not_a_number, 1}), leaf({1, not_a_number}))})
+    for (const double x : values_of(y)) CHECK(std::isnan(x));
+  CHECK(values_of(maximum(leaf({-infinity, 1}), leaf({0, infinity}))) == Values{0, infinity});
+}
+
+TEST_CASE("where: what is not taken does not count, in the value and in the gradient") {
+  const auto a = leaf({1, not_a_number, infinity}), b = leaf({not_a_number, 2, -infinity});
+  const auto y = where(Tensor<double>::from({1, 0, -0.5}), a, b);
+  CHECK(values_of(y) == Values{1, 2, infinity});
+  y.backward(Tensor<double>::from({10, 20, 30}));
+  CHECK(gradient_of(a) == Values{10, 0, 30});
+  CHECK(gradient_of(b) == Values{0, 20, 0});
+  const auto row = leaf({1, 2}), column = leaf({3, 4, 5}, {3, 1}), scalar = leaf({9}, {});
+  CHECK(where(Tensor<double>::from({1, 0}), column, scalar).value().to_vector() == Values{3, 9, 4, 9, 5, 9});
+  CHECK(where(Tensor<double>::from({1, 0, 1}, {3, 1}), row, scalar).value().to_vector() == Values{1, 2, 9, 9, 1, 2});
+  CHECK(error_message([&] { where(Tensor<double>(), row, row); }) == "where: the condition is undefined");
+  CHECK(error_message([&] { where(Tensor<double>::ones({3}), row, row); }).starts_with("where: shapes (3,) and (2,) do not broadcast"));
+}
+
+TEST_CASE("exp, log, sqrt and abs at their ends") {
+  const auto x = leaf({0, 4, 1});
+  sum(sqrt(x)).backward();
+  CHECK(gradient_of(x) == Values{infinity, 0.25, 0.5});
+  const auto z = leaf({-3, 0, 2});
+  const auto y = abs(z);
+  CHECK(values_of(y) == Values{3, 0, 2});
+  sum(y).backward();
+  CHECK(gradient_of(z) == Values{-1, 0, 1});
+  const auto l = leaf({0, 1, 2});
+  CHECK(values_of(log(l))[0] == -infinity);
+  CHECK(std::isnan(values_of(log(leaf({-1})))[0]));
+  CHECK(std::isnan(values_of(sqrt(leaf({-1})))[0]));
+  sum(log(l)).backward();
+  CHECK(gradient_of(l) == Values{infinity, 1, 0.5});
+  CHECK(values_of(exp(leaf({0, -infinity, infinity}))) == Values{1, 0, infinity});
+  CHECK(exp(Var<float>(Tensor<float>::from({-1000.0f, 1000.0f}))).value().to_vector() ==
+        std::vector<float>{0, std::numeric_limits<float>::infinity()});
+}
+
+TEST_CASE("row_max and row_min: the first of equal numbers, a NaN before all") {
+  const auto x = leaf({3, 7, 7, 1, 1, 2, not_a_number, 9, not_a_number}, {3, 3});
+  const auto most = row_max(x), least = row_min(x);
+  CHECK(values_of(most.values)[0] == 7);
+  CHECK(values_of(least.values)[1] == 1);
+  CHECK(std::isnan(values_of(most.values)[2]));
+  CHECK(std::isnan(values_of(least.values)[2]));
+  CHECK(most.indices.to_vector() == std::vector<std::int32_t>{1, 2, 0});
+  CHECK(least.indices.to_vector() == std::vector<std::int32_t>{0, 0, 0});
+  CHECK(most.indices.within(3));
+  most.values.backward(Tensor<double>::from({10, 20, 30}));
+  CHECK(gradient_of(x) == Values{0, 10, 0, 0, 0, 20, 30, 0, 0});
+  CHECK(row_max(leaf({4, 5})).values.shape() == Shape{});
+  CHECK(error_message([] { row_max(leaf({1}, {})); }) == "row_max: needs rows of numbers, got shape ()");
+  CHECK(error_message([] { row_min(leaf({}, {2, 0})); }) == "row_min: needs rows of numbers, got shape (2, 0)");
+}
+
+TEST_CASE("log_sum_exp: large numbers, and rows of infinities") {
+  const auto x = leaf({1000, 1000, -infinity, -infinity, infinity, 1, -1000, -infinity}, {4, 2});
+  const auto y = log_sum_exp(x);
+  CHECK(values_of(y) == Values{1000 + std::log(2.0), -infinity, infinity, -1000});
+  y.backward(Tensor<double>::ones({4}));
+  const auto g = gradient_of(x);
+  CHECK(g[0] == doctest::Approx(0.5));
+  CHECK(g[2] == 0);
+  CHECK(g[3] == 0);
+  CHECK(g[6] == 1);
+  CHECK(g[7] == 0);
+  const auto f = Var<float>(Tensor<float>::from({200.0f, -200.0f, 0.0f}));
+  CHECK(log_sum_exp(f).item() == 200.0f);
+  CHECK(error_message([] { log_sum_exp(leaf({}, {2, 0})); }) == "log_sum_exp: needs rows of numbers, got shape (2, 0)");
+}
+
+TEST_CASE("l2_normalize: rows of length 1, and what it does to a row of zeros") {
+  const auto x = leaf({3, 4, 0, 0, 0.3, 0.4}, {3, 2});
+  const auto y = l2_normalize(x, 1.0);
+  CHECK(max_error(y.value(), Tensor<double>::from({0.6, 0.8, 0, 0, 0.3, 0.4}, {3, 2})) < 1e-15);
+  y.backward(Tensor<double>::from({1, 0, 5, 6, 1, 0}, {3, 2}));
+  CHECK(max_error(x.grad(), Tensor<double>::from({0.128, -0.096, 5, 6, 1, 0}, {3, 2})) < 1e-15);
+  CHECK(values_of(l2_normalize(leaf({0, 0}))) == Values{0, 0});
+  CHECK(error_message([&] { l2_normalize(x, 0.0); }) == "l2_normalize: eps must be positive, got 0");
+}
+
+TEST_CASE("transpose changes the last two axes") {
+  const auto x = random_tensor({2, 40, 70});
+  const auto y = transpose(Var<double>(x)).value();
+  CHECK(y.shape() == Shape{2, 70, 40});
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t i = 0; i < 40; ++i)
+      for (std::size_t j = 0; j < 70; ++j) REQUIRE(y.at(b, j, i) == x.at(b, i, j));
+  CHECK(transpose(Var<double>(Tensor<double>({3, 0, 2}))).shape() == Shape{3, 2, 0});
+  CHECK(error_message([] { transpose(leaf({1, 2})); }) == "transpose: needs at least two axes, got shape (2,)");
+}
+
+TEST_CASE("matmul of batches is matmul of each matrix, and of one matrix with all") {
+  for (const std::size_t batch : {std::size_t{1}, std::size_t{3}, std::size_t{40}}) {
+    const Var<double> a(random_tensor({batch, 5, 4}, 1)), b(random_tensor({batch, 4, 6}, 2));
+    const auto y = matmul(a, b), one_a = matmul(slice_rows(reshape(a, {batch * 5, 4}), 0, 5), b),
+               one_b = matmul(a, reshape(slice_rows(b, 0, 1), {4, 6}));
+    CHECK(y.shape() == Shape{batch, 5, 6});
+    for (std::size_t i = 0; i < batch; ++i) {
+      const auto at = [](const Var<double>& x, std::size_t s, Shape shape) { return reshape(slice_rows(x, s, s + 1), shape); };
+      const auto ai = at(a, i, {5, 4}), bi = at(b, i, {4, 6});
+      CHECK(max_error(at(y, i, {5, 6}).value(), matmul(ai, bi).value()) == 0);
+      CHECK(max_error(at(one_a, i, {5, 6}).value(), matmul(at(a, 0, {5, 4}), bi).value()) == 0);
+      CHECK(max_error(at(one_b, i, {5, 6}).value(), matmul(ai, at(b, 0, {4, 6})).value()) < 1e-15);
+    }
+  }
+  const auto message = [](Shape a, Shape b) {
+    return error_message([&] { matmul(Var<double>(Tensor<double>::zeros(a)), Var<double>(Tensor<double>::zeros(b))); });
+  };
+  CHECK(message({2, 3, 4}, {3, 4, 5}) ==
+        "matmul: the leading axes differ: (2, 3, 4) x (3, 4, 5); they must be equal, or one side a single matrix");
+  CHECK(message({1, 2, 3, 4}, {2, 4, 5}).starts_with("matmul: the leading axes differ"));
+  CHECK(message({2, 3, 4}, {2, 3, 5}) == "matmul: inner sizes differ: (2, 3, 4) x (2, 3, 5)");
+  CHECK(message({3, 4}, {5, 4}) == "matmul: inner sizes differ: (3, 4) x (5, 4); did you mean the other transpose_b?");
+  CHECK(message({4}, {4, 5}) == "matmul: needs two matrices, or batches of them, got (4,) x (4, 5)");
+}
+
+TEST_CASE("sequence_max: the first token that has the largest number gets the gradient") {
+  const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 1});
+  const auto x = leaf({1, 5, 4, 5, 4, -1, -7, -8}, {4, 2});
+  const auto y = sequence_max(x, offsets);
+  CHECK(values_of(y) == Values{4, 5, -7, -8});
+  y.backward(Tensor<double>::from({10, 20, 30, 40}, {2, 2}));
+  CHECK(gradient_of(x) == Values{0, 20, 10, 0, 0, 0, 30, 40});
+  CHECK(error_message([&] { sequence_max(leaf({1, 2}, {2, 1}), offsets); }) == "sequence_max: x (2, 1) but the offsets count 4 tokens");
+}
+
+TEST_CASE("replace_rows: x keeps its own rows, and no row is named twice") {
+  const auto x = leaf({1, 2, 3, 4, 5, 6}, {3, 2}), values = leaf({10, 20, 30, 40}, {2, 2});
+  const auto y = replace_rows(x, {2, 0}, values);
+  CHECK(values_of(y) == Values{30, 40, 3, 4, 10, 20});
+  CHECK(values_of(x) == Values{1, 2, 3, 4, 5, 6});
+  y.backward(Tensor<double>::from({1, 2, 3, 4, 5, 6}, {3, 2}));
+  CHECK(gradient_of(x) == Values{0, 0, 3, 4, 0, 0});
+  CHECK(gradient_of(values) == Values{5, 6, 1, 2});
+  CHECK(error_message([&] { replace_rows(x, {1, 1}, values); }) == "replace_rows: row 1 is named twice");
+  CHECK(error_message([&] { replace_rows(x, {1, 3}, values); }) == "replace_rows: there is no row 3 in x (3, 2)");
+  CHECK(error_message([&] { replace_rows(x, {1, -1}, values); }) == "replace_rows: there is no row -1 in x (3, 2)");
+  CHECK(error_message([&] { replace_rows(x, {1}, values); }) == "replace_rows: 1 rows of x (3, 2) need as many rows of values, got (2, 2)");
+}
