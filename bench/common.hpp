@@ -130,15 +130,14 @@ struct Input {
   }
 
   template <class Model>
-  lx::PairDataset pairs(const Model& model_, bool lexical) const {
+  lx::PairDataset pairs(const Model& model_) const {
     auto examples = lx::class_examples(lx::read_pairs(data));
     if (length > 0)
       for (auto& e : examples)
         for (std::string* text : {&e.left, &e.right})
           for (const std::string once = *text + " "; text->size() < 8 * length;) *text += " " + once;
-    return lx::PairDataset(
-        std::move(examples), model_.tokenizer(),
-        {.max_length = length > 0 ? length : max_length, .lexical = lexical ? std::optional(lx::LexicalOptions{}) : std::nullopt});
+    return lx::PairDataset(std::move(examples), model_.tokenizer(),
+                           {.max_length = length > 0 ? length : max_length, .features = model_.features()});
   }
 
   /// The batches of the file, or `count` of --batch pairs: grouped by length, or sorted by it.

@@ -91,6 +91,8 @@ int main(int argc, char** argv) {
             d.type_ids.push_back(0);
             d.word_ids.push_back(added ? -1 : static_cast<std::int32_t>(i));
             d.offsets.emplace_back(0u, 0u);
+            const auto row = static_cast<std::uint32_t>(i);
+            if (!added) d.words.push_back({0, 0, row, row + 1, 0, 0, 0, 0, 0});
           }
         }
         std::vector<std::size_t> rows(documents.size());

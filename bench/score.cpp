@@ -15,8 +15,8 @@ lx::Json measure(const bench::Input& input, std::size_t rounds) {
   const auto file = lx::ModelFile::open(input.model);
   const bool trained = file.config.contains("lexformer") && file.config["lexformer"].contains("head");
   const auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
-  const auto data = input.pairs(model, model.lexical_options().has_value());
-  const auto encodings = data.encode(0, 0);
+  const auto data = input.pairs(model);
+  const auto encodings = data.encode(0);
   const auto rows = input.rows(encodings, 16, true);
   std::vector<lx::Batch> batches;
   std::size_t pairs = 0, tokens = 0;

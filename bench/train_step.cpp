@@ -22,7 +22,7 @@ struct Trained {
       : attention(name),
         model(lx::CrossEncoder<T, Dev>::load(input.model,
                                              {.attention = name == "none" ? std::vector<std::string>{} : std::vector{name}, .seed = 1})),
-        data(input.pairs(model, name == "lea")),
+        data(input.pairs(model)),
         optimizer(model.parameters(), {.lr = 5e-5, .weight_decay = 5e-5}) {}
 
   void step(const std::vector<lx::Encoding>& encodings, const std::vector<std::size_t>& rows, std::uint32_t number, bool measured) {
@@ -72,7 +72,7 @@ lx::Json measure(const bench::Input& input, const Options& o) {
   std::vector<std::unique_ptr<Trained<T, Dev>>> all;
   for (const auto& name : o.attention) all.push_back(std::make_unique<Trained<T, Dev>>(name, input));
   if (!o.start.empty()) all[0]->model.save(o.start);
-  const auto encodings = all[0]->data.encode(0, 0);
+  const auto encodings = all[0]->data.encode(0);
   const auto rows = input.rows(encodings, o.warmup + o.steps, false);
   if (rows.size() <= o.warmup) lx::fail_usage("--warmup", o.warmup, " of ", rows.size(), " batches leave none to measure");
   if (!input.logits.empty()) {

@@ -37,9 +37,10 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
   const bool regression = options.task == lx::Task::regression;
   const lx::PairDataset train(program::read_examples(o.train_file, o.table, model.options()), model.tokenizer(),
                               {.max_length = model.options().max_length,
-                               .lexical = model.lexical_options(),
+                               .features = model.features(),
                                .augment = o.augment ? o.augment_probability : 0.0,
                                .typos = o.typos,
+                               .seed = seed,
                                .labels = regression ? lx::Labels::numbers : lx::Labels::classes});
   const auto valid = program::read_examples(o.valid, o.table, model.options());
   std::vector<std::vector<lx::PairExample>> tests;  // read now: a bad file shows before the training, not after it
@@ -154,7 +155,7 @@ std::optional<RunResult> run(const program::MatcherOptions& o, std::uint64_t see
 
   while (step < total && !stop) {
     const auto epoch = static_cast<std::uint32_t>(state.epoch_index);
-    const auto encodings = train.encode(seed, epoch);
+    const auto encodings = train.encode(epoch);
     const auto rows = lx::plan_batches(lx::token_counts(encodings), {.size = o.batch, .seed = seed, .epoch = epoch, .order = o.order});
     while (state.batch_index < rows.size() && step < total && !stop) {
       std::vector<lx::Batch> batches;

@@ -86,16 +86,12 @@ inline std::vector<double> attention_of(const lx::CrossEncoder<>& model, const l
 /// A word of one of the two texts: its tokens first ... last - 1.
 struct TokenWord {
   std::size_t first, last;
-  std::string text;  // as the tokenizer made it: lower case, if that is its way
+  std::string text;  // as the tokenizer normalised it
 };
-inline std::vector<TokenWord> words_of(const lx::WordPieceTokenizer& tokenizer, const lx::Encoding& e, std::uint8_t type) {
+inline std::vector<TokenWord> words_of(const lx::Encoding& e, std::uint8_t type) {
   std::vector<TokenWord> words;
-  for (std::size_t i = 0; i < e.size();) {
-    const std::size_t first = i++;
-    if (e.word_ids[first] < 0 || e.type_ids[first] != type) continue;
-    while (i < e.size() && e.word_ids[i] == e.word_ids[first] && e.type_ids[i] == type) ++i;
-    words.push_back({first, i, tokenizer.word_text(e, first, i)});
-  }
+  for (const lx::Word& word : e.words)
+    if (word.type == type) words.push_back({word.first, word.last, lx::to_utf8(e.text(word))});
   return words;
 }
 
@@ -179,7 +175,7 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   page.picture("attention", lx::heat_maps(tokens, panels, "Attention, " + where), cells,
                "Rows attend to columns. The attention panels share a scale; values above it, mostly of [CLS] and [SEP], are cut off.");
 
-  const auto left = words_of(tokenizer, encoding, 0), right = words_of(tokenizer, encoding, 1);
+  const auto left = words_of(encoding, 0), right = words_of(encoding, 1);
   if (left.empty() || right.empty()) return;
   const auto& word = chosen_word(left, right, view.word);
   std::vector<std::string> shown;

@@ -102,8 +102,11 @@
 
 // tables, batches, text streams
 #include "lexformer/data/batch.hpp"
+#include "lexformer/data/batch_plan.hpp"
+#include "lexformer/data/examples.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/data/lines.hpp"
+#include "lexformer/data/make_batch.hpp"
 #include "lexformer/data/masked_batch.hpp"
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/data/table.hpp"

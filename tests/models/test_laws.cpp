@@ -132,7 +132,7 @@ TEST_CASE("models: swapping the texts transposes the lexical matrix") {
   for (const auto similarity : {Similarity::jaccard, Similarity::lcs, Similarity::jaro_winkler})
     for (const auto& [left, right] : test::pairs) {
       const auto a = tokenizer.encode_pair(left, right, 20), b = tokenizer.encode_pair(right, left, 20);
-      const auto s = lexical_matrix(tokenizer, a, {.similarity = similarity}), t = lexical_matrix(tokenizer, b, {.similarity = similarity});
+      const auto s = lexical_matrix(a, {.similarity = similarity}), t = lexical_matrix(b, {.similarity = similarity});
       REQUIRE(s.level == t.level);
       std::vector<std::size_t> to;  // where token i of a stands in b
       const std::size_t lefts = tokenizer.encode(left, 20).size() - 2, rights = a.size() - 3 - lefts;

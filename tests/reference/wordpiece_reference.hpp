@@ -96,18 +96,21 @@ class WordPiece {
     Encoding out;
     const auto put = [&](const std::vector<Row>& text, std::uint8_t type) {
       for (const Row& row : text) {
+        if (row.word >= 0) put_word(row, type, out);
         out.ids.push_back(row.id);
         out.word_ids.push_back(row.word);
         out.offsets.emplace_back(row.begin, row.end);
         out.type_ids.push_back(type);
       }
     };
-    put({{ids_.at(options_.cls), -1, 0, 0}}, 0);
+    put({added(options_.cls)}, 0);
     put(a, 0);
-    put({{ids_.at(options_.sep), -1, 0, 0}}, 0);
+    put({added(options_.sep)}, 0);
+    out.texts.emplace_back(left);
     if (right != nullptr) {
       put(b, 1);
-      put({{ids_.at(options_.sep), -1, 0, 0}}, 1);
+      put({added(options_.sep)}, 1);
+      out.texts.emplace_back(*right);
     }
     return out;
   }
@@ -116,7 +119,25 @@ class WordPiece {
   struct Row {
     std::int32_t id, word;
     std::uint32_t begin, end;
+    std::u32string text, whole;                  // of its word and its space-separated word
+    std::uint32_t word_begin = 0, word_end = 0;  // characters of the text
   };
+
+  Row added(const std::string& token) const { return {ids_.at(token), -1, 0, 0, {}, {}}; }
+
+  /// The word of a token that is about to be added: a new one, or one more token of the last one.
+  static void put_word(const Row& row, std::uint8_t type, Encoding& out) {
+    const auto token = static_cast<std::uint32_t>(out.size());
+    if (!out.words.empty() && out.words.back().last == token && out.word_ids.back() == row.word && out.words.back().type == type) {
+      ++out.words.back().last;
+      return;
+    }
+    const auto begin = static_cast<std::uint32_t>(out.characters.size());
+    const auto middle = begin + static_cast<std::uint32_t>(row.text.size());
+    out.characters += row.text + row.whole;
+    out.words.push_back({row.word_begin, row.word_end, token, token + 1, begin, middle, middle,
+                         middle + static_cast<std::uint32_t>(row.whole.size()), type});
+  }
 
   std::vector<Row> rows(std::string_view raw) const {
     Text text;
@@ -138,21 +159,40 @@ class WordPiece {
         if (length > 0) break;
       }
       const Text part(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end));
-      Text current;
+      Text current, whole;
+      std::size_t whole_row = out.size();
       const auto flush = [&] {
         if (!current.empty()) pieces(current, word++, out);
         current.clear();
       };
+      const auto flush_whole = [&] {
+        for (; whole_row < out.size(); ++whole_row) out[whole_row].whole = characters(whole);
+        whole.clear();
+      };
       for (const Char& x : normalise(part, options_)) {
         if (lexformer::is_whitespace(x.c) || lexformer::is_punctuation(x.c)) flush();
+        if (lexformer::is_whitespace(x.c)) flush_whole();
         if (lexformer::is_whitespace(x.c)) continue;
         current.push_back(x);
+        whole.push_back(x);
         if (lexformer::is_punctuation(x.c)) flush();
       }
       flush();
-      if (length > 0) out.push_back({id, word++, text[end].origin, text[end].origin + static_cast<std::uint32_t>(length)});
+      flush_whole();
+      if (length > 0) {
+        const std::uint32_t from = text[end].origin, to = from + static_cast<std::uint32_t>(length);
+        const std::u32string spelled =
+            characters(Text(text.begin() + static_cast<std::ptrdiff_t>(end), text.begin() + static_cast<std::ptrdiff_t>(end + length)));
+        out.push_back({id, word++, from, to, spelled, spelled, from, to});
+      }
       begin = end + length;
     }
+    return out;
+  }
+
+  static std::u32string characters(const Text& text) {
+    std::u32string out;
+    for (const Char& x : text) out += x.c;
     return out;
   }
 
@@ -165,14 +205,19 @@ class WordPiece {
         std::string text = begin == 0 ? "" : "##";
         for (std::size_t k = begin; k < end; ++k) lexformer::append_utf8(text, word[k].c);
         if (const auto it = ids_.find(text); it != ids_.end()) {
-          found.push_back({it->second, index, word[begin].origin, word[end - 1].origin + 1});
+          found.push_back({it->second, index, word[begin].origin, word[end - 1].origin + 1, {}, {}});
           break;
         }
       }
       if (end == begin) break;
       begin = end;
     }
-    if (begin < word.size()) found = {{ids_.at(options_.unk), index, word.front().origin, word.back().origin + 1}};
+    if (begin < word.size()) found = {{ids_.at(options_.unk), index, word.front().origin, word.back().origin + 1, {}, {}}};
+    for (Row& row : found) {
+      row.text = characters(word);
+      row.word_begin = word.front().origin;
+      row.word_end = word.back().origin + 1;
+    }
     out.insert(out.end(), found.begin(), found.end());
   }
 
@@ -180,5 +225,14 @@ class WordPiece {
   TokenizerOptions options_;
   std::vector<std::pair<std::u32string, std::int32_t>> special_;
 };
+
+/// Whether both have the same words with the same texts.
+inline bool same_words(const Encoding& a, const Encoding& b) {
+  const auto same = [&](const lexformer::Word& x, const lexformer::Word& y) {
+    return x.begin == y.begin && x.end == y.end && x.first == y.first && x.last == y.last && x.type == y.type && a.text(x) == b.text(y) &&
+           a.whole_text(x) == b.whole_text(y);
+  };
+  return a.texts == b.texts && std::equal(a.words.begin(), a.words.end(), b.words.begin(), b.words.end(), same);
+}
 
 }  // namespace reference

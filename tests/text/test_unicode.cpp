@@ -63,7 +63,7 @@ TEST_CASE("the words of every code point are those of PyPI tokenizers, lowercase
       std::string text = "a";
       append_utf8(text, c);
       text += 'b';
-      splitter.split(text, 0, [&](std::span<const TextChar> word) {
+      splitter.split(text, 0, [&](std::span<const TextChar> word, bool) {
         for (const TextChar& x : word) append_utf8(words, x.character);
         words += '\n';
       });

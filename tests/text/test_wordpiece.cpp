@@ -20,7 +20,7 @@ namespace {
 
 std::vector<std::string> words_of(const std::string& text, const TokenizerOptions& options) {
   std::vector<std::string> words;
-  WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word) {
+  WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word, bool) {
     words.emplace_back();
     for (const TextChar& c : word) append_utf8(words.back(), c.character);
   });
@@ -36,6 +36,7 @@ void check_equal(const Encoding& a, const Encoding& b) {
   CHECK(a.type_ids == b.type_ids);
   CHECK(a.word_ids == b.word_ids);
   CHECK(a.offsets == b.offsets);
+  if (!b.texts.empty()) CHECK(reference::same_words(a, b));
 }
 
 }  // namespace
@@ -261,7 +262,7 @@ TEST_CASE("of two special tokens that begin at one place the longer one counts")
 }
 
 TEST_CASE("places in a text have 32 bits") {
-  const auto none = [](std::span<const TextChar>) {};
+  const auto none = [](std::span<const TextChar>, bool) {};
   CHECK_THROWS_WITH_AS(WordSplitter(TokenizerOptions{}).split("ab", 0xFFFFFFFEu, none),
                        "WordSplitter: a text of 2 bytes is too long; split it", Error);
   CHECK(WordSplitter(TokenizerOptions{}).split("ab", 0xFFFFFFFDu, none) == 2);
@@ -275,15 +276,72 @@ TEST_CASE("max_length must leave room for the special tokens") {
   CHECK(t.encode_pair("a", "b", 3).size() == 3);
 }
 
-TEST_CASE("word_text joins the pieces of a word") {
+namespace {
+
+/// The words of an encoding, each as "text|whole text|characters begin-end|tokens first-last|type".
+std::vector<std::string> words_in(const Encoding& e) {
+  std::vector<std::string> out;
+  for (const Word& w : e.words)
+    out.push_back(cat(to_utf8(e.text(w)), '|', to_utf8(e.whole_text(w)), '|', w.begin, '-', w.end, '|', w.first, '-', w.last, '|',
+                      static_cast<int>(w.type)));
+  return out;
+}
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("an encoding keeps its texts and each word's normalised text, unknown words too") {
   const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
-  const Encoding e = t.encode("ÁBABC zz", 64);  // ab ##ab ##c [UNK]
-  CHECK(t.word_text(e, 1, 4) == "ababc");
-  CHECK(t.word_text(e, 1, 3) == "abab");
-  CHECK(t.word_text(e, 4, 5) == "[UNK]");
-  CHECK(t.word_text(e, 4, 4).empty());
-  CHECK(t.word_text(e, 2, 4) == "##abc");  // it begins within a word
-  CHECK_THROWS_AS(t.word_text(e, 4, 7), Error);
+  const Encoding e = t.encode_pair(" ÁBABC zz", "x-Kantō!", 64);  // [CLS] ab ##ab ##c [UNK] [SEP] x - kanto [UNK] [SEP]
+  CHECK(e.texts == std::vector<std::string>{" ÁBABC zz", "x-Kantō!"});
+  CHECK(words_in(e) == Words{"ababc|ababc|1-6|1-4|0", "zz|zz|7-9|4-5|0", "x|x-kanto!|0-1|6-7|1", "-|x-kanto!|1-2|7-8|1",
+                             "kanto|x-kanto!|2-7|8-9|1", "!|x-kanto!|7-8|9-10|1"});
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    CAPTURE(i);
+    const Word* word = e.word_of(i);
+    REQUIRE((word != nullptr) == (e.word_ids[i] >= 0));
+    if (word != nullptr) CHECK((word->first <= i && i < word->last && word->type == e.type_ids[i]));
+  }
+  CHECK(e.word_of(3) == &e.words[0]);
+  CHECK(e.word_of(11) == nullptr);
+  CHECK(e.word_of(12) == nullptr);  // behind the last token
+  CHECK(WordPieceTokenizer(Vocabulary(small_vocabulary), {.lowercase = false}).encode("Á", 9).characters == U"Á");
+}
+
+TEST_CASE("words: special tokens in the text, ideographs, characters that are dropped, nothing but spaces") {
+  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  CHECK(words_in(t.encode("a[MASK]b [ mask", 64)) ==
+        Words{"a|a|0-1|1-2|0", "[MASK]|[MASK]|1-7|2-3|0", "b|b|7-8|3-4|0", "[|[|9-10|4-5|0", "mask|mask|11-15|5-6|0"});
+  CHECK(words_in(WordPieceTokenizer(Vocabulary(small_vocabulary), {.match_special_tokens = false}).encode("a[MASK]", 64)) ==
+        Words{"a|a[mask]|0-1|1-2|0", "[|a[mask]|1-2|2-3|0", "mask|a[mask]|2-6|3-4|0", "]|a[mask]|6-7|4-5|0"});
+  CHECK(words_in(t.encode("a漢字b", 64)) == Words{"a|a|0-1|1-2|0", "漢|漢|1-2|2-3|0", "字|字|2-3|3-4|0", "b|b|3-4|4-5|0"});
+  CHECK(words_in(t.encode("\u200ba\u200b-\xFFx\u00A0b", 64)) ==
+        Words{"a|a-x|1-2|1-2|0", "-|a-x|3-4|2-3|0", "x|a-x|5-6|3-4|0", "b|b|7-8|4-5|0"});
+  for (const char* nothing : {"", " \t ", "\u200b", "\xFF"}) {
+    const Encoding e = t.encode_pair(nothing, nothing, 64);
+    CHECK(e.ids == std::vector<std::int32_t>{2, 3, 3});
+    CHECK(e.type_ids == std::vector<std::uint8_t>{0, 0, 1});
+    CHECK(e.words.empty());
+    CHECK(e.characters.empty());
+    CHECK(e.texts == std::vector<std::string>{nothing, nothing});
+    CHECK(e.word_of(0) == nullptr);
+  }
+  CHECK(Encoding{}.word_of(0) == nullptr);
+}
+
+TEST_CASE("words that truncation cuts keep their whole text; words without a token are left out") {
+  const WordPieceTokenizer t(Vocabulary(small_vocabulary), {});
+  CHECK(words_in(t.encode("a ababc-x b", 4)) == Words{"a|a|0-1|1-2|0", "ababc|ababc-x|2-7|2-3|0"});
+  CHECK(t.encode("a ababc-x b", 4).characters == U"aababc-x");
+  CHECK(t.encode("a ababc-x b", 4).texts[0] == "a ababc-x b");
+  CHECK(t.encode("a b", 2).words.empty());
+  CHECK(t.encode("a b", 2).characters.empty());
+  // Room for three tokens: two of the longer text, one of the other.
+  CHECK(words_in(t.encode_pair("ababc-x a", "b ababc!", 6)) == Words{"ababc|ababc-x|0-5|1-3|0", "b|b|0-1|4-5|1"});
+  CHECK(words_in(t.encode_pair("b ababc!", "ababc-x a", 6)) == Words{"b|b|0-1|1-2|0", "ababc|ababc-x|0-5|3-5|1"});
+  CHECK(words_in(t.encode_pair("ab", "a b", 4)) == Words{"a|a|0-1|2-3|1"});
+  CHECK(words_in(t.encode_pair("ab", "a", 5)) == Words{"ab|ab|0-2|1-2|0", "a|a|0-1|3-4|1"});
+  CHECK(t.encode_pair("a", "b", 3).words.empty());
 }
 
 TEST_CASE("law: random texts, invalid UTF-8 included: same as the naive tokenizer") {

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: MIT
+// Named inputs of a batch that are computed from the encodings of its examples.
 #pragma once
 
 #include <functional>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/data/batch.hpp"
+#include "lexformer/text/lexical.hpp"
+#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
+
+/// Adds features of some encodings, in the order of the batch, to the batch that is made of them.
 using FeatureMaker = std::function<void(std::span<const Encoding>, Batch&)>;
-FeatureMaker lexical_feature(const LexicalOptions& options, const std::string& name = "lexical");
-Batch make_batch(std::span<const Encoding> encodings, const std::vector<FeatureMaker>& makers);
+
+/// The similarities of the words of each pair of tokens as codes (text/lexical.hpp), under a name in Batch::features.
+/// Each encoding is computed alone, so the number of threads changes nothing.
+inline FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "lexical") {
+  return [options, name = std::move(name)](std::span<const Encoding> encodings, Batch& batch) {
+    std::vector<LexicalMatrix> matrices(encodings.size());
+    parallel_for(encodings.size(), 1, [&](std::size_t i, std::size_t) { matrices[i] = lexical_matrix(encodings[i], options); });
+    LexicalBatch merged = merge(matrices);
+    batch.features[name] = {Per::pair, Codes{std::move(merged.code), std::move(merged.level)}};
+  };
+}
+
 }  // namespace lexformer

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/data/make_batch.hpp"
 #include "lexformer/text/masking.hpp"
 
 namespace lexformer {
@@ -24,17 +24,17 @@ inline MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::s
                                      std::uint64_t seed, std::uint32_t epoch, std::uint64_t first = 0) {
   MaskedBatch out;
   std::vector<Encoding> chosen;
-  std::int32_t begin = 0;
+  std::vector<std::int32_t> ids;
   for (const std::size_t row : rows) {
     if (row >= documents.size()) fail("make_masked_batch", "row ", row, " of ", documents.size(), " documents");
-    Encoding& document = chosen.emplace_back(documents[row]);
-    auto masked = masker(document, masking_stream(seed, epoch, static_cast<std::uint32_t>(first + row)));
-    for (const std::int32_t position : masked.positions) out.positions.push_back(begin + position);
+    const auto masked = masker(documents[row], masking_stream(seed, epoch, static_cast<std::uint32_t>(first + row)));
+    for (const std::int32_t position : masked.positions) out.positions.push_back(static_cast<std::int32_t>(ids.size()) + position);
     out.labels.insert(out.labels.end(), masked.labels.begin(), masked.labels.end());
-    document.ids = std::move(masked.ids);
-    begin += static_cast<std::int32_t>(document.size());
+    ids.insert(ids.end(), masked.ids.begin(), masked.ids.end());
+    chosen.push_back(documents[row]);
   }
   out.batch = make_batch(chosen);
+  out.batch.ids = std::move(ids);
   out.batch.index.assign(rows.begin(), rows.end());
   return out;
 }

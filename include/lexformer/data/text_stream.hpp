@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/lines.hpp"
-#include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
@@ -42,7 +42,7 @@ inline bool has_words(std::string_view text, std::size_t count) {
 
 /// A stretch of the documents to train on.
 struct TextBlock {
-  std::vector<Encoding> documents;
+  std::vector<Encoding> documents;                // without their texts, which may be much longer than what was encoded
   std::uint64_t first = 0;                        // number of the first one among all documents to train on
   std::vector<std::vector<std::size_t>> batches;  // rows of `documents`, of similar length in each
 };
@@ -136,7 +136,10 @@ class TextStream {
   std::vector<Encoding> encode(const std::vector<std::string>& texts, const WordPieceTokenizer& tokenizer) const {
     std::vector<Encoding> encodings(texts.size());
     parallel_for(texts.size(), 64, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer.encode(texts[i], options_.max_length);
+      for (std::size_t i = begin; i < end; ++i) {
+        encodings[i] = tokenizer.encode(texts[i], options_.max_length);
+        encodings[i].texts = {};
+      }
     });
     return encodings;
   }

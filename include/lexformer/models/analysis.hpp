@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/data/make_batch.hpp"
 #include "lexformer/models/bert.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"

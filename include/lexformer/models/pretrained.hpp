@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/data/features.hpp"
+#include "lexformer/data/make_batch.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert.hpp"
 

@@ -15,12 +15,12 @@ namespace lexformer {
 /// similarity of 0.6 or more, named in the tooltip), `b class="only"` where it has none. Words stand between spaces; small and capital
 /// letters are alike.
 inline std::string mark_differences(std::string_view text, std::string_view other) {
-  struct Word {
+  struct DiffWord {
     std::string_view text;
     std::u32string lower;
   };
   const auto words_of = [](std::string_view s) {
-    std::vector<Word> words;
+    std::vector<DiffWord> words;
     for (std::size_t begin = 0; begin < s.size();) {
       const std::size_t end = std::min(s.find(' ', begin), s.size());
       if (end > begin) {
@@ -33,10 +33,10 @@ inline std::string mark_differences(std::string_view text, std::string_view othe
   };
   const auto others = words_of(other);
   std::string html;
-  for (const Word& word : words_of(text)) {
+  for (const DiffWord& word : words_of(text)) {
     double best = 0;
     std::string_view nearest;
-    for (const Word& o : others)
+    for (const DiffWord& o : others)
       if (const double s = levenshtein(word.lower, o.lower); s > best) {
         best = s;
         nearest = o.text;

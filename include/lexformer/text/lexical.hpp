@@ -8,22 +8,38 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
 #include "lexformer/text/similarity.hpp"
-#include "lexformer/text/unicode.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 
+/// Which words are compared for the similarity of two tokens.
+/// tokenizer: the words as the tokenizer splits them (the paper's), so dht - fs5 are three words.
+/// whitespace: the whole space-separated words that the tokens lie in, punctuation included: Jaccard(dht-fs5, dhtfs5) = 6/7.
+/// both: the larger of the two similarities.
+/// All are normalised as the tokenizer does it: lower case and no accents for an uncased model.
+enum class LexicalWords { tokenizer, whitespace, both };
+
+template <>
+inline constexpr auto names_of<LexicalWords> = std::to_array<Named<LexicalWords>>({{"tokenizer", LexicalWords::tokenizer},
+                                                                                   {"whitespace", LexicalWords::whitespace},
+                                                                                   {"both", LexicalWords::both}});
+
 struct LexicalOptions {
   Similarity similarity = Similarity::jaccard;
+  LexicalWords words = LexicalWords::tokenizer;
   unsigned levels = 0;  // 0: exact values; n >= 2: the nearest of n equally spaced levels 0 ... 1, of two equally near ones the lower
   bool self_attention = false;  // also between words of the same text
 };
+
+/// Of a longer word only so many characters, its first ones, are compared: the time of some measures grows with the square of the length.
+inline constexpr std::size_t longest_compared_word = 256;
 
 /// The similarities of one example: s(i, j) = level[code[i * size + j]]. level[0] = 0 and levels ascend; code is symmetric.
 struct LexicalMatrix {
@@ -56,61 +72,66 @@ inline void sort_levels(std::vector<double>& level) {
 }
 }  // namespace detail
 
-/// Similarities of all token pairs of one tokenized pair of texts. A word's text is its pieces joined (WordPieceTokenizer::word_text), so
-/// it is normalised like the model's input; two unknown words are equal. All pieces of a word share its similarities. s = 0 where a token
-/// has no word ([CLS], [SEP]) and, unless self_attention, within one text. Similarities above 1 (smith_waterman_raw) stay as they are when
-/// exact and count as 1 when levels are set.
-inline LexicalMatrix lexical_matrix(const WordPieceTokenizer& tokenizer, const Encoding& encoding, const LexicalOptions& options) {
+/// Similarities of all token pairs of one tokenized text or pair. All tokens of a word share its similarities. s = 0 where a token has no
+/// word ([CLS], [SEP]) and, unless self_attention, within one text. Words unknown to the vocabulary and words cut by truncation are
+/// compared by their whole text. Similarities above 1 (smith_waterman_raw) stay as they are when exact and count as 1 when levels are set.
+/// Errors: 1 level, or more than 65,536; more distinct similarities than that.
+inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options) {
   if (options.levels == 1 || options.levels > detail::max_lexical_levels)
     fail_usage("lexical levels", options.levels, " levels; expected 0 (exact) or 2 ... ", detail::max_lexical_levels);
 
-  struct Word {
-    std::size_t first, last;  // pieces first ... last - 1
-    std::size_t text;         // place in texts
+  // What is compared of a word: its text, that of its space-separated word, or both. Few enough distinct ones for a linear search.
+  struct Key {
+    std::u32string_view text, whole;
+    bool operator==(const Key&) const = default;
   };
-  std::vector<Word> words;
-  std::vector<std::u32string> texts;  // distinct; few enough for a linear search
-  for (std::size_t i = 0; i < encoding.size();) {
-    const std::size_t first = i++;
-    if (encoding.word_ids[first] < 0) continue;
-    while (i < encoding.size() && encoding.word_ids[i] == encoding.word_ids[first] && encoding.type_ids[i] == encoding.type_ids[first]) ++i;
-    std::u32string text = to_utf32(tokenizer.word_text(encoding, first, i));
-    const auto known = std::find(texts.begin(), texts.end(), text);
-    words.push_back({first, i, static_cast<std::size_t>(known - texts.begin())});
-    if (known == texts.end()) texts.push_back(std::move(text));
+  std::vector<Key> keys;
+  std::vector<std::size_t> key_of;  // by word
+  for (const Word& word : encoding.words) {
+    Key key;
+    if (options.words != LexicalWords::whitespace) key.text = encoding.text(word).substr(0, longest_compared_word);
+    if (options.words != LexicalWords::tokenizer) key.whole = encoding.whole_text(word).substr(0, longest_compared_word);
+    const auto known = std::find(keys.begin(), keys.end(), key);
+    key_of.push_back(static_cast<std::size_t>(known - keys.begin()));
+    if (known == keys.end()) keys.push_back(key);
   }
+  const auto similarity_of = [&](const Key& a, const Key& b) {
+    double s = 0.0;
+    if (options.words != LexicalWords::whitespace) s = similarity(options.similarity, a.text, b.text);
+    if (options.words != LexicalWords::tokenizer) s = std::max(s, similarity(options.similarity, a.whole, b.whole));
+    return s;
+  };
 
   // One value per pair of distinct words that meet; -1 = they do not. Raw values are whole or exactly repeatable, so equal ones share a
   // level.
-  std::vector<double> values(texts.size() * texts.size(), -1.0);
+  std::vector<double> values(keys.size() * keys.size(), -1.0);
   const unsigned steps = options.levels == 0 ? 0 : options.levels - 1;
-  const auto meet = [&](const Word& a, const Word& b) {
-    return options.self_attention || encoding.type_ids[a.first] != encoding.type_ids[b.first];
-  };
+  const std::vector<Word>& words = encoding.words;
+  const auto meet = [&](const Word& a, const Word& b) { return options.self_attention || a.type != b.type; };
   LexicalMatrix out;
   for (unsigned k = 1; k <= steps; ++k) out.level.push_back(static_cast<double>(k) / steps);
-  for (const Word& a : words)
-    for (const Word& b : words) {
-      double& value = values[a.text * texts.size() + b.text];
-      if (value >= 0.0 || !meet(a, b)) continue;
-      double s = similarity(options.similarity, texts[a.text], texts[b.text]);
+  for (std::size_t a = 0; a < words.size(); ++a)
+    for (std::size_t b = 0; b < words.size(); ++b) {
+      double& value = values[key_of[a] * keys.size() + key_of[b]];
+      if (value >= 0.0 || !meet(words[a], words[b])) continue;
+      double s = similarity_of(keys[key_of[a]], keys[key_of[b]]);
       // Halfway goes down. The 1e-9 makes it so where the compiler joins product and difference into one rounding, too.
       if (steps > 0)
         s = out.level[static_cast<std::size_t>(std::ceil(std::min(s, 1.0) * steps - 0.5 - 1e-9))];
       else
         out.level.push_back(s);
-      value = values[b.text * texts.size() + a.text] = s;
+      value = values[key_of[b] * keys.size() + key_of[a]] = s;
     }
   detail::sort_levels(out.level);
 
   out.size = encoding.size();
   out.code.assign(out.size * out.size, 0);
-  for (const Word& a : words)
-    for (const Word& b : words) {
-      if (!meet(a, b)) continue;
-      const std::uint16_t code = detail::lexical_code(out.level, values[a.text * texts.size() + b.text]);
-      for (std::size_t i = a.first; i < a.last; ++i)
-        std::fill_n(out.code.begin() + static_cast<std::ptrdiff_t>(i * out.size + b.first), b.last - b.first, code);
+  for (std::size_t a = 0; a < words.size(); ++a)
+    for (std::size_t b = 0; b < words.size(); ++b) {
+      if (!meet(words[a], words[b])) continue;
+      const std::uint16_t code = detail::lexical_code(out.level, values[key_of[a] * keys.size() + key_of[b]]);
+      for (std::size_t i = words[a].first; i < words[a].last; ++i)
+        std::fill_n(out.code.begin() + static_cast<std::ptrdiff_t>(i * out.size + words[b].first), words[b].last - words[b].first, code);
     }
   return out;
 }

@@ -75,7 +75,7 @@ class Masker {
 
     MaskedTokens out;
     out.ids = encoding.ids;
-    for (const Word& word : words) {
+    for (const Candidate& word : words) {
       if (out.positions.size() == budget) break;
       if (out.positions.size() + word.pieces > budget) continue;
       for (std::size_t i = word.first; i < word.first + word.pieces; ++i) {
@@ -93,28 +93,28 @@ class Masker {
   }
 
  private:
-  struct Word {
+  struct Candidate {
     std::size_t first, pieces;
   };
 
   bool is_special(const Encoding& e, std::size_t i) const {
     const auto id = static_cast<std::size_t>(e.ids[i]);
     if (id >= special_.size()) fail("Masker", "token ", i, " has the id ", e.ids[i], ", the vocabulary ", special_.size(), " tokens");
-    return e.word_ids[i] < 0 || special_[id];
+    return special_[id];
   }
 
-  std::vector<Word> candidates(const Encoding& e) const {
-    std::vector<Word> words;
-    for (std::size_t first = 0, last = 0; first < e.size(); first = last) {
-      last = first + 1;
-      if (is_special(e, first)) continue;
-      while (last < e.size() && e.word_ids[last] == e.word_ids[first] && e.type_ids[last] == e.type_ids[first]) ++last;
-      if (last - first <= options_.longest_word)
-        words.push_back({first, last - first});
-      else
-        for (std::size_t i = first; i < last; ++i) words.push_back({i, 1});
+  std::vector<Candidate> candidates(const Encoding& e) const {
+    std::vector<Candidate> found;
+    for (const Word& word : e.words) {
+      std::size_t first = word.first;
+      while (first < word.last && is_special(e, first)) ++first;
+      if (word.last - first <= options_.longest_word) {
+        if (first < word.last) found.push_back({first, word.last - first});
+      } else {
+        for (std::size_t i = first; i < word.last; ++i) found.push_back({i, 1});
+      }
     }
-    return words;
+    return found;
   }
 
   MaskingOptions options_;

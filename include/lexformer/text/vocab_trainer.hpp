@@ -40,7 +40,7 @@ using WordCounts = std::map<std::string, std::size_t>;
 /// Adds the words of a text, as the tokenizer will split it.
 inline void count_words(std::string_view text, const TokenizerOptions& options, WordCounts& counts) {
   std::string bytes;
-  WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word) {
+  WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word, bool) {
     if (word.size() > options.max_word_chars) return;
     bytes.clear();
     for (const TextChar& c : word) append_utf8(bytes, c.character);

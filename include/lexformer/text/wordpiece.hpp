@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,14 +21,44 @@
 
 namespace lexformer {
 
-/// The tokens of a text or of a pair; all four have the same length.
+/// A word as the tokenizer splits texts: a stretch without white space and punctuation, one punctuation character, one Chinese ideograph,
+/// or a special token such as [MASK] in the text. Encoding::text and Encoding::whole_text give its characters.
+struct Word {
+  std::uint32_t begin, end;              // characters (code points) of the input text, end excluded
+  std::uint32_t first, last;             // tokens, last excluded; there is one at least
+  std::uint32_t text_begin, text_end;    // of its own text in Encoding::characters
+  std::uint32_t whole_begin, whole_end;  // of the text of the whole space-separated word
+  std::uint8_t type;                     // the input text that it is of: 0 or 1
+};
+
+/// The tokens of a text or of a pair, and its words. ids, type_ids, word_ids and offsets have one value for each token.
 struct Encoding {
   std::vector<std::int32_t> ids;
   std::vector<std::uint8_t> type_ids;                            // 0: [CLS], the first text and its [SEP]; 1: the second text and its [SEP]
   std::vector<std::int32_t> word_ids;                            // the word of a piece, from 0 in each text; -1: added [CLS] and [SEP]
   std::vector<std::pair<std::uint32_t, std::uint32_t>> offsets;  // begin and end in characters (code points) of the original text
 
+  std::vector<std::string> texts{};  // the input: 1 or 2 texts
+  std::vector<Word> words{};         // in the order of their tokens; a word of which truncation left no token is not among them
+  std::u32string characters{};       // of the words: normalised, one word after the other
+
   std::size_t size() const { return ids.size(); }
+
+  /// The normalised text of a word: in lower case and without accents for an uncased tokenizer. It is whole even if the word is unknown
+  /// to the vocabulary or lost tokens to truncation.
+  std::u32string_view text(const Word& word) const {
+    return std::u32string_view(characters).substr(word.text_begin, word.text_end - word.text_begin);
+  }
+  /// The normalised text of the space-separated word that a word is part of, punctuation included: `dht-fs5` for each of dht, - and fs5.
+  /// A Chinese ideograph and a special token in the text are whole words.
+  std::u32string_view whole_text(const Word& word) const {
+    return std::u32string_view(characters).substr(word.whole_begin, word.whole_end - word.whole_begin);
+  }
+  /// The word of a token; null for the added [CLS] and [SEP].
+  const Word* word_of(std::size_t token) const {
+    const auto next = std::upper_bound(words.begin(), words.end(), token, [](std::size_t t, const Word& word) { return t < word.first; });
+    return next == words.begin() || token >= std::prev(next)->last ? nullptr : &*std::prev(next);
+  }
 };
 
 /// Tokenizes; all methods are const and may run in several threads at once.
@@ -58,9 +90,12 @@ class WordPieceTokenizer {
   Encoding encode(std::string_view text, std::size_t max_length) const {
     if (max_length < 2) fail_usage("encode", "max_length is ", max_length, ", but [CLS] and [SEP] alone take 2");
     Encoding out;
-    begin(out);
+    reserve(out, text.size(), max_length, 1);
+    add(out, cls_, -1, 0, 0);
     append_text(text, out);
-    finish(out, std::min(out.size(), max_length - 1), 0);
+    erase(out, std::min(out.size(), max_length - 1), out.size());
+    add(out, sep_, -1, 0, 0);
+    out.type_ids.assign(out.size(), 0);
     return out;
   }
 
@@ -69,43 +104,28 @@ class WordPieceTokenizer {
   /// keeps the extra one.
   Encoding encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const {
     if (max_length < 3) fail_usage("encode_pair", "max_length is ", max_length, ", but [CLS] and two [SEP] alone take 3");
-    Encoding out, second;
-    begin(out);
+    Encoding out;
+    reserve(out, left.size() + right.size(), max_length, 2);
+    add(out, cls_, -1, 0, 0);
     append_text(left, out);
-    append_text(right, second);
+    const std::size_t middle = out.size();
+    add(out, sep_, -1, 0, 0);
+    append_text(right, out);
 
     const std::size_t room = max_length - 3;
-    std::size_t n1 = out.size() - 1, n2 = second.size();
+    std::size_t n1 = middle - 1, n2 = out.size() - middle - 1;
     if (n1 + n2 > room) {
       std::size_t& shorter = n1 <= n2 ? n1 : n2;
       std::size_t& longer = n1 <= n2 ? n2 : n1;
       shorter = std::min(shorter, room / 2);
       longer = room - shorter;
     }
-    finish(out, n1 + 1, 0);
-
-    const auto append = [n2](auto& to, const auto& from) {
-      to.insert(to.end(), from.begin(), from.begin() + static_cast<std::ptrdiff_t>(n2));
-    };
-    append(out.ids, second.ids);
-    append(out.word_ids, second.word_ids);
-    append(out.offsets, second.offsets);
-    out.type_ids.resize(out.ids.size(), 1);
-    finish(out, out.size(), 1);
+    erase(out, middle + 1 + n2, out.size());
+    erase(out, n1 + 1, middle);
+    add(out, sep_, -1, 0, 0);
+    out.type_ids.assign(out.size(), 1);
+    std::fill_n(out.type_ids.begin(), n1 + 2, std::uint8_t{0});
     return out;
-  }
-
-  /// The pieces first ... last - 1 of one word as one text, as HuggingFace's decoder joins them: "##" dropped. It is the normalised word
-  /// (small letters, no accents for an uncased model); an unknown word is "[UNK]"; of a word cut by truncation it is what remains.
-  std::string word_text(const Encoding& encoding, std::size_t first, std::size_t last) const {
-    if (first > last || last > encoding.size()) fail("word_text", "pieces ", first, " ... ", last, " of ", encoding.size(), " tokens");
-    std::string text;
-    for (std::size_t i = first; i < last; ++i) {
-      std::string_view piece = vocabulary_.token(encoding.ids[i]);
-      if (i > first && piece.starts_with(continuation)) piece.remove_prefix(continuation.size());
-      text += piece;
-    }
-    return text;
   }
 
   static constexpr std::string_view continuation = "##";  // marks a piece that does not begin a word
@@ -130,14 +150,43 @@ class WordPieceTokenizer {
     return *id;
   }
 
-  void begin(Encoding& out) const { add(out, cls_, -1, 0, 0); }
-  /// Cuts to `length` tokens and adds [SEP].
-  void finish(Encoding& out, std::size_t length, std::uint8_t type) const {
-    out.ids.resize(length);
-    out.word_ids.resize(length);
-    out.offsets.resize(length);
-    add(out, sep_, -1, 0, 0);
-    out.type_ids.resize(out.ids.size(), type);
+  /// Most texts then cost one allocation for each member; three bytes a token are usual.
+  static void reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts) {
+    const std::size_t tokens = std::min(bytes / 3 + 4, max_length);
+    out.ids.reserve(tokens);
+    out.word_ids.reserve(tokens);
+    out.offsets.reserve(tokens);
+    out.words.reserve(tokens);
+    out.characters.reserve(std::min(bytes, 8 * tokens));
+    out.texts.reserve(texts);
+  }
+
+  /// Takes out the tokens begin ... end - 1, which are the last ones of a text, and the words that have no others.
+  static void erase(Encoding& out, std::size_t begin, std::size_t end) {
+    if (begin == end) return;
+    const auto cut = [](auto& list, std::size_t from, std::size_t to) {
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(from), list.begin() + static_cast<std::ptrdiff_t>(to));
+      list.shrink_to_fit();
+    };
+    cut(out.ids, begin, end);
+    cut(out.word_ids, begin, end);
+    cut(out.offsets, begin, end);
+    const auto word_at = [&](std::size_t token) {
+      const auto at = std::find_if(out.words.begin(), out.words.end(), [&](const Word& word) { return word.first >= token; });
+      return static_cast<std::size_t>(at - out.words.begin());
+    };
+    const std::size_t first = word_at(begin), last = word_at(end);
+    if (first > 0) out.words[first - 1].last = std::min(out.words[first - 1].last, static_cast<std::uint32_t>(begin));
+    const std::uint32_t from = first == 0 ? 0 : out.words[first - 1].whole_end;
+    const auto to = last == out.words.size() ? static_cast<std::uint32_t>(out.characters.size()) : out.words[last].text_begin;
+    const auto tokens = static_cast<std::uint32_t>(end - begin);
+    for (std::size_t i = last; i < out.words.size(); ++i) {
+      Word& word = out.words[i];
+      for (auto* token : {&word.first, &word.last}) *token -= tokens;
+      for (auto* place : {&word.text_begin, &word.text_end, &word.whole_begin, &word.whole_end}) *place -= to - from;
+    }
+    cut(out.characters, from, to);
+    cut(out.words, first, last);
   }
 
   static void add(Encoding& out, std::int32_t id, std::int32_t word, std::uint32_t begin, std::uint32_t end) {
@@ -151,9 +200,25 @@ class WordPieceTokenizer {
     WordSplitter splitter(options_);
     Scratch scratch;
     std::uint32_t origin = 0;
-    std::int32_t word_index = 0;
+    const std::size_t first_word = out.words.size();
+    const auto type = static_cast<std::uint8_t>(out.texts.size());
+    out.texts.emplace_back(text);
+    // The word whose tokens and characters were just added. joined: it continues a space-separated word.
+    const auto add_word = [&](std::size_t token, std::size_t character, std::uint32_t begin, std::uint32_t end, bool joined) {
+      if (out.characters.size() > std::numeric_limits<std::uint32_t>::max()) fail("WordPieceTokenizer", "a text is too long; split it");
+      const auto text_begin = static_cast<std::uint32_t>(character), text_end = static_cast<std::uint32_t>(out.characters.size());
+      const std::uint32_t whole_begin = joined ? out.words.back().whole_begin : text_begin;
+      out.words.push_back({begin, end, static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(out.size()), text_begin, text_end,
+                           whole_begin, text_end, type});
+    };
     const auto append_words = [&](std::string_view part) {
-      origin += splitter.split(part, origin, [&](std::span<const TextChar> word) { append_word(word, word_index++, scratch, out); });
+      origin += splitter.split(part, origin, [&](std::span<const TextChar> word, bool joined) {
+        const std::size_t token = out.size(), character = out.characters.size();
+        append_word(word, static_cast<std::int32_t>(out.words.size() - first_word), scratch, out);
+        out.characters.resize(character + word.size());
+        for (std::size_t i = 0; i < word.size(); ++i) out.characters[character + i] = word[i].character;
+        add_word(token, character, word.front().origin, word.back().origin + 1, joined);
+      });
     };
     std::size_t begin = 0;
     for (std::size_t i = 0; options_.match_special_tokens && i < text.size();) {
@@ -163,12 +228,17 @@ class WordPieceTokenizer {
         continue;
       }
       append_words(text.substr(begin, i - begin));
-      const auto length = static_cast<std::uint32_t>(to_utf32(special->text).size());
-      add(out, special->id, word_index++, origin, origin + length);
-      origin += length;
+      const std::u32string spelled = to_utf32(special->text);
+      const auto end = origin + static_cast<std::uint32_t>(spelled.size());
+      add(out, special->id, static_cast<std::int32_t>(out.words.size() - first_word), origin, end);
+      out.characters += spelled;
+      add_word(out.size() - 1, out.characters.size() - spelled.size(), origin, end, false);
+      origin = end;
       begin = i += special->text.size();
     }
     append_words(text.substr(begin));
+    for (std::size_t i = out.words.size(); i-- > first_word + 1;)
+      if (out.words[i - 1].whole_begin == out.words[i].whole_begin) out.words[i - 1].whole_end = out.words[i].whole_end;
   }
 
   const Special* special_at(std::string_view text) const {

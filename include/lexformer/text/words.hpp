@@ -47,8 +47,8 @@ class WordSplitter {
         strip_(options.strip_accents.value_or(options.lowercase)),
         lowercase_(options.lowercase) {}
 
-  /// Calls word(std::span<const TextChar>) for each word, in order. Origins count from first_origin on.
-  /// Returns the number of characters of the text.
+  /// Calls word(std::span<const TextChar>, bool joined) for each word, in order; joined: no white space is before it and it is not the
+  /// first. Origins count from first_origin on. Returns the number of characters of the text.
   template <class Word>
   std::uint32_t split(std::string_view text, std::uint32_t first_origin, Word&& word) {
     if (text.size() > std::numeric_limits<std::uint32_t>::max() - first_origin)
@@ -57,9 +57,12 @@ class WordSplitter {
     if (strip_ && !ascii_) strip_accents();
 
     std::size_t begin = 0;
+    bool joined = false;
     const auto end_word = [&](std::size_t end) {
-      if (end > begin) word(std::span<const TextChar>(chars_.data() + begin, end - begin));
+      if (end == begin) return;
+      word(std::span<const TextChar>(chars_.data() + begin, end - begin), joined);
       begin = end;
+      joined = true;
     };
     for (std::size_t i = 0; i < chars_.size(); ++i) {
       char32_t& c = chars_[i].character;
@@ -67,6 +70,7 @@ class WordSplitter {
       if (is_whitespace(c)) {
         end_word(i);
         begin = i + 1;
+        joined = false;
       } else if (is_punctuation(c)) {
         end_word(i);
         end_word(i + 1);

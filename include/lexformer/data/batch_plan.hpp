@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Which rows of a data set make the batches of an epoch: a pure function of (lengths, plan).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/names.hpp"
+#include "lexformer/core/random.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
+namespace lexformer {
+
+enum class BatchOrder { length_grouped, random };
+
+template <>
+inline constexpr auto names_of<BatchOrder> = std::to_array<Named<BatchOrder>>({{"length_grouped", BatchOrder::length_grouped},
+                                                                               {"random", BatchOrder::random}});
+
+struct BatchPlan {
+  std::size_t size = 32;  // pairs in a batch; the last one may have fewer
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t block = 0;  // of data that is read block by block: each has an order of its own
+  BatchOrder order = BatchOrder::length_grouped;
+  bool drop_last = false;  // leave out a batch that is not full
+};
+
+/// The rows of each batch of an epoch; lengths[row] = tokens. Every row comes once (but see drop_last).
+/// length_grouped: shuffled rows are sorted by length within stretches of up to 50 batches (a quarter of the data at the most,
+/// both as transformers' group_by_length), cut, and the batches shuffled: neighbours in length, yet another mixture every epoch.
+inline std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan) {
+  if (plan.size == 0) fail_usage("plan_batches", "a batch has at least one pair");
+  std::vector<std::size_t> rows(lengths.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  RandomStream random(plan.seed, random_site::shuffle + plan.block % 0x1000000u, plan.epoch);
+  random.shuffle(rows);
+  if (plan.order == BatchOrder::length_grouped) {
+    const std::size_t stretch = plan.size * std::clamp<std::size_t>(rows.size() / 4 / plan.size, 1, 50);
+    const auto at = [&](std::size_t i) { return rows.begin() + static_cast<std::ptrdiff_t>(std::min(i, rows.size())); };
+    for (std::size_t begin = 0; begin < rows.size(); begin += stretch)
+      std::stable_sort(at(begin), at(begin + stretch), [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  }
+  std::vector<std::vector<std::size_t>> batches;
+  for (const std::size_t row : rows) {
+    if (batches.empty() || batches.back().size() == plan.size) batches.emplace_back();
+    batches.back().push_back(row);
+  }
+  if (plan.drop_last && !batches.empty() && batches.back().size() < plan.size) batches.pop_back();
+  if (plan.order == BatchOrder::length_grouped) random.shuffle(batches);
+  return batches;
+}
+
+/// The number of tokens of each encoding.
+inline std::vector<std::size_t> token_counts(std::span<const Encoding> encodings) {
+  std::vector<std::size_t> counts;
+  for (const Encoding& e : encodings) counts.push_back(e.size());
+  return counts;
+}
+
+}  // namespace lexformer

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Labelled pairs of texts, as a table gives them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iomanip>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lexformer/data/table.hpp"
+
+namespace lexformer {
+
+struct PairExample {
+  std::string left, right;
+  std::int32_t label = 0;  // class
+  float target = 0.0f;     // of a regression
+};
+
+/// The rows of a table with their labels as classes: the place of the label among `names`. Errors: an unknown label.
+inline std::vector<PairExample> class_examples(const PairTable& table, const std::vector<std::string>& names = {"0", "1"}) {
+  const auto labels = class_labels(table, names);
+  std::vector<PairExample> examples;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    examples.push_back({table.rows[i].left, table.rows[i].right, static_cast<std::int32_t>(labels[i])});
+  return examples;
+}
+/// The same with labels that are numbers.
+inline std::vector<PairExample> number_examples(const PairTable& table) {
+  const auto targets = number_labels(table);
+  std::vector<PairExample> examples;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    examples.push_back({table.rows[i].left, table.rows[i].right, 0, static_cast<float>(targets[i])});
+  return examples;
+}
+
+/// Number and checksum of the pairs and their labels: a run that is resumed must read what it read before.
+inline std::string describe(std::span<const PairExample> examples) {
+  std::uint32_t sum = 0;
+  for (const PairExample& e : examples)
+    for (const std::string& part : {e.left, e.right, cat(e.label), cat(std::setprecision(9), e.target)}) {
+      sum = crc32(part, sum);
+      sum = crc32(std::string_view("\n", 1), sum);
+    }
+  return cat(examples.size(), " pairs, crc32 ", std::hex, std::setw(8), std::setfill('0'), sum);
+}
+
+}  // namespace lexformer

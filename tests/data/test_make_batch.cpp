@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/data/make_batch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lexformer/core/parallel.hpp"
+#include "support/error_message.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+std::vector<Encoding> small_pairs() {
+  const WordPieceTokenizer t(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "black", "b", "##lk", "sony", "-"}));
+  return {t.encode_pair("black sony", "blk-1", 64), t.encode_pair("", " ", 64), t.encode_pair("[MASK] 漢", "\xFF sony", 64)};
+}
+
+}  // namespace
+
+TEST_CASE("make_batch: tokens of all encodings, and what each feature maker adds") {
+  const auto pairs = small_pairs();
+  const FeatureMaker lengths = [](std::span<const Encoding> encodings, Batch& batch) {
+    std::vector<double> values;
+    for (const Encoding& e : encodings) values.push_back(static_cast<double>(e.size()));
+    batch.features["length"] = {Per::example, std::move(values)};
+  };
+  const std::vector<FeatureMaker> makers = {lexical_feature({}), lengths,
+                                            lexical_feature({.words = LexicalWords::whitespace, .levels = 3}, "whole words")};
+  const Batch batch = make_batch(pairs, makers);
+  CHECK(batch.size() == 3);
+  CHECK(batch.offsets.length(1) == 3);
+  CHECK(batch.index == std::vector<std::size_t>{0, 1, 2});
+  CHECK(batch.word_ids.size() == batch.ids.size());
+  CHECK(batch.features.size() == 3);
+  CHECK(std::get<std::vector<double>>(batch.features.at("length").values) == std::vector<double>{9, 3, 6});
+  CHECK(batch.codes("whole words").levels == std::vector<double>{0, 0.5, 1});
+  REQUIRE(batch.codes("lexical").codes.size() == batch.offsets.pairs());
+  CHECK(batch.features.at("lexical").per == Per::pair);
+  for (std::size_t s = 0; s < pairs.size(); ++s) {
+    const LexicalMatrix m = lexical_matrix(pairs[s], {});
+    for (std::size_t c = 0; c < m.code.size(); ++c)
+      REQUIRE(batch.codes("lexical").levels[batch.codes("lexical").codes[batch.offsets.pair_begin(s) + c]] == m.level[m.code[c]]);
+  }
+  const DeviceBatch<double> copy(batch);  // the sizes are as the offsets say
+  CHECK(copy.features.size() == 3);
+  CHECK(make_batch(pairs).features.empty());
+  CHECK(test::error_message([] { make_batch({}); }) == "make_batch: there are no encodings");
+}
+
+TEST_CASE("lexical_feature: the same codes with one thread and with three") {
+  std::vector<Encoding> many;
+  for (int i = 0; i < 20; ++i)
+    for (const Encoding& e : small_pairs()) many.push_back(e);
+  const std::vector<FeatureMaker> makers = {lexical_feature({.similarity = Similarity::jaro_winkler, .words = LexicalWords::both})};
+  set_threads(1);
+  const Batch one = make_batch(many, makers);
+  set_threads(3);
+  const Batch three = make_batch(many, makers);
+  set_threads(0);
+  CHECK(one.codes("lexical").codes == three.codes("lexical").codes);
+  CHECK(one.codes("lexical").levels == three.codes("lexical").levels);
+}
