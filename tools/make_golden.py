@@ -175,13 +175,14 @@ def jaccard(a, b):
     return Fraction(len(set(a) & set(b)), len(set(a) | set(b)))
 
 
-def similarities(e, levels, within):
+def similarities(e, pair, levels, within):
     """s of each pair of tokens; levels > 0: the nearest of so many levels, of two equally near ones the lower."""
     words = {}
     for i, w in enumerate(e.word_ids):
         if w is not None:
-            words.setdefault((e.type_ids[i], w), []).append(e.tokens[i])
-    text = {k: "".join(p.removeprefix("##") if i else p for i, p in enumerate(pieces)) for k, pieces in words.items()}
+            words.setdefault((e.type_ids[i], w), []).append(e.offsets[i])
+    # A word's text is that of the input, so that unknown words are not all the same one.
+    text = {k: pair[k[0]][places[0][0]:places[-1][1]].lower() for k, places in words.items()}
     n = len(e.ids)
     s = torch.zeros(n, n)
     for i in range(n):
@@ -322,7 +323,7 @@ def lea(name, full=False, dropout=False, **options):
     randomize(w)
     check_against_huggingface(w, config, encodings)
     model = CrossEncoder(w, config, options)
-    similarity = [similarities(e, options["levels"], options["within"]) for e in encodings]
+    similarity = [similarities(e, pair, options["levels"], options["within"]) for e, pair in zip(encodings, PAIRS)]
     batches = [slice(0, FIRST), slice(FIRST, None)]
     labels = torch.tensor(LABELS)
 
