@@ -21,10 +21,14 @@ int main(int argc, char** argv) {
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
   app.add_flag("--scores", scores, "with --output: write the score of each pair, and its label, too; compare reads them");
   program::add_table_options(app, table);
+  app.add_option("--keep", table.keep, "with --scores: columns to write too, e.g. ids: names, or numbers from 1")
+      ->delimiter(',')
+      ->type_name("COLUMN,...");
   program::Compute compute;
   program::add_compute(app, compute);
   program::add_threads(app);
   const auto measure = [&](auto number, auto device) {
+    if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores, beside which the columns are written");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output, the file that they go to");
     const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
     std::vector<program::TestResult> results;
@@ -36,6 +40,8 @@ int main(int argc, char** argv) {
       if (!scores) continue;
       for (const auto& e : examples)
         json.back()["labels"].push_back(model.options().task == lx::Task::regression ? lx::Json(e.target) : lx::Json(e.label));
+      for (std::size_t k = 0; k < table.keep.size(); ++k)
+        for (const auto& e : examples) json.back()["columns"][table.keep[k]].push_back(e.kept[k]);
       json.back()["scores"] = results.back().clean.scores;
       for (std::size_t c = 0; c < copies; ++c) json.back()["typos"][c]["scores"] = results.back().typos[c].scores;
     }

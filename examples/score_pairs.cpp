@@ -6,6 +6,17 @@
 
 namespace lx = lexformer;
 
+namespace {
+
+/// A value as a column of .tsv, which has no way to write a tab or the end of a line: they become spaces.
+std::string cell(std::string text) {
+  for (char& c : text)
+    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   CLI::App app(
       "Scores pairs of standard input. Two classes: the probability of class 1; more: the most probable class; regression: the value.",
@@ -23,6 +34,11 @@ int main(int argc, char** argv) {
       ->check(program::positive())
       ->capture_default_str();
   program::add_table_options(app, table);
+  app.add_option("--keep", table.keep,
+                 "columns to write before each score, e.g. ids: names, or numbers from 1. The output is then a table with tabs and a "
+                 "header line; a tab or line end in a value becomes a space")
+      ->delimiter(',')
+      ->type_name("COLUMN,...");
   program::Compute compute;
   program::add_compute(app, compute);
   program::add_threads(app);
@@ -31,15 +47,26 @@ int main(int argc, char** argv) {
     table.labels = false;
     lx::PairReader reader(std::cin, "standard input", lx::table_format("." + format), table);
     std::cout << std::setprecision(9);
+    bool header = !table.keep.empty();
     for (bool more = true; more;) {
       std::vector<std::pair<std::string, std::string>> pairs;
-      for (lx::PairRow row; pairs.size() < window && (more = reader.next(row));) pairs.emplace_back(row.left, row.right);
+      std::vector<std::string> kept;  // of each pair, with the tabs behind them
+      for (lx::PairRow row; pairs.size() < window && (more = reader.next(row));) {
+        pairs.emplace_back(row.left, row.right);
+        kept.emplace_back();
+        for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
+      }
       const auto y = model.logits(pairs, batch);
-      if (logits) {
-        for (std::size_t i = 0; i < y.dim(0); ++i)
-          for (std::size_t c = 0; c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
-      } else {
-        for (const double x : model.scores_of(y)) std::cout << x << '\n';
+      if (std::exchange(header, false)) {
+        for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';
+        for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');
+        if (!logits) std::cout << "score\n";
+      }
+      const auto scores = model.scores_of(y);
+      for (std::size_t i = 0; i < pairs.size(); ++i) {
+        std::cout << kept[i];
+        for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
+        if (!logits) std::cout << scores[i] << '\n';
       }
       std::cout.flush();
     }

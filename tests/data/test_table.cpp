@@ -74,6 +74,53 @@ TEST_CASE("columns by name and number, header given, found or none") {
       "columns are given by name, but the table has no header");
 }
 
+TEST_CASE("columns that are kept: by name, by number, of .jsonl") {
+  const auto kept = [](const std::string& text, TableFormat format, const TableOptions& options) {
+    std::istringstream in(text);
+    PairReader reader(in, "x", format, options);
+    std::string out;
+    for (PairRow row; reader.next(row);) {
+      out += row.left + "|" + row.right;
+      for (const auto& value : row.kept) out += "|" + value;
+      out += "\n";
+    }
+    for (const auto& name : reader.kept_names()) out += name + " ";
+    return out;
+  };
+  const auto options = [](std::vector<std::string> columns, std::vector<std::string> keep) {
+    return TableOptions{.columns = std::move(columns), .labels = false, .keep = std::move(keep)};
+  };
+  const std::string table = "id\ta\tb\tnote\n7\tA\tB\t\n8\tC\tD\tx y\n";
+  CHECK(kept(table, TableFormat::tsv, options({"a", "b"}, {"note", "id"})) == "A|B||7\nC|D|x y|8\nnote id ");
+  CHECK(kept(table, TableFormat::tsv, options({"a", "b"}, {"1"})) == "A|B|7\nC|D|8\nid ");
+  CHECK(kept(table, TableFormat::tsv, options({"2", "3"}, {"1", "1"})) == "a|b|id|id\nA|B|7|7\nC|D|8|8\n1 1 ");
+  CHECK(kept("id,left,right\n7,A,B\n", TableFormat::csv, options({}, {"id", "left"})) == "A|B|7|A\nid left ");
+  CHECK(kept("id,left,right\n", TableFormat::csv, options({}, {"1"})) == "id ");
+  CHECK(kept("", TableFormat::csv, options({}, {"id"})) == "id ");
+  CHECK(kept("{\"left\": \"A\", \"right\": \"B\", \"id\": 7, \"x\": \"a\\tb\", \"y\": null, \"z\": [1, true]}", TableFormat::jsonl,
+             options({}, {"id", "x", "y", "z"})) == "A|B|7|a\tb||[1,true]\nid x y z ");
+  CHECK(kept("a\tb\n", TableFormat::tsv, options({}, {})) == "a|b\n");
+
+  refused(table, TableFormat::tsv, "x: line 1: there is no column 'ID' among 'id, a, b, note'", options({"a", "b"}, {"ID"}));
+  refused(table, TableFormat::tsv, "x: line 1: the table has 4 columns; column 5 (to keep) is missing", options({"a", "b"}, {"5"}));
+  refused(table, TableFormat::tsv, "column 0 (to keep) is missing", options({"a", "b"}, {"0"}));
+  refused("{\"left\": \"A\", \"right\": \"B\"}", TableFormat::jsonl, "x: line 1: there is no key 'id'", options({}, {"id"}));
+  expect_error(
+      ErrorKind::usage, [&] { rows(table, TableFormat::tsv, options({}, {"id"})); }, "has no columns 'left' and 'right'; name the columns");
+  expect_error(
+      ErrorKind::usage,
+      [&] {
+        rows(table, TableFormat::tsv, {.columns = {"2", "3"}, .header = TableHeader::no, .labels = false, .keep = {"id"}});
+      },
+      "columns are given by name, but the table has no header");
+
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "a.csv", "id,left,right,label\n7,A,B,1\n8,C,D,0\n");
+  const auto pairs = read_pairs(folder / "a.csv", {.keep = {"1"}});
+  CHECK(pairs.kept_names == std::vector<std::string>{"id"});
+  CHECK(pairs.rows[1].kept == std::vector<std::string>{"8"});
+}
+
 TEST_CASE("csv: RFC 4180") {
   CHECK(rows("left,right,label\r\n\"a, \"\"b\"\"\",c,1\r\n", TableFormat::csv) == Rows{"a, \"b\"|c|1|2"});
   CHECK(rows("\"two\r\nlines\",\"\",0\n,x,1\n", TableFormat::csv) == Rows{"two\nlines||0|1", "|x|1|3"});

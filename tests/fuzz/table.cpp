@@ -36,10 +36,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   TableOptions options;
   options.header = headers[in.below(3)];
   options.labels = !in.flag();
-  const auto columns = in.below(5);
+  const auto columns = in.below(7);
   if (columns == 1) options.columns = {"1", "2", "3"};
   if (columns == 2) options.columns = {"left", "right", "label"};
   if (columns == 3) options.columns = {"3", "1"};
+  if (columns == 5) options.keep = {"1", "label"};
+  if (columns == 6) options.keep = {"2"};
   if (columns == 4)
     for (auto count = in.below(5); count > 0; --count) options.columns.emplace_back(in.until('\n'));
 
@@ -51,6 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   for (const PairRow& row : table.rows) {
     fuzz::require(row.left.size() + row.right.size() + row.label.size() <= 3 * size, "a row is longer than the input");
+    fuzz::require(row.kept.size() == options.keep.size(), "a row has other columns than those to keep");
     if (table.rows.size() < 4) check_csv(row);
   }
   fuzz::accepts([&] { class_labels(table); });

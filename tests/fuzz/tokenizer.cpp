@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The tokenizer against its naive twin: any settings, any vocabulary, any two texts give the same tokens.
+#include <algorithm>
+
 #include "fuzz/fuzz.hpp"
+#include "lexformer/text/lexical.hpp"
 #include "lexformer/text/wordpiece.hpp"
 #include "reference/wordpiece_reference.hpp"
 
@@ -62,6 +65,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(reference::same_words(found, expected), "words differ from the twin's");
   };
   compare(tokenizer->encode(left, max_length), twin.encode(left, nullptr, max_length));
-  compare(tokenizer->encode_pair(left, right, max_length), twin.encode(left, &right, max_length));
+  const Encoding pair = tokenizer->encode_pair(left, right, max_length);
+  compare(pair, twin.encode(left, &right, max_length));
+
+  const auto matrix = [&](LexicalWords words) { return lexical_matrix(pair, {.words = words}); };
+  const auto split = matrix(LexicalWords::tokenizer), whole = matrix(LexicalWords::whitespace), both = matrix(LexicalWords::both);
+  for (std::size_t i = 0; i < both.code.size(); ++i)
+    fuzz::require(both.level[both.code[i]] == std::max(split.level[split.code[i]], whole.level[whole.code[i]]),
+                  "a similarity is not the larger of both kinds of words");
   return 0;
 }

@@ -16,8 +16,9 @@ namespace lexformer {
 
 struct PairExample {
   std::string left, right;
-  std::int32_t label = 0;  // class
-  float target = 0.0f;     // of a regression
+  std::int32_t label = 0;           // class
+  float target = 0.0f;              // of a regression
+  std::vector<std::string> kept{};  // values of the columns that the table was told to keep (TableOptions::keep)
 };
 
 /// The rows of a table with their labels as classes: the place of the label among `names`. Errors: an unknown label.
@@ -25,7 +26,7 @@ inline std::vector<PairExample> class_examples(const PairTable& table, const std
   const auto labels = class_labels(table, names);
   std::vector<PairExample> examples;
   for (std::size_t i = 0; i < labels.size(); ++i)
-    examples.push_back({table.rows[i].left, table.rows[i].right, static_cast<std::int32_t>(labels[i])});
+    examples.push_back({table.rows[i].left, table.rows[i].right, static_cast<std::int32_t>(labels[i]), 0.0f, table.rows[i].kept});
   return examples;
 }
 /// The same with labels that are numbers.
@@ -33,7 +34,7 @@ inline std::vector<PairExample> number_examples(const PairTable& table) {
   const auto targets = number_labels(table);
   std::vector<PairExample> examples;
   for (std::size_t i = 0; i < targets.size(); ++i)
-    examples.push_back({table.rows[i].left, table.rows[i].right, 0, static_cast<float>(targets[i])});
+    examples.push_back({table.rows[i].left, table.rows[i].right, 0, static_cast<float>(targets[i]), table.rows[i].kept});
   return examples;
 }
 

@@ -37,15 +37,18 @@ inline TableFormat table_format(const std::string& path) {
 struct TableOptions {
   /// Left text, right text and, with labels, label: each the name of a column or its number from 1.
   /// Empty: columns `left`, `right`, `label` of a table with such a header or of .jsonl, else the first ones.
-  std::vector<std::string> columns;
+  std::vector<std::string> columns{};
   /// automatic: there is a header if a column is given by its name, or if the first row holds `left` and `right`.
   TableHeader header = TableHeader::automatic;
   bool labels = true;  // false: two columns are enough
+  /// Columns whose values are kept as they are, such as ids: by name or number, as in `columns`. A name says that there is a header.
+  std::vector<std::string> keep{};
 };
 
 struct PairRow {
   std::string left, right, label;
   std::size_t line = 0, label_column = 0;  // where the row begins, and its label, from 1; column 0: none, or .jsonl
+  std::vector<std::string> kept{};         // values of the columns of TableOptions::keep, in its order
 };
 
 /// Reads pairs one at a time. Every error names the file, the line and, where there is one, the column.
@@ -58,6 +61,7 @@ class PairReader {
     // Without labels a third column may be named: the same options then do for training and for scoring.
     if (given != 0 && given != 3 && (given != 2 || options_.labels))
       fail_usage(where_, given, " columns are named, expected ", options_.labels ? "3 (left, right, label)" : "2 (left, right)");
+    kept_names_ = options_.keep;
   }
 
   /// The next pair; false at the end of the input.
@@ -74,8 +78,13 @@ class PairReader {
     row.left = field(0);
     row.right = field(1);
     row.label = options_.labels ? field(2) : "";
+    row.kept.clear();
+    for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
     return true;
   }
+
+  /// The names of the kept columns, once a row was read: of the header, or else as they were given.
+  const std::vector<std::string>& kept_names() const { return kept_names_; }
 
  private:
   static constexpr std::size_t max_row = 16u << 20, max_columns = 10000;  // bytes of a row, columns
@@ -172,26 +181,37 @@ class PairReader {
       return static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), name) - fields_.begin());
     };
     const auto is_number = [](const std::string& s) { return s.find_first_not_of("0123456789") == s.npos; };
-    const bool named = !std::all_of(options_.columns.begin(), options_.columns.end(), is_number);
+    const auto has_names = [&](const std::vector<std::string>& list) { return !std::all_of(list.begin(), list.end(), is_number); };
+    const bool named = has_names(options_.columns) || has_names(options_.keep);
     bool header = options_.header == TableHeader::yes;
     if (options_.header == TableHeader::automatic) header = named || (place("left") < width_ && place("right") < width_);
     if (named && !header) fail_usage(where_, "columns are given by name, but the table has no header");
 
     std::vector<std::string> columns = options_.columns;
+    if (columns.empty() && named && options_.header == TableHeader::automatic && (place("left") == width_ || place("right") == width_))
+      fail_usage(where_, "a column to keep is given by its name, but the table has no columns 'left' and 'right'; name the columns, too");
     // A header without `left` and `right` says nothing about the columns: then the first ones are taken.
     if (columns.empty() && header && place("left") < width_ && place("right") < width_) columns = usual;
-    for (std::size_t i = 0; i < needed; ++i) {
-      std::size_t at = i;
-      if (!columns.empty() && is_number(columns[i])) {
-        at = 0;  // stays if the number is too large, and is refused below
-        std::from_chars(columns[i].data(), columns[i].data() + columns[i].size(), at);
-        at -= 1;
-      } else if (!columns.empty()) {
-        at = place(columns[i]);
-        if (at == width_) fail_file(here(), "there is no column ", in_quotes(columns[i]), " among ", in_quotes(join(fields_)));
+    const auto find = [&](const std::string& given) {
+      std::size_t at = 0;  // stays if the number is too large, and is refused below
+      if (is_number(given)) {
+        std::from_chars(given.data(), given.data() + given.size(), at);
+        return at - 1;
       }
+      at = place(given);
+      if (at == width_) fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)));
+      return at;
+    };
+    for (std::size_t i = 0; i < needed; ++i) {
+      const std::size_t at = columns.empty() ? i : find(columns[i]);
       if (at >= width_) fail_file(here(), "the table has ", width_, " columns; column ", at + 1, " (", usual[i], ") is missing");
       places_.push_back(at);
+    }
+    for (const auto& given : options_.keep) {
+      const std::size_t at = find(given);
+      if (at >= width_) fail_file(here(), "the table has ", width_, " columns; column ", at + 1, " (to keep) is missing");
+      kept_places_.push_back(at);
+      if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
     }
     return header;
   }
@@ -220,6 +240,12 @@ class PairReader {
     row.right = value(1).get<std::string>();
     row.label.clear();
     if (options_.labels) row.label = value(2).is_string() ? value(2).get<std::string>() : value(2).dump();
+    row.kept.clear();
+    for (const auto& key : options_.keep) {
+      const auto it = object.find(key);
+      if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
+      row.kept.push_back(it->is_string() ? it->get<std::string>() : it->is_null() ? "" : it->dump());
+    }
     return true;
   }
 
@@ -230,7 +256,9 @@ class PairReader {
   std::string text_;
   std::vector<std::string> fields_;
   std::vector<std::size_t> places_;  // of left, right, label among the fields
-  std::size_t width_ = 0;            // columns of the first row
+  std::vector<std::size_t> kept_places_;
+  std::vector<std::string> kept_names_;
+  std::size_t width_ = 0;  // columns of the first row
   std::size_t line_ = 0, last_line_ = 0;
 };
 
@@ -238,6 +266,7 @@ class PairReader {
 struct PairTable {
   std::string path;
   std::vector<PairRow> rows;
+  std::vector<std::string> kept_names{};  // of PairRow::kept
 };
 
 /// Reads a file whose ending says its format. Errors: as PairReader's, and a table without rows.
@@ -248,6 +277,7 @@ inline PairTable read_pairs(const std::string& path, TableOptions options = {}) 
   PairTable table{path, {}};
   PairReader reader(in, path, table_format(path), std::move(options));
   for (PairRow row; reader.next(row);) table.rows.push_back(row);
+  table.kept_names = reader.kept_names();
   if (table.rows.empty()) fail_file(path, "the table has no rows");
   return table;
 }
