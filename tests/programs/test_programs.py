@@ -82,6 +82,27 @@ class Programs(unittest.TestCase):
         self.assertEqual([len(line.split("\t")) for line in logits], [2] * 40)
         self.assertEqual(program("score_pairs", "--model", self.trained / "model.lxf", text="").stdout, "")
 
+    def test_columns_that_are_kept_stand_before_the_score(self):
+        score = lambda *more, text: program("score_pairs", "--model", self.trained / "model.lxf", *more, text=text)
+        table = 'id,left,right,note\n7,Halvek Camera,nordis lens,"a\tb\nc"\n8,a100,A100,\n'
+        bare = score("--format", "csv", text=table).stdout.split()
+        self.assertEqual(score("--format", "csv", "--keep", "note,id", text=table).stdout, f"note\tid\tscore\na b c\t7\t{bare[0]}\n\t8\t{bare[1]}\n")
+        self.assertEqual(score("--format", "csv", "--keep", "1", "--window", 1, text=table).stdout, f"id\tscore\n7\t{bare[0]}\n8\t{bare[1]}\n")
+        logits = score("--format", "csv", "--keep", "id", "--logits", text=table).stdout.splitlines()
+        self.assertEqual(logits[0], "id\tlogit_0\tlogit_1")
+        self.assertEqual([len(line.split("\t")) for line in logits], [3] * 3)
+        self.assertEqual(score("--keep", "id", "--format", "jsonl", text="").stdout, "id\tscore\n")
+        self.refused(3, score("--format", "csv", "--keep", "ids", text=table), "no column 'ids'")
+        self.refused(2, score("--keep", "id", text="a\tb\n"), "no columns 'left' and 'right'")
+
+        (self.folder / "ids.jsonl").write_text("".join(json.dumps({"left": "a", "right": "b", "label": i % 2, "id": f"x{i}"}) + "\n" for i in range(4)))
+        evaluate = lambda *more: program("evaluate", "--model", self.trained / "model.lxf", "--test", self.folder / "ids.jsonl", "--output", self.folder / "e.json", *more)
+        self.assertEqual(evaluate("--scores", "--keep", "id,right").returncode, 0)
+        entry = json.loads((self.folder / "e.json").read_text())["test"][0]
+        self.assertEqual(entry["columns"], {"id": ["x0", "x1", "x2", "x3"], "right": ["b"] * 4})
+        self.assertEqual(len(entry["scores"]), 4)
+        self.refused(2, evaluate("--keep", "id"), "--scores")
+
     def test_encode_and_tokenize(self):
         text = "Halvek Camera a100\nnordis\n"
         tokens = [json.loads(line) for line in program("tokenize", "--model", self.model, text=text).stdout.splitlines()]
