@@ -73,21 +73,28 @@ inline void parse_attention(const Json& json, const std::string& where, BertConf
   }
 }
 
-/// Writes what parse_attention() reads, in today's form. HuggingFace's key has its own names of schemes only.
+/// Writes what parse_attention() reads, in today's form; nothing where there are no terms. HuggingFace's key has its own names of schemes
+/// only.
 inline void write_attention(const BertConfig& config, Json& json) {
   Json& ours = json["lexformer"];
   if (!ours.is_object()) ours = Json::object();
   std::string scheme = "absolute";
-  ours["attention"] = Json::array();
+  Json list = Json::array();
   for (const auto& term : config.attention) {
-    ours.erase(term.name);
+    ours.erase(term.name);  // where version 0.1.0 kept the options
     Json entry = Json::object();
     entry["name"] = term.name;
     entry["options"] = parse_json(term.options, term.name);
-    ours["attention"].push_back(std::move(entry));
+    list.push_back(std::move(entry));
     if (term.name.starts_with("relative_key")) scheme = term.name;
   }
-  if (config.position_embeddings) ours["position_embeddings"] = *config.position_embeddings;
+  ours.erase("attention");
+  ours.erase("position_embeddings");
+  if (!list.empty()) {
+    ours["attention"] = std::move(list);
+    ours["position_embeddings"] = config.position_embeddings.value_or(true);
+  }
+  if (ours.empty()) json.erase("lexformer");
   json.erase("position_options");
   if (scheme != "absolute" || json.contains("position_embedding_type")) json["position_embedding_type"] = scheme;
 }

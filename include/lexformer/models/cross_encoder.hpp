@@ -175,7 +175,9 @@ std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<accumulate_t<T>
 
 template <class T, class Dev>
 void CrossEncoder<T, Dev>::write(ModelFile& file) const {
-  file.config["lexformer"].update(to_json(options_));
+  Json& ours = file.config["lexformer"];
+  if (!ours.is_object()) ours = Json::object();
+  ours.update(to_json(options_));
   file.threshold = threshold;
 }
 
