@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# lexformer::cuda: what include/lexformer/kernels/cuda.hpp declares. With LEXFORMER_CUDA the kernels of cuda/, else functions that say that
-# they are missing, so that a program with --device cuda links either way.
+# lexformer::cuda: what include/lexformer/kernels/cuda.hpp declares. With LEXFORMER_CUDA the kernels of cuda/ and compiled models of the
+# device, and LEXFORMER_WITH_CUDA is defined for what links them; else functions that throw an error, so that code for the device links either
+# way.
 if(NOT LEXFORMER_CUDA)
-  add_library(lexformer_cuda STATIC cuda/stub.cpp src/compiled_cuda.cpp)
+  add_library(lexformer_cuda STATIC cuda/stub.cpp)
   target_link_libraries(lexformer_cuda PRIVATE $<BUILD_INTERFACE:lexformer_warnings>)
 else()
   find_program(lexformer_nvcc nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
@@ -17,6 +18,7 @@ else()
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cuda/*.cu)
   add_library(lexformer_cuda STATIC ${kernels} src/compiled_cuda.cpp)
   target_link_libraries(lexformer_cuda PUBLIC CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
+  target_compile_definitions(lexformer_cuda INTERFACE LEXFORMER_WITH_CUDA)
   # CMake 3.25 does not know nvcc's flag for C++20. Kernels call constexpr functions of std: std::array's, std::bit_cast.
   set(lexformer_nvcc_options
       "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra$<$<BOOL:${LEXFORMER_WERROR}>:;-Werror=all-warnings>>")
@@ -25,7 +27,7 @@ endif()
 add_library(lexformer::cuda ALIAS lexformer_cuda)
 set_target_properties(lexformer_cuda PROPERTIES EXPORT_NAME cuda POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(lexformer_cuda PUBLIC lexformer $<$<BOOL:${LEXFORMER_NATIVE}>:lexformer_native>)
-if(NOT PROJECT_IS_TOP_LEVEL)
+if(NOT (LEXFORMER_INSTALL AND LEXFORMER_INSTALL_COMPILED))
   set_target_properties(lexformer_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()
 

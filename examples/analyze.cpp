@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What encoders have learned about positions, and how alike their tokens and heads are: figures and pictures over a file of texts.
+#include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 
 namespace lx = lexformer;
@@ -152,6 +153,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   program::add_threads(app);
+  const std::string command = program::command_line("analyze", argc, argv);
   return program::run(app, argc, argv, [&] {
     std::vector<Subject> subjects;
     for (const auto& m : models) {
@@ -196,13 +198,21 @@ int main(int argc, char** argv) {
     page.heading("Figures");
     page.paragraph(lx::cat("Means over the first ", lines.size(), " texts of ", text_file, "."));
     page.table({"model", "positions", "tokens f(S)", "heads f(H)", "up-down, %", "texts"}, rows);
+    page.paragraph(
+        "f(S): mean cosine of the last hidden states of two tokens of a text; 1 means that all tokens have become the same vector. f(H): "
+        "mean "
+        "cosine of the score matrices (before softmax) of two heads of a layer, mean over layers; 1 means that all heads do the same. For "
+        "both, lower means more varied.");
+    page.paragraph(
+        lx::cat("Up-down: percent of the texts in which one half of the heads puts at least ", lx::short_number(least),
+                " of its attention to the right of each token and the other half at least as much to the left (arXiv 2210.04246)."));
     curves(page, subjects);
     page.heading("Where heads look");
     for (const auto& s : subjects)
       if (s.model.config().num_attention_heads > 1) triangle_picture(page, s, sentence, std::min<std::size_t>(max_length, 48));
     page.heading("Positions");
     for (const auto& s : subjects) position_pictures(page, s);
-    page.footer(lx::cat("Made with lexformer ", LEXFORMER_VERSION, "."));
+    program::report_footer(page, command);
     page.save(out);
     lx::write_file_atomic(out + "/figures.json", figures.dump(2) + "\n");
     std::cerr << out << "/index.html: written\n";

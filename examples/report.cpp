@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One HTML page about trained models: what LEA changes in attention, how they trained, how they score, where they fail.
+#include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 
 namespace lx = lexformer;
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   app.add_option("--worst", worst, "how many errors are listed")->check(program::non_negative())->capture_default_str();
   program::add_table_options(app, table);
   program::add_threads(app);
+  const std::string command = program::command_line("report", argc, argv);
   return program::run(app, argc, argv, [&] {
     std::vector<program::Contender> contenders;
     for (const auto& m : models) {
@@ -65,8 +67,11 @@ int main(int argc, char** argv) {
     if (!examples.empty()) program::scores_section(page, contenders, test, examples, worst);
     if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
     program::training_section(page, contenders);
-    page.footer(lx::cat("Made with lexformer ", LEXFORMER_VERSION, "."));
-    for (const auto& c : contenders) page.footer(c.origin());
+    program::report_footer(page, command);
+    for (const auto& c : contenders) {
+      page.footer(c.origin());
+      if (const std::string settings = c.settings(); !settings.empty()) page.footer(settings);
+    }
     page.save(out);
     std::cerr << out << "/index.html: written\n";
     return 0;

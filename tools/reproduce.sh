@@ -43,7 +43,7 @@ done
 [ -f "$model" ] || usage "--model: there is no file '$model'; tools/convert_hf.py makes one"
 [ -d "$data" ] || usage "--data: there is no folder '$data'"
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' is no number of seeds"
-[ -x "$bin/train_matcher" ] || { echo "reproduce.sh: $bin/train_matcher is not built; tools/test.sh release builds it" >&2; exit 1; }
+[ -x "$bin/train_matcher" ] || { echo "reproduce.sh: $bin/train_matcher is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
 layers() { # in the encoder
   python3 - "$model" <<'PYTHON'

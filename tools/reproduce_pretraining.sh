@@ -40,7 +40,7 @@ for set in mrpc rte sts-b; do
   done
 done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' is no number of seeds"
-[ -x "$bin/pretrain" ] || { echo "reproduce_pretraining.sh: $bin/pretrain is not built; tools/test.sh release builds it" >&2; exit 1; }
+[ -x "$bin/pretrain" ] || { echo "reproduce_pretraining.sh: $bin/pretrain is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
 # 5.3 million parameters with the vocabulary
 sizes='"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024, "max_position_embeddings": 256'

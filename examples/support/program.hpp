@@ -160,14 +160,26 @@ inline void add_compute(CLI::App& app, Compute& compute) {
   add_choice(app, "--device", compute.device, "what computes");
   add_choice(app, "--precision", compute.precision, "of numbers; bfloat16 ones are stored so, and added up in float");
 }
-/// f(T(), Dev()) with T = float or lx::bfloat16 and Dev = lx::Cpu or lx::Cuda.
+
+#if defined(LEXFORMER_WITH_CUDA)
+inline constexpr bool with_cuda = true;
+#else
+inline constexpr bool with_cuda = false;  // nothing is instantiated for the device: half the time to compile
+#endif
+
+/// f(T(), Dev()) with T = float or lx::bfloat16 and Dev = lx::Cpu or, in a build with CUDA, lx::Cuda.
 template <class F>
 auto compute_with(const Compute& compute, F&& f) {
   if (compute.precision == Precision::tf32 && compute.device == Device::cpu)
-    lx::fail_usage("--precision", "tf32 is a way of GPUs to multiply; with --device cpu take float32 or bfloat16");
-  lx::cuda::set_tf32(compute.precision == Precision::tf32);
+    lx::fail_usage("--precision", "tf32 is a precision of GPUs; with --device cpu use float32 or bfloat16");
   const auto with = [&](auto device) { return compute.precision == Precision::bfloat16 ? f(lx::bfloat16(), device) : f(float(), device); };
-  return compute.device == Device::cuda ? with(lx::Cuda()) : with(lx::Cpu());
+  if constexpr (with_cuda) {
+    lx::cuda::set_tf32(compute.precision == Precision::tf32);
+    if (compute.device == Device::cuda) return with(lx::Cuda());
+  } else if (compute.device == Device::cuda) {
+    lx::fail("--device", "this build of lexformer has no CUDA; configure with -DLEXFORMER_CUDA=ON and build again, or use --device cpu");
+  }
+  return with(lx::Cpu());
 }
 
 inline void add_threads(CLI::App& app) {

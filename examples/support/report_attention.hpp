@@ -7,8 +7,7 @@
 #include <optional>
 
 #include "evaluation.hpp"
-#include "lexformer/report/attention_picture.hpp"
-#include "lexformer/report/page.hpp"
+#include "lexformer/report/report.hpp"
 
 namespace program {
 
@@ -45,19 +44,48 @@ struct Contender {
     if (seeds.empty()) seeds.push_back(path);
     return {name, seeds, shown, lx::CrossEncoder<>::load(shown)};
   }
+  /// What train_matcher wrote last into a folder; an empty object for a file.
+  static lx::Json results(const std::string& run) {
+    const std::string file = run + "/all_results.json";
+    return std::filesystem::exists(file) ? lx::parse_json(lx::read_file(file), file) : lx::Json::object();
+  }
   /// "lea: runs/lea/seed-1 (seed 1), ...": the models and, where train_matcher tells, their seeds.
   std::string origin() const {
     std::string text = name + ":";
     for (const auto& run : seeds) {
       text += (text.back() == ':' ? " " : ", ") + run;
-      const std::string file = run + "/all_results.json";
-      if (!std::filesystem::exists(file)) continue;
-      const lx::Json results = lx::parse_json(lx::read_file(file), file);
-      if (results.contains("seed")) text += lx::cat(" (seed ", results["seed"].dump(), ")");
+      if (const lx::Json r = results(run); r.contains("seed")) text += lx::cat(" (seed ", r["seed"].dump(), ")");
+    }
+    return text;
+  }
+  /// "lea: seed 2, the best of 3 by its validation score": which of its seeds is the one that is shown.
+  std::string shown() const {
+    const lx::Json r = results(path);
+    const std::string seed = r.contains("seed") ? "seed " + r["seed"].dump() : path;
+    if (seeds.size() == 1) return lx::cat(name, ": ", seed);
+    return lx::cat(name, ": ", seed, r.contains("runs") ? ", the best of " : ", the first of ", seeds.size(),
+                   r.contains("runs") ? " by its validation score" : "");
+  }
+  /// "lea was trained with augment 0.5, ...": the settings of the shown run; empty where no train_matcher wrote any.
+  std::string settings() const {
+    const lx::Json r = results(path);
+    std::string text;
+    if (!r.contains("settings")) return text;
+    for (const auto& [key, value] : r["settings"].items()) {
+      if (value.is_null() || value == lx::Json::array() || key == "train" || key == "valid" || key == "seed")
+        continue;  // they stand elsewhere
+      text +=
+          lx::cat(text.empty() ? name + " was trained with " : ", ", key, " ", value.is_string() ? value.get<std::string>() : value.dump());
     }
     return text;
   }
 };
+
+/// The classes as pictures call them.
+inline std::vector<std::string> class_names(const lx::CrossEncoderOptions& options) {
+  if (options.label_names.empty() && options.labels == 2) return {"no match", "match"};
+  return options.label_names;
+}
 
 struct AttentionView {
   std::string left, right, word;       // word: of the left text, for the strips; empty = the one with the likest unequal partner

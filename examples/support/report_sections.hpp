@@ -2,8 +2,6 @@
 // The sections of a report about training and scores, one function each.
 #pragma once
 
-#include "lexformer/report/chart.hpp"
-#include "lexformer/report/differences.hpp"
 #include "lexformer/train/precision_recall.hpp"
 #include "report_attention.hpp"
 
@@ -24,6 +22,9 @@ inline std::vector<std::pair<std::string, lx::Json>> read_log(const std::string&
   return entries;
 }
 
+/// HTML that a narrow column of a table does not break.
+inline std::string on_one_line(const std::string& text) { return "<span class=\"line\">" + lx::escape_xml(text) + "</span>"; }
+
 /// What train_matcher logged, by epoch: one line for each run.
 inline void training_section(lx::ReportPage& page, const std::vector<Contender>& contenders) {
   const auto& options = contenders.back().model.options();
@@ -41,8 +42,10 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
       {"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats",
        "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean, about a twentieth of the run wide.", 1,
        false, true},
-      {"learning_rate", "learning_rate", "Learning rate", "learning rate"},
-      {"gradient", "grad_norm", "Norm of the gradient, before clipping", "norm"},
+      {"learning_rate", "learning_rate", "Learning rate", "learning rate",
+       "Of the last step before each line of the log: it rises in the warm-up, then falls as --schedule says."},
+      {"gradient", "grad_norm", "Norm of the gradient, before clipping", "norm",
+       "Over all parameters, of the last step before each line of the log; steps above --clip were scaled down to it."},
       {"validation", "eval_" + primary, "Validation score", primary + ", %", "The model of the best score is kept.", 100, true}};
   for (const auto& c : contenders)
     for (const auto& folder : c.seeds) {
@@ -104,7 +107,13 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
     }
     curve.highlights = {{100 * e.value("recall"), 100 * e.value("precision")}};
   }
-  page.paragraph("In percent, at the stored threshold; mse as it is.");
+  std::string shown;
+  for (const auto& c : contenders) shown += (shown.empty() ? "" : "; ") + c.shown();
+  const auto& options = contenders.back().model.options();
+  page.paragraph(options.task == lx::Task::regression ? "In percent; mse in squared units of the label."
+                 : options.labels == 2                ? "In percent, at the stored threshold."
+                                                      : "In percent.");
+  page.paragraph("One model each. " + shown + ".");
   page.table(header, table);
   if (all_scores.size() != contenders.size()) return;  // the rest is for two classes
   page.picture("precision_recall",
@@ -115,8 +124,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                                        .y_range = {{0, 100}}}),
                lx::series_csv(curves), "A dot is where the stored threshold puts the decision.");
 
-  auto names = contenders.back().model.options().label_names;
-  if (names.empty()) names = {"class 0", "class 1"};
+  const auto names = class_names(options);
   for (std::size_t k = 0; k < contenders.size(); ++k) {
     const auto& c = contenders[k];
     const auto& scores = all_scores[k];
@@ -140,7 +148,9 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                                 .y_label = "pairs of the class, %",
                                 .y_range = {{0, 100}},
                                 .marks = {{threshold, "threshold", false}}}),
-                 csv, "");
+                 csv,
+                 lx::cat("How the scores of each class are spread, in 20 bins. Left of the threshold a pair counts as ", names[0],
+                         ", right of it as ", names[1], "."));
   }
 
   const auto& c = contenders.back();
@@ -159,7 +169,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   std::vector<std::vector<std::string>> rows;
   for (std::size_t k = 0; k < std::min(worst, wrong.size()); ++k) {
     const auto& e = examples[wrong[k]];
-    rows.push_back({lx::cat(wrong[k] + 1), lx::escape_xml(names[static_cast<std::size_t>(e.label)]), lx::short_number(scores[wrong[k]], 3),
+    rows.push_back({lx::cat(wrong[k] + 1), on_one_line(names[static_cast<std::size_t>(e.label)]), lx::short_number(scores[wrong[k]], 3),
                     lx::mark_differences(e.left, e.right), lx::mark_differences(e.right, e.left)});
   }
   page.table({"pair", "class", "score", "left", "right"}, rows);
@@ -202,8 +212,8 @@ inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& co
                                        .x_label = "words with a typo, %",
                                        .y_label = primary + (primary == "f1" ? " at the stored threshold, %" : ", %")}),
                lx::series_csv(series),
-               "The same typos for all models; the large dots are the clean pairs. A band is one standard deviation over seeds, where "
-               "there are several.");
+               "The same typos for all models; the large dots are the clean pairs. Of several seeds a line is the mean and its band one "
+               "standard deviation.");
 }
 
 }  // namespace program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything, floor by floor.
+// Everything, floor by floor, but report/, which has an umbrella of its own.
 #pragma once
 
 #include "lexformer/version.hpp"
@@ -111,13 +111,6 @@
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/data/text_stream.hpp"
-
-// pictures
-#include "lexformer/report/attention_picture.hpp"
-#include "lexformer/report/chart.hpp"
-#include "lexformer/report/differences.hpp"
-#include "lexformer/report/page.hpp"
-#include "lexformer/report/svg.hpp"
 
 // optimiser, metrics, runs
 #include "lexformer/train/bootstrap.hpp"

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A user's program of two files: the same headers in both, so a function that lacks `inline` fails to link.
+// A user's program of two files. With ALL_HEADERS both have the same headers, so a function that lacks `inline` fails to link.
 #include <cstdio>
 #include <string>
 
+#if defined(ALL_HEADERS)
 #include "lexformer/lexformer.hpp"
+#else
+#include "lexformer/core/error.hpp"
+#include "lexformer/version.hpp"
+#endif
 
 float sum_of_product();  // other.cpp
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,17 +17,32 @@ CMAKE = os.environ.get("CMAKE_COMMAND", "cmake")
 VERSION = re.search(r'LEXFORMER_VERSION "(.*)"', (ROOT / "include/lexformer/version.hpp").read_text()).group(1)
 
 
-def run(*command):
+def run(*command, expected=0):
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
+    if (done.returncode != 0) != (expected != 0):
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}\nexit code {done.returncode}")
     return done.stdout
 
 
-def cmake(source, build, *options, target="all"):
+def expect(condition, *what):
+    if not condition:
+        sys.exit(" ".join(map(str, what)))
+
+
+def configure(source, build, *options, expected=0):
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    run(CMAKE, "-S", source, "-B", build, *generator, f"-DCMAKE_CXX_COMPILER={CXX}", "-DFETCHCONTENT_FULLY_DISCONNECTED=ON", *options)
+    return run(CMAKE, "-S", source, "-B", build, *generator, f"-DCMAKE_CXX_COMPILER={CXX}", "-DFETCHCONTENT_FULLY_DISCONNECTED=ON", *options,
+               expected=expected)
+
+
+def cmake(source, build, *options, target="all"):
+    said = configure(source, build, *options)
     run(CMAKE, "--build", build, "--target", target)
+    return said
+
+
+def warns_of_no_build_type(said):
+    return "CMAKE_BUILD_TYPE is not set" in " ".join(said.split())
 
 
 def expect_program(program):
@@ -36,27 +52,59 @@ def expect_program(program):
 
 
 def add_subdirectory(work):
-    cmake(HERE / "add_subdirectory", work, f"-DLEXFORMER_ROOT={ROOT}")
+    said = cmake(HERE / "add_subdirectory", work, f"-DLEXFORMER_ROOT={ROOT}")
+    expect(warns_of_no_build_type(said), "add_subdirectory without a build type:", said)
     expect_program(work / "consumer")
 
 
 def fetch_content(work):
-    cmake(HERE / "fetch_content", work, f"-DFETCHCONTENT_SOURCE_DIR_LEXFORMER={ROOT}")
+    said = cmake(HERE / "fetch_content", work, f"-DFETCHCONTENT_SOURCE_DIR_LEXFORMER={ROOT}", "-DCMAKE_BUILD_TYPE=Debug")
+    expect(not warns_of_no_build_type(said), "fetch_content with a build type:", said)
     expect_program(work / "consumer")
 
 
-def install(work, prefix):
-    cmake(ROOT, work, "-DLEXFORMER_TESTS=OFF", "-DLEXFORMER_EXAMPLES=OFF", f"-DCMAKE_INSTALL_PREFIX={prefix}", target="install")
+def install_headers(work, prefix):
+    """As README says, with every option as it is: nothing is compiled, and the build type is Release."""
+    configure(ROOT, work, f"-DCMAKE_INSTALL_PREFIX={prefix}")
+    expect("CMAKE_BUILD_TYPE:STRING=Release" in (work / "CMakeCache.txt").read_text(), "the build type of lexformer alone is not Release")
+    start = time.monotonic()
+    run(CMAKE, "--build", work, "--target", "install")
+    seconds = time.monotonic() - start
+    built = [path for path in work.rglob("*.o") if "CMakeScratch" not in path.parts and "CMakeTmp" not in path.parts]
+    expect(not built and not list(prefix.rglob("*.a")), "the headers' installation compiled something:", built)
+    print(f"the headers were installed in {seconds:.1f} s")
 
 
 def find_package(work, prefix):
-    cmake(HERE / "find_package", work, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DLEXFORMER_VERSION={VERSION}")
-    expect_program(work / "consumer")
-    expect_program(work / "consumer_compiled")
+    options = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DLEXFORMER_VERSION={VERSION}"]
+    said = cmake(HERE / "find_package", work / "headers", *options)
+    expect(warns_of_no_build_type(said), "find_package without a build type:", said)
+    expect_program(work / "headers/consumer")
+    for component, message in [("compiled", "configure lexformer with -DLEXFORMER_INSTALL_COMPILED=ON"), ("tea", "no component 'tea'; expected native, compiled or cuda")]:
+        said = " ".join(configure(HERE / "find_package", work / component, *options, f"-DCOMPONENT={component}", expected=1).split())
+        expect(message in said, "find_package of a component that is not installed:", said)
+
+
+def compiled(work, prefix):
+    """The installation with compiled libraries. Programs: the rule names them all, and one is built and runs."""
+    configure(ROOT, work / "install", "-DLEXFORMER_TESTS=OFF", "-DLEXFORMER_INSTALL_COMPILED=ON", "-DLEXFORMER_INSTALL_PROGRAMS=ON",
+              "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", f"-DCMAKE_INSTALL_PREFIX={prefix}")
+    rules = (work / "install/cmake_install.cmake").read_text()
+    programs = [path.stem for path in (ROOT / "examples").glob("[a-z]*.cpp")]
+    expect(len(programs) > 10 and all(f'RENAME "lexformer-{name}"' in rules for name in [*programs, "convert_hf"]), "programs are not installed:", rules)
+    run(CMAKE, "--build", work / "install", "--target", "lexformer_compiled", "lexformer_cuda", "tokenize")
+    for name in programs:  # not compiled here, that takes minutes
+        if not (work / f"install/bin/{name}").exists():
+            shutil.copy(work / "install/bin/tokenize", work / f"install/bin/{name}")
+    run(CMAKE, "--install", work / "install")
+    expect(run(prefix / "bin/lexformer-tokenize", "--version") == f"lexformer {VERSION}\n", "lexformer-tokenize does not run")
+    expect("usage: " in run(sys.executable, prefix / "bin/lexformer-convert_hf", "--help"), "lexformer-convert_hf does not run")
+    cmake(HERE / "find_package", work / "compiled", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DLEXFORMER_VERSION={VERSION}", "-DCOMPONENT=compiled")
+    expect_program(work / "compiled/consumer")
 
 
 def plain_compiler(work):
-    run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fopenmp", f"-I{ROOT}/include", "-I/usr/include/eigen3",
+    run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-DALL_HEADERS", f"-I{ROOT}/include", "-I/usr/include/eigen3",
         HERE / "main.cpp", HERE / "other.cpp", "-o", work / "plain")
     expect_program(work / "plain")
 
@@ -68,12 +116,15 @@ def pkg_config(work, prefix):
     folders = [prefix / "share/pkgconfig", prefix / "lib/pkgconfig"]
     os.environ["PKG_CONFIG_PATH"] = ":".join(map(str, folders))
     flags = run("pkg-config", "--cflags", "--libs", f"lexformer = {VERSION}").split()
+    openmp = "OpenMP_CXX_FLAGS:STRING=-fopenmp" in (work / "install/CMakeCache.txt").read_text()
+    expect(any(flag.startswith("-fopenmp") for flag in flags) == openmp, "pkg-config's flags, OpenMP", openmp, flags)
+    expect("-march=native" in (prefix / "share/pkgconfig/lexformer.pc").read_text(), "lexformer.pc does not say that it gives no -march")
     run(CXX, "-std=c++20", HERE / "main.cpp", HERE / "other.cpp", *flags, "-o", work / "pkg_config")
     expect_program(work / "pkg_config")
 
 
 def installed(work, prefix):
-    install(work / "install", prefix)
+    install_headers(work / "install", prefix)
     find_package(work / "find_package", prefix)
     pkg_config(work, prefix)
 
@@ -82,11 +133,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="lexformer-consumer-") as folder:
         work = Path(folder)
         with ThreadPoolExecutor(2) as pool:
-            ways = [pool.submit(installed, work, work / "prefix"), pool.submit(add_subdirectory, work / "add_subdirectory"),
+            ways = [pool.submit(installed, work, work / "prefix"), pool.submit(compiled, work / "with", work / "prefix-compiled"),
+                    pool.submit(add_subdirectory, work / "add_subdirectory"),
                     pool.submit(fetch_content, work / "fetch_content"), pool.submit(plain_compiler, work)]
         for way in ways:
             way.result()
-    print("add_subdirectory, FetchContent, find_package, plain compiler and pkg-config: all build and run")
+    print("add_subdirectory, FetchContent, find_package with and without `compiled`, plain compiler and pkg-config: all build and run")
 
 
 main()

@@ -167,6 +167,9 @@ class Pretrain(unittest.TestCase):
             self.assertLess(entries[1][key], entries[0][key])
         for name in ("token_similarity", "MLM-triangle", "MTH-query-vectors"):
             self.assertTrue((out / f"{name}.svg").exists() and (out / f"{name}.csv").exists(), name)
+        page = (out / "index.html").read_text()
+        for text in ("f(S): mean cosine of", "f(H): mean cosine of", "Up-down: percent of the texts"):
+            self.assertIn(text, page)
         rows = (out / "MTH-query-vectors.csv").read_text().splitlines()
         self.assertEqual(rows[1].split(",")[1:], rows[2].split(",")[1:])  # beyond --size distances share a vector
         self.refused(2, program("analyze", "--model", f"a/b={mth}", "--text", self.folder / "valid.txt", "--out", out), "it has no '/'")

@@ -214,7 +214,7 @@ class Programs(unittest.TestCase):
         for a, b in zip(*scores):
             self.assertAlmostEqual(a, b, delta=0.05)
         self.assertNotEqual(*scores)
-        self.refused(2, program("score_pairs", "--model", out / "model.lxf", "--precision", "tf32", text=text), "tf32 is a way of GPUs")
+        self.refused(2, program("score_pairs", "--model", out / "model.lxf", "--precision", "tf32", text=text), "tf32 is a precision of GPUs")
         self.refused(2, program("score_pairs", "--model", out / "model.lxf", "--precision", "half", text=text), "bfloat16")
 
     def test_killed_and_resumed_is_the_same_run(self):
@@ -286,6 +286,8 @@ class Programs(unittest.TestCase):
         self.assertIn("best of 2 seeds", (out / "README.md").read_text())
         done = program("report", "--model", out, "--test", self.folder / "test.tsv", "--noise", "40,0", "--out", out / "report")
         self.assertEqual(done.returncode, 0, done.stderr)
+        shown = json.loads((out / "all_results.json").read_text())["seed"]
+        self.assertIn(f"seeds: seed {shown}, the best of 2 by its validation score.", (out / "report/index.html").read_text())
         noise = (out / "report/noise.svg").read_text()
         self.assertEqual(noise.count("<polygon"), 1)  # the deviation over the seeds
         self.assertIn("f1 at the stored threshold", noise)
@@ -360,7 +362,7 @@ class Programs(unittest.TestCase):
     def test_report(self):
         out = self.folder / "report"
         done = program("report", "--model", f"lea={self.trained}", "--test", self.folder / "test.tsv", "--pair", "halvek <b>\"camera\" & tv", "halvek camra </script> tv",
-                       "--noise", "0,50", "--out", out)
+                       "--noise", "0,50", "--out", out, env={**os.environ, "SOURCE_DATE_EPOCH": "1000000000"})
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (out / "index.html").read_text()
         self.assertNotIn("<script", page)
@@ -380,6 +382,14 @@ class Programs(unittest.TestCase):
             noise = {float(r["x"]): float(r["y"]) for r in csv.DictReader(file)}
         self.assertAlmostEqual(noise[0], 100 * json.loads((self.trained / "all_results.json").read_text())["test"][0]["f1"], places=3)
         self.assertLess((out / "index.html").stat().st_size, 1 << 21)
+        for text in ("One model each. lea: seed 1.", "In percent, at the stored threshold.", "counts as no match, right of it as match", "lea was trained with ",
+                     "num_train_epochs ", "&quot;lea&quot;", "on 2001-09-09:", "report --model lea="):
+            self.assertIn(text, page)
+        self.assertNotIn("class 0", page)
+        self.assertNotIn("mse", page)
+        self.assertNotIn("<figcaption> ", page)  # a caption that says nothing
+        self.assertEqual(page.count("<figcaption>"), len(pictures))
+        self.assertIn("match, percent", (out / "scores_1.csv").read_text().splitlines()[0])
         # Next to a plain model; the word that is shown is the one that changed, though its letters are the same.
         self.assertEqual(self.train(self.folder / "for-report").returncode, 0)
         done = program("report", "--model", f"plain={self.folder}/for-report/", "--model", f"lea={self.trained}", "--pair", "halvek camera tv", "halvek cmaera tv", "--out", out)
@@ -390,6 +400,7 @@ class Programs(unittest.TestCase):
         self.refused(2, program("report", "--model", self.trained, "--pair", "a nordis", "b", "--word", "Nordis", "--out", out), "its words are: a, nordis")
         self.refused(2, program("report", "--model", self.trained, "--pair", "a", "b", "--layer", 2, "--out", out), "--layer", "2 layers")
         self.refused(2, program("report", "--model", self.trained, "--model", f"trained={self.trained}", "--out", out), "two are called 'trained'")
+        self.refused(2, program("report", "--model", self.trained, "--out", out, env={**os.environ, "SOURCE_DATE_EPOCH": "today"}), "SOURCE_DATE_EPOCH", "'today'")
 
     def test_more_classes_and_regression(self):
         rows = pairs(60, 9).splitlines()
@@ -403,6 +414,7 @@ class Programs(unittest.TestCase):
             done = program("report", "--model", out, "--test", file, "--noise", "0,50", "--out", out / "report")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"{metric}, %", (out / "report/noise.svg").read_text())
+            self.assertEqual("mse in squared units" in (out / "report/index.html").read_text(), metric == "spearman")
             self.refused(2, program("report", "--model", out, "--model", self.trained, "--out", out / "no"), "other classes")
 
     def refused(self, code, done, *parts):

@@ -5,10 +5,7 @@
 #include <limits>
 
 #include "io/expect_error.hpp"
-#include "lexformer/report/attention_picture.hpp"
-#include "lexformer/report/chart.hpp"
-#include "lexformer/report/differences.hpp"
-#include "lexformer/report/page.hpp"
+#include "lexformer/report/report.hpp"
 #include "lexformer/train/precision_recall.hpp"
 
 using namespace lexformer;
@@ -121,6 +118,12 @@ TEST_CASE("report: charts") {
   CHECK(count(chart, "best</text>") == 1);
   CHECK(count(chart, "script>") == 0);
   CHECK(count(line_chart({}, options), "<svg") == 1);
+  CHECK(count(line_chart({{"only", {1, 2}, {3, 4}}}, options), ">only</text>") == 1);  // one line has a legend, too
+  CHECK(chart.find(" viewBox=\"0 0 ") != chart.npos);
+  // Long numbers at the axis move the chart to the right, so that they do not meet the label.
+  const auto left = [](const std::string& svg) { return std::stod(svg.substr(svg.find("<text x=\"") + 9)); };
+  CHECK(left(line_chart({{"a", {1, 2}, {0, 1}}}, options)) == 64);
+  CHECK(left(line_chart({{"a", {1, 2}, {1e-5, 1.00004e-5}}}, options)) > 64);
   expect_error(
       ErrorKind::failure,
       [] {
@@ -184,12 +187,14 @@ TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what i
   CHECK(csv.str() == "x,text\n1,\"a \"\"b\"\", c\"\n");
   CHECK_THROWS_AS(csv.row({"1"}), Error);
   page.picture("one", line_chart({{"s", {1, 2}, {3, 4}}}, {}), csv, "caption");
-  CHECK_THROWS_AS(page.picture("one", "", csv, ""), Error);
+  CHECK_THROWS_WITH_AS(page.picture("one", "", csv, "caption"), "ReportPage: there are two pictures 'one'", Error);
+  CHECK_THROWS_WITH_AS(page.picture("two", "", csv, ""), "ReportPage: the picture 'two' has no caption", Error);
   const std::string html = page.html();
   CHECK(count(html, "<footer>\n<p>a &lt; b</p>\n</footer>") == 1);
   CHECK(count(html, "<script") == 0);
   CHECK(count(html, "://") == 1);  // the name of SVG
   CHECK(count(html, "<svg") == 1);
+  CHECK(count(html, "figure svg{display:block;max-width:100%;height:auto}") == 1);  // no picture is wider than the screen
   const TemporaryFolder folder;
   page.save(folder.path / "r");
   CHECK(read_file((folder.path / "r/index.html").string()) == html);

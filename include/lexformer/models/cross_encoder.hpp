@@ -203,8 +203,10 @@ CrossEncoderOptions CrossEncoder<T, Dev>::stored_options(const ModelFile& file) 
 #if defined(LEXFORMER_COMPILED)
 extern template class CrossEncoder<float, Cpu>;
 extern template class CrossEncoder<bfloat16, Cpu>;
-extern template class CrossEncoder<float, Cuda>;  // these in lexformer::cuda
+#if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
+extern template class CrossEncoder<float, Cuda>;
 extern template class CrossEncoder<bfloat16, Cuda>;
+#endif
 #endif
 
 }  // namespace lexformer

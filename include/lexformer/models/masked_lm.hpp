@@ -134,8 +134,10 @@ Var<T, Dev> MaskedLm<T, Dev>::logits(const DeviceBatch<T, Dev>& batch, std::span
 #if defined(LEXFORMER_COMPILED)
 extern template class MaskedLm<float, Cpu>;
 extern template class MaskedLm<bfloat16, Cpu>;
-extern template class MaskedLm<float, Cuda>;  // these in lexformer::cuda
+#if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
+extern template class MaskedLm<float, Cuda>;
 extern template class MaskedLm<bfloat16, Cuda>;
+#endif
 #endif
 
 }  // namespace lexformer

@@ -82,21 +82,23 @@ namespace detail {
 inline double legend_width(const std::vector<std::string>& names) {
   double width = 0;
   for (const auto& name : names) width = std::max(width, text_width(name, 12) + 48);
-  return names.size() > 1 ? width : 0;
+  return width;
 }
 
 /// The frame of a chart: axes, ticks, titles, marks; maps numbers to pixels.
 class ChartFrame {
  public:
-  /// With more than one name there is a legend, which makes the picture larger and not the chart smaller.
+  /// The legend makes the picture larger and not the chart smaller.
   ChartFrame(const ChartOptions& o, std::pair<double, double> x, std::pair<double, double> y, const std::vector<std::string>& names)
       : svg(o.width + legend_width(names), std::max(o.height, 60 + 20 * static_cast<double>(names.size())), o.title),
         x_(x),
         y_(y),
         right_(o.width - 16),
         bottom_(o.height - 48) {
+    const auto rows = axis_ticks(y.first, y.second);
+    for (const double t : rows) left_ = std::max(left_, 32 + text_width(short_number(t), 11));  // 32: the label of the axis
     svg.label(left_, 20, o.title, {.size = 14, .bold = true});
-    for (const double t : axis_ticks(y.first, y.second)) {
+    for (const double t : rows) {
       svg.line(left_, py(t), right_, py(t), "#e4e4e4");
       svg.label(left_ - 6, py(t) + 4, short_number(t), {.size = 11, .anchor = "end"});
     }
@@ -191,7 +193,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       frame.svg.dot(frame.px(x), frame.py(y), 6.5, "#ffffff");
       frame.svg.dot(frame.px(x), frame.py(y), 5, line_colour(k), cat(s.name, ": ", short_number(x), ", ", short_number(y)));
     }
-    if (series.size() > 1) frame.legend(k, s.name, true);
+    frame.legend(k, s.name, true);
   }
   frame.draw(options.marks);
   return frame.svg.str();
@@ -218,7 +220,7 @@ inline std::string bar_chart(const std::vector<std::string>& groups, const std::
             left + width * static_cast<double>(g) + 0.5, y, std::max(0.5, width - 1), zero - y, line_colour(g),
             cat(groups[g], ", ", short_number(edges[b]), " to ", short_number(edges[b + 1]), ": ", short_number(heights[g][b])));
     }
-    if (groups.size() > 1) frame.legend(g, groups[g], false);
+    frame.legend(g, groups[g], false);
   }
   frame.draw(options.marks);
   return frame.svg.str();

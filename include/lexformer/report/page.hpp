@@ -58,12 +58,13 @@ class ReportPage {
   void heading(const std::string& text) { body_ += cat("<h2>", escape_xml(text), "</h2>\n"); }
   void paragraph(const std::string& text) { body_ += cat("<p>", escape_xml(text), "</p>\n"); }
 
-  /// Small, at the end of the page: what made it, out of what.
+  /// Small, at the end of the page: what made it, out of what, with which settings, when.
   void footer(const std::string& text) { footer_ += cat("<p>", escape_xml(text), "</p>\n"); }
 
-  /// `name` becomes NAME.svg and NAME.csv beside the page.
+  /// `name` becomes NAME.svg and NAME.csv beside the page; the caption says what is drawn.
   void picture(const std::string& name, const std::string& svg, const Csv& numbers, const std::string& caption) {
     if (!names_.insert(name).second) fail("ReportPage", "there are two pictures '", name, "'");
+    if (caption.empty()) fail("ReportPage", "the picture '", name, "' has no caption");
     files_.emplace_back(name + ".svg", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg);
     files_.emplace_back(name + ".csv", numbers.str());
     const std::string file = escape_xml(name);
@@ -91,11 +92,12 @@ class ReportPage {
         title,
         "</title>\n<style>\nbody{font:15px/1.45 system-ui,sans-serif;color:#222;background:#fff;max-width:1280px;margin:1.5em "
         "auto;padding:0 1em}\n"
-        "figure{margin:1em "
-        "0;overflow-x:auto}figcaption{font-size:13px;color:#444}\ntable{border-collapse:collapse;font-size:14px}td,th{border-bottom:1px "
+        "figure{margin:1em 0}figure svg{display:block;max-width:100%;height:auto}figcaption{font-size:13px;color:#444}\n"
+        "table{display:block;overflow-x:auto;border-collapse:collapse;font-size:14px}td,th{border-bottom:1px "
         "solid #ddd;padding:3px 10px 3px "
         "0;text-align:left;vertical-align:top}\nb.only{background:#fbe3b9;font-weight:inherit}u.near{text-decoration:underline "
-        "wavy #d55e00}\nfooter{font-size:13px;color:#444;border-top:1px solid #ddd;margin-top:2em}\n</style>\n</head>\n<body>\n<h1>",
+        "wavy #d55e00}\nspan.line{white-space:nowrap}footer{font-size:13px;color:#444;border-top:1px solid "
+        "#ddd;margin-top:2em;overflow-wrap:anywhere}\n</style>\n</head>\n<body>\n<h1>",
         title, "</h1>\n", body_, footer_.empty() ? "" : "<footer>\n" + footer_ + "</footer>\n", "</body>\n</html>\n");
   }
   /// Writes index.html, the pictures and their numbers.
