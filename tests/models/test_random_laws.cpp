@@ -51,6 +51,7 @@ CrossEncoderOptions random_options(RandomStream& random, Json& edit, bool lea) {
     // nothing to measure itself on.
     lea_options.lexical.similarity = names_of<Similarity>[random.below(lea_options.alpha == LeaAlpha::magnitude ? 5 : 6)].second;
     lea_options.lexical.self_attention = random.below(2) == 0;
+    lea_options.lexical.words = names_of<LexicalWords>[random.below(3)].second;
     options.attention = {{"lea", lea_options}};
   }
   options.head = names_of<Head>[random.below(2)].second;
