@@ -46,8 +46,6 @@ struct LeaOptions {
 
   void visit(OptionVisitor& v) {
     v.choice("similarity", lexical.similarity, "word similarity measure");
-    v.choice("words", lexical.words,
-             "words that are compared: as the tokenizer splits them, whole between white space, or the likest of both");
     v.choice("words", lexical.words, "words that are compared: the tokenizer's, space-separated ones, or the larger of both");
     v.flag("within_sentences", lexical.self_attention, "add the bias between words of the same text, too");
     v.size("levels", levels, 0, 65535, "number of levels that similarities are quantised to; 0 = exact");
