@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +19,8 @@
 
 namespace lexformer {
 
-/// The tokens of a model; a token's id is its place. Look-up by text goes through one open-addressing hash table.
+/// The tokens of a model; a token's id is its place. Look-up by text goes through one open-addressing hash table, whose hash has a key
+/// that is drawn anew in each process: no file can hold tokens that are known to collide.
 class Vocabulary {
  public:
   /// The largest number of tokens that is read from a file; multilingual models have up to half of it.
@@ -80,11 +82,13 @@ class Vocabulary {
     return found < 0 ? std::nullopt : std::optional(found);
   }
 
-  /// For longest-match loops: id of the token head + tail, or -1, given the hash of the whole; hashes grow byte by byte (FNV-1a).
+  /// For longest-match loops: id of the token head + tail, or -1, given the hash of the whole; hashes grow byte by byte, h <- (h xor byte)
+  /// * key.
   std::int32_t find(std::uint64_t hash, std::string_view head, std::string_view tail) const { return slots_[slot_of(hash, head, tail)].id; }
   static constexpr std::uint64_t hash_start = 0xCBF29CE484222325u;
-  static constexpr std::uint64_t hash_append(std::uint64_t hash, std::string_view bytes) {
-    for (char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
+  static std::uint64_t hash_append(std::uint64_t hash, std::string_view bytes) {
+    const std::uint64_t key = hash_key();
+    for (char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * key;
     return hash;
   }
   /// Bytes of the longest token.
@@ -95,6 +99,15 @@ class Vocabulary {
     std::uint32_t hash = 0;
     std::int32_t id = -1;
   };
+
+  /// Odd, so that multiplying by it loses nothing. It decides where tokens lie in the table, and nothing else.
+  static std::uint64_t hash_key() {
+    static const std::uint64_t key = [] {
+      std::random_device random;
+      return (std::uint64_t{random()} << 32) | random() | 1u;
+    }();
+    return key;
+  }
 
   static std::string_view trim_end(std::string_view line) {
     while (!line.empty()) {
