@@ -696,7 +696,7 @@ def to_hf(source, folder):
         print("note: transformers leaves out lexformer's own tensors (%d, as %s); its results differ" % (len(extra), one_line(extra[0])))
 
 
-def main(arguments=None):
+def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.error = lambda message: parser.exit(2, "%s: %s; --help shows the usage\n" % (parser.prog, message))
     parser.add_argument("source", help="a folder, a weight file, or with --to-hf or --dtype a .lxf file")
@@ -711,6 +711,11 @@ def main(arguments=None):
         parser.error("name either the .lxf file to write or --to-hf FOLDER")
     if options.to_hf is not None and (options.dtype or options.check):
         parser.error("--dtype and --check do not go with --to-hf, which writes the tensors as they are")
+    return options
+
+
+def main(arguments=None):
+    options = parse_arguments(arguments)
     files_read.clear()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

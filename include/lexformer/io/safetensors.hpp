@@ -171,7 +171,7 @@ inline void TensorFile::check_start(std::string_view start, const std::string& w
     return c == '\t' || c == '\n' || c == '\r' || (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0xF5);
   };
   if (length > max_header && std::all_of(start.begin(), start.begin() + 8, is_text))
-    fail_file(where, "is a text, perhaps a table, and no model: header length ", length, "; expected a .lxf or .safetensors file");
+    fail_file(where, "is a text, perhaps a table, and no model; expected a .lxf or .safetensors file");
   if (length > max_header)
     fail_file(where, "header length ", length, " is more than ", max_header, "; the file is damaged or is no safetensors file");
   if (start[8] != '{') fail_file(where, "the header does not begin with '{'; this is no safetensors file");
