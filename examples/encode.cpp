@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--pool", pool,
                  "none (all token rows, one line's after the other's), cls, mean; auto: as a sentence-transformers model says, else mean")
-      ->check(CLI::IsMember({"auto", "none", "cls", "mean"}))
+      ->check(program::one_of({"auto", "none", "cls", "mean"}))
       ->capture_default_str();
   app.add_flag("--normalize", normalize, "each row has length 1; with --pool auto also where the model says so");
   app.add_option("--max-length", max_length, "tokens of a line at the most")->capture_default_str();

@@ -235,16 +235,25 @@ inline CLI::Validator non_negative() {
           "NONNEGATIVE", "non_negative"};
 }
 
-/// An option whose value is one of an enum's names. Errors: it is none of them; the nearest is named, and all.
+/// One of some names. Where it is none of them, all are named, and the nearest.
+inline CLI::Validator one_of(std::vector<std::string> names) {
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  return {[names = std::move(names), list](const std::string& given) {
+            const bool known = std::find(names.begin(), names.end(), given) != names.end();
+            return known ? "" : lx::in_quotes(given) + " is not known; use one of: " + list + lx::did_you_mean(given, names);
+          },
+          "NAME", "one_of"};
+}
+
+/// An option whose value is one of an enum's names.
 template <class E>
 CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const std::string& text) {
   const auto choose = [&value, flag](const std::string& name) {
     std::vector<std::string> names;
     for (const auto& entry : lx::names_of<E>) names.emplace_back(entry.first);
-    const auto found = lx::find_name<E>(name);
-    if (!found)
-      lx::fail_usage(flag, lx::in_quotes(name), " is not known", lx::did_you_mean(name, names), "; use one of: ", lx::list_names<E>());
-    value = *found;
+    if (const std::string wrong = one_of(names)(name); !wrong.empty()) lx::fail_usage(flag, wrong);
+    value = *lx::find_name<E>(name);
   };
   return app.add_option_function<std::string>(flag, choose, text + ": " + lx::list_names<E>())->default_str(lx::name_of(value));
 }

@@ -78,7 +78,8 @@ class Refusals(unittest.TestCase):
         self.refused(2, program("train_matcher", "--learning-rate=1"), "--learning-rate: there is no such option; here it is called --lr")
         self.refused(2, program("score_pairs", "--model", self.model, "--zzz"), "--zzz: there is no such option (--help")
         self.refused(2, program("score_pairs", "--model", self.model, "stray", "words"), "'stray' is neither an option nor the value of one")
-        self.refused(2, self.train(self.folder / "no", "--schedule", "cosin"), "--schedule: 'cosin' is not known; did you mean 'cosine'?; use one of: ")
+        self.refused(2, self.train(self.folder / "no", "--schedule", "cosin"), "--schedule: 'cosin' is not known; use one of: ", "; did you mean 'cosine'?")
+        self.refused(2, self.train(self.folder / "no", "--attention", "lae"), "--attention: 'lae' is not known; use one of: none, ", "; did you mean 'lea'?")
         self.assertFalse((self.folder / "no").exists())
 
     def test_names_in_config_files(self):
