@@ -28,7 +28,7 @@ def options_of(program, known={}):
     if program not in known:
         known[program] = {}
         for line in run(program, ["--help"]).stdout.split("\n"):
-            found = re.match(r"  ((?:-\w,)?--[\w,-]+)((?: \S+)*)", line)
+            found = re.match(r" {2,}((?:-\w,)?--[\w,-]+)((?: \S+)*)", line)
             if found:
                 kind = found.group(2)
                 for name in found.group(1).split(","):
