@@ -36,7 +36,7 @@ inline std::size_t printable_bytes(std::string_view text) {
 }
 }  // namespace detail
 
-/// `text` on one line: what is no printable UTF-8 is escaped (\n, \t, \x1B), and of more than `limit` bytes the middle is left out.
+/// `text` on one line: what is no printable UTF-8 is escaped as in C, and of more than `limit` bytes the middle is left out.
 inline std::string one_line(std::string_view text, std::size_t limit = 1000) {
   constexpr const char* digits = "0123456789ABCDEF";
   std::string out;

@@ -2,19 +2,20 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/random.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
@@ -100,11 +101,16 @@ class Vocabulary {
     std::int32_t id = -1;
   };
 
-  /// Odd, so that multiplying by it loses nothing. It decides where tokens lie in the table, and nothing else.
+  /// Odd, so that multiplying by it loses nothing. It decides where tokens lie in the table, and nothing else. Who writes a file knows
+  /// neither the time at which nor the address at which it will be read.
   static std::uint64_t hash_key() {
     static const std::uint64_t key = [] {
-      std::random_device random;
-      return (std::uint64_t{random()} << 32) | random() | 1u;
+      const auto time = static_cast<std::uint64_t>(std::chrono::high_resolution_clock::now().time_since_epoch().count());
+      const auto place = reinterpret_cast<std::uintptr_t>(&time);
+      const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+      const auto words =
+          Philox::generate({low(time), low(time >> 32), low(place), low(std::uint64_t{place} >> 32)}, {0x6C65786Fu, 0x726D6572u});
+      return (std::uint64_t{words[0]} << 32) | words[1] | 1u;
     }();
     return key;
   }
