@@ -40,7 +40,7 @@ class Refusals(unittest.TestCase):
         cls.encoder, cls.trained = cls.folder / "encoder.lxf", cls.folder / "trained"
         done = program("make_model", "--text", cls.folder / "train.tsv", "--vocab-size", 200, "--model-config", cls.folder / "config.json", "--out", cls.encoder)
         assert done.returncode == 0, done.stderr
-        done = cls.train(cls.trained, "--attention", "lea")
+        done = cls.train(cls.trained, "--attention", "lea", "--lea-alpha", "constant")
         assert done.returncode == 0, done.stderr
         cls.model = cls.trained / "model.lxf"
 
@@ -144,9 +144,9 @@ class Refusals(unittest.TestCase):
             (self.folder / "bad.json").write_text(text)
             done = program("make_model", "--text", self.folder / "train.tsv", "--model-config", self.folder / "bad.json", "--out", self.folder / "bad.lxf")
             self.refused(3, done, "bad.json: expected a JSON object")
-        for change, part in ((lambda c: c["lexformer"].update(labels=1), "'labels' is 1"), (lambda c: c["lexformer"].update(task="regression"), "'labels' is 2, expected 1"),
+        for change, part in ((lambda c: c["lexformer"].update(labels=1), "'labels' is 1"), (lambda c: c["lexformer"].update(task="regression"), "'labels' is 2"),
                              (lambda c: c["lexformer"].update(labels=1.5), "'labels' is 1.5"), (lambda c: c.update(max_position_embeddings=1), "'max_position_embeddings' is 1"),
-                             (lambda c: c["lexformer"]["lea"].update(levels=20000, dimension=20000), "20000 'levels' of 'dimension' 20000 are more than")):
+                             (lambda c: c["lexformer"]["attention"][0]["options"].update(levels=20000, dimension=20000), "20000 'levels' of 'dimension' 20000 are more than")):
             self.refused(3, program("score_pairs", "--model", self.changed_model("changed.lxf", change), text=self.texts), "changed.lxf: ", part)
         done = program("encode", "--model", self.changed_model("short.lxf", lambda c: c.update(max_position_embeddings=1), self.encoder), "--output", self.folder / "no.npy", text="a\n")
         self.refused(3, done, "'max_position_embeddings' is 1")
