@@ -58,16 +58,20 @@ void add_result(std::vector<TestFile>& tests, const std::string& argument) {
   const lx::Json json = lx::parse_json(lx::read_file(path), path);
   try {
     const lx::Json& entries = json.at("test");
+    if (!entries.is_array() || entries.empty()) lx::fail_file(path, "holds results of no test file");
     if (!tests.empty() && entries.size() != tests.size())
       lx::fail_file(path, "has results of ", entries.size(), " test files, those before have ", tests.size());
     tests.resize(entries.size());
     for (std::size_t t = 0; t < tests.size(); ++t) {
       const lx::Json& entry = entries.at(t);
       auto& test = tests[t];
+      for (const lx::Json& label : entry.at("labels"))
+        if (label != 0 && label != 1)
+          lx::fail_file(path, "has the label ", lx::in_quotes(label.dump()), "; models with two classes are compared");
       const auto labels = entry.at("labels").get<std::vector<std::int32_t>>();
       if (test.systems.empty()) {
         test.labels = labels;
-        test.name = entry.at("file");
+        test.name = lx::one_line(entry.at("file").get<std::string>());
       }
       if (labels != test.labels) lx::fail_file(path, "was measured on other pairs than the results before it");
       auto system = std::find_if(test.systems.begin(), test.systems.end(), [&](const System& s) { return s.name == name; });
@@ -166,6 +170,7 @@ int main(int argc, char** argv) {
   app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
+    for (const auto& result : results) program::keep_inputs("--output", output, {result.substr(result.find('=') + 1)});
     std::vector<TestFile> tests;
     for (const auto& result : results) add_result(tests, result);
     lx::Json json = lx::Json::array();

@@ -19,14 +19,15 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--pool", pool,
                  "none (all token rows, one line's after the other's), cls, mean; auto: as a sentence-transformers model says, else mean")
-      ->check(CLI::IsMember({"auto", "none", "cls", "mean"}))
+      ->check(program::one_of({"auto", "none", "cls", "mean"}))
       ->capture_default_str();
   app.add_flag("--normalize", normalize, "each row has length 1; with --pool auto also where the model says so");
   app.add_option("--max-length", max_length, "tokens of a line at the most")->capture_default_str();
   app.add_option("--batch", batch_size, "lines computed together")->check(program::positive())->capture_default_str();
-  app.add_option("--output", output, "F.npy or F.tsv")->required();
+  app.add_option("--output", output, "a .npy or .tsv file")->required()->type_name("F.npy");
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
+    program::keep_inputs("--output", output, {model_path});
     if (!output.ends_with(".npy") && !output.ends_with(".tsv"))
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
     const auto model = lx::Encoder<>::load(model_path);
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
     }
     if (encoded.empty()) lx::fail_file("standard input", "is empty");
     const auto all = model.encode(std::span<const lx::Encoding>(encoded), options);
+    program::require_finite(all, "standard input", pool == "none" ? "token" : "line", 1);
     const std::size_t rows = all.dim(0);
     if (output.ends_with(".npy")) {
       lx::save_npy(output, all);

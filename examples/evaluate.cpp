@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
   bool scores = false;
   lx::TableOptions table;
   lx::TypoOptions typos;
-  app.add_option("--model", model_path, "a trained .lxf file")->required()->type_name("M.lxf");
+  app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder that holds one or a HuggingFace classifier")
+      ->required()
+      ->type_name("M.lxf");
   app.add_option("--test", tests, "files of pairs: .tsv, .csv, .jsonl")->required()->type_name("F");
   app.add_option("--test-typos", copies, "measure so many copies of each file with typos, too")->capture_default_str();
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
@@ -28,6 +30,8 @@ int main(int argc, char** argv) {
   program::add_compute(app, compute);
   program::add_threads(app);
   const auto measure = [&](auto number, auto device) {
+    program::keep_inputs("--output", output, tests);
+    program::keep_inputs("--output", output, {model_path});
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores, beside which the columns are written");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output, the file that they go to");
     const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     const std::size_t longest = model.config().max_position_embeddings;
     const lx::NoGrad no_grad;
     std::string line;
-    std::size_t number = 0;
+    std::size_t number = 0, masks_done = 0;
     for (bool more = true; more;) {
       std::vector<lx::Encoding> texts;
       std::vector<std::int32_t> positions;  // of all masks, as rows of the batch
@@ -68,6 +68,8 @@ int main(int argc, char** argv) {
       }
       if (texts.empty()) break;
       const auto logits = model.logits(lx::make_batch(texts), positions).value();
+      program::require_finite(logits, "standard input", "mask", masks_done + 1);
+      masks_done += positions.size();
       std::size_t row = 0;
       for (const std::size_t count : counts) {
         lx::Json masks = lx::Json::array();

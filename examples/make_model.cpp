@@ -20,7 +20,11 @@ int main(int argc, char** argv) {
   app.add_flag("--cased", cased, "keep upper case and accents");
   app.add_option("--out", out, "the model to write")->required()->type_name("M.lxf");
   return program::run(app, argc, argv, [&] {
+    program::keep_inputs("--out", out, texts);
+    program::keep_inputs("--out", out, {settings});
     lx::ModelFile file;
+    if (!settings.empty()) file.config = lx::parse_json(lx::read_file(settings), settings);
+    if (!file.config.is_object()) lx::fail_file(settings, "expected a JSON object of settings, found ", file.config.type_name());
     file.tokenizer.lowercase = !cased;
     std::vector<std::string> lines;
     for (const auto& path : texts) {
@@ -31,7 +35,6 @@ int main(int argc, char** argv) {
       for (std::string line; std::getline(in, line);) lines.push_back(line);
     }
     file.vocabulary = lx::train_vocabulary(std::span<const std::string>(lines), file.tokenizer, {.size = vocab_size});
-    if (!settings.empty()) file.config = lx::parse_json(lx::read_file(settings), settings);
     file.config["model_type"] = "bert";
     file.config["vocab_size"] = file.vocabulary.size();
     const auto config = lx::parse_bert_config(file.config, settings.empty() ? "make_model" : settings);

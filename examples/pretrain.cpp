@@ -284,6 +284,7 @@ int main(int argc, char** argv) {
   o.command = program::command_line("pretrain", argc, argv);
   return program::run(app, argc, argv, [&] {
     o.finish();
+    const lx::FolderLock lock(o.out);
     if (!o.resume && !o.overwrite) program::check_out(o.out);
     program::catch_signals();
     return program::compute_with(o.compute, [&](auto number, auto device) { return run<decltype(number), decltype(device)>(o); }) ? 0 : 130;

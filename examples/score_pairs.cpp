@@ -21,13 +21,16 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Scores pairs of standard input. Two classes: the probability of class 1; more: the most probable class; regression: the value.",
       "score_pairs");
-  std::string model_path, format = "tsv";
+  std::string model_path;
+  lx::TableFormat format = lx::TableFormat::tsv;
   bool logits = false;
   std::size_t batch = 32, window = 4096;
   lx::TableOptions table;
-  app.add_option("--model", model_path, "a trained .lxf file")->required()->type_name("M.lxf");
+  app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder that holds one or a HuggingFace classifier")
+      ->required()
+      ->type_name("M.lxf");
   app.add_flag("--logits", logits, "write the logits of all classes, separated by tabs");
-  app.add_option("--format", format, "of the input: tsv, csv, jsonl")->capture_default_str();
+  program::add_choice(app, "--format", format, "of the input");
   app.add_option("--batch", batch, "pairs computed together")->check(program::positive())->capture_default_str();
   app.add_option("--window", window,
                  "pairs read ahead and sorted by length; their scores are written together, those before a bad row's window stay written")
@@ -45,9 +48,10 @@ int main(int argc, char** argv) {
   const auto score = [&](auto number, auto device) {
     const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
     table.labels = false;
-    lx::PairReader reader(std::cin, "standard input", lx::table_format("." + format), table);
+    lx::PairReader reader(std::cin, "standard input", format, table);
     std::cout << std::setprecision(9);
     bool header = !table.keep.empty();
+    std::size_t scored = 0;
     for (bool more = true; more;) {
       std::vector<std::pair<std::string, std::string>> pairs;
       std::vector<std::string> kept;  // of each pair, with the tabs behind them
@@ -57,6 +61,8 @@ int main(int argc, char** argv) {
         for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
       }
       const auto y = model.logits(pairs, batch);
+      program::require_finite(y, "standard input", "pair", scored + 1);
+      scored += pairs.size();
       if (std::exchange(header, false)) {
         for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';
         for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');

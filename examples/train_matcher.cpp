@@ -252,6 +252,7 @@ int main(int argc, char** argv) {
   o.command = program::command_line("train_matcher", argc, argv);
   return program::run(app, argc, argv, [&] {
     o.finish();
+    const lx::FolderLock lock(o.out);
     check_out(o);
     program::catch_signals();
     std::vector<RunResult> runs;

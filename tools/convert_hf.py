@@ -5,7 +5,7 @@
     convert_hf.py FOLDER MODEL.lxf            config.json, vocab.txt or tokenizer.json, tokenizer_config.json and the weights
                                               (model.safetensors or pytorch_model.bin, also sharded); a sentence-transformers
                                               folder too. Instead of FOLDER: one weight file, its folder holds the rest.
-    convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads
+    convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads (also: MODEL.lxf FOLDER --to-hf)
     convert_hf.py MODEL.lxf SMALL.lxf --dtype BF16    the same model in another type
 
 Needs Python 3.8 or later and nothing else. Executes nothing from a checkpoint: a .bin file is read by an unpickler that knows
@@ -24,6 +24,7 @@ import os
 import pickle
 import re
 import shutil
+import stat
 import struct
 import sys
 import zipfile
@@ -51,12 +52,41 @@ def check(condition, path, message):
         raise Stop(3, "%s: %s" % (path, message))
 
 
+def shown(value):
+    """A foreign value for a message, at a bounded cost: repr() of nested or shared lists takes exponential time."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= 80 else value[:80] + "...")
+    if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 1 << 128):
+        return repr(value)
+    if isinstance(value, (list, tuple)) and len(value) <= 8 and not any(isinstance(item, (list, tuple, dict)) for item in value):
+        return "[%s]" % ", ".join(map(shown, value))
+    return "a value of type %s" % type(value).__name__
+
+
+def one_line(text, limit=1000):
+    """A message without line breaks and control characters, cut in its middle if it is too long."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if len(text) <= limit else text[:limit - 250] + " ... " + text[-245:]
+
+
 # --- files and JSON ----------------------------------------------------------------------------------------------------------
 
+MAX_FILE = 1 << 36  # bytes, as in io/file.hpp
+MAX_JSON = 64 << 20
+files_read = set()  # none of them is written over
 
-def read_bytes(path):
+
+def read_bytes(path, limit=MAX_FILE):
+    """The bytes of a regular file: a device or a pipe may never end."""
     with open(path, "rb") as file:
-        return file.read()
+        status = os.fstat(file.fileno())
+        check(stat.S_ISREG(status.st_mode), path, "is no regular file")
+        check(status.st_size <= limit, path, "has %d bytes, more than the %d that are read of such a file" % (status.st_size, limit))
+        start = file.read(16)
+        if path.endswith(".safetensors"):  # before reading gigabytes that are something else
+            check_start(start, status.st_size, path)
+        files_read.add(os.path.realpath(path))
+        return start + file.read()
 
 
 def write_bytes(path, *parts):
@@ -99,7 +129,7 @@ def parse_json(text, where, kind=dict):
 
 
 def read_json(path, kind=dict):
-    return parse_json(read_bytes(path), path, kind)
+    return parse_json(read_bytes(path, MAX_JSON), path, kind)
 
 
 def dump_json(value):
@@ -111,23 +141,39 @@ def is_size(value, low=0, high=2**63):
     return type(value) is int and low <= value <= high
 
 
+def is_text(value):
+    """Whether it is a string that UTF-8 can hold: no half of a surrogate pair."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def get(config, key, kind, path, default=None):
     value = config.get(key)
     if value is None:
         return default
-    check(type(value) is kind, path, "'%s' is %r, expected %s" % (key, value, kind.__name__))
+    check(type(value) is kind, path, "'%s' is %s, expected %s" % (key, shown(value), kind.__name__))
     return value
 
 
 # --- safetensors -------------------------------------------------------------------------------------------------------------
 
 
+def check_start(start, size, path):
+    """The length of the header of a safetensors file of `size` bytes, by its first 9 bytes."""
+    length = int.from_bytes(start[:8], "little")
+    check(10 <= 8 + length <= size and length <= 16 << 20, path, "its %d bytes are no safetensors file, or one that is cut off" % size)
+    check(start[8:9] == b"{", path, "the header does not begin with '{'; this is no safetensors file")
+    return length
+
+
 def parse_safetensors(content, path):
     """Tensors and metadata; refuses what is not exactly a safetensors file."""
-    length = int.from_bytes(content[:8], "little")
-    check(10 <= 8 + length <= len(content) and length <= 16 << 20, path,
-          "its %d bytes are no safetensors file, or one that is cut off" % len(content))
-    check(content[8:9] == b"{", path, "the header does not begin with '{'; this is no safetensors file")
+    length = check_start(content[:9], len(content), path)
     header = parse_json(content[8:8 + length], path + ": header")
     data = memoryview(content)[8 + length:]
     metadata = header.pop("__metadata__", {})
@@ -136,12 +182,13 @@ def parse_safetensors(content, path):
     tensors, position = {}, 0
     try:
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-            here, dtype, shape = "%s: tensor %r" % (path, name), entry["dtype"], entry["shape"]
-            check(dtype in WIDTHS, here, "unknown dtype %r" % dtype)
-            check(len(shape) <= 8 and all(map(is_size, shape)), here, "the shape %r is not possible" % shape)
+            here, dtype, shape, offsets = "%s: tensor %s" % (path, shown(name)), entry["dtype"], entry["shape"], entry["data_offsets"]
+            check(len(entry) == 3, here, "expected an object of dtype, shape and data_offsets, it has %d keys" % len(entry))
+            check(isinstance(dtype, str) and dtype in WIDTHS, here, "unknown dtype %s" % shown(dtype))
+            check(len(shape) <= 8 and all(map(is_size, shape)), here, "the shape %s is not possible" % shown(shape))
             end = position + math.prod(shape) * WIDTHS[dtype]
-            check(entry["data_offsets"] == [position, end], here, "its data_offsets are %r, expected %r; the file is damaged"
-                  % (entry["data_offsets"], [position, end]))
+            check(offsets == [position, end] and all(map(is_size, offsets)), here,
+                  "its data_offsets are %s, expected %s; the file is damaged" % (shown(offsets), shown([position, end])))
             check(end <= len(data), here, "it ends at byte %d of the data, but there are %d; the file is cut off" % (end, len(data)))
             tensors[name] = Tensor(dtype, tuple(shape), data[position:end])
             position = end
@@ -151,7 +198,7 @@ def parse_safetensors(content, path):
     if "lexformer.crc32" in metadata:
         sums = parse_json(metadata["lexformer.crc32"], path + ": lexformer.crc32")
         for name, tensor in tensors.items():
-            check(sums.get(name) == zlib.crc32(tensor.data), path, "tensor %r: its checksum does not fit; the file is damaged" % name)
+            check(sums.get(name) == zlib.crc32(tensor.data), path, "tensor %s: its checksum does not fit; the file is damaged" % shown(name))
     return tensors, metadata
 
 
@@ -176,14 +223,21 @@ STORAGES = {"DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16",
             "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8", "BoolStorage": "BOOL"}
 
 
+# What torch.save writes, in protocols 2 to 4. None of them hashes what the pickle holds but SETITEM and SETITEMS.
+INSTRUCTIONS = [getattr(pickle, name) for name in (
+    "PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT BINUNICODE SHORT_BINUNICODE GLOBAL STACK_GLOBAL "
+    "BINPERSID EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST APPEND APPENDS EMPTY_DICT SETITEM SETITEMS REDUCE BUILD BINPUT LONG_BINPUT "
+    "BINGET LONG_BINGET MEMOIZE").split()]
+
+
 def parse_bin(content, path):
     """The tensors of a zip file as torch.save has written it since PyTorch 1.6."""
     check(zipfile.is_zipfile(io.BytesIO(content)), path,
           "is no zip file: it is damaged, or PyTorch before 1.6 wrote it; load and save it with a newer one")
 
     def stored(name):
-        check(name in entries, path, "the entry %r is missing" % name)
-        check(entries[name].compress_type == zipfile.ZIP_STORED, path, "the entry %r is compressed, which torch.save never does" % name)
+        check(name in entries, path, "the entry %s is missing" % shown(name))
+        check(entries[name].compress_type == zipfile.ZIP_STORED, path, "the entry %s is compressed, which torch.save never does" % shown(name))
         return archive.read(name)
 
     def rebuild_tensor(storage, offset, shape, stride, *_):
@@ -194,21 +248,34 @@ def parse_bin(content, path):
         check(count == 0 or count <= there and last < there, path, "a tensor lies outside its storage")
         return Tensor(dtype, tuple(shape), gather(data, WIDTHS[dtype], offset, shape, stride) if count else b"")
 
-    allowed = {("collections", "OrderedDict"): collections.OrderedDict,
+    allowed = {("collections", "OrderedDict"): lambda: collections.OrderedDict(),  # without the pairs that it could be made of
                ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
                ("torch._utils", "_rebuild_parameter"): lambda tensor, *_: tensor}
     allowed.update({("torch", name): dtype for name, dtype in STORAGES.items()})
 
-    class Unpickler(pickle.Unpickler):
+    class Unpickler(pickle._Unpickler):  # the one written in Python: its instructions can be chosen
         def find_class(self, module, name):
-            check((module, name) in allowed, path, "the pickle asks for %s.%s, which no weights need; it is not loaded" % (module, name))
+            check((module, name) in allowed, path, "the pickle asks for %s, which no weights need; it is not loaded" % shown(module + "." + name))
             return allowed[module, name]
 
         def persistent_load(self, pid):
             _, dtype, key, _, count = pid
+            check(isinstance(dtype, str) and isinstance(key, str) and is_size(count), path, "a storage of it is damaged")
             data = stored(root + "data/" + key)
-            check(len(data) == count * WIDTHS[dtype], path, "the storage %r has the wrong size" % key)
+            check(len(data) == count * WIDTHS[dtype], path, "the storage %s has the wrong size" % shown(key))
             return dtype, data
+
+        # Keys are texts: the hash of tuples within tuples, each used twice, takes exponential time.
+        def load_setitem(self):
+            check(isinstance(self.stack[-2], str), path, "a key of a dictionary is no text")
+            super().load_setitem()
+
+        def load_setitems(self):
+            check(all(isinstance(key, str) for key in self.stack[::2]), path, "a key of a dictionary is no text")
+            super().load_setitems()
+
+        dispatch = {code[0]: pickle._Unpickler.dispatch[code[0]] for code in INSTRUCTIONS}
+        dispatch[pickle.SETITEM[0]], dispatch[pickle.SETITEMS[0]] = load_setitem, load_setitems
 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -221,10 +288,11 @@ def parse_bin(content, path):
     except Stop:
         raise
     except Exception as error:  # a damaged pickle or zip raises almost anything
-        raise Stop(3, "%s: is damaged: %s: %s" % (path, type(error).__name__, error))
+        raise Stop(3, "%s: is damaged: %s: %.200s" % (path, type(error).__name__, error))
     check(isinstance(tensors, dict), path, "holds no dictionary of tensors")
     for name, tensor in tensors.items():
-        check(isinstance(name, str) and isinstance(tensor, Tensor), path, "%r is no tensor" % (name,))
+        check(is_text(name), path, "the name %s is no text in UTF-8" % shown(name))
+        check(isinstance(tensor, Tensor), path, "%s is no tensor" % shown(name))
     return tensors
 
 
@@ -294,7 +362,7 @@ def read_tokenizer(folder):
     def put(key, value, path):
         value = value.get("content") if key in SPECIAL and isinstance(value, dict) else value
         kind = bool if key == "strip_accents" else type(flags[key])
-        check(value is None or type(value) is kind, path, "the value of %r is %r, expected %s" % (key, value, kind.__name__))
+        check(value is None or type(value) is kind, path, "the value of %r is %s, expected %s" % (key, shown(value), kind.__name__))
         if value is not None or key == "strip_accents":  # null: as do_lower_case
             flags[key] = value
 
@@ -303,7 +371,7 @@ def read_tokenizer(folder):
         root = read_json(path)
         for part, kind in (("model", "WordPiece"), ("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
             found = root[part].get("type", kind) if isinstance(root.get(part), dict) else root.get(part)
-            check(found == kind, path, "%s is %r, expected %s; %s" % (part, found, kind, SUPPORTED))
+            check(found == kind, path, "%s is %s, expected %s; %s" % (part, shown(found), kind, SUPPORTED))
         model, normalizer = root["model"], root["normalizer"]
         check(model.get("continuing_subword_prefix") == "##", path, "'continuing_subword_prefix' is not '##'")
         for key in ("unk_token", "max_input_chars_per_word"):
@@ -324,7 +392,7 @@ def read_tokenizer(folder):
     if os.path.exists(path):
         config = read_json(path)
         kind = config.get("tokenizer_class")
-        check(kind in (None, *TOKENIZER_CLASSES), path, "'tokenizer_class' is %r, which is not supported; %s" % (kind, SUPPORTED))
+        check(kind in (None, *TOKENIZER_CLASSES), path, "'tokenizer_class' is %s, which is not supported; %s" % (shown(kind), SUPPORTED))
         check(config.get("do_basic_tokenize") is not False, path, "'do_basic_tokenize' is false, which is not supported")
         for key in TOKENIZER_KEYS:
             if key in config:
@@ -339,12 +407,12 @@ def read_vocabulary(root, special, path):
     ids = dict(get(root["model"], "vocab", dict, path, {}))
     for entry in get(root, "added_tokens", list, path, []):
         token = entry.get("content") if isinstance(entry, dict) else None
-        check(token in special, path, "added token %r is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % (token,))
-        check(ids.setdefault(token, entry.get("id")) == entry.get("id"), path, "the token %r has two ids" % token)
+        check(token in special, path, "added token %s is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % shown(token))
+        check(ids.setdefault(token, entry.get("id")) == entry.get("id"), path, "the token %s has two ids" % shown(token))
     tokens = {}
     for token, number in ids.items():
         possible = token and "\n" not in token and is_size(number, 0, 4 << 20)
-        check(possible, path, "the token %r with id %r is not possible" % (token, number))
+        check(possible, path, "the token %s with id %s is not possible" % (shown(token), shown(number)))
         check(number not in tokens, path, "two tokens have the id %d" % number)
         tokens[number] = token
     return [tokens.get(i, "") for i in range(max(tokens, default=-1) + 1)]
@@ -361,15 +429,15 @@ ELECTRA = {**BERT, "embedding_size": 128, "hidden_size": 256, "num_attention_hea
 def complete_config(config, where):
     """Checks what sizes anything, and puts in what is missing: BertConfig's and ElectraConfig's defaults."""
     kind = get(config, "model_type", str, where, "bert")  # configs before 2020 do not say; BertModel loads them all the same
-    check(kind in ("bert", "electra"), where, "'model_type' is %r, which is not supported; %s" % (kind, SUPPORTED))
+    check(kind in ("bert", "electra"), where, "'model_type' is %s, which is not supported; %s" % (shown(kind), SUPPORTED))
     check(not get(config, "is_decoder", bool, where), where, "'is_decoder' is true; only encoders are supported")
     check(get(config, "position_embedding_type", str, where, "absolute") in POSITIONS, where,
-          "'position_embedding_type' is %r; transformers has %s" % (config.get("position_embedding_type"), ", ".join(POSITIONS)))
+          "'position_embedding_type' is %s; transformers has %s" % (shown(config.get("position_embedding_type")), ", ".join(POSITIONS)))
     config["model_type"] = kind
     for key, default in (ELECTRA if kind == "electra" else BERT).items():
         config[key] = size = default if config.get(key) is None else config[key]
         most = 256 if key == "num_hidden_layers" else 1 << 24
-        check(is_size(size, 1, most), where, "%r is %r, expected a whole number from 1 to %d" % (key, size, most))
+        check(is_size(size, 1, most), where, "%r is %s, expected a whole number from 1 to %d" % (key, shown(size), most))
     check(config["hidden_size"] % config["num_attention_heads"] == 0, where, "'hidden_size' is no multiple of 'num_attention_heads'")
     return config
 
@@ -440,14 +508,14 @@ def select(tensors, config, path):
 def print_table(rows):
     """Layers that say the same are one line."""
     lines = collections.Counter(tuple(re.sub(r"\.layer\.\d+\.", ".layer.*.", text) for text in row) for row in rows)
-    width = max([len(old) for _, old, _ in lines] + [0])
+    width = min(max([len(old) for _, old, _ in lines] + [0]), 100)
     for (status, old, new), count in lines.items():
-        print("%-8s %-*s  %s%s" % (status, width, old, new, "  (%d)" % count if count > 1 else ""))
+        print(one_line("%-8s %-*s  %s%s" % (status, width, old, new, "  (%d)" % count if count > 1 else "")))
     print(", ".join("%d %s" % (sum(row[0] == status for row in rows), status.lower()) for status in ("mapped", "ignored", "MISSING")))
 
 
 def is_plain_name(name):
-    return isinstance(name, str) and re.fullmatch(r"[^./][^/]*", name) is not None
+    return isinstance(name, str) and re.fullmatch(r"[^./\0][^/\0]*", name) is not None
 
 
 def read_weights(path):
@@ -465,10 +533,10 @@ def read_weights(path):
         digest.update(content)
         found = parse_safetensors(content, part)[0] if file.endswith(".safetensors") else parse_bin(content, part)
         for name in found:
-            check(index is None or index.get(name) == file, path, "does not place tensor %r in %s, which holds it" % (name, file))
+            check(index is None or index.get(name) == file, path, "does not place tensor %s in %s, which holds it" % (shown(name), shown(file)))
         tensors.update(found)
     for name in index or ():
-        check(name in tensors, path, "tensor %r is in none of the files" % name)
+        check(name in tensors, path, "tensor %s is in none of the files" % shown(name))
     return tensors, digest.hexdigest()
 
 
@@ -489,11 +557,31 @@ def read_modules(folder):
         config = read_json(file)
         # Newer versions write "pooling_mode": "mean", older ones one flag for each way.
         flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
-        mode = "".join([str(config.get("pooling_mode", ""))] + flags)
+        mode = "".join([get(config, "pooling_mode", str, file, "")] + flags)
         mode = {"mean_tokens": "mean", "cls_token": "cls"}.get(mode, mode)
-        check(mode in ("mean", "cls"), file, "pooling %r is not supported; mean and cls are" % mode)
+        check(mode in ("mean", "cls"), file, "pooling %s is not supported; mean and cls are" % shown(mode))
         ours = {"pooling": mode, "normalize": "Normalize" in folders}
     return folders.get("Transformer", folder), ours
+
+
+def label_count(config, tensors):
+    """The outputs of the classification head, None without one."""
+    head = tensors.get("classifier.out_proj.weight" if config["model_type"] == "electra" else "classifier.weight")
+    return head.shape[0] if head is not None and len(head.shape) == 2 else None
+
+
+def read_activation(config, tensors, path):
+    """What a CrossEncoder of sentence-transformers puts on its logits: {"activation": "sigmoid" or "identity"}, or {} where the config
+    is not one of sentence-transformers. Without a name its default is the sigmoid for one label and nothing for more."""
+    theirs = get(config, "sentence_transformers", dict, path)
+    name = get(config, "sbert_ce_default_activation_function", str, path)
+    name = get(theirs or {}, "activation_fn", str, path, name)
+    labels = label_count(config, tensors)
+    if labels is None or (name is None and (theirs is None or labels > 1)):
+        return {}
+    kind = "Sigmoid" if name is None else name.rsplit(".", 1)[-1]
+    check(kind in ("Sigmoid", "Identity"), path, "the activation function %s is not supported; Sigmoid and Identity are" % shown(name))
+    return {"activation": kind.lower()}
 
 
 def to_lxf(source, target, dtype, verify):
@@ -513,8 +601,9 @@ def to_lxf(source, target, dtype, verify):
     print_table(rows)
     missing = [old or new for status, old, new in rows if status == "MISSING"]
     unknown = [old for status, old, reason in rows if reason == "unknown to lexformer"]
-    check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %r%s; the table shows all"
-          % (len(missing), missing and missing[0], " (while %r is unknown)" % unknown[0] if unknown else ""))
+    check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s%s; the table shows all"
+          % (len(missing), shown(missing and missing[0]), " (while %s is unknown)" % shown(unknown[0]) if unknown else ""))
+    ours = {**(ours or {}), **read_activation(config, chosen, path)}
     if ours:
         config["lexformer"] = ours
     vocab = "".join(token + "\n" for token in tokens)
@@ -531,7 +620,9 @@ def lxf_to_lxf(source, target, dtype, verify):
 
 
 def write_lxf(target, source, tensors, metadata, dtype, verify):
-    tensors = {name: convert(tensor, dtype, "%s: tensor %r" % (source, name)) for name, tensor in tensors.items()}
+    if os.path.realpath(target) in files_read:
+        raise Stop(2, "%s: is one of the files that the model was read from; name another file to write" % target)
+    tensors = {name: convert(tensor, dtype, "%s: tensor %s" % (source, shown(name))) for name, tensor in tensors.items()}
     with staged(target) as temporary:
         write_safetensors(temporary, tensors, metadata)
         if verify:
@@ -542,7 +633,10 @@ def write_lxf(target, source, tensors, metadata, dtype, verify):
         target, len(tensors), sum(math.prod(t.shape) for t in tensors.values()), dtype, ", read again and compared" if verify else ""))
 
 
-def describe_head(config, where):
+MAX_LABELS = 65536  # as models/cross_encoder_options.hpp
+
+
+def describe_head(config, tensors, where):
     """transformers makes a head of as many outputs as id2label names: here those of a model that train_matcher made."""
     ours = config.get("lexformer")
     if not isinstance(ours, dict) or "head" not in ours:
@@ -552,7 +646,9 @@ def describe_head(config, where):
     plain = ours["head"] == "huggingface"
     config["architectures"] = [config["model_type"].capitalize() + ("ForSequenceClassification" if plain else "Model")]
     if plain:
-        count = get(ours, "labels", int, where, 0)
+        count, rows = get(ours, "labels", int, where, 0), label_count(config, tensors)
+        check(is_size(count, 1, MAX_LABELS), where, "'labels' is %s, expected a whole number from 1 to %d" % (shown(count), MAX_LABELS))
+        check(rows in (None, count), where, "'labels' is %d, but the classification head has %s outputs" % (count, rows))
         names = get(ours, "label_names", list, where) or ["LABEL_%d" % i for i in range(count)]
         check(names and len(names) == count and all(isinstance(name, str) for name in names), where, "'label_names' does not fit 'labels'")
         config.update(num_labels=count, id2label={str(i): name for i, name in enumerate(names)},
@@ -562,8 +658,9 @@ def describe_head(config, where):
 
 def parse_lxf(source):
     tensors, metadata = parse_safetensors(read_bytes(source), source)
-    version = metadata.get("lexformer.format", "none, so it is no .lxf file")
-    check(version == "1", source, "its lexformer.format is %s; this program reads version 1" % version)
+    version = metadata.get("lexformer.format")
+    check(version is not None, source, "has no lexformer.format, so it is no .lxf file")
+    check(version == "1", source, "its lexformer.format is %s; this program reads version 1" % shown(version))
     return tensors, metadata
 
 
@@ -574,7 +671,7 @@ def to_hf(source, folder):
     tensors, metadata = parse_lxf(source)
     where = source + ": lexformer.config"
     config = complete_config(parse_json(metadata.get("lexformer.config", ""), where), where)
-    describe_head(config, where)
+    describe_head(config, tensors, where)
     kinds = {tensor.dtype for tensor in tensors.values()}
     if len(kinds) == 1:  # newer transformers load in the type that is named here, which need not be that of the tensors
         config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})
@@ -592,26 +689,37 @@ def to_hf(source, folder):
             text = text if isinstance(text, str) else json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
             write_bytes(os.path.join(temporary, name), text.encode())
     print("wrote %s: %d tensors" % (folder, len(tensors)))
-    if (config.get("position_options") or {}).get("absolute") and config.get("position_embedding_type") != "absolute":
+    if get(config, "position_options", dict, where, {}).get("absolute") and config.get("position_embedding_type") != "absolute":
         print("note: transformers leaves out the absolute positions beside %s; its results differ" % config["position_embedding_type"])
     extra = sorted(name for name in tensors if name.startswith("lexformer."))
     if extra:
-        print("note: transformers leaves out lexformer's own tensors (%d, as %s); its results differ" % (len(extra), extra[0]))
+        print("note: transformers leaves out lexformer's own tensors (%d, as %s); its results differ" % (len(extra), one_line(extra[0])))
 
 
-def main(arguments=None):
+def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.error = lambda message: parser.exit(2, "%s: %s; --help shows the usage\n" % (parser.prog, message))
     parser.add_argument("source", help="a folder, a weight file, or with --to-hf or --dtype a .lxf file")
-    parser.add_argument("target", nargs="?", help="the .lxf file to write")
-    parser.add_argument("--to-hf", metavar="FOLDER", help="export to this new folder instead")
+    parser.add_argument("target", nargs="?", help="the .lxf file to write; with --to-hf the new folder")
+    parser.add_argument("--to-hf", metavar="FOLDER", nargs="?", const="", help="export to this new folder, which may also stand in TARGET's place")
     parser.add_argument("--dtype", choices=FLOATS, help="of the tensors in the .lxf file (default: F32)")
     parser.add_argument("--check", action="store_true", help="read the .lxf file again and compare it with what was to be written")
     options = parser.parse_args(arguments)
+    if options.to_hf == "":  # FOLDER stands before the option
+        options.to_hf, options.target = options.target, None
     if (options.target is None) == (options.to_hf is None):
         parser.error("name either the .lxf file to write or --to-hf FOLDER")
     if options.to_hf is not None and (options.dtype or options.check):
         parser.error("--dtype and --check do not go with --to-hf, which writes the tensors as they are")
+    return options
+
+
+def main(arguments=None):
+    options = parse_arguments(arguments)
+    files_read.clear()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding does not have
     try:
         if sys.byteorder != "little":
             raise Stop(1, "convert_hf.py: needs a little-endian machine")
@@ -627,7 +735,9 @@ def main(arguments=None):
         code, message = stop.args
     except OSError as error:  # staged() has caught what befalls files that are written: this is one to read, or the standard output
         code, message = (3, "%s: cannot be read: %s" % (error.filename, error.strerror)) if error.filename else (1, error)
-    print(" ".join(str(message).split()), file=sys.stderr)  # one line, whatever a file's name holds
+    except MemoryError:
+        code, message = 1, "%s: does not fit into memory" % options.source
+    print(one_line(" ".join(str(message).split())), file=sys.stderr)  # one line, whatever a file's name holds
     return code
 
 

@@ -55,6 +55,7 @@ Evaluation evaluate(const lx::CrossEncoder<T, Dev>& model, const std::string& fi
     targets.push_back(static_cast<double>(e.target));
   }
   const auto logits = model.logits(pairs, batch);
+  require_finite(logits, file, "pair", 1);
   const auto scores = model.scores_of(logits);
   Evaluation result{file, {}, {}, scores};
   if (model.options().task == lx::Task::regression) {

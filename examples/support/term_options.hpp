@@ -63,7 +63,7 @@ class TermFlags final : public lx::OptionVisitor {
     for (const auto& n : names) list += (list.empty() ? "" : ", ") + n;
     const auto choose = [flag, names, list, set](const std::string& given) {
       const auto found = std::find(names.begin(), names.end(), given);
-      if (found == names.end()) lx::fail_usage(flag, "'", given, "' is not known; use one of: ", list);
+      if (found == names.end()) lx::fail_usage(flag, one_of(names)(given));
       set(static_cast<std::size_t>(found - names.begin()));
     };
     added_.push_back(app_.add_option_function<std::string>(flag, choose, lx::cat(help, ": ", list))->default_str(current));
@@ -85,7 +85,7 @@ class AttentionOptions {
       for (const auto& [name, make] : *terms) known.push_back(name);
     app.add_option("--attention", names_, "attention terms, separated by commas: lea, a position scheme, a term of yours; or none")
         ->delimiter(',')
-        ->check(CLI::IsMember(known))
+        ->check(one_of(known))
         ->default_str("none");
     for (const auto* terms : {&lx::library_terms<float, lx::Cpu>(), &own})
       for (const auto& [name, make] : *terms) {

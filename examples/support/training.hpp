@@ -35,10 +35,10 @@ void check_weights(const std::vector<lx::NamedParameter<T, Dev>>& parameters, lx
 /// Says what a model did not find in its file, and what it did not take from there.
 template <class Model>
 void report_tensors(const std::string& path, const Model& model) {
-  std::cerr << path << ": " << model.new_tensors().size() << " new tensors";
-  if (!model.new_tensors().empty()) std::cerr << " (" << model.new_tensors().front() << " ...)";
+  std::cerr << lx::one_line(path) << ": " << model.new_tensors().size() << " new tensors";
+  if (!model.new_tensors().empty()) std::cerr << " (" << lx::one_line(model.new_tensors().front(), 80) << " ...)";
   if (!model.unused_tensors().empty())
-    std::cerr << ", " << model.unused_tensors().size() << " not used (" << model.unused_tensors().front() << " ...)";
+    std::cerr << ", " << model.unused_tensors().size() << " not used (" << lx::one_line(model.unused_tensors().front(), 80) << " ...)";
   std::cerr << "\n";
 }
 

@@ -77,6 +77,7 @@
 // text to ids, similarities, typos
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/masking.hpp"
+#include "lexformer/text/nearest_name.hpp"
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/typos.hpp"
 #include "lexformer/text/unicode.hpp"
@@ -91,6 +92,7 @@
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
+#include "lexformer/io/folder_lock.hpp"
 #include "lexformer/io/half.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"

@@ -65,6 +65,15 @@ TEST_CASE("parallel_for: every element once, by as many threads as were set") {
 }
 
 #if defined(_OPENMP)
+TEST_CASE("threads: never more than could help, whatever is asked for") {
+  set_threads(100000);  // so many cannot be started, and OpenMP ends the program where it tries
+  CHECK(threads() <= std::max(64, omp_get_num_procs()));
+  std::atomic<int> sum{0};
+  parallel_for(1000, 1, [&](std::size_t begin, std::size_t) { sum += static_cast<int>(begin); });
+  CHECK(sum == 499500);
+  set_threads(0);
+}
+
 TEST_CASE("parallel_for: two threads work at the same time") {
   set_threads(2);
   std::atomic<int> begun{0};

@@ -192,3 +192,39 @@ TEST_CASE("read_pairs and labels") {
   expect_error(
       ErrorKind::usage, [&] { read_pairs(put("a.xlsx", "a,b,1\n")); }, "a.xlsx: the ending says no table format");
 }
+
+TEST_CASE("a first row that looks like a header with other names is refused, with what to do") {
+  const std::string hint = "looks like a header, but has no columns 'left' and 'right'; name the columns (--columns name_a,name_b)";
+  refused("name_a,name_b\ncamera,kamera\n", TableFormat::csv, "x: line 1: 'name_a, name_b' " + hint, unlabelled);
+  refused("name_a\tname_b\n", TableFormat::tsv, hint, unlabelled);
+  refused("sentence1\tsentence2\tlabel\na\tb\t1\n", TableFormat::tsv, "(--columns sentence1,sentence2,label), or say --header yes");
+  refused("id,Title,price\n1,a,2\n", TableFormat::csv, "'id, Title, price' looks like a header", unlabelled);
+  const TableOptions no = {.columns = {}, .header = TableHeader::no, .labels = false},
+                     yes = {.columns = {}, .header = TableHeader::yes, .labels = false};
+  CHECK(rows("name_a,name_b\na,b\n", TableFormat::csv, no) == Rows{"name_a|name_b||1", "a|b||2"});
+  CHECK(rows("name_a,name_b\na,b\n", TableFormat::csv, yes) == Rows{"a|b||2"});
+  CHECK(rows("name_a,name_b\na,b\n", TableFormat::csv, {.columns = {"1", "2"}, .header = TableHeader::automatic, .labels = false}).size() ==
+        2);
+  // What may well be a pair stays one: a word that is no column's, spaces, figures, the same text twice, an empty one.
+  for (const char* pair : {"title,camera", "name a,name b", "1,2", "name,name", "title,", "name_a,5", "caf\xC3\xA9_a,name_b", "_,name"})
+    CHECK(rows(pair + std::string("\n"), TableFormat::csv, unlabelled).size() == 1);
+  CHECK(rows("title\tname\t1\n", TableFormat::tsv).size() == 1);
+}
+
+TEST_CASE("columns that are separated by something else, or almost have the name that was given") {
+  refused("a;b;1\n", TableFormat::csv, "the table has 1 column; column 2 (right) is missing; this row has ';', but the columns of a .csv");
+  refused("a\tb\t1\n", TableFormat::csv, "is missing; this row has tabs: is it a .tsv (--format tsv)?");
+  refused("a,b,1\n", TableFormat::tsv, "is missing; this row has commas: is it a .csv (--format csv)?");
+  refused("tittle\tother\n", TableFormat::tsv, "there is no column 'title' among 'tittle, other'; did you mean 'tittle'?",
+          {.columns = {"title", "other"}, .header = TableHeader::automatic, .labels = false});
+}
+
+TEST_CASE("a table that cannot be read to its end is an error of kind file") {
+  struct Broken : std::streambuf {
+    int_type underflow() override { throw std::ios_base::failure("disk"); }
+  } broken;
+  std::istream in(&broken);
+  PairReader reader(in, "x", TableFormat::tsv, unlabelled);
+  PairRow row;
+  expect_file_error([&] { reader.next(row); }, "x: cannot be read to its end");
+}

@@ -29,7 +29,8 @@ EXTERNAL = {
     r"omp\.h": r"core/parallel\.hpp",
     r"immintrin\.h": r"kernels/gemm_tile\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
-    r"fcntl\.h|sys/stat\.h|unistd\.h": r"io/file\.hpp",
+    r"sys/file\.h": r"io/folder_lock\.hpp",
+    r"fcntl\.h|sys/stat\.h|unistd\.h": r"io/(file|folder_lock)\.hpp",
 }
 # in code (comments and strings taken out)
 FORBIDDEN = {

@@ -104,3 +104,40 @@ TEST_CASE("write_file_atomic: a failed write leaves the old file and nothing els
   CHECK(read_file(path) == "old");
   CHECK(entries(folder.path) == 1);
 }
+
+TEST_CASE("read_file: the start is checked before the rest takes memory") {
+  const TemporaryFolder folder;
+  const auto check = [](std::string_view start, const std::string& path) {
+    if (!start.starts_with("good")) fail_file(path, "begins with ", start.size(), " other bytes");
+  };
+  write_file_atomic(folder / "small", "good");
+  write_file_atomic(folder / "good", "good" + std::string(200000, 'x'));
+  write_file_atomic(folder / "bad", "bad" + std::string(30, 'x'));
+  CHECK(read_file(folder / "small", max_file_bytes, check) == "good");
+  CHECK(read_file(folder / "good", max_file_bytes, check) == "good" + std::string(200000, 'x'));
+  expect_file_error([&] { read_file(folder / "bad", max_file_bytes, check); }, "bad: begins with 33 other bytes");
+  fs::resize_file(folder / "bad", 40ull << 30);  // a sparse file of 40 GiB
+  expect_file_error([&] { read_file(folder / "bad", max_file_bytes, check); }, "bad: begins with 65536 other bytes");
+}
+
+TEST_CASE("path_exists, is_folder, make_folders: what cannot be looked at is an error of kind file") {
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "file", "x");
+  fs::create_symlink(folder / "loop", folder / "loop");
+  CHECK(path_exists(folder / "file"));
+  CHECK_FALSE(path_exists(folder / "none"));
+  CHECK_FALSE(path_exists(folder / "file/below"));
+  CHECK(is_folder(folder.path));
+  CHECK_FALSE(is_folder(folder / "file"));
+  CHECK_FALSE(is_folder(folder / "none"));
+  for (const std::string& bad : {folder / "loop", folder / std::string(300, 'x')}) {
+    expect_file_error([&] { path_exists(bad); }, "cannot be opened: ");
+    expect_file_error([&] { is_folder(bad); }, "cannot be opened: ");
+    expect_file_error([&] { make_folders(bad); }, "cannot be ");
+  }
+  make_folders(folder / "a/b");
+  make_folders(folder / "a/b");
+  CHECK(is_folder(folder / "a/b"));
+  expect_file_error([&] { make_folders(folder / "file"); }, "file: ");
+  expect_file_error([&] { make_folders(folder / "file/below"); }, "below: cannot be created: Not a directory");
+}

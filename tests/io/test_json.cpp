@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
 
 #include "io/expect_error.hpp"
@@ -70,4 +71,24 @@ TEST_CASE("config values are checked for kind and range") {
   CHECK(get_name<TableHeader>(c, "missing", "c", TableHeader::no) == TableHeader::no);
   expect_file_error([&] { get_name<TableHeader>(c, "s", "c"); }, "c: 's' is 'gelu', expected one of: auto, yes, no");
   expect_file_error([&] { get_name<TableHeader>(c, "x", "c"); }, "c: 'x' is 0.5, expected one of: auto, yes, no");
+}
+
+TEST_CASE("parse_json: many objects inside one take time by their number, not by its square") {
+  std::string text = "{";
+  for (int i = 0; i < 60000; ++i) text += cat(i == 0 ? "" : ",", "\"", i, "\":{\"a\":[0],\"b\":{}}");
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(parse_json(text + "}", "f.json").size() == 60000);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));  // it took 40 s
+  expect_file_error([&] { parse_json(text + "}", "f.json", {.values = 400000}); },
+                    "f.json: has more than 400000 keys, values and brackets");
+}
+
+TEST_CASE("parse_json: a long number or text is cut in the message") {
+  try {
+    get_size(parse_json("{\"n\": \"" + std::string(15u << 20, '9') + "\"}", "f.json"), "n", 0, 1, "f.json");
+    FAIL_CHECK("no error");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).size() < 1100);
+  }
+  expect_file_error([] { parse_json(std::string(15u << 20, '9') + "x", "f.json"); }, "f.json: not JSON");
 }

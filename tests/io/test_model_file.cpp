@@ -342,3 +342,47 @@ TEST_CASE("require_tensors: one message for all that does not fit, with the near
   for (int i = 0; i < 5; ++i) expected.push_back({cat("zzzz", i), {1}});
   expect_file_error([&] { require_tensors(file, expected, "x.lxf"); }, "'zzzz0' is missing. And 4 more");
 }
+
+TEST_CASE("ModelFile: what is given in place of a model") {
+  const TemporaryFolder folder;
+  const auto refused = [](const std::string& path, const std::string& part) { expect_file_error([&] { ModelFile::open(path); }, part); };
+  refused("sentence-transformers/all-MiniLM-L6-v2",
+          "all-MiniLM-L6-v2: cannot be opened: No such file or directory, neither file nor folder; "
+          "nothing is downloaded: for a model of a hub fetch its files and name their folder");
+  refused(folder / "none.lxf", "none.lxf: cannot be opened: No such file");
+  refused(folder.path.string(), "holds no model: there is neither model.lxf nor a HuggingFace model's config.json");
+  write(folder / "tr.tsv", "left\tright\tlabel\na\tb\t1\n");
+  refused(folder / "tr.tsv", "tr.tsv: is a text, perhaps a table, and no model");
+  write(folder / "zeros.lxf", "");
+  fs::resize_file(folder / "zeros.lxf", 40ull << 30);  // a sparse file; 4 GB took 30 s
+  refused(folder / "zeros.lxf", "the header does not begin with '{'");
+  if (fs::exists("/dev/zero")) refused("/dev/zero", "/dev/zero: the header does not begin with '{'");
+  fs::create_symlink(folder / "loop", folder / "loop");
+  refused(folder / "loop", "loop: cannot be opened: Too many levels");
+  refused(folder / std::string(300, 'x'), "cannot be opened: File name too long");
+}
+
+TEST_CASE("ModelFile: the activation of a CrossEncoder of sentence-transformers") {
+  const TinyFolder folder;
+  const auto activation = [&](std::size_t labels, const std::string& more) {
+    TensorFile tensors = tiny_tensors("bert.", "weight");
+    if (labels != 0) tensors.set("classifier.weight", Tensor<float>::from(std::vector<float>(labels), {labels, 1}));
+    tensors.write(folder / "model.safetensors");
+    write(folder / "config.json", R"({"model_type": "bert", "vocab_size": 8)" + more + "}");
+    const Json config = ModelFile::open(folder.path.string()).config;
+    return config.contains("lexformer") ? config["lexformer"].dump() : "";
+  };
+  const std::string identity = R"("torch.nn.modules.linear.Identity")", sigmoid = R"("torch.nn.modules.activation.Sigmoid")";
+  const std::string old = R"(, "sbert_ce_default_activation_function": )", now = R"(, "sentence_transformers": {"activation_fn": )";
+  CHECK(activation(1, "") == "");
+  CHECK(activation(1, R"(, "sentence_transformers": {"version": "5.0"})") == R"({"activation":"sigmoid"})");
+  CHECK(activation(3, R"(, "sentence_transformers": {"version": "5.0"})") == "");
+  CHECK(activation(1, now + identity + "}") == R"({"activation":"identity"})");
+  CHECK(activation(1, now + sigmoid + "}") == R"({"activation":"sigmoid"})");
+  CHECK(activation(1, old + identity) == R"({"activation":"identity"})");
+  CHECK(activation(2, old + sigmoid) == R"({"activation":"sigmoid"})");
+  CHECK(activation(1, old + sigmoid + now + identity + "}") == R"({"activation":"identity"})");
+  CHECK(activation(0, old + R"("torch.nn.Tanh")") == "");  // an encoder has no logits
+  expect_file_error([&] { activation(1, old + R"("torch.nn.Tanh")"); }, "'torch.nn.Tanh' is not supported; Sigmoid and Identity are");
+  expect_file_error([&] { activation(1, R"(, "sentence_transformers": 5)"); }, "expected a JSON object, found number");
+}

@@ -121,6 +121,7 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
   other.rename("half", "halves");
   CHECK(other.contains("halves"));
   CHECK(back.contains("half"));
+  expect_file_error([&] { other.rename("none", "some"); }, "there is no tensor 'none'");
   expect_file_error([&] { other.rename("halves", "step"); }, "two tensors would get the name 'step'");
   expect_file_error([&] { other.merge(back); }, "the tensor 'brain' is in two files");
 
@@ -183,6 +184,10 @@ TEST_CASE("safetensors: damaged and hostile files") {
     std::memcpy(bytes.data(), &length, 8);
     refused(bytes, "header length");
   }
+  refused("left\tright\tlabel\na\tb\t1\n", "x.lxf: is a text, perhaps a table, and no model");
+  std::string many = "{";
+  for (int i = 0; i < 230000; ++i) many += cat(i == 0 ? "" : ",", "\"", i, "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}");
+  refused(file_of(many + "}", ""), "header: has more than 1000000 keys, values and brackets");  // it took 20 s
   refused(file_of(" {" + pair + "}", std::string(12, '\0')), "does not begin with '{'");
   refused(file_of("[]" + std::string(10, ' '), ""), "does not begin with '{'");
   refused(file_of("{" + pair + "} {}", std::string(12, '\0')), "header: not JSON: line 1");

@@ -150,3 +150,15 @@ TEST_CASE("similarity names") {
                        "smith_waterman_raw, jaccard_bigrams, jaccard_trigrams",
                        Error);
 }
+
+TEST_CASE("similarity: words are compared by their first 128 characters") {
+  const std::u32string same(128, U'a'), longer = same + U"bc";
+  for (const auto& entry : names_of<Similarity>) {
+    CAPTURE(entry.first);
+    CHECK(similarity(entry.second, longer, same) == similarity(entry.second, same, same));
+    CHECK(similarity(entry.second, same, U"b" + same) == similarity(entry.second, same, U"b" + same.substr(1)));
+  }
+  const std::u32string a(120000, U'a'), b(120000, U'b');  // a pair of such words took a minute
+  CHECK(similarity(Similarity::levenshtein, a, b) == 0.0);
+  CHECK(similarity(Similarity::smith_waterman, a, a) == 1.0);
+}

@@ -6,6 +6,7 @@ With --write-golden it writes tests/golden/tiny.lxf, which tests/io/test_golden_
 """
 
 import array
+import collections
 import contextlib
 import errno
 import io
@@ -90,7 +91,6 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
         def persistent_id(self, value):
             return value.pid if isinstance(value, Storage) else None
 
-    import collections
     state, files = collections.OrderedDict(), {}
     for i, (name, (dtype, shape, content)) in enumerate(tensors.items()):
         width = convert_hf.WIDTHS[dtype]
@@ -113,6 +113,16 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
         for name, content in files.items():
             archive.writestr(name, content)
     return out.getvalue()
+
+
+class Reduced:
+    """Pickled as the call that the arguments of __reduce__ say."""
+
+    def __init__(self, *reduced):
+        self.reduced = reduced
+
+    def __reduce__(self):
+        return self.reduced
 
 
 class Attack:
@@ -302,7 +312,7 @@ class Convert(unittest.TestCase):
         os.chdir(self.folder)
         self.addCleanup(os.chdir, here)
         self.put(path, bin_bytes(tensors, attack=Attack()))
-        self.refused("system, which no weights need; it is not loaded")
+        self.refused("system', which no weights need; it is not loaded")
         self.assertFalse(os.path.exists("PWNED"))
         for attack in (print, bytearray, complex(1, 2), getattr, len):
             self.put(path, bin_bytes(tensors, attack=attack))
@@ -351,7 +361,8 @@ class Convert(unittest.TestCase):
                 ("F32", "[4294967296,4294967296]", "[0,0]", 0, "expected [0, "), ("F8", "[1]", "[0,4]", 4, "unknown dtype"),
                 ("F32", "[-1]", "[0,4]", 4, "is not possible"), ("F32", "[1.0]", "[0,4]", 4, "is not possible"),
                 ("F32", "[true]", "[0,4]", 4, "is not possible"), ("F32", "4", "[0,4]", 4, "the header is damaged"),
-                ("F32", "[1]", "null", 4, "are None, expected [0, 4]")):
+                ("F32", "[1]", "null", 4, "are None, expected [0, 4]"), ("F32", "[1]", "[0.0,4]", 4, "are [0.0, 4], expected [0, 4]"),
+                ("F32", "[1]", "[false,4]", 4, "are [False, 4], expected"), ("F32", "[1]", '[0,4],"more":1', 4, "it has 4 keys")):
             header("{" + entry % (dtype, shape, offsets) + "}", bytes(data))
             self.refused(message)
         header('{"a":1}')
@@ -514,9 +525,103 @@ class Convert(unittest.TestCase):
         self.assertIn("note: transformers leaves out lexformer's own tensors (1, as lexformer.head.out.bias)", self.out)
         # A model that was converted and not trained keeps what its config says.
         self.assertEqual(self.export(stale), stale)
-        with self.assertRaises(AssertionError):
-            self.export(dict(stale, lexformer=dict(ours, labels=2)))
-        self.assertIn("'label_names' does not fit 'labels'", self.err)
+        weight = {"classifier.weight": ("F32", (3, 4), bytes(48))}
+        for labels, more, message in ((2, None, "'label_names' does not fit 'labels'"), (2, weight, "the classification head has 3 outputs"),
+                                      (10**7, None, "from 1 to 65536"), (2**40, None, "from 1 to 65536"), (0, None, "from 1 to 65536")):
+            with self.assertRaises(AssertionError):  # the large ones took hours and all of the memory
+                self.export(dict(stale, lexformer=dict(ours, labels=labels)), more)
+            self.assertIn(message, self.err)
+
+    def test_either_order_of_to_hf(self):
+        self.put_weights(tiny_tensors())
+        self.result()
+        for name, order in (("a", lambda folder: ["--to-hf", folder]), ("b", lambda folder: [folder, "--to-hf"])):
+            folder = os.path.join(self.folder, name)
+            self.assertEqual(self.convert(*order(folder), source=self.target), 0, self.err)
+            self.assertTrue(os.path.exists(os.path.join(folder, "config.json")))
+
+    def test_the_source_is_not_written_over(self):
+        self.put_weights(tiny_tensors())
+        self.result()
+        link = os.path.join(self.folder, "link.lxf")
+        os.symlink(self.target, link)
+        for source, target in ((self.target, self.target), (self.target, link), (self.source, os.path.join(self.source, "model.safetensors")),
+                               (self.source, os.path.join(self.source, "vocab.txt"))):
+            with open(target, "rb") as file:
+                before = file.read()
+            self.assertEqual(self.convert(target, "--dtype", "BF16", source=source), 2)
+            self.assertIn("is one of the files that the model was read from", self.err)
+            with open(target, "rb") as file:
+                self.assertEqual(file.read(), before)
+
+    def test_what_may_never_end(self):
+        """Devices, gigabytes of zeros and shared tuples cost neither time nor memory."""
+        self.put_weights(tiny_tensors())
+        weights = os.path.join(self.source, "model.safetensors")
+        os.truncate(weights, 0)
+        os.truncate(weights, 4 << 30)  # a sparse file
+        self.refused("are no safetensors file")
+        if os.path.exists("/dev/zero"):
+            for name in ("model.safetensors", "config.json", "vocab.txt"):
+                path = os.path.join(self.source, name)
+                os.rename(path, path + ".old")
+                os.symlink("/dev/zero", path)
+                self.refused(name + ": is no regular file")
+                os.remove(path)
+                os.rename(path + ".old", path)
+        os.remove(weights)
+        shared = ("x",)
+        for _ in range(60):
+            shared = (shared, shared)  # its hash would take 2^60 steps
+        for attack in (Reduced(collections.OrderedDict, (), None, None, iter([(shared, 1)])), Reduced(collections.OrderedDict, ([(shared, 1)],)),
+                       Reduced(collections.OrderedDict, (), None, None, iter([(shared, 1), ("a", 1)])), {1: 1}, {"x"}):
+            self.put("pytorch_model.bin", bin_bytes(tiny_tensors(), attack=attack))
+            self.refused("pytorch_model.bin: ")
+        for attack in (shared, [shared], [shared, {"a": shared}]):
+            self.put("pytorch_model.bin", bin_bytes(tiny_tensors(), attack=attack))
+            self.refused("'attack' is no tensor")
+
+    def test_foreign_names_in_messages(self):
+        """Half of a surrogate pair, a zero byte, line breaks and control characters: one short line of text, no traceback."""
+        self.put("pytorch_model.bin", bin_bytes({"a\ud800": ("F32", (1,), bytes(4))}))
+        self.refused("the name 'a\\ud800' is no text in UTF-8")
+        self.put("pytorch_model.bin.index.json", json.dumps({"weight_map": {"a": "x\0.bin"}}))
+        os.remove(os.path.join(self.source, "pytorch_model.bin"))
+        self.refused("plain file name")
+        os.remove(os.path.join(self.source, "pytorch_model.bin.index.json"))
+        name = "a\x1b[31m\nb" + "c" * 5000
+        self.put_weights({name: ("I8", (1,), b"x")})
+        self.refused("needed tensors are missing")
+        self.assertNotIn("\x1b", self.out + self.err)
+        self.assertLess(max(map(len, self.out.split("\n"))), 1100)
+        self.put_weights(dict(tiny_tensors(), **{name: ("F32", (1,), struct.pack("<f", math.nan))}))
+        self.put("config.json", json.dumps(dict(CONFIG, model_type="x\x1b\n" + "y" * 10**6)))
+        self.refused("'model_type' is 'x\\x1b\\nyyy")
+        self.assertLess(len(self.err), 1100)
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "convert_hf.py"), b"no\nsuch\x1b\xff", self.target], stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr.count(b"\n"), done.stderr.count(b"\x1b")), (3, 1, 0), done.stderr)
+
+    def test_activation_of_a_cross_encoder(self):
+        """sentence-transformers names what its CrossEncoder puts on the logits; without a name it is the sigmoid for one label."""
+        def activation(labels, **more):
+            self.put("config.json", json.dumps(dict(CONFIG, **more)))
+            head = {} if labels == 0 else {"classifier.weight": ("F32", (labels, 4), bytes(16 * labels)), "classifier.bias": ("F32", (labels,), bytes(4 * labels))}
+            self.put_weights(dict(tiny_tensors(), **head))
+            return json.loads(self.result()[1]["lexformer.config"]).get("lexformer", {}).get("activation")
+
+        identity, sigmoid = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Sigmoid"
+        for labels, more, want in ((1, {}, None), (2, {}, None), (1, {"sentence_transformers": {"version": "5.0"}}, "sigmoid"),
+                                   (3, {"sentence_transformers": {"version": "5.0"}}, None),
+                                   (1, {"sentence_transformers": {"activation_fn": identity}}, "identity"),
+                                   (1, {"sentence_transformers": {"activation_fn": sigmoid}}, "sigmoid"),
+                                   (1, {"sbert_ce_default_activation_function": identity}, "identity"),
+                                   (2, {"sbert_ce_default_activation_function": sigmoid}, "sigmoid"),
+                                   (0, {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Tanh"}}, None)):
+            self.assertEqual(activation(labels, **more), want, (labels, more))
+        os.remove(self.target)
+        self.put("config.json", json.dumps(dict(CONFIG, sentence_transformers={"activation_fn": "torch.nn.modules.activation.Tanh"})))
+        self.put_weights(dict(tiny_tensors(), **{"classifier.weight": ("F32", (1, 4), bytes(16))}))
+        self.refused("Tanh' is not supported; Sigmoid and Identity are")
 
     def test_to_hf_and_back(self):
         self.put_weights(tiny_tensors())
@@ -536,7 +641,7 @@ class Convert(unittest.TestCase):
             self.assertEqual(first[1][key], second[1][key])
         os.remove(self.target)
         other = os.path.join(self.folder, "other")
-        self.refused("is no .lxf file", arguments=["--to-hf", other], source=os.path.join(back, "model.safetensors"))
+        self.refused("has no lexformer.format, so it is no .lxf file", arguments=["--to-hf", other], source=os.path.join(back, "model.safetensors"))
         self.refused("cannot be read", arguments=["--to-hf", other], source=os.path.join(self.folder, "none.lxf"))
         self.assertFalse(os.path.exists(other))
 
@@ -559,7 +664,7 @@ class Convert(unittest.TestCase):
             self.assertEqual(file.read(), before)
         damaged = mock.Mock(return_value=before[:-1] + b"x")
         read = convert_hf.read_bytes
-        with mock.patch.object(convert_hf, "read_bytes", lambda path: damaged() if ".tmp-" in path else read(path)):
+        with mock.patch.object(convert_hf, "read_bytes", lambda path, *limit: damaged() if ".tmp-" in path else read(path, *limit)):
             self.assertEqual(self.convert(self.target, "--check"), 3)
         self.assertEqual(sorted(os.listdir(self.folder)), there)
 

@@ -68,6 +68,13 @@ TEST_CASE("metrics: scikit-learn's and scipy's values") {
   }
 }
 
+TEST_CASE("a decision among very many classes takes no memory by their square") {
+  const std::vector<std::int32_t> labels{0, 999999, 999999, 7}, predictions{0, 999999, 7, 7};
+  const auto matrix = confusion_matrix(predictions, labels, 1000000);
+  CHECK(matrix.accuracy() == 0.75);
+  CHECK(matrix.macro_f1() == doctest::Approx((1.0 + 2.0 / 3 + 2.0 / 3) / 3).epsilon(1e-12));
+}
+
 TEST_CASE("law: metrics of 10,000 random sets with ties against the definitions over all thresholds") {
   RandomStream random(3, random_site::user);
   std::size_t wrong = 0, with_ties = 0, of_one_class = 0;

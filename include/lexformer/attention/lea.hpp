@@ -214,7 +214,9 @@ class LeaFactory final : public TermFactory<T, Dev> {
 
   const LeaOptions& options() const { return options_; }
   void visit(OptionVisitor& v) override { options_.visit(v); }
-  void check(const EncoderSizes& sizes, const std::string&) override {
+  void check(const EncoderSizes& sizes, const std::string& where) override {
+    if (options_.levels * options_.dimension > 1u << 24)  // numbers that no tensor of the file accounts for
+      fail_file(where, "lea: ", options_.levels, " 'levels' of 'dimension' ", options_.dimension, " are more than ", 1u << 24, " numbers");
     resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);
   }
   double weights(const EncoderSizes& sizes) const override {

@@ -3,6 +3,7 @@
 //   where: what failed, expected and found, what to do
 #pragma once
 
+#include <cstddef>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -17,9 +18,53 @@ namespace lexformer {
 /// What kind of failure it was. The value is the exit code that the programs in examples/ return.
 enum class ErrorKind : int { failure = 1, usage = 2, file = 3, numeric = 4 };
 
+namespace detail {
+/// Bytes of the UTF-8 character that text begins with, 0 where there is none or one that would change a terminal or the line: control
+/// characters, line and paragraph separators, marks that reverse the order of what follows.
+inline std::size_t printable_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first < 0x7F ? 1 : 0;
+  const std::size_t size = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 && first < 0xE0 ? 2 : 0;
+  unsigned character = first & (0xFFu >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0u) != 0x80u) return 0;
+    character = (character << 6) | (byte(i) & 0x3Fu);
+  }
+  const bool changes = character < 0xA0 || (character >= 0x2028 && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
+  return changes ? 0 : size;
+}
+}  // namespace detail
+
+/// `text` on one line: what is no printable UTF-8 is escaped as in C, and of more than `limit` bytes the middle is left out.
+inline std::string one_line(std::string_view text, std::size_t limit = 1000) {
+  constexpr const char* digits = "0123456789ABCDEF";
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    // The middle is skipped before it is escaped: a foreign text may have gigabytes.
+    if (text.size() > limit && i >= limit * 3 / 4 && text.size() - i > limit / 4) {
+      out += " ... ";
+      i = text.size() - limit / 4;
+      while (i < text.size() && (static_cast<unsigned char>(text[i]) & 0xC0u) == 0x80u) ++i;
+      continue;
+    }
+    const std::size_t bytes = detail::printable_bytes(text.substr(i, 4));
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (bytes != 0)
+      out += text.substr(i, bytes);
+    else if (byte == '\n' || byte == '\t' || byte == '\r')
+      out += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
+    else
+      out += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+    i += bytes == 0 ? 1 : bytes;
+  }
+  return out;
+}
+
+/// The one exception of lexformer. Its message is one_line() of what it is made of, whatever foreign text that holds.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(one_line(message)), kind_(kind) {}
   ErrorKind kind() const noexcept { return kind_; }
   int exit_code() const noexcept { return static_cast<int>(kind_); }
 

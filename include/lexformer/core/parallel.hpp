@@ -21,12 +21,14 @@ inline std::atomic<int>& thread_limit() {
 }
 }  // namespace detail
 
-/// Number of threads that parallel_for uses; 0 = the machine's own choice (OMP_NUM_THREADS, else all cores).
+/// Number of threads that parallel_for uses; 0 = the machine's own choice (OMP_NUM_THREADS, else all cores). More than 64, or than the
+/// machine has processors, are never used: they make nothing faster, and OpenMP ends the program where it cannot start them.
 inline void set_threads(int threads) { detail::thread_limit() = threads; }
 inline int threads() {
 #if defined(_OPENMP)
+  static const int most = std::max(64, omp_get_num_procs());
   const int limit = detail::thread_limit();
-  return limit > 0 ? limit : omp_get_max_threads();
+  return std::min(most, limit > 0 ? limit : omp_get_max_threads());
 #else
   return 1;
 #endif

@@ -16,11 +16,15 @@
 #include "lexformer/core/names.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/text/nearest_name.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
 enum class TableFormat { tsv, csv, jsonl };
+template <>
+inline constexpr auto names_of<TableFormat> =
+    std::to_array<Named<TableFormat>>({{"tsv", TableFormat::tsv}, {"csv", TableFormat::csv}, {"jsonl", TableFormat::jsonl}});
 enum class TableHeader { automatic, yes, no };
 template <>
 inline constexpr auto names_of<TableHeader> =
@@ -38,7 +42,8 @@ struct TableOptions {
   /// Left text, right text and, with labels, label: each the name of a column or its number from 1.
   /// Empty: columns `left`, `right`, `label` of a table with such a header or of .jsonl, else the first ones.
   std::vector<std::string> columns{};
-  /// automatic: there is a header if a column is given by its name, or if the first row holds `left` and `right`.
+  /// automatic: there is a header if a column is given by its name, or if the first row holds `left` and `right`. A first row that looks
+  /// like another header is refused: it could be a pair, too.
   TableHeader header = TableHeader::automatic;
   bool labels = true;  // false: two columns are enough
   /// Columns whose values are kept as they are, such as ids: by name or number, as in `columns`. A name says that there is a header.
@@ -64,8 +69,8 @@ class PairReader {
     kept_names_ = options_.keep;
   }
 
-  /// The next pair; false at the end of the input.
-  bool next(PairRow& row) {
+  /// The next pair; false at the end of the input. Errors: a row that is not one of such a table; the input cannot be read.
+  bool next(PairRow& row) try {
     if (format_ == TableFormat::jsonl) return next_json(row);
     if (!read_row()) return false;
     if (width_ == 0) {
@@ -81,6 +86,8 @@ class PairReader {
     row.kept.clear();
     for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
     return true;
+  } catch (const std::ios_base::failure&) {
+    fail_file(where_, "cannot be read to its end");
   }
 
   /// The names of the kept columns, once a row was read: of the header, or else as they were given.
@@ -199,12 +206,15 @@ class PairReader {
         return at - 1;
       }
       at = place(given);
-      if (at == width_) fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)));
+      if (at == width_)
+        fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_));
       return at;
     };
     for (std::size_t i = 0; i < needed; ++i) {
       const std::size_t at = columns.empty() ? i : find(columns[i]);
-      if (at >= width_) fail_file(here(), "the table has ", width_, " columns; column ", at + 1, " (", usual[i], ") is missing");
+      if (at >= width_)
+        fail_file(here(), "the table has ", width_, width_ == 1 ? " column" : " columns", "; column ", at + 1, " (", usual[i],
+                  ") is missing", other_separator());
       places_.push_back(at);
     }
     for (const auto& given : options_.keep) {
@@ -213,11 +223,44 @@ class PairReader {
       kept_places_.push_back(at);
       if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
     }
+    if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
+      fail_file(here(), in_quotes(join(fields_)),
+                " looks like a header, but has no columns 'left' and 'right'; name the columns (--columns ",
+                join({fields_.begin(), fields_.begin() + static_cast<std::ptrdiff_t>(needed)}, ","),
+                "), or say --header yes to take the first ones, --header no if this row is a pair");
     return header;
   }
-  static std::string join(const std::vector<std::string>& words) {
+
+  /// What to do where a row has too few columns because another character separates them.
+  std::string other_separator() const {
+    const auto has = [&](char c) { return text_.find(c) != std::string::npos; };
+    if (format_ == TableFormat::csv && has('\t')) return "; this row has tabs: is it a .tsv (--format tsv)?";
+    if (format_ == TableFormat::csv && has(';')) return "; this row has ';', but the columns of a .csv are separated by commas";
+    if (format_ == TableFormat::tsv && has(',')) return "; this row has commas: is it a .csv (--format csv)?";
+    return "";
+  }
+
+  /// Whether the current row names columns: different words of ASCII letters, digits and '_', each with a '_' in it or one of the usual
+  /// names, as `name_a`, `id`, `sentence1`.
+  bool looks_like_header() const {
+    static const std::vector<std::string> usual = {
+        "brand",    "category",   "class", "description",  "doc",      "document",   "entity",  "gold",    "id",    "idx",
+        "index",    "label",      "left",  "manufacturer", "match",    "name",       "passage", "premise", "price", "query",
+        "question", "hypothesis", "right", "score",        "sentence", "similarity", "target",  "text",    "title"};
+    for (const auto& word : fields_) {
+      const auto end = word.find_last_not_of("0123456789");
+      std::string base = word.substr(0, end == word.npos ? 0 : end + 1);
+      for (char& c : base)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      const bool plain = base.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == base.npos && !base.empty() && base[0] >= 'a';
+      const bool named = base.find('_') != base.npos || std::find(usual.begin(), usual.end(), base) != usual.end();
+      if (!plain || !named || std::count(fields_.begin(), fields_.end(), word) != 1) return false;
+    }
+    return true;
+  }
+  static std::string join(const std::vector<std::string>& words, const char* between = ", ") {
     std::string out;
-    for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
+    for (const auto& word : words) out += (out.empty() ? "" : between) + word;
     return out;
   }
   std::string& field(std::size_t i) { return fields_[places_[i]]; }
@@ -271,7 +314,7 @@ struct PairTable {
 
 /// Reads a file whose ending says its format. Errors: as PairReader's, and a table without rows.
 inline PairTable read_pairs(const std::string& path, TableOptions options = {}) {
-  if (std::filesystem::is_directory(path)) fail_file(path, "is a folder, expected a file");
+  if (is_folder(path)) fail_file(path, "is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   PairTable table{path, {}};

@@ -91,7 +91,7 @@ class CheckpointWriter {
     const std::string manifest = (temporary_ / "MANIFEST.json").string();
     write_file_atomic(manifest, dump_json({{"files", files}}, manifest) + "\n");
     const fs::path old = temporary_.string() + "-old";
-    if (fs::exists(target_)) detail::rename_path(target_, old);  // a folder with files cannot be renamed over
+    if (path_exists(target_)) detail::rename_path(target_, old);  // a folder with files cannot be renamed over
     detail::rename_path(temporary_, target_);
     sync_folder(target_.parent_path());
     std::error_code ignored;

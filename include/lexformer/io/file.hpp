@@ -79,8 +79,35 @@ inline std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0) {
   return ~c;
 }
 
-/// The bytes of a file (also of a pipe). Errors: missing, a folder, unreadable, more than `limit` bytes.
-inline std::string read_file(const std::string& path, std::size_t limit = max_file_bytes) {
+/// Whether there is a file, a folder or anything else of this name. Errors: it cannot be told (a folder without permission, a loop of
+/// links, a name that is too long).
+inline bool path_exists(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool found = std::filesystem::exists(path, error);
+  if (error) fail_file(path.string(), "cannot be opened: ", error.message());
+  return found;
+}
+
+/// Whether it is a folder. Errors: as path_exists().
+inline bool is_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error && status.type() != std::filesystem::file_type::not_found) fail_file(path.string(), "cannot be opened: ", error.message());
+  return status.type() == std::filesystem::file_type::directory;
+}
+
+/// Makes a folder and those above it, if they are not there. Errors: it cannot be made; it is a file or lies below one.
+inline void make_folders(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail_file(path.string(), "cannot be created: ", error.message());
+  if (!is_folder(path)) fail_file(path.string(), "is a file, expected a folder");
+}
+
+/// The bytes of a file (also of a pipe). `check_start` sees the first of them, 64 KiB or all, before memory is taken for the rest; it
+/// throws where they are not the beginning of such a file. Errors: missing, a folder, unreadable, more than `limit` bytes.
+inline std::string read_file(const std::string& path, std::size_t limit = max_file_bytes,
+                             void (*check_start)(std::string_view start, const std::string& path) = nullptr) {
   const detail::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.value < 0) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   struct stat info {};
@@ -92,7 +119,7 @@ inline std::string read_file(const std::string& path, std::size_t limit = max_fi
     for (std::size_t used = 0;;) {
       if (std::max(used, size) > limit) fail_file(path, "has more than ", limit, " bytes, the most that is read of such a file");
       // One byte more than expected shows the end of the file without growing the string.
-      if (used == bytes.size()) bytes.resize(used == 0 ? std::max(size + 1, std::size_t{65536}) : used + used / 2);
+      if (used == bytes.size()) bytes.resize(used == 0 ? std::size_t{65536} : std::max(size + 1, used + used / 2));
       const ssize_t got = ::read(file.value, bytes.data() + used, bytes.size() - used);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail_file(path, "cannot be read: ", detail::system_message(errno));
@@ -101,6 +128,7 @@ inline std::string read_file(const std::string& path, std::size_t limit = max_fi
         return bytes;
       }
       used += static_cast<std::size_t>(got);
+      if (check_start != nullptr && used >= 16) std::exchange(check_start, nullptr)(std::string_view(bytes).substr(0, used), path);
     }
   } catch (const std::bad_alloc&) {
     fail_file(path, "does not fit into memory (", size, " bytes)");

@@ -23,31 +23,46 @@ struct JsonLimits {
   std::size_t values = 1000000;     // keys and brackets counted: each may take 200 bytes of memory where it takes 2 of the text
 };
 
-/// Parses one JSON text; `where` (a file, a field of it) begins each message, then comes line and column.
-/// Stricter than the parser alone: refuses a key that occurs twice (the parser would keep the last one), a zero byte (it
-/// would end there without a word), deep nesting, long text, very many values. Whether a number is an integer: io/config.hpp.
-inline Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {}) {
-  if (text.size() > limits.bytes) fail_file(where, "has ", text.size(), " bytes, more than the ", limits.bytes, " allowed for JSON here");
-  if (const auto zero = text.find('\0'); zero != text.npos) fail_file(where, "byte ", zero + 1, " is zero, which is not JSON");
-  std::vector<std::set<std::string>> keys;  // those seen so far, of each open object or array
+namespace detail {
+
+/// Reads a JSON text without building anything of it, and throws where it breaks a limit. (A check inside of the parser that builds the
+/// values would take quadratic time: that parser looks through all that an object holds after each value.)
+struct JsonCheck : nlohmann::json_sax<Json> {
+  const std::string& where;
+  JsonLimits limits;
+  std::vector<std::set<std::string>> keys{};  // those seen so far, of each open object or array
   std::size_t events = 0;
-  const auto check = [&](int, Json::parse_event_t event, Json& value) {
-    using Event = Json::parse_event_t;
+
+  JsonCheck(const std::string& file, JsonLimits given) : where(file), limits(given) {}
+  bool count() {
     if (++events > limits.values) fail_file(where, "has more than ", limits.values, " keys, values and brackets");
-    if (event == Event::object_start || event == Event::array_start) {
-      if (keys.size() == limits.depth) fail_file(where, "more than ", limits.depth, " arrays and objects inside each other");
-      keys.emplace_back();
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys.pop_back();
-    } else if (event == Event::key) {
-      const auto& key = value.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) fail_file(where, "the key ", in_quotes(key), " occurs twice in one object");
-    }
     return true;
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), check);
-  } catch (const Json::exception& error) {
+  }
+  bool open() {
+    if (keys.size() == limits.depth) fail_file(where, "more than ", limits.depth, " arrays and objects inside each other");
+    keys.emplace_back();
+    return count();
+  }
+  bool close() {
+    keys.pop_back();
+    return count();
+  }
+  bool null() override { return count(); }
+  bool boolean(bool) override { return count(); }
+  bool number_integer(number_integer_t) override { return count(); }
+  bool number_unsigned(number_unsigned_t) override { return count(); }
+  bool number_float(number_float_t, const string_t&) override { return count(); }
+  bool string(string_t&) override { return count(); }
+  bool binary(binary_t&) override { return count(); }
+  bool start_object(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (!keys.back().insert(name).second) fail_file(where, "the key ", in_quotes(name), " occurs twice in one object");
+    return count();
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
     // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...; last read: '...'": the last part
     // quotes foreign bytes.
     std::string_view message = error.what();
@@ -55,6 +70,19 @@ inline Json parse_json(std::string_view text, const std::string& where, JsonLimi
     if (message.starts_with("parse error at ")) message.remove_prefix(15);
     fail_file(where, "not JSON: ", message.substr(0, message.find("; last read")));
   }
+};
+
+}  // namespace detail
+
+/// Parses one JSON text; `where` (a file, a field of it) begins each message, then comes line and column.
+/// Stricter than the parser alone: refuses a key that occurs twice (the parser would keep the last one), a zero byte (it
+/// would end there without a word), deep nesting, long text, very many values. Whether a number is an integer: io/config.hpp.
+inline Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {}) {
+  if (text.size() > limits.bytes) fail_file(where, "has ", text.size(), " bytes, more than the ", limits.bytes, " allowed for JSON here");
+  if (const auto zero = text.find('\0'); zero != text.npos) fail_file(where, "byte ", zero + 1, " is zero, which is not JSON");
+  detail::JsonCheck check{where, limits};
+  Json::sax_parse(text.begin(), text.end(), &check);
+  return Json::parse(text.begin(), text.end());
 }
 
 /// Compact text with sorted keys. Errors: a string in it is not UTF-8.

@@ -2,6 +2,7 @@
 // A model on disk: one .lxf file (docs/format.md), or a HuggingFace folder as it is.
 #pragma once
 
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -42,6 +43,7 @@ struct ModelFile {
  private:
   static ModelFile open_folder(const std::filesystem::path& folder, TensorReadOptions options);
   void read_pooling(const std::filesystem::path& folder);
+  void read_activation(const std::string& file);
   void check_vocabulary() const;
 };
 
@@ -98,7 +100,7 @@ inline std::filesystem::path module_folder(const std::filesystem::path& folder, 
 /// The folder of config and weights: a sentence-transformers folder may keep them in a folder of their own.
 inline std::filesystem::path transformer_folder(const std::filesystem::path& folder) {
   const std::string file = (folder / "modules.json").string();
-  if (!std::filesystem::exists(file)) return folder;
+  if (!path_exists(file)) return folder;
   for (const Json& module : parse_json(read_file(file), file))
     if (get_string(module, "type", file).ends_with(".Transformer")) return module_folder(folder, module, file);
   return folder;
@@ -106,11 +108,10 @@ inline std::filesystem::path transformer_folder(const std::filesystem::path& fol
 
 /// The weights of a folder: one file, or the shards that an index lists.
 inline TensorFile read_weights(const std::filesystem::path& folder, TensorReadOptions options) {
-  namespace fs = std::filesystem;
-  if (fs::exists(folder / "model.safetensors")) return TensorFile::read((folder / "model.safetensors").string(), options);
+  if (path_exists(folder / "model.safetensors")) return TensorFile::read((folder / "model.safetensors").string(), options);
   const std::string index = (folder / "model.safetensors.index.json").string();
-  if (!fs::exists(index)) {
-    if (fs::exists(folder / "pytorch_model.bin") || fs::exists(folder / "pytorch_model.bin.index.json"))
+  if (!path_exists(index)) {
+    if (path_exists(folder / "pytorch_model.bin") || path_exists(folder / "pytorch_model.bin.index.json"))
       fail_file(folder.string(), "the weights are a pickle (pytorch_model.bin); convert them with tools/convert_hf.py");
     fail_file(folder.string(), "there is neither model.safetensors nor model.safetensors.index.json in this folder");
   }
@@ -139,12 +140,14 @@ inline TensorFile read_weights(const std::filesystem::path& folder, TensorReadOp
 }  // namespace detail
 
 inline ModelFile ModelFile::open(const std::string& path, TensorReadOptions options) {
-  namespace fs = std::filesystem;
-  const std::string inside = (fs::path(path) / "model.lxf").string();
-  const bool folder = fs::is_directory(path);
-  if (folder && !fs::exists(inside)) return open_folder(path, options);
+  if (!path_exists(path))
+    fail_file(path, "cannot be opened: ", detail::system_message(ENOENT), ", neither file nor folder",
+              path.ends_with(".lxf") ? "" : "; nothing is downloaded: for a model of a hub fetch its files and name their folder");
+  const std::string inside = (std::filesystem::path(path) / "model.lxf").string();
+  const bool folder = is_folder(path);
+  if (folder && !path_exists(inside)) return open_folder(path, options);
   const std::string& file = folder ? inside : path;
-  return parse(read_file(file), file, options);
+  return parse(read_file(file, max_file_bytes, TensorFile::check_start), file, options);
 }
 
 inline ModelFile ModelFile::parse(std::string bytes, const std::string& where, TensorReadOptions options) {
@@ -186,6 +189,7 @@ inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, Ten
   model.path = folder.string();
   const auto inner = detail::transformer_folder(folder);
   const std::string file = (inner / "config.json").string();
+  if (!path_exists(file)) fail_file(folder.string(), "holds no model: there is neither model.lxf nor a HuggingFace model's config.json");
   model.config = parse_json(read_file(file), file);
   const std::string type = get_string(model.config, "model_type", file, "bert");  // old configs do not say
   if (type != "bert" && type != "electra")
@@ -200,6 +204,7 @@ inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, Ten
   model.tensors.metadata.clear();
   detail::normalize_names(model.tensors, type + ".", get_bool(model.config, "tie_word_embeddings", file, true));
   model.read_pooling(folder);
+  model.read_activation(file);
   return model;
 }
 
@@ -207,7 +212,7 @@ inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, Ten
 /// "lexformer": {"pooling": "mean" or "cls", "normalize": true or false}.
 inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
   const std::string file = (folder / "modules.json").string();
-  if (!std::filesystem::exists(file)) return;
+  if (!path_exists(file)) return;
   Json ours = Json::object();
   ours["normalize"] = false;
   const Json modules = parse_json(read_file(file), file);
@@ -227,6 +232,24 @@ inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
     ours["pooling"] = mode;
   }
   if (ours.contains("pooling")) config["lexformer"] = ours;
+}
+
+/// A CrossEncoder of sentence-transformers says in config.json what it puts on its logits; without a name it is the sigmoid for one label
+/// and nothing for more. It is kept as "lexformer": {"activation": "sigmoid" or "identity"}; a config that is not one of
+/// sentence-transformers gets no such key.
+inline void ModelFile::read_activation(const std::string& file) {
+  const std::string head = config["model_type"] == "electra" ? "classifier.out_proj.weight" : "classifier.weight";
+  if (!tensors.contains(head) || tensors.shape(head).rank() != 2) return;
+  const Json* theirs = detail::find_value(config, "sentence_transformers", false, file);
+  std::string name = get_string(config, "sbert_ce_default_activation_function", file, "");  // versions before 4
+  if (theirs != nullptr) name = get_string(*theirs, "activation_fn", file + ": sentence_transformers", name);
+  if (name.empty() && (theirs == nullptr || tensors.shape(head)[0] != 1)) return;
+  const std::string kind = name.empty() ? "Sigmoid" : name.substr(name.rfind('.') + 1);
+  if (kind != "Sigmoid" && kind != "Identity")
+    fail_file(file, "the activation function ", in_quotes(name), " is not supported; Sigmoid and Identity are");
+  Json& ours = config["lexformer"];
+  if (!ours.is_object()) ours = Json::object();
+  ours["activation"] = kind == "Sigmoid" ? "sigmoid" : "identity";
 }
 
 inline void ModelFile::check_vocabulary() const {

@@ -57,7 +57,11 @@ class TensorFile {
   std::map<std::string, std::string> metadata;
 
   /// Reads and checks everything. Each error names the file and is of kind `file`.
-  static TensorFile read(const std::string& path, TensorReadOptions options = {}) { return parse(read_file(path), path, options); }
+  static TensorFile read(const std::string& path, TensorReadOptions options = {}) {
+    return parse(read_file(path, max_file_bytes, check_start), path, options);
+  }
+  /// Throws unless this can be the beginning of a safetensors file (its first 9 bytes or more).
+  static void check_start(std::string_view start, const std::string& where);
   /// The same from bytes in memory.
   static TensorFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
@@ -81,7 +85,9 @@ class TensorFile {
   template <class T>
   void set(const std::string& name, const Tensor<T>& value, Dtype dtype = dtype_of<T>);
   void erase(const std::string& name) { entries_.erase(name); }
+  /// Errors: there is no tensor `from`, or there is one `to`.
   void rename(const std::string& from, const std::string& to) {
+    find(from);
     if (contains(to)) fail_file(where_, "two tensors would get the name ", in_quotes(to));
     auto node = entries_.extract(from);
     node.key() = to;
@@ -158,17 +164,29 @@ inline bool is_float(Dtype d) { return d == Dtype::f64 || d == Dtype::f32 || d =
 
 }  // namespace detail
 
+inline void TensorFile::check_start(std::string_view start, const std::string& where) {
+  std::uint64_t length = 0;
+  std::memcpy(&length, start.data(), 8);
+  const auto is_text = [](char c) {
+    return c == '\t' || c == '\n' || c == '\r' || (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0xF5);
+  };
+  if (length > max_header && std::all_of(start.begin(), start.begin() + 8, is_text))
+    fail_file(where, "is a text, perhaps a table, and no model; expected a .lxf or .safetensors file");
+  if (length > max_header)
+    fail_file(where, "header length ", length, " is more than ", max_header, "; the file is damaged or is no safetensors file");
+  if (start[8] != '{') fail_file(where, "the header does not begin with '{'; this is no safetensors file");
+}
+
 inline TensorFile TensorFile::parse(std::string content, const std::string& where, TensorReadOptions options) {
   const auto owner = std::make_shared<const std::string>(std::move(content));
   const std::string_view bytes = *owner;
   if (bytes.size() < 10) fail_file(where, "has ", bytes.size(), " bytes, too few for a safetensors file; is it cut off?");
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
-  if (length > max_header || length > bytes.size() - 8)
-    fail_file(where, "header length ", length, " is more than ", std::min(max_header, bytes.size() - 8),
-              "; the file is cut off or is no safetensors file");
+  check_start(bytes, where);
+  if (length > bytes.size() - 8)
+    fail_file(where, "header length ", length, " is more than the ", bytes.size() - 8, " bytes that follow; the file is cut off");
   const std::string_view text = bytes.substr(8, length), data = bytes.substr(8 + length);
-  if (!text.starts_with('{')) fail_file(where, "the header does not begin with '{'; this is no safetensors file");
 
   TensorFile file;
   file.where_ = where;

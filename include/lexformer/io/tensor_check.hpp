@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "lexformer/io/safetensors.hpp"
-#include "lexformer/text/similarity.hpp"
-#include "lexformer/text/unicode.hpp"
+#include "lexformer/text/nearest_name.hpp"
 
 namespace lexformer {
 
@@ -43,20 +42,6 @@ inline TensorReport compare_tensors(const TensorFile& file, std::span<const Expe
   return report;
 }
 
-namespace detail {
-/// The name most like `name`, if less than a quarter of its characters would have to change; else "".
-inline std::string nearest_name(const std::string& name, std::span<const std::string> candidates) {
-  std::string best;
-  double most = 0.75;
-  for (const std::string& other : candidates)
-    if (const double s = levenshtein(to_utf32(name), to_utf32(other)); s > most) {
-      most = s;
-      best = other;
-    }
-  return best;
-}
-}  // namespace detail
-
 /// One error for everything that is missing or has the wrong shape; a missing name comes with the nearest unexpected one.
 inline void require_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected, const std::string& where) {
   const TensorReport report = compare_tensors(file, expected);
@@ -64,8 +49,7 @@ inline void require_tensors(const TensorFile& file, std::span<const ExpectedTens
   for (const std::string& name : report.missing) {
     std::string line = in_quotes(name) + " is missing";
     if (lines.size() < 3) {  // no more are shown
-      if (const std::string near = detail::nearest_name(name, report.unexpected); !near.empty())
-        line += "; the file has " + in_quotes(near);
+      if (const std::string near = nearest_name(name, report.unexpected, 0.75); !near.empty()) line += "; the file has " + in_quotes(near);
     }
     lines.push_back(line);
   }

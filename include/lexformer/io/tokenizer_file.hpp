@@ -121,20 +121,19 @@ inline void parse_tokenizer_config(std::string_view text, const std::string& pat
 
 /// The tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it is there.
 inline TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
-  namespace fs = std::filesystem;
   TokenizerFile out;
   const std::string file = (folder / "tokenizer.json").string(), config = (folder / "tokenizer_config.json").string();
-  if (fs::exists(file)) {
+  if (path_exists(file)) {
     out = detail::parse_tokenizer_file(read_file(file), file);
-  } else if (fs::exists(folder / "vocab.txt")) {
+  } else if (path_exists(folder / "vocab.txt")) {
     out.vocabulary = Vocabulary::from_vocab_txt(read_file((folder / "vocab.txt").string(), 64u << 20));
   } else {
     for (const char* foreign : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "merges.txt"})
-      if (fs::exists(folder / foreign))
+      if (path_exists(folder / foreign))
         fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", detail::supported);
     fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
   }
-  if (fs::exists(config)) detail::parse_tokenizer_config(read_file(config), config, out.options);
+  if (path_exists(config)) detail::parse_tokenizer_config(read_file(config), config, out.options);
   return out;
 }
 

@@ -111,7 +111,7 @@ inline BertConfig parse_bert_config(const Json& json, const std::string& where) 
   c.num_hidden_layers = get_size(json, "num_hidden_layers", 1, 256, where, 12);
   c.num_attention_heads = get_size(json, "num_attention_heads", 1, 1024, where, a.num_attention_heads);
   c.intermediate_size = get_size(json, "intermediate_size", 1, 1u << 18, where, a.intermediate_size);
-  c.max_position_embeddings = get_size(json, "max_position_embeddings", 1, 1u << 20, where, 512);
+  c.max_position_embeddings = get_size(json, "max_position_embeddings", 2, 1u << 20, where, 512);
   c.type_vocab_size = get_size(json, "type_vocab_size", 1, 1024, where, 2);
   c.embedding_size = a.embedding_size == 0 ? c.hidden_size : get_size(json, "embedding_size", 1, 1u << 16, where, a.embedding_size);
   c.hidden_act = get_name<Activation>(json, "hidden_act", where, Activation::gelu);

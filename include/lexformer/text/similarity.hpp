@@ -167,7 +167,14 @@ inline double smith_waterman(std::u32string_view a, std::u32string_view b) {
   return smith_waterman_raw(a, b) / (2.0 * static_cast<double>(shorter));
 }
 
+/// Words are compared by so many of their first characters: most measures take time by the product of the lengths. A longer word is no
+/// word of a language, and the tokenizer of a BERT model has read more than 100 characters as one unknown token.
+inline constexpr std::size_t max_similarity_characters = 128;
+
+/// The measure of two words, of which the first max_similarity_characters count.
 inline double similarity(Similarity measure, std::u32string_view a, std::u32string_view b) {
+  a = a.substr(0, max_similarity_characters);
+  b = b.substr(0, max_similarity_characters);
   switch (measure) {
     case Similarity::jaccard:
       return jaccard(a, b);

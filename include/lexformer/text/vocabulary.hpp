@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -14,11 +15,13 @@
 #include <vector>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/random.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
-/// The tokens of a model; a token's id is its place. Look-up by text goes through one open-addressing hash table.
+/// The tokens of a model; a token's id is its place. Look-up by text goes through one open-addressing hash table, whose hash has a key
+/// that is drawn anew in each process: no file can hold tokens that are known to collide.
 class Vocabulary {
  public:
   /// The largest number of tokens that is read from a file; multilingual models have up to half of it.
@@ -80,11 +83,13 @@ class Vocabulary {
     return found < 0 ? std::nullopt : std::optional(found);
   }
 
-  /// For longest-match loops: id of the token head + tail, or -1, given the hash of the whole; hashes grow byte by byte (FNV-1a).
+  /// For longest-match loops: id of the token head + tail, or -1, given the hash of the whole; hashes grow byte by byte, h <- (h xor byte)
+  /// * key.
   std::int32_t find(std::uint64_t hash, std::string_view head, std::string_view tail) const { return slots_[slot_of(hash, head, tail)].id; }
   static constexpr std::uint64_t hash_start = 0xCBF29CE484222325u;
-  static constexpr std::uint64_t hash_append(std::uint64_t hash, std::string_view bytes) {
-    for (char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
+  static std::uint64_t hash_append(std::uint64_t hash, std::string_view bytes) {
+    const std::uint64_t key = hash_key();
+    for (char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * key;
     return hash;
   }
   /// Bytes of the longest token.
@@ -95,6 +100,20 @@ class Vocabulary {
     std::uint32_t hash = 0;
     std::int32_t id = -1;
   };
+
+  /// Odd, so that multiplying by it loses nothing. It decides where tokens lie in the table, and nothing else. Who writes a file knows
+  /// neither the time at which nor the address at which it will be read.
+  static std::uint64_t hash_key() {
+    static const std::uint64_t key = [] {
+      const auto time = static_cast<std::uint64_t>(std::chrono::high_resolution_clock::now().time_since_epoch().count());
+      const auto place = reinterpret_cast<std::uintptr_t>(&time);
+      const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+      const auto words =
+          Philox::generate({low(time), low(time >> 32), low(place), low(std::uint64_t{place} >> 32)}, {0x6C65786Fu, 0x726D6572u});
+      return (std::uint64_t{words[0]} << 32) | words[1] | 1u;
+    }();
+    return key;
+  }
 
   static std::string_view trim_end(std::string_view line) {
     while (!line.empty()) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -129,36 +130,32 @@ inline BinaryReport binary_report(std::span<const double> scores, std::span<cons
   return {c.f1(), c.precision(), c.recall(), c.accuracy(), average_precision(scores, labels), threshold};
 }
 
-/// Counts of a decision among k classes: count[label * k + prediction].
+/// Counts of a decision among k classes. The matrix is sparse: k may be large.
 struct ConfusionMatrix {
-  std::size_t classes = 0;
-  std::vector<std::size_t> count;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> count;  // of (label, prediction), those that occur
+  std::vector<std::size_t> occurrences;                              // of each class, as label plus as prediction
+  std::size_t total = 0;
 
   double accuracy() const {
     std::size_t right = 0;
-    for (std::size_t c = 0; c < classes; ++c) right += count[c * classes + c];
-    return detail::ratio(right, std::accumulate(count.begin(), count.end(), std::size_t{0}));
+    for (const auto& [cell, n] : count) right += cell.first == cell.second ? n : 0;
+    return detail::ratio(right, total);
   }
   /// F1 of one class against the others.
-  double f1(std::size_t c) const { return detail::ratio(2 * count[c * classes + c], occurrences(c)); }
+  double f1(std::size_t c) const {
+    const auto right = count.find({c, c});
+    return detail::ratio(right == count.end() ? 0 : 2 * right->second, occurrences[c]);
+  }
   /// Mean F1 of the classes that occur among labels or predictions.
   double macro_f1() const {
     double sum = 0.0;
     std::size_t present = 0;
-    for (std::size_t c = 0; c < classes; ++c) {
-      if (occurrences(c) == 0) continue;
+    for (std::size_t c = 0; c < occurrences.size(); ++c) {
+      if (occurrences[c] == 0) continue;
       sum += f1(c);
       ++present;
     }
     return present == 0 ? 0.0 : sum / static_cast<double>(present);
-  }
-
- private:
-  /// As label plus as prediction.
-  std::size_t occurrences(std::size_t c) const {
-    std::size_t total = 0;
-    for (std::size_t other = 0; other < classes; ++other) total += count[c * classes + other] + count[other * classes + c];
-    return total;
   }
 };
 
@@ -166,14 +163,18 @@ inline ConfusionMatrix confusion_matrix(std::span<const std::int32_t> prediction
                                         std::size_t classes) {
   if (predictions.size() != labels.size()) fail("confusion_matrix", predictions.size(), " predictions for ", labels.size(), " labels");
   if (labels.empty()) fail("confusion_matrix", "there are no examples");
-  ConfusionMatrix matrix{classes, std::vector<std::size_t>(classes * classes)};
+  ConfusionMatrix matrix{{}, std::vector<std::size_t>(classes), labels.size()};
   const auto checked = [&](std::int32_t c, const char* what, std::size_t i) {
     if (c < 0 || static_cast<std::size_t>(c) >= classes)
       fail("confusion_matrix", what, " ", c, " of example ", i, " is none of the ", classes, " classes");
     return static_cast<std::size_t>(c);
   };
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    ++matrix.count[checked(labels[i], "label", i) * classes + checked(predictions[i], "prediction", i)];
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::pair cell(checked(labels[i], "label", i), checked(predictions[i], "prediction", i));
+    ++matrix.count[cell];
+    ++matrix.occurrences[cell.first];
+    ++matrix.occurrences[cell.second];
+  }
   return matrix;
 }
 

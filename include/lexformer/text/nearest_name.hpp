@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// "Did you mean ...?" for names that are not known: options, columns, tensors.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/text/similarity.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+namespace detail {
+/// levenshtein(), where two neighbours that changed places count once: modle, model: 1 - 1/5 = 0.8.
+inline double similarity_with_swaps(std::u32string_view a, std::u32string_view b) {
+  if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
+  std::vector<std::size_t> row(b.size() + 1), above(row), next(row);  // distances of the first i characters of a, i - 1, i + 1
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    next[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      next[j + 1] = std::min({row[j] + (a[i] == b[j] ? 0 : 1), row[j + 1] + 1, next[j] + 1});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) next[j + 1] = std::min(next[j + 1], above[j - 1] + 1);
+    }
+    std::swap(above, row);
+    std::swap(row, next);
+  }
+  return 1.0 - static_cast<double>(row.back()) / static_cast<double>(std::max(a.size(), b.size()));
+}
+}  // namespace detail
+
+/// The candidate most like `name` by its edit distance, if that similarity is at least `least`; of equally like ones the first. "": none
+/// is. Of long names the first max_similarity_characters count.
+inline std::string nearest_name(std::string_view name, std::span<const std::string> candidates, double least = 0.6) {
+  std::string best;
+  const auto text = to_utf32(name.substr(0, max_similarity_characters));
+  for (const std::string& other : candidates)
+    if (const double s = detail::similarity_with_swaps(text, to_utf32(other.substr(0, max_similarity_characters)));
+        s >= least && (best.empty() || s > least)) {
+      least = s;
+      best = other;
+    }
+  return best;
+}
+
+/// The end of a message about an unknown name: "; did you mean 'attention'?", or "" where no candidate is like it.
+inline std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  const std::string best = nearest_name(name, candidates);
+  return best.empty() ? "" : "; did you mean " + in_quotes(best) + "?";
+}
+
+}  // namespace lexformer

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/io/folder_lock.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <memory>
+#include <string>
+
+#include "io/expect_error.hpp"
+
+using namespace lexformer;
+namespace fs = std::filesystem;
+
+TEST_CASE("FolderLock: the second one is refused and names the holder, until the first one ends") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "a/b";
+  {
+    const FolderLock first(out);
+    CHECK(fs::is_directory(out));
+    expect_error(
+        ErrorKind::usage, [&] { FolderLock second(out); }, cat("a/b: is in use by process ", process_id(), ", since 2"));
+    expect_error(
+        ErrorKind::usage, [&] { FolderLock second(out); }, " UTC; wait for it, or name another folder");
+    const FolderLock other(folder / "c");  // another folder is free
+    write_file_atomic(out + "/model.lxf", "x");
+  }
+  CHECK(fs::exists(out + "/model.lxf"));
+  CHECK_FALSE(fs::exists(out + "/.lock"));
+  CHECK_NOTHROW(FolderLock{out});
+  CHECK(fs::exists(out));  // it was there before
+}
+
+TEST_CASE("FolderLock: folders that it made and nobody used go again") {
+  const TemporaryFolder folder;
+  { const FolderLock lock(folder / "a/b/c"); }
+  CHECK_FALSE(fs::exists(folder / "a"));
+  fs::create_directory(folder / "d");
+  { const FolderLock lock(folder / "d/e"); }
+  CHECK(fs::exists(folder / "d"));
+  CHECK_FALSE(fs::exists(folder / "d/e"));
+}
+
+TEST_CASE("FolderLock: the lock ends with a process that is killed") {
+  const TemporaryFolder folder;
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto lock = std::make_unique<FolderLock>(folder.path);
+    if (::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  expect_error(
+      ErrorKind::usage, [&] { FolderLock lock(folder.path); }, cat("is in use by process ", child));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK(fs::exists(folder / ".lock"));  // left behind, and held by nobody
+  CHECK_NOTHROW(FolderLock{folder.path});
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_CASE("FolderLock: a folder that cannot be") {
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "file", "x");
+  expect_file_error([&] { FolderLock lock(folder / "file"); }, "file: ");
+  expect_file_error([&] { FolderLock lock(folder / "file/below"); }, "file/below: cannot be created: Not a directory");
+  expect_file_error([&] { FolderLock lock(folder / std::string(300, 'x')); }, "File name too long");
+  fs::create_symlink(folder / "loop", folder / "loop");
+  expect_file_error([&] { FolderLock lock(folder / "loop"); }, "Too many levels of symbolic links");
+}
