@@ -423,6 +423,7 @@ def read_vocabulary(root, special, path):
 BERT = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
         "max_position_embeddings": 512, "type_vocab_size": 2}
 POSITIONS = ("absolute", "relative_key", "relative_key_query")
+OUR_POSITIONS = ("shaw", "bert_r", "ddrp", "tupe", "deberta", "t5", "alibi", "rope")
 ELECTRA = {**BERT, "embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
 
 
@@ -672,6 +673,10 @@ def to_hf(source, folder):
     where = source + ": lexformer.config"
     config = complete_config(parse_json(metadata.get("lexformer.config", ""), where), where)
     describe_head(config, tensors, where)
+    ours = get(config, "lexformer", dict, where, {})
+    terms = [term["name"] if isinstance(term, dict) else term for term in get(ours, "attention", list, where, [])]
+    foreign = [name for name in terms if name in OUR_POSITIONS]
+    check(not foreign, where, "the position scheme is %s; transformers has %s" % (shown(foreign and foreign[0]), ", ".join(POSITIONS)))
     kinds = {tensor.dtype for tensor in tensors.values()}
     if len(kinds) == 1:  # newer transformers load in the type that is named here, which need not be that of the tensors
         config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})
@@ -689,8 +694,12 @@ def to_hf(source, folder):
             text = text if isinstance(text, str) else json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
             write_bytes(os.path.join(temporary, name), text.encode())
     print("wrote %s: %d tensors" % (folder, len(tensors)))
-    if get(config, "position_options", dict, where, {}).get("absolute") and config.get("position_embedding_type") != "absolute":
+    beside = ours.get("position_embeddings") or get(config, "position_options", dict, where, {}).get("absolute")
+    if beside and config.get("position_embedding_type", "absolute") != "absolute":
         print("note: transformers leaves out the absolute positions beside %s; its results differ" % config["position_embedding_type"])
+    left_out = [one_line(name) for name in terms if name not in POSITIONS]
+    if left_out:
+        print("note: transformers leaves out the attention terms %s; its results differ" % ", ".join(left_out))
     extra = sorted(name for name in tensors if name.startswith("lexformer."))
     if extra:
         print("note: transformers leaves out lexformer's own tensors (%d, as %s); its results differ" % (len(extra), one_line(extra[0])))

@@ -474,6 +474,16 @@ class Convert(unittest.TestCase):
         self.put("config.json", json.dumps(dict(CONFIG, position_embedding_type="ddrp")))
         self.refused("'position_embedding_type' is 'ddrp'; transformers has absolute, relative_key, relative_key_query")
 
+    def test_attention_terms_are_left_out_and_named_positions_of_ours_refused(self):
+        base = dict(CONFIG)
+        self.export(dict(base, lexformer={"attention": ["lea", {"name": "mine", "options": {}}]}), {})
+        self.assertIn("note: transformers leaves out the attention terms lea, mine; its results differ", self.out)
+        source = os.path.join(self.folder, "alibi.lxf")
+        config = dict(base, lexformer={"attention": [{"name": "alibi", "options": {}}]})
+        tensors = {name: convert_hf.Tensor(*tensor) for name, tensor in tiny_tensors().items()}
+        convert_hf.write_safetensors(source, tensors, {"lexformer.format": "1", "lexformer.config": json.dumps(config)})
+        self.refused("the position scheme is 'alibi'; transformers has absolute", arguments=["--to-hf", os.path.join(self.folder, "new")], source=source)
+
     def test_what_a_config_leaves_out(self):
         """The defaults are transformers': BertConfig's and ElectraConfig's."""
         def without(config, *keys):
