@@ -30,7 +30,7 @@ import sys
 import zipfile
 import zlib
 
-VERSION = "0.1.0"  # as include/lexformer/version.hpp
+VERSION = "0.2.0"  # as include/lexformer/version.hpp
 WIDTHS = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # with PyTorch's names
 SUPPORTED = "lexformer reads BERT's WordPiece (model types bert and electra)"
