@@ -20,12 +20,13 @@ struct Trained {
 
   Trained(const std::string& name, const bench::Input& input)
       : attention(name),
-        model(lx::CrossEncoder<T, Dev>::load(input.model,
-                                             {.attention = name == "none" ? std::vector<std::string>{} : std::vector{name}, .seed = 1})),
+        model(lx::CrossEncoder<T, Dev>::load(
+            input.model, {.attention = name == "none" ? std::vector<lx::TermConfig>{} : std::vector<lx::TermConfig>{name}, .seed = 1})),
         data(input.pairs(model)),
         optimizer(model.parameters(), {.lr = 5e-5, .weight_decay = 5e-5}) {}
 
   void step(const std::vector<lx::Encoding>& encodings, const std::vector<std::size_t>& rows, std::uint32_t number, bool measured) {
+    if (number == 0) model.calibrate(data.batch(encodings, rows));
     bench::Timer timer;
     const auto b = data.batch(encodings, rows);
     const double t0 = timer.lap();
