@@ -150,7 +150,6 @@ class Refusals(unittest.TestCase):
             self.refused(3, program("score_pairs", "--model", self.changed_model("changed.lxf", change), text=self.texts), "changed.lxf: ", part)
         done = program("encode", "--model", self.changed_model("short.lxf", lambda c: c.update(max_position_embeddings=1), self.encoder), "--output", self.folder / "no.npy", text="a\n")
         self.refused(3, done, "'max_position_embeddings' is 1")
-        self.refused(3, program("encode", "--model", self.model, "--output", self.folder / "no.npy", text="a\n"), "lexical attention")
         for levels in (65536, 4294967298, 2**63, -1):
             self.refused(2, self.train(self.folder / "levels", "--attention", "lea", "--lea-levels", levels), "--lea-levels")
         self.assertFalse((self.folder / "levels").exists())
