@@ -106,3 +106,18 @@ TEST_CASE("a config that asks for far larger position tables than the file has i
   file.config.update({{"max_position_embeddings", 1u << 20}, {"num_hidden_layers", 200u}, {"position_embedding_type", "relative_key"}});
   CHECK(error_message([&] { CrossEncoder<double>(file, CrossEncoderOptions{}); }).find("tiny.lxf: the config asks for") == 0);
 }
+
+TEST_CASE("a HuggingFace model with one label: sigmoid as in sentence-transformers, unless it is a regression or its config says otherwise") {
+  const test::Threads one(1);
+  auto file = test::tiny_model({.head = Head::huggingface, .task = Task::regression, .labels = 1}).file();
+  file.config.erase("lexformer");
+  const std::vector<std::pair<std::string, std::string>> pairs{{"sony camera", "sony"}};
+  const CrossEncoder<double> model(file);
+  const double logit = model.logits(pairs).at(0, 0);
+  CHECK(model.predict(pairs)[0] == doctest::Approx(1 / (1 + std::exp(-logit))));
+  file.config["lexformer"] = {{"activation", "identity"}};
+  CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
+  file.config.erase("lexformer");
+  file.config["problem_type"] = "regression";
+  CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
+}
