@@ -46,7 +46,7 @@ struct Variant {
     const auto y = model(m.batch, positions, labels, forward, mth.encode(forward));
     const auto loss = mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, forward));
     loss.backward();
-    const auto norm = optimizer.clip_and_step(optimizer.options().lr, 1.0, loss.value());
+    const auto norm = optimizer.clip_and_step(1.0, loss.value());
     return timer.lap();
   }
 };

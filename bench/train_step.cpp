@@ -34,7 +34,7 @@ struct Trained {
     const double t1 = timer.lap();
     loss.backward();
     const double t2 = timer.lap();
-    const auto norm = optimizer.clip_and_step(optimizer.options().lr, 1.0, loss.value());
+    const auto norm = optimizer.clip_and_step(1.0, loss.value());
     bench::finish<Dev>();
     const double t3 = timer.lap();
     if (!measured) return;

@@ -27,7 +27,7 @@ int main() {
   for (int step = 0; step < 100; ++step) {
     const auto loss = lx::cross_entropy(model(x), std::span<const std::int32_t>(labels));
     loss.backward();
-    optimizer.step(0.05);  // consumes the gradients
+    optimizer.step();  // consumes the gradients
     if (step % 20 == 0) std::cout << "step " << step << "  loss " << loss.item() << "\n";
   }
   std::cout << "p = " << lx::softmax(model(x)).value() << "\n";

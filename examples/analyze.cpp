@@ -111,7 +111,7 @@ void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
   std::vector<std::vector<std::pair<std::string, lx::Json>>> logs;
   for (const auto& s : subjects) {
     auto& log = logs.emplace_back();
-    if (const std::string file = s.folder + "/log.jsonl"; std::filesystem::exists(file)) log = program::read_log(file);
+    if (const std::string file = s.folder + "/log.jsonl"; std::filesystem::exists(file)) log = lx::read_log(file);
   }
   for (const auto& [key, title, label] :
        {std::array<const char*, 3>{"eval_token_similarity", "Similarity of tokens, f(S)", "mean cosine of two tokens"},

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     }
     if (encoded.empty()) lx::fail_file("standard input", "is empty");
     const auto all = model.encode(std::span<const lx::Encoding>(encoded), options);
-    program::require_finite(all, "standard input", pool == "none" ? "token" : "line", 1);
+    lx::require_finite(all, "standard input", pool == "none" ? "token" : "line", 1);
     const std::size_t rows = all.dim(0);
     if (output.ends_with(".npy")) {
       lx::save_npy(output, all);

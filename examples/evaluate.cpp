@@ -35,11 +35,11 @@ int main(int argc, char** argv) {
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores, beside which the columns are written");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output, the file that they go to");
     const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
-    std::vector<program::TestResult> results;
+    std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();
     for (const auto& file : tests) {
-      const auto examples = program::read_examples(file, table, model.options());
-      results.push_back(program::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies, typos, batch));
+      const auto examples = lx::read_examples(file, table, model.options());
+      results.push_back(lx::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies, typos, batch));
       json.push_back(results.back().json());
       if (!scores) continue;
       for (const auto& e : examples)
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
       json.back()["scores"] = results.back().clean.scores;
       for (std::size_t c = 0; c < copies; ++c) json.back()["typos"][c]["scores"] = results.back().typos[c].scores;
     }
-    program::print_table(std::cout, program::table_rows(results));
+    program::print_table(std::cout, lx::table_rows(results));
     if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");
     return 0;
   };

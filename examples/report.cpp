@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
       if (classes(c.model.options()) != classes(contenders.back().model.options()))
         lx::fail_usage("--model", c.name, " has another task or other classes than ", contenders.back().name, "; compare models of one");
     std::vector<lx::PairExample> examples;
-    if (!test.empty()) examples = program::read_examples(test, table, contenders.back().model.options());
+    if (!test.empty()) examples = lx::read_examples(test, table, contenders.back().model.options());
     if (test.empty() && !noise.empty()) lx::fail_usage("--noise", "needs --test");
     if (!pair.empty()) {
       view.left = pair[0];

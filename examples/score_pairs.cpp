@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
         for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
       }
       const auto y = model.logits(pairs, batch);
-      program::require_finite(y, "standard input", "pair", scored + 1);
+      lx::require_finite(y, "standard input", "pair", scored + 1);
       scored += pairs.size();
       if (std::exchange(header, false)) {
         for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';

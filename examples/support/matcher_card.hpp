@@ -9,7 +9,7 @@ namespace program {
 
 /// `settings` are those of the run (MatcherOptions::json), `rows` those of its table, `data` its files with their numbers of pairs.
 inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
-                              const std::vector<std::pair<std::string, Evaluation>>& rows,
+                              const std::vector<std::pair<std::string, lx::Evaluation>>& rows,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {
   StringWriter card;
   const bool lea = o.encoder.has("lea");
@@ -22,14 +22,14 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse as it is)" : "") << ". The best model"
        << (rows[0].second.primary == "f1" ? " and its threshold were" : " was")
        << " chosen on the validation pairs, the first row, so that row flatters.\n\n|  |";
-  const auto columns = main_metrics(rows[0].second);
+  const auto columns = lx::main_metrics(rows[0].second);
   for (const auto& key : columns) card << " " << key << " |";
   card << "\n| --- |";
   for (std::size_t i = 0; i < columns.size(); ++i) card << " --- |";
   card << std::fixed << std::setprecision(1);
   for (const auto& [name, e] : rows) {
     card << "\n| " << table_cell(name) << " |";
-    for (const auto& key : columns) card << " " << in_percent(key, e.value(key)) << " |";
+    for (const auto& key : columns) card << " " << lx::in_percent(key, e.value(key)) << " |";
   }
 
   MatcherOptions untouched;

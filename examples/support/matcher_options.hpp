@@ -23,7 +23,7 @@ struct MatcherOptions {
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
               eval_steps = 0, patience = 0, test_typos = 0, max_length = 128;
   std::vector<std::uint64_t> seeds{1};
-  std::vector<std::string> freeze, label_names;
+  std::vector<std::string> freeze, label_names, class_weights;
   lx::TableOptions table;
 
   /// `own`: attention terms of the program besides the library's.
@@ -80,6 +80,10 @@ struct MatcherOptions {
     group->add_option("--weight-decay", weight_decay, "of AdamW, decoupled")->check(program::non_negative())->capture_default_str();
     group->add_flag("--no-decay-norm", no_decay_norm, "no decay on biases and LayerNorm");
     group->add_option("--clip", clip, "largest gradient norm")->check(program::positive())->capture_default_str();
+    group
+        ->add_option("--class-weights", class_weights,
+                     "weights of the classes in the loss, one for each; balanced: as many times as makes all classes count alike")
+        ->delimiter(',');
     add_choice(*group, "--order", order, "of the pairs");
     group->add_option("--seed,--seeds", seeds, "one or more, 1,2,3: each is a run of its own")->delimiter(',')->capture_default_str();
     number("--eval-batch", eval_batch, "pairs computed together when measuring")->check(program::positive());
@@ -106,6 +110,36 @@ struct MatcherOptions {
     if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
     if (quiet) progress = lx::ProgressMode::none;
+    if (class_weights.empty() || is_balanced()) return;
+    if (class_weights.size() != encoder.labels || encoder.task == lx::Task::regression)
+      lx::fail_usage("--class-weights", class_weights.size(), " weights for ",
+                     encoder.task == lx::Task::regression ? "a regression" : lx::cat(encoder.labels, " classes"));
+    for (const auto& text : class_weights)
+      if (double weight = 0; !CLI::detail::lexical_cast(text, weight) || !(weight >= 0 && std::isfinite(weight)))
+        lx::fail_usage("--class-weights", "'", text, "' is neither a number, 0 or more, nor balanced");
+  }
+  bool is_balanced() const { return class_weights == std::vector<std::string>{"balanced"}; }
+
+  /// The weights of the classes, none if all count alike. balanced: n / (classes n_c), with n_c of the n pairs in class c.
+  std::vector<double> class_weights_of(const std::vector<lx::PairExample>& examples) const {
+    std::vector<double> weights;
+    if (is_balanced()) {
+      if (encoder.task == lx::Task::regression) lx::fail_usage("--class-weights", "a regression has no classes");
+      weights.resize(encoder.labels);
+      for (const auto& e : examples) ++weights[static_cast<std::size_t>(e.label)];
+      for (double& w : weights)
+        if (w > 0) w = static_cast<double>(examples.size()) / (static_cast<double>(weights.size()) * w);
+      return weights;
+    }
+    for (const auto& text : class_weights) weights.push_back(std::stod(text));
+    return weights;
+  }
+
+  lx::Schedule schedule_of(std::size_t steps_per_epoch) const {
+    const std::size_t total = max_steps > 0 ? max_steps : lx::epochs_to_steps(epochs, steps_per_epoch);
+    const std::size_t warmup = warmup_epochs ? lx::epochs_to_steps(*warmup_epochs, steps_per_epoch)
+                                             : std::min(lx::epochs_to_steps(1.5, steps_per_epoch), total * 3 / 20);
+    return {schedule, lr, warmup, total};
   }
 
   /// The settings that make a run what it is: one that is resumed must have the same. Of the data it is the pairs that count, not
@@ -113,32 +147,47 @@ struct MatcherOptions {
   lx::Json json(std::uint64_t seed, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& validation) const {
     lx::Json terms = lx::Json::object();
     for (const auto& t : encoder.attention) terms[t.name] = lx::parse_json(t.options, t.name);
-    return {{"model", model},
-            {"train", lx::describe(train)},
-            {"valid", lx::describe(validation)},
-            {"encoder", lx::to_json(encoder)},
-            {"attention", terms},
-            {"augment", augment ? augment_probability : 0.0},
-            {"typos", lx::describe(typos)},
-            {"num_train_epochs", epochs},
-            {"max_steps", max_steps},
-            {"per_device_train_batch_size", batch},
-            {"gradient_accumulation_steps", accumulate},
-            {"learning_rate", lr},
-            {"lr_scheduler_type", lx::name_of(schedule)},
-            {"warmup_epochs", warmup_epochs ? lx::Json(*warmup_epochs) : lx::Json()},
-            {"weight_decay", weight_decay},
-            {"no_decay_norm", no_decay_norm},
-            {"max_grad_norm", clip},
-            {"order", lx::name_of(order)},
-            {"eval_batch", eval_batch},
-            {"freeze", freeze},
-            {"eval_steps", eval_steps},
-            {"logging_steps", logging_steps},
-            {"patience", patience},
-            {"precision", lx::name_of(compute.precision)},
-            {"seed", seed}};
+    lx::Json all = {{"model", model},
+                    {"train", lx::describe(train)},
+                    {"valid", lx::describe(validation)},
+                    {"encoder", lx::to_json(encoder)},
+                    {"attention", terms},
+                    {"augment", augment ? augment_probability : 0.0},
+                    {"typos", lx::describe(typos)},
+                    {"num_train_epochs", epochs},
+                    {"max_steps", max_steps},
+                    {"per_device_train_batch_size", batch},
+                    {"gradient_accumulation_steps", accumulate},
+                    {"learning_rate", lr},
+                    {"lr_scheduler_type", lx::name_of(schedule)},
+                    {"warmup_epochs", warmup_epochs ? lx::Json(*warmup_epochs) : lx::Json()},
+                    {"weight_decay", weight_decay},
+                    {"no_decay_norm", no_decay_norm},
+                    {"max_grad_norm", clip},
+                    {"order", lx::name_of(order)},
+                    {"eval_batch", eval_batch},
+                    {"freeze", freeze},
+                    {"eval_steps", eval_steps},
+                    {"logging_steps", logging_steps},
+                    {"patience", patience},
+                    {"precision", lx::name_of(compute.precision)},
+                    {"seed", seed}};
+    if (!class_weights.empty()) all["class_weights"] = class_weights;
+    return all;
   }
 };
+
+/// What is wrong with the data, though a model comes out: nothing to learn from, or to choose the best model by.
+inline lx::Json warnings(const MatcherOptions& o, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& valid) {
+  lx::Json all = lx::Json::array();
+  if (o.encoder.task == lx::Task::regression || o.encoder.labels != 2) return all;
+  const auto check = [&](const std::string& file, const std::vector<lx::PairExample>& examples, const char* meaning) {
+    if (std::none_of(examples.begin(), examples.end(), [](const auto& e) { return e.label == 1; }))
+      all.push_back(lx::cat(file, ": none of the ", examples.size(), " pairs is of the positive class; ", meaning));
+  };
+  check(o.train_file, train, "the model learns to answer no");
+  check(o.valid, valid, "F1 is 0 for every model, so neither the best one nor its threshold can be chosen");
+  return all;
+}
 
 }  // namespace program

@@ -91,6 +91,11 @@ struct PretrainOptions {
     if (!valid.empty()) stream.held_out = 0;
   }
 
+  lx::Schedule schedule_of(std::size_t steps_per_epoch) const {
+    const std::size_t total = max_steps > 0 ? max_steps : lx::epochs_to_steps(epochs, steps_per_epoch);
+    return {schedule, lr, static_cast<std::size_t>(std::ceil(warmup * static_cast<double>(total))), total};
+  }
+
   /// The settings that make a run what it is: one that is resumed must have the same. Of the text it is the documents that count, not what
   /// their files are called.
   lx::Json json(const std::string& text, const std::string& validation, const lx::Json& config) const {

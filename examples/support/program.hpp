@@ -48,16 +48,6 @@ inline void catch_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-/// The number of the first row of a matrix that holds NaN or infinity becomes an error (exit code 4): `where`, then `what` and the number,
-/// where the first row is `first`. Finite weights can be so large that their products are not.
-template <class T>
-void require_finite(const lx::Tensor<T>& rows, const std::string& where, const char* what, std::size_t first) {
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (!std::isfinite(static_cast<double>(rows.data()[i])))
-      lx::fail_numeric(where, what, " ", first + i / rows.dim(1), ": the model's result is ", static_cast<double>(rows.data()[i]),
-                       "; its weights overflow");
-}
-
 inline void add_compute(CLI::App& app, Compute& compute) {
   add_choice(app, "--device", compute.device, "what computes");
   add_choice(app, "--precision", compute.precision, "of numbers; bfloat16 ones are stored so, and added up in float");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <limits>
 #include <optional>
 
 #include "evaluation.hpp"
@@ -27,19 +26,7 @@ struct Contender {
     if (!last.has_filename()) last = last.parent_path();  // "runs/lea/"
     const std::string name = equals == argument.npos ? last.filename().string() : argument.substr(0, equals);
     if (name.empty()) lx::fail_usage("--model", "'", argument, "' gives no name; write NAME=DIR");
-    // Which seeds belong together says the file that train_matcher wrote last; folders of earlier runs may lie beside them.
-    std::vector<std::string> seeds;
-    if (const std::string file = path + "/all_results.json"; fs::exists(file)) {
-      const lx::Json results = lx::parse_json(lx::read_file(file), file);
-      if (results.contains("runs"))
-        for (const lx::Json& run : results["runs"])
-          seeds.push_back(lx::cat(path, "/seed-", lx::get_size(run, "seed", 0, std::numeric_limits<std::size_t>::max(), file)));
-    } else if (fs::is_directory(path) && !fs::exists(path + "/model.lxf")) {  // each seed was a run of its own: the first is shown
-      for (const auto& entry : fs::directory_iterator(path))
-        if (entry.path().filename().string().starts_with("seed-") && fs::exists(entry.path() / "model.lxf"))
-          seeds.push_back(entry.path().string());
-      std::sort(seeds.begin(), seeds.end());
-    }
+    std::vector<std::string> seeds = lx::seed_folders(path);  // each was a run of its own; without a best one the first is shown
     const std::string shown = fs::exists(path + "/model.lxf") || seeds.empty() ? path : seeds.front();
     if (seeds.empty()) seeds.push_back(path);
     return {name, seeds, shown, lx::CrossEncoder<>::load(shown)};

@@ -7,21 +7,6 @@
 
 namespace program {
 
-/// The lines of a log.jsonl, each under the name for messages. A run that still writes, or was killed, may leave half a line.
-inline std::vector<std::pair<std::string, lx::Json>> read_log(const std::string& file) {
-  std::string text = lx::read_file(file);
-  text.resize(text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1);
-  std::istringstream lines(text);
-  lines.exceptions(std::ios::badbit);  // of no memory
-  std::vector<std::pair<std::string, lx::Json>> entries;
-  std::string line;
-  while (std::getline(lines, line)) {
-    const std::string where = lx::cat(file, ": line ", entries.size() + 1);
-    entries.emplace_back(where, lx::parse_json(line, where));
-  }
-  return entries;
-}
-
 /// HTML that a narrow column of a table does not break.
 inline std::string on_one_line(const std::string& text) { return "<span class=\"line\">" + lx::escape_xml(text) + "</span>"; }
 
@@ -53,7 +38,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
       if (!std::filesystem::exists(file)) continue;
       const std::string name = c.seeds.size() == 1 ? c.name : c.name + " " + std::filesystem::path(folder).filename().string();
       for (auto& curve : curves) curve.series.push_back({name, {}, {}, {}, curve.dots, {}, curve.smooth});
-      for (const auto& [where, entry] : read_log(file)) {
+      for (const auto& [where, entry] : lx::read_log(file)) {
         for (auto& curve : curves) {
           if (!entry.contains(curve.key)) continue;
           const lx::Json& value = entry[curve.key];  // "nan" and "inf" are texts
@@ -90,12 +75,12 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   std::vector<std::string> header{"model"};
   for (const auto& c : contenders) {
     const double threshold = c.model.threshold.value_or(0.5);
-    const auto e = evaluate(c.model, c.name, examples, threshold, 64);
+    const auto e = lx::evaluate(c.model, c.name, examples, threshold, 64);
     table.push_back({lx::escape_xml(c.name)});
-    for (const auto& key : main_metrics(e)) {
+    for (const auto& key : lx::main_metrics(e)) {
       if (table.size() == 1) header.push_back(key);
       StringWriter cell;
-      cell << std::fixed << std::setprecision(1) << in_percent(key, e.value(key));
+      cell << std::fixed << std::setprecision(1) << lx::in_percent(key, e.value(key));
       table.back().push_back(cell.str());
     }
     if (c.model.options().labels != 2) continue;
@@ -192,10 +177,10 @@ inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& co
     }
     for (const double percent : percents) {
       typos.word_share = percent / 100;
-      const auto noisy = percent > 0 ? with_typos(examples, 1, typos) : examples;
+      const auto noisy = percent > 0 ? lx::with_typos(examples, 1, typos) : examples;
       std::vector<double> values;
       for (const auto* model : models) {
-        const auto e = evaluate(*model, c.name, noisy, model->threshold.value_or(0.5), 64);
+        const auto e = lx::evaluate(*model, c.name, noisy, model->threshold.value_or(0.5), 64);
         primary = e.primary;
         values.push_back(100 * e.value(primary));
       }

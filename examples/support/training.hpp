@@ -1,36 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What programs that train share: what they do not write over, and how a run ends that went wrong.
+// What programs that train share: how they call the trainer, and what they say.
 #pragma once
-
-#include <filesystem>
 
 #include "program.hpp"
 
 namespace program {
-
-/// Nothing of an earlier run, or of another program, is written over unasked.
-inline void check_out(const std::string& folder) {
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename().string();
-    if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
-        name.starts_with(lx::detail::checkpoint_prefix))
-      lx::fail_usage(folder, "holds ", name, " already; --resume goes on with an earlier run, --overwrite begins anew");
-  }
-}
-
-/// A weight can overflow in the update itself, with finite gradients. A later step would show it, but neither a checkpoint nor the best
-/// model may be replaced by such weights before.
-template <class T, class Dev>
-void check_weights(const std::vector<lx::NamedParameter<T, Dev>>& parameters, lx::RunLog& log, std::size_t step, double epoch, double lr) {
-  for (const auto& p : parameters) {
-    const T* weights = p.var.value().data();
-    if (weights == nullptr || lx::Kernels<Dev>::all_finite(p.var.size(), weights)) continue;
-    log.add({{"step", step}, {"epoch", epoch}, {"not_finite", p.name}});
-    lx::fail_numeric(lx::cat("step ", step), "AdamW: '", p.name, "' is not finite after the update with learning rate ", lr,
-                     "; it was not saved");
-  }
-}
 
 /// Says what a model did not find in its file, and what it did not take from there.
 template <class Model>
@@ -42,25 +16,36 @@ void report_tensors(const std::string& path, const Model& model) {
   std::cerr << "\n";
 }
 
-/// The checkpoint that --resume goes on with, if there is one.
-inline lx::LatestCheckpoint find_checkpoint(const std::string& out) {
-  auto latest = lx::find_latest_checkpoint(out);
-  if (!latest.path && std::filesystem::exists(out + "/model.lxf")) {
-    for (const auto& why : latest.ignored) std::cerr << "damaged: " << why << "\n";
-    lx::fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
-  }
-  return latest;
+/// The options of a program with these members, for the trainer; the rest is up to the program.
+template <class Options>
+lx::TrainerOptions trainer_options(const Options& o, const std::string& out, std::uint64_t seed) {
+  lx::TrainerOptions t;
+  t.out = out;
+  t.accumulate = o.accumulate;
+  t.clip = o.clip;
+  t.seed = seed;
+  t.eval_steps = o.eval_steps;
+  t.save_steps = o.save_steps;
+  t.save_total_limit = o.save_total_limit;
+  t.logging_steps = o.logging_steps;
+  t.batch_size = o.batch;
+  t.resume = o.resume;
+  t.messages = &std::cerr;
+  t.progress.mode = o.progress;
+  t.progress.is_terminal = isatty(2) != 0;
+  t.quiet = o.quiet;
+  t.interrupted = [] { return interrupted != 0; };
+  return t;
 }
 
-/// Deletes the checkpoints that cannot be read, and says where none is left.
-inline void drop_damaged(const std::string& out, const lx::LatestCheckpoint& latest) {
-  for (const auto& why : latest.ignored) std::cerr << "damaged, deleted: " << why << "\n";
-  lx::remove_damaged(out, latest);
-  if (!latest.path) std::cerr << out << ": there is no checkpoint to resume; the run begins anew\n";
+/// The weights of a saved model of the same shape.
+template <class Model>
+void load_weights(Model& model, const lx::ModelFile& file) {
+  auto state = model.state();
+  lx::load_parameters(state, file.tensors, file.path);
 }
 
-inline void say_interrupted(lx::Progress& progress, const std::string& when, const std::string& out) {
-  progress.finish();
+inline void say_interrupted(const std::string& when, const std::string& out) {
   std::cerr << "interrupted after " << when << "; saved in " << out << ", go on with --resume\n";
 }
 

@@ -114,16 +114,6 @@
 #include "lexformer/data/table.hpp"
 #include "lexformer/data/text_stream.hpp"
 
-// optimiser, metrics, runs
-#include "lexformer/train/bootstrap.hpp"
-#include "lexformer/train/metrics.hpp"
-#include "lexformer/train/optimizer.hpp"
-#include "lexformer/train/precision_recall.hpp"
-#include "lexformer/train/progress.hpp"
-#include "lexformer/train/run_log.hpp"
-#include "lexformer/train/schedule.hpp"
-#include "lexformer/train/state.hpp"
-
 // whole models
 #include "lexformer/models/analysis.hpp"
 #include "lexformer/models/bert.hpp"
@@ -135,3 +125,20 @@
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/models/pretrained.hpp"
+
+// optimiser, metrics, runs
+#include "lexformer/train/batches.hpp"
+#include "lexformer/train/bootstrap.hpp"
+#include "lexformer/train/evaluation.hpp"
+#include "lexformer/train/gradient_sum.hpp"
+#include "lexformer/train/graph_check.hpp"
+#include "lexformer/train/log_reader.hpp"
+#include "lexformer/train/metrics.hpp"
+#include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/precision_recall.hpp"
+#include "lexformer/train/progress.hpp"
+#include "lexformer/train/run_folder.hpp"
+#include "lexformer/train/run_log.hpp"
+#include "lexformer/train/schedule.hpp"
+#include "lexformer/train/state.hpp"
+#include "lexformer/train/trainer.hpp"

@@ -16,7 +16,7 @@ std::vector<double> train(Model& model, const Loss& loss_at) {
   std::vector<double> numbers;
   const auto keep = [&](const auto& x) { numbers = joined(numbers, x.to_vector()); };
   auto parameters = model.parameters();
-  AdamW<T, Dev> optimizer(parameters, {.weight_decay = 0.1});
+  AdamW<T, Dev> optimizer(parameters, {.lr = 0.01, .weight_decay = 0.1});
   for (std::uint32_t step = 0; step < 2; ++step) {
     const auto loss = loss_at(ForwardOptions{.training = true, .seed = 1, .step = step});
     keep(loss.value());
@@ -24,7 +24,7 @@ std::vector<double> train(Model& model, const Loss& loss_at) {
     std::vector<double> gradients;
     if (step == 1)
       for (const auto& p : parameters) gradients = joined(gradients, p.var.grad().to_vector());
-    const double norm = optimizer.clip_and_step(0.01, 0.5, loss.value()).item();
+    const double norm = optimizer.clip_and_step(0.5, loss.value()).item();
     for (double& g : gradients) g *= scalar::clip_factor(norm, 0.5);
     numbers.push_back(norm);
     numbers = joined(numbers, gradients);

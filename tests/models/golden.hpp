@@ -74,7 +74,8 @@ struct Golden {
         for (const auto& p : model.parameters())
           if (file.contains("gradient/" + p.name)) check("gradient/" + p.name, p.var.grad());
       norms.push_back(clip_grad_norm(model.parameters(), 1.0));
-      optimizer.step(schedule(k));
+      optimizer.set_lr(schedule(k));
+      optimizer.step();
     }
     check("losses", Tensor<double>::from(losses, {10}));
     check("norms", Tensor<double>::from(norms, {10}));

@@ -30,13 +30,13 @@ template <class Dev, class Model, class Loss>
 Trained train(Model& model, const Loss& loss_at) {
   Trained out;
   auto parameters = model.parameters();
-  AdamW<float, Dev> optimizer(parameters, {.weight_decay = 0.1});
+  AdamW<float, Dev> optimizer(parameters, {.lr = 0.01, .weight_decay = 0.1});
   for (std::uint32_t step = 0; step < 3; ++step) {
     if (step == 2) optimizer.load_state(read_optimizer_tensors(optimizer_tensors(optimizer), optimizer, "moments"));
     const std::size_t downloads = Memory<Far>::downloads;
     const auto loss = loss_at(ForwardOptions{.training = true, .seed = 1, .step = step});
     loss.backward();
-    const auto norm = optimizer.clip_and_step(0.01, 0.5, loss.value());
+    const auto norm = optimizer.clip_and_step(0.5, loss.value());
     CHECK(Memory<Far>::downloads == downloads);
     out.numbers.push_back(static_cast<double>(loss.item()));
     out.numbers.push_back(norm.item());

@@ -418,6 +418,38 @@ class Programs(unittest.TestCase):
             self.assertEqual("mse in squared units" in (out / "report/index.html").read_text(), metric == "spearman")
             self.refused(2, program("report", "--model", out, "--model", self.trained, "--out", out / "no"), "other classes")
 
+    def test_class_weights(self):
+        def train(name, *more):
+            out = self.folder / f"weights-{name}"
+            done = program("train_matcher", "--model", self.model, "--train", self.folder / "train.tsv", "--valid", self.folder / "valid.tsv",
+                           "--out", out, "--max-steps", 2, "--quiet", *more)
+            return done, out
+        losses = {}
+        for name, more in {"none": [], "equal": ["--class-weights", "2,2"], "given": ["--class-weights", "1,5"], "balanced": ["--class-weights", "balanced"]}.items():
+            done, out = train(name, "--logging-steps", 1, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            losses[name] = [json.loads(line)["loss"] for line in (out / "log.jsonl").read_text().splitlines() if "loss" in json.loads(line)]
+            settings = json.loads((out / "all_results.json").read_text())["settings"]
+            self.assertEqual(settings.get("class_weights"), more[1].split(",") if more else None)
+        self.assertAlmostEqual(losses["none"][0], losses["equal"][0], 5)
+        self.assertNotEqual(losses["none"][1:], losses["given"][1:])
+        self.assertNotEqual(losses["given"], losses["balanced"])
+        self.refused(2, train("few", "--class-weights", "1")[0], "--class-weights", "1 weights for 2 classes")
+        self.refused(2, train("word", "--class-weights", "1,x")[0], "'x' is neither a number")
+        self.refused(2, train("regression", "--class-weights", "balanced", "--task", "regression")[0], "a regression has no classes")
+
+    def test_no_positives_is_a_warning(self):
+        rows = [line.rsplit("\t", 1)[0] + "\t0\n" for line in pairs(12, 4).splitlines()]
+        (self.folder / "negative.tsv").write_text("".join(rows))
+        out = self.folder / "no-positives"
+        done = program("train_matcher", "--model", self.model, "--train", self.folder / "negative.tsv", "--valid", self.folder / "negative.tsv",
+                       "--out", out, "--max-steps", 1, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("warning: "), 2, done.stderr)
+        warnings = json.loads((out / "all_results.json").read_text())["warnings"]
+        self.assertEqual(len(warnings), 2)
+        self.assertIn("none of the 12 pairs is of the positive class", warnings[0])
+
     def refused(self, code, done, *parts):
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)

@@ -49,9 +49,10 @@ void check_golden(double tolerance, bool in_one) {
         if (p.name != "late" || k % 4 != 0) p.var.set_grad(as_tensor<T>(golden.at("gradients/" + p.name).data() + k * n, p.var.shape()));
       }
       const double max_norm = k % 2 == 1 ? 2.0 : 100.0, lr = golden.at("rates")[k];
-      const double norm = in_one ? optimizer.clip_and_step(lr, max_norm).item() : clip_grad_norm(parameters, max_norm);
+      optimizer.set_lr(lr);
+      const double norm = in_one ? optimizer.clip_and_step(max_norm).item() : clip_grad_norm(parameters, max_norm);
       CHECK(std::abs(norm - golden.at("norms/" + group)[k]) <= tolerance * norm);
-      if (!in_one) optimizer.step(lr);
+      if (!in_one) optimizer.step();
       for (const auto& p : parameters) CHECK_FALSE(p.var.grad().defined());
     }
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -78,7 +79,8 @@ struct Toy {
       Tensor<float> g(parameters[0].var.shape());
       for (float& x : g.mutable_span()) x = static_cast<float>(random.normal());
       parameters[0].var.set_grad(g);
-      static_cast<void>(optimizer.clip_and_step(0.01, 1.0));
+      optimizer.set_lr(0.01);
+      static_cast<void>(optimizer.clip_and_step(1.0));
     }
   }
   std::vector<float> weights() const { return parameters[0].var.value().to_vector(); }
@@ -98,10 +100,10 @@ TEST_CASE("clip_and_step updates nothing from the first step on whose norm or lo
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [gradient, loss] : {std::pair{nan, 1.0f}, {-infinity, 1.0f}, {2.0f, nan}, {2.0f, infinity}}) {
     std::vector<NamedParameter<float>> parameters = {{"w", Var<float>(Tensor<float>::ones({2}), true)}};
-    AdamW<float> optimizer(parameters, {.weight_decay = 0.1});
+    AdamW<float> optimizer(parameters, {.lr = 0.1, .weight_decay = 0.1});
     const auto step = [&](float g, float l) {
       parameters[0].var.set_grad(Tensor<float>::from({3.0f, g}));
-      const double norm = optimizer.clip_and_step(0.1, 1.0, Tensor<float>::from({l})).item();
+      const double norm = optimizer.clip_and_step(1.0, Tensor<float>::from({l})).item();
       CHECK_FALSE(parameters[0].var.grad().defined());
       return norm;
     };
@@ -117,10 +119,10 @@ TEST_CASE("clip_and_step updates nothing from the first step on whose norm or lo
     CHECK(step(4.0f, 1.0f) == doctest::Approx(5.0));
 
     std::vector<NamedParameter<float>> unbroken = {{"w", Var<float>(Tensor<float>::ones({2}), true)}};
-    AdamW<float> other(unbroken, {.weight_decay = 0.1});
+    AdamW<float> other(unbroken, {.lr = 0.1, .weight_decay = 0.1});
     for (int i = 0; i < 2; ++i) {
       unbroken[0].var.set_grad(Tensor<float>::from({3.0f, 4.0f}));
-      CHECK(other.clip_and_step(0.1, 1.0).item() == doctest::Approx(5.0));
+      CHECK(other.clip_and_step(1.0).item() == doctest::Approx(5.0));
     }
     CHECK(parameters[0].var.value().to_vector() == unbroken[0].var.value().to_vector());
   }
@@ -129,14 +131,14 @@ TEST_CASE("clip_and_step updates nothing from the first step on whose norm or lo
 TEST_CASE("clip_and_step without a gradient changes nothing, and refuses a senseless norm or loss") {
   std::vector<NamedParameter<float>> parameters = {{"w", Var<float>(Tensor<float>::ones({2}), true)}};
   AdamW<float> optimizer(parameters, {.weight_decay = 0.1});
-  CHECK(optimizer.clip_and_step(0.1, 1.0).item() == 0.0);
+  CHECK(optimizer.clip_and_step(1.0).item() == 0.0);
   CHECK(parameters[0].var.value().to_vector() == std::vector<float>{1, 1});
   CHECK(optimizer.state()[0].step == 0);
-  CHECK_THROWS_WITH(static_cast<void>(optimizer.clip_and_step(0.1, -1.0)), "AdamW::clip_and_step: max_norm is -1, expected more than 0");
-  CHECK_THROWS_WITH(static_cast<void>(optimizer.clip_and_step(0.1, 1.0, Tensor<float>::ones({2}))),
+  CHECK_THROWS_WITH(static_cast<void>(optimizer.clip_and_step(-1.0)), "AdamW::clip_and_step: max_norm is -1, expected more than 0");
+  CHECK_THROWS_WITH(static_cast<void>(optimizer.clip_and_step(1.0, Tensor<float>::ones({2}))),
                     "AdamW::clip_and_step: the loss is (2,), expected one number");
-  CHECK(std::isnan(optimizer.clip_and_step(0.1, 1.0, Tensor<float>::from({infinity})).item()));
-  CHECK(std::isnan(optimizer.clip_and_step(0.1, 1.0).item()));
+  CHECK(std::isnan(optimizer.clip_and_step(1.0, Tensor<float>::from({infinity})).item()));
+  CHECK(std::isnan(optimizer.clip_and_step(1.0).item()));
 }
 
 TEST_CASE("AdamW leaves alone what is frozen, has no gradient or is a buffer") {
@@ -157,7 +159,7 @@ TEST_CASE("a step between forward and backward is noticed") {
   const auto loss = [&] { return multiply(parameters[0].var, parameters[0].var); };
   const auto late = loss();
   loss().backward(Tensor<double>::ones({2}));
-  optimizer.step(0.1);
+  optimizer.step();
   CHECK_THROWS_AS(late.backward(Tensor<double>::ones({2})), Error);
 }
 
@@ -233,6 +235,11 @@ TEST_CASE("AdamW goes on from a saved state with the same bits, and refuses one 
   CHECK_THROWS_WITH(other.load_state(saved), "AdamW::load_state: nothing is saved for the parameter 'v'");
   AdamW<float> smaller({{"w", Var<float>(Tensor<float>::ones({99}), true)}});
   CHECK_THROWS_WITH(smaller.load_state(saved), doctest::Contains("does not fit"));
+  for (const std::int64_t step : {std::int64_t{-1}, (std::int64_t{1} << 53) + 1, std::numeric_limits<std::int64_t>::max()}) {
+    auto broken = saved;
+    broken[0].step = step;  // the largest would overflow in the next step
+    CHECK_THROWS_WITH(second.load_state(broken), doctest::Contains("steps, expected 0 to 9007199254740992"));
+  }
   saved[0].exp_avg_sq = {};
   CHECK_THROWS_WITH(second.load_state(saved), doctest::Contains("does not fit"));
   CHECK_THROWS_AS(second.load_state({}), Error);
@@ -245,5 +252,9 @@ TEST_CASE("AdamW refuses senseless options") {
   CHECK_THROWS_AS(AdamW<float>(w, {.eps = std::numeric_limits<double>::quiet_NaN()}), Error);
   CHECK_THROWS_WITH(AdamW<float>({w[0], w[0]}), "AdamW: two parameters are called 'w'");
   AdamW<float> optimizer(w);
-  CHECK_THROWS_AS(optimizer.step(std::numeric_limits<double>::infinity()), Error);
+  CHECK_THROWS_AS(optimizer.set_lr(std::numeric_limits<double>::infinity()), Error);
+  CHECK_THROWS_AS(optimizer.set_lr(-1e-3), Error);
+  CHECK(optimizer.lr() == 5e-5);
+  optimizer.set_lr(1e-3);
+  CHECK(optimizer.lr() == 1e-3);
 }

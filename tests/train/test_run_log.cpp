@@ -21,7 +21,7 @@ template <class Dev>
 struct ToyRun {
   TemporaryFolder folder;
   Var<float, Dev> w{Tensor<float, Dev>::from({1.0f, -2.0f}, {2}), true};
-  AdamW<float, Dev> optimizer{{{"w", w}}};
+  AdamW<float, Dev> optimizer{{{"w", w}}, {.lr = 0.1}};
   RunLog log{folder / "log.jsonl"};
   StepLog<Dev, float> steps{log, [this](const auto& s) { forward_backward(s.batches); }};
   std::vector<std::vector<float>> weights;
@@ -34,7 +34,7 @@ struct ToyRun {
   void run(const std::vector<float>& factors) {
     for (const float factor : factors) {
       const auto loss = forward_backward({factor});
-      const auto norm = optimizer.clip_and_step(0.1, 1.0, loss);
+      const auto norm = optimizer.clip_and_step(1.0, loss);
       const std::size_t step = weights.size() + 1;
       steps.add({step, 0.25 * static_cast<double>(step), 0.1, loss, norm, {factor}});
       weights.push_back(w.value().to_vector());
@@ -109,7 +109,7 @@ TEST_CASE("no more than so many steps wait to be looked at, and the bad one is c
     for (; taken < 60; ++taken) {
       const float factor = taken == 20 ? not_a_number : 1.0f;
       const auto loss = toy.forward_backward({factor});
-      const auto norm = toy.optimizer.clip_and_step(0.1, 1.0, loss);
+      const auto norm = toy.optimizer.clip_and_step(1.0, loss);
       toy.steps.add({taken + 1, 0, 0.1, loss, norm, {factor}});
     }
   };

@@ -69,7 +69,8 @@ void run(const fs::path& folder) {
       p.var.set_grad(gradient);
     }
     clip_grad_norm(model.parameters, 1.0);
-    optimizer.step(0.05);
+    optimizer.set_lr(0.05);
+    optimizer.step();
     ++state.global_step;
     if (++state.batch_index == 12) {
       state.batch_index = 0;
@@ -147,6 +148,7 @@ TEST_CASE("trainer_state.json keeps every bit and has HuggingFace's keys") {
   s.max_steps = 900;
   s.num_train_epochs = 2.5;
   s.train_batch_size = 32;
+  s.num_input_tokens_seen = 12345;
   s.best_metric = 0.1 + 0.2;
   s.best_model_checkpoint = "out/checkpoint-100";
   s.log_history.push_back({{"loss", 0.7}});
@@ -174,6 +176,14 @@ TEST_CASE("trainer_state.json keeps every bit and has HuggingFace's keys") {
     CHECK_THROWS_AS(parse_trainer_state(broken, "s"), Error);
   }
   CHECK_THROWS_AS(parse_trainer_state(Json::array(), "s"), Error);
+
+  Json other = json;
+  CHECK(other["lexformer"]["format"] == 2);
+  other["lexformer"].erase("format");
+  expect_file_error([&] { parse_trainer_state(other, "s"); },
+                    "s: was written by lexformer 0.1.0; finish that run with it, or start from its model.lxf");
+  other["lexformer"]["format"] = 3u;
+  expect_file_error([&] { parse_trainer_state(other, "s"); }, "s: has format 3, this version reads 2");
 }
 
 TEST_CASE("a run with other settings or other parameters is not resumed, and nothing is changed by the attempt") {
@@ -183,7 +193,8 @@ TEST_CASE("a run with other settings or other parameters is not resumed, and not
   TrainerState state;
   state.settings = settings;
   model.parameters[0].var.set_grad(Tensor<float>::ones({8}));
-  optimizer.step(0.1);
+  optimizer.set_lr(0.1);
+  optimizer.step();
   save_checkpoint(folder.path.string(), state, optimizer, [&](const std::string& path) { model.save(path); });
   const fs::path checkpoint = folder.path / "checkpoint-0";
   const auto load = [&](const Json& now, AdamW<float>& into) {

@@ -13,6 +13,7 @@
 #include <queue>
 #include <string>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,13 @@ class Var;
 template <class To, class Ti, class Dev>
 using Backward = std::function<std::vector<Tensor<Ti, Dev>>(const std::vector<Tensor<To, Dev>>&)>;
 
+/// A value without history that a graph reads and whose gradient it leaves behind.
+struct GraphLeaf {
+  const void* id;    // Var::id() of the leaf
+  std::string op{};  // that reads it; with the names of its modules where the graph was recorded under CheckFinite
+  Shape shape{};
+};
+
 namespace detail {
 
 /// One op in the graph. `run` takes the gradients of the outputs out of their boxes and puts those of the inputs into theirs.
@@ -35,8 +43,9 @@ struct Node {
   std::string name;
   std::uint64_t id = next_id();
   std::vector<std::shared_ptr<Node>> parents;
-  std::function<void()> run;   // empty once it has run
-  std::shared_ptr<Node> next;  // see ~Node
+  std::vector<std::pair<const void*, Shape>> leaves;  // id and shape of the inputs that are leaves with a gradient; for graph_leaves()
+  std::function<void()> run;                          // empty once it has run
+  std::shared_ptr<Node> next;                         // see ~Node
 
   Node() = default;
   Node(const Node&) = delete;
@@ -210,6 +219,8 @@ class Var {
   void clear_grad() {
     if (requires_grad()) cell_->box->take();
   }
+  /// What the gradient belongs to, the same for all copies of this variable; null without a gradient.
+  const void* id() const { return defined() ? cell_->box.get() : nullptr; }
   /// The same value without history.
   Var detach() const { return Var(value()); }
 
@@ -259,6 +270,8 @@ class Var {
   template <class To, class Ti, class D>
   friend std::vector<Var<To, D>> record_all(const char*, std::vector<Tensor<To, D>>, const std::vector<Var<Ti, D>>&,
                                             std::type_identity_t<Backward<To, Ti, D>>);
+  template <class U, class D>
+  friend std::vector<GraphLeaf> graph_leaves(const Var<U, D>&);
 };
 
 /// Makes the outputs of an op into Vars. `backward` is called at most once with the gradients of the outputs, in their order
@@ -290,6 +303,7 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
     in.push_back(x.requires_grad() ? x.cell_->box : nullptr);
     shapes.push_back(x.defined() ? x.shape() : Shape{});
     node->parents.push_back(x.requires_grad() ? x.cell_->node : nullptr);
+    if (x.requires_grad() && !x.cell_->node) node->leaves.emplace_back(x.id(), x.shape());
   }
   node->run = [label = node->name, check = state.check_finite, out = std::move(out), in = std::move(in), shapes = std::move(shapes),
                backward = std::move(backward)] {
@@ -320,6 +334,25 @@ Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<T
   std::vector<Tensor<To, Dev>> outputs{std::move(y)};
   return record_all(name, std::move(outputs), inputs,
                     [f = std::move(backward)](const std::vector<Tensor<To, Dev>>& dy) { return f(dy[0]); })[0];
+}
+
+/// The leaves with a gradient that y depends on, each once. Call it before or after backward(), while y lives.
+template <class T, class Dev>
+std::vector<GraphLeaf> graph_leaves(const Var<T, Dev>& y) {
+  if (!y.requires_grad()) return {};
+  if (!y.cell_->node) return {{y.id(), "", y.shape()}};
+  std::vector<GraphLeaf> found;
+  std::unordered_set<const void*> seen;
+  std::vector<const detail::Node*> open{y.cell_->node.get()};
+  while (!open.empty()) {
+    const detail::Node& node = *open.back();
+    open.pop_back();
+    for (const auto& [id, shape] : node.leaves)
+      if (seen.insert(id).second) found.push_back({id, node.name, shape});
+    for (const auto& parent : node.parents)
+      if (parent && seen.insert(parent.get()).second) open.push_back(parent.get());
+  }
+  return found;
 }
 
 }  // namespace lexformer

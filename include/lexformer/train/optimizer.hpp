@@ -64,15 +64,21 @@ class AdamW {
     }
   }
 
-  /// One step with this learning rate. Consumes the gradients and leaves them empty. Without the memory for the moments nothing is changed.
-  void step(double lr) { update(lr, {}); }
-  void step() { step(options_.lr); }
+  /// The learning rate of the next steps; at first AdamWOptions::lr. A schedule sets it before each.
+  double lr() const { return options_.lr; }
+  void set_lr(double lr) {
+    if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::set_lr", "the learning rate is ", lr, ", expected a finite number, 0 or more");
+    options_.lr = lr;
+  }
+
+  /// One step. Consumes the gradients and leaves them empty. Without the memory for the moments nothing is changed.
+  void step() { update({}); }
 
   /// Clips and steps in one pass over the gradients, without waiting for the device. They count times min(1, max_norm / (norm + 1e-6)), and
   /// `norm`, the L2 norm of all of them together before that, is returned. Where it, or the one number `loss`, if given, is not finite,
   /// nothing is updated, nor by any later call: they all return NaN. So a program may look at norms later, and still finds the weights and
   /// moments that the first bad step began with. Only the counts t go on; load_state() with an earlier state begins anew.
-  [[nodiscard]] Tensor<double, Dev> clip_and_step(double lr, double max_norm, const Tensor<A, Dev>& loss = {}) {
+  [[nodiscard]] Tensor<double, Dev> clip_and_step(double max_norm, const Tensor<A, Dev>& loss = {}) {
     detail::check_max_norm("AdamW::clip_and_step", max_norm);
     if (loss.defined() && loss.size() != 1) fail("AdamW::clip_and_step", "the loss is ", loss.shape(), ", expected one number");
     std::vector<Elements<T>> gradients;
@@ -80,7 +86,7 @@ class AdamW {
       if (p.var.requires_grad() && p.var.grad().defined()) gradients.push_back({p.var.size(), p.var.grad().data()});
     Tensor<double, Dev> norm(Shape{});
     Kernels<Dev>::gradient_norm(gradients, loss.data(), norm_.data(), norm.mutable_data());
-    update(lr, {norm.data(), max_norm});
+    update({norm.data(), max_norm});
     return norm_ = std::move(norm);
   }
 
@@ -97,8 +103,9 @@ class AdamW {
       auto it = std::find_if(saved.begin(), saved.end(), [&](const Slot& s) { return s.name == p.name; });
       if (it == saved.end()) fail("AdamW::load_state", "nothing is saved for the parameter '", p.name, "'");
       const bool masters = !std::is_same_v<T, A>;
-      if (it->step < 0 || !fits(it->exp_avg, p, it->step > 0) || !fits(it->exp_avg_sq, p, it->step > 0) ||
-          !fits(it->master, p, it->step > 0 && masters))
+      if (it->step < 0 || it->step > most_steps)
+        fail("AdamW::load_state", "'", p.name, "' is saved with ", it->step, " steps, expected 0 to ", most_steps);
+      if (!fits(it->exp_avg, p, it->step > 0) || !fits(it->exp_avg_sq, p, it->step > 0) || !fits(it->master, p, it->step > 0 && masters))
         fail("AdamW::load_state", "what is saved for '", p.name, "' does not fit: step ", it->step, ", exp_avg ", it->exp_avg.shape(),
              ", exp_avg_sq ", it->exp_avg_sq.shape(), ", expected ", p.var.shape());
       slots.push_back(std::move(*it));
@@ -109,8 +116,8 @@ class AdamW {
   }
 
  private:
-  void update(double lr, const GradientClip& clip) {
-    if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::step", "the learning rate is ", lr, ", expected a finite number, 0 or more");
+  void update(const GradientClip& clip) {
+    const double lr = options_.lr;
     const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const Var<T, Dev>& var = parameters_[i].var;
@@ -148,6 +155,8 @@ class AdamW {
     }
     Kernels<Dev>::adamw(updated, clip);
   }
+
+  static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // up to here a double counts exactly
 
   static bool fits(const Tensor<A, Dev>& t, const NamedParameter<T, Dev>& p, bool needed) {
     return t.defined() == needed && (!needed || t.shape() == p.var.shape());

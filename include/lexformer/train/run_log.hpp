@@ -52,13 +52,12 @@ class RunLog {
   std::ofstream out_;
 };
 
-/// A step that was taken. Its results may not be there yet: asking for them waits for the device. Losses are float, whatever the model's
-/// type.
-template <class Dev, class Batch>
+/// A step that was taken. Its results may not be there yet: asking for them waits for the device. A: type of the loss.
+template <class Dev, class Batch, class A = float>
 struct TakenStep {
   std::size_t step = 0;  // 1 is the first
   double epoch = 0, lr = 0;
-  Tensor<float, Dev> loss{};   // undefined where no batch had anything to learn: 0
+  Tensor<A, Dev> loss{};       // undefined where no batch had anything to learn: 0
   Tensor<double, Dev> norm{};  // what AdamW::clip_and_step returned
   std::vector<Batch> batches{};
 };
@@ -67,10 +66,10 @@ struct TakenStep {
 /// every step. Another device goes on with its work meanwhile, and is waited for after the first step, where a line is written, something
 /// is saved or measured, and when the batches of `most_waiting` steps are kept: clip_and_step changes nothing from the first step on that
 /// is not finite, so that it can be computed again then.
-template <class Dev, class Batch>
+template <class Dev, class Batch, class A = float>
 class StepLog {
  public:
-  using Step = TakenStep<Dev, Batch>;
+  using Step = TakenStep<Dev, Batch, A>;
   static constexpr std::size_t most_waiting = 16;
 
   /// again(step) computes a step's loss and gradients once more.

@@ -19,6 +19,12 @@ inline constexpr auto names_of<ScheduleKind> = std::to_array<Named<ScheduleKind>
                                                                                    {"linear", ScheduleKind::linear},
                                                                                    {"cosine", ScheduleKind::cosine}});
 
+/// Optimizer steps of an epoch; the last one may have fewer batches than the others.
+inline std::size_t steps_per_epoch(std::size_t batches, std::size_t accumulate) {
+  if (accumulate == 0) fail_usage("steps_per_epoch", "a step has at least one batch");
+  return batches / accumulate + (batches % accumulate != 0 ? 1 : 0);
+}
+
 /// A number of epochs, whole or not, in steps: rounded up.
 inline std::size_t epochs_to_steps(double epochs, std::size_t steps_per_epoch) {
   if (!(epochs >= 0.0 && epochs <= 1e6)) fail_usage("epochs_to_steps", epochs, " epochs; expected 0 to 1000000");

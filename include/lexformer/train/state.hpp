@@ -23,12 +23,16 @@
 
 namespace lexformer {
 
+/// Of trainer_state.json. 1 was lexformer 0.1.0's, which did not write it down.
+inline constexpr std::size_t trainer_state_format = 2;
+
 struct TrainerState {
   std::size_t global_step = 0;  // optimizer steps done
   double epoch = 0.0;           // epochs done, with the part of the running one
   std::size_t max_steps = 0;
   double num_train_epochs = 0.0;
   std::size_t train_batch_size = 0;
+  std::size_t num_input_tokens_seen = 0;
   std::optional<double> best_metric{};
   std::string best_model_checkpoint;
   Json log_history = Json::array();
@@ -45,27 +49,38 @@ inline Json to_json(const TrainerState& s) {
           {"max_steps", s.max_steps},
           {"num_train_epochs", s.num_train_epochs},
           {"train_batch_size", s.train_batch_size},
+          {"num_input_tokens_seen", s.num_input_tokens_seen},
           {"best_metric", s.best_metric ? Json(*s.best_metric) : Json()},
           {"best_model_checkpoint", s.best_model_checkpoint.empty() ? Json() : Json(s.best_model_checkpoint)},
           {"log_history", s.log_history},
           {"lexformer",
-           {{"seed", s.seed}, {"epoch_index", s.epoch_index}, {"batch_index", s.batch_index}, {"settings", s.settings}, {"loop", s.loop}}}};
+           {{"format", trainer_state_format},
+            {"seed", s.seed},
+            {"epoch_index", s.epoch_index},
+            {"batch_index", s.batch_index},
+            {"settings", s.settings},
+            {"loop", s.loop}}}};
 }
 
 inline TrainerState parse_trainer_state(const Json& json, const std::string& where) {
   constexpr std::size_t many = std::size_t{1} << 53;  // the largest range in which a double is exact
   constexpr double huge = 1e300;
+  const Json& own = *detail::find_value(json, "lexformer", true, where);
+  if (!own.contains("format")) fail_file(where, "was written by lexformer 0.1.0; finish that run with it, or start from its model.lxf");
+  if (const auto format = get_size(own, "format", 0, many, where); format != trainer_state_format)
+    fail_file(where, "has format ", format, ", this version reads ", trainer_state_format,
+              "; finish the run with the version that wrote it");
   TrainerState s;
   s.global_step = get_size(json, "global_step", 0, many, where);
   s.epoch = get_number(json, "epoch", 0.0, huge, where);
   s.max_steps = get_size(json, "max_steps", 0, many, where);
   s.num_train_epochs = get_number(json, "num_train_epochs", 0.0, huge, where);
   s.train_batch_size = get_size(json, "train_batch_size", 0, many, where);
+  s.num_input_tokens_seen = get_size(json, "num_input_tokens_seen", 0, many, where);
   if (const Json* best = detail::find_value(json, "best_metric", false, where); best != nullptr)
     s.best_metric = get_number(json, "best_metric", -huge, huge, where);
   s.best_model_checkpoint = get_string(json, "best_model_checkpoint", where, "");
   s.log_history = *detail::find_value(json, "log_history", true, where);
-  const Json& own = *detail::find_value(json, "lexformer", true, where);
   s.seed = get_size(own, "seed", 0, ~std::size_t{0}, where);
   s.epoch_index = get_size(own, "epoch_index", 0, many, where);
   s.batch_index = get_size(own, "batch_index", 0, many, where);

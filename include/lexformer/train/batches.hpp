@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Batch `number` of epoch `epoch` of a data set, as the trainer asks for it: a pure function of (data, options, seed, epoch, number).
+// What is needed for neighbouring batches is kept, so that asking in order costs nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lexformer/data/masked_batch.hpp"
+#include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/data/text_stream.hpp"
+
+namespace lexformer {
+
+/// Labelled pairs. Keeps the encodings of one epoch. The data set must outlive this.
+class PairBatches {
+ public:
+  /// The order is drawn from the seed of the data set.
+  PairBatches(const PairDataset& data, std::size_t size, BatchOrder order = BatchOrder::length_grouped)
+      : data_(data), plan_{.size = size, .seed = data.options().seed, .order = order} {
+    if (size == 0) fail_usage("PairBatches", "a batch has at least one pair");
+  }
+  /// Batches of an epoch.
+  std::size_t batches() const { return (data_.size() + plan_.size - 1) / plan_.size; }
+  Batch batch(std::uint32_t epoch, std::size_t number) {
+    if (encodings_.empty() || plan_.epoch != epoch) {
+      plan_.epoch = epoch;
+      encodings_ = data_.encode(epoch);
+      rows_ = plan_batches(token_counts(encodings_), plan_);
+    }
+    return data_.batch(encodings_, rows_.at(number));
+  }
+
+ private:
+  const PairDataset& data_;
+  BatchPlan plan_;
+  std::vector<Encoding> encodings_;
+  std::vector<std::vector<std::size_t>> rows_;
+};
+
+/// Masked documents of a text stream. Keeps one block of it. Stream and tokenizer must outlive this.
+class TextBatches {
+ public:
+  TextBatches(const TextStream& stream, const WordPieceTokenizer& tokenizer, const Masker& masker, std::size_t size, std::uint64_t seed)
+      : stream_(stream), tokenizer_(tokenizer), masker_(masker), plan_{.size = size, .seed = seed} {
+    if (size == 0) fail_usage("TextBatches", "a batch has at least one document");
+  }
+  std::size_t batches() const { return stream_.batches(plan_.size); }
+  MaskedBatch batch(std::uint32_t epoch, std::size_t number) {
+    const std::size_t of_block =
+        stream_.options().block / plan_.size + (stream_.options().block % plan_.size == 0 ? 0 : 1);  // but for the last
+    const std::size_t block = number / of_block;
+    if (!loaded_ || block_ != block || plan_.epoch != epoch) {
+      loaded_.reset();  // two blocks are never in memory together
+      plan_.epoch = epoch;
+      loaded_ = stream_.read(block, tokenizer_, plan_);
+      block_ = block;
+      if (std::none_of(loaded_->documents.begin(), loaded_->documents.end(), [&](const auto& d) { return masker_.has_candidates(d); }))
+        fail("TextBatches", loaded_->documents.size(),
+             " documents have no word that could be masked: are they of the vocabulary's language?");
+    }
+    return make_masked_batch(loaded_->documents, loaded_->batches.at(number % of_block), masker_, plan_.seed, epoch, loaded_->first);
+  }
+
+ private:
+  const TextStream& stream_;
+  const WordPieceTokenizer& tokenizer_;
+  Masker masker_;
+  BatchPlan plan_;
+  std::optional<TextBlock> loaded_;
+  std::size_t block_ = 0;
+};
+
+}  // namespace lexformer

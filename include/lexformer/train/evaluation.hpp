@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Measuring a cross-encoder on labelled pairs, clean and with typos.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/ops/loss.hpp"
+#include "lexformer/text/typos.hpp"
+#include "lexformer/train/metrics.hpp"
+
+namespace lexformer {
+
+/// The number of the first row of a matrix that holds NaN or infinity becomes an error (exit code 4): `where`, then `what` and the number,
+/// where the first row is `first`. Finite weights can be so large that their products are not.
+template <class T>
+void require_finite(const Tensor<T>& rows, const std::string& where, const char* what, std::size_t first) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!std::isfinite(static_cast<double>(rows.data()[i])))
+      fail_numeric(where, what, " ", first + i / rows.dim(1), ": the model's result is ", static_cast<double>(rows.data()[i]),
+                   "; its weights overflow");
+}
+
+/// The metrics of one set of pairs under their names; `primary` is what models are compared by.
+struct Evaluation {
+  std::string file;
+  std::vector<std::pair<std::string, double>> metrics;
+  std::string primary;
+  std::vector<double> scores{};  // of the pairs; not saved
+
+  double value(const std::string& name) const {
+    for (const auto& [key, number] : metrics)
+      if (key == name) return number;
+    fail("Evaluation", "there is no metric '", name, "'");
+  }
+  Json json() const {
+    Json out = {{"file", file}};
+    for (const auto& [key, number] : metrics) out[key] = number;
+    return out;
+  }
+  /// All of it, for a checkpoint.
+  Json state() const { return {{"file", file}, {"metrics", metrics}, {"primary", primary}}; }
+  static Evaluation from_json(const Json& json) { return {json["file"], json["metrics"], json["primary"]}; }
+};
+
+/// A file of labelled pairs as examples of the model's task. Class names: the model's, else 0, 1, ...
+inline std::vector<PairExample> read_examples(const std::string& path, const TableOptions& table, const CrossEncoderOptions& options) {
+  const auto rows = read_pairs(path, table);
+  if (options.task == Task::regression) return number_examples(rows);
+  auto names = options.label_names;
+  for (std::size_t c = 0; c < options.labels && options.label_names.empty(); ++c) names.push_back(std::to_string(c));
+  return class_examples(rows, names);
+}
+
+/// Two classes: f1, precision, recall and accuracy at `threshold` (of the probability of class 1; none = the one that is best
+/// here, for validation data), average precision, and the same at argmax. More classes: accuracy and macro-F1. Regression:
+/// Pearson, Spearman, mean squared error.
+template <class T, class Dev>
+Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<PairExample>& examples,
+                    std::optional<double> threshold, std::size_t batch) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::vector<std::int32_t> labels;
+  std::vector<double> targets;
+  for (const auto& e : examples) {
+    pairs.emplace_back(e.left, e.right);
+    labels.push_back(e.label);
+    targets.push_back(static_cast<double>(e.target));
+  }
+  const auto logits = model.logits(pairs, batch);
+  require_finite(logits, file, "pair", 1);
+  const auto scores = model.scores_of(logits);
+  Evaluation result{file, {}, {}, scores};
+  if (model.options().task == Task::regression) {
+    result.metrics = {
+        {"pearson", pearson(scores, targets)}, {"spearman", spearman(scores, targets)}, {"mse", mean_squared_error(scores, targets)}};
+    result.primary = "spearman";
+    return result;
+  }
+  double loss = 0;
+  {
+    const NoGrad no_grad;
+    loss = static_cast<double>(cross_entropy(Var<>(logits), std::span<const std::int32_t>(labels)).item());
+  }
+  if (model.options().labels > 2) {
+    const std::vector<double> values(logits.span().begin(), logits.span().end());
+    const auto matrix = confusion_matrix(argmax_rows(values, logits.dim(1)), labels, logits.dim(1));
+    result.metrics = {{"accuracy", matrix.accuracy()}, {"macro_f1", matrix.macro_f1()}, {"loss", loss}};
+    result.primary = "accuracy";
+    return result;
+  }
+  if (!threshold) threshold = best_f1_threshold(scores, labels).threshold;
+  const auto r = binary_report(scores, labels, *threshold), argmax = binary_report(scores, labels, 0.5);
+  result.metrics = {{"f1", r.f1},
+                    {"precision", r.precision},
+                    {"recall", r.recall},
+                    {"accuracy", r.accuracy},
+                    {"average_precision", r.average_precision},
+                    {"threshold", r.threshold},
+                    {"argmax_f1", argmax.f1},
+                    {"argmax_precision", argmax.precision},
+                    {"argmax_recall", argmax.recall},
+                    {"argmax_accuracy", argmax.accuracy},
+                    {"loss", loss}};
+  result.primary = "f1";
+  return result;
+}
+
+/// A test file: clean, and copies with typos.
+struct TestResult {
+  Evaluation clean;
+  std::vector<Evaluation> typos;
+
+  double typo_mean(const std::string& metric) const {
+    double sum = 0;
+    for (const auto& t : typos) sum += t.value(metric);
+    return sum / static_cast<double>(typos.size());
+  }
+  Json json() const {
+    Json out = clean.json();
+    if (typos.empty()) return out;
+    for (const auto& t : typos) out["typos"].push_back(t.json());
+    for (const auto& [key, number] : clean.metrics) out["typos_mean"][key] = typo_mean(key);
+    return out;
+  }
+};
+
+/// The pairs with the typos of copy c, which are those of (seed = 100 + c, row): always the same ones.
+inline std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos) {
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    auto random = typo_stream(100 + copy, 0, static_cast<std::uint32_t>(i));
+    std::tie(examples[i].left, examples[i].right) = add_typos_to_pair(examples[i].left, examples[i].right, typos, random);
+  }
+  return examples;
+}
+
+template <class T, class Dev>
+TestResult evaluate_with_typos(const CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<PairExample>& examples,
+                               std::optional<double> threshold, std::size_t copies, const TypoOptions& typos, std::size_t batch) {
+  TestResult result{evaluate(model, file, examples, threshold, batch), {}};
+  for (std::size_t c = 1; c <= copies; ++c)
+    result.typos.push_back(evaluate(model, cat(file, " with typos ", c), with_typos(examples, c, typos), threshold, batch));
+  return result;
+}
+
+/// The metrics that a table shows.
+inline std::vector<std::string> main_metrics(const Evaluation& e) {
+  std::vector<std::string> keys;
+  for (const auto& [key, number] : e.metrics)
+    if (key != "threshold" && key != "loss" && (!key.starts_with("argmax_") || key == "argmax_f1")) keys.push_back(key);
+  return keys;
+}
+inline double in_percent(const std::string& key, double number) { return key == "mse" ? number : 100 * number; }
+
+/// The rows of a table for some test files: each clean, then the mean of its copies with typos.
+inline std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<TestResult>& tests) {
+  std::vector<std::pair<std::string, Evaluation>> rows;
+  for (const auto& t : tests) {
+    rows.emplace_back(t.clean.file, t.clean);
+    if (t.typos.empty()) continue;
+    Evaluation mean = t.clean;
+    for (auto& [key, number] : mean.metrics) number = t.typo_mean(key);
+    rows.emplace_back(cat("  with typos (mean of ", t.typos.size(), ")"), mean);
+  }
+  return rows;
+}
+
+}  // namespace lexformer

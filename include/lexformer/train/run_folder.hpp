@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The output folder of a run: nothing in it is written over unasked, and a run goes on from the newest checkpoint that is whole.
+#pragma once
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+
+#include "lexformer/io/checkpoint_dir.hpp"
+
+namespace lexformer {
+
+/// Errors: the folder holds files of an earlier run, or of another program.
+inline void check_out(const std::string& folder) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
+        name.starts_with(detail::checkpoint_prefix))
+      fail_usage(folder, "holds ", name, " already; --resume goes on with an earlier run, --overwrite begins anew");
+  }
+}
+
+/// The checkpoint to resume, if there is one. Errors: there is a model, but no checkpoint; `messages` says what is damaged then.
+inline LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& messages) {
+  auto latest = find_latest_checkpoint(out);
+  if (!latest.path && std::filesystem::exists(out + "/model.lxf")) {
+    for (const auto& why : latest.ignored) messages << "damaged: " << why << "\n";
+    fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
+  }
+  return latest;
+}
+
+/// Deletes the checkpoints that cannot be read, and says so; and says where none is left.
+inline void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::ostream& messages) {
+  for (const auto& why : latest.ignored) messages << "damaged, deleted: " << why << "\n";
+  remove_damaged(out, latest);
+  if (!latest.path) messages << out << ": there is no checkpoint to resume; the run begins anew\n";
+}
+
+}  // namespace lexformer

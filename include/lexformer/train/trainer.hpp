@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+// The training loop: steps, schedule, evaluation, the best model, checkpoints, resume, log. Programs bring a task.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lexformer/data/masked_batch.hpp"
+#include "lexformer/train/gradient_sum.hpp"
+#include "lexformer/train/graph_check.hpp"
+#include "lexformer/train/progress.hpp"
+#include "lexformer/train/run_folder.hpp"
+#include "lexformer/train/run_log.hpp"
+#include "lexformer/train/schedule.hpp"
+#include "lexformer/train/state.hpp"
+
+namespace lexformer {
+
+/// What an evaluation of the task gave.
+struct Measurement {
+  Json log = Json::object();      // keys and numbers of its line in log.jsonl, e.g. {"eval_f1": 0.81}; log_number() for what may be NaN
+  std::optional<double> value{};  // more is better: of the best the model is kept. None: the last model is kept
+  std::string text{};             // for the progress, e.g. "f1 81.2"
+  Json state{};                   // returned by TrainResult::best and measured, also by a resumed run
+};
+
+/// How much is in a batch.
+struct BatchSize {
+  std::size_t samples = 0, tokens = 0;
+};
+inline BatchSize batch_size(const Batch& batch) { return {batch.size(), batch.offsets.tokens()}; }
+inline BatchSize batch_size(const MaskedBatch& batch) { return batch_size(batch.batch); }
+
+struct TrainerOptions {
+  std::string out;                      // folder for model.lxf, log.jsonl and checkpoints
+  Schedule schedule{};                  // schedule.total: steps of the run
+  std::size_t accumulate = 1;           // batches (shards) of a step
+  double clip = 1.0;                    // largest gradient norm
+  std::uint64_t seed = 1;               // of dropout
+  std::size_t eval_steps = 0;           // evaluate every so many steps; 0: at the end of each epoch, if eval_epochs. Always at the end
+  bool eval_epochs = true;              //
+  std::size_t patience = 0;             // stop after so many evaluations without a better value; 0: never
+  std::size_t save_steps = 0;           // a checkpoint every so many steps; 0: at the end and when interrupted, where there always is one
+  std::size_t save_total_limit = 2;     // checkpoints that are kept; 0: all
+  std::size_t logging_steps = 50;       // a line in log.jsonl every so many steps; 0: none
+  std::size_t batch_size = 0;           // for trainer_state.json only
+  bool resume = false;                  // from the newest checkpoint in `out`, if there is one
+  Json settings = Json::object();       // what makes the run what it is: a resumed run must have the same
+  std::set<std::string> frozen{};       // names of parameters that are not trained, on purpose
+  std::ostream* messages = nullptr;     // for progress, evaluations and damaged checkpoints
+  ProgressOptions progress{};           // mode, terminal and name of the samples; the rest is filled in
+  bool quiet = false;                   // no lines about evaluations
+  std::function<bool()> interrupted{};  // asked after each step: save and stop
+};
+
+struct TrainResult {
+  bool finished = false;                 // or interrupted, and saved
+  std::size_t first_step = 0, step = 0;  // where this process began, and ended
+  std::size_t samples = 0;               // seen by this process
+  std::size_t tokens = 0;                // seen by the whole run
+  double epochs = 0, seconds = 0;
+  double loss = 0;          // mean over all steps of the run
+  Json best{}, measured{};  // Measurement::state of the best and of the last evaluation; null if there was none
+};
+
+/// Trains a task. A task is a struct with
+///   std::size_t batches();                                   in an epoch, always the same number
+///   Batch batch(std::uint32_t epoch, std::size_t number);    a pure function of its arguments (train/batches.hpp)
+///   Var loss(const Batch&, const ForwardOptions&);           mean loss of a batch, or a std::vector of such parts, which are added
+///   double weights(const Batch&);                            over how many examples, tokens, ... it is a mean; a vector for parts.
+///                                                            A batch (or part) of weight 0 takes no part in the step
+///   void save(const std::string& path);                      writes the model
+///   void load(const std::string& path);                      takes the weights of a saved model
+/// and, if it likes,
+///   Measurement evaluate();
+///   bool calibrate(const Batch&, const ForwardOptions&);     measures on the first batch, or on the next if it returns false
+///   BatchSize size(const Batch&);                            needed where Batch is a type of its own
+/// The folder holds model.lxf (the best by evaluate(), or the last), log.jsonl and checkpoints. The same task and options give the same
+/// bytes, whether the run was interrupted and resumed or not. Errors: a parameter that cannot learn (graph_check.hpp); a loss, gradient
+/// or weight that is not finite, with the module it comes from.
+template <class Task, class T, class Dev>
+class Trainer {
+ public:
+  using A = accumulate_t<T>;
+  using Batch = std::decay_t<decltype(std::declval<Task&>().batch(0u, std::size_t{0}))>;
+
+  Trainer(Task& task, AdamW<T, Dev>& optimizer, TrainerOptions options)
+      : task_(task),
+        optimizer_(optimizer),
+        options_(std::move(options)),
+        messages_(options_.messages != nullptr ? *options_.messages : silent_),
+        best_path_(options_.out + "/model.lxf") {
+    if (task_.batches() == 0) fail("Trainer", "there are no batches");
+    steps_per_epoch_ = steps_per_epoch(task_.batches(), options_.accumulate);
+  }
+
+  TrainResult run() {
+    begin();
+    const std::size_t first = state_.global_step, total = options_.schedule.total;
+    step_ = first;
+    options_.progress.first_step = first;
+    options_.progress.total_steps = total;
+    options_.progress.logging_steps = options_.logging_steps;
+    if (options_.messages == nullptr) options_.progress.mode = ProgressMode::none;
+    Progress progress(messages_, options_.progress);
+    progress_ = &progress;
+    RunLog log(options_.out + "/log.jsonl", state_.log_history);
+    log_ = &log;
+    StepLog<Dev, Batch, A> steps(log, [&](const auto& s) { compute(s.batches, s.step - 1); });
+    steps_ = &steps;
+    if (first > 0) steps.resume(state_.loop["losses"]);
+    const auto start = std::chrono::steady_clock::now();
+
+    TrainResult result{.first_step = first};
+    bool stop = stopped_early();
+    if (first == 0 && total > 0 && !stop) calibrate();
+    while (step_ < total && !stop) {
+      const std::size_t samples = take_step();
+      result.samples += samples;
+      progress.update({.step = step_, .samples = samples, .loss = steps.loss(), .lr = optimizer_.lr()});
+      if (options_.eval_steps > 0 ? step_ % options_.eval_steps == 0 : options_.eval_epochs && state_.batch_index == 0) evaluate();
+      stop = stopped_early();
+      const bool interrupted = options_.interrupted && options_.interrupted();
+      if (interrupted || (options_.save_steps > 0 && step_ % options_.save_steps == 0)) save();
+      if (interrupted) return finish(result);
+    }
+    if (measured_step_ != step_) evaluate();
+    if (step_ > state_.global_step) save();  // a finished run that is resumed trains nothing
+    result.finished = true;
+    finish(result);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!best_) task_.save(best_path_);
+    return result;
+  }
+
+ private:
+  /// The folder, and where the run stands: at its beginning, or at a checkpoint.
+  void begin() {
+    std::filesystem::create_directories(options_.out);
+    remove_stale(options_.out);
+    if (!options_.resume) keep_last(options_.out, 0);
+    state_.max_steps = options_.schedule.total;
+    state_.num_train_epochs = static_cast<double>(options_.schedule.total) / static_cast<double>(steps_per_epoch_);
+    state_.train_batch_size = options_.batch_size;
+    state_.seed = options_.seed;
+    state_.settings = options_.settings;
+    check_trainable(optimizer_.parameters(), options_.frozen);
+    if (!options_.resume) return;
+    const auto latest = find_checkpoint(options_.out, messages_);
+    drop_damaged(options_.out, latest, messages_);
+    if (!latest.path) return;
+    state_ = load_checkpoint(*latest.path, options_.settings, optimizer_, [&](const std::string& path) { task_.load(path); });
+    const Json& loop = state_.loop;
+    since_best_ = loop["since_best"];
+    measured_step_ = loop["measured_step"];
+    measured_ = loop["measured"];
+    if (!loop["best"].is_null()) {
+      best_ = loop["best"]["value"].get<double>();
+      best_state_ = loop["best"]["state"];
+      if (!std::filesystem::exists(best_path_))
+        fail_file(best_path_, "the best model of the run to resume is gone; begin anew with --overwrite");
+    }
+    // The run may have ended between its last save and the deletion of what that made one too many.
+    if (options_.save_total_limit > 0) keep_last(options_.out, options_.save_total_limit);
+  }
+
+  Tensor<A, Dev> compute(const std::vector<Batch>& batches, std::size_t step, std::vector<GraphLeaf>* leaves = nullptr) {
+    return step_gradient(task_, optimizer_.parameters(), batches, options_.accumulate, options_.seed, static_cast<std::uint32_t>(step),
+                         leaves);
+  }
+
+  /// Before the first step of a run, with the options that this step has.
+  void calibrate() {
+    if constexpr (requires(const Batch& b, const ForwardOptions& f) { task_.calibrate(b, f); }) {
+      for (std::size_t number = 0; number < task_.batches(); ++number)
+        if (task_.calibrate(task_.batch(0, number), {.training = true, .seed = options_.seed, .step = 0})) return;
+      fail("Trainer", "none of the ", task_.batches(), " batches of the first epoch has what the model is calibrated on");
+    }
+  }
+
+  /// One step; returns its samples.
+  std::size_t take_step() {
+    std::vector<Batch> batches;
+    std::size_t samples = 0;
+    const auto epoch = static_cast<std::uint32_t>(state_.epoch_index);
+    for (; batches.size() < options_.accumulate && state_.batch_index < task_.batches(); ++state_.batch_index) {
+      batches.push_back(task_.batch(epoch, state_.batch_index));
+      const BatchSize size = size_of(batches.back());
+      samples += size.samples;
+      state_.num_input_tokens_seen += size.tokens;
+    }
+    if (state_.batch_index == task_.batches()) {
+      ++state_.epoch_index;
+      state_.batch_index = 0;
+    }
+    std::vector<GraphLeaf> leaves;
+    const auto loss = compute(batches, step_, checked_ ? nullptr : &leaves);
+    if (!leaves.empty()) {
+      check_graph(optimizer_.parameters(), leaves, [&] { return named_leaves(batches); });
+      checked_ = true;
+    }
+    optimizer_.set_lr(options_.schedule(step_));
+    const auto norm = optimizer_.clip_and_step(options_.clip, loss);
+    ++step_;
+    steps_->add({step_, epochs(), optimizer_.lr(), loss, norm, std::move(batches)});
+    if (options_.logging_steps > 0 && step_ % options_.logging_steps == 0) steps_->write();
+    return samples;
+  }
+
+  std::vector<GraphLeaf> named_leaves(const std::vector<Batch>& batches) {
+    const CheckFinite names;
+    std::vector<GraphLeaf> leaves;
+    compute(batches, step_, &leaves);
+    return leaves;
+  }
+
+  static BatchSize size_of(const Batch& batch, Task& task) {
+    if constexpr (requires { task.size(batch); }) {
+      return task.size(batch);
+    } else {
+      return batch_size(batch);
+    }
+  }
+  BatchSize size_of(const Batch& batch) { return size_of(batch, task_); }
+
+  void evaluate() {
+    if constexpr (requires { task_.evaluate(); }) {
+      check_weights();
+      const Measurement m = task_.evaluate();
+      measured_step_ = step_;
+      measured_ = m.state;
+      Json line = {{"step", step_}, {"epoch", epochs()}};
+      line.update(m.log);
+      if (!m.log.empty()) log_->add(line);
+      if (m.value && !std::isfinite(*m.value))
+        fail_numeric(cat("step ", step_), "the evaluation gave ", *m.value, ", expected a finite number");
+      const bool better = m.value && (!best_ || *m.value > *best_);
+      if (!options_.quiet && !m.text.empty())
+        progress_->note(cat("epoch ", std::setprecision(3), epochs(), "  step ", step_, "  ", m.text, better ? "  (best so far)" : ""));
+      if (!m.value) return;
+      since_best_ = better ? 0 : since_best_ + 1;
+      if (!better) return;
+      task_.save(best_path_);
+      best_ = m.value;
+      best_state_ = m.state;
+    }
+  }
+  bool stopped_early() const { return options_.patience > 0 && since_best_ >= options_.patience; }
+
+  /// A weight can overflow in the update itself, with finite gradients. A later step would show it, but neither a checkpoint nor the best
+  /// model may be replaced by such weights before.
+  void check_weights() {
+    steps_->look();
+    for (const auto& p : optimizer_.parameters()) {
+      const T* weights = p.var.value().data();
+      if (weights == nullptr || Kernels<Dev>::all_finite(p.var.size(), weights)) continue;
+      log_->add({{"step", step_}, {"epoch", epochs()}, {"not_finite", p.name}});
+      fail_numeric(cat("step ", step_), "AdamW: '", p.name, "' is not finite after the update with learning rate ", optimizer_.lr(),
+                   "; it was not saved");
+    }
+  }
+
+  void save() {
+    check_weights();
+    state_.global_step = step_;
+    state_.epoch = epochs();
+    state_.log_history = log_->history();
+    state_.best_metric = best_;
+    state_.best_model_checkpoint = best_ ? "model.lxf" : "";
+    state_.loop = {{"best", best_ ? Json{{"value", *best_}, {"state", best_state_}} : Json()},
+                   {"since_best", since_best_},
+                   {"measured", measured_},
+                   {"measured_step", measured_step_},
+                   {"losses", steps_->state()}};
+    save_checkpoint(
+        options_.out, state_, optimizer_, [&](const std::string& path) { task_.save(path); }, options_.save_total_limit);
+  }
+
+  TrainResult& finish(TrainResult& result) {
+    progress_->finish();
+    result.step = step_;
+    result.epochs = epochs();
+    result.tokens = state_.num_input_tokens_seen;
+    result.loss = step_ == 0 ? 0 : steps_->total_loss() / static_cast<double>(step_);
+    result.best = best_state_;
+    result.measured = measured_;
+    return result;
+  }
+
+  double epochs() const { return static_cast<double>(step_) / static_cast<double>(steps_per_epoch_); }
+
+  Task& task_;
+  AdamW<T, Dev>& optimizer_;
+  TrainerOptions options_;
+  std::ostream silent_{nullptr};
+  std::ostream& messages_;
+  std::string best_path_;
+  std::size_t steps_per_epoch_ = 0, step_ = 0;
+  TrainerState state_;
+  bool checked_ = false;  // the graph, in this process
+  std::size_t since_best_ = 0, measured_step_ = std::numeric_limits<std::size_t>::max();
+  std::optional<double> best_;
+  Json best_state_, measured_;
+  // Of a running run().
+  Progress* progress_ = nullptr;
+  RunLog* log_ = nullptr;
+  StepLog<Dev, Batch, A>* steps_ = nullptr;
+};
+
+}  // namespace lexformer
