@@ -231,7 +231,8 @@ struct BertEncoder {
     if (options.all_hidden) out.hidden.push_back(out.last);
     for (const auto& term : shared_)
       if (calibrated != nullptr) calibrated->push_back(term->calibrate({Var<T, Dev>(), batch, config.num_attention_heads, forward}, {}));
-    LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, shared_scores(batch, forward), calibrated};
+    auto shared = shared_scores(batch, forward);  // apart: g++ 12 warns of a vector that is not initialized if it throws inside the braces
+    LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, std::move(shared), calibrated};
     for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
       const NameScope scope("encoder.layer." + std::to_string(i));
       in.attention.attention_heads = options.layer_attention_heads.empty() ? options.attention_heads : options.layer_attention_heads.at(i);
