@@ -2,8 +2,8 @@
 // An attention term of your own, whole: the term, its gradient check, a model that is trained with it beside LEA, saved, loaded and used.
 // Each head learns how much it prefers tokens that are close:  S_ij += -slope_h |i - j|  (ALiBi's idea, Press et al. 2022, with learned
 // slopes). A term needs no kernel, and its parameters get their gradients like any other.   Try: build/release/bin/05_attention_term
-#include <iostream>
-#include <lexformer/lexformer.hpp>
+// With arguments this program is train_matcher with one more term: build/release/bin/05_attention_term --attention lea,nearness --model ...
+#include "support/matcher_program.hpp"
 
 namespace lx = lexformer;
 
@@ -16,17 +16,23 @@ struct Nearness final : lx::AttentionTerm<T, Dev> {
     const std::size_t n = in.batch.offsets.longest();
     std::vector<T> distance(n * n);
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) distance[i * n + j] = -static_cast<T>(i > j ? i - j : j - i);
+      for (std::size_t j = 0; j < n; ++j) distance[i * n + j] = static_cast<T>(-static_cast<float>(i > j ? i - j : j - i));
     const lx::Var<T, Dev> map(lx::Tensor<T, Dev>::from(distance, {1, n * n}));
     out.add_position_bias(reshape(multiply(slope, map), {in.heads, n, n}));
   }
   void visit(lx::ParameterVisitor<T, Dev>& v) override { v("slope", slope); }
 };
 
-template <class T>
-const lx::TermFactories<T> terms{{"nearness", lx::layer_term<Nearness, T>}};
+struct Terms {
+  template <class T, class Dev = lx::Cpu>
+  lx::TermFactories<T, Dev> factories() const {
+    return {{"nearness", lx::layer_term<Nearness, T, Dev>}};
+  }
+};
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) return program::train_matcher(argc, argv, Terms());
+  const auto terms = Terms().factories<float>();
   // Pairs, and an untrained encoder with a vocabulary for them.
   const std::vector<std::pair<std::string, std::string>> pairs{{"black camera case", "case for a camera, black"},
                                                                {"usb cable", "cable, usb"},
@@ -41,7 +47,7 @@ int main() {
   start.save("start.lxf");
 
   // Train: the term is named in the options, and its factory is given to load().
-  auto model = lx::CrossEncoder<>::load("start.lxf", {.attention = {"lea", "nearness"}, .seed = 1}, terms<float>);
+  auto model = lx::CrossEncoder<>::load("start.lxf", {.attention = {"lea", "nearness"}, .seed = 1}, terms);
   std::vector<lx::Encoding> encodings;
   for (const auto& [left, right] : pairs) encodings.push_back(model.tokenizer().encode_pair(left, right, 32));
   const auto batch = model.batch(encodings);
@@ -56,7 +62,7 @@ int main() {
 
   // Save, load, score. A program without the term refuses the file by its name.
   model.save("nearness.lxf");
-  const auto same = lx::CrossEncoder<>::load("nearness.lxf", terms<float>);
+  const auto same = lx::CrossEncoder<>::load("nearness.lxf", terms);
   std::cout << "match: " << same.probabilities({{"camera case, black", "black case camera"}}).at(0, 1)
             << ", equal after loading: " << (same.logits(pairs).to_vector() == model.logits(pairs).to_vector() ? "yes" : "no") << "\n";
   try {
@@ -66,7 +72,7 @@ int main() {
   }
 
   // Gradients against finite differences, in double.
-  auto exact = lx::CrossEncoder<double>::load("nearness.lxf", terms<double>);
+  auto exact = lx::CrossEncoder<double>::load("nearness.lxf", Terms().factories<double>());
   std::vector<lx::Var<double>> slopes;
   for (const auto& p : exact.parameters())
     if (p.name.ends_with(".slope")) slopes.push_back(p.var);

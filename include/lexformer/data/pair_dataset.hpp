@@ -36,6 +36,11 @@ struct PairDatasetOptions {
 /// Labelled pairs and how they are read.
 class PairDataset {
  public:
+  /// Pairs as a model reads them: tokenizer, max_length, features and seed are the model's.
+  template <class Model>
+  requires requires(const Model& m) { m.features(); }
+  PairDataset(std::vector<PairExample> examples, const Model& model, PairDatasetOptions options = {})
+      : PairDataset(std::move(examples), model.tokenizer(), as_read_by(model, std::move(options))) {}
   PairDataset(std::vector<PairExample> examples, WordPieceTokenizer tokenizer, PairDatasetOptions options = {})
       : examples_(std::move(examples)), tokenizer_(std::move(tokenizer)), options_(std::move(options)) {
     if (examples_.empty()) fail("PairDataset", "there are no pairs");
@@ -84,6 +89,14 @@ class PairDataset {
   }
 
  private:
+  template <class Model>
+  static PairDatasetOptions as_read_by(const Model& model, PairDatasetOptions options) {
+    options.max_length = model.options().max_length;
+    options.features = model.features();
+    options.seed = model.seed();
+    return options;
+  }
+
   std::vector<PairExample> examples_;
   WordPieceTokenizer tokenizer_;
   PairDatasetOptions options_;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// The program train_matcher, also for programs with attention terms of their own (examples/05_attention_term.cpp).
+#pragma once
+
+#include "matcher_card.hpp"
+#include "training.hpp"
+
+namespace program {
+
+/// No attention terms besides the library's. A program with others passes a struct with the same member to train_matcher().
+struct LibraryTerms {
+  template <class T, class Dev>
+  lx::TermFactories<T, Dev> factories() const {
+    return {};
+  }
+};
+
+struct RunResult {
+  lx::Evaluation valid;
+  std::vector<lx::TestResult> tests;
+  lx::Json json;
+
+  /// Of the table: validation, then the tests.
+  std::vector<std::pair<std::string, lx::Evaluation>> rows() const {
+    std::vector<std::pair<std::string, lx::Evaluation>> all{{valid.file, valid}};
+    for (auto& row : lx::table_rows(tests)) all.push_back(row);
+    return all;
+  }
+};
+
+/// What the trainer asks for: batches of pairs, their loss, and how good the model is on the validation pairs.
+template <class T, class Dev>
+struct MatcherTask {
+  const MatcherOptions& o;
+  lx::CrossEncoder<T, Dev>& model;
+  lx::PairBatches source;
+  const std::vector<lx::PairExample>& valid;
+  lx::CrossEntropyOptions loss_options;
+
+  std::size_t batches() const { return source.batches(); }
+  lx::Batch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
+  /// Over how many pairs the loss is a mean, each as often as the weight of its class says.
+  double weights(const lx::Batch& batch) const {
+    if (loss_options.class_weights.empty()) return static_cast<double>(batch.size());
+    double sum = 0;
+    for (const auto label : batch.labels) sum += loss_options.class_weights.at(static_cast<std::size_t>(label));
+    return sum;
+  }
+  lx::Var<float, Dev> loss(const lx::Batch& batch, const lx::ForwardOptions& forward) const {
+    const auto y = model(batch, forward).logits;
+    if (model.options().task == lx::Task::classification) return lx::cross_entropy(y, batch.labels, loss_options);
+    return lx::mse_loss(y, lx::Var<float, Dev>(lx::Tensor<float, Dev>::from(batch.targets, {batch.size(), 1})));
+  }
+  bool calibrate(const lx::Batch& batch, const lx::ForwardOptions& forward) { return model.calibrate(batch, forward); }
+  lx::Measurement evaluate() {
+    const auto e = lx::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
+    model.threshold.reset();
+    if (e.primary == "f1") model.threshold = e.value("threshold");
+    lx::Measurement m;
+    for (const auto& [key, number] : e.metrics) m.log["eval_" + key] = lx::log_number(number);
+    m.value = e.value(e.primary);
+    m.text = lx::cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
+    m.state = e.state();
+    return m;
+  }
+  void save(const std::string& path) { model.save(path); }
+  void load(const std::string& path) {
+    const auto file = lx::ModelFile::open(path);
+    load_weights(model, file);
+    model.threshold = file.threshold;
+  }
+};
+
+/// One run with one seed: train, keep the best model, measure it. Nothing if it was interrupted; then it is saved.
+template <class T, class Dev>
+std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed, const std::string& out,
+                                     const lx::TermFactories<T, Dev>& own) {
+  auto options = o.encoder;
+  options.seed = seed;
+  auto model = lx::CrossEncoder<T, Dev>::load(o.model, options, own);
+  if (!o.quiet) report_tensors(o.model, model);
+  for (const auto& part : o.freeze) model.freeze(part);
+  model.threshold.reset();
+
+  const lx::PairDataset train(lx::read_examples(o.train_file, o.table, model.options()), model,
+                              {.augment = o.augment ? o.augment_probability : 0.0,
+                               .typos = o.typos,
+                               .labels = options.task == lx::Task::regression ? lx::Labels::numbers : lx::Labels::classes});
+  const auto valid = lx::read_examples(o.valid, o.table, model.options());
+  std::vector<std::vector<lx::PairExample>> tests;  // read now: a bad file shows before the training, not after it
+  for (const auto& file : o.tests) tests.push_back(lx::read_examples(file, o.table, model.options()));
+  const auto warned = warnings(o, train.examples(), valid);
+  for (const std::string warning : warned) std::cerr << "warning: " << warning << "\n";
+
+  MatcherTask<T, Dev> task{
+      o, model, lx::PairBatches(train, o.batch, o.order), valid, {.class_weights = o.class_weights_of(train.examples())}};
+  lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
+  auto settings = trainer_options(o, out, seed);
+  settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
+  settings.patience = o.patience;
+  settings.settings = o.json(seed, train.examples(), valid);
+  settings.frozen.insert(model.frozen().begin(), model.frozen().end());
+  const auto done = lx::Trainer(task, optimizer, settings).run();
+  if (!done.finished) {
+    say_interrupted(lx::cat("step ", done.step), out);
+    return std::nullopt;
+  }
+
+  RunResult result{lx::Evaluation::from_json(done.best), {}, {}};
+  const auto best_model = lx::CrossEncoder<T, Dev>::load(out + "/model.lxf", own);
+  result.json = {{"valid", result.valid.json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", settings.settings}};
+  result.json["train"] = {{"file", o.train_file}, {"pairs", train.size()}};
+  result.json["train_runtime"] = done.seconds;
+  result.json["train_samples_per_second"] = static_cast<double>(done.samples) / done.seconds;
+  if (!warned.empty()) result.json["warnings"] = warned;
+  for (std::size_t t = 0; t < tests.size(); ++t) {
+    if (interrupted != 0) {
+      say_interrupted("the training", out);
+      return std::nullopt;
+    }
+    result.tests.push_back(
+        lx::evaluate_with_typos(best_model, o.tests[t], tests[t], best_model.threshold, o.test_typos, o.typos, o.eval_batch));
+    result.json["test"].push_back(result.tests.back().json());
+  }
+  std::vector<std::pair<std::string, std::size_t>> data{{o.train_file, train.size()}, {o.valid, valid.size()}};
+  for (std::size_t t = 0; t < tests.size(); ++t) data.emplace_back(o.tests[t], tests[t].size());
+  lx::write_file_atomic(out + "/README.md", model_card(o, settings.settings, result.rows(), data));
+  lx::write_file_atomic(out + "/all_results.json", result.json.dump(2) + "\n");
+  return result;
+}
+
+/// Mean and standard deviation of every number over the runs of several seeds.
+inline lx::Json summary(const std::vector<RunResult>& runs, bool deviation) {
+  const auto over_runs = [&](const std::function<double(const RunResult&)>& f) {
+    std::vector<double> values;
+    for (const auto& r : runs) values.push_back(f(r));
+    const auto m = lx::mean_and_deviation(values);
+    return deviation ? m.deviation : m.mean;
+  };
+  lx::Json out = {{"valid", lx::Json::object()}, {"test", lx::Json::array()}};
+  std::vector<std::string> keys;
+  for (const auto& metric : runs[0].valid.metrics) keys.push_back(metric.first);
+  for (const auto& key : keys) out["valid"][key] = over_runs([&](const auto& r) { return r.valid.value(key); });
+  for (std::size_t t = 0; t < runs[0].tests.size(); ++t) {
+    lx::Json test = {{"file", runs[0].tests[t].clean.file}};
+    for (const auto& key : keys) {
+      test[key] = over_runs([&](const auto& r) { return r.tests[t].clean.value(key); });
+      if (!runs[0].tests[t].typos.empty()) test["typos_mean"][key] = over_runs([&](const auto& r) { return r.tests[t].typo_mean(key); });
+    }
+    out["test"].push_back(test);
+  }
+  return out;
+}
+
+/// The folders that the run writes into hold nothing of an earlier one.
+inline void check_out(const MatcherOptions& o) {
+  if (o.resume || o.overwrite) return;
+  lx::check_out(o.out);
+  for (const auto seed : o.seeds) lx::check_out(lx::cat(o.out, "/seed-", seed));
+}
+
+template <class Terms = LibraryTerms>
+int train_matcher(int argc, char** argv, const Terms& terms = {}) {
+  CLI::App app("Trains a cross-encoder on labelled pairs of texts. The defaults are the settings of the LEA paper.", "train_matcher");
+  MatcherOptions o;
+  o.add_to(app, terms.template factories<float, lx::Cpu>());
+  o.command = command_line("train_matcher", argc, argv);
+  return run(app, argc, argv, [&] {
+    o.finish();
+    const lx::FolderLock lock(o.out);
+    check_out(o);
+    catch_signals();
+    std::vector<RunResult> runs;
+    std::size_t best = 0;
+    for (const auto seed : o.seeds) {
+      const std::string out = o.seeds.size() == 1 ? o.out : lx::cat(o.out, "/seed-", seed);
+      const auto result = compute_with(o.compute, [&](auto number, auto device) {
+        using T = decltype(number);
+        using Dev = decltype(device);
+        return run_matcher<T, Dev>(o, seed, out, terms.template factories<T, Dev>());
+      });
+      if (!result) return 130;
+      runs.push_back(*result);
+      if (runs.back().valid.value(result->valid.primary) > runs[best].valid.value(result->valid.primary)) best = runs.size() - 1;
+      if (o.seeds.size() > 1) std::cout << "seed " << seed << "\n";
+      print_table(std::cout, result->rows());
+    }
+    if (o.seeds.size() == 1) return 0;
+
+    lx::remove_stale(o.out);
+    const std::string best_folder = lx::cat(o.out, "/seed-", o.seeds[best]);
+    lx::write_file_atomic(o.out + "/model.lxf", lx::read_file(best_folder + "/model.lxf"));
+    lx::Json all = runs[best].json;  // the best run by its validation score; what all runs gave stands beside it
+    all["mean"] = summary(runs, false);
+    all["deviation"] = summary(runs, true);
+    all["runs"] = lx::Json::array();
+    for (const auto& r : runs) all["runs"].push_back(r.json);
+    lx::write_file_atomic(o.out + "/all_results.json", all.dump(2) + "\n");
+    const auto& metric = runs[0].valid.primary;
+    StringWriter lines;
+    const auto line = [&](const std::string& name, const lx::Json& mean, const lx::Json& deviation) {
+      lines << std::left << std::setw(60) << name << std::fixed << std::setprecision(1) << 100 * mean[metric].get<double>() << " +- "
+            << 100 * deviation[metric].get<double>() << "\n";
+    };
+    lines << metric << ", mean and standard deviation of " << runs.size() << " seeds\n";
+    line(o.valid, all["mean"]["valid"], all["deviation"]["valid"]);
+    for (std::size_t t = 0; t < runs[0].tests.size(); ++t) {
+      const lx::Json &mean = all["mean"]["test"][t], &deviation = all["deviation"]["test"][t];
+      line(mean["file"], mean, deviation);
+      if (mean.contains("typos_mean")) line("  with typos", mean["typos_mean"], deviation["typos_mean"]);
+    }
+    std::cout << lines.str();
+    StringWriter card;
+    card << lx::read_file(best_folder + "/README.md") << "\n## Other seeds\n\nThis is the best of " << runs.size()
+         << " seeds by its validation score. All of them:\n\n```\n"
+         << lines.str() << "```\n";
+    lx::write_file_atomic(o.out + "/README.md", card.str());
+    return 0;
+  });
+}
+
+}  // namespace program
