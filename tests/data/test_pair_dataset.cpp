@@ -104,3 +104,23 @@ TEST_CASE("typos depend on seed, epoch and row alone; about the asked share of p
   CHECK(changed > 240);
   CHECK(changed < 340);
 }
+
+TEST_CASE("a data set takes tokenizer, length, features and seed from a model") {
+  struct Model {
+    struct Options {
+      std::size_t max_length = 7;
+    };
+    WordPieceTokenizer vocabulary;
+    const WordPieceTokenizer& tokenizer() const { return vocabulary; }
+    Options options() const { return {}; }
+    std::vector<FeatureMaker> features() const { return {lexical_feature({})}; }
+    std::uint64_t seed() const { return 9; }
+  };
+  const PairDataset data(examples(4), Model{tokenizer()}, {.max_length = 100, .augment = 0.5, .seed = 1});
+  CHECK(data.options().max_length == 7);
+  CHECK(data.options().seed == 9);
+  CHECK(data.options().augment == 0.5);
+  const auto encodings = data.encode(0);
+  for (const std::size_t tokens : token_counts(encodings)) CHECK(tokens <= 7);
+  CHECK(data.batch(encodings, std::vector<std::size_t>{0, 1}).features.contains("lexical"));
+}
