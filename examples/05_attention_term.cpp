@@ -11,7 +11,7 @@ template <class T, class Dev>
 struct Nearness final : lx::AttentionTerm<T, Dev> {
   lx::Var<T, Dev> slope;  // (H, 1)
 
-  Nearness(const lx::EncoderSizes& sizes, lx::Init&) : slope(lx::Tensor<T, Dev>::full({sizes.heads, 1}, T{0.1f}), true) {}
+  Nearness(const lx::EncoderSizes& sizes, lx::Init&) : slope(lx::Tensor<T, Dev>::full({sizes.heads, 1}, static_cast<T>(0.1)), true) {}
   void contribute(const lx::AttentionInputs<T, Dev>& in, lx::ScoreTerms<T, Dev>& out) const override {
     const std::size_t n = in.batch.offsets.longest();
     std::vector<T> distance(n * n);
