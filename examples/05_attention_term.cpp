@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   // Save, load, score. A program without the term refuses the file by its name.
   model.save("nearness.lxf");
   const auto same = lx::CrossEncoder<>::load("nearness.lxf", terms);
-  std::cout << "match: " << same.probabilities({{"camera case, black", "black case camera"}}).at(0, 1)
+  std::cout << "match: " << same.probabilities({pairs[0]}).at(0, 1)
             << ", equal after loading: " << (same.logits(pairs).to_vector() == model.logits(pairs).to_vector() ? "yes" : "no") << "\n";
   try {
     lx::CrossEncoder<>::load("nearness.lxf");
