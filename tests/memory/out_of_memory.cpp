@@ -160,7 +160,7 @@ TEST_CASE("a step of the training is done, or there is an exception and it can b
     for (auto& p : parameters) p.var.clear_grad();
     for (std::size_t i = 0; i < parameters.size(); ++i)
       std::copy_n(begin[i].data(), begin[i].size(), parameters[i].var.mutable_value().mutable_data());
-    optimizer.emplace(parameters);
+    optimizer.emplace(parameters, AdamWOptions{.lr = 1e-2});
   };
   step();
   const auto want = weights();

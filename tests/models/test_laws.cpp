@@ -240,7 +240,7 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   }
   changed = lea;
   changed.config["lexformer"]["attention"][0]["options"].update({{"representation", "learned"}, {"levels", 65535u}, {"dimension", 65536u}});
-  load_error(changed, "the config asks for ");
+  load_error(changed, "config: attention: 'lea': lea: 65535 'levels' of 'dimension' 65536 are more than 16777216 numbers");
   changed = lea;
   changed.tensors.erase("lexformer.encoder.layer.1.lea.alpha");
   load_error(changed, "the config does not fit the tensors: 'lexformer.encoder.layer.1.lea.alpha' is missing");

@@ -38,9 +38,6 @@ struct LexicalOptions {
   bool self_attention = false;  // also between words of the same text
 };
 
-/// Of a longer word only so many characters, its first ones, are compared: the time of some measures grows with the square of the length.
-inline constexpr std::size_t longest_compared_word = 256;
-
 /// The similarities of one example: s(i, j) = level[code[i * size + j]]. level[0] = 0 and levels ascend; code is symmetric.
 struct LexicalMatrix {
   std::size_t size = 0;
@@ -89,8 +86,8 @@ inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptio
   std::vector<std::size_t> key_of;  // by word
   for (const Word& word : encoding.words) {
     Key key;
-    if (options.words != LexicalWords::whitespace) key.text = encoding.text(word).substr(0, longest_compared_word);
-    if (options.words != LexicalWords::tokenizer) key.whole = encoding.whole_text(word).substr(0, longest_compared_word);
+    if (options.words != LexicalWords::whitespace) key.text = encoding.text(word);
+    if (options.words != LexicalWords::tokenizer) key.whole = encoding.whole_text(word);
     const auto known = std::find(keys.begin(), keys.end(), key);
     key_of.push_back(static_cast<std::size_t>(known - keys.begin()));
     if (known == keys.end()) keys.push_back(key);
