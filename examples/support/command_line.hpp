@@ -78,7 +78,7 @@ struct Arguments {
       if (at == message.npos ||
           (end < message.size() && (std::isalnum(static_cast<unsigned char>(message[end])) != 0 || message[end] == '-')))
         continue;
-      return name + ": " + lx::in_quotes(option.substr(2)) + ": " + message;
+      return lx::cat(name, ": ", lx::in_quotes(option.substr(2)), ": ", message);
     }
     return message;
   }

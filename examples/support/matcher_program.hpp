@@ -90,7 +90,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   std::vector<std::vector<lx::PairExample>> tests;  // read now: a bad file shows before the training, not after it
   for (const auto& file : o.tests) tests.push_back(lx::read_examples(file, o.table, model.options()));
   const auto warned = warnings(o, train.examples(), valid);
-  for (const std::string warning : warned) std::cerr << "warning: " << warning << "\n";
+  for (const lx::Json& warning : warned) std::cerr << "warning: " << warning.get_ref<const std::string&>() << "\n";
 
   MatcherTask<T, Dev> task{
       o, model, lx::PairBatches(train, o.batch, o.order), valid, {.class_weights = o.class_weights_of(train.examples())}};

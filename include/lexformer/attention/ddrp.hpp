@@ -59,12 +59,11 @@ class DdrpFactory final : public PositionFactory<T, Dev> {
     v.flag("random_direction", random_direction_, "initialise the directions from N(0, 0.02^2), not with 1");
   }
   double weights(const EncoderSizes& sizes) const override {
-    return static_cast<double>((per_layer_ ? sizes.layers : 1) * (size_ + 3)) * static_cast<double>(sizes.width / sizes.heads);
+    return static_cast<double>((per_layer_ ? sizes.layers : 1) * (size_ + 3)) * static_cast<double>(sizes.head_size());
   }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
-    return this->place(per_layer_, sizes, [&](std::size_t) {
-      return std::make_shared<Ddrp<T, Dev>>(size_, sizes.width / sizes.heads, random_direction_, init);
-    });
+    return this->place(per_layer_, sizes,
+                       [&](std::size_t) { return std::make_shared<Ddrp<T, Dev>>(size_, sizes.head_size(), random_direction_, init); });
   }
 
  private:

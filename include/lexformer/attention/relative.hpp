@@ -109,11 +109,11 @@ class RelativeFactory final : public PositionFactory<T, Dev> {
     if (is_huggingface(kind_)) size_ = sizes.max_length;
   }
   double weights(const EncoderSizes& sizes) const override {
-    return static_cast<double>((per_layer_ ? sizes.layers : 1) * (2 * size_ + 1)) * static_cast<double>(sizes.width / sizes.heads);
+    return static_cast<double>((per_layer_ ? sizes.layers : 1) * (2 * size_ + 1)) * static_cast<double>(sizes.head_size());
   }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
     return this->place(per_layer_, sizes,
-                       [&](std::size_t) { return std::make_shared<RelativeKey<T, Dev>>(kind_, size_, sizes.width / sizes.heads, init); });
+                       [&](std::size_t) { return std::make_shared<RelativeKey<T, Dev>>(kind_, size_, sizes.head_size(), init); });
   }
   std::string path(const std::string& name, std::optional<std::size_t> layer) const override {
     return is_huggingface(kind_) ? cat("encoder.layer.", *layer, ".attention.self") : PositionFactory<T, Dev>::path(name, layer);

@@ -26,7 +26,7 @@ class RopeFactory final : public PositionFactory<T, Dev> {
  public:
   void visit(OptionVisitor& v) override { v.number("base", base_, 1, 1e12, "of the angles' wavelengths"); }
   void check(const EncoderSizes& sizes, const std::string& where) override {
-    if (sizes.width / sizes.heads % 2 != 0) fail_file(where, "rope rotates pairs of features, but a head has ", sizes.width / sizes.heads);
+    if (sizes.head_size() % 2 != 0) fail_file(where, "rope rotates pairs of features, but a head has ", sizes.head_size());
   }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites&) override {
     return this->place(true, sizes, [&](std::size_t) { return std::make_shared<Rope<T, Dev>>(base_); });

@@ -35,6 +35,8 @@ struct TermConfig {
 struct EncoderSizes {
   std::size_t layers = 0, heads = 0, width = 0, max_length = 0;
   double layer_norm_eps = 1e-12;
+
+  std::size_t head_size() const { return width / heads; }
 };
 
 /// Checks the range of layers of a term: `first` to `last` - 1 of `layers`; if both are 0, it becomes `default_first` to `layers` - 1.

@@ -209,7 +209,7 @@ struct BertEncoder {
   void make_terms(bool positions, Init& init) {
     for (const auto& [name, factory] : factories_)
       if (factory->positions() == positions)
-        for (auto& placed : factory->make(config.sizes(), init, sites_)) place(factory->path(name, placed.layer), std::move(placed));
+        for (const auto& placed : factory->make(config.sizes(), init, sites_)) place(factory->path(name, placed.layer), placed);
   }
 
   void place(const std::string& path, PlacedTerm<T, Dev> placed) {

@@ -51,7 +51,7 @@ inline void parse_attention(const Json& json, const std::string& where, BertConf
   } else {
     config.position_embeddings = get_bool(options, "absolute", here, false);
     options.erase("absolute");
-    config.attention.push_back({scheme, options.dump()});
+    config.attention.emplace_back(scheme, options.dump());
   }
   if (find_value(*ours, "position_embeddings", false, where) != nullptr)
     config.position_embeddings = get_bool(*ours, "position_embeddings", where + ": lexformer");
