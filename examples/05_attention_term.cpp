@@ -33,6 +33,8 @@ struct Terms {
 int main(int argc, char** argv) {
   if (argc > 1) return program::train_matcher(argc, argv, Terms());
   const auto terms = Terms().factories<float>();
+  const auto folder = std::filesystem::temp_directory_path();
+  const std::string start_path = folder / "start.lxf", path = folder / "nearness.lxf";
   // Pairs, and an untrained encoder with a vocabulary for them.
   const std::vector<std::pair<std::string, std::string>> pairs{{"black camera case", "case for a camera, black"},
                                                                {"usb cable", "cable, usb"},
@@ -44,10 +46,10 @@ int main(int argc, char** argv) {
     for (const auto& text : {left, right}) lx::count_words(text, {}, words);
   lx::MaskedLm<> start({{"hidden_size", 16u}, {"num_hidden_layers", 2u}, {"num_attention_heads", 2u}, {"intermediate_size", 32u}},
                        lx::train_vocabulary(words, {}, {.size = 80}), {}, 1);
-  start.save("start.lxf");
+  start.save(start_path);
 
   // Train: the term is named in the options, and its factory is given to load().
-  auto model = lx::CrossEncoder<>::load("start.lxf", {.attention = {"lea", "nearness"}, .seed = 1}, terms);
+  auto model = lx::CrossEncoder<>::load(start_path, {.attention = {"lea", "nearness"}, .seed = 1}, terms);
   std::vector<lx::Encoding> encodings;
   for (const auto& [left, right] : pairs) encodings.push_back(model.tokenizer().encode_pair(left, right, 32));
   const auto batch = model.batch(encodings);
@@ -61,18 +63,18 @@ int main(int argc, char** argv) {
   }
 
   // Save, load, score. A program without the term refuses the file by its name.
-  model.save("nearness.lxf");
-  const auto same = lx::CrossEncoder<>::load("nearness.lxf", terms);
+  model.save(path);
+  const auto same = lx::CrossEncoder<>::load(path, terms);
   std::cout << "match: " << same.probabilities({pairs[0]}).at(0, 1)
             << ", equal after loading: " << (same.logits(pairs).to_vector() == model.logits(pairs).to_vector() ? "yes" : "no") << "\n";
   try {
-    lx::CrossEncoder<>::load("nearness.lxf");
+    lx::CrossEncoder<>::load(path);
   } catch (const lx::Error& error) {
     std::cout << error.what() << "\n";
   }
 
   // Gradients against finite differences, in double.
-  auto exact = lx::CrossEncoder<double>::load("nearness.lxf", Terms().factories<double>());
+  auto exact = lx::CrossEncoder<double>::load(path, Terms().factories<double>());
   std::vector<lx::Var<double>> slopes;
   for (const auto& p : exact.parameters())
     if (p.name.ends_with(".slope")) slopes.push_back(p.var);
