@@ -8,6 +8,7 @@
 #            11       representations of a similarity (Abt-Buy)
 #            figure3  score against the strength of the noise (Abt-Buy), as a report
 #            beyond   what is not in the paper: character n-grams, the bias within one text (Abt-Buy)
+#            words    what LEA compares: the tokenizer's words, space-separated ones, the larger of both (Abt-Buy)
 #   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). A set without test.tsv: every tenth
 #            row of its train.tsv becomes the validation set, its valid.tsv the test set.
 #   --sets   of table 3, or the one set of the others;  --rows: only these rows;  --out: build/reproduce unless given
@@ -16,7 +17,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
 
 usage() {
-  sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "reproduce.sh: $*" >&2
   exit 2
 }
@@ -69,6 +70,7 @@ row_options() {
       echo "$lea --lea-layers $((${1##*-} * n / 4)),$n" ;;
     lea-representation-plain) echo "$lea --lea-representation plain" ;;
     lea-representation-learned) echo "$lea --lea-representation learned --lea-levels 50" ;;
+    lea-words-*) echo "$lea --lea-words ${1##*-}" ;;
     lea-within) echo "$lea --lea-within-sentences" ;;
     *) usage "--rows: unknown row '$1'" ;;
   esac
@@ -81,6 +83,7 @@ case $table in
   11) rows="augment lea-representation-learned lea-representation-plain lea" ;;
   figure3) rows="plain augment lea" ;;
   beyond) rows="augment lea lea-jaccard_bigrams lea-jaccard_trigrams lea-within" ;;
+  words) rows="lea lea-words-whitespace lea-words-both" ;;
   *) usage "unknown table '$table'" ;;
 esac
 sets=${sets:-abt-buy}
