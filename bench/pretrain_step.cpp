@@ -30,7 +30,7 @@ struct Variant {
     if (what == "absolute" || lx::library_terms<float, lx::Cpu>().contains(what))
       config["position_embedding_type"] = what;
     else if (what != "mth" && what != "all_logits")
-      lx::fail_usage("--variants", "'", what, "' is neither mth, all_logits nor one of: ", lx::list_terms<float, lx::Cpu>({}));
+      lx::fail_usage("--variants", "'", what, "' is neither mth, all_logits nor one of: ", lx::join(lx::names_of_terms(lx::library_terms<float, lx::Cpu>())));
     return config;
   }
   double step(const lx::MaskedBatch& m, std::uint32_t number) {

@@ -237,11 +237,9 @@ inline CLI::Validator non_negative() {
 
 /// One of some names. Where it is none of them, all are named, and the nearest.
 inline CLI::Validator one_of(std::vector<std::string> names) {
-  std::string list;
-  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-  return {[names = std::move(names), list](const std::string& given) {
+  return {[names = std::move(names)](const std::string& given) {
             const bool known = std::find(names.begin(), names.end(), given) != names.end();
-            return known ? "" : lx::in_quotes(given) + " is not known; use one of: " + list + lx::did_you_mean(given, names);
+            return known ? "" : lx::in_quotes(given) + " is not known; use one of: " + lx::join(names) + lx::did_you_mean(given, names);
           },
           "NAME", "one_of"};
 }
@@ -250,9 +248,7 @@ inline CLI::Validator one_of(std::vector<std::string> names) {
 template <class E>
 CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const std::string& text) {
   const auto choose = [&value, flag](const std::string& name) {
-    std::vector<std::string> names;
-    for (const auto& entry : lx::names_of<E>) names.emplace_back(entry.first);
-    if (const std::string wrong = one_of(names)(name); !wrong.empty()) lx::fail_usage(flag, wrong);
+    if (const std::string wrong = one_of(lx::all_names<E>())(name); !wrong.empty()) lx::fail_usage(flag, wrong);
     value = *lx::find_name<E>(name);
   };
   return app.add_option_function<std::string>(flag, choose, text + ": " + lx::list_names<E>())->default_str(lx::name_of(value));

@@ -59,14 +59,12 @@ class TermFlags final : public lx::OptionVisitor {
   void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names,
                  const std::function<void(std::size_t)>& set, const char* help) override {
     const std::string flag = option(name);
-    std::string list;
-    for (const auto& n : names) list += (list.empty() ? "" : ", ") + n;
-    const auto choose = [flag, names, list, set](const std::string& given) {
+    const auto choose = [flag, names, set](const std::string& given) {
       const auto found = std::find(names.begin(), names.end(), given);
       if (found == names.end()) lx::fail_usage(flag, one_of(names)(given));
       set(static_cast<std::size_t>(found - names.begin()));
     };
-    added_.push_back(app_.add_option_function<std::string>(flag, choose, lx::cat(help, ": ", list))->default_str(current));
+    added_.push_back(app_.add_option_function<std::string>(flag, choose, lx::cat(help, ": ", lx::join(names)))->default_str(current));
   }
 
   CLI::App& app_;
@@ -80,21 +78,20 @@ class TermFlags final : public lx::OptionVisitor {
 class AttentionOptions {
  public:
   void add_to(CLI::App& app, const lx::TermFactories<>& own) {
-    std::vector<std::string> known{"none"};
-    for (const auto* terms : {&lx::library_terms<float, lx::Cpu>(), &own})
-      for (const auto& [name, make] : *terms) known.push_back(name);
+    const auto factories = lx::all_terms(own, "--attention");
+    auto known = lx::names_of_terms(factories);
+    known.insert(known.begin(), "none");
     app.add_option("--attention", names_, "attention terms, separated by commas: lea, a position scheme, a term of yours; or none")
         ->delimiter(',')
         ->check(one_of(known))
         ->default_str("none");
-    for (const auto* terms : {&lx::library_terms<float, lx::Cpu>(), &own})
-      for (const auto& [name, make] : *terms) {
-        auto& term = terms_[name];
-        term.factory = make();
-        auto* group = app.add_option_group("Attention term " + name);
-        detail::TermFlags flags(*group, name, term.options);
-        term.factory->visit(flags);
-      }
+    for (const auto& [name, make] : factories) {
+      auto& term = terms_[name];
+      term.factory = make();
+      auto* group = app.add_option_group("Attention term " + name);
+      detail::TermFlags flags(*group, name, term.options);
+      term.factory->visit(flags);
+    }
   }
 
   bool has(const std::string& name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }

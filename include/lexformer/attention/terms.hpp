@@ -30,13 +30,19 @@ const TermFactories<T, Dev>& library_terms() {
   return all;
 }
 
-/// The names of the library's terms and of `own`, for messages.
+/// The library's terms and those of a program. Errors: one name for two.
 template <class T, class Dev>
-std::string list_terms(const TermFactories<T, Dev>& own) {
-  std::string list;
-  for (const auto* terms : {&library_terms<T, Dev>(), &own})
-    for (const auto& [name, make] : *terms) list += (list.empty() ? "" : ", ") + name;
-  return list;
+TermFactories<T, Dev> all_terms(const TermFactories<T, Dev>& own, const std::string& where) {
+  auto all = library_terms<T, Dev>();
+  for (const auto& [name, make] : own)
+    if (!all.emplace(name, make).second) fail_usage(where, "the attention term '", name, "' is one of the library's; take another name");
+  return all;
+}
+template <class T, class Dev>
+std::vector<std::string> names_of_terms(const TermFactories<T, Dev>& terms) {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : terms) names.push_back(name);
+  return names;
 }
 
 /// A term of a model: its name and its factory with the options that it has.
@@ -53,17 +59,14 @@ std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>&
                                                   const EncoderSizes& sizes, const std::string& where) {
   std::vector<NamedFactory<T, Dev>> terms;
   std::string positions;
-  for (const auto& [name, make] : own)
-    if (library_terms<T, Dev>().contains(name))
-      fail_usage(where, "the attention term '", name, "' is one of the library's; take another name");
+  const auto known = all_terms(own, where);
   for (const auto& config : configs) {
     const std::string here = cat(where, ": attention: ", in_quotes(config.name));
     for (const auto& t : terms)
       if (t.name == config.name) fail_file(where, "the attention term ", in_quotes(config.name), " is there twice");
-    const auto& from = own.contains(config.name) ? own : library_terms<T, Dev>();
-    const auto found = from.find(config.name);
-    if (found == from.end())
-      fail_file(where, "the attention term ", in_quotes(config.name), " is not known; this program has: ", list_terms(own));
+    const auto found = known.find(config.name);
+    if (found == known.end())
+      fail_file(where, "the attention term ", in_quotes(config.name), " is not known; this program has: ", join(names_of_terms(known)));
     auto factory = found->second();
     read_options(parse_json(config.options, here), here, [&](OptionVisitor& v) { factory->visit(v); });
     factory->check(sizes, here);

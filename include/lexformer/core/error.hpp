@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #error "lexformer: -ffast-math and -ffinite-math-only remove the checks for NaN and Inf; compile without it"
@@ -87,6 +88,18 @@ inline std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text.substr(0, 80)) out += c >= 0x20 && c < 0x7F ? c : '?';
   return out + (text.size() > 80 ? "...'" : "'");
+}
+
+/// "a, b, c": the texts of a list, with `between` between them.
+template <class Texts>
+std::string join(const Texts& texts, std::string_view between = ", ") {
+  std::string out;
+  bool first = true;
+  for (const auto& text : texts) {
+    if (!std::exchange(first, false)) out += between;
+    out += text;
+  }
+  return out;
 }
 
 /// Throws Error{failure} with the message "where: parts...".

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lexformer/core/error.hpp"
 
@@ -20,12 +21,18 @@ using Named = std::pair<std::string_view, E>;
 template <class E>
 inline constexpr std::array<Named<E>, 0> names_of{};
 
+/// The names of all values, in the order of the table.
+template <class E>
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : names_of<E>) names.emplace_back(entry.first);
+  return names;
+}
+
 /// "classification, regression"
 template <class E>
 std::string list_names() {
-  std::string names;
-  for (const auto& entry : names_of<E>) names += (names.empty() ? "" : ", ") + std::string(entry.first);
-  return names;
+  return join(all_names<E>());
 }
 
 template <class E>

@@ -31,10 +31,8 @@ class OptionVisitor {
   /// A value of an enum by its name (core/names.hpp).
   template <class E>
   void choice(const char* name, E& value, const char* help) {
-    std::vector<std::string> names;
-    for (const auto& entry : names_of<E>) names.emplace_back(entry.first);
     choice_of(
-        name, name_of(value), names, [&value](std::size_t i) { value = names_of<E>[i].second; }, help);
+        name, name_of(value), all_names<E>(), [&value](std::size_t i) { value = names_of<E>[i].second; }, help);
   }
 
  protected:

@@ -65,22 +65,16 @@ struct DeviceFeature {
   Tensor<T, Dev> values;
 };
 
-/// What a model reads of a Batch, in the memory of its device; `host` is the batch itself. Errors: ids, type_ids, position_ids, word_ids
+/// What a model reads of a Batch, in the memory of its device. Errors: ids, type_ids, position_ids, word_ids
 /// or a feature have not as many values as the offsets say.
 template <class T = float, class Dev = Cpu>
 struct DeviceBatch {
-  Batch host;
   Indices<std::int32_t, Dev> ids, type_ids, position_ids, word_ids;
   Offsets offsets;
   std::map<std::string, DeviceFeature<T, Dev>> features;
 
-  DeviceBatch(Batch batch)
-      : host(std::move(batch)),
-        ids(host.ids),
-        type_ids(host.type_ids),
-        position_ids(host.position_ids),
-        word_ids(host.word_ids),
-        offsets(host.offsets) {
+  DeviceBatch(const Batch& batch)
+      : ids(batch.ids), type_ids(batch.type_ids), position_ids(batch.position_ids), word_ids(batch.word_ids), offsets(batch.offsets) {
     const auto require = [](const std::string& what, std::size_t found, std::size_t expected) {
       if (found != expected) fail("DeviceBatch", what, " has ", found, " values, the offsets of the batch say ", expected);
     };
@@ -88,7 +82,7 @@ struct DeviceBatch {
     require("type_ids", type_ids.size(), offsets.tokens());
     require("position_ids", position_ids.size(), offsets.tokens());
     if (!word_ids.empty()) require("word_ids", word_ids.size(), offsets.tokens());
-    for (const auto& [name, feature] : host.features) {
+    for (const auto& [name, feature] : batch.features) {
       const std::size_t expected = feature.per == Per::example ? offsets.sequences()
                                    : feature.per == Per::token ? offsets.tokens()
                                                                : offsets.pairs();

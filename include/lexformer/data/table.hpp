@@ -226,7 +226,7 @@ class PairReader {
     if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
       fail_file(here(), in_quotes(join(fields_)),
                 " looks like a header, but has no columns 'left' and 'right'; name the columns (--columns ",
-                join({fields_.begin(), fields_.begin() + static_cast<std::ptrdiff_t>(needed)}, ","),
+                join(std::span(fields_).first(needed), ","),
                 "), or say --header yes to take the first ones, --header no if this row is a pair");
     return header;
   }
@@ -257,11 +257,6 @@ class PairReader {
       if (!plain || !named || std::count(fields_.begin(), fields_.end(), word) != 1) return false;
     }
     return true;
-  }
-  static std::string join(const std::vector<std::string>& words, const char* between = ", ") {
-    std::string out;
-    for (const auto& word : words) out += (out.empty() ? "" : between) + word;
-    return out;
   }
   std::string& field(std::size_t i) { return fields_[places_[i]]; }
 
@@ -336,11 +331,8 @@ inline std::vector<std::size_t> class_labels(const PairTable& table, const std::
   std::vector<std::size_t> classes;
   for (const PairRow& row : table.rows) {
     const auto it = std::find(names.begin(), names.end(), row.label);
-    if (it == names.end()) {
-      std::string known;
-      for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
-      fail_file(detail::label_place(table, row), "unknown label ", in_quotes(row.label), "; the labels are ", known);
-    }
+    if (it == names.end())
+      fail_file(detail::label_place(table, row), "unknown label ", in_quotes(row.label), "; the labels are ", join(names));
     classes.push_back(static_cast<std::size_t>(it - names.begin()));
   }
   return classes;

@@ -70,9 +70,7 @@ class TextStream {
     }
     dropped_ = lines - used;
     if (documents_ > 0) return;
-    std::string names;
-    for (const auto& file : files_) names += (names.empty() ? "" : ", ") + file;
-    fail_file(names.empty() ? "TextStream" : names, "holds no document to train on: of ", lines, " lines ", used, " have ",
+    fail_file(files_.empty() ? "TextStream" : join(files_), "holds no document to train on: of ", lines, " lines ", used, " have ",
               options_.min_words, " words or more", held_out_ > 0 ? ", and these are held out" : "", "; expected one document a line");
   }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lexformer/core/error.hpp"
 
@@ -53,18 +54,18 @@ inline constexpr std::array architectures{
                  {"classifier.", "discriminator_predictions.", "generator_", "qa_outputs.", "lexformer.head."}},
 };
 
-/// "bert, electra"
-inline std::string list_architectures() {
-  std::string list;
-  for (const auto& a : architectures) list += (list.empty() ? "" : ", ") + std::string(a.model_type);
-  return list;
+/// What can be read at all, for messages.
+inline std::string supported_models() {
+  std::vector<std::string_view> types;
+  for (const auto& a : architectures) types.push_back(a.model_type);
+  return cat("lexformer reads BERT's WordPiece (model types ", join(types, " and "), ")");
 }
 
 /// The architecture of a config's "model_type". Errors: it is not supported; `where` names the file.
 inline const Architecture& find_architecture(std::string_view model_type, const std::string& where) {
   for (const auto& a : architectures)
     if (a.model_type == model_type) return a;
-  fail_file(where, "'model_type' is ", in_quotes(model_type), ", which is not supported; supported are: ", list_architectures());
+  fail_file(where, "'model_type' is ", in_quotes(model_type), ", which is not supported; ", supported_models());
 }
 
 /// Whether a tensor belongs to one of the heads of this architecture.

@@ -192,8 +192,7 @@ inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, Ten
   if (!path_exists(file)) fail_file(folder.string(), "holds no model: there is neither model.lxf nor a HuggingFace model's config.json");
   model.config = parse_json(read_file(file), file);
   const std::string type = get_string(model.config, "model_type", file, "bert");  // old configs do not say
-  if (type != "bert" && type != "electra")
-    fail_file(file, "'model_type' is ", in_quotes(type), ", which is not supported; ", detail::supported);
+  find_architecture(type, file);
   if (get_bool(model.config, "is_decoder", file, false)) fail_file(file, "'is_decoder' is true; only encoders are supported");
   model.config["model_type"] = type;
   TokenizerFile tokenizer = read_tokenizer(inner);
@@ -238,7 +237,7 @@ inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
 /// and nothing for more. It is kept as "lexformer": {"activation": "sigmoid" or "identity"}; a config that is not one of
 /// sentence-transformers gets no such key.
 inline void ModelFile::read_activation(const std::string& file) {
-  const std::string head = config["model_type"] == "electra" ? "classifier.out_proj.weight" : "classifier.weight";
+  const std::string head = std::string(find_architecture(config["model_type"].get<std::string>(), file).head_out) + ".weight";
   if (!tensors.contains(head) || tensors.shape(head).rank() != 2) return;
   const Json* theirs = detail::find_value(config, "sentence_transformers", false, file);
   std::string name = get_string(config, "sbert_ce_default_activation_function", file, "");  // versions before 4

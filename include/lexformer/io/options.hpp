@@ -52,11 +52,9 @@ class OptionReader final : public OptionVisitor {
     size("last_layer", last, 0, 256, help);
   }
   void require_no_others() const {
-    std::string list;
-    for (const auto& name : known_) list += (list.empty() ? "" : ", ") + name;
     for (const auto& item : json_.items())
       if (!known_.contains(item.key()))
-        fail_file(where_, in_quotes(item.key()), " is not an option; ", list.empty() ? "there are none" : "expected one of: " + list);
+        fail_file(where_, in_quotes(item.key()), " is not an option; ", known_.empty() ? "there are none" : "expected one of: " + join(known_));
   }
 
  private:
@@ -64,12 +62,9 @@ class OptionReader final : public OptionVisitor {
   void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names,
                  const std::function<void(std::size_t)>& set, const char*) override {
     const std::string found = get_string(json_, known(name), where_, current);
-    std::string list;
-    for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t i = 0; i < names.size(); ++i)
       if (names[i] == found) return set(i);
-      list += (i == 0 ? "" : ", ") + names[i];
-    }
-    fail_file(where_, in_quotes(name), " is ", in_quotes(found), ", expected one of: ", list);
+    fail_file(where_, in_quotes(name), " is ", in_quotes(found), ", expected one of: ", join(names));
   }
   const Json& json_;
   std::string where_;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/json.hpp"
@@ -25,8 +26,6 @@ struct TokenizerFile {
 };
 
 namespace detail {
-
-inline constexpr const char* supported = "lexformer reads BERT's WordPiece (model types bert and electra)";
 
 inline std::array<std::pair<const char*, std::string*>, 5> special_tokens(TokenizerOptions& options) {
   return {{{"unk_token", &options.unk},
@@ -42,7 +41,7 @@ inline void require_one_of(const Json& object, const char* key, std::initializer
   if (found.empty()) return;
   for (const char* word : words)
     if (found == word) return;
-  fail_file(where, in_quotes(key), " is ", in_quotes(found), ", which is not supported; ", supported);
+  fail_file(where, in_quotes(key), " is ", in_quotes(found), ", which is not supported; ", supported_models());
 }
 
 inline void read_strip_accents(const Json& object, TokenizerOptions& options, const std::string& where) {
@@ -55,7 +54,7 @@ inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::stri
   const Json root = parse_json(text, path);
   const auto section = [&](const char* key) -> const Json& {
     const Json* value = find_value(root, key, true, path);
-    if (!value->is_object()) fail_file(path, in_quotes(key), " is ", value->type_name(), ", expected an object; ", supported);
+    if (!value->is_object()) fail_file(path, in_quotes(key), " is ", value->type_name(), ", expected an object; ", supported_models());
     return *value;
   };
   TokenizerFile out;
@@ -130,7 +129,7 @@ inline TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
   } else {
     for (const char* foreign : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "merges.txt"})
       if (path_exists(folder / foreign))
-        fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", detail::supported);
+        fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", supported_models());
     fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
   }
   if (path_exists(config)) detail::parse_tokenizer_config(read_file(config), config, out.options);

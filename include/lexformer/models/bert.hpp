@@ -122,9 +122,10 @@ struct BertEncoder {
   /// head of the model. A checkpoint may have all but those. `own`: terms of yours that the config may name.
   BertEncoder(const BertConfig& c, Init& init, Init& init_terms, const TermFactories<T, Dev>& own = {},
               const std::string& where = "BertEncoder")
-      : config(resolved(c, configure_terms(c.attention, own, c.sizes(), where))),
-        embeddings(config, init),
-        factories_(configure_terms(c.attention, own, c.sizes(), where)) {
+      : BertEncoder(c, configure_terms(c.attention, own, c.sizes(), where), init, init_terms) {}
+  /// The same with the config's terms configured already.
+  BertEncoder(const BertConfig& c, std::vector<NamedFactory<T, Dev>> terms, Init& init, Init& init_terms)
+      : config(resolved(c, terms)), embeddings(config, init), factories_(std::move(terms)) {
     layers.reserve(c.num_hidden_layers);
     for (std::size_t i = 0; i < c.num_hidden_layers; ++i) layers.emplace_back(c, init, site::layer(i));
     make_terms(true, init_terms);
