@@ -39,10 +39,7 @@ struct WordCounter : lx::Pretrained<> {  // the model, and what Trainer asks of 
     return lx::mse_loss(y, lx::Var<>(lx::Tensor<>::from(batch.targets, {batch.size(), 1})));
   }
   double weights(const lx::Batch& batch) const { return static_cast<double>(batch.size()); }  // the loss is a mean over so many examples
-  void load(const std::string& path) {
-    auto parameters = state();
-    lx::load_parameters(parameters, lx::TensorFile::read(path), path);
-  }
+  void load(const std::string& path) { restore(lx::ModelFile::open(path)); }
 };
 
 int main(int argc, char** argv) {

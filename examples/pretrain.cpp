@@ -2,7 +2,6 @@
 // Pre-trains an encoder on plain text as a masked language model (BERT without next-sentence prediction).
 #include <filesystem>
 #include <iomanip>
-#include <numeric>
 
 #include "support/pretrain_card.hpp"
 #include "support/training.hpp"
@@ -18,13 +17,10 @@ template <class T, class Dev>
 lx::Json measure(const lx::MaskedLm<T, Dev>& model, const std::vector<lx::Encoding>& documents, const lx::Masker& masker,
                  std::size_t batch) {
   const lx::NoGrad no_grad;
-  std::vector<std::size_t> order(documents.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return documents[a].size() > documents[b].size(); });
   double loss = 0;
   std::size_t right = 0, total = 0;
-  for (std::size_t begin = 0; begin < order.size(); begin += batch) {
-    const auto m = lx::make_masked_batch(documents, std::span(order).subspan(begin, std::min(batch, order.size() - begin)), masker, 0, 0);
+  for (const auto& rows : lx::batches_by_length(lx::token_counts(documents), batch)) {
+    const auto m = lx::make_masked_batch(documents, rows, masker, 0, 0);
     if (m.positions.empty()) continue;
     const lx::Var<> logits(lx::cast<float>(model.logits(m.batch, m.positions)).value().template to<lx::Cpu>());
     loss += static_cast<double>(m.labels.size()) * static_cast<double>(lx::cross_entropy(logits, std::span(m.labels)).item());
@@ -102,7 +98,7 @@ struct PretrainTask {
     return m;
   }
   void save(const std::string& path) { model.save(path); }
-  void load(const std::string& path) { program::load_weights(model, lx::ModelFile::open(path)); }
+  void load(const std::string& path) { model.restore(lx::ModelFile::open(path)); }
 };
 
 /// One run. False if it was interrupted; then it is saved.
@@ -110,7 +106,7 @@ template <class T, class Dev>
 bool run(program::PretrainOptions o) {
   lx::Json config = lx::Json::object();
   if (!o.model_config.empty()) config = lx::parse_json(lx::read_file(o.model_config), o.model_config);
-  if (o.model.empty() && lx::parse_bert_config(config, o.model_config).model_type != "bert")  // before a vocabulary is trained
+  if (o.model.empty() && !lx::parse_bert_config(config, o.model_config).architecture().masked_lm)  // before a vocabulary is trained
     lx::fail_file(o.model_config, "'model_type' is ", config["model_type"].dump(), "; masked language models are supported for bert only");
 
   const auto latest = o.resume ? lx::find_checkpoint(o.out, std::cerr) : lx::LatestCheckpoint{};

@@ -114,24 +114,23 @@ struct MatcherOptions {
     if (class_weights.size() != encoder.labels || encoder.task == lx::Task::regression)
       lx::fail_usage("--class-weights", class_weights.size(), " weights for ",
                      encoder.task == lx::Task::regression ? "a regression" : lx::cat(encoder.labels, " classes"));
-    for (const auto& text : class_weights)
-      if (double weight = 0; !CLI::detail::lexical_cast(text, weight) || !(weight >= 0 && std::isfinite(weight)))
+    for (const auto& text : class_weights) {
+      double weight = 0;
+      if (!CLI::detail::lexical_cast(text, weight) || !(weight >= 0 && std::isfinite(weight)))
         lx::fail_usage("--class-weights", "'", text, "' is neither a number, 0 or more, nor balanced");
+      given_weights_.push_back(weight);
+    }
   }
   bool is_balanced() const { return class_weights == std::vector<std::string>{"balanced"}; }
 
   /// The weights of the classes, none if all count alike. balanced: n / (classes n_c), with n_c of the n pairs in class c.
   std::vector<double> class_weights_of(const std::vector<lx::PairExample>& examples) const {
-    std::vector<double> weights;
-    if (is_balanced()) {
-      if (encoder.task == lx::Task::regression) lx::fail_usage("--class-weights", "a regression has no classes");
-      weights.resize(encoder.labels);
-      for (const auto& e : examples) ++weights[static_cast<std::size_t>(e.label)];
-      for (double& w : weights)
-        if (w > 0) w = static_cast<double>(examples.size()) / (static_cast<double>(weights.size()) * w);
-      return weights;
-    }
-    for (const auto& text : class_weights) weights.push_back(std::stod(text));
+    if (!is_balanced()) return given_weights_;
+    if (encoder.task == lx::Task::regression) lx::fail_usage("--class-weights", "a regression has no classes");
+    std::vector<double> weights(encoder.labels);
+    for (const auto& e : examples) ++weights[static_cast<std::size_t>(e.label)];
+    for (double& w : weights)
+      if (w > 0) w = static_cast<double>(examples.size()) / (static_cast<double>(weights.size()) * w);
     return weights;
   }
 
@@ -175,6 +174,9 @@ struct MatcherOptions {
     if (!class_weights.empty()) all["class_weights"] = class_weights;
     return all;
   }
+
+ private:
+  std::vector<double> given_weights_;  // class_weights as numbers
 };
 
 /// What is wrong with the data, though a model comes out: nothing to learn from, or to choose the best model by.

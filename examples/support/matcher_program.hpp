@@ -66,7 +66,7 @@ struct MatcherTask {
   void save(const std::string& path) { model.save(path); }
   void load(const std::string& path) {
     const auto file = lx::ModelFile::open(path);
-    load_weights(model, file);
+    model.restore(file);
     model.threshold = file.threshold;
   }
 };

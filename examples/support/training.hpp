@@ -38,13 +38,6 @@ lx::TrainerOptions trainer_options(const Options& o, const std::string& out, std
   return t;
 }
 
-/// The weights of a saved model of the same shape.
-template <class Model>
-void load_weights(Model& model, const lx::ModelFile& file) {
-  auto state = model.state();
-  lx::load_parameters(state, file.tensors, file.path);
-}
-
 inline void say_interrupted(const std::string& when, const std::string& out) {
   std::cerr << "interrupted after " << when << "; saved in " << out << ", go on with --resume\n";
 }

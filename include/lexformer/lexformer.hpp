@@ -60,6 +60,7 @@
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/nn/module.hpp"
+#include "lexformer/nn/pooling.hpp"
 
 // attention and its terms
 #include "lexformer/attention/ddrp.hpp"

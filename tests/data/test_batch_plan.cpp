@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/error_message.hpp"
+
 using namespace lexformer;
 
 TEST_CASE("every row comes once in every order") {
@@ -81,4 +83,11 @@ TEST_CASE("token counts") {
   const WordPieceTokenizer t(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "a"}));
   CHECK(token_counts(std::vector{t.encode("a a", 9), t.encode("", 9)}) == std::vector<std::size_t>{4, 2});
   CHECK(token_counts({}).empty());
+}
+
+TEST_CASE("batches by falling length: rows of equal length keep their order, the last batch may have fewer") {
+  const std::vector<std::size_t> lengths{3, 9, 3, 12, 9};
+  CHECK(batches_by_length(lengths, 2) == std::vector<std::vector<std::size_t>>{{3, 1}, {4, 0}, {2}});
+  CHECK(batches_by_length({}, 2).empty());
+  CHECK(test::error_message([&] { batches_by_length(lengths, 0); }) == "batches_by_length: a batch has at least one row");
 }

@@ -21,9 +21,9 @@ template <class T = float, class Dev = Cpu>
 struct LayerInputs {
   const DeviceBatch<T, Dev>& batch;
   ForwardOptions forward{};
-  AttentionOptions attention{};        // which scores or probabilities are handed out; its dropout is the layer's
-  ScoreTerms<T, Dev> shared{};         // what terms that all layers share made
-  std::vector<bool>* calibrated = {};  // if set: every term is calibrated, and whether it is then goes here
+  AttentionOptions attention{};  // which scores or probabilities are returned; its dropout is the layer's
+  ScoreTerms<T, Dev> shared{};   // of the terms that all layers share
+  bool* calibrated = nullptr;    // if set: every term is calibrated; becomes false if one is not calibrated after that
 };
 
 /// Multi-head self-attention of BERT with its residual (Vaswani et al. 2017; Devlin et al. 2019):
@@ -61,7 +61,7 @@ struct MultiHeadAttention {
     for (const auto& term : terms) qkv = term->transform(in);
     auto scores = layer.shared;
     for (const auto& term : terms) {
-      if (layer.calibrated != nullptr) layer.calibrated->push_back(term->calibrate(in, scores));
+      if (layer.calibrated != nullptr && !term->calibrate(in, scores)) *layer.calibrated = false;
       term->contribute(in, scores);
     }
     auto call = layer.attention;

@@ -25,16 +25,20 @@ inline std::int32_t t5_bucket(std::int32_t key_minus_query, std::size_t buckets,
   return side + std::min(half - 1, exact + static_cast<std::int32_t>(share * static_cast<float>(half - exact)));
 }
 
+/// Whether T5's rule can make these buckets.
+inline bool valid_t5_buckets(std::size_t buckets, std::size_t max_distance) {
+  return buckets >= 4 && buckets % 2 == 0 && max_distance > buckets / 4;
+}
 /// Errors: T5's rule cannot make these buckets. `where` names the config.
 inline void check_t5_buckets(std::size_t buckets, std::size_t max_distance, const std::string& where) {
-  if (buckets < 4 || buckets % 2 != 0 || max_distance <= buckets / 4)
+  if (!valid_t5_buckets(buckets, max_distance))
     fail_file(where, "'buckets' ", buckets, " and 'max_distance' ", max_distance,
               "; there must be an even number of at least 4 buckets, and 'max_distance' above a quarter of it");
 }
 
 /// Columns of a (H, buckets) table for select_columns: bucket(j - i) of the cells of an n x n map, row by row.
 inline std::vector<std::int32_t> t5_buckets(std::size_t n, std::size_t buckets, std::size_t max_distance) {
-  if (buckets < 4 || buckets % 2 != 0 || max_distance <= buckets / 4)
+  if (!valid_t5_buckets(buckets, max_distance))
     fail_usage("t5", "needs an even number of at least 4 buckets and a larger max_distance than a quarter of it, got ", buckets, " and ",
                max_distance);
   const auto of_distance = distance_buckets(n, [=](std::int32_t distance) { return t5_bucket(-distance, buckets, max_distance); });

@@ -23,6 +23,17 @@ template <>
 inline constexpr auto names_of<BatchOrder> = std::to_array<Named<BatchOrder>>({{"length_grouped", BatchOrder::length_grouped},
                                                                                {"random", BatchOrder::random}});
 
+namespace detail {
+inline std::vector<std::vector<std::size_t>> cut(std::span<const std::size_t> rows, std::size_t size) {
+  std::vector<std::vector<std::size_t>> batches;
+  for (std::size_t begin = 0; begin < rows.size(); begin += size) {
+    const auto part = rows.subspan(begin, std::min(size, rows.size() - begin));
+    batches.emplace_back(part.begin(), part.end());
+  }
+  return batches;
+}
+}  // namespace detail
+
 struct BatchPlan {
   std::size_t size = 32;  // pairs in a batch; the last one may have fewer
   std::uint64_t seed = 0;
@@ -47,14 +58,19 @@ inline std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::s
     for (std::size_t begin = 0; begin < rows.size(); begin += stretch)
       std::stable_sort(at(begin), at(begin + stretch), [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
   }
-  std::vector<std::vector<std::size_t>> batches;
-  for (const std::size_t row : rows) {
-    if (batches.empty() || batches.back().size() == plan.size) batches.emplace_back();
-    batches.back().push_back(row);
-  }
+  auto batches = detail::cut(rows, plan.size);
   if (plan.drop_last && !batches.empty() && batches.back().size() < plan.size) batches.pop_back();
   if (plan.order == BatchOrder::length_grouped) random.shuffle(batches);
   return batches;
+}
+
+/// All rows by falling length, cut into batches of `size`, for computing without training.
+inline std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths, std::size_t size) {
+  if (size == 0) fail_usage("batches_by_length", "a batch has at least one row");
+  std::vector<std::size_t> rows(lengths.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  return detail::cut(rows, size);
 }
 
 /// The number of tokens of each encoding.

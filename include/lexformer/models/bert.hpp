@@ -141,9 +141,9 @@ struct BertEncoder {
   /// known. Returns whether all of them know it then; if not, try another batch.
   bool calibrate(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) {
     const NoGrad no_grad;
-    std::vector<bool> done;
+    bool done = true;
     run(batch, forward, {}, &done);
-    return std::find(done.begin(), done.end(), false) == done.end();
+    return done;
   }
 
   /// What the terms that all layers share add to the scores of a batch.
@@ -226,12 +226,12 @@ struct BertEncoder {
   }
 
   EncoderOutput<T, Dev> run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward, const EncodeOptions& options,
-                            std::vector<bool>* calibrated) const {
+                            bool* calibrated) const {
     EncoderOutput<T, Dev> out;
     out.last = embeddings(batch, forward);
     if (options.all_hidden) out.hidden.push_back(out.last);
     for (const auto& term : shared_)
-      if (calibrated != nullptr) calibrated->push_back(term->calibrate({Var<T, Dev>(), batch, config.num_attention_heads, forward}, {}));
+      if (calibrated != nullptr && !term->calibrate({Var<T, Dev>(), batch, config.num_attention_heads, forward}, {})) *calibrated = false;
     auto shared = shared_scores(batch, forward);  // apart: g++ 12 warns of a vector that is not initialized if it throws inside the braces
     LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, std::move(shared), calibrated};
     for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {

@@ -6,6 +6,7 @@
 
 #include "lexformer/models/bert.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/nn/pooling.hpp"
 #include "lexformer/ops/dropout.hpp"
 
 namespace lexformer {
@@ -37,10 +38,8 @@ struct ClassificationHead {
   Var<T, Dev> operator()(const Var<T, Dev>& hidden, const Offsets& offsets, const ForwardOptions& forward) const {
     const NameScope scope("head");
     const auto first = forward.dropout(dropout_p, first_site), second = forward.dropout(dropout_p, second_site);
-    if (kind == Head::paper) return out(gelu(dropout((*norm)(dense(sequence_mean(hidden, offsets))), first)));
-    std::vector<std::int32_t> cls;
-    for (std::size_t s = 0; s < offsets.sequences(); ++s) cls.push_back(static_cast<std::int32_t>(offsets.begin(s)));
-    const auto x = select_rows(hidden, cls);  // (B, D)
+    if (kind == Head::paper) return out(gelu(dropout((*norm)(dense(pool(hidden, offsets, Pooling::mean))), first)));
+    const auto x = pool(hidden, offsets, Pooling::cls);  // (B, D)
     if (architecture.pooler) return out(dropout(tanh(dense(x)), first));
     return out(dropout(gelu(dense(dropout(x, first))), second));
   }

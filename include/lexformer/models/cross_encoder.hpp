@@ -3,13 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lexformer/data/batch_plan.hpp"
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/pretrained.hpp"
 
@@ -126,17 +126,13 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const TextPair> p
     for (std::size_t i = begin; i < end; ++i)
       encodings[i] = this->tokenizer().encode_pair(pairs[i].first, pairs[i].second, options_.max_length);
   });
-  std::vector<std::size_t> order(pairs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return encodings[a].size() > encodings[b].size(); });
   Tensor<accumulate_t<T>> y({pairs.size(), options_.labels});
-  for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
-    const std::span part(order.data() + begin, std::min(batch_size, order.size() - begin));
+  for (const auto& rows : batches_by_length(token_counts(encodings), batch_size)) {
     std::vector<Encoding> chosen;
-    for (const std::size_t i : part) chosen.push_back(encodings[i]);
+    for (const std::size_t i : rows) chosen.push_back(encodings[i]);
     const auto out = (*this)(this->batch(chosen)).logits.value().template to<Cpu>();
-    for (std::size_t i = 0; i < part.size(); ++i)
-      std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + part[i] * options_.labels);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + rows[i] * options_.labels);
   }
   return y;
 }

@@ -9,15 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "lexformer/data/batch_plan.hpp"
 #include "lexformer/models/pretrained.hpp"
+#include "lexformer/nn/pooling.hpp"
 
 namespace lexformer {
-
-/// How token vectors become the vector of a text: all rows as they are, the first token's, or their mean.
-enum class Pooling { none, cls, mean };
-template <>
-inline constexpr auto names_of<Pooling> =
-    std::to_array<Named<Pooling>>({{"none", Pooling::none}, {"cls", Pooling::cls}, {"mean", Pooling::mean}});
 
 struct TextEncodeOptions {
   std::optional<Pooling> pooling{};      // unless set: as the file says (sentence-transformers folders do), else mean
@@ -70,16 +66,6 @@ Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStar
   this->load_state();
 }
 
-/// Token rows (N, D) of a batch as one row for each sequence (B, D); with Pooling::none as they are.
-template <class T, class Dev>
-Var<T, Dev> pool(const Var<T, Dev>& hidden, const Offsets& offsets, Pooling pooling) {
-  if (pooling == Pooling::none) return hidden;
-  if (pooling == Pooling::mean) return sequence_mean(hidden, offsets);
-  std::vector<std::int32_t> first;
-  for (std::size_t s = 0; s < offsets.sequences(); ++s) first.push_back(static_cast<std::int32_t>(offsets.begin(s)));
-  return select_rows(hidden, first);
-}
-
 template <class T, class Dev>
 Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const std::string> texts, const TextEncodeOptions& options) const {
   const std::size_t length = std::min(options.max_length, this->config().max_position_embeddings);
@@ -93,17 +79,13 @@ Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const std::string> tex
 template <class T, class Dev>
 Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const Encoding> texts, const TextEncodeOptions& options) const {
   using A = accumulate_t<T>;
-  if (options.batch_size == 0) fail_usage("Encoder::encode", "batch_size is 0");
   const NoGrad no_grad;
   const Pooling pooling = options.pooling.value_or(pooling_);
-  std::vector<std::size_t> order(texts.size()), begins(texts.size() + 1, 0);  // texts by length, and their first rows in the result
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return texts[a].size() > texts[b].size(); });
+  std::vector<std::size_t> begins(texts.size() + 1, 0);  // the first row of each text in the result
   for (std::size_t i = 0; i < texts.size(); ++i) begins[i + 1] = begins[i] + (pooling == Pooling::none ? texts[i].size() : 1);
   const std::size_t width = this->config().hidden_size;
   Tensor<A> y({begins.back(), width});
-  for (std::size_t begin = 0; begin < order.size(); begin += options.batch_size) {
-    const std::span part(order.data() + begin, std::min(options.batch_size, order.size() - begin));
+  for (const auto& part : batches_by_length(token_counts(texts), options.batch_size)) {
     std::vector<Encoding> chosen;
     for (const std::size_t i : part) chosen.push_back(texts[i]);
     const DeviceBatch<T, Dev> batch(this->batch(chosen));

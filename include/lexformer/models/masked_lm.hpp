@@ -73,7 +73,9 @@ class MaskedLm : public Pretrained<T, Dev> {
  private:
   void make(const std::string& where);
   void visit_head(ParameterVisitor<T, Dev>& v) override { v("cls.predictions", *head_); }
-  void write(ModelFile& file) const override { file.config["architectures"] = Json::array({"BertForMaskedLM"}); }
+  void write(ModelFile& file) const override {
+    file.config["architectures"] = Json::array({cat(this->config().architecture().name, "ForMaskedLM")});
+  }
   Var<T, Dev> transformed(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const;
 
   std::unique_ptr<MaskedLmHead<T, Dev>> head_;

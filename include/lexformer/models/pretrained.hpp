@@ -62,6 +62,8 @@ class Pretrained {
   /// The model as a file.
   ModelFile file();
   void save(const std::string& path) { file().save(path); }
+  /// Takes all parameters and buffers of a saved model. Errors: one is missing or has another shape.
+  void restore(const ModelFile& saved);
 
   /// Parameters that the file did not have, so that they are freshly initialised.
   const std::vector<std::string>& new_tensors() const { return new_tensors_; }
@@ -96,6 +98,7 @@ class Pretrained {
   std::string path_;                       // for messages
   std::shared_ptr<const ModelFile> file_;  // only until load_state()
   std::optional<TrainingStart> start_;
+  std::vector<TermConfig> stored_attention_;  // of the file, where the model is loaded to be trained
   std::map<std::string, std::string> metadata_;
   std::shared_ptr<const Json> json_;  // HuggingFace's config.json
   WordPieceTokenizer tokenizer_;
@@ -131,10 +134,11 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       seed_(start ? start->seed : 0),
       init_(seed_, parsed_.initializer_range) {
   if (start) {
+    stored_attention_ = parsed_.attention;
+    const auto known = all_terms(own_, path_ + ": config");
     const auto is_position_scheme = [&](const TermConfig& t) {
-      const auto& from = own_.contains(t.name) ? own_ : library_terms<T, Dev>();
-      const auto found = from.find(t.name);
-      return found != from.end() && found->second()->positions();
+      const auto found = known.find(t.name);
+      return found != known.end() && found->second()->positions();
     };
     const auto& named = start->attention;
     const auto scheme = std::find_if(named.begin(), named.end(), is_position_scheme);
@@ -170,13 +174,13 @@ void Pretrained<T, Dev>::check_vocabulary() const {
 template <class T, class Dev>
 void Pretrained<T, Dev>::make_encoder(double head_weights) {
   const BertConfig& c = parsed_;
-  const std::string where = path_ + ": config";
+  auto factories = configure_terms(c.attention, own_, c.sizes(), path_ + ": config");
   if (file_ != nullptr) {
     const auto size = [](std::size_t n) { return static_cast<double>(n); };
     const double h = size(c.hidden_size), e = size(c.embedding_size), few = 1u << 25;
     double terms = 0, held = 0;
     bool scheme = false;
-    for (const auto& t : configure_terms(c.attention, own_, c.sizes(), where)) {
+    for (const auto& t : factories) {
       terms += t.factory->weights(c.sizes());
       scheme = scheme || t.factory->positions();
     }
@@ -189,7 +193,7 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
       fail_file(path_, "the config asks for ", needed + terms, " weights, the file has ", held);
   }
   auto blank = Init::none();
-  encoder_ = std::make_unique<BertEncoder<T, Dev>>(c, file_ != nullptr ? blank : init_, init_, own_, where);
+  encoder_ = std::make_unique<BertEncoder<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_);
 }
 
 template <class T, class Dev>
@@ -205,13 +209,10 @@ void Pretrained<T, Dev>::load_state() {
 
   // Parameters of terms whose options differ from those of the file are not always taken over.
   std::vector<std::pair<NamedFactory<T, Dev>, NamedFactory<T, Dev>>> changed;  // now, in the file
-  if (start_) {
-    const auto stored = parse_bert_config(file_->config, path_ + ": config").attention;
-    for (const auto& now : encoder_->factories())
-      for (const auto& before : stored)
-        if (before.name == now.name)
-          changed.emplace_back(now, configure_terms<T, Dev>({before}, own_, parsed_.sizes(), path_ + ": config")[0]);
-  }
+  for (const auto& now : encoder_->factories())
+    for (const auto& before : stored_attention_)
+      if (before.name == now.name)
+        changed.emplace_back(now, configure_terms<T, Dev>({before}, own_, parsed_.sizes(), path_ + ": config")[0]);
   const auto may_stay = [&](const NamedParameter<T, Dev>& p) {
     if (!start_) return false;
     const bool known = p.name.starts_with("lexformer.") || p.name.ends_with(".attention.self.distance_embedding.weight") ||
@@ -235,11 +236,11 @@ void Pretrained<T, Dev>::load_state() {
     });
     const auto refuse = [&](const std::vector<std::string>& names, const char* what) {
       if (names.empty()) return;
-      std::string list;
-      for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) list += (i == 0 ? "" : ", ") + in_quotes(names[i]);
-      if (names.size() > 3) list += cat(" and ", names.size() - 3, " more");
+      std::vector<std::string> first;
+      for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) first.push_back(in_quotes(names[i]));
       fail_file(path_, "holds ", what,
-                " that this model does not use, so its scores would not be those of the model that was trained: ", list);
+                " that this model does not use, so its scores would not be those of the model that was trained: ", join(first),
+                names.size() > 3 ? cat(" and ", names.size() - 3, " more") : "");
     };
     refuse(unused_tensors_, "tensors");
     refuse(unused_config_, "keys of the config");
@@ -256,6 +257,12 @@ void Pretrained<T, Dev>::load_state() {
 template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> Pretrained<T, Dev>::state() {
   return encoder_state<T, Dev>(*encoder_, [this](auto& v) { visit_head(v); });
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::restore(const ModelFile& saved) {
+  auto parameters = state();
+  load_parameters(parameters, saved.tensors, saved.path);
 }
 
 template <class T, class Dev>

@@ -49,8 +49,7 @@ class TextBatches {
   }
   std::size_t batches() const { return stream_.batches(plan_.size); }
   MaskedBatch batch(std::uint32_t epoch, std::size_t number) {
-    const std::size_t of_block =
-        stream_.options().block / plan_.size + (stream_.options().block % plan_.size == 0 ? 0 : 1);  // but for the last
+    const std::size_t of_block = (stream_.options().block - 1) / plan_.size + 1;  // but for the last
     const std::size_t block = number / of_block;
     if (!loaded_ || block_ != block || plan_.epoch != epoch) {
       loaded_.reset();  // two blocks are never in memory together

@@ -225,14 +225,13 @@ class Trainer {
     return leaves;
   }
 
-  static BatchSize size_of(const Batch& batch, Task& task) {
-    if constexpr (requires { task.size(batch); }) {
-      return task.size(batch);
+  BatchSize size_of(const Batch& batch) {
+    if constexpr (requires(Task & task) { task.size(batch); }) {
+      return task_.size(batch);
     } else {
       return batch_size(batch);
     }
   }
-  BatchSize size_of(const Batch& batch) { return size_of(batch, task_); }
 
   void evaluate() {
     if constexpr (requires { task_.evaluate(); }) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "lexformer/core/names.hpp"
+#include "lexformer/ops/index.hpp"
+
+namespace lexformer {
+
+/// How the token rows of a text become one vector: not at all, the first token's, or their mean.
+enum class Pooling { none, cls, mean };
+template <>
+inline constexpr auto names_of<Pooling> =
+    std::to_array<Named<Pooling>>({{"none", Pooling::none}, {"cls", Pooling::cls}, {"mean", Pooling::mean}});
+
+/// Token rows (N, D) of a batch as one row for each sequence (B, D); with Pooling::none as they are.
+template <class T, class Dev>
+Var<T, Dev> pool(const Var<T, Dev>& hidden, const Offsets& offsets, Pooling pooling) {
+  if (pooling == Pooling::none) return hidden;
+  if (pooling == Pooling::mean) return sequence_mean(hidden, offsets);
+  std::vector<std::int32_t> first;
+  for (std::size_t s = 0; s < offsets.sequences(); ++s) first.push_back(static_cast<std::int32_t>(offsets.begin(s)));
+  return select_rows(hidden, first);
+}
+
+}  // namespace lexformer
