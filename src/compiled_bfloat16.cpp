@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A second file of lexformer::compiled, so that both compile at once.
+// lexformer::compiled: models in bfloat16.
+#define LEXFORMER_COMPILED
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <lexformer/io/json.hpp>
 #include <lexformer/lexformer.hpp>
 #include <map>
 #include <string>

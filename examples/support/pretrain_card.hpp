@@ -2,6 +2,7 @@
 // README.md beside a pre-trained encoder: what it is, what it was made of, how good it is, how it was made.
 #pragma once
 
+#include "lexformer/io/json.hpp"
 #include "lexformer/report/svg.hpp"
 #include "model_card.hpp"
 #include "pretrain_options.hpp"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "evaluation.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/report/report.hpp"
 
 namespace program {

@@ -2,6 +2,7 @@
 // The sections of a report about training and scores, one function each.
 #pragma once
 
+#include "lexformer/io/json.hpp"
 #include "lexformer/train/precision_recall.hpp"
 #include "report_attention.hpp"
 

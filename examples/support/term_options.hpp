@@ -103,8 +103,7 @@ class AttentionOptions {
         if (option->count() > 0 && !has(name))
           lx::fail_usage(option->get_name(), "is an option of the attention term '", name, "'; add it: --attention ", name);
     for (const auto& name : names_)
-      if (name != "none")
-        configs.emplace_back(name, lx::options_json([&](lx::OptionVisitor& v) { terms_.at(name).factory->visit(v); }).dump());
+      if (name != "none") configs.emplace_back(name, lx::options_text([&](lx::OptionVisitor& v) { terms_.at(name).factory->visit(v); }));
     return configs;
   }
 

@@ -7,6 +7,7 @@
 // plain data
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/broadcast.hpp"
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/device.hpp"
 #include "lexformer/core/device_cuda.hpp"
 #include "lexformer/core/error.hpp"
@@ -95,7 +96,7 @@
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/folder_lock.hpp"
 #include "lexformer/io/half.hpp"
-#include "lexformer/io/json.hpp"
+#include "lexformer/io/json_value.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/npy.hpp"
 #include "lexformer/io/options.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // JSON and what is read from it: settings of models, of tokenizers and of a run. What is accepted is the same after writing.
+#include "lexformer/io/json.hpp"
 #include "fuzz/fuzz.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
 #include "lexformer/models/bert_config.hpp"

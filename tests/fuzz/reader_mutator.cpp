@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fuzz/fuzz.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/io/safetensors.hpp"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);

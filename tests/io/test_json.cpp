@@ -7,6 +7,7 @@
 #include "io/expect_error.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
 
 using namespace lexformer;
 

@@ -9,6 +9,7 @@
 
 #include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "support/cases.hpp"
 

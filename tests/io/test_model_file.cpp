@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/expect_error.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 
 using namespace lexformer;

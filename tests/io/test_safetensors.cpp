@@ -10,6 +10,7 @@
 
 #include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/io/safetensors.hpp"
 
 using namespace lexformer;

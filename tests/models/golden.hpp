@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "lexformer/io/json.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "models/tiny.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "lexformer/io/json.hpp"
 #include "lexformer/models/bert_config.hpp"
 
 #include "../support/error_message.hpp"
@@ -107,7 +108,8 @@ TEST_CASE("a config that asks for far larger position tables than the file has i
   CHECK(error_message([&] { CrossEncoder<double>(file, CrossEncoderOptions{}); }).find("tiny.lxf: the config asks for") == 0);
 }
 
-TEST_CASE("a HuggingFace model with one label: sigmoid as in sentence-transformers, unless it is a regression or its config says otherwise") {
+TEST_CASE(
+    "a HuggingFace model with one label: sigmoid as in sentence-transformers, unless it is a regression or its config says otherwise") {
   const test::Threads one(1);
   auto file = test::tiny_model({.head = Head::huggingface, .task = Task::regression, .labels = 1}).file();
   file.config.erase("lexformer");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "io/expect_error.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "models/tiny.hpp"

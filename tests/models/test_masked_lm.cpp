@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Masked language models: equal to transformers' BertForMaskedLM (tools/make_golden.py), and laws of their own.
+#include "lexformer/io/json.hpp"
 #include "lexformer/models/masked_lm.hpp"
 
 #include <cmath>

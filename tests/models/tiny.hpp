@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/ops/loss.hpp"
 

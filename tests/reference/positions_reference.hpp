@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lexformer/attention/terms.hpp"
+#include "lexformer/io/json.hpp"
 
 namespace lexformer::test {
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "lexformer/data/masked_batch.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/train/gradient_sum.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "lexformer/io/json.hpp"
 #include "lexformer/train/state.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "lexformer/io/json.hpp"
 #include "lexformer/train/trainer.hpp"
 
 #include <doctest/doctest.h>

@@ -68,7 +68,7 @@ std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>&
     if (found == known.end())
       fail_file(where, "the attention term ", in_quotes(config.name), " is not known; this program has: ", join(names_of_terms(known)));
     auto factory = found->second();
-    read_options(parse_json(config.options, here), here, [&](OptionVisitor& v) { factory->visit(v); });
+    read_options(config.options, here, [&](OptionVisitor& v) { factory->visit(v); });
     factory->check(sizes, here);
     if (factory->positions() && !std::exchange(positions, config.name).empty())
       fail_file(where, "two position schemes at once; take one of the attention terms");

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
@@ -24,14 +25,7 @@ inline constexpr auto names_of<BatchOrder> = std::to_array<Named<BatchOrder>>({{
                                                                                {"random", BatchOrder::random}});
 
 namespace detail {
-inline std::vector<std::vector<std::size_t>> cut(std::span<const std::size_t> rows, std::size_t size) {
-  std::vector<std::vector<std::size_t>> batches;
-  for (std::size_t begin = 0; begin < rows.size(); begin += size) {
-    const auto part = rows.subspan(begin, std::min(size, rows.size() - begin));
-    batches.emplace_back(part.begin(), part.end());
-  }
-  return batches;
-}
+std::vector<std::vector<std::size_t>> cut(std::span<const std::size_t> rows, std::size_t size);
 }  // namespace detail
 
 struct BatchPlan {
@@ -46,7 +40,34 @@ struct BatchPlan {
 /// The rows of each batch of an epoch; lengths[row] = tokens. Every row comes once (but see drop_last).
 /// length_grouped: shuffled rows are sorted by length within stretches of up to 50 batches (a quarter of the data at the most,
 /// both as transformers' group_by_length), cut, and the batches shuffled: neighbours in length, yet another mixture every epoch.
-inline std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan) {
+std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan);
+
+/// All rows by falling length, cut into batches of `size`, for computing without training.
+std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths, std::size_t size);
+
+/// The number of tokens of each encoding.
+std::vector<std::size_t> token_counts(std::span<const Encoding> encodings);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <numeric>
+
+namespace lexformer {
+
+namespace detail {
+LEXFORMER_INLINE std::vector<std::vector<std::size_t>> cut(std::span<const std::size_t> rows, std::size_t size) {
+  std::vector<std::vector<std::size_t>> batches;
+  for (std::size_t begin = 0; begin < rows.size(); begin += size) {
+    const auto part = rows.subspan(begin, std::min(size, rows.size() - begin));
+    batches.emplace_back(part.begin(), part.end());
+  }
+  return batches;
+}
+}  // namespace detail
+
+LEXFORMER_INLINE std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan) {
   if (plan.size == 0) fail_usage("plan_batches", "a batch has at least one pair");
   std::vector<std::size_t> rows(lengths.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -64,8 +85,7 @@ inline std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::s
   return batches;
 }
 
-/// All rows by falling length, cut into batches of `size`, for computing without training.
-inline std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths, std::size_t size) {
+LEXFORMER_INLINE std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths, std::size_t size) {
   if (size == 0) fail_usage("batches_by_length", "a batch has at least one row");
   std::vector<std::size_t> rows(lengths.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -73,11 +93,11 @@ inline std::vector<std::vector<std::size_t>> batches_by_length(std::span<const s
   return detail::cut(rows, size);
 }
 
-/// The number of tokens of each encoding.
-inline std::vector<std::size_t> token_counts(std::span<const Encoding> encodings) {
+LEXFORMER_INLINE std::vector<std::size_t> token_counts(std::span<const Encoding> encodings) {
   std::vector<std::size_t> counts;
   for (const Encoding& e : encodings) counts.push_back(e.size());
   return counts;
 }
 
 }  // namespace lexformer
+#endif

@@ -2,14 +2,12 @@
 // Labelled pairs of texts, as a table gives them.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <iomanip>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/data/table.hpp"
 
 namespace lexformer {
@@ -22,15 +20,33 @@ struct PairExample {
 };
 
 /// The rows of a table with their labels as classes: the place of the label among `names`. Errors: an unknown label.
-inline std::vector<PairExample> class_examples(const PairTable& table, const std::vector<std::string>& names = {"0", "1"}) {
+std::vector<PairExample> class_examples(const PairTable& table, const std::vector<std::string>& names = {"0", "1"});
+
+/// The same with labels that are numbers.
+std::vector<PairExample> number_examples(const PairTable& table);
+
+/// Number and checksum of the pairs and their labels: a run that is resumed must read what it read before.
+std::string describe(std::span<const PairExample> examples);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <iomanip>
+#include <string_view>
+
+#include "lexformer/io/file.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE std::vector<PairExample> class_examples(const PairTable& table, const std::vector<std::string>& names) {
   const auto labels = class_labels(table, names);
   std::vector<PairExample> examples;
   for (std::size_t i = 0; i < labels.size(); ++i)
     examples.push_back({table.rows[i].left, table.rows[i].right, static_cast<std::int32_t>(labels[i]), 0.0f, table.rows[i].kept});
   return examples;
 }
-/// The same with labels that are numbers.
-inline std::vector<PairExample> number_examples(const PairTable& table) {
+
+LEXFORMER_INLINE std::vector<PairExample> number_examples(const PairTable& table) {
   const auto targets = number_labels(table);
   std::vector<PairExample> examples;
   for (std::size_t i = 0; i < targets.size(); ++i)
@@ -38,8 +54,7 @@ inline std::vector<PairExample> number_examples(const PairTable& table) {
   return examples;
 }
 
-/// Number and checksum of the pairs and their labels: a run that is resumed must read what it read before.
-inline std::string describe(std::span<const PairExample> examples) {
+LEXFORMER_INLINE std::string describe(std::span<const PairExample> examples) {
   std::uint32_t sum = 0;
   for (const PairExample& e : examples)
     for (const std::string& part : {e.left, e.right, cat(e.label), cat(std::setprecision(9), e.target)}) {
@@ -50,3 +65,4 @@ inline std::string describe(std::span<const PairExample> examples) {
 }
 
 }  // namespace lexformer
+#endif

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/data/batch.hpp"
 #include "lexformer/text/lexical.hpp"
@@ -20,7 +21,14 @@ using FeatureMaker = std::function<void(std::span<const Encoding>, Batch&)>;
 
 /// The similarities of the words of each pair of tokens as codes (text/lexical.hpp), under a name in Batch::features.
 /// Each encoding is computed alone, so the number of threads changes nothing.
-inline FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "lexical") {
+FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "lexical");
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE FeatureMaker lexical_feature(const LexicalOptions& options, std::string name) {
   return [options, name = std::move(name)](std::span<const Encoding> encodings, Batch& batch) {
     std::vector<LexicalMatrix> matrices(encodings.size());
     parallel_for(encodings.size(), 1, [&](std::size_t i, std::size_t) { matrices[i] = lexical_matrix(encodings[i], options); });
@@ -30,3 +38,4 @@ inline FeatureMaker lexical_feature(const LexicalOptions& options, std::string n
 }
 
 }  // namespace lexformer
+#endif

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/io/file.hpp"
 
 namespace lexformer {
@@ -21,49 +22,18 @@ namespace lexformer {
 class LineReader {
  public:
   /// Of a longer line only the first `limit` bytes are given. Errors: the file is missing or no regular file.
-  explicit LineReader(std::string path, std::uint64_t offset = 0, std::size_t limit = 1u << 16)
-      : path_(std::move(path)), offset_(offset), limit_(limit), buffer_(1u << 16) {
-    std::error_code error;
-    if (std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error))
-      fail_file(path_, "is no regular file; the text is read several times");
-    file_.open(path_, std::ios::binary);
-    if (!file_) fail_file(path_, "cannot be opened: ", detail::system_message(errno));
-    file_.seekg(static_cast<std::streamoff>(offset));
-  }
+  explicit LineReader(std::string path, std::uint64_t offset = 0, std::size_t limit = 1u << 16);
 
   /// The next line without its end; false after the last one. Errors: the file cannot be read; the line holds a zero byte, as text in
   /// UTF-16 and files that are no text do.
-  bool next(std::string& line) {
-    line.clear();
-    bool any = false, ended = false;
-    while (!ended && (begin_ < end_ || fill())) {
-      any = true;
-      const char* const first = buffer_.data() + begin_;
-      const auto* const feed = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
-      ended = feed != nullptr;
-      const std::size_t bytes = ended ? static_cast<std::size_t>(feed - first) : end_ - begin_;
-      line.append(first, std::min(bytes, limit_ - line.size()));
-      const std::size_t taken = bytes + (ended ? 1 : 0);
-      begin_ += taken;
-      offset_ += taken;
-    }
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.find('\0') != line.npos) fail_file(path_, "the line before byte ", offset_, " holds a zero byte; expected text in UTF-8");
-    return any;
-  }
+  bool next(std::string& line);
 
   /// Where the line begins that next() will give.
   std::uint64_t offset() const { return offset_; }
   const std::string& path() const { return path_; }
 
  private:
-  bool fill() {
-    file_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-    if (file_.bad()) fail_file(path_, "cannot be read");
-    begin_ = 0;
-    end_ = static_cast<std::size_t>(file_.gcount());
-    return end_ > 0;
-  }
+  bool fill();
 
   std::string path_;
   std::uint64_t offset_;
@@ -74,3 +44,46 @@ class LineReader {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE LineReader::LineReader(std::string path, std::uint64_t offset, std::size_t limit)
+    : path_(std::move(path)), offset_(offset), limit_(limit), buffer_(1u << 16) {
+  std::error_code error;
+  if (std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error))
+    fail_file(path_, "is no regular file; the text is read several times");
+  file_.open(path_, std::ios::binary);
+  if (!file_) fail_file(path_, "cannot be opened: ", detail::system_message(errno));
+  file_.seekg(static_cast<std::streamoff>(offset));
+}
+
+LEXFORMER_INLINE bool LineReader::next(std::string& line) {
+  line.clear();
+  bool any = false, ended = false;
+  while (!ended && (begin_ < end_ || fill())) {
+    any = true;
+    const char* const first = buffer_.data() + begin_;
+    const auto* const feed = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
+    ended = feed != nullptr;
+    const std::size_t bytes = ended ? static_cast<std::size_t>(feed - first) : end_ - begin_;
+    line.append(first, std::min(bytes, limit_ - line.size()));
+    const std::size_t taken = bytes + (ended ? 1 : 0);
+    begin_ += taken;
+    offset_ += taken;
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  if (line.find('\0') != line.npos) fail_file(path_, "the line before byte ", offset_, " holds a zero byte; expected text in UTF-8");
+  return any;
+}
+
+LEXFORMER_INLINE bool LineReader::fill() {
+  file_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  if (file_.bad()) fail_file(path_, "cannot be read");
+  begin_ = 0;
+  end_ = static_cast<std::size_t>(file_.gcount());
+  return end_ > 0;
+}
+
+}  // namespace lexformer
+#endif

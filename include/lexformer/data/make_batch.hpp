@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/data/batch.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/text/wordpiece.hpp"
@@ -13,7 +14,14 @@
 namespace lexformer {
 
 /// Puts encodings into one batch, without labels, and adds their features. index: 0, 1, 2, ... Errors: there are no encodings.
-inline Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMaker> makers = {}) {
+Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMaker> makers = {});
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMaker> makers) {
   if (encodings.empty()) fail("make_batch", "there are no encodings");
   Batch batch;
   std::vector<std::size_t> lengths;
@@ -31,3 +39,4 @@ inline Batch make_batch(std::span<const Encoding> encodings, std::span<const Fea
 }
 
 }  // namespace lexformer
+#endif

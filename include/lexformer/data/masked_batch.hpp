@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/data/make_batch.hpp"
 #include "lexformer/text/masking.hpp"
 
@@ -20,8 +21,16 @@ struct MaskedBatch {
 
 /// The documents of these rows, masked. Document `row` gets the masks of (seed, epoch, first + row): they change from epoch to epoch and
 /// depend neither on the batch nor on threads.
-inline MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<const std::size_t> rows, const Masker& masker,
-                                     std::uint64_t seed, std::uint32_t epoch, std::uint64_t first = 0) {
+MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<const std::size_t> rows, const Masker& masker,
+                              std::uint64_t seed, std::uint32_t epoch, std::uint64_t first = 0);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<const std::size_t> rows, const Masker& masker,
+                                               std::uint64_t seed, std::uint32_t epoch, std::uint64_t first) {
   MaskedBatch out;
   std::vector<Encoding> chosen;
   std::vector<std::int32_t> ids;
@@ -40,3 +49,4 @@ inline MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::s
 }
 
 }  // namespace lexformer
+#endif

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/data/batch.hpp"
@@ -41,52 +42,17 @@ class PairDataset {
   requires requires(const Model& m) { m.features(); }
   PairDataset(std::vector<PairExample> examples, const Model& model, PairDatasetOptions options = {})
       : PairDataset(std::move(examples), model.tokenizer(), as_read_by(model, std::move(options))) {}
-  PairDataset(std::vector<PairExample> examples, WordPieceTokenizer tokenizer, PairDatasetOptions options = {})
-      : examples_(std::move(examples)), tokenizer_(std::move(tokenizer)), options_(std::move(options)) {
-    if (examples_.empty()) fail("PairDataset", "there are no pairs");
-    if (examples_.size() > std::numeric_limits<std::uint32_t>::max()) fail("PairDataset", "more than 2^32 pairs");
-    if (!(options_.augment >= 0.0 && options_.augment <= 1.0))
-      fail_usage("PairDataset", "the probability of typos is ", options_.augment, ", expected 0 to 1");
-  }
+  PairDataset(std::vector<PairExample> examples, WordPieceTokenizer tokenizer, PairDatasetOptions options = {});
 
   std::size_t size() const { return examples_.size(); }
   const std::vector<PairExample>& examples() const { return examples_; }
   const PairDatasetOptions& options() const { return options_; }
 
   /// All pairs as tokens, with the typos of this epoch, which are drawn by (seed, epoch, row). Without augmentation every epoch is alike.
-  std::vector<Encoding> encode(std::uint32_t epoch) const {
-    std::vector<Encoding> encodings(size());
-    parallel_for(size(), 64, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const PairExample& pair = examples_[i];
-        RandomStream random = typo_stream(options_.seed, epoch, static_cast<std::uint32_t>(i));
-        if (options_.augment > 0.0 && random.uniform() < options_.augment) {
-          const auto [left, right] = add_typos_to_pair(pair.left, pair.right, options_.typos, random);
-          encodings[i] = tokenizer_.encode_pair(left, right, options_.max_length);
-        } else {
-          encodings[i] = tokenizer_.encode_pair(pair.left, pair.right, options_.max_length);
-        }
-      }
-    });
-    return encodings;
-  }
+  std::vector<Encoding> encode(std::uint32_t epoch) const;
 
   /// The batch of these rows out of what encode() gave. Features are made here: those of all rows at once could fill the memory.
-  Batch batch(std::span<const Encoding> encodings, std::span<const std::size_t> rows) const {
-    if (encodings.size() != size()) fail("PairDataset::batch", encodings.size(), " encodings for ", size(), " pairs");
-    std::vector<Encoding> pairs;
-    for (const std::size_t row : rows) {
-      if (row >= size()) fail("PairDataset::batch", "row ", row, " of ", size(), " pairs");
-      pairs.push_back(encodings[row]);
-    }
-    Batch out = make_batch(pairs, options_.features);
-    out.index.assign(rows.begin(), rows.end());
-    for (const std::size_t row : rows) {
-      if (options_.labels == Labels::classes) out.labels.push_back(examples_[row].label);
-      if (options_.labels == Labels::numbers) out.targets.push_back(examples_[row].target);
-    }
-    return out;
-  }
+  Batch batch(std::span<const Encoding> encodings, std::span<const std::size_t> rows) const;
 
  private:
   template <class Model>
@@ -103,3 +69,50 @@ class PairDataset {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE PairDataset::PairDataset(std::vector<PairExample> examples, WordPieceTokenizer tokenizer, PairDatasetOptions options)
+    : examples_(std::move(examples)), tokenizer_(std::move(tokenizer)), options_(std::move(options)) {
+  if (examples_.empty()) fail("PairDataset", "there are no pairs");
+  if (examples_.size() > std::numeric_limits<std::uint32_t>::max()) fail("PairDataset", "more than 2^32 pairs");
+  if (!(options_.augment >= 0.0 && options_.augment <= 1.0))
+    fail_usage("PairDataset", "the probability of typos is ", options_.augment, ", expected 0 to 1");
+}
+
+LEXFORMER_INLINE std::vector<Encoding> PairDataset::encode(std::uint32_t epoch) const {
+  std::vector<Encoding> encodings(size());
+  parallel_for(size(), 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const PairExample& pair = examples_[i];
+      RandomStream random = typo_stream(options_.seed, epoch, static_cast<std::uint32_t>(i));
+      if (options_.augment > 0.0 && random.uniform() < options_.augment) {
+        const auto [left, right] = add_typos_to_pair(pair.left, pair.right, options_.typos, random);
+        encodings[i] = tokenizer_.encode_pair(left, right, options_.max_length);
+      } else {
+        encodings[i] = tokenizer_.encode_pair(pair.left, pair.right, options_.max_length);
+      }
+    }
+  });
+  return encodings;
+}
+
+LEXFORMER_INLINE Batch PairDataset::batch(std::span<const Encoding> encodings, std::span<const std::size_t> rows) const {
+  if (encodings.size() != size()) fail("PairDataset::batch", encodings.size(), " encodings for ", size(), " pairs");
+  std::vector<Encoding> pairs;
+  for (const std::size_t row : rows) {
+    if (row >= size()) fail("PairDataset::batch", "row ", row, " of ", size(), " pairs");
+    pairs.push_back(encodings[row]);
+  }
+  Batch out = make_batch(pairs, options_.features);
+  out.index.assign(rows.begin(), rows.end());
+  for (const std::size_t row : rows) {
+    if (options_.labels == Labels::classes) out.labels.push_back(examples_[row].label);
+    if (options_.labels == Labels::numbers) out.targets.push_back(examples_[row].target);
+  }
+  return out;
+}
+
+}  // namespace lexformer
+#endif

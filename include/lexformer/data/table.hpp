@@ -3,21 +3,13 @@
 // (one object a line). Rows are read one after the other, so a pipe works too.
 #pragma once
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
-#include <fstream>
 #include <istream>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
-#include "lexformer/io/file.hpp"
-#include "lexformer/io/json.hpp"
-#include "lexformer/text/nearest_name.hpp"
-#include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
@@ -31,12 +23,7 @@ inline constexpr auto names_of<TableHeader> =
     std::to_array<Named<TableHeader>>({{"auto", TableHeader::automatic}, {"yes", TableHeader::yes}, {"no", TableHeader::no}});
 
 /// The format of a file by its ending: .tsv and .txt, .csv, .jsonl.
-inline TableFormat table_format(const std::string& path) {
-  if (path.ends_with(".tsv") || path.ends_with(".txt")) return TableFormat::tsv;
-  if (path.ends_with(".csv")) return TableFormat::csv;
-  if (path.ends_with(".jsonl")) return TableFormat::jsonl;
-  fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
-}
+TableFormat table_format(const std::string& path);
 
 struct TableOptions {
   /// Left text, right text and, with labels, label: each the name of a column or its number from 1.
@@ -60,35 +47,10 @@ struct PairRow {
 class PairReader {
  public:
   /// `where` names the input in messages; the stream must outlive the reader.
-  PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options = {})
-      : in_(&in), where_(std::move(where)), format_(format), options_(std::move(options)) {
-    const std::size_t given = options_.columns.size();
-    // Without labels a third column may be named: the same options then do for training and for scoring.
-    if (given != 0 && given != 3 && (given != 2 || options_.labels))
-      fail_usage(where_, given, " columns are named, expected ", options_.labels ? "3 (left, right, label)" : "2 (left, right)");
-    kept_names_ = options_.keep;
-  }
+  PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options = {});
 
   /// The next pair; false at the end of the input. Errors: a row that is not one of such a table; the input cannot be read.
-  bool next(PairRow& row) try {
-    if (format_ == TableFormat::jsonl) return next_json(row);
-    if (!read_row()) return false;
-    if (width_ == 0) {
-      width_ = fields_.size();
-      if (find_columns() && !read_row()) return false;
-    }
-    if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the rows above");
-    row.line = line_;
-    row.label_column = options_.labels ? places_[2] + 1 : 0;
-    row.left = field(0);
-    row.right = field(1);
-    row.label = options_.labels ? field(2) : "";
-    row.kept.clear();
-    for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
-    return true;
-  } catch (const std::ios_base::failure&) {
-    fail_file(where_, "cannot be read to its end");
-  }
+  bool next(PairRow& row);
 
   /// The names of the kept columns, once a row was read: of the header, or else as they were given.
   const std::vector<std::string>& kept_names() const { return kept_names_; }
@@ -99,193 +61,28 @@ class PairReader {
   std::string here() const { return cat(where_, ": line ", line_); }
 
   /// One line without its end (LF or CRLF); false at the end of the input. Checks length, zero bytes and UTF-8.
-  bool read_line(std::string& line) {
-    line.clear();
-    std::streambuf* buffer = in_->rdbuf();
-    int c = buffer->sbumpc();
-    if (c == std::char_traits<char>::eof()) return false;
-    ++last_line_;
-    for (; c != '\n' && c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
-      if (line.size() == max_row) fail_file(cat(where_, ": line ", last_line_), "is longer than ", max_row, " bytes");
-      line += static_cast<char>(c);
-    }
-    if (line.ends_with('\r')) line.pop_back();
-    if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
-    for (std::size_t i = 0; i < line.size();) {
-      const Decoded d = decode_utf8(line, i);
-      const bool bad = d.character == replacement_character && line.compare(i, 3, "\xEF\xBF\xBD") != 0;
-      if (bad || d.character == 0) fail_file(cat(where_, ": line ", last_line_), "byte ", i + 1, bad ? " is not UTF-8" : " is zero");
-      i += d.bytes;
-    }
-    return true;
-  }
+  bool read_line(std::string& line);
 
-  void add_field() {
-    if (fields_.size() == max_columns) fail_file(here(), "has more than ", max_columns, " columns");
-    fields_.emplace_back();
-  }
+  void add_field();
 
   /// One row into fields_.
-  bool read_row() {
-    if (!read_line(text_)) return false;
-    line_ = last_line_;
-    fields_.assign(1, "");
-    if (format_ == TableFormat::csv) {
-      read_csv_fields();
-      return true;
-    }
-    for (const char c : text_)
-      if (c == '\t') {
-        add_field();
-      } else {
-        fields_.back() += c;
-      }
-    return true;
-  }
+  bool read_row();
 
   /// RFC 4180: fields between commas; in a quoted one "" is a quote, and commas and line ends (read as LF) are text.
-  void read_csv_fields() {
-    enum { start, plain, quoted, closed } state = start;
-    std::size_t bytes = 0;
-    for (;;) {
-      for (const char c : text_) {
-        std::string& field = fields_.back();
-        if (state == quoted) {
-          if (c == '"') {
-            state = closed;
-          } else {
-            field += c;
-          }
-        } else if (c == ',') {
-          add_field();
-          state = start;
-        } else if (c == '"' && state == start) {
-          state = quoted;
-        } else if (c == '"' && state == closed) {
-          field += c;
-          state = quoted;
-        } else if (c == '"' || state == closed) {
-          fail_file(here(), "column ", fields_.size(),
-                    ": a quote in the middle of a field; quote the whole field and double the quotes in it");
-        } else {
-          field += c;
-          state = plain;
-        }
-      }
-      if (state != quoted) return;
-      fields_.back() += '\n';
-      if ((bytes += text_.size()) > max_row)
-        fail_file(here(), "column ", fields_.size(), ": the quoted field is longer than ", max_row, " bytes");
-      if (!read_line(text_)) fail_file(here(), "column ", fields_.size(), ": the quote is never closed");
-    }
-  }
+  void read_csv_fields();
 
   /// Sets places_; true if the current row is a header.
-  bool find_columns() {
-    static const std::vector<std::string> usual = {"left", "right", "label"};
-    const std::size_t needed = options_.labels ? 3 : 2;
-    const auto place = [&](const std::string& name) {
-      return static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), name) - fields_.begin());
-    };
-    const auto is_number = [](const std::string& s) { return s.find_first_not_of("0123456789") == s.npos; };
-    const auto has_names = [&](const std::vector<std::string>& list) { return !std::all_of(list.begin(), list.end(), is_number); };
-    const bool named = has_names(options_.columns) || has_names(options_.keep);
-    bool header = options_.header == TableHeader::yes;
-    if (options_.header == TableHeader::automatic) header = named || (place("left") < width_ && place("right") < width_);
-    if (named && !header) fail_usage(where_, "columns are given by name, but the table has no header");
-
-    std::vector<std::string> columns = options_.columns;
-    if (columns.empty() && named && options_.header == TableHeader::automatic && (place("left") == width_ || place("right") == width_))
-      fail_usage(where_, "a column to keep is given by its name, but the table has no columns 'left' and 'right'; name the columns, too");
-    // A header without `left` and `right` says nothing about the columns: then the first ones are taken.
-    if (columns.empty() && header && place("left") < width_ && place("right") < width_) columns = usual;
-    const auto find = [&](const std::string& given) {
-      std::size_t at = 0;  // stays if the number is too large, and is refused below
-      if (is_number(given)) {
-        std::from_chars(given.data(), given.data() + given.size(), at);
-        return at - 1;
-      }
-      at = place(given);
-      if (at == width_)
-        fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_));
-      return at;
-    };
-    for (std::size_t i = 0; i < needed; ++i) {
-      const std::size_t at = columns.empty() ? i : find(columns[i]);
-      if (at >= width_)
-        fail_file(here(), "the table has ", width_, width_ == 1 ? " column" : " columns", "; column ", at + 1, " (", usual[i],
-                  ") is missing", other_separator());
-      places_.push_back(at);
-    }
-    for (const auto& given : options_.keep) {
-      const std::size_t at = find(given);
-      if (at >= width_) fail_file(here(), "the table has ", width_, " columns; column ", at + 1, " (to keep) is missing");
-      kept_places_.push_back(at);
-      if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
-    }
-    if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
-      fail_file(here(), in_quotes(join(fields_)),
-                " looks like a header, but has no columns 'left' and 'right'; name the columns (--columns ",
-                join(std::span(fields_).first(needed), ","),
-                "), or say --header yes to take the first ones, --header no if this row is a pair");
-    return header;
-  }
+  bool find_columns();
 
   /// What to do where a row has too few columns because another character separates them.
-  std::string other_separator() const {
-    const auto has = [&](char c) { return text_.find(c) != std::string::npos; };
-    if (format_ == TableFormat::csv && has('\t')) return "; this row has tabs: is it a .tsv (--format tsv)?";
-    if (format_ == TableFormat::csv && has(';')) return "; this row has ';', but the columns of a .csv are separated by commas";
-    if (format_ == TableFormat::tsv && has(',')) return "; this row has commas: is it a .csv (--format csv)?";
-    return "";
-  }
+  std::string other_separator() const;
 
   /// Whether the current row names columns: different words of ASCII letters, digits and '_', each with a '_' in it or one of the usual
   /// names, as `name_a`, `id`, `sentence1`.
-  bool looks_like_header() const {
-    static const std::vector<std::string> usual = {
-        "brand",    "category",   "class", "description",  "doc",      "document",   "entity",  "gold",    "id",    "idx",
-        "index",    "label",      "left",  "manufacturer", "match",    "name",       "passage", "premise", "price", "query",
-        "question", "hypothesis", "right", "score",        "sentence", "similarity", "target",  "text",    "title"};
-    for (const auto& word : fields_) {
-      const auto end = word.find_last_not_of("0123456789");
-      std::string base = word.substr(0, end == word.npos ? 0 : end + 1);
-      for (char& c : base)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      const bool plain = base.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == base.npos && !base.empty() && base[0] >= 'a';
-      const bool named = base.find('_') != base.npos || std::find(usual.begin(), usual.end(), base) != usual.end();
-      if (!plain || !named || std::count(fields_.begin(), fields_.end(), word) != 1) return false;
-    }
-    return true;
-  }
+  bool looks_like_header() const;
   std::string& field(std::size_t i) { return fields_[places_[i]]; }
 
-  bool next_json(PairRow& row) {
-    if (!read_line(text_)) return false;
-    line_ = row.line = last_line_;
-    row.label_column = 0;
-    const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
-    if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
-    const auto value = [&](std::size_t i) -> const Json& {
-      static const std::vector<std::string> usual = {"left", "right", "label"};
-      const std::string& key = options_.columns.empty() ? usual[i] : options_.columns[i];
-      const auto it = object.find(key);
-      if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
-      if (!it->is_string() && !(i == 2 && it->is_number())) fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
-      return *it;
-    };
-    row.left = value(0).get<std::string>();
-    row.right = value(1).get<std::string>();
-    row.label.clear();
-    if (options_.labels) row.label = value(2).is_string() ? value(2).get<std::string>() : value(2).dump();
-    row.kept.clear();
-    for (const auto& key : options_.keep) {
-      const auto it = object.find(key);
-      if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
-      row.kept.push_back(it->is_string() ? it->get<std::string>() : it->is_null() ? "" : it->dump());
-    }
-    return true;
-  }
+  bool next_json(PairRow& row);
 
   std::istream* in_;
   std::string where_;
@@ -308,7 +105,248 @@ struct PairTable {
 };
 
 /// Reads a file whose ending says its format. Errors: as PairReader's, and a table without rows.
-inline PairTable read_pairs(const std::string& path, TableOptions options = {}) {
+PairTable read_pairs(const std::string& path, TableOptions options = {});
+
+/// The class of each row: the place of its label in `names`.
+std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names = {"0", "1"});
+
+/// The label of each row as a number that a float holds (regression).
+std::vector<double> number_labels(const PairTable& table);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <span>
+#include <string_view>
+
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/text/nearest_name.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
+  if (path.ends_with(".tsv") || path.ends_with(".txt")) return TableFormat::tsv;
+  if (path.ends_with(".csv")) return TableFormat::csv;
+  if (path.ends_with(".jsonl")) return TableFormat::jsonl;
+  fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
+}
+
+LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options)
+    : in_(&in), where_(std::move(where)), format_(format), options_(std::move(options)) {
+  const std::size_t given = options_.columns.size();
+  // Without labels a third column may be named: the same options then do for training and for scoring.
+  if (given != 0 && given != 3 && (given != 2 || options_.labels))
+    fail_usage(where_, given, " columns are named, expected ", options_.labels ? "3 (left, right, label)" : "2 (left, right)");
+  kept_names_ = options_.keep;
+}
+
+LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
+  if (format_ == TableFormat::jsonl) return next_json(row);
+  if (!read_row()) return false;
+  if (width_ == 0) {
+    width_ = fields_.size();
+    if (find_columns() && !read_row()) return false;
+  }
+  if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the rows above");
+  row.line = line_;
+  row.label_column = options_.labels ? places_[2] + 1 : 0;
+  row.left = field(0);
+  row.right = field(1);
+  row.label = options_.labels ? field(2) : "";
+  row.kept.clear();
+  for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
+  return true;
+} catch (const std::ios_base::failure&) {
+  fail_file(where_, "cannot be read to its end");
+}
+
+LEXFORMER_INLINE bool PairReader::read_line(std::string& line) {
+  line.clear();
+  std::streambuf* buffer = in_->rdbuf();
+  int c = buffer->sbumpc();
+  if (c == std::char_traits<char>::eof()) return false;
+  ++last_line_;
+  for (; c != '\n' && c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
+    if (line.size() == max_row) fail_file(cat(where_, ": line ", last_line_), "is longer than ", max_row, " bytes");
+    line += static_cast<char>(c);
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
+  for (std::size_t i = 0; i < line.size();) {
+    const Decoded d = decode_utf8(line, i);
+    const bool bad = d.character == replacement_character && line.compare(i, 3, "\xEF\xBF\xBD") != 0;
+    if (bad || d.character == 0) fail_file(cat(where_, ": line ", last_line_), "byte ", i + 1, bad ? " is not UTF-8" : " is zero");
+    i += d.bytes;
+  }
+  return true;
+}
+
+LEXFORMER_INLINE void PairReader::add_field() {
+  if (fields_.size() == max_columns) fail_file(here(), "has more than ", max_columns, " columns");
+  fields_.emplace_back();
+}
+
+LEXFORMER_INLINE bool PairReader::read_row() {
+  if (!read_line(text_)) return false;
+  line_ = last_line_;
+  fields_.assign(1, "");
+  if (format_ == TableFormat::csv) {
+    read_csv_fields();
+    return true;
+  }
+  for (const char c : text_)
+    if (c == '\t') {
+      add_field();
+    } else {
+      fields_.back() += c;
+    }
+  return true;
+}
+
+LEXFORMER_INLINE void PairReader::read_csv_fields() {
+  enum { start, plain, quoted, closed } state = start;
+  std::size_t bytes = 0;
+  for (;;) {
+    for (const char c : text_) {
+      std::string& field = fields_.back();
+      if (state == quoted) {
+        if (c == '"') {
+          state = closed;
+        } else {
+          field += c;
+        }
+      } else if (c == ',') {
+        add_field();
+        state = start;
+      } else if (c == '"' && state == start) {
+        state = quoted;
+      } else if (c == '"' && state == closed) {
+        field += c;
+        state = quoted;
+      } else if (c == '"' || state == closed) {
+        fail_file(here(), "column ", fields_.size(),
+                  ": a quote in the middle of a field; quote the whole field and double the quotes in it");
+      } else {
+        field += c;
+        state = plain;
+      }
+    }
+    if (state != quoted) return;
+    fields_.back() += '\n';
+    if ((bytes += text_.size()) > max_row)
+      fail_file(here(), "column ", fields_.size(), ": the quoted field is longer than ", max_row, " bytes");
+    if (!read_line(text_)) fail_file(here(), "column ", fields_.size(), ": the quote is never closed");
+  }
+}
+
+LEXFORMER_INLINE bool PairReader::find_columns() {
+  static const std::vector<std::string> usual = {"left", "right", "label"};
+  const std::size_t needed = options_.labels ? 3 : 2;
+  const auto place = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), name) - fields_.begin());
+  };
+  const auto is_number = [](const std::string& s) { return s.find_first_not_of("0123456789") == s.npos; };
+  const auto has_names = [&](const std::vector<std::string>& list) { return !std::all_of(list.begin(), list.end(), is_number); };
+  const bool named = has_names(options_.columns) || has_names(options_.keep);
+  bool header = options_.header == TableHeader::yes;
+  if (options_.header == TableHeader::automatic) header = named || (place("left") < width_ && place("right") < width_);
+  if (named && !header) fail_usage(where_, "columns are given by name, but the table has no header");
+
+  std::vector<std::string> columns = options_.columns;
+  if (columns.empty() && named && options_.header == TableHeader::automatic && (place("left") == width_ || place("right") == width_))
+    fail_usage(where_, "a column to keep is given by its name, but the table has no columns 'left' and 'right'; name the columns, too");
+  // A header without `left` and `right` says nothing about the columns: then the first ones are taken.
+  if (columns.empty() && header && place("left") < width_ && place("right") < width_) columns = usual;
+  const auto find = [&](const std::string& given) {
+    std::size_t at = 0;  // stays if the number is too large, and is refused below
+    if (is_number(given)) {
+      std::from_chars(given.data(), given.data() + given.size(), at);
+      return at - 1;
+    }
+    at = place(given);
+    if (at == width_)
+      fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_));
+    return at;
+  };
+  for (std::size_t i = 0; i < needed; ++i) {
+    const std::size_t at = columns.empty() ? i : find(columns[i]);
+    if (at >= width_)
+      fail_file(here(), "the table has ", width_, width_ == 1 ? " column" : " columns", "; column ", at + 1, " (", usual[i], ") is missing",
+                other_separator());
+    places_.push_back(at);
+  }
+  for (const auto& given : options_.keep) {
+    const std::size_t at = find(given);
+    if (at >= width_) fail_file(here(), "the table has ", width_, " columns; column ", at + 1, " (to keep) is missing");
+    kept_places_.push_back(at);
+    if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
+  }
+  if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
+    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has no columns 'left' and 'right'; name the columns (--columns ",
+              join(std::span(fields_).first(needed), ","),
+              "), or say --header yes to take the first ones, --header no if this row is a pair");
+  return header;
+}
+
+LEXFORMER_INLINE std::string PairReader::other_separator() const {
+  const auto has = [&](char c) { return text_.find(c) != std::string::npos; };
+  if (format_ == TableFormat::csv && has('\t')) return "; this row has tabs: is it a .tsv (--format tsv)?";
+  if (format_ == TableFormat::csv && has(';')) return "; this row has ';', but the columns of a .csv are separated by commas";
+  if (format_ == TableFormat::tsv && has(',')) return "; this row has commas: is it a .csv (--format csv)?";
+  return "";
+}
+
+LEXFORMER_INLINE bool PairReader::looks_like_header() const {
+  static const std::vector<std::string> usual = {
+      "brand",    "category",   "class", "description",  "doc",      "document",   "entity",  "gold",    "id",    "idx",
+      "index",    "label",      "left",  "manufacturer", "match",    "name",       "passage", "premise", "price", "query",
+      "question", "hypothesis", "right", "score",        "sentence", "similarity", "target",  "text",    "title"};
+  for (const auto& word : fields_) {
+    const auto end = word.find_last_not_of("0123456789");
+    std::string base = word.substr(0, end == word.npos ? 0 : end + 1);
+    for (char& c : base)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    const bool plain = base.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == base.npos && !base.empty() && base[0] >= 'a';
+    const bool named = base.find('_') != base.npos || std::find(usual.begin(), usual.end(), base) != usual.end();
+    if (!plain || !named || std::count(fields_.begin(), fields_.end(), word) != 1) return false;
+  }
+  return true;
+}
+
+LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
+  if (!read_line(text_)) return false;
+  line_ = row.line = last_line_;
+  row.label_column = 0;
+  const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
+  if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
+  const auto value = [&](std::size_t i) -> const Json& {
+    static const std::vector<std::string> usual = {"left", "right", "label"};
+    const std::string& key = options_.columns.empty() ? usual[i] : options_.columns[i];
+    const auto it = object.find(key);
+    if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
+    if (!it->is_string() && !(i == 2 && it->is_number())) fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
+    return *it;
+  };
+  row.left = value(0).get<std::string>();
+  row.right = value(1).get<std::string>();
+  row.label.clear();
+  if (options_.labels) row.label = value(2).is_string() ? value(2).get<std::string>() : value(2).dump();
+  row.kept.clear();
+  for (const auto& key : options_.keep) {
+    const auto it = object.find(key);
+    if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
+    row.kept.push_back(it->is_string() ? it->get<std::string>() : it->is_null() ? "" : it->dump());
+  }
+  return true;
+}
+
+LEXFORMER_INLINE PairTable read_pairs(const std::string& path, TableOptions options) {
   if (is_folder(path)) fail_file(path, "is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
@@ -321,13 +359,12 @@ inline PairTable read_pairs(const std::string& path, TableOptions options = {}) 
 }
 
 namespace detail {
-inline std::string label_place(const PairTable& table, const PairRow& row) {
+LEXFORMER_INLINE std::string label_place(const PairTable& table, const PairRow& row) {
   return cat(table.path, ": line ", row.line, row.label_column == 0 ? "" : cat(", column ", row.label_column));
 }
 }  // namespace detail
 
-/// The class of each row: the place of its label in `names`.
-inline std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names = {"0", "1"}) {
+LEXFORMER_INLINE std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names) {
   std::vector<std::size_t> classes;
   for (const PairRow& row : table.rows) {
     const auto it = std::find(names.begin(), names.end(), row.label);
@@ -338,8 +375,7 @@ inline std::vector<std::size_t> class_labels(const PairTable& table, const std::
   return classes;
 }
 
-/// The label of each row as a number that a float holds (regression).
-inline std::vector<double> number_labels(const PairTable& table) {
+LEXFORMER_INLINE std::vector<double> number_labels(const PairTable& table) {
   std::vector<double> numbers;
   for (const PairRow& row : table.rows) {
     double x = 0;
@@ -353,3 +389,4 @@ inline std::vector<double> number_labels(const PairTable& table) {
 }
 
 }  // namespace lexformer
+#endif

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/lines.hpp"
@@ -28,17 +29,7 @@ struct TextStreamOptions {
 };
 
 /// Whether a text has at least `count` words between white space.
-inline bool has_words(std::string_view text, std::size_t count) {
-  bool inside = false;
-  for (std::size_t i = 0; count > 0 && i < text.size();) {
-    const Decoded next = decode_utf8(text, i);
-    i += next.bytes;
-    const bool space = is_whitespace(next.character);
-    if (!space && !inside) --count;
-    inside = !space;
-  }
-  return count == 0;
-}
+bool has_words(std::string_view text, std::size_t count);
 
 /// A stretch of the documents to train on.
 struct TextBlock {
@@ -50,29 +41,7 @@ struct TextBlock {
 class TextStream {
  public:
   /// Reads the files once, to know how much there is. Errors: a file is missing or no text; there is no document to train on.
-  TextStream(std::vector<std::string> files, TextStreamOptions options = {}) : files_(std::move(files)), options_(options) {
-    if (options_.block == 0) fail_usage("TextStream", "a block has at least one document");
-    if (options_.held_out == 1) fail_usage("TextStream", "if every document is held out, none is left to train on");
-    std::uint64_t used = 0, lines = 0;
-    for (std::size_t f = 0; f < files_.size(); ++f) {
-      LineReader reader(files_[f]);
-      std::string line;
-      for (std::uint64_t begin = 0; reader.next(line); begin = reader.offset()) {
-        ++lines;
-        if (!has_words(line, options_.min_words)) continue;
-        crc_ = crc32(std::string_view("\n", 1), crc32(line, crc_));
-        if (is_held_out(used++)) {
-          ++held_out_;
-        } else if (documents_++ % options_.block == 0) {
-          blocks_.push_back({f, begin, used - 1});
-        }
-      }
-    }
-    dropped_ = lines - used;
-    if (documents_ > 0) return;
-    fail_file(files_.empty() ? "TextStream" : join(files_), "holds no document to train on: of ", lines, " lines ", used, " have ",
-              options_.min_words, " words or more", held_out_ > 0 ? ", and these are held out" : "", "; expected one document a line");
-  }
+  TextStream(std::vector<std::string> files, TextStreamOptions options = {});
 
   std::uint64_t documents() const { return documents_; }  // to train on
   std::uint64_t held_out() const { return held_out_; }
@@ -81,33 +50,16 @@ class TextStream {
 
   std::size_t blocks() const { return blocks_.size(); }
   /// Batches of this size in one epoch; the last of each block may be smaller.
-  std::size_t batches(std::size_t size) const {
-    const auto in_block = [size](std::uint64_t documents) { return static_cast<std::size_t>((documents + size - 1) / size); };
-    return (blocks() - 1) * in_block(options_.block) + in_block(documents_ - (blocks() - 1) * options_.block);
-  }
+  std::size_t batches(std::size_t size) const;
 
   /// Number and checksum of the documents: a run that is resumed must read what it read before.
-  std::string describe() const {
-    return cat(documents_, " documents, ", held_out_, " held out, crc32 ", std::hex, std::setw(8), std::setfill('0'), crc_);
-  }
+  std::string describe() const;
 
   /// Block `block` of an epoch; only plan.size, seed, epoch and order count.
-  TextBlock read(std::size_t block, const WordPieceTokenizer& tokenizer, BatchPlan plan) const {
-    if (block >= blocks()) fail("TextStream", "there is no block ", block, "; there are ", blocks());
-    TextBlock out;
-    out.first = static_cast<std::uint64_t>(block) * options_.block;
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(options_.block, documents_ - out.first));
-    out.documents = encode(texts(blocks_[block], count, false), tokenizer);
-    plan.block = static_cast<std::uint32_t>(block);
-    out.batches = plan_batches(token_counts(out.documents), plan);
-    return out;
-  }
+  TextBlock read(std::size_t block, const WordPieceTokenizer& tokenizer, BatchPlan plan) const;
 
   /// The first `most` documents that are held out.
-  std::vector<Encoding> read_held_out(std::size_t most, const WordPieceTokenizer& tokenizer) const {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, held_out_));
-    return encode(texts({0, 0, 0}, count, true), tokenizer);
-  }
+  std::vector<Encoding> read_held_out(std::size_t most, const WordPieceTokenizer& tokenizer) const;
 
  private:
   /// Where a document stands: its file, its first byte, and its number among all that are long enough.
@@ -119,28 +71,9 @@ class TextStream {
   bool is_held_out(std::uint64_t number) const { return options_.held_out > 0 && number % options_.held_out == options_.held_out - 1; }
 
   /// The next `count` documents from a place on that are (not) held out.
-  std::vector<std::string> texts(Place place, std::size_t count, bool held_out) const {
-    std::vector<std::string> found;
-    std::string line;
-    for (std::size_t f = place.file; f < files_.size() && found.size() < count; ++f) {
-      LineReader reader(files_[f], f == place.file ? place.offset : 0);
-      while (found.size() < count && reader.next(line))
-        if (has_words(line, options_.min_words) && is_held_out(place.number++) == held_out) found.push_back(line);
-    }
-    if (found.size() < count) fail_file(files_.back(), "or a file before it was changed while it was read");
-    return found;
-  }
+  std::vector<std::string> texts(Place place, std::size_t count, bool held_out) const;
 
-  std::vector<Encoding> encode(const std::vector<std::string>& texts, const WordPieceTokenizer& tokenizer) const {
-    std::vector<Encoding> encodings(texts.size());
-    parallel_for(texts.size(), 64, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        encodings[i] = tokenizer.encode(texts[i], options_.max_length);
-        encodings[i].texts = {};
-      }
-    });
-    return encodings;
-  }
+  std::vector<Encoding> encode(const std::vector<std::string>& texts, const WordPieceTokenizer& tokenizer) const;
 
   std::vector<std::string> files_;
   TextStreamOptions options_;
@@ -150,3 +83,95 @@ class TextStream {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE TextStream::TextStream(std::vector<std::string> files, TextStreamOptions options)
+    : files_(std::move(files)), options_(options) {
+  if (options_.block == 0) fail_usage("TextStream", "a block has at least one document");
+  if (options_.held_out == 1) fail_usage("TextStream", "if every document is held out, none is left to train on");
+  std::uint64_t used = 0, lines = 0;
+  for (std::size_t f = 0; f < files_.size(); ++f) {
+    LineReader reader(files_[f]);
+    std::string line;
+    for (std::uint64_t begin = 0; reader.next(line); begin = reader.offset()) {
+      ++lines;
+      if (!has_words(line, options_.min_words)) continue;
+      crc_ = crc32(std::string_view("\n", 1), crc32(line, crc_));
+      if (is_held_out(used++)) {
+        ++held_out_;
+      } else if (documents_++ % options_.block == 0) {
+        blocks_.push_back({f, begin, used - 1});
+      }
+    }
+  }
+  dropped_ = lines - used;
+  if (documents_ > 0) return;
+  fail_file(files_.empty() ? "TextStream" : join(files_), "holds no document to train on: of ", lines, " lines ", used, " have ",
+            options_.min_words, " words or more", held_out_ > 0 ? ", and these are held out" : "", "; expected one document a line");
+}
+
+LEXFORMER_INLINE std::size_t TextStream::batches(std::size_t size) const {
+  const auto in_block = [size](std::uint64_t documents) { return static_cast<std::size_t>((documents + size - 1) / size); };
+  return (blocks() - 1) * in_block(options_.block) + in_block(documents_ - (blocks() - 1) * options_.block);
+}
+
+LEXFORMER_INLINE std::string TextStream::describe() const {
+  return cat(documents_, " documents, ", held_out_, " held out, crc32 ", std::hex, std::setw(8), std::setfill('0'), crc_);
+}
+
+LEXFORMER_INLINE TextBlock TextStream::read(std::size_t block, const WordPieceTokenizer& tokenizer, BatchPlan plan) const {
+  if (block >= blocks()) fail("TextStream", "there is no block ", block, "; there are ", blocks());
+  TextBlock out;
+  out.first = static_cast<std::uint64_t>(block) * options_.block;
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(options_.block, documents_ - out.first));
+  out.documents = encode(texts(blocks_[block], count, false), tokenizer);
+  plan.block = static_cast<std::uint32_t>(block);
+  out.batches = plan_batches(token_counts(out.documents), plan);
+  return out;
+}
+
+LEXFORMER_INLINE std::vector<Encoding> TextStream::read_held_out(std::size_t most, const WordPieceTokenizer& tokenizer) const {
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, held_out_));
+  return encode(texts({0, 0, 0}, count, true), tokenizer);
+}
+
+LEXFORMER_INLINE std::vector<std::string> TextStream::texts(Place place, std::size_t count, bool held_out) const {
+  std::vector<std::string> found;
+  std::string line;
+  for (std::size_t f = place.file; f < files_.size() && found.size() < count; ++f) {
+    LineReader reader(files_[f], f == place.file ? place.offset : 0);
+    while (found.size() < count && reader.next(line))
+      if (has_words(line, options_.min_words) && is_held_out(place.number++) == held_out) found.push_back(line);
+  }
+  if (found.size() < count) fail_file(files_.back(), "or a file before it was changed while it was read");
+  return found;
+}
+
+LEXFORMER_INLINE std::vector<Encoding> TextStream::encode(const std::vector<std::string>& texts,
+                                                          const WordPieceTokenizer& tokenizer) const {
+  std::vector<Encoding> encodings(texts.size());
+  parallel_for(texts.size(), 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      encodings[i] = tokenizer.encode(texts[i], options_.max_length);
+      encodings[i].texts = {};
+    }
+  });
+  return encodings;
+}
+
+LEXFORMER_INLINE bool has_words(std::string_view text, std::size_t count) {
+  bool inside = false;
+  for (std::size_t i = 0; count > 0 && i < text.size();) {
+    const Decoded next = decode_utf8(text, i);
+    i += next.bytes;
+    const bool space = is_whitespace(next.character);
+    if (!space && !inside) --count;
+    inside = !space;
+  }
+  return count == 0;
+}
+
+}  // namespace lexformer
+#endif

@@ -4,16 +4,64 @@
 // fits its manifest is whole.
 #pragma once
 
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+
+namespace lexformer {
+
+/// Builds one checkpoint. Write files into path(), then call commit(). Without commit() everything is removed again.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(const std::filesystem::path& parent, const std::string& name);
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+  ~CheckpointWriter();
+
+  const std::filesystem::path& path() const { return temporary_; }
+
+  /// Gives the checkpoint its name; afterwards it survives a power cut. It may replace one of the same name (a damaged one, when a
+  /// run goes on from the one before it): for a moment neither has the name then, so do not replace the only good one.
+  void commit();
+
+ private:
+  std::filesystem::path target_, temporary_;
+};
+
+/// Throws unless the folder holds what its MANIFEST.json says.
+void check_checkpoint(const std::filesystem::path& folder);
+
+struct LatestCheckpoint {
+  std::optional<std::filesystem::path> path;  // not set: there is none
+  std::vector<std::string> ignored;           // newer ones that are damaged, each with the reason
+};
+
+/// The `checkpoint-NUMBER` with the highest number that is whole.
+LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent);
+
+/// Removes what killed processes left unfinished: `.tmp-NAME-PID` and `.FILE.tmp-PID`. Call it before the first
+/// checkpoint of a run: what bears this process's own number is of an earlier process then (in a container all have the same).
+void remove_stale(const std::filesystem::path& parent);
+
+/// Deletes the checkpoints that are newer than the newest whole one, which find_latest_checkpoint() gave; keep_last would keep them in
+/// its place.
+void remove_damaged(const std::filesystem::path& parent, const LatestCheckpoint& latest);
+
+/// Deletes all but the `count` checkpoints with the highest numbers. Call it after a commit.
+void keep_last(const std::filesystem::path& parent, std::size_t count);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
@@ -25,14 +73,14 @@ namespace detail {
 
 inline constexpr std::string_view checkpoint_prefix = "checkpoint-";
 
-inline void rename_path(const std::filesystem::path& from, const std::filesystem::path& to) {
+LEXFORMER_INLINE void rename_path(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::error_code error;
   std::filesystem::rename(from, to, error);
   if (error) fail_file(from.string(), "cannot be renamed to ", to.string(), ": ", error.message());
 }
 
 /// The number at the end of `text` after `mark`, as 120 of "checkpoint-120".
-inline std::optional<std::size_t> number_after(std::string_view text, std::string_view mark) {
+LEXFORMER_INLINE std::optional<std::size_t> number_after(std::string_view text, std::string_view mark) {
   const auto at = text.rfind(mark);
   if (at == text.npos) return {};
   const std::string_view digits = text.substr(at + mark.size());
@@ -43,7 +91,7 @@ inline std::optional<std::size_t> number_after(std::string_view text, std::strin
 }
 
 /// Folders checkpoint-<number> with their numbers, the highest first.
-inline std::vector<std::pair<std::size_t, std::filesystem::path>> list_checkpoints(const std::filesystem::path& parent) {
+LEXFORMER_INLINE std::vector<std::pair<std::size_t, std::filesystem::path>> list_checkpoints(const std::filesystem::path& parent) {
   std::vector<std::pair<std::size_t, std::filesystem::path>> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
@@ -59,51 +107,37 @@ inline std::vector<std::pair<std::size_t, std::filesystem::path>> list_checkpoin
 
 }  // namespace detail
 
-/// Builds one checkpoint. Write files into path(), then call commit(). Without commit() everything is removed again.
-class CheckpointWriter {
- public:
-  CheckpointWriter(const std::filesystem::path& parent, const std::string& name)
-      : target_(parent / name), temporary_(parent / cat(".tmp-", name, "-", process_id())) {
-    std::error_code error;
-    std::filesystem::remove_all(temporary_, error);
-    std::filesystem::create_directories(temporary_, error);
-    if (error) fail_file(temporary_.string(), "cannot be created: ", error.message());
+LEXFORMER_INLINE CheckpointWriter::CheckpointWriter(const std::filesystem::path& parent, const std::string& name)
+    : target_(parent / name), temporary_(parent / cat(".tmp-", name, "-", process_id())) {
+  std::error_code error;
+  std::filesystem::remove_all(temporary_, error);
+  std::filesystem::create_directories(temporary_, error);
+  if (error) fail_file(temporary_.string(), "cannot be created: ", error.message());
+}
+LEXFORMER_INLINE CheckpointWriter::~CheckpointWriter() {
+  std::error_code ignored;
+  std::filesystem::remove_all(temporary_, ignored);  // after commit() nothing has that name
+}
+
+LEXFORMER_INLINE void CheckpointWriter::commit() {
+  namespace fs = std::filesystem;
+  Json files = Json::object();
+  for (const auto& entry : fs::directory_iterator(temporary_)) {
+    const std::string file = entry.path().string(), bytes = read_file(file);
+    files[entry.path().filename().string()] = {{"size", bytes.size()}, {"crc32", crc32(bytes)}};
+    sync_file(file);
   }
-  CheckpointWriter(const CheckpointWriter&) = delete;
-  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
-  ~CheckpointWriter() {
-    std::error_code ignored;
-    std::filesystem::remove_all(temporary_, ignored);  // after commit() nothing has that name
-  }
+  const std::string manifest = (temporary_ / "MANIFEST.json").string();
+  write_file_atomic(manifest, dump_json({{"files", files}}, manifest) + "\n");
+  const fs::path old = temporary_.string() + "-old";
+  if (path_exists(target_)) detail::rename_path(target_, old);  // a folder with files cannot be renamed over
+  detail::rename_path(temporary_, target_);
+  sync_folder(target_.parent_path());
+  std::error_code ignored;
+  fs::remove_all(old, ignored);
+}
 
-  const std::filesystem::path& path() const { return temporary_; }
-
-  /// Gives the checkpoint its name; afterwards it survives a power cut. It may replace one of the same name (a damaged one, when a
-  /// run goes on from the one before it): for a moment neither has the name then, so do not replace the only good one.
-  void commit() {
-    namespace fs = std::filesystem;
-    Json files = Json::object();
-    for (const auto& entry : fs::directory_iterator(temporary_)) {
-      const std::string file = entry.path().string(), bytes = read_file(file);
-      files[entry.path().filename().string()] = {{"size", bytes.size()}, {"crc32", crc32(bytes)}};
-      sync_file(file);
-    }
-    const std::string manifest = (temporary_ / "MANIFEST.json").string();
-    write_file_atomic(manifest, dump_json({{"files", files}}, manifest) + "\n");
-    const fs::path old = temporary_.string() + "-old";
-    if (path_exists(target_)) detail::rename_path(target_, old);  // a folder with files cannot be renamed over
-    detail::rename_path(temporary_, target_);
-    sync_folder(target_.parent_path());
-    std::error_code ignored;
-    fs::remove_all(old, ignored);
-  }
-
- private:
-  std::filesystem::path target_, temporary_;
-};
-
-/// Throws unless the folder holds what its MANIFEST.json says.
-inline void check_checkpoint(const std::filesystem::path& folder) {
+LEXFORMER_INLINE void check_checkpoint(const std::filesystem::path& folder) {
   const std::string manifest = (folder / "MANIFEST.json").string();
   const Json root = parse_json(read_file(manifest), manifest);
   const Json* files = detail::find_value(root, "files", true, manifest);
@@ -117,13 +151,7 @@ inline void check_checkpoint(const std::filesystem::path& folder) {
   }
 }
 
-struct LatestCheckpoint {
-  std::optional<std::filesystem::path> path;  // not set: there is none
-  std::vector<std::string> ignored;           // newer ones that are damaged, each with the reason
-};
-
-/// The `checkpoint-NUMBER` with the highest number that is whole.
-inline LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent) {
+LEXFORMER_INLINE LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent) {
   LatestCheckpoint latest;
   for (const auto& [number, path] : detail::list_checkpoints(parent)) {
     try {
@@ -137,9 +165,7 @@ inline LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& pare
   return latest;
 }
 
-/// Removes what killed processes left unfinished: `.tmp-NAME-PID` and `.FILE.tmp-PID`. Call it before the first
-/// checkpoint of a run: what bears this process's own number is of an earlier process then (in a container all have the same).
-inline void remove_stale(const std::filesystem::path& parent) {
+LEXFORMER_INLINE void remove_stale(const std::filesystem::path& parent) {
   std::vector<std::filesystem::path> stale;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
@@ -154,9 +180,7 @@ inline void remove_stale(const std::filesystem::path& parent) {
   for (const auto& path : stale) std::filesystem::remove_all(path, error);
 }
 
-/// Deletes the checkpoints that are newer than the newest whole one, which find_latest_checkpoint() gave; keep_last would keep them in
-/// its place.
-inline void remove_damaged(const std::filesystem::path& parent, const LatestCheckpoint& latest) {
+LEXFORMER_INLINE void remove_damaged(const std::filesystem::path& parent, const LatestCheckpoint& latest) {
   std::error_code ignored;
   for (const auto& [number, path] : detail::list_checkpoints(parent)) {
     if (path == latest.path) break;
@@ -164,8 +188,7 @@ inline void remove_damaged(const std::filesystem::path& parent, const LatestChec
   }
 }
 
-/// Deletes all but the `count` checkpoints with the highest numbers. Call it after a commit.
-inline void keep_last(const std::filesystem::path& parent, std::size_t count) {
+LEXFORMER_INLINE void keep_last(const std::filesystem::path& parent, std::size_t count) {
   const auto all = detail::list_checkpoints(parent);
   for (std::size_t i = count; i < all.size(); ++i) {
     // Renamed first: no half-deleted folder is ever left under a checkpoint's name.
@@ -177,3 +200,4 @@ inline void keep_last(const std::filesystem::path& parent, std::size_t count) {
 }
 
 }  // namespace lexformer
+#endif

@@ -7,22 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
-#include <new>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 
 namespace lexformer {
@@ -47,6 +43,54 @@ struct FileDescriptor {
   int value;
 };
 
+}  // namespace detail
+
+/// CRC-32 with zlib's polynomial, equal to Python's zlib.crc32(bytes, start); of "123456789" it is CBF43926.
+std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0);
+
+/// Whether there is a file, a folder or anything else of this name. Errors: it cannot be told (a folder without permission, a loop of
+/// links, a name that is too long).
+bool path_exists(const std::filesystem::path& path);
+
+/// Whether it is a folder. Errors: as path_exists().
+bool is_folder(const std::filesystem::path& path);
+
+/// Makes a folder and those above it, if they are not there. Errors: it cannot be made; it is a file or lies below one.
+void make_folders(const std::filesystem::path& path);
+
+/// The bytes of a file (also of a pipe). `check_start` sees the first of them, 64 KiB or all, before memory is taken for the rest; it
+/// throws where they are not the beginning of such a file. Errors: missing, a folder, unreadable, more than `limit` bytes.
+std::string read_file(const std::string& path, std::size_t limit = max_file_bytes,
+                      void (*check_start)(std::string_view start, const std::string& path) = nullptr);
+
+/// Makes a file that is already written durable.
+void sync_file(const std::string& path);
+
+/// Makes the entries of a folder (a rename, a new file) durable.
+void sync_folder(const std::filesystem::path& folder);
+
+/// The number of this process, and whether a process of a number is there; temporary names carry it.
+inline long process_id() { return ::getpid(); }
+inline bool process_exists(long id) { return ::kill(static_cast<pid_t>(id), 0) == 0 || errno != ESRCH; }
+
+/// Writes the parts one after the other to a temporary file in the same folder, syncs it and renames it to `path`. On any
+/// error the file that was there stays as it was and the temporary file is removed.
+/// What exists and is no regular file (a pipe, /dev/stdout) is written to directly.
+void write_file_atomic(const std::string& path, std::span<const std::string_view> parts);
+void write_file_atomic(const std::string& path, std::string_view bytes);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace lexformer {
+
+namespace detail {
 /// CRC-32 tables for eight bytes at a step: table[k][b] = CRC of byte b followed by k zero bytes.
 inline constexpr auto crc_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> table{};
@@ -59,11 +103,9 @@ inline constexpr auto crc_tables = [] {
     for (std::size_t b = 0; b < 256; ++b) table[k][b] = table[0][table[k - 1][b] & 0xFFu] ^ (table[k - 1][b] >> 8);
   return table;
 }();
-
 }  // namespace detail
 
-/// CRC-32 with zlib's polynomial, equal to Python's zlib.crc32(bytes, start); of "123456789" it is CBF43926.
-inline std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0) {
+LEXFORMER_INLINE std::uint32_t crc32(std::string_view bytes, std::uint32_t start) {
   const auto& table = detail::crc_tables;
   std::uint32_t c = ~start;
   while (bytes.size() >= 8) {
@@ -79,35 +121,29 @@ inline std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0) {
   return ~c;
 }
 
-/// Whether there is a file, a folder or anything else of this name. Errors: it cannot be told (a folder without permission, a loop of
-/// links, a name that is too long).
-inline bool path_exists(const std::filesystem::path& path) {
+LEXFORMER_INLINE bool path_exists(const std::filesystem::path& path) {
   std::error_code error;
   const bool found = std::filesystem::exists(path, error);
   if (error) fail_file(path.string(), "cannot be opened: ", error.message());
   return found;
 }
 
-/// Whether it is a folder. Errors: as path_exists().
-inline bool is_folder(const std::filesystem::path& path) {
+LEXFORMER_INLINE bool is_folder(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (error && status.type() != std::filesystem::file_type::not_found) fail_file(path.string(), "cannot be opened: ", error.message());
   return status.type() == std::filesystem::file_type::directory;
 }
 
-/// Makes a folder and those above it, if they are not there. Errors: it cannot be made; it is a file or lies below one.
-inline void make_folders(const std::filesystem::path& path) {
+LEXFORMER_INLINE void make_folders(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) fail_file(path.string(), "cannot be created: ", error.message());
   if (!is_folder(path)) fail_file(path.string(), "is a file, expected a folder");
 }
 
-/// The bytes of a file (also of a pipe). `check_start` sees the first of them, 64 KiB or all, before memory is taken for the rest; it
-/// throws where they are not the beginning of such a file. Errors: missing, a folder, unreadable, more than `limit` bytes.
-inline std::string read_file(const std::string& path, std::size_t limit = max_file_bytes,
-                             void (*check_start)(std::string_view start, const std::string& path) = nullptr) {
+LEXFORMER_INLINE std::string read_file(const std::string& path, std::size_t limit,
+                                       void (*check_start)(std::string_view start, const std::string& path)) {
   const detail::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.value < 0) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   struct stat info {};
@@ -135,28 +171,19 @@ inline std::string read_file(const std::string& path, std::size_t limit = max_fi
   }
 }
 
-/// Makes a file that is already written durable.
-inline void sync_file(const std::string& path) {
+LEXFORMER_INLINE void sync_file(const std::string& path) {
   const detail::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.value < 0 || ::fsync(file.value) != 0) fail_file(path, "cannot be synced: ", detail::system_message(errno));
 }
 
-/// Makes the entries of a folder (a rename, a new file) durable.
-inline void sync_folder(const std::filesystem::path& folder) {
+LEXFORMER_INLINE void sync_folder(const std::filesystem::path& folder) {
   const std::string name = folder.empty() ? "." : folder.string();
   const detail::FileDescriptor file(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot sync a folder and say EINVAL: nothing more can be done there.
   if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_file(name, "cannot be synced: ", detail::system_message(errno));
 }
 
-/// The number of this process, and whether a process of a number is there; temporary names carry it.
-inline long process_id() { return ::getpid(); }
-inline bool process_exists(long id) { return ::kill(static_cast<pid_t>(id), 0) == 0 || errno != ESRCH; }
-
-/// Writes the parts one after the other to a temporary file in the same folder, syncs it and renames it to `path`. On any
-/// error the file that was there stays as it was and the temporary file is removed.
-/// What exists and is no regular file (a pipe, /dev/stdout) is written to directly.
-inline void write_file_atomic(const std::string& path, std::span<const std::string_view> parts) {
+LEXFORMER_INLINE void write_file_atomic(const std::string& path, std::span<const std::string_view> parts) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::path target = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
@@ -194,8 +221,10 @@ inline void write_file_atomic(const std::string& path, std::span<const std::stri
     sync_folder(target.parent_path());
   }
 }
-inline void write_file_atomic(const std::string& path, std::string_view bytes) {
+
+LEXFORMER_INLINE void write_file_atomic(const std::string& path, std::string_view bytes) {
   write_file_atomic(path, std::span<const std::string_view>(&bytes, 1));
 }
 
 }  // namespace lexformer
+#endif

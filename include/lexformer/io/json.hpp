@@ -1,27 +1,41 @@
 // SPDX-License-Identifier: MIT
-// JSON, strictly. This is the one place that includes nlohmann/json.
+// JSON, strictly. This is the one place that includes nlohmann/json; lexformer.hpp leaves it out where lexformer::compiled is linked.
 #pragma once
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "lexformer/core/error.hpp"
-#include "lexformer/io/file.hpp"
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/io/json_value.hpp"
 
 namespace lexformer {
-
-/// Objects are sorted by key, so the same content always gives the same text.
-using Json = nlohmann::json;
 
 struct JsonLimits {
   std::size_t depth = 32;           // of arrays and objects inside each other
   std::size_t bytes = 32ull << 20;  // of the text
   std::size_t values = 1000000;     // keys and brackets counted: each may take 200 bytes of memory where it takes 2 of the text
 };
+
+/// Parses one JSON text; `where` (a file, a field of it) begins each message, then comes line and column.
+/// Stricter than the parser alone: refuses a key that occurs twice (the parser would keep the last one), a zero byte (it
+/// would end there without a word), deep nesting, long text, very many values. Whether a number is an integer: io/config.hpp.
+Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {});
+
+/// Compact text with sorted keys. Errors: a string in it is not UTF-8.
+std::string dump_json(const Json& value, const std::string& where);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
 
 namespace detail {
 
@@ -74,10 +88,7 @@ struct JsonCheck : nlohmann::json_sax<Json> {
 
 }  // namespace detail
 
-/// Parses one JSON text; `where` (a file, a field of it) begins each message, then comes line and column.
-/// Stricter than the parser alone: refuses a key that occurs twice (the parser would keep the last one), a zero byte (it
-/// would end there without a word), deep nesting, long text, very many values. Whether a number is an integer: io/config.hpp.
-inline Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {}) {
+LEXFORMER_INLINE Json parse_json(std::string_view text, const std::string& where, JsonLimits limits) {
   if (text.size() > limits.bytes) fail_file(where, "has ", text.size(), " bytes, more than the ", limits.bytes, " allowed for JSON here");
   if (const auto zero = text.find('\0'); zero != text.npos) fail_file(where, "byte ", zero + 1, " is zero, which is not JSON");
   detail::JsonCheck check{where, limits};
@@ -85,8 +96,7 @@ inline Json parse_json(std::string_view text, const std::string& where, JsonLimi
   return Json::parse(text.begin(), text.end());
 }
 
-/// Compact text with sorted keys. Errors: a string in it is not UTF-8.
-inline std::string dump_json(const Json& value, const std::string& where) {
+LEXFORMER_INLINE std::string dump_json(const Json& value, const std::string& where) {
   try {
     return value.dump();
   } catch (const Json::exception&) {
@@ -94,4 +104,21 @@ inline std::string dump_json(const Json& value, const std::string& where) {
   }
 }
 
+LEXFORMER_INLINE JsonValue::JsonValue() : value_(std::make_unique<Json>()) {}
+LEXFORMER_INLINE JsonValue::JsonValue(const Json& value) : value_(std::make_unique<Json>(value)) {}
+LEXFORMER_INLINE JsonValue::JsonValue(Json&& value) : value_(std::make_unique<Json>(std::move(value))) {}
+LEXFORMER_INLINE JsonValue::JsonValue(const JsonValue& other) : value_(std::make_unique<Json>(*other.value_)) {}
+LEXFORMER_INLINE JsonValue::JsonValue(JsonValue&& other) noexcept = default;
+LEXFORMER_INLINE JsonValue& JsonValue::operator=(const JsonValue& other) {
+  value_ = std::make_unique<Json>(*other.value_);
+  return *this;
+}
+LEXFORMER_INLINE JsonValue& JsonValue::operator=(JsonValue&& other) noexcept = default;
+LEXFORMER_INLINE JsonValue::~JsonValue() = default;
+LEXFORMER_INLINE JsonValue JsonValue::object() { return Json::object(); }
+LEXFORMER_INLINE JsonValue JsonValue::array() { return Json::array(); }
+LEXFORMER_INLINE Json& JsonValue::operator[](const std::string& key) { return (*value_)[key]; }
+LEXFORMER_INLINE const Json& JsonValue::operator[](const std::string& key) const { return value_->at(key); }
+
 }  // namespace lexformer
+#endif

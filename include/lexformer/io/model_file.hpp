@@ -2,29 +2,21 @@
 // A model on disk: one .lxf file (docs/format.md), or a HuggingFace folder as it is.
 #pragma once
 
-#include <cerrno>
-#include <cmath>
-#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "lexformer/io/config.hpp"
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/io/json_value.hpp"
 #include "lexformer/io/safetensors.hpp"
-#include "lexformer/io/tensor_check.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
-#include "lexformer/version.hpp"
 
 namespace lexformer {
 
 struct ModelFile {
-  Json config = Json::object();  // HuggingFace's config.json and, under "lexformer", what is ours
-  Vocabulary vocabulary;         // empty: the model has none
+  JsonValue config = JsonValue::object();  // HuggingFace's config.json and, under "lexformer", what is ours
+  Vocabulary vocabulary;                   // empty: the model has none
   TokenizerOptions tokenizer;
   std::optional<double> threshold;              // of the decision, chosen on validation data
   std::map<std::string, std::string> metadata;  // further texts, as "lexformer.source_sha256"
@@ -48,18 +40,31 @@ struct ModelFile {
 };
 
 /// The tokenizer of a model. Errors: the model has no vocabulary.
-inline WordPieceTokenizer make_tokenizer(const ModelFile& model) {
-  if (model.vocabulary.size() == 0) fail_file(model.path, "the model has no vocabulary, so it cannot read text");
-  return WordPieceTokenizer(model.vocabulary, model.tokenizer);
-}
+WordPieceTokenizer make_tokenizer(const ModelFile& model);
 
-// ---------------------------------------------------------------------------------------------------------------------------
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/architecture.hpp"
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/version.hpp"
+
+namespace lexformer {
 
 namespace detail {
 
 /// HuggingFace checkpoints of different age and origin under one set of names: `prefix` ("bert." or "electra.") before the
 /// encoder's tensors, LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta, no buffers, nothing twice.
-inline void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied) {
+LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied) {
   for (const std::string& old : tensors.names()) {
     std::string name = old;
     if (name.ends_with(".position_ids") || name.ends_with(".token_type_ids")) {
@@ -90,7 +95,7 @@ inline void normalize_names(TensorFile& tensors, const std::string& prefix, bool
 }
 
 /// Where an entry of a sentence-transformers modules.json lies; its path may be "", the folder itself.
-inline std::filesystem::path module_folder(const std::filesystem::path& folder, const Json& module, const std::string& file) {
+LEXFORMER_INLINE std::filesystem::path module_folder(const std::filesystem::path& folder, const Json& module, const std::string& file) {
   const std::string name = get_string(module, "path", file);
   if (name.empty()) return folder;
   if (name[0] == '.' || name.find('/') != name.npos) fail_file(file, in_quotes(name), " is no plain folder name");
@@ -98,7 +103,7 @@ inline std::filesystem::path module_folder(const std::filesystem::path& folder, 
 }
 
 /// The folder of config and weights: a sentence-transformers folder may keep them in a folder of their own.
-inline std::filesystem::path transformer_folder(const std::filesystem::path& folder) {
+LEXFORMER_INLINE std::filesystem::path transformer_folder(const std::filesystem::path& folder) {
   const std::string file = (folder / "modules.json").string();
   if (!path_exists(file)) return folder;
   for (const Json& module : parse_json(read_file(file), file))
@@ -107,7 +112,7 @@ inline std::filesystem::path transformer_folder(const std::filesystem::path& fol
 }
 
 /// The weights of a folder: one file, or the shards that an index lists.
-inline TensorFile read_weights(const std::filesystem::path& folder, TensorReadOptions options) {
+LEXFORMER_INLINE TensorFile read_weights(const std::filesystem::path& folder, TensorReadOptions options) {
   if (path_exists(folder / "model.safetensors")) return TensorFile::read((folder / "model.safetensors").string(), options);
   const std::string index = (folder / "model.safetensors.index.json").string();
   if (!path_exists(index)) {
@@ -139,7 +144,7 @@ inline TensorFile read_weights(const std::filesystem::path& folder, TensorReadOp
 
 }  // namespace detail
 
-inline ModelFile ModelFile::open(const std::string& path, TensorReadOptions options) {
+LEXFORMER_INLINE ModelFile ModelFile::open(const std::string& path, TensorReadOptions options) {
   if (!path_exists(path))
     fail_file(path, "cannot be opened: ", detail::system_message(ENOENT), ", neither file nor folder",
               path.ends_with(".lxf") ? "" : "; nothing is downloaded: for a model of a hub fetch its files and name their folder");
@@ -150,7 +155,7 @@ inline ModelFile ModelFile::open(const std::string& path, TensorReadOptions opti
   return parse(read_file(file, max_file_bytes, TensorFile::check_start), file, options);
 }
 
-inline ModelFile ModelFile::parse(std::string bytes, const std::string& where, TensorReadOptions options) {
+LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string& where, TensorReadOptions options) {
   ModelFile model;
   model.path = where;
   model.tensors = TensorFile::parse(std::move(bytes), where, options);
@@ -165,7 +170,7 @@ inline ModelFile ModelFile::parse(std::string bytes, const std::string& where, T
   const auto config = take("lexformer.config");
   if (!config) fail_file(where, "lexformer.config is missing");
   model.config = parse_json(*config, where + ": lexformer.config");
-  if (!model.config.is_object()) fail_file(where, "lexformer.config is no JSON object");
+  if (!model.config->is_object()) fail_file(where, "lexformer.config is no JSON object");
   if (const auto vocabulary = take("lexformer.vocab")) {
     if (const auto sum = take("lexformer.vocab_crc32"); !sum || *sum != std::to_string(crc32(*vocabulary)))
       fail_file(where, "lexformer.vocab does not fit its checksum; the file is damaged");
@@ -184,7 +189,7 @@ inline ModelFile ModelFile::parse(std::string bytes, const std::string& where, T
   return model;
 }
 
-inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, TensorReadOptions options) {
+LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& folder, TensorReadOptions options) {
   ModelFile model;
   model.path = folder.string();
   const auto inner = detail::transformer_folder(folder);
@@ -209,7 +214,7 @@ inline ModelFile ModelFile::open_folder(const std::filesystem::path& folder, Ten
 
 /// A sentence-transformers folder says in modules.json how token vectors become a sentence vector. It is kept as
 /// "lexformer": {"pooling": "mean" or "cls", "normalize": true or false}.
-inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
+LEXFORMER_INLINE void ModelFile::read_pooling(const std::filesystem::path& folder) {
   const std::string file = (folder / "modules.json").string();
   if (!path_exists(file)) return;
   Json ours = Json::object();
@@ -236,7 +241,7 @@ inline void ModelFile::read_pooling(const std::filesystem::path& folder) {
 /// A CrossEncoder of sentence-transformers says in config.json what it puts on its logits; without a name it is the sigmoid for one label
 /// and nothing for more. It is kept as "lexformer": {"activation": "sigmoid" or "identity"}; a config that is not one of
 /// sentence-transformers gets no such key.
-inline void ModelFile::read_activation(const std::string& file) {
+LEXFORMER_INLINE void ModelFile::read_activation(const std::string& file) {
   const std::string head = std::string(find_architecture(config["model_type"].get<std::string>(), file).head_out) + ".weight";
   if (!tensors.contains(head) || tensors.shape(head).rank() != 2) return;
   const Json* theirs = detail::find_value(config, "sentence_transformers", false, file);
@@ -251,7 +256,7 @@ inline void ModelFile::read_activation(const std::string& file) {
   ours["activation"] = kind == "Sigmoid" ? "sigmoid" : "identity";
 }
 
-inline void ModelFile::check_vocabulary() const {
+LEXFORMER_INLINE void ModelFile::check_vocabulary() const {
   for (const std::string& token : {tokenizer.unk, tokenizer.cls, tokenizer.sep})
     if (!vocabulary.id(token)) fail_file(path, "the vocabulary of ", vocabulary.size(), " tokens has no ", in_quotes(token));
   const std::size_t rows = get_size(config, "vocab_size", 1, 1u << 24, path + ": config", vocabulary.size());
@@ -259,7 +264,7 @@ inline void ModelFile::check_vocabulary() const {
     fail_file(path, "the vocabulary has ", vocabulary.size(), " tokens, the config allows ", rows, " ('vocab_size')");
 }
 
-inline void ModelFile::save(const std::string& file) const {
+LEXFORMER_INLINE void ModelFile::save(const std::string& file) const {
   TensorFile out = tensors;
   out.metadata = metadata;
   out.metadata["lexformer.format"] = "1";
@@ -278,4 +283,10 @@ inline void ModelFile::save(const std::string& file) const {
   out.write(file);
 }
 
+LEXFORMER_INLINE WordPieceTokenizer make_tokenizer(const ModelFile& model) {
+  if (model.vocabulary.size() == 0) fail_file(model.path, "the model has no vocabulary, so it cannot read text");
+  return WordPieceTokenizer(model.vocabulary, model.tokenizer);
+}
+
 }  // namespace lexformer
+#endif

@@ -2,12 +2,34 @@
 // Options (core/options.hpp) as JSON objects.
 #pragma once
 
-#include <set>
 #include <string>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/options.hpp"
+#include "lexformer/io/json_value.hpp"
+
+namespace lexformer {
+
+/// Options as a JSON object, and as its text (TermConfig).
+Json options_json(const VisitOptions& visit);
+std::string options_text(const VisitOptions& visit);
+/// Takes options from the text of a JSON object; those that it does not name keep their values. Errors: an unknown name, a value out of
+/// range.
+void read_options(const std::string& text, const std::string& where, const VisitOptions& visit);
+template <class Options>
+requires requires(Options& options, OptionVisitor& v) { options.visit(v); }
+std::string options_text(Options options) {
+  return options_text([&](OptionVisitor& v) { options.visit(v); });
+}
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <set>
 #include <vector>
 
-#include "lexformer/core/options.hpp"
 #include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
 
 namespace lexformer {
 
@@ -54,7 +76,8 @@ class OptionReader final : public OptionVisitor {
   void require_no_others() const {
     for (const auto& item : json_.items())
       if (!known_.contains(item.key()))
-        fail_file(where_, in_quotes(item.key()), " is not an option; ", known_.empty() ? "there are none" : "expected one of: " + join(known_));
+        fail_file(where_, in_quotes(item.key()), " is not an option; ",
+                  known_.empty() ? "there are none" : "expected one of: " + join(known_));
   }
 
  private:
@@ -73,22 +96,18 @@ class OptionReader final : public OptionVisitor {
 
 }  // namespace detail
 
-/// Options as a JSON object.
-inline Json options_json(const VisitOptions& visit) {
+LEXFORMER_INLINE Json options_json(const VisitOptions& visit) {
   detail::OptionWriter writer;
   visit(writer);
   return std::move(writer.json);
 }
-/// Takes options from a JSON object; those that it does not name keep their values. Errors: an unknown name, a value out of range.
-inline void read_options(const Json& json, const std::string& where, const VisitOptions& visit) {
+LEXFORMER_INLINE void read_options(const std::string& text, const std::string& where, const VisitOptions& visit) {
+  const Json json = parse_json(text, where);
   detail::OptionReader reader(json, where);
   visit(reader);
   reader.require_no_others();
 }
-/// Options as JSON text, for TermConfig.
-template <class Options>
-std::string options_text(Options options) {
-  return options_json([&](OptionVisitor& v) { options.visit(v); }).dump();
-}
+LEXFORMER_INLINE std::string options_text(const VisitOptions& visit) { return options_json(visit).dump(); }
 
 }  // namespace lexformer
+#endif

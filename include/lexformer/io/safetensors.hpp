@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/tensor.hpp"
-#include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/half.hpp"
-#include "lexformer/io/json.hpp"
+#include "lexformer/io/json_value.hpp"
 
 namespace lexformer {
 
@@ -57,9 +57,7 @@ class TensorFile {
   std::map<std::string, std::string> metadata;
 
   /// Reads and checks everything. Each error names the file and is of kind `file`.
-  static TensorFile read(const std::string& path, TensorReadOptions options = {}) {
-    return parse(read_file(path, max_file_bytes, check_start), path, options);
-  }
+  static TensorFile read(const std::string& path, TensorReadOptions options = {});
   /// Throws unless this can be the beginning of a safetensors file (its first 9 bytes or more).
   static void check_start(std::string_view start, const std::string& where);
   /// The same from bytes in memory.
@@ -68,11 +66,7 @@ class TensorFile {
   std::size_t size() const { return entries_.size(); }
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }
   /// In alphabetical order.
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& [name, entry] : entries_) names.push_back(name);
-    return names;
-  }
+  std::vector<std::string> names() const;
   Dtype dtype(const std::string& name) const { return find(name).dtype; }
   const Shape& shape(const std::string& name) const { return find(name).shape; }
   std::string_view bytes(const std::string& name) const { return find(name).bytes; }
@@ -86,27 +80,13 @@ class TensorFile {
   void set(const std::string& name, const Tensor<T>& value, Dtype dtype = dtype_of<T>);
   void erase(const std::string& name) { entries_.erase(name); }
   /// Errors: there is no tensor `from`, or there is one `to`.
-  void rename(const std::string& from, const std::string& to) {
-    find(from);
-    if (contains(to)) fail_file(where_, "two tensors would get the name ", in_quotes(to));
-    auto node = entries_.extract(from);
-    node.key() = to;
-    entries_.insert(std::move(node));
-  }
+  void rename(const std::string& from, const std::string& to);
   /// Takes over the tensors of another file (a shard); no name may be in both.
-  void merge(const TensorFile& other) {
-    for (const auto& [name, entry] : other.entries_)
-      if (!entries_.emplace(name, entry).second) fail_file(other.where_, "the tensor ", in_quotes(name), " is in two files");
-  }
+  void merge(const TensorFile& other);
 
   /// Writes atomically. The bytes depend on the content alone: tensors ordered by falling width, then by name; metadata by key;
   /// the header padded with spaces so that the tensors begin at a multiple of 64; a CRC-32 of each tensor in the metadata.
-  void write(const std::string& path) const {
-    const std::string head = header(path);
-    std::vector<std::string_view> parts{head};
-    for (const auto* item : ordered()) parts.push_back(item->second.bytes);
-    write_file_atomic(path, parts);
-  }
+  void write(const std::string& path) const;
 
  private:
   struct Entry {
@@ -117,18 +97,8 @@ class TensorFile {
   };
   using Entries = std::map<std::string, Entry>;
 
-  const Entry& find(const std::string& name) const {
-    const auto it = entries_.find(name);
-    if (it == entries_.end()) fail_file(where_, "there is no tensor ", in_quotes(name));
-    return it->second;
-  }
-  std::vector<const Entries::value_type*> ordered() const {
-    std::vector<const Entries::value_type*> order;
-    for (const auto& item : entries_) order.push_back(&item);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto* a, const auto* b) { return dtype_info(a->second.dtype).width > dtype_info(b->second.dtype).width; });
-    return order;
-  }
+  const Entry& find(const std::string& name) const;
+  std::vector<const Entries::value_type*> ordered() const;
   static constexpr std::size_t max_header = 16u << 20, max_name = 512;  // bytes
 
   std::string header(const std::string& where) const;
@@ -163,155 +133,6 @@ void for_each_element(Dtype dtype, std::string_view bytes, Body&& body) {
 inline bool is_float(Dtype d) { return d == Dtype::f64 || d == Dtype::f32 || d == Dtype::f16 || d == Dtype::bf16; }
 
 }  // namespace detail
-
-inline void TensorFile::check_start(std::string_view start, const std::string& where) {
-  std::uint64_t length = 0;
-  std::memcpy(&length, start.data(), 8);
-  const auto is_text = [](char c) {
-    return c == '\t' || c == '\n' || c == '\r' || (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0xF5);
-  };
-  if (length > max_header && std::all_of(start.begin(), start.begin() + 8, is_text))
-    fail_file(where, "is a text, perhaps a table, and no model; expected a .lxf or .safetensors file");
-  if (length > max_header)
-    fail_file(where, "header length ", length, " is more than ", max_header, "; the file is damaged or is no safetensors file");
-  if (start[8] != '{') fail_file(where, "the header does not begin with '{'; this is no safetensors file");
-}
-
-inline TensorFile TensorFile::parse(std::string content, const std::string& where, TensorReadOptions options) {
-  const auto owner = std::make_shared<const std::string>(std::move(content));
-  const std::string_view bytes = *owner;
-  if (bytes.size() < 10) fail_file(where, "has ", bytes.size(), " bytes, too few for a safetensors file; is it cut off?");
-  std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), 8);
-  check_start(bytes, where);
-  if (length > bytes.size() - 8)
-    fail_file(where, "header length ", length, " is more than the ", bytes.size() - 8, " bytes that follow; the file is cut off");
-  const std::string_view text = bytes.substr(8, length), data = bytes.substr(8 + length);
-
-  TensorFile file;
-  file.where_ = where;
-  const Json header = parse_json(text, where + ": header", {.depth = 3, .bytes = max_header});
-  for (const auto& [name, value] : header.items()) {
-    if (name.size() > max_name) fail_file(where, "the tensor name ", in_quotes(name), " has more than ", max_name, " bytes");
-    if (name != "__metadata__") {
-      Entry entry = parse_entry(name, value, data, where);
-      entry.owner = owner;
-      file.entries_.emplace(name, std::move(entry));
-      continue;
-    }
-    if (!value.is_object()) fail_file(where, "__metadata__ is no JSON object");
-    for (const auto& [key, word] : value.items()) {
-      if (!word.is_string()) fail_file(where, "__metadata__: ", in_quotes(key), " is ", word.type_name(), ", expected a text");
-      file.metadata.emplace(key, word.get<std::string>());
-    }
-  }
-  file.check_tiling(data);
-  file.check_values(options.allow_non_finite);
-  return file;
-}
-
-inline TensorFile::Entry TensorFile::parse_entry(const std::string& name, const Json& value, std::string_view data,
-                                                 const std::string& where) {
-  const std::string here = where + ": tensor " + in_quotes(name);
-  if (!value.is_object() || value.size() != 3) fail_file(here, "expected an object of dtype, shape and data_offsets");
-  Entry entry;
-  const std::string dtype = get_string(value, "dtype", here);
-  const auto* info = std::find_if(std::begin(dtype_table), std::end(dtype_table), [&](const auto& row) { return dtype == row.name; });
-  if (info == std::end(dtype_table)) fail_file(here, "unknown dtype ", in_quotes(dtype));
-  entry.dtype = info->dtype;
-
-  const auto numbers = [&](const char* key) {
-    const auto it = value.find(key);
-    if (it == value.end() || !it->is_array()) fail_file(here, key, " is missing or no array");
-    std::vector<std::size_t> out;
-    for (const Json& number : *it) {
-      if (!number.is_number_unsigned()) fail_file(here, key, " holds ", detail::shown(number), ", expected a whole number");
-      out.push_back(number.get<std::size_t>());
-    }
-    return out;
-  };
-  const auto dims = numbers("shape"), offsets = numbers("data_offsets");
-  if (dims.size() > Shape::max_rank) fail_file(here, "rank ", dims.size(), " is more than ", Shape::max_rank);
-  // Zeros are left out of the product: a shape like (2^40, 2^40, 0) is refused, whatever the order of its sizes.
-  std::size_t needed = info->width;
-  for (const std::size_t d : dims)
-    if (__builtin_mul_overflow(needed, std::max(d, std::size_t{1}), &needed)) fail_file(here, "the sizes of its shape overflow");
-  if (std::count(dims.begin(), dims.end(), 0u) != 0) needed = 0;
-  entry.shape = Shape(dims.begin(), dims.end());
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size())
-    fail_file(here, "its data_offsets are no range within the ", data.size(), " bytes of data; is the file cut off?");
-  if (offsets[1] - offsets[0] != needed)
-    fail_file(here, "shape ", entry.shape, " of ", dtype, " needs ", needed, " bytes, its data_offsets give ", offsets[1] - offsets[0]);
-  entry.bytes = data.substr(offsets[0], needed);
-  return entry;
-}
-
-/// The tensors' ranges, sorted, must follow each other from the first byte to the last.
-inline void TensorFile::check_tiling(std::string_view data) const {
-  std::vector<const Entries::value_type*> order;
-  for (const auto& item : entries_) order.push_back(&item);
-  const auto end = [](const auto* item) { return item->second.bytes.data() + item->second.bytes.size(); };
-  std::sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
-    return std::make_pair(a->second.bytes.data(), end(a)) < std::make_pair(b->second.bytes.data(), end(b));
-  });
-  const char* position = data.data();
-  for (const auto* item : order) {
-    const char* begin = item->second.bytes.data();
-    if (begin != position)
-      fail_file(where_, "tensor ", in_quotes(item->first), begin < position ? " overlaps the one before it" : " follows a hole",
-                ", at byte ", begin - data.data(), " of the data, expected ", position - data.data());
-    position = end(item);
-  }
-  if (position != data.data() + data.size())
-    fail_file(where_, data.data() + data.size() - position, " bytes follow the last tensor; the file is damaged");
-}
-
-/// CRC-32 where the file gives it, and no NaN or infinity among the weights unless allowed.
-inline void TensorFile::check_values(bool allow_non_finite) const {
-  if (const auto it = metadata.find("lexformer.crc32"); it != metadata.end()) {
-    const std::string here = where_ + ": lexformer.crc32";
-    const Json sums = parse_json(it->second, here, {.depth = 1});
-    if (sums.size() != entries_.size()) fail_file(here, "has ", sums.size(), " entries for ", entries_.size(), " tensors");
-    for (const auto& [name, entry] : entries_)
-      if (get_size(sums, name, 0, 0xFFFFFFFFu, here) != crc32(entry.bytes))
-        fail_file(where_, "tensor ", in_quotes(name), ": its checksum does not fit; the file is damaged");
-  }
-  if (allow_non_finite) return;
-  std::size_t values = 0, tensors = 0;
-  std::string first;
-  for (const auto& [name, entry] : entries_) {
-    std::size_t bad = 0;
-    detail::for_each_element(entry.dtype, entry.bytes, [&](std::size_t, auto x) { bad += static_cast<std::size_t>(!std::isfinite(x)); });
-    if (bad != 0 && tensors++ == 0) first = name;
-    values += bad;
-  }
-  if (values != 0)
-    fail_file(where_, values, " values are NaN or infinite, in ", tensors, " of ", size(), " tensors, first in ", in_quotes(first));
-}
-
-inline std::string TensorFile::header(const std::string& where) const {
-  Json sums = Json::object();
-  for (const auto& [name, entry] : entries_) sums[name] = crc32(entry.bytes);
-  auto texts = metadata;
-  texts["format"] = "pt";  // transformers wants it
-  texts["lexformer.crc32"] = dump_json(sums, where);
-  std::string text = "{\"__metadata__\":" + dump_json(texts, where);
-  std::size_t begin = 0;
-  for (const auto* item : ordered()) {
-    const auto& [name, entry] = *item;
-    const std::vector<std::size_t> dims(entry.shape.begin(), entry.shape.end());
-    text += cat(",", dump_json(name, where), ":{\"dtype\":\"", dtype_info(entry.dtype).name, "\",\"shape\":", dump_json(dims, where),
-                ",\"data_offsets\":[", begin, ",", begin + entry.bytes.size(), "]}");
-    begin += entry.bytes.size();
-  }
-  text += "}";
-  if (text.size() > max_header - 64) fail(where, "the names and metadata fill ", text.size(), " bytes, more than the reader takes");
-  text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
-  const std::uint64_t length = text.size();
-  std::string head(8, '\0');
-  std::memcpy(head.data(), &length, 8);
-  return head + text;
-}
 
 template <class T>
 Tensor<T> TensorFile::get(const std::string& name) const {
@@ -370,3 +191,205 @@ void TensorFile::set(const std::string& name, const Tensor<T>& value, Dtype dtyp
 }
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE TensorFile TensorFile::read(const std::string& path, TensorReadOptions options) {
+  return parse(read_file(path, max_file_bytes, check_start), path, options);
+}
+
+LEXFORMER_INLINE void TensorFile::rename(const std::string& from, const std::string& to) {
+  find(from);
+  if (contains(to)) fail_file(where_, "two tensors would get the name ", in_quotes(to));
+  auto node = entries_.extract(from);
+  node.key() = to;
+  entries_.insert(std::move(node));
+}
+
+LEXFORMER_INLINE void TensorFile::merge(const TensorFile& other) {
+  for (const auto& [name, entry] : other.entries_)
+    if (!entries_.emplace(name, entry).second) fail_file(other.where_, "the tensor ", in_quotes(name), " is in two files");
+}
+
+LEXFORMER_INLINE std::vector<std::string> TensorFile::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) names.push_back(name);
+  return names;
+}
+
+LEXFORMER_INLINE void TensorFile::write(const std::string& path) const {
+  const std::string head = header(path);
+  std::vector<std::string_view> parts{head};
+  for (const auto* item : ordered()) parts.push_back(item->second.bytes);
+  write_file_atomic(path, parts);
+}
+
+LEXFORMER_INLINE const TensorFile::Entry& TensorFile::find(const std::string& name) const {
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) fail_file(where_, "there is no tensor ", in_quotes(name));
+  return it->second;
+}
+
+LEXFORMER_INLINE std::vector<const TensorFile::Entries::value_type*> TensorFile::ordered() const {
+  std::vector<const Entries::value_type*> order;
+  for (const auto& item : entries_) order.push_back(&item);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return dtype_info(a->second.dtype).width > dtype_info(b->second.dtype).width; });
+  return order;
+}
+
+LEXFORMER_INLINE void TensorFile::check_start(std::string_view start, const std::string& where) {
+  std::uint64_t length = 0;
+  std::memcpy(&length, start.data(), 8);
+  const auto is_text = [](char c) {
+    return c == '\t' || c == '\n' || c == '\r' || (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0xF5);
+  };
+  if (length > max_header && std::all_of(start.begin(), start.begin() + 8, is_text))
+    fail_file(where, "is a text, perhaps a table, and no model; expected a .lxf or .safetensors file");
+  if (length > max_header)
+    fail_file(where, "header length ", length, " is more than ", max_header, "; the file is damaged or is no safetensors file");
+  if (start[8] != '{') fail_file(where, "the header does not begin with '{'; this is no safetensors file");
+}
+
+LEXFORMER_INLINE TensorFile TensorFile::parse(std::string content, const std::string& where, TensorReadOptions options) {
+  const auto owner = std::make_shared<const std::string>(std::move(content));
+  const std::string_view bytes = *owner;
+  if (bytes.size() < 10) fail_file(where, "has ", bytes.size(), " bytes, too few for a safetensors file; is it cut off?");
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  check_start(bytes, where);
+  if (length > bytes.size() - 8)
+    fail_file(where, "header length ", length, " is more than the ", bytes.size() - 8, " bytes that follow; the file is cut off");
+  const std::string_view text = bytes.substr(8, length), data = bytes.substr(8 + length);
+
+  TensorFile file;
+  file.where_ = where;
+  const Json header = parse_json(text, where + ": header", {.depth = 3, .bytes = max_header});
+  for (const auto& [name, value] : header.items()) {
+    if (name.size() > max_name) fail_file(where, "the tensor name ", in_quotes(name), " has more than ", max_name, " bytes");
+    if (name != "__metadata__") {
+      Entry entry = parse_entry(name, value, data, where);
+      entry.owner = owner;
+      file.entries_.emplace(name, std::move(entry));
+      continue;
+    }
+    if (!value.is_object()) fail_file(where, "__metadata__ is no JSON object");
+    for (const auto& [key, word] : value.items()) {
+      if (!word.is_string()) fail_file(where, "__metadata__: ", in_quotes(key), " is ", word.type_name(), ", expected a text");
+      file.metadata.emplace(key, word.get<std::string>());
+    }
+  }
+  file.check_tiling(data);
+  file.check_values(options.allow_non_finite);
+  return file;
+}
+
+LEXFORMER_INLINE TensorFile::Entry TensorFile::parse_entry(const std::string& name, const Json& value, std::string_view data,
+                                                           const std::string& where) {
+  const std::string here = where + ": tensor " + in_quotes(name);
+  if (!value.is_object() || value.size() != 3) fail_file(here, "expected an object of dtype, shape and data_offsets");
+  Entry entry;
+  const std::string dtype = get_string(value, "dtype", here);
+  const auto* info = std::find_if(std::begin(dtype_table), std::end(dtype_table), [&](const auto& row) { return dtype == row.name; });
+  if (info == std::end(dtype_table)) fail_file(here, "unknown dtype ", in_quotes(dtype));
+  entry.dtype = info->dtype;
+
+  const auto numbers = [&](const char* key) {
+    const auto it = value.find(key);
+    if (it == value.end() || !it->is_array()) fail_file(here, key, " is missing or no array");
+    std::vector<std::size_t> out;
+    for (const Json& number : *it) {
+      if (!number.is_number_unsigned()) fail_file(here, key, " holds ", detail::shown(number), ", expected a whole number");
+      out.push_back(number.get<std::size_t>());
+    }
+    return out;
+  };
+  const auto dims = numbers("shape"), offsets = numbers("data_offsets");
+  if (dims.size() > Shape::max_rank) fail_file(here, "rank ", dims.size(), " is more than ", Shape::max_rank);
+  // Zeros are left out of the product: a shape like (2^40, 2^40, 0) is refused, whatever the order of its sizes.
+  std::size_t needed = info->width;
+  for (const std::size_t d : dims)
+    if (__builtin_mul_overflow(needed, std::max(d, std::size_t{1}), &needed)) fail_file(here, "the sizes of its shape overflow");
+  if (std::count(dims.begin(), dims.end(), 0u) != 0) needed = 0;
+  entry.shape = Shape(dims.begin(), dims.end());
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size())
+    fail_file(here, "its data_offsets are no range within the ", data.size(), " bytes of data; is the file cut off?");
+  if (offsets[1] - offsets[0] != needed)
+    fail_file(here, "shape ", entry.shape, " of ", dtype, " needs ", needed, " bytes, its data_offsets give ", offsets[1] - offsets[0]);
+  entry.bytes = data.substr(offsets[0], needed);
+  return entry;
+}
+
+/// The tensors' ranges, sorted, must follow each other from the first byte to the last.
+LEXFORMER_INLINE void TensorFile::check_tiling(std::string_view data) const {
+  std::vector<const Entries::value_type*> order;
+  for (const auto& item : entries_) order.push_back(&item);
+  const auto end = [](const auto* item) { return item->second.bytes.data() + item->second.bytes.size(); };
+  std::sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
+    return std::make_pair(a->second.bytes.data(), end(a)) < std::make_pair(b->second.bytes.data(), end(b));
+  });
+  const char* position = data.data();
+  for (const auto* item : order) {
+    const char* begin = item->second.bytes.data();
+    if (begin != position)
+      fail_file(where_, "tensor ", in_quotes(item->first), begin < position ? " overlaps the one before it" : " follows a hole",
+                ", at byte ", begin - data.data(), " of the data, expected ", position - data.data());
+    position = end(item);
+  }
+  if (position != data.data() + data.size())
+    fail_file(where_, data.data() + data.size() - position, " bytes follow the last tensor; the file is damaged");
+}
+
+/// CRC-32 where the file gives it, and no NaN or infinity among the weights unless allowed.
+LEXFORMER_INLINE void TensorFile::check_values(bool allow_non_finite) const {
+  if (const auto it = metadata.find("lexformer.crc32"); it != metadata.end()) {
+    const std::string here = where_ + ": lexformer.crc32";
+    const Json sums = parse_json(it->second, here, {.depth = 1});
+    if (sums.size() != entries_.size()) fail_file(here, "has ", sums.size(), " entries for ", entries_.size(), " tensors");
+    for (const auto& [name, entry] : entries_)
+      if (get_size(sums, name, 0, 0xFFFFFFFFu, here) != crc32(entry.bytes))
+        fail_file(where_, "tensor ", in_quotes(name), ": its checksum does not fit; the file is damaged");
+  }
+  if (allow_non_finite) return;
+  std::size_t values = 0, tensors = 0;
+  std::string first;
+  for (const auto& [name, entry] : entries_) {
+    std::size_t bad = 0;
+    detail::for_each_element(entry.dtype, entry.bytes, [&](std::size_t, auto x) { bad += static_cast<std::size_t>(!std::isfinite(x)); });
+    if (bad != 0 && tensors++ == 0) first = name;
+    values += bad;
+  }
+  if (values != 0)
+    fail_file(where_, values, " values are NaN or infinite, in ", tensors, " of ", size(), " tensors, first in ", in_quotes(first));
+}
+
+LEXFORMER_INLINE std::string TensorFile::header(const std::string& where) const {
+  Json sums = Json::object();
+  for (const auto& [name, entry] : entries_) sums[name] = crc32(entry.bytes);
+  auto texts = metadata;
+  texts["format"] = "pt";  // transformers wants it
+  texts["lexformer.crc32"] = dump_json(sums, where);
+  std::string text = "{\"__metadata__\":" + dump_json(texts, where);
+  std::size_t begin = 0;
+  for (const auto* item : ordered()) {
+    const auto& [name, entry] = *item;
+    const std::vector<std::size_t> dims(entry.shape.begin(), entry.shape.end());
+    text += cat(",", dump_json(name, where), ":{\"dtype\":\"", dtype_info(entry.dtype).name, "\",\"shape\":", dump_json(dims, where),
+                ",\"data_offsets\":[", begin, ",", begin + entry.bytes.size(), "]}");
+    begin += entry.bytes.size();
+  }
+  text += "}";
+  if (text.size() > max_header - 64) fail(where, "the names and metadata fill ", text.size(), " bytes, more than the reader takes");
+  text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
+  const std::uint64_t length = text.size();
+  std::string head(8, '\0');
+  std::memcpy(head.data(), &length, 8);
+  return head + text;
+}
+
+}  // namespace lexformer
+#endif

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/io/safetensors.hpp"
 #include "lexformer/text/nearest_name.hpp"
 
@@ -26,7 +27,20 @@ struct TensorReport {
   std::vector<std::string> misshapen;   // "'name' has shape (2, 3), expected (3, 2)"
 };
 
-inline TensorReport compare_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected) {
+TensorReport compare_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected);
+
+/// One error for everything that is missing or has the wrong shape; a missing name comes with the nearest unexpected one.
+void require_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected, const std::string& where);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <set>
+
+namespace lexformer {
+
+LEXFORMER_INLINE TensorReport compare_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected) {
   TensorReport report;
   std::set<std::string> needed;
   for (const auto& [name, shape] : expected) {
@@ -42,8 +56,7 @@ inline TensorReport compare_tensors(const TensorFile& file, std::span<const Expe
   return report;
 }
 
-/// One error for everything that is missing or has the wrong shape; a missing name comes with the nearest unexpected one.
-inline void require_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected, const std::string& where) {
+LEXFORMER_INLINE void require_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected, const std::string& where) {
   const TensorReport report = compare_tensors(file, expected);
   std::vector<std::string> lines = report.misshapen;
   for (const std::string& name : report.missing) {
@@ -61,3 +74,4 @@ inline void require_tensors(const TensorFile& file, std::span<const ExpectedTens
 }
 
 }  // namespace lexformer
+#endif

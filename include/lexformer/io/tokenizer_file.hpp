@@ -2,20 +2,12 @@
 // A WordPiece vocabulary and its settings out of a HuggingFace folder, and to and from the texts kept in a .lxf file.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "lexformer/io/architecture.hpp"
-#include "lexformer/io/config.hpp"
-#include "lexformer/io/file.hpp"
-#include "lexformer/io/json.hpp"
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/io/json_value.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
@@ -25,9 +17,37 @@ struct TokenizerFile {
   TokenizerOptions options;
 };
 
+/// The tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it is there.
+TokenizerFile read_tokenizer(const std::filesystem::path& folder);
+
+/// The text `lexformer.vocab` of a .lxf file: each token followed by a line feed; an empty line is an id without a token.
+std::string vocabulary_text(const Vocabulary& vocabulary);
+Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where);
+
+/// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's names, all of them always there.
+Json tokenizer_json(TokenizerOptions options);
+TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/architecture.hpp"
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
 namespace detail {
 
-inline std::array<std::pair<const char*, std::string*>, 5> special_tokens(TokenizerOptions& options) {
+LEXFORMER_INLINE std::array<std::pair<const char*, std::string*>, 5> special_tokens(TokenizerOptions& options) {
   return {{{"unk_token", &options.unk},
            {"cls_token", &options.cls},
            {"sep_token", &options.sep},
@@ -36,7 +56,8 @@ inline std::array<std::pair<const char*, std::string*>, 5> special_tokens(Tokeni
 }
 
 /// One of the words, or null; anything else is refused.
-inline void require_one_of(const Json& object, const char* key, std::initializer_list<const char*> words, const std::string& where) {
+LEXFORMER_INLINE void require_one_of(const Json& object, const char* key, std::initializer_list<const char*> words,
+                                     const std::string& where) {
   const std::string found = get_string(object, key, where, "");
   if (found.empty()) return;
   for (const char* word : words)
@@ -44,13 +65,13 @@ inline void require_one_of(const Json& object, const char* key, std::initializer
   fail_file(where, in_quotes(key), " is ", in_quotes(found), ", which is not supported; ", supported_models());
 }
 
-inline void read_strip_accents(const Json& object, TokenizerOptions& options, const std::string& where) {
+LEXFORMER_INLINE void read_strip_accents(const Json& object, TokenizerOptions& options, const std::string& where) {
   options.strip_accents.reset();  // null: as lowercase
   if (!object["strip_accents"].is_null()) options.strip_accents = get_bool(object, "strip_accents", where);
 }
 
 /// HuggingFace's tokenizer.json.
-inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path) {
+LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path) {
   const Json root = parse_json(text, path);
   const auto section = [&](const char* key) -> const Json& {
     const Json* value = find_value(root, key, true, path);
@@ -99,7 +120,7 @@ inline TokenizerFile parse_tokenizer_file(std::string_view text, const std::stri
 }
 
 /// What tokenizer_config.json says holds over tokenizer.json, as in transformers.
-inline void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options) {
+LEXFORMER_INLINE void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options) {
   const Json config = parse_json(text, path);
   require_one_of(
       config, "tokenizer_class",
@@ -118,8 +139,7 @@ inline void parse_tokenizer_config(std::string_view text, const std::string& pat
 
 }  // namespace detail
 
-/// The tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it is there.
-inline TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
+LEXFORMER_INLINE TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
   TokenizerFile out;
   const std::string file = (folder / "tokenizer.json").string(), config = (folder / "tokenizer_config.json").string();
   if (path_exists(file)) {
@@ -136,13 +156,12 @@ inline TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
   return out;
 }
 
-/// The text `lexformer.vocab` of a .lxf file: each token followed by a line feed; an empty line is an id without a token.
-inline std::string vocabulary_text(const Vocabulary& vocabulary) {
+LEXFORMER_INLINE std::string vocabulary_text(const Vocabulary& vocabulary) {
   std::string text;
   for (const std::string& token : vocabulary.tokens()) text += token + '\n';
   return text;
 }
-inline Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where) {
+LEXFORMER_INLINE Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where) {
   if (static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) > Vocabulary::max_size)
     fail_file(where, "has more than ", Vocabulary::max_size, " tokens");
   std::vector<std::string> tokens;
@@ -155,8 +174,7 @@ inline Vocabulary parse_vocabulary_text(std::string_view text, const std::string
   return Vocabulary(std::move(tokens));
 }
 
-/// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's names, all of them always there.
-inline Json tokenizer_json(TokenizerOptions options) {
+LEXFORMER_INLINE Json tokenizer_json(TokenizerOptions options) {
   Json out = Json::object();  // filled key by key: nlohmann/json 3.11.2 leaks where memory ends in a braced list
   out["do_lower_case"] = options.lowercase;
   out["strip_accents"] = nullptr;
@@ -168,7 +186,7 @@ inline Json tokenizer_json(TokenizerOptions options) {
   for (const auto& [key, text] : detail::special_tokens(options)) out[key] = *text;
   return out;
 }
-inline TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where) {
+LEXFORMER_INLINE TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where) {
   TokenizerOptions options;
   const std::size_t known = tokenizer_json(options).size();
   options.lowercase = get_bool(json, "do_lower_case", where);
@@ -184,3 +202,4 @@ inline TokenizerOptions parse_tokenizer_json(const Json& json, const std::string
 }
 
 }  // namespace lexformer
+#endif

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "lexformer/attention/terms.hpp"
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/io/architecture.hpp"
+#include "lexformer/io/json_value.hpp"
 #include "lexformer/nn/activation.hpp"
 
 namespace lexformer {
@@ -29,13 +30,38 @@ struct BertConfig {
   EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_position_embeddings, layer_norm_eps}; }
 };
 
+/// Reads config.json; `where` names the file in errors. Every number is checked before it sizes anything.
+BertConfig parse_bert_config(const Json& json, const std::string& where);
+
+/// The keys of a HuggingFace config that this program neither reads nor knows to be without effect on an encoder.
+std::vector<std::string> unused_config_keys(const Json& json);
+
+/// The config of a new encoder: bert and the size of the vocabulary, unless it names others. Errors: it is not an object.
+JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where);
+
+/// Writes the attention terms of `config` into a config.json as parse_bert_config() reads them, and removes what a head said about itself
+/// (task, labels, ...): the model that is saved may have another.
+void write_config(const BertConfig& config, Json& json);
+/// Sets "architectures" to one of HuggingFace's classes.
+void write_class_name(const std::string& name, Json& json);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <set>
+
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
 namespace detail {
 
 /// The list of attention terms of a config, and whether there is a table of position embeddings, from
 ///   "lexformer": {"attention": [{"name": "ddrp", "options": {...}}, ...], "position_embeddings": true}
 /// or as version 0.1.0 wrote it: "attention": ["lea"] with the object "lea" beside it, "position_embedding_type" and "position_options".
 /// The former key is HuggingFace's for absolute, relative_key and relative_key_query. A name may be given without an object, too.
-inline void parse_attention(const Json& json, const std::string& where, BertConfig& config) {
+LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where, BertConfig& config) {
   const Json empty = Json::object();
   const Json* ours = find_value(json, "lexformer", false, where);
   if (ours == nullptr) ours = &empty;
@@ -73,36 +99,9 @@ inline void parse_attention(const Json& json, const std::string& where, BertConf
   }
 }
 
-/// Writes what parse_attention() reads, in today's form; nothing where there are no terms. HuggingFace's key has its own names of schemes
-/// only.
-inline void write_attention(const BertConfig& config, Json& json) {
-  Json& ours = json["lexformer"];
-  if (!ours.is_object()) ours = Json::object();
-  std::string scheme = "absolute";
-  Json list = Json::array();
-  for (const auto& term : config.attention) {
-    ours.erase(term.name);  // where version 0.1.0 kept the options
-    Json entry = Json::object();
-    entry["name"] = term.name;
-    entry["options"] = parse_json(term.options, term.name);
-    list.push_back(std::move(entry));
-    if (term.name.starts_with("relative_key")) scheme = term.name;
-  }
-  ours.erase("attention");
-  ours.erase("position_embeddings");
-  if (!list.empty()) {
-    ours["attention"] = std::move(list);
-    ours["position_embeddings"] = config.position_embeddings.value_or(true);
-  }
-  if (ours.empty()) json.erase("lexformer");
-  json.erase("position_options");
-  if (scheme != "absolute" || json.contains("position_embedding_type")) json["position_embedding_type"] = scheme;
-}
-
 }  // namespace detail
 
-/// Reads config.json; `where` names the file in errors. Every number is checked before it sizes anything.
-inline BertConfig parse_bert_config(const Json& json, const std::string& where) {
+LEXFORMER_INLINE BertConfig parse_bert_config(const Json& json, const std::string& where) {
   BertConfig c;
   c.model_type = get_string(json, "model_type", where, "bert");
   const Architecture& a = find_architecture(c.model_type, where);
@@ -126,8 +125,7 @@ inline BertConfig parse_bert_config(const Json& json, const std::string& where) 
   return c;
 }
 
-/// The keys of a HuggingFace config that this program neither reads nor knows to be without effect on an encoder.
-inline std::vector<std::string> unused_config_keys(const Json& json) {
+LEXFORMER_INLINE std::vector<std::string> unused_config_keys(const Json& json) {
   static const std::set<std::string> read{"model_type",
                                           "vocab_size",
                                           "hidden_size",
@@ -242,4 +240,41 @@ inline std::vector<std::string> unused_config_keys(const Json& json) {
   return unused;
 }
 
+LEXFORMER_INLINE JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where) {
+  Json config = given;
+  if (!config.is_object()) fail_file(where, "expected a JSON object, found ", config.type_name());
+  if (!config.contains("model_type")) config["model_type"] = std::string(architectures[0].model_type);
+  if (!config.contains("vocab_size")) config["vocab_size"] = vocabulary;
+  return config;
+}
+
+LEXFORMER_INLINE void write_class_name(const std::string& name, Json& json) { json["architectures"] = Json::array({name}); }
+
+// HuggingFace's key has its own names of position schemes only.
+LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
+  Json& ours = json["lexformer"];
+  if (!ours.is_object()) ours = Json::object();
+  for (const char* key : {"task", "head", "labels", "label_names", "max_length", "activation"}) ours.erase(key);
+  std::string scheme = "absolute";
+  Json list = Json::array();
+  for (const auto& term : config.attention) {
+    ours.erase(term.name);  // where version 0.1.0 kept the options
+    Json entry = Json::object();
+    entry["name"] = term.name;
+    entry["options"] = parse_json(term.options, term.name);
+    list.push_back(std::move(entry));
+    if (term.name.starts_with("relative_key")) scheme = term.name;
+  }
+  ours.erase("attention");
+  ours.erase("position_embeddings");
+  if (!list.empty()) {
+    ours["attention"] = std::move(list);
+    ours["position_embeddings"] = config.position_embeddings.value_or(true);
+  }
+  if (ours.empty()) json.erase("lexformer");
+  json.erase("position_options");
+  if (scheme != "absolute" || json.contains("position_embedding_type")) json["position_embedding_type"] = scheme;
+}
+
 }  // namespace lexformer
+#endif

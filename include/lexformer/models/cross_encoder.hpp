@@ -63,7 +63,6 @@ class CrossEncoder : public Pretrained<T, Dev> {
  private:
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start,
                const TermFactories<T, Dev>& own);
-  static CrossEncoderOptions stored_options(const ModelFile& file);
   void visit_head(ParameterVisitor<T, Dev>& v) override { v("", *head_); }
   void write(ModelFile& file) const override;
 
@@ -171,32 +170,8 @@ std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<accumulate_t<T>
 
 template <class T, class Dev>
 void CrossEncoder<T, Dev>::write(ModelFile& file) const {
-  Json& ours = file.config["lexformer"];
-  if (!ours.is_object()) ours = Json::object();
-  ours.update(to_json(options_));
+  write_options(options_, file);
   file.threshold = threshold;
-}
-
-template <class T, class Dev>
-CrossEncoderOptions CrossEncoder<T, Dev>::stored_options(const ModelFile& file) {
-  const Json ours = file.config.value("lexformer", Json::object());
-  if (ours.is_object() && ours.contains("head")) return parse_cross_encoder_options(ours, file.path + ": config");
-  CrossEncoderOptions o;  // a HuggingFace model: its head says how many labels
-  const Architecture& architecture = find_architecture(get_string(file.config, "model_type", file.path, "bert"), file.path + ": config");
-  const std::string weight = std::string(architecture.head_out) + ".weight";
-  if (!file.tensors.contains(weight))
-    fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher");
-  if (get_string(file.config, "problem_type", file.path, "") == "multi_label_classification")
-    fail_file(file.path, "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each pair");
-  o.head = Head::huggingface;
-  o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
-  if (o.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
-  o.task = o.labels == 1 ? Task::regression : Task::classification;
-  // sentence-transformers' rule for a model with one label, unless its config says otherwise; a model that is called a regression is none.
-  const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
-  if (o.labels == 1 && !regression) o.activation = ScoreActivation::sigmoid;
-  if (o.labels == 1 && ours.is_object()) o.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.activation);
-  return o;
 }
 
 #if defined(LEXFORMER_COMPILED)

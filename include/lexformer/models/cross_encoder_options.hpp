@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "lexformer/attention/term_factory.hpp"
-#include "lexformer/io/config.hpp"
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/io/model_file.hpp"
 
 namespace lexformer {
 
@@ -44,7 +45,23 @@ struct CrossEncoderOptions {
 };
 
 /// The options as they are stored; attention terms are stored by the encoder.
-inline Json to_json(const CrossEncoderOptions& o) {
+Json to_json(const CrossEncoderOptions& o);
+CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where);
+
+/// The options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
+CrossEncoderOptions stored_options(const ModelFile& file);
+void write_options(const CrossEncoderOptions& options, ModelFile& file);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/architecture.hpp"
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
   // Filled key by key, and each an object from the start: where memory ends, nlohmann/json 3.11.2 leaks in a braced list and is left
   // without its object when null becomes one.
   Json json = Json::object();
@@ -57,7 +74,7 @@ inline Json to_json(const CrossEncoderOptions& o) {
   return json;
 }
 
-inline CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
+LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
   CrossEncoderOptions o;
   o.task = get_name<Task>(json, "task", where);
   o.head = get_name<Head>(json, "head", where);
@@ -78,4 +95,32 @@ inline CrossEncoderOptions parse_cross_encoder_options(const Json& json, const s
   return o;
 }
 
+LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
+  const Json ours = file.config->value("lexformer", Json::object());
+  if (ours.is_object() && ours.contains("head")) return parse_cross_encoder_options(ours, file.path + ": config");
+  CrossEncoderOptions o;  // a HuggingFace model: its head says how many labels
+  const Architecture& architecture = find_architecture(get_string(file.config, "model_type", file.path, "bert"), file.path + ": config");
+  const std::string weight = std::string(architecture.head_out) + ".weight";
+  if (!file.tensors.contains(weight))
+    fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher");
+  if (get_string(file.config, "problem_type", file.path, "") == "multi_label_classification")
+    fail_file(file.path, "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each pair");
+  o.head = Head::huggingface;
+  o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
+  if (o.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
+  o.task = o.labels == 1 ? Task::regression : Task::classification;
+  // sentence-transformers' rule for a model with one label, unless its config says otherwise; a model that is called a regression is none.
+  const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
+  if (o.labels == 1 && !regression) o.activation = ScoreActivation::sigmoid;
+  if (o.labels == 1 && ours.is_object()) o.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.activation);
+  return o;
+}
+
+LEXFORMER_INLINE void write_options(const CrossEncoderOptions& options, ModelFile& file) {
+  Json& ours = file.config["lexformer"];
+  if (!ours.is_object()) ours = Json::object();
+  ours.update(to_json(options));
+}
+
 }  // namespace lexformer
+#endif

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/data/batch_plan.hpp"
+#include "lexformer/io/config.hpp"
 #include "lexformer/models/pretrained.hpp"
 #include "lexformer/nn/pooling.hpp"
 
@@ -57,11 +58,12 @@ class Encoder : public Pretrained<T, Dev> {
 template <class T, class Dev>
 Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
     : Pretrained<T, Dev>(file, start, own) {
-  const Json ours = file.config.value("lexformer", Json::object());
   const std::string where = file.path + ": config: lexformer";
-  pooling_ = get_name<Pooling>(ours, "pooling", where, Pooling::mean);
+  if (const Json* ours = detail::find_value(file.config, "lexformer", false, file.path + ": config")) {
+    pooling_ = get_name<Pooling>(*ours, "pooling", where, Pooling::mean);
+    normalize_ = get_bool(*ours, "normalize", where, false);
+  }
   if (pooling_ == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean or cls");
-  normalize_ = get_bool(ours, "normalize", where, false);
   this->make_encoder(0);
   this->load_state();
 }

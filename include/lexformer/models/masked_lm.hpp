@@ -57,7 +57,7 @@ class MaskedLm : public Pretrained<T, Dev> {
   MaskedLm(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own = {});
   /// A new model: all weights are drawn from `seed`. `config` has HuggingFace's keys; vocab_size is that of the vocabulary unless it
   /// says more.
-  MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
+  MaskedLm(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
            const TermFactories<T, Dev>& own = {});
 
   /// The loss of predicting labels[i] at the token row positions[i] of the batch (rows count through all of its sequences).
@@ -73,9 +73,7 @@ class MaskedLm : public Pretrained<T, Dev> {
  private:
   void make(const std::string& where);
   void visit_head(ParameterVisitor<T, Dev>& v) override { v("cls.predictions", *head_); }
-  void write(ModelFile& file) const override {
-    file.config["architectures"] = Json::array({cat(this->config().architecture().name, "ForMaskedLM")});
-  }
+  void write(ModelFile& file) const override { write_class_name(cat(this->config().architecture().name, "ForMaskedLM"), file.config); }
   Var<T, Dev> transformed(const EncoderOutput<T, Dev>& y, std::span<const std::int32_t> positions) const;
 
   std::unique_ptr<MaskedLmHead<T, Dev>> head_;
@@ -93,9 +91,9 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, const std::optional<TrainingSt
 }
 
 template <class T, class Dev>
-MaskedLm<T, Dev>::MaskedLm(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
+MaskedLm<T, Dev>::MaskedLm(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
                            const TermFactories<T, Dev>& own)
-    : Pretrained<T, Dev>(std::move(config), std::move(vocabulary), tokenizer, seed, "MaskedLm: config", own) {
+    : Pretrained<T, Dev>(config, std::move(vocabulary), tokenizer, seed, "MaskedLm: config", own) {
   make("MaskedLm: config");
 }
 

@@ -14,6 +14,8 @@
 #include "lexformer/data/features.hpp"
 #include "lexformer/data/make_batch.hpp"
 #include "lexformer/io/model_file.hpp"
+#include "lexformer/io/options.hpp"
+#include "lexformer/io/tensor_check.hpp"
 #include "lexformer/models/bert.hpp"
 
 namespace lexformer {
@@ -76,7 +78,7 @@ class Pretrained {
   /// Reads config and tokenizer. Without `start` the model is used as it is in the file.
   Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own);
   /// A new model: the encoder is drawn from `seed`, too.
-  Pretrained(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed, const std::string& where,
+  Pretrained(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed, const std::string& where,
              const TermFactories<T, Dev>& own);
 
   virtual void visit_head(ParameterVisitor<T, Dev>&) {}
@@ -100,7 +102,7 @@ class Pretrained {
   std::optional<TrainingStart> start_;
   std::vector<TermConfig> stored_attention_;  // of the file, where the model is loaded to be trained
   std::map<std::string, std::string> metadata_;
-  std::shared_ptr<const Json> json_;  // HuggingFace's config.json
+  JsonValue json_;  // HuggingFace's config.json
   WordPieceTokenizer tokenizer_;
   TermFactories<T, Dev> own_;
   BertConfig parsed_;
@@ -127,7 +129,7 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       file_(std::make_shared<ModelFile>(file)),
       start_(start),
       metadata_(file.metadata),
-      json_(std::make_shared<Json>(file.config)),
+      json_(file.config),
       tokenizer_(make_tokenizer(file)),
       own_(own),
       parsed_(parse_bert_config(file.config, file.path + ": config")),
@@ -153,15 +155,12 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
 }
 
 template <class T, class Dev>
-Pretrained<T, Dev>::Pretrained(Json config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
+Pretrained<T, Dev>::Pretrained(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
                                const std::string& where, const TermFactories<T, Dev>& own)
     : path_(where), tokenizer_(std::move(vocabulary), tokenizer), own_(own), seed_(seed) {
-  if (!config.is_object()) fail_file(where, "expected a JSON object, found ", config.type_name());
-  if (!config.contains("model_type")) config["model_type"] = std::string(architectures[0].model_type);
-  if (!config.contains("vocab_size")) config["vocab_size"] = tokenizer_.vocabulary().size();
-  parsed_ = parse_bert_config(config, where);
+  json_ = complete_config(config, tokenizer_.vocabulary().size(), where);
+  parsed_ = parse_bert_config(json_, where);
   init_ = Init(seed, parsed_.initializer_range);
-  json_ = std::make_shared<Json>(std::move(config));
   check_vocabulary();
 }
 
@@ -281,15 +280,12 @@ std::size_t Pretrained<T, Dev>::freeze(const std::string& part) {
 template <class T, class Dev>
 ModelFile Pretrained<T, Dev>::file() {
   ModelFile f;
-  f.config = *json_;
-  // What the file was before, a cross-encoder for example, this model may not be.
-  if (f.config.contains("lexformer"))
-    for (const char* key : {"task", "head", "labels", "label_names", "max_length", "activation"}) f.config["lexformer"].erase(key);
+  f.config = json_;
   BertConfig c = encoder_->config;
   c.attention.clear();
   for (const auto& [name, factory] : encoder_->factories())
-    c.attention.push_back({name, options_json([&, &made = *factory](OptionVisitor& v) { made.visit(v); }).dump()});
-  detail::write_attention(c, f.config);
+    c.attention.push_back({name, options_text([&, &made = *factory](OptionVisitor& v) { made.visit(v); })});
+  write_config(c, f.config);
   f.vocabulary = tokenizer_.vocabulary();
   f.tokenizer = tokenizer_.options();
   f.metadata = metadata_;

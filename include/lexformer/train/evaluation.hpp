@@ -6,12 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/data/pair_dataset.hpp"
-#include "lexformer/io/json.hpp"
+#include "lexformer/io/json_value.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/text/typos.hpp"
@@ -36,29 +36,15 @@ struct Evaluation {
   std::string primary;
   std::vector<double> scores{};  // of the pairs; not saved
 
-  double value(const std::string& name) const {
-    for (const auto& [key, number] : metrics)
-      if (key == name) return number;
-    fail("Evaluation", "there is no metric '", name, "'");
-  }
-  Json json() const {
-    Json out = {{"file", file}};
-    for (const auto& [key, number] : metrics) out[key] = number;
-    return out;
-  }
+  double value(const std::string& name) const;
+  Json json() const;
   /// All of it, for a checkpoint.
-  Json state() const { return {{"file", file}, {"metrics", metrics}, {"primary", primary}}; }
-  static Evaluation from_json(const Json& json) { return {json["file"], json["metrics"], json["primary"]}; }
+  Json state() const;
+  static Evaluation from_json(const Json& json);
 };
 
 /// A file of labelled pairs as examples of the model's task. Class names: the model's, else 0, 1, ...
-inline std::vector<PairExample> read_examples(const std::string& path, const TableOptions& table, const CrossEncoderOptions& options) {
-  const auto rows = read_pairs(path, table);
-  if (options.task == Task::regression) return number_examples(rows);
-  auto names = options.label_names;
-  for (std::size_t c = 0; c < options.labels && options.label_names.empty(); ++c) names.push_back(std::to_string(c));
-  return class_examples(rows, names);
-}
+std::vector<PairExample> read_examples(const std::string& path, const TableOptions& table, const CrossEncoderOptions& options);
 
 /// Two classes: f1, precision, recall and accuracy at `threshold` (of the probability of class 1; none = the one that is best
 /// here, for validation data), average precision, and the same at argmax. More classes: accuracy and macro-F1. Regression:
@@ -118,28 +104,12 @@ struct TestResult {
   Evaluation clean;
   std::vector<Evaluation> typos;
 
-  double typo_mean(const std::string& metric) const {
-    double sum = 0;
-    for (const auto& t : typos) sum += t.value(metric);
-    return sum / static_cast<double>(typos.size());
-  }
-  Json json() const {
-    Json out = clean.json();
-    if (typos.empty()) return out;
-    for (const auto& t : typos) out["typos"].push_back(t.json());
-    for (const auto& [key, number] : clean.metrics) out["typos_mean"][key] = typo_mean(key);
-    return out;
-  }
+  double typo_mean(const std::string& metric) const;
+  Json json() const;
 };
 
 /// The pairs with the typos of copy c, which are those of (seed = 100 + c, row): always the same ones.
-inline std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos) {
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    auto random = typo_stream(100 + copy, 0, static_cast<std::uint32_t>(i));
-    std::tie(examples[i].left, examples[i].right) = add_typos_to_pair(examples[i].left, examples[i].right, typos, random);
-  }
-  return examples;
-}
+std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos);
 
 template <class T, class Dev>
 TestResult evaluate_with_typos(const CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<PairExample>& examples,
@@ -151,16 +121,75 @@ TestResult evaluate_with_typos(const CrossEncoder<T, Dev>& model, const std::str
 }
 
 /// The metrics that a table shows.
-inline std::vector<std::string> main_metrics(const Evaluation& e) {
+std::vector<std::string> main_metrics(const Evaluation& e);
+inline double in_percent(const std::string& key, double number) { return key == "mse" ? number : 100 * number; }
+
+/// The rows of a table for some test files: each clean, then the mean of its copies with typos.
+std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<TestResult>& tests);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <tuple>
+
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE double Evaluation::value(const std::string& name) const {
+  for (const auto& [key, number] : metrics)
+    if (key == name) return number;
+  fail("Evaluation", "there is no metric '", name, "'");
+}
+
+LEXFORMER_INLINE Json Evaluation::json() const {
+  Json out = {{"file", file}};
+  for (const auto& [key, number] : metrics) out[key] = number;
+  return out;
+}
+
+LEXFORMER_INLINE Json Evaluation::state() const { return {{"file", file}, {"metrics", metrics}, {"primary", primary}}; }
+LEXFORMER_INLINE Evaluation Evaluation::from_json(const Json& json) { return {json["file"], json["metrics"], json["primary"]}; }
+
+LEXFORMER_INLINE double TestResult::typo_mean(const std::string& metric) const {
+  double sum = 0;
+  for (const auto& t : typos) sum += t.value(metric);
+  return sum / static_cast<double>(typos.size());
+}
+
+LEXFORMER_INLINE Json TestResult::json() const {
+  Json out = clean.json();
+  if (typos.empty()) return out;
+  for (const auto& t : typos) out["typos"].push_back(t.json());
+  for (const auto& [key, number] : clean.metrics) out["typos_mean"][key] = typo_mean(key);
+  return out;
+}
+
+LEXFORMER_INLINE std::vector<PairExample> read_examples(const std::string& path, const TableOptions& table,
+                                                        const CrossEncoderOptions& options) {
+  const auto rows = read_pairs(path, table);
+  if (options.task == Task::regression) return number_examples(rows);
+  auto names = options.label_names;
+  for (std::size_t c = 0; c < options.labels && options.label_names.empty(); ++c) names.push_back(std::to_string(c));
+  return class_examples(rows, names);
+}
+
+LEXFORMER_INLINE std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos) {
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    auto random = typo_stream(100 + copy, 0, static_cast<std::uint32_t>(i));
+    std::tie(examples[i].left, examples[i].right) = add_typos_to_pair(examples[i].left, examples[i].right, typos, random);
+  }
+  return examples;
+}
+
+LEXFORMER_INLINE std::vector<std::string> main_metrics(const Evaluation& e) {
   std::vector<std::string> keys;
   for (const auto& [key, number] : e.metrics)
     if (key != "threshold" && key != "loss" && (!key.starts_with("argmax_") || key == "argmax_f1")) keys.push_back(key);
   return keys;
 }
-inline double in_percent(const std::string& key, double number) { return key == "mse" ? number : 100 * number; }
 
-/// The rows of a table for some test files: each clean, then the mean of its copies with typos.
-inline std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<TestResult>& tests) {
+LEXFORMER_INLINE std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<TestResult>& tests) {
   std::vector<std::pair<std::string, Evaluation>> rows;
   for (const auto& t : tests) {
     rows.emplace_back(t.clean.file, t.clean);
@@ -173,3 +202,4 @@ inline std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vec
 }
 
 }  // namespace lexformer
+#endif

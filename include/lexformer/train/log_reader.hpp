@@ -2,12 +2,29 @@
 // What training leaves behind, read again: log.jsonl and the seeds of all_results.json.
 #pragma once
 
-#include <algorithm>
-#include <filesystem>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/io/json_value.hpp"
+
+namespace lexformer {
+
+/// The lines of a log.jsonl, each with its place for messages. A run that still writes, or was killed, may leave half a line at the end;
+/// it is left out.
+std::vector<std::pair<std::string, Json>> read_log(const std::string& file);
+
+/// The folders of the seeds of a run. Which ones belong together says all_results.json, which train_matcher writes last: folders of
+/// earlier runs may lie beside them. Without it, and without a model in the folder itself, all seed-* that hold one; else none.
+std::vector<std::string> seed_folders(const std::string& path);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <filesystem>
+#include <limits>
 
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
@@ -15,9 +32,7 @@
 
 namespace lexformer {
 
-/// The lines of a log.jsonl, each with its place for messages. A run that still writes, or was killed, may leave half a line at the end;
-/// it is left out.
-inline std::vector<std::pair<std::string, Json>> read_log(const std::string& file) {
+LEXFORMER_INLINE std::vector<std::pair<std::string, Json>> read_log(const std::string& file) {
   const std::string text = read_file(file);
   std::vector<std::pair<std::string, Json>> entries;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
@@ -27,9 +42,7 @@ inline std::vector<std::pair<std::string, Json>> read_log(const std::string& fil
   return entries;
 }
 
-/// The folders of the seeds of a run. Which ones belong together says all_results.json, which train_matcher writes last: folders of
-/// earlier runs may lie beside them. Without it, and without a model in the folder itself, all seed-* that hold one; else none.
-inline std::vector<std::string> seed_folders(const std::string& path) {
+LEXFORMER_INLINE std::vector<std::string> seed_folders(const std::string& path) {
   namespace fs = std::filesystem;
   std::vector<std::string> seeds;
   if (const std::string file = path + "/all_results.json"; fs::exists(file)) {
@@ -47,3 +60,4 @@ inline std::vector<std::string> seed_folders(const std::string& path) {
 }
 
 }  // namespace lexformer
+#endif

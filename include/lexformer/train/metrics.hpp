@@ -14,28 +14,18 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 
 namespace lexformer {
 
 namespace detail {
 
-inline double ratio(std::size_t part, std::size_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
+double ratio(std::size_t part, std::size_t whole);
 
-inline void check_metric_input(const char* where, std::span<const double> values, std::size_t count) {
-  if (values.empty()) fail(where, "there are no examples");
-  if (values.size() != count) fail(where, values.size(), " values for ", count, " labels");
-  for (std::size_t i = 0; i < count; ++i)
-    if (!std::isfinite(values[i])) fail_numeric(where, "the value of example ", i, " is ", values[i], ", expected a finite number");
-}
+void check_metric_input(const char* where, std::span<const double> values, std::size_t count);
 
-inline void check_binary(const char* where, std::span<const double> scores, std::span<const std::int32_t> labels) {
-  check_metric_input(where, scores, labels.size());
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] != 0 && labels[i] != 1) fail(where, "the label of example ", i, " is ", labels[i], ", expected 0 or 1");
-}
+void check_binary(const char* where, std::span<const double> scores, std::span<const std::int32_t> labels);
 
 /// Calls body(value, next lower value or value itself, true positives, predicted positives) once for each distinct score, from
 /// the highest down, counting everything that scores at least that much as predicted positive.
@@ -60,16 +50,128 @@ struct BinaryCounts {
 
   double precision() const { return detail::ratio(true_positive, true_positive + false_positive); }
   double recall() const { return detail::ratio(true_positive, true_positive + false_negative); }
-  double accuracy() const {
-    return detail::ratio(true_positive + true_negative, true_positive + false_positive + true_negative + false_negative);
-  }
+  double accuracy() const;
   /// 2 TP / (2 TP + FP + FN), the harmonic mean of precision and recall.
   double f1() const { return detail::ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative); }
 };
 
 /// Positive is what scores more than the threshold. Argmax of two logits = threshold 0 on their difference (logit of class 1
 /// minus that of class 0), or 0.5 on the probability of class 1; a draw goes to class 0, as argmax has it.
-inline BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
+BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold);
+
+/// Sum over the distinct scores, from the highest down, of (gain in recall) * precision there. No interpolation; equal scores
+/// enter together (scikit-learn's average_precision_score). 0 if there is no positive example.
+double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels);
+
+struct BestThreshold {
+  double threshold = 0.0;  // positive is what scores more
+  double f1 = 0.0;
+};
+
+/// The threshold with the best F1; of several the highest. Equal scores are never separated, so a constant predictor gets the
+/// F1 of calling everything positive. The threshold lies midway between two neighbouring distinct scores; just below the lowest
+/// if all are positive; at the highest if nothing is (no cut gives an F1 above 0: there is no positive example).
+/// To be chosen on validation data: on the data that it is reported for it flatters.
+BestThreshold best_f1_threshold(std::span<const double> scores, std::span<const std::int32_t> labels);
+
+/// What is reported of a two-class model at one threshold.
+struct BinaryReport {
+  double f1 = 0, precision = 0, recall = 0, accuracy = 0, average_precision = 0, threshold = 0;
+};
+
+BinaryReport binary_report(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold);
+
+/// Counts of a decision among k classes. The matrix is sparse: k may be large.
+struct ConfusionMatrix {
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> count;  // of (label, prediction), those that occur
+  std::vector<std::size_t> occurrences;                              // of each class, as label plus as prediction
+  std::size_t total = 0;
+
+  double accuracy() const;
+  /// F1 of one class against the others.
+  double f1(std::size_t c) const;
+  /// Mean F1 of the classes that occur among labels or predictions.
+  double macro_f1() const;
+};
+
+ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions, std::span<const std::int32_t> labels, std::size_t classes);
+
+/// The class with the highest logit in each row of (B, classes); of equal ones the first.
+std::vector<std::int32_t> argmax_rows(std::span<const double> logits, std::size_t classes);
+
+double mean_squared_error(std::span<const double> a, std::span<const double> b);
+
+/// Pearson's correlation: covariance / (deviation of a * deviation of b); 0 if one of them is constant.
+double pearson(std::span<const double> a, std::span<const double> b);
+
+/// Ranks from 1; equal values share the mean of theirs.
+std::vector<double> average_ranks(std::span<const double> values);
+
+/// Spearman's correlation: Pearson's of the ranks.
+double spearman(std::span<const double> a, std::span<const double> b);
+
+struct MeanDeviation {
+  double mean = 0.0, deviation = 0.0;
+};
+
+/// Mean and sample standard deviation (n - 1 below the line; 0 of a single value), for example over seeds.
+MeanDeviation mean_and_deviation(std::span<const double> values);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace lexformer {
+
+LEXFORMER_INLINE double BinaryCounts::accuracy() const {
+  return detail::ratio(true_positive + true_negative, true_positive + false_positive + true_negative + false_negative);
+}
+
+LEXFORMER_INLINE double ConfusionMatrix::accuracy() const {
+  std::size_t right = 0;
+  for (const auto& [cell, n] : count) right += cell.first == cell.second ? n : 0;
+  return detail::ratio(right, total);
+}
+
+LEXFORMER_INLINE double ConfusionMatrix::f1(std::size_t c) const {
+  const auto right = count.find({c, c});
+  return detail::ratio(right == count.end() ? 0 : 2 * right->second, occurrences[c]);
+}
+
+LEXFORMER_INLINE double ConfusionMatrix::macro_f1() const {
+  double sum = 0.0;
+  std::size_t present = 0;
+  for (std::size_t c = 0; c < occurrences.size(); ++c) {
+    if (occurrences[c] == 0) continue;
+    sum += f1(c);
+    ++present;
+  }
+  return present == 0 ? 0.0 : sum / static_cast<double>(present);
+}
+
+namespace detail {
+LEXFORMER_INLINE double ratio(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+LEXFORMER_INLINE void check_metric_input(const char* where, std::span<const double> values, std::size_t count) {
+  if (values.empty()) fail(where, "there are no examples");
+  if (values.size() != count) fail(where, values.size(), " values for ", count, " labels");
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isfinite(values[i])) fail_numeric(where, "the value of example ", i, " is ", values[i], ", expected a finite number");
+}
+LEXFORMER_INLINE void check_binary(const char* where, std::span<const double> scores, std::span<const std::int32_t> labels) {
+  check_metric_input(where, scores, labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] != 0 && labels[i] != 1) fail(where, "the label of example ", i, " is ", labels[i], ", expected 0 or 1");
+}
+}  // namespace detail
+
+LEXFORMER_INLINE BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
   detail::check_binary("count_binary", scores, labels);
   BinaryCounts counts;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -81,9 +183,7 @@ inline BinaryCounts count_binary(std::span<const double> scores, std::span<const
   return counts;
 }
 
-/// Sum over the distinct scores, from the highest down, of (gain in recall) * precision there. No interpolation; equal scores
-/// enter together (scikit-learn's average_precision_score). 0 if there is no positive example.
-inline double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels) {
+LEXFORMER_INLINE double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels) {
   detail::check_binary("average_precision", scores, labels);
   const auto positives = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
   double sum = 0.0;
@@ -95,16 +195,7 @@ inline double average_precision(std::span<const double> scores, std::span<const 
   return sum;
 }
 
-struct BestThreshold {
-  double threshold = 0.0;  // positive is what scores more
-  double f1 = 0.0;
-};
-
-/// The threshold with the best F1; of several the highest. Equal scores are never separated, so a constant predictor gets the
-/// F1 of calling everything positive. The threshold lies midway between two neighbouring distinct scores; just below the lowest
-/// if all are positive; at the highest if nothing is (no cut gives an F1 above 0: there is no positive example).
-/// To be chosen on validation data: on the data that it is reported for it flatters.
-inline BestThreshold best_f1_threshold(std::span<const double> scores, std::span<const std::int32_t> labels) {
+LEXFORMER_INLINE BestThreshold best_f1_threshold(std::span<const double> scores, std::span<const std::int32_t> labels) {
   detail::check_binary("best_f1_threshold", scores, labels);
   const auto positives = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
   BestThreshold best{*std::max_element(scores.begin(), scores.end()), 0.0};
@@ -120,47 +211,13 @@ inline BestThreshold best_f1_threshold(std::span<const double> scores, std::span
   return best;
 }
 
-/// What is reported of a two-class model at one threshold.
-struct BinaryReport {
-  double f1 = 0, precision = 0, recall = 0, accuracy = 0, average_precision = 0, threshold = 0;
-};
-
-inline BinaryReport binary_report(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
+LEXFORMER_INLINE BinaryReport binary_report(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
   const BinaryCounts c = count_binary(scores, labels, threshold);
   return {c.f1(), c.precision(), c.recall(), c.accuracy(), average_precision(scores, labels), threshold};
 }
 
-/// Counts of a decision among k classes. The matrix is sparse: k may be large.
-struct ConfusionMatrix {
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> count;  // of (label, prediction), those that occur
-  std::vector<std::size_t> occurrences;                              // of each class, as label plus as prediction
-  std::size_t total = 0;
-
-  double accuracy() const {
-    std::size_t right = 0;
-    for (const auto& [cell, n] : count) right += cell.first == cell.second ? n : 0;
-    return detail::ratio(right, total);
-  }
-  /// F1 of one class against the others.
-  double f1(std::size_t c) const {
-    const auto right = count.find({c, c});
-    return detail::ratio(right == count.end() ? 0 : 2 * right->second, occurrences[c]);
-  }
-  /// Mean F1 of the classes that occur among labels or predictions.
-  double macro_f1() const {
-    double sum = 0.0;
-    std::size_t present = 0;
-    for (std::size_t c = 0; c < occurrences.size(); ++c) {
-      if (occurrences[c] == 0) continue;
-      sum += f1(c);
-      ++present;
-    }
-    return present == 0 ? 0.0 : sum / static_cast<double>(present);
-  }
-};
-
-inline ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions, std::span<const std::int32_t> labels,
-                                        std::size_t classes) {
+LEXFORMER_INLINE ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions, std::span<const std::int32_t> labels,
+                                                  std::size_t classes) {
   if (predictions.size() != labels.size()) fail("confusion_matrix", predictions.size(), " predictions for ", labels.size(), " labels");
   if (labels.empty()) fail("confusion_matrix", "there are no examples");
   ConfusionMatrix matrix{{}, std::vector<std::size_t>(classes), labels.size()};
@@ -178,8 +235,7 @@ inline ConfusionMatrix confusion_matrix(std::span<const std::int32_t> prediction
   return matrix;
 }
 
-/// The class with the highest logit in each row of (B, classes); of equal ones the first.
-inline std::vector<std::int32_t> argmax_rows(std::span<const double> logits, std::size_t classes) {
+LEXFORMER_INLINE std::vector<std::int32_t> argmax_rows(std::span<const double> logits, std::size_t classes) {
   if (classes == 0 || logits.size() % classes != 0) fail("argmax_rows", logits.size(), " logits are no rows of ", classes);
   std::vector<std::int32_t> best;
   for (std::size_t row = 0; row < logits.size(); row += classes) {
@@ -190,7 +246,7 @@ inline std::vector<std::int32_t> argmax_rows(std::span<const double> logits, std
   return best;
 }
 
-inline double mean_squared_error(std::span<const double> a, std::span<const double> b) {
+LEXFORMER_INLINE double mean_squared_error(std::span<const double> a, std::span<const double> b) {
   detail::check_metric_input("mean_squared_error", a, b.size());
   detail::check_metric_input("mean_squared_error", b, a.size());
   double sum = 0.0;
@@ -198,8 +254,7 @@ inline double mean_squared_error(std::span<const double> a, std::span<const doub
   return sum / static_cast<double>(a.size());
 }
 
-/// Pearson's correlation: covariance / (deviation of a * deviation of b); 0 if one of them is constant.
-inline double pearson(std::span<const double> a, std::span<const double> b) {
+LEXFORMER_INLINE double pearson(std::span<const double> a, std::span<const double> b) {
   detail::check_metric_input("pearson", a, b.size());
   detail::check_metric_input("pearson", b, a.size());
   const auto n = static_cast<double>(a.size());
@@ -215,8 +270,7 @@ inline double pearson(std::span<const double> a, std::span<const double> b) {
   return std::clamp(ab / std::sqrt(aa) / std::sqrt(bb), -1.0, 1.0);
 }
 
-/// Ranks from 1; equal values share the mean of theirs.
-inline std::vector<double> average_ranks(std::span<const double> values) {
+LEXFORMER_INLINE std::vector<double> average_ranks(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
@@ -228,19 +282,13 @@ inline std::vector<double> average_ranks(std::span<const double> values) {
   return ranks;
 }
 
-/// Spearman's correlation: Pearson's of the ranks.
-inline double spearman(std::span<const double> a, std::span<const double> b) {
+LEXFORMER_INLINE double spearman(std::span<const double> a, std::span<const double> b) {
   detail::check_metric_input("spearman", a, b.size());
   detail::check_metric_input("spearman", b, a.size());
   return pearson(average_ranks(a), average_ranks(b));
 }
 
-struct MeanDeviation {
-  double mean = 0.0, deviation = 0.0;
-};
-
-/// Mean and sample standard deviation (n - 1 below the line; 0 of a single value), for example over seeds.
-inline MeanDeviation mean_and_deviation(std::span<const double> values) {
+LEXFORMER_INLINE MeanDeviation mean_and_deviation(std::span<const double> values) {
   detail::check_metric_input("mean_and_deviation", values, values.size());
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -250,3 +298,4 @@ inline MeanDeviation mean_and_deviation(std::span<const double> values) {
 }
 
 }  // namespace lexformer
+#endif

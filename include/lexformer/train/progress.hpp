@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 
 namespace lexformer {
@@ -43,91 +44,34 @@ struct StepReport {
 };
 
 /// h:mm:ss, or m:ss below an hour.
-inline std::string format_duration(double seconds) {
-  const auto total = std::llround(std::clamp(seconds, 0.0, 1e12));
-  const auto two = [](long long x) { return cat(x < 10 ? "0" : "", x); };
-  const long long h = total / 3600, m = total / 60 % 60, s = total % 60;
-  return h > 0 ? cat(h, ":", two(m), ":", two(s)) : cat(m, ":", two(s));
-}
+std::string format_duration(double seconds);
 
 /// Writes lines like ` 42%  step 120/286  loss 0.3124  lr 4.20e-05  53.1 pairs/s  ETA 3:12`. Rate and ETA are means since
 /// this object was made.
 class Progress {
  public:
   /// `clock` gives seconds since any fixed moment.
-  explicit Progress(std::ostream& out, ProgressOptions options = {}, std::function<double()> clock = steady_seconds)
-      : out_(out), options_(std::move(options)), clock_(std::move(clock)), start_(clock_()), last_(start_) {
-    if (options_.mode == ProgressMode::automatic) options_.mode = options_.is_terminal ? ProgressMode::bar : ProgressMode::log;
-  }
+  explicit Progress(std::ostream& out, ProgressOptions options = {}, std::function<double()> clock = steady_seconds);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    try {
-      finish();
-    } catch (...) {  // a stream that throws is no reason to end the program
-    }
-  }
+  ~Progress();
 
-  void update(const StepReport& report) {
-    samples_ += report.samples;
-    report_ = report;
-    shown_ = false;
-    const double now = clock_();
-    const bool bar = options_.mode == ProgressMode::bar;
-    const bool due = bar ? width_ == 0 || now - last_ >= options_.redraw_seconds
-                         : now - last_ >= options_.log_seconds || (options_.logging_steps > 0 && report.step % options_.logging_steps == 0);
-    if (options_.mode != ProgressMode::none && due) show(now);
-  }
+  void update(const StepReport& report);
 
   /// A line of its own, above the progress line if there is one.
-  void note(const std::string& text) {
-    erase();
-    out_ << text << '\n' << std::flush;
-  }
+  void note(const std::string& text);
 
   /// Shows the last step if it was not shown, and ends the redrawn line. More steps may follow.
-  void finish() {
-    if (!shown_ && options_.mode != ProgressMode::none) show(clock_());
-    if (width_ > 0) out_ << '\n' << std::flush;
-    width_ = 0;
-  }
+  void finish();
 
   static double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
  private:
-  void show(double now) {
-    std::string text = line(now);
-    if (options_.mode == ProgressMode::log) {
-      out_ << text << '\n' << std::flush;
-    } else {
-      text.resize(std::min(text.size(), std::max<std::size_t>(options_.columns, 2) - 1));  // in the last column it would wrap
-      const std::size_t width = text.size();
-      text.resize(std::max(width, width_), ' ');  // over the rest of a longer line
-      out_ << '\r' << text << std::flush;
-      width_ = width;
-    }
-    last_ = now;
-    shown_ = true;
-  }
+  void show(double now);
 
-  std::string line(double now) const {
-    const double seconds = std::max(now - start_, 1e-9);
-    const auto steps = static_cast<double>(report_.step - std::min(options_.first_step, report_.step));
-    std::string text;
-    if (options_.total_steps > 0) text += cat(std::setw(3), 100 * report_.step / options_.total_steps, "%  ");
-    text += cat("step ", report_.step);
-    if (options_.total_steps > 0) text += cat("/", options_.total_steps);
-    text += cat("  loss ", std::fixed, std::setprecision(4), report_.loss, "  lr ", std::scientific, std::setprecision(2), report_.lr);
-    text += cat("  ", std::fixed, std::setprecision(1), static_cast<double>(samples_) / seconds, " ", options_.samples, "/s");
-    if (options_.total_steps >= report_.step && steps > 0)
-      text += cat("  ETA ", format_duration(static_cast<double>(options_.total_steps - report_.step) * seconds / steps));
-    return text;
-  }
+  std::string line(double now) const;
 
-  void erase() {
-    if (width_ > 0) out_ << '\r' << std::string(width_, ' ') << '\r';
-    width_ = 0;
-  }
+  void erase();
 
   std::ostream& out_;
   ProgressOptions options_;
@@ -140,3 +84,84 @@ class Progress {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE Progress::Progress(std::ostream& out, ProgressOptions options, std::function<double()> clock)
+    : out_(out), options_(std::move(options)), clock_(std::move(clock)), start_(clock_()), last_(start_) {
+  if (options_.mode == ProgressMode::automatic) options_.mode = options_.is_terminal ? ProgressMode::bar : ProgressMode::log;
+}
+
+LEXFORMER_INLINE Progress::~Progress() {
+  try {
+    finish();
+  } catch (...) {  // a stream that throws is no reason to end the program
+  }
+}
+
+LEXFORMER_INLINE void Progress::update(const StepReport& report) {
+  samples_ += report.samples;
+  report_ = report;
+  shown_ = false;
+  const double now = clock_();
+  const bool bar = options_.mode == ProgressMode::bar;
+  const bool due = bar ? width_ == 0 || now - last_ >= options_.redraw_seconds
+                       : now - last_ >= options_.log_seconds || (options_.logging_steps > 0 && report.step % options_.logging_steps == 0);
+  if (options_.mode != ProgressMode::none && due) show(now);
+}
+
+LEXFORMER_INLINE void Progress::note(const std::string& text) {
+  erase();
+  out_ << text << '\n' << std::flush;
+}
+
+LEXFORMER_INLINE void Progress::finish() {
+  if (!shown_ && options_.mode != ProgressMode::none) show(clock_());
+  if (width_ > 0) out_ << '\n' << std::flush;
+  width_ = 0;
+}
+
+LEXFORMER_INLINE void Progress::show(double now) {
+  std::string text = line(now);
+  if (options_.mode == ProgressMode::log) {
+    out_ << text << '\n' << std::flush;
+  } else {
+    text.resize(std::min(text.size(), std::max<std::size_t>(options_.columns, 2) - 1));  // in the last column it would wrap
+    const std::size_t width = text.size();
+    text.resize(std::max(width, width_), ' ');  // over the rest of a longer line
+    out_ << '\r' << text << std::flush;
+    width_ = width;
+  }
+  last_ = now;
+  shown_ = true;
+}
+
+LEXFORMER_INLINE std::string Progress::line(double now) const {
+  const double seconds = std::max(now - start_, 1e-9);
+  const auto steps = static_cast<double>(report_.step - std::min(options_.first_step, report_.step));
+  std::string text;
+  if (options_.total_steps > 0) text += cat(std::setw(3), 100 * report_.step / options_.total_steps, "%  ");
+  text += cat("step ", report_.step);
+  if (options_.total_steps > 0) text += cat("/", options_.total_steps);
+  text += cat("  loss ", std::fixed, std::setprecision(4), report_.loss, "  lr ", std::scientific, std::setprecision(2), report_.lr);
+  text += cat("  ", std::fixed, std::setprecision(1), static_cast<double>(samples_) / seconds, " ", options_.samples, "/s");
+  if (options_.total_steps >= report_.step && steps > 0)
+    text += cat("  ETA ", format_duration(static_cast<double>(options_.total_steps - report_.step) * seconds / steps));
+  return text;
+}
+
+LEXFORMER_INLINE void Progress::erase() {
+  if (width_ > 0) out_ << '\r' << std::string(width_, ' ') << '\r';
+  width_ = 0;
+}
+
+LEXFORMER_INLINE std::string format_duration(double seconds) {
+  const auto total = std::llround(std::clamp(seconds, 0.0, 1e12));
+  const auto two = [](long long x) { return cat(x < 10 ? "0" : "", x); };
+  const long long h = total / 3600, m = total / 60 % 60, s = total % 60;
+  return h > 0 ? cat(h, ":", two(m), ":", two(s)) : cat(m, ":", two(s));
+}
+
+}  // namespace lexformer
+#endif

@@ -2,16 +2,32 @@
 // The output folder of a run: nothing in it is written over unasked, and a run goes on from the newest checkpoint that is whole.
 #pragma once
 
-#include <filesystem>
-#include <ostream>
+#include <iosfwd>
 #include <string>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
 
 namespace lexformer {
 
 /// Errors: the folder holds files of an earlier run, or of another program.
-inline void check_out(const std::string& folder) {
+void check_out(const std::string& folder);
+
+/// The checkpoint to resume, if there is one. Errors: there is a model, but no checkpoint; `messages` says what is damaged then.
+LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& messages);
+
+/// Deletes the checkpoints that cannot be read, and says so; and says where none is left.
+void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::ostream& messages);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <filesystem>
+#include <ostream>
+
+namespace lexformer {
+
+LEXFORMER_INLINE void check_out(const std::string& folder) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
     const std::string name = entry.path().filename().string();
@@ -21,8 +37,7 @@ inline void check_out(const std::string& folder) {
   }
 }
 
-/// The checkpoint to resume, if there is one. Errors: there is a model, but no checkpoint; `messages` says what is damaged then.
-inline LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& messages) {
+LEXFORMER_INLINE LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& messages) {
   auto latest = find_latest_checkpoint(out);
   if (!latest.path && std::filesystem::exists(out + "/model.lxf")) {
     for (const auto& why : latest.ignored) messages << "damaged: " << why << "\n";
@@ -31,11 +46,11 @@ inline LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& me
   return latest;
 }
 
-/// Deletes the checkpoints that cannot be read, and says so; and says where none is left.
-inline void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::ostream& messages) {
+LEXFORMER_INLINE void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::ostream& messages) {
   for (const auto& why : latest.ignored) messages << "damaged, deleted: " << why << "\n";
   remove_damaged(out, latest);
   if (!latest.path) messages << out << ": there is no checkpoint to resume; the run begins anew\n";
 }
 
 }  // namespace lexformer
+#endif

@@ -2,54 +2,53 @@
 // log.jsonl: the lines of a training run, and the watch over its losses and gradient norms.
 #pragma once
 
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "lexformer/autograd/var.hpp"
-#include "lexformer/io/file.hpp"
-#include "lexformer/io/json.hpp"
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/io/json_value.hpp"
 
 namespace lexformer {
 
 /// A number for the log. JSON knows no NaN, but a log must show it: as the text "nan", "inf" or "-inf".
-inline Json log_number(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
-  return x;
-}
+Json log_number(double x);
 
 /// log.jsonl: one JSON object a line. Begins with the entries of `history`, whatever the file held before.
 class RunLog {
  public:
-  explicit RunLog(const std::string& path, Json history = Json::array()) : path_(path), history_(std::move(history)) {
-    std::string text;
-    for (const Json& entry : history_) text += dump_json(entry, path_) + "\n";
-    write_file_atomic(path_, text);
-    out_.open(path_, std::ios::binary | std::ios::app);
-    check();
-  }
-  void add(const Json& entry) {
-    out_ << dump_json(entry, path_) << '\n' << std::flush;
-    check();
-    history_.push_back(entry);
-  }
+  explicit RunLog(const std::string& path, JsonValue history = JsonValue::array());
+  void add(const Json& entry);
+  /// The line of some steps: their mean loss, and the learning rate and gradient norm of the last one.
+  void add_step(std::size_t step, double epoch, double loss, double learning_rate, double grad_norm);
+  /// The line of a step whose loss or gradient norm is not finite.
+  void add_not_finite(std::size_t step, double epoch, double loss, std::optional<double> grad_norm);
+  /// The line of a step after which the tensor `name` is not finite.
+  void add_not_finite(std::size_t step, double epoch, const std::string& name);
+  /// The line of an evaluation; none where `log` is empty.
+  void add_evaluation(std::size_t step, double epoch, const Json& log);
   /// All entries, for TrainerState::log_history.
-  const Json& history() const { return history_; }
+  const JsonValue& history() const { return history_; }
 
  private:
-  void check() const {
-    if (!out_) fail_file(path_, "cannot be written: ", detail::system_message(errno));
-  }
+  void check() const;
   std::string path_;
-  Json history_;
+  JsonValue history_;
   std::ofstream out_;
+};
+
+/// Sums of losses that a resumed run goes on with: over the steps since the last line of the log, and over all steps of the run.
+struct LossSums {
+  double logged_loss = 0;
+  std::size_t logged_steps = 0;
+  double loss_sum = 0;
 };
 
 /// A step that was taken. Its results may not be there yet: asking for them waits for the device. A: type of the loss.
@@ -62,7 +61,7 @@ struct TakenStep {
   std::vector<Batch> batches{};
 };
 
-/// Losses and gradient norms of a run: their lines in log.jsonl, and the run's end where one is not finite. The CPU's are looked at in
+/// Losses and gradient norms of a run: their lines in log.jsonl, and the run's end where one is not finite. The CPU's are checked in
 /// every step. Another device goes on with its work meanwhile, and is waited for after the first step, where a line is written, something
 /// is saved or measured, and when the batches of `most_waiting` steps are kept: clip_and_step changes nothing from the first step on that
 /// is not finite, so that it can be computed again then.
@@ -77,11 +76,11 @@ class StepLog {
 
   void add(Step step) {
     waiting_.push_back(std::move(step));
-    if (std::is_same_v<Dev, Cpu> || step_ == 0 || waiting_.size() == most_waiting) look();
+    if (std::is_same_v<Dev, Cpu> || step_ == 0 || waiting_.size() == most_waiting) sync();
   }
 
   /// Looks at all steps that were taken. Throws the error of the first one that is not finite.
-  void look() {
+  void sync() {
     for (; !waiting_.empty(); waiting_.erase(waiting_.begin())) {
       const Step& s = waiting_.front();
       step_ = s.step;
@@ -90,50 +89,40 @@ class StepLog {
       loss_ = s.loss.defined() ? static_cast<double>(s.loss.item()) : 0.0;
       norm_ = s.norm.item();
       if (!std::isfinite(loss_) || !std::isfinite(norm_)) stop(s);
-      sum_ += loss_;
-      total_ += loss_;
-      ++steps_;
+      sums_.logged_loss += loss_;
+      sums_.loss_sum += loss_;
+      ++sums_.logged_steps;
     }
   }
 
   /// The line in log.jsonl: the mean loss of the steps since the line before.
   void write() {
-    look();
-    log_.add({{"step", step_},
-              {"epoch", epoch_},
-              {"loss", log_number(sum_ / static_cast<double>(steps_))},
-              {"learning_rate", lr_},
-              {"grad_norm", log_number(norm_)}});
-    sum_ = 0;
-    steps_ = 0;
+    sync();
+    log_.add_step(step_, epoch_, sums_.logged_loss / static_cast<double>(sums_.logged_steps), lr_, norm_);
+    sums_.logged_loss = 0;
+    sums_.logged_steps = 0;
   }
 
-  /// Of the last step that was looked at.
+  /// Of the last step that was checked.
   double loss() const { return loss_; }
   /// Of all steps together, those that a resumed run had taken before included.
   double total_loss() {
-    look();
-    return total_;
+    sync();
+    return sums_.loss_sum;
   }
 
   /// What a checkpoint keeps, and a resumed run goes on with.
-  Json state() {
-    look();
-    return {{"logged_loss", sum_}, {"logged_steps", steps_}, {"loss_sum", total_}};
+  const LossSums& sums() {
+    sync();
+    return sums_;
   }
-  void resume(const Json& state) {
-    sum_ = state["logged_loss"];
-    steps_ = state["logged_steps"];
-    total_ = state["loss_sum"];
-  }
+  void resume(const LossSums& sums) { sums_ = sums; }
 
  private:
   [[noreturn]] void stop(const Step& s) {
     // The norm tells nothing where the loss is bad: clip_and_step gives NaN there.
     const bool bad_loss = !std::isfinite(loss_);
-    Json line = {{"step", step_}, {"epoch", epoch_}, {"loss", log_number(loss_)}};
-    if (!bad_loss) line["grad_norm"] = log_number(norm_);
-    log_.add(line);
+    log_.add_not_finite(step_, epoch_, loss_, bad_loss ? std::nullopt : std::optional(norm_));
     const CheckFinite check;
     try {
       again_(s);
@@ -147,8 +136,69 @@ class StepLog {
   RunLog& log_;
   std::function<void(const Step&)> again_;
   std::vector<Step> waiting_;
-  std::size_t step_ = 0, steps_ = 0;
-  double epoch_ = 0, lr_ = 0, loss_ = 0, norm_ = 0, sum_ = 0, total_ = 0;
+  LossSums sums_;
+  std::size_t step_ = 0;
+  double epoch_ = 0, lr_ = 0, loss_ = 0, norm_ = 0;
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <cerrno>
+
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE Json log_number(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return x;
+}
+
+LEXFORMER_INLINE RunLog::RunLog(const std::string& path, JsonValue history) : path_(path), history_(std::move(history)) {
+  std::string text;
+  for (const Json& entry : static_cast<const Json&>(history_)) text += dump_json(entry, path_) + "\n";
+  write_file_atomic(path_, text);
+  out_.open(path_, std::ios::binary | std::ios::app);
+  check();
+}
+
+LEXFORMER_INLINE void RunLog::add(const Json& entry) {
+  out_ << dump_json(entry, path_) << '\n' << std::flush;
+  check();
+  history_->push_back(entry);
+}
+
+LEXFORMER_INLINE void RunLog::add_step(std::size_t step, double epoch, double loss, double learning_rate, double grad_norm) {
+  add({{"step", step},
+       {"epoch", epoch},
+       {"loss", log_number(loss)},
+       {"learning_rate", learning_rate},
+       {"grad_norm", log_number(grad_norm)}});
+}
+
+LEXFORMER_INLINE void RunLog::add_not_finite(std::size_t step, double epoch, double loss, std::optional<double> grad_norm) {
+  Json line = {{"step", step}, {"epoch", epoch}, {"loss", log_number(loss)}};
+  if (grad_norm) line["grad_norm"] = log_number(*grad_norm);
+  add(line);
+}
+
+LEXFORMER_INLINE void RunLog::add_not_finite(std::size_t step, double epoch, const std::string& name) {
+  add({{"step", step}, {"epoch", epoch}, {"not_finite", name}});
+}
+
+LEXFORMER_INLINE void RunLog::add_evaluation(std::size_t step, double epoch, const Json& log) {
+  if (log.empty()) return;
+  Json line = {{"step", step}, {"epoch", epoch}};
+  line.update(log);
+  add(line);
+}
+
+LEXFORMER_INLINE void RunLog::check() const {
+  if (!out_) fail_file(path_, "cannot be written: ", detail::system_message(errno));
+}
+
+}  // namespace lexformer
+#endif

@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
+#include "lexformer/io/json_value.hpp"
 #include "lexformer/io/safetensors.hpp"
 #include "lexformer/train/optimizer.hpp"
 
@@ -35,74 +37,22 @@ struct TrainerState {
   std::size_t num_input_tokens_seen = 0;
   std::optional<double> best_metric{};
   std::string best_model_checkpoint;
-  Json log_history = Json::array();
+  JsonValue log_history = JsonValue::array();
 
   std::uint64_t seed = 0;
   std::size_t epoch_index = 0, batch_index = 0;  // of the batch that comes next
-  Json settings = Json::object();                // what must be the same for a run to go on: options, data (describe)
-  Json loop = Json::object();                    // whatever else the training loop carries from step to step
+  JsonValue settings = JsonValue::object();      // what must be the same for a run to go on: options, data (describe)
+  JsonValue loop = JsonValue::object();          // whatever else the training loop carries from step to step
 };
 
-inline Json to_json(const TrainerState& s) {
-  return {{"global_step", s.global_step},
-          {"epoch", s.epoch},
-          {"max_steps", s.max_steps},
-          {"num_train_epochs", s.num_train_epochs},
-          {"train_batch_size", s.train_batch_size},
-          {"num_input_tokens_seen", s.num_input_tokens_seen},
-          {"best_metric", s.best_metric ? Json(*s.best_metric) : Json()},
-          {"best_model_checkpoint", s.best_model_checkpoint.empty() ? Json() : Json(s.best_model_checkpoint)},
-          {"log_history", s.log_history},
-          {"lexformer",
-           {{"format", trainer_state_format},
-            {"seed", s.seed},
-            {"epoch_index", s.epoch_index},
-            {"batch_index", s.batch_index},
-            {"settings", s.settings},
-            {"loop", s.loop}}}};
-}
-
-inline TrainerState parse_trainer_state(const Json& json, const std::string& where) {
-  constexpr std::size_t many = std::size_t{1} << 53;  // the largest range in which a double is exact
-  constexpr double huge = 1e300;
-  const Json& own = *detail::find_value(json, "lexformer", true, where);
-  if (!own.contains("format")) fail_file(where, "was written by lexformer 0.1.0; finish that run with it, or start from its model.lxf");
-  if (const auto format = get_size(own, "format", 0, many, where); format != trainer_state_format)
-    fail_file(where, "has format ", format, ", this version reads ", trainer_state_format,
-              "; finish the run with the version that wrote it");
-  TrainerState s;
-  s.global_step = get_size(json, "global_step", 0, many, where);
-  s.epoch = get_number(json, "epoch", 0.0, huge, where);
-  s.max_steps = get_size(json, "max_steps", 0, many, where);
-  s.num_train_epochs = get_number(json, "num_train_epochs", 0.0, huge, where);
-  s.train_batch_size = get_size(json, "train_batch_size", 0, many, where);
-  s.num_input_tokens_seen = get_size(json, "num_input_tokens_seen", 0, many, where);
-  if (const Json* best = detail::find_value(json, "best_metric", false, where); best != nullptr)
-    s.best_metric = get_number(json, "best_metric", -huge, huge, where);
-  s.best_model_checkpoint = get_string(json, "best_model_checkpoint", where, "");
-  s.log_history = *detail::find_value(json, "log_history", true, where);
-  s.seed = get_size(own, "seed", 0, ~std::size_t{0}, where);
-  s.epoch_index = get_size(own, "epoch_index", 0, many, where);
-  s.batch_index = get_size(own, "batch_index", 0, many, where);
-  s.settings = *detail::find_value(own, "settings", true, where);
-  s.loop = *detail::find_value(own, "loop", true, where);
-  if (!s.log_history.is_array() || !s.settings.is_object() || !s.loop.is_object())
-    fail_file(where, "expected an array 'log_history' and objects 'settings' and 'loop'");
-  return s;
-}
+/// The content of trainer_state.json. Errors: another format, a key that is missing or out of range; `where` names the file.
+Json to_json(const TrainerState& s);
+TrainerState parse_trainer_state(const Json& json, const std::string& where);
+void write_trainer_state(const TrainerState& state, const std::string& file);
+TrainerState read_trainer_state(const std::string& file);
 
 /// Throws a usage error that names the first setting which is not as it was in the run to resume.
-inline void check_same_settings(const Json& saved, const Json& now, const std::string& where) {
-  const auto text = [](const Json& settings, const std::string& key) {
-    return settings.contains(key) ? settings[key].dump(-1, ' ', true, Json::error_handler_t::replace) : "not set";  // ASCII
-  };
-  Json all = saved;
-  all.update(now);
-  for (const auto& item : all.items())
-    if (text(saved, item.key()) != text(now, item.key()))
-      fail_usage(where, "cannot be resumed: ", item.key(), " was ", text(saved, item.key()), " in that run, now it is ",
-                 text(now, item.key()), "; set it as it was, or begin a new run in another folder");
-}
+void check_same_settings(const Json& saved, const Json& now, const std::string& where);
 
 /// The moments of an optimizer as they are saved, on the CPU; there they share the elements.
 template <class T, class Dev>
@@ -159,8 +109,7 @@ void save_checkpoint(const std::string& folder, const TrainerState& state, const
   CheckpointWriter writer(folder, cat("checkpoint-", state.global_step));
   write_model((writer.path() / "model.lxf").string());
   optimizer_tensors(optimizer).write((writer.path() / "optimizer.safetensors").string());
-  const std::string file = (writer.path() / "trainer_state.json").string();
-  write_file_atomic(file, dump_json(to_json(state), file) + "\n");
+  write_trainer_state(state, (writer.path() / "trainer_state.json").string());
   writer.commit();
   if (keep > 0) keep_last(folder, keep);
 }
@@ -172,7 +121,7 @@ TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json
                              ReadModel&& read_model) {
   check_checkpoint(checkpoint);
   const std::string file = (checkpoint / "trainer_state.json").string(), moments = (checkpoint / "optimizer.safetensors").string();
-  TrainerState state = parse_trainer_state(parse_json(read_file(file), file, {.bytes = std::size_t{1} << 30}), file);
+  TrainerState state = read_trainer_state(file);
   check_same_settings(state.settings, settings, checkpoint.string());
   // A moment may have overflowed without harm: the weight then stands still.
   auto slots = read_optimizer_tensors(TensorFile::read(moments, {.allow_non_finite = true}), optimizer, moments);
@@ -182,3 +131,80 @@ TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json
 }
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE Json to_json(const TrainerState& s) {
+  return {{"global_step", s.global_step},
+          {"epoch", s.epoch},
+          {"max_steps", s.max_steps},
+          {"num_train_epochs", s.num_train_epochs},
+          {"train_batch_size", s.train_batch_size},
+          {"num_input_tokens_seen", s.num_input_tokens_seen},
+          {"best_metric", s.best_metric ? Json(*s.best_metric) : Json()},
+          {"best_model_checkpoint", s.best_model_checkpoint.empty() ? Json() : Json(s.best_model_checkpoint)},
+          {"log_history", s.log_history},
+          {"lexformer",
+           {{"format", trainer_state_format},
+            {"seed", s.seed},
+            {"epoch_index", s.epoch_index},
+            {"batch_index", s.batch_index},
+            {"settings", s.settings},
+            {"loop", s.loop}}}};
+}
+
+LEXFORMER_INLINE TrainerState parse_trainer_state(const Json& json, const std::string& where) {
+  constexpr std::size_t many = std::size_t{1} << 53;  // the largest range in which a double is exact
+  constexpr double huge = 1e300;
+  const Json& own = *detail::find_value(json, "lexformer", true, where);
+  if (!own.contains("format")) fail_file(where, "was written by lexformer 0.1.0; finish that run with it, or start from its model.lxf");
+  if (const auto format = get_size(own, "format", 0, many, where); format != trainer_state_format)
+    fail_file(where, "has format ", format, ", this version reads ", trainer_state_format,
+              "; finish the run with the version that wrote it");
+  TrainerState s;
+  s.global_step = get_size(json, "global_step", 0, many, where);
+  s.epoch = get_number(json, "epoch", 0.0, huge, where);
+  s.max_steps = get_size(json, "max_steps", 0, many, where);
+  s.num_train_epochs = get_number(json, "num_train_epochs", 0.0, huge, where);
+  s.train_batch_size = get_size(json, "train_batch_size", 0, many, where);
+  s.num_input_tokens_seen = get_size(json, "num_input_tokens_seen", 0, many, where);
+  if (const Json* best = detail::find_value(json, "best_metric", false, where); best != nullptr)
+    s.best_metric = get_number(json, "best_metric", -huge, huge, where);
+  s.best_model_checkpoint = get_string(json, "best_model_checkpoint", where, "");
+  s.log_history = *detail::find_value(json, "log_history", true, where);
+  s.seed = get_size(own, "seed", 0, ~std::size_t{0}, where);
+  s.epoch_index = get_size(own, "epoch_index", 0, many, where);
+  s.batch_index = get_size(own, "batch_index", 0, many, where);
+  s.settings = *detail::find_value(own, "settings", true, where);
+  s.loop = *detail::find_value(own, "loop", true, where);
+  if (!s.log_history->is_array() || !s.settings->is_object() || !s.loop->is_object())
+    fail_file(where, "expected an array 'log_history' and objects 'settings' and 'loop'");
+  return s;
+}
+
+LEXFORMER_INLINE void write_trainer_state(const TrainerState& state, const std::string& file) {
+  write_file_atomic(file, dump_json(to_json(state), file) + "\n");
+}
+LEXFORMER_INLINE TrainerState read_trainer_state(const std::string& file) {
+  return parse_trainer_state(parse_json(read_file(file), file, {.bytes = std::size_t{1} << 30}), file);
+}
+
+LEXFORMER_INLINE void check_same_settings(const Json& saved, const Json& now, const std::string& where) {
+  const auto text = [](const Json& settings, const std::string& key) {
+    return settings.contains(key) ? settings[key].dump(-1, ' ', true, Json::error_handler_t::replace) : "not set";  // ASCII
+  };
+  Json all = saved;
+  all.update(now);
+  for (const auto& item : all.items())
+    if (text(saved, item.key()) != text(now, item.key()))
+      fail_usage(where, "cannot be resumed: ", item.key(), " was ", text(saved, item.key()), " in that run, now it is ",
+                 text(now, item.key()), "; set it as it was, or begin a new run in another folder");
+}
+
+}  // namespace lexformer
+#endif

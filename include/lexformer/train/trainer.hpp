@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/data/masked_batch.hpp"
+#include "lexformer/io/json_value.hpp"
 #include "lexformer/train/gradient_sum.hpp"
 #include "lexformer/train/graph_check.hpp"
 #include "lexformer/train/progress.hpp"
@@ -29,10 +31,11 @@ namespace lexformer {
 
 /// What an evaluation of the task gave.
 struct Measurement {
-  Json log = Json::object();      // keys and numbers of its line in log.jsonl, e.g. {"eval_f1": 0.81}; log_number() for what may be NaN
+  JsonValue log =
+      JsonValue::object();        // keys and numbers of its line in log.jsonl, e.g. {"eval_f1": 0.81}; log_number() for what may be NaN
   std::optional<double> value{};  // more is better: of the best the model is kept. None: the last model is kept
   std::string text{};             // for the progress, e.g. "f1 81.2"
-  Json state{};                   // returned by TrainResult::best and measured, also by a resumed run
+  JsonValue state{};              // returned by TrainResult::best and measured, also by a resumed run
 };
 
 /// How much is in a batch.
@@ -43,25 +46,25 @@ inline BatchSize batch_size(const Batch& batch) { return {batch.size(), batch.of
 inline BatchSize batch_size(const MaskedBatch& batch) { return batch_size(batch.batch); }
 
 struct TrainerOptions {
-  std::string out;                      // folder for model.lxf, log.jsonl and checkpoints
-  Schedule schedule{};                  // schedule.total: steps of the run
-  std::size_t accumulate = 1;           // batches (shards) of a step
-  double clip = 1.0;                    // largest gradient norm
-  std::uint64_t seed = 1;               // of dropout
-  std::size_t eval_steps = 0;           // evaluate every so many steps; 0: at the end of each epoch, if eval_epochs. Always at the end
-  bool eval_epochs = true;              //
-  std::size_t patience = 0;             // stop after so many evaluations without a better value; 0: never
-  std::size_t save_steps = 0;           // a checkpoint every so many steps; 0: at the end and when interrupted, where there always is one
-  std::size_t save_total_limit = 2;     // checkpoints that are kept; 0: all
-  std::size_t logging_steps = 50;       // a line in log.jsonl every so many steps; 0: none
-  std::size_t batch_size = 0;           // for trainer_state.json only
-  bool resume = false;                  // from the newest checkpoint in `out`, if there is one
-  Json settings = Json::object();       // what makes the run what it is: a resumed run must have the same
-  std::set<std::string> frozen{};       // names of parameters that are not trained, on purpose
-  std::ostream* messages = nullptr;     // for progress, evaluations and damaged checkpoints
-  ProgressOptions progress{};           // mode, terminal and name of the samples; the rest is filled in
-  bool quiet = false;                   // no lines about evaluations
-  std::function<bool()> interrupted{};  // asked after each step: save and stop
+  std::string out;                   // folder for model.lxf, log.jsonl and checkpoints
+  Schedule schedule{};               // schedule.total: steps of the run
+  std::size_t accumulate = 1;        // batches (shards) of a step
+  double clip = 1.0;                 // largest gradient norm
+  std::uint64_t seed = 1;            // of dropout
+  std::size_t eval_steps = 0;        // evaluate every so many steps; 0: at the end of each epoch, if eval_epochs. Always at the end
+  bool eval_epochs = true;           //
+  std::size_t patience = 0;          // stop after so many evaluations without a better value; 0: never
+  std::size_t save_steps = 0;        // a checkpoint every so many steps; 0: at the end and when interrupted, where there always is one
+  std::size_t save_total_limit = 2;  // checkpoints that are kept; 0: all
+  std::size_t logging_steps = 50;    // a line in log.jsonl every so many steps; 0: none
+  std::size_t batch_size = 0;        // for trainer_state.json only
+  bool resume = false;               // from the newest checkpoint in `out`, if there is one
+  JsonValue settings = JsonValue::object();  // what makes the run what it is: a resumed run must have the same
+  std::set<std::string> frozen{};            // names of parameters that are not trained, on purpose
+  std::ostream* messages = nullptr;          // for progress, evaluations and damaged checkpoints
+  ProgressOptions progress{};                // mode, terminal and name of the samples; the rest is filled in
+  bool quiet = false;                        // no lines about evaluations
+  std::function<bool()> interrupted{};       // asked after each step: save and stop
 };
 
 struct TrainResult {
@@ -70,9 +73,20 @@ struct TrainResult {
   std::size_t samples = 0;               // seen by this process
   std::size_t tokens = 0;                // seen by the whole run
   double epochs = 0, seconds = 0;
-  double loss = 0;          // mean over all steps of the run
-  Json best{}, measured{};  // Measurement::state of the best and of the last evaluation; null if there was none
+  double loss = 0;               // mean over all steps of the run
+  JsonValue best{}, measured{};  // Measurement::state of the best and of the last evaluation; null if there was none
 };
+
+/// What the loop carries from step to step besides the counters of TrainerState; TrainerState::loop as JSON.
+struct LoopState {
+  std::optional<double> best{};  // the best value of an evaluation
+  JsonValue best_state{};        // Measurement::state of it
+  JsonValue measured{};          // Measurement::state of the last evaluation
+  std::size_t measured_step = std::numeric_limits<std::size_t>::max(), since_best = 0;
+  LossSums losses{};
+};
+JsonValue to_json(const LoopState& s);
+LoopState parse_loop_state(const Json& json, const std::string& where);
 
 /// Trains a task. A task is a struct with
 ///   std::size_t batches();                                   in an epoch, always the same number
@@ -119,7 +133,7 @@ class Trainer {
     log_ = &log;
     StepLog<Dev, Batch, A> steps(log, [&](const auto& s) { compute(s.batches, s.step - 1); });
     steps_ = &steps;
-    if (first > 0) steps.resume(state_.loop["losses"]);
+    if (first > 0) steps.resume(loop_.losses);
     const auto start = std::chrono::steady_clock::now();
 
     TrainResult result{.first_step = first};
@@ -135,12 +149,12 @@ class Trainer {
       if (interrupted || (options_.save_steps > 0 && step_ % options_.save_steps == 0)) save();
       if (interrupted) return finish(result);
     }
-    if (measured_step_ != step_) evaluate();
+    if (loop_.measured_step != step_) evaluate();
     if (step_ > state_.global_step) save();  // a finished run that is resumed trains nothing
     result.finished = true;
     finish(result);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!best_) task_.save(best_path_);
+    if (!loop_.best) task_.save(best_path_);
     return result;
   }
 
@@ -161,16 +175,9 @@ class Trainer {
     drop_damaged(options_.out, latest, messages_);
     if (!latest.path) return;
     state_ = load_checkpoint(*latest.path, options_.settings, optimizer_, [&](const std::string& path) { task_.load(path); });
-    const Json& loop = state_.loop;
-    since_best_ = loop["since_best"];
-    measured_step_ = loop["measured_step"];
-    measured_ = loop["measured"];
-    if (!loop["best"].is_null()) {
-      best_ = loop["best"]["value"].get<double>();
-      best_state_ = loop["best"]["state"];
-      if (!std::filesystem::exists(best_path_))
-        fail_file(best_path_, "the best model of the run to resume is gone; begin anew with --overwrite");
-    }
+    loop_ = parse_loop_state(state_.loop, *latest.path / "trainer_state.json");
+    if (loop_.best && !std::filesystem::exists(best_path_))
+      fail_file(best_path_, "the best model of the run to resume is gone; begin anew with --overwrite");
     // The run may have ended between its last save and the deletion of what that made one too many.
     if (options_.save_total_limit > 0) keep_last(options_.out, options_.save_total_limit);
   }
@@ -237,34 +244,32 @@ class Trainer {
     if constexpr (requires { task_.evaluate(); }) {
       check_weights();
       const Measurement m = task_.evaluate();
-      measured_step_ = step_;
-      measured_ = m.state;
-      Json line = {{"step", step_}, {"epoch", epochs()}};
-      line.update(m.log);
-      if (!m.log.empty()) log_->add(line);
+      loop_.measured_step = step_;
+      loop_.measured = m.state;
+      log_->add_evaluation(step_, epochs(), m.log);
       if (m.value && !std::isfinite(*m.value))
         fail_numeric(cat("step ", step_), "the evaluation gave ", *m.value, ", expected a finite number");
-      const bool better = m.value && (!best_ || *m.value > *best_);
+      const bool better = m.value && (!loop_.best || *m.value > *loop_.best);
       if (!options_.quiet && !m.text.empty())
         progress_->note(cat("epoch ", std::setprecision(3), epochs(), "  step ", step_, "  ", m.text, better ? "  (best so far)" : ""));
       if (!m.value) return;
-      since_best_ = better ? 0 : since_best_ + 1;
+      loop_.since_best = better ? 0 : loop_.since_best + 1;
       if (!better) return;
       task_.save(best_path_);
-      best_ = m.value;
-      best_state_ = m.state;
+      loop_.best = m.value;
+      loop_.best_state = m.state;
     }
   }
-  bool stopped_early() const { return options_.patience > 0 && since_best_ >= options_.patience; }
+  bool stopped_early() const { return options_.patience > 0 && loop_.since_best >= options_.patience; }
 
   /// A weight can overflow in the update itself, with finite gradients. A later step would show it, but neither a checkpoint nor the best
   /// model may be replaced by such weights before.
   void check_weights() {
-    steps_->look();
+    steps_->sync();
     for (const auto& p : optimizer_.parameters()) {
       const T* weights = p.var.value().data();
       if (weights == nullptr || Kernels<Dev>::all_finite(p.var.size(), weights)) continue;
-      log_->add({{"step", step_}, {"epoch", epochs()}, {"not_finite", p.name}});
+      log_->add_not_finite(step_, epochs(), p.name);
       fail_numeric(cat("step ", step_), "AdamW: '", p.name, "' is not finite after the update with learning rate ", optimizer_.lr(),
                    "; it was not saved");
     }
@@ -275,13 +280,10 @@ class Trainer {
     state_.global_step = step_;
     state_.epoch = epochs();
     state_.log_history = log_->history();
-    state_.best_metric = best_;
-    state_.best_model_checkpoint = best_ ? "model.lxf" : "";
-    state_.loop = {{"best", best_ ? Json{{"value", *best_}, {"state", best_state_}} : Json()},
-                   {"since_best", since_best_},
-                   {"measured", measured_},
-                   {"measured_step", measured_step_},
-                   {"losses", steps_->state()}};
+    state_.best_metric = loop_.best;
+    state_.best_model_checkpoint = loop_.best ? "model.lxf" : "";
+    loop_.losses = steps_->sums();
+    state_.loop = to_json(loop_);
     save_checkpoint(
         options_.out, state_, optimizer_, [&](const std::string& path) { task_.save(path); }, options_.save_total_limit);
   }
@@ -292,8 +294,8 @@ class Trainer {
     result.epochs = epochs();
     result.tokens = state_.num_input_tokens_seen;
     result.loss = step_ == 0 ? 0 : steps_->total_loss() / static_cast<double>(step_);
-    result.best = best_state_;
-    result.measured = measured_;
+    result.best = loop_.best_state;
+    result.measured = loop_.measured;
     return result;
   }
 
@@ -308,9 +310,7 @@ class Trainer {
   std::size_t steps_per_epoch_ = 0, step_ = 0;
   TrainerState state_;
   bool checked_ = false;  // the graph, in this process
-  std::size_t since_best_ = 0, measured_step_ = std::numeric_limits<std::size_t>::max();
-  std::optional<double> best_;
-  Json best_state_, measured_;
+  LoopState loop_;
   // Of a running run().
   Progress* progress_ = nullptr;
   RunLog* log_ = nullptr;
@@ -318,3 +318,39 @@ class Trainer {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE JsonValue to_json(const LoopState& s) {
+  return Json{
+      {"best", s.best ? Json{{"value", *s.best}, {"state", s.best_state}} : Json()},
+      {"since_best", s.since_best},
+      {"measured", s.measured},
+      {"measured_step", s.measured_step},
+      {"losses", {{"logged_loss", s.losses.logged_loss}, {"logged_steps", s.losses.logged_steps}, {"loss_sum", s.losses.loss_sum}}}};
+}
+
+LEXFORMER_INLINE LoopState parse_loop_state(const Json& json, const std::string& where) {
+  constexpr std::size_t many = std::numeric_limits<std::size_t>::max();
+  constexpr double huge = std::numeric_limits<double>::max();
+  const auto find = [&](const Json& object, const char* key) -> const Json& { return *detail::find_value(object, key, true, where); };
+  LoopState s;
+  if (const Json& best = find(json, "best"); !best.is_null()) {
+    s.best = get_number(best, "value", -huge, huge, where);
+    s.best_state = find(best, "state");
+  }
+  s.since_best = get_size(json, "since_best", 0, many, where);
+  s.measured = find(json, "measured");
+  s.measured_step = get_size(json, "measured_step", 0, many, where);
+  const Json& losses = find(json, "losses");
+  s.losses = {get_number(losses, "logged_loss", -huge, huge, where), get_size(losses, "logged_steps", 0, many, where),
+              get_number(losses, "loss_sum", -huge, huge, where)};
+  return s;
+}
+
+}  // namespace lexformer
+#endif

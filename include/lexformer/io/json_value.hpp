@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// A JSON value for interfaces: headers that only pass it on do not compile nlohmann/json. io/json.hpp looks inside.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "lexformer/core/compiled.hpp"
+
+namespace lexformer {
+
+/// Objects are sorted by key, so the same content always gives the same text.
+using Json = nlohmann::json;
+
+/// A Json behind a pointer. Copies are deep; converts to and from Json. Include io/json.hpp to use the value.
+class JsonValue {
+ public:
+  JsonValue();  // null
+  JsonValue(const Json& value);
+  JsonValue(Json&& value);
+  JsonValue(const JsonValue& other);
+  JsonValue(JsonValue&& other) noexcept;
+  JsonValue& operator=(const JsonValue& other);
+  JsonValue& operator=(JsonValue&& other) noexcept;
+  ~JsonValue();
+  static JsonValue object();  // {}
+  static JsonValue array();   // []
+
+  operator Json&() { return *value_; }
+  operator const Json&() const { return *value_; }
+  Json* operator->() { return value_.get(); }
+  const Json* operator->() const { return value_.get(); }
+  /// The value of a key of an object. The const form needs the key to be there.
+  Json& operator[](const std::string& key);
+  const Json& operator[](const std::string& key) const;
+
+ private:
+  std::unique_ptr<Json> value_;  // never empty, except after a move
+};
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/json.hpp"
+#endif
