@@ -155,17 +155,17 @@ TEST_CASE("linear_cross_entropy: what does not fit") {
   const auto message = [&](const Var<double>& x, const Var<double>& weight, const Var<double>& bias) {
     return error_message([&] { linear_cross_entropy(x, weight, bias, std::span(std::as_const(labels))); });
   };
-  CHECK(message(a.bias, a.weight, a.bias) == "linear_cross_entropy: x (37,) and weight (37, 7); want (rows, in) and (classes, in)");
+  CHECK(message(a.bias, a.weight, a.bias) == "linear_cross_entropy: x (37,) and weight (37, 7); expected (rows, in) and (classes, in)");
   CHECK(message(a.x, a.x, a.bias) == "linear_cross_entropy: bias (37,) does not fit weight (23, 7)");
-  CHECK(
-      message(a.x, Var<double>(random_tensor({4, 6})), a.bias).ends_with("x (23, 7) and weight (4, 6); want (rows, in) and (classes, in)"));
+  CHECK(message(a.x, Var<double>(random_tensor({4, 6})), a.bias)
+            .ends_with("x (23, 7) and weight (4, 6); expected (rows, in) and (classes, in)"));
   labels[4] = 37;
   CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: label 37 of row 4 is not one of the 37 classes");
   labels[4] = -100;
   CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: label -100 of row 4 is not one of the 37 classes");
   labels.pop_back();
-  CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: x (23, 7) for 22 labels; want one label for each row");
+  CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: x (23, 7) for 22 labels; expected one label per row");
   labels.clear();
   CHECK(message(Var<double>(Tensor<double>({0, width})), a.weight, a.bias) ==
-        "linear_cross_entropy: there are no rows, so there is no mean of their losses");
+        "linear_cross_entropy: x has no rows, so the mean loss is undefined");
 }
