@@ -95,15 +95,15 @@ TEST_CASE("Tensor: what does not fit is refused") {
   const auto t = Tensor<>::from({1, 2, 3, 4, 5, 6}, {2, 3});
   CHECK(error_message([&] { t.at(2, 0); }) == "Tensor::at: index 2 of axis 0 is outside shape (2, 3)");
   CHECK(error_message([&] { t.at(0, 3); }) == "Tensor::at: index 3 of axis 1 is outside shape (2, 3)");
-  CHECK(error_message([&] { t.at(1); }) == "Tensor::at: 1 indices for shape (2, 3)");
-  CHECK(error_message([&] { t.at(1, 1, 1); }) == "Tensor::at: 3 indices for shape (2, 3)");
+  CHECK(error_message([&] { t.at(1); }) == "Tensor::at: got 1 indices for shape (2, 3)");
+  CHECK(error_message([&] { t.at(1, 1, 1); }) == "Tensor::at: got 3 indices for shape (2, 3)");
   CHECK(error_message([&] { t.at(-1, 0); }) == "Tensor::at: index 18446744073709551615 of axis 0 is outside shape (2, 3)");
-  CHECK(error_message([&] { t.dim(2); }) == "Tensor::dim: axis 2 of a tensor with shape (2, 3)");
+  CHECK(error_message([&] { t.dim(2); }) == "Tensor::dim: axis 2 is out of range for shape (2, 3)");
   CHECK(error_message([&] { t.item(); }) == "Tensor::item: shape (2, 3) does not have exactly one element");
-  CHECK(error_message([&] { t.reshape({4, 2}); }) == "Tensor::reshape: shape (2, 3) has another number of elements than (4, 2)");
-  CHECK(error_message([&] { t.slice(1, 3); }) == "Tensor::slice: rows 1 to 3 of shape (2, 3)");
-  CHECK(error_message([&] { t.slice(2, 1); }) == "Tensor::slice: rows 2 to 1 of shape (2, 3)");
-  CHECK(error_message([&] { Tensor<>::scalar(1).slice(0, 0); }) == "Tensor::slice: rows 0 to 0 of shape ()");
+  CHECK(error_message([&] { t.reshape({4, 2}); }) == "Tensor::reshape: cannot reshape (2, 3) to (4, 2): the numbers of elements differ");
+  CHECK(error_message([&] { t.slice(1, 3); }) == "Tensor::slice: rows 1 to 3 are out of range for shape (2, 3)");
+  CHECK(error_message([&] { t.slice(2, 1); }) == "Tensor::slice: rows 2 to 1 are out of range for shape (2, 3)");
+  CHECK(error_message([&] { Tensor<>::scalar(1).slice(0, 0); }) == "Tensor::slice: rows 0 to 0 are out of range for shape ()");
   CHECK(error_message([] { Tensor<>::from({1, 2, 3}, {2, 2}); }) == "Tensor::from: 3 values for shape (2, 2), which needs 4");
 }
 
