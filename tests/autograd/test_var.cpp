@@ -168,17 +168,18 @@ TEST_CASE("misuse of a Var says what to do") {
   CHECK(error_message([&] { y.backward(); }) == "backward: the variable has shape (2,); without a cotangent it must have one element");
   CHECK(error_message([&] { y.backward(Tensor<double>::ones({3})); }) == "backward: cotangent (3,) for a variable of shape (2,)");
   CHECK(error_message([&] { constant.backward(); }) ==
-        "backward: nothing here requires a gradient (is a NoGrad alive, or are all parameters frozen?)");
+        "backward: the variable does not require a gradient (is a NoGrad alive, or are all parameters frozen?)");
   CHECK(error_message([&] { constant.grad(); }) == "Var::grad: this variable does not require a gradient");
   CHECK(error_message([&] { none.value(); }) == "Var: the variable is undefined");
   CHECK(error_message([&] { none.backward(); }) == "Var: the variable is undefined");
   CHECK(error_message([&] { none.set_requires_grad(true); }) == "Var: the variable is undefined");
   const Var<double> empty{Tensor<double>()};
   CHECK_FALSE(empty.defined());
-  CHECK(error_message([&] { empty.value(); }) == "Var: the variable was made of an undefined Tensor");
-  CHECK(error_message([&] { empty.shape(); }) == "Var: the variable was made of an undefined Tensor");
+  CHECK(error_message([&] { empty.value(); }) == "Var: the variable holds an undefined Tensor");
+  CHECK(error_message([&] { empty.shape(); }) == "Var: the variable holds an undefined Tensor");
   CHECK(error_message([&] { result.mutable_value(); }) == "Var::mutable_value: only a leaf can be changed in place");
-  CHECK(error_message([&] { result.set_requires_grad(false); }) == "Var::set_requires_grad: only for a leaf; use detach()");
+  CHECK(error_message([&] { result.set_requires_grad(false); }) ==
+        "Var::set_requires_grad: only a leaf can be frozen or unfrozen; use detach()");
   CHECK(error_message([&] { x.set_grad(Tensor<double>::ones({3})); }) == "Var::set_grad: gradient (3,) for a variable of shape (2,)");
   CHECK(error_message([&] { Var<double>(constant).set_grad(Tensor<double>::ones({1})); }) ==
         "Var::set_grad: this variable does not require a gradient");
@@ -195,9 +196,9 @@ TEST_CASE("a graph is used up by backward") {
   const auto h = multiply(x, x), y = scale(h, 2.0), z = scale(h, 3.0);
   y.backward();
   CHECK(error_message([&] { y.backward(); }) ==
-        "backward: the values of op 'scale' were freed by an earlier backward(); run the forward pass again");
+        "backward: the saved values of op 'scale' were freed by an earlier backward(); run the forward pass again");
   CHECK(error_message([&] { z.backward(); }) ==
-        "backward: the values of op 'multiply' were freed by an earlier backward(); run the forward pass again");
+        "backward: the saved values of op 'multiply' were freed by an earlier backward(); run the forward pass again");
 }
 
 TEST_CASE("a value that a gradient needs must not be changed before backward") {
