@@ -181,5 +181,5 @@ TEST_CASE("masking: what cannot be") {
   Encoding foreign = tokenizer().encode("a1", 512);
   foreign.ids[1] = 1000;
   CHECK(error_message([&] { Masker{tokenizer()}(foreign, masking_stream(1, 0, 0)); }) ==
-        "Masker: token 1 has the id 1000, the vocabulary 76 tokens");
+        "Masker: token 1 has the id 1000, but the vocabulary has 76 tokens");
 }

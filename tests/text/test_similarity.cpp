@@ -144,7 +144,7 @@ TEST_CASE("similarity names") {
     CHECK(name_of(measure) == word);
   }
   CHECK_THROWS_WITH_AS(name_of(Similarity{9}), "name_of: a value without a name", Error);
-  CHECK_THROWS_WITH_AS(similarity(Similarity{9}, U"a", U"a"), "similarity: not one of the enumerators", Error);
+  CHECK_THROWS_WITH_AS(similarity(Similarity{9}, U"a", U"a"), "similarity: the measure is not an enumerator of Similarity", Error);
   CHECK_THROWS_WITH_AS(parse_name<Similarity>("cosine", "similarity"),
                        "similarity: 'cosine' is not known; use one of: jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, "
                        "smith_waterman_raw, jaccard_bigrams, jaccard_trigrams",

@@ -23,7 +23,7 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   CHECK(v.token(5).empty());
   CHECK_FALSE(v.id(""));
   CHECK_FALSE(v.id("A"));
-  CHECK_THROWS_WITH_AS(v.token(8), "Vocabulary: no token has the id 8; ids are 0 ... 8 - 1", Error);
+  CHECK_THROWS_WITH_AS(v.token(8), "Vocabulary: id 8 is out of range; the vocabulary has 8 tokens", Error);
   CHECK_THROWS_AS(v.token(-1), Error);
   CHECK(Vocabulary::from_vocab_txt("a\n").size() == 1);
   CHECK(Vocabulary::from_vocab_txt("").size() == 0);
@@ -39,7 +39,7 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   std::ofstream(path, std::ios::binary) << text;  // larger than what is read at once
   CHECK(Vocabulary::load_vocab_txt(path).tokens() == tokens);
   std::ofstream(path, std::ios::binary) << "";
-  expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token a line");
+  expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token per line");
   expect_file_error([&] { Vocabulary::load_vocab_txt(folder / "none"); }, "none: cannot open the vocabulary");
   expect_file_error([&] { Vocabulary::load_vocab_txt(folder.path.string()); }, "cannot read the vocabulary");
 }
