@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lexformer::compiled: what programs that are compiled with LEXFORMER_COMPILED only declare.
+// lexformer::compiled: the definitions that programs compiled with LEXFORMER_COMPILED only declare.
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A second file of lexformer::compiled, so that both compile at once.
+// Second file of lexformer::compiled, so that both compile in parallel.
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 

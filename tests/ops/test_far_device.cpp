@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No op touches a tensor past the kernels: each has the bits of the CPU on a device whose memory the host cannot read.
+// Ops access tensors only through kernels: on a device whose memory the host cannot read, each op has the bits of the CPU.
 #include "../support/far_device.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ namespace {
 const std::vector<std::int32_t> far_labels{2, 0, 1, 1, 2};
 const Offsets far_offsets = Offsets::from_lengths(std::vector<std::size_t>{2, 1, 3});
 
-/// The value of f and the gradient of each of its inputs.
+/// The value of f and the gradients of its inputs.
 template <class Dev, class F>
 std::vector<std::vector<float>> outcome(const std::vector<Shape>& shapes, const F& f) {
   std::vector<Var<float, Dev>> v;

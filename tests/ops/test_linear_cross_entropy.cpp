@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// linear_cross_entropy against its definition, cross_entropy(linear(...)), for any size of a chunk.
+// linear_cross_entropy against its definition, cross_entropy(linear(...)), for several chunk sizes.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -96,7 +96,7 @@ TEST_CASE("linear_cross_entropy: large logits neither overflow nor lose the smal
 }
 
 TEST_CASE("linear_cross_entropy: the same bits for any number of threads") {
-  // Wide enough that products and rows are cut into several blocks.
+  // Wide enough that products and rows are split into several blocks.
   const Shape in{150, 64}, table{900, 64};
   std::vector<std::int32_t> labels;
   for (std::int32_t i = 0; i < 150; ++i) labels.push_back(i * 6);
@@ -132,7 +132,7 @@ TEST_CASE("linear_cross_entropy: only what is asked for is computed, and gradien
     const NoGrad no_grad;
     CHECK_FALSE(linear_cross_entropy(b.x, b.weight, b.bias, std::span(labels)).requires_grad());
   }
-  // A table that is the input as well as the weight gets both gradients, as a model with tied embeddings.
+  // A table that is both input and weight gets both gradients, as in a model with tied embeddings.
   const Var<double> tied(random_tensor({classes, width}, 2), true), same(random_tensor({classes, width}, 2), true);
   const auto many = some_labels(classes);
   linear_cross_entropy(tied, tied, Var<double>(), std::span(many), {.chunk = 10}).backward();

@@ -15,7 +15,7 @@ namespace {
 
 const Offsets batch = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 5, 2});
 
-/// The mean cosine of all pairs, pair by pair.
+/// The mean cosine of all pairs, computed pair by pair.
 double pair_by_pair(const std::vector<std::vector<double>>& vectors) {
   double sum = 0, pairs = 0;
   for (std::size_t i = 0; i < vectors.size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ops against values worked out by hand, at the places where their derivatives or results are a matter of definition.
+// Ops against values computed by hand, at points where their results or derivatives are a matter of definition.
 #include <doctest/doctest.h>
 
 #include <cmath>

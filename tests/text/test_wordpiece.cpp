@@ -304,7 +304,7 @@ TEST_CASE("an encoding keeps its texts and each word's normalised text, unknown 
   }
   CHECK(e.word_of(3) == &e.words[0]);
   CHECK(e.word_of(11) == nullptr);
-  CHECK(e.word_of(12) == nullptr);  // behind the last token
+  CHECK(e.word_of(12) == nullptr);  // after the last token
   CHECK(WordPieceTokenizer(Vocabulary(small_vocabulary), {.lowercase = false}).encode("Á", 9).characters == U"Á");
 }
 

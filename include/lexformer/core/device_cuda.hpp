@@ -36,8 +36,8 @@ namespace cuda {
 bool available() noexcept;
 /// Blocks until all queued work is done.
 void synchronize();
-/// Enables TF32 for matrix products of float: inputs are rounded to 10 bits of mantissa, sums are in float. Faster, less exact; default
-/// off.
+/// Enables TF32 for matrix products of float: inputs are rounded to 10 bits of mantissa, sums are in float. Faster, less exact.
+/// Default: off.
 void set_tf32(bool on);
 bool tf32();
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic operators for Vars: shorthand for add, subtract, multiply, divide, scale and add_scalar, with their broadcasting and
-// gradients.
+// Arithmetic operators for Vars: shorthand for add, subtract, multiply, divide, scale and add_scalar.
 #pragma once
 
 #include <type_traits>
