@@ -40,7 +40,7 @@ Tensor<T, Dev> products(std::size_t batch, bool ta, bool tb, std::size_t m, std:
 
 }  // namespace detail
 
-/// Matrix product y = op(a) op(b), where op transposes the last two axes if asked.    da = dy op(b)^T, db = op(a)^T dy, transposed back
+/// Matrix product y = op(a) op(b), where op optionally transposes the last two axes.    da = dy op(b)^T, db = op(a)^T dy, transposed back
 ///   op(a) (m, k), op(b) (k, n) -> y (m, n);  batched: (..., m, k), (..., k, n) -> (..., m, n)
 /// The leading axes must be equal, or one side must be a single matrix: it is multiplied with every matrix of the other side, and its
 /// gradient is the sum over the batch. Errors: shapes do not match.
