@@ -173,7 +173,7 @@ TEST_CASE("masking: short sequences") {
 TEST_CASE("masking: what cannot be") {
   CHECK(error_message([] { Masker(tokenizer(), {.probability = 0.0}); }) ==
         "Masker: the share of masked tokens is 0, expected more than 0 and at most 1");
-  CHECK(error_message([] { Masker(tokenizer(), {.mask_share = 0.8, .random_share = 0.3}); }).starts_with("Masker: mask_share 0.8"));
+  CHECK(error_message([] { Masker(tokenizer(), {.mask_share = 0.8, .random_share = 0.3}); }).starts_with("Masker: mask_share is 0.8"));
   const WordPieceTokenizer no_mask(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "a"})),
       no_words(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
   CHECK(error_message([&] { Masker{no_mask}; }) == "Masker: the vocabulary (4 tokens) has no '[MASK]'");
