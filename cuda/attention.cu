@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention on the GPU: which path it takes, and of the fused one which kernels run, with which tiles. What no tiles fit goes by cuBLAS.
+// Attention on the GPU: selects the path, and for the fused path the kernels and tiles. Falls back to cuBLAS if no tiles fit.
 #include "attention_backward.cuh"
 #include "attention_cublas.cuh"
 #include "attention_forward.cuh"
@@ -12,7 +12,7 @@ namespace lexformer {
 namespace cuda {
 namespace {
 
-/// Bytes of shared memory that this GPU gives to a block.
+/// The maximum shared memory of a block on this GPU, in bytes.
 std::size_t most_shared() {
   static const std::size_t most = [] {
     int device = 0, bytes = 0;
@@ -23,7 +23,7 @@ std::size_t most_shared() {
   return most;
 }
 
-/// Bytes of shared memory that the kernels take.
+/// Bytes of shared memory that each kernel needs.
 template <class T, class Products>
 struct SharedBytes {
   std::size_t forward, map, grad, query_grad, key_grad;
@@ -41,8 +41,8 @@ struct SharedBytes {
   }
 };
 
-/// Calls f(Products(), its SharedBytes): for bfloat16 by tensor cores; else with large tiles if two blocks of them fit on a multiprocessor.
-/// What does not fit otherwise has small tiles. Returns false where these do not fit, either. `need` says what of SharedBytes has to.
+/// Calls f(Products(), its SharedBytes). Uses tensor cores for bfloat16; else large tiles if two blocks of them fit on a multiprocessor.
+/// Falls back to small tiles. Returns false if these do not fit, either. `need` selects the bytes of SharedBytes that must fit.
 template <class T, class Need, class F>
 bool with_products(const AttentionArgs<T>& args, const Need& need, const F& f) {
   const AttentionView<T> view(args);
@@ -60,15 +60,15 @@ bool with_products(const AttentionArgs<T>& args, const Need& need, const F& f) {
   return if_fits(ScalarProducts<accumulate_t<T>, 16>(), 1);
 }
 
-/// Tiles along the longest sequence x heads x sequences.
+/// The grid: tiles of the longest sequence x heads x sequences.
 template <class T>
 dim3 tile_rows(const AttentionArgs<T>& args, unsigned size) {
   return dim3(static_cast<unsigned>((args.longest + size - 1) / size), static_cast<unsigned>(args.heads),
               static_cast<unsigned>(args.sequences));
 }
 
-/// The kernel is always allowed all of the shared memory, of which it must have none that is not given at the launch: what it is allowed
-/// holds for the whole process, and other threads launch it with other sizes.
+/// Launches a kernel that uses only dynamic shared memory. The limit is always set to the maximum, because it applies to the whole
+/// process, and other threads may launch the kernel with other sizes.
 template <class... Parameters, class... Arguments>
 void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size_t shared_bytes, const Arguments&... arguments) {
   check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared())), kernel.name,

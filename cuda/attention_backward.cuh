@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Fused attention, backward: scores and probabilities are made again, tile by tile. Four kernels that differ in what a thread block
-// owns, so that every sum has one owner and one order: the queries of a tile, its keys, a tile of the position bias, a tile of what the
-// heads share for each token pair (pair bias, gate).
+// Fused attention, backward: recomputes scores and probabilities tile by tile. Four kernels differ in what a thread block owns, so that
+// every sum has one owner and a fixed order: the queries of a tile, its keys, a tile of the position bias, a tile of the values of token
+// pairs (pair bias, gate).
 #pragma once
 
 #include "attention_tile.cuh"
 
 namespace lexformer::cuda {
 
-/// What a block of the backward kernels holds of one tile in shared memory.
+/// The data of one tile that a block of the backward kernels holds in shared memory.
 template <class T, class Products>
 struct AttentionGradTile : AttentionTile<T, Products> {
   using Base = AttentionTile<T, Products>;
@@ -33,7 +33,7 @@ struct AttentionGradTile : AttentionTile<T, Products> {
     Base::load_part(1, j0, k);
     Base::load_part(2, j0, v);
   }
-  /// delta_i = <dcontext_i, context_i> = sum_j P_ij dP_ij (Dao et al. 2022, appendix B.2), dropout included. A warp has a row.
+  /// delta_i = <dcontext_i, context_i> = sum_j P_ij dP_ij (Dao et al. 2022, appendix B.2), including dropout. One warp per row.
   __device__ void write_delta(std::size_t i0, const T* context, A* delta) const {
     for (std::size_t row = threadIdx.x / 32; row < size; row += attention_warps) {
       const std::size_t i = i0 + row;
@@ -45,8 +45,8 @@ struct AttentionGradTile : AttentionTile<T, Products> {
       if (i < Base::n && threadIdx.x % 32 == 0) delta[(Base::first + i) * a.heads + Base::h] = sum;
     }
   }
-  /// Adds the gradients of a tile's row (key side: of its column), a lane for each cell (i, j), to the sums of the relative terms for query
-  /// i (key j); values and stride as in add_by_place.
+  /// Adds the gradients of a row of the tile (key side: of a column), one lane per cell (i, j), to the sums of the relative terms for query
+  /// i (key j). values and stride: see add_by_place.
   __device__ void add_relatives(bool key_side, std::size_t i, std::size_t j, bool used, const A* values, std::size_t stride,
                                 const AttentionTableSums<T>& sums) const {
     for (unsigned t = 0; t < a.relatives; ++t) {
@@ -57,7 +57,7 @@ struct AttentionGradTile : AttentionTile<T, Products> {
                    sums.relative[t] + ((Base::first + (key_side ? j : i)) * a.heads + Base::h) * r.rows);
     }
   }
-  /// Calls f(u, w, i, j, cell) for the thread's cells of the tile at (i0, j0) that lie in the sequence.
+  /// Calls f(u, w, i, j, cell) for the thread's cells of the tile at (i0, j0) that are inside the sequence.
   template <class F>
   __device__ void each_gradient(std::size_t i0, std::size_t j0, const AttentionGradView<T>& grads, F&& f) const {
     A products[cells][cells], dproducts[cells][cells];
@@ -69,7 +69,7 @@ struct AttentionGradTile : AttentionTile<T, Products> {
   }
 };
 
-/// A block owns the queries of a tile: delta, dq and the sums of tables by query.
+/// A block owns the queries of a tile and computes delta, dq and the sums of tables by query.
 template <class T, class Products>
 __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, accumulate_t<T>* delta, T* dqkv,
                                             AttentionTableSums<T> sums) {
@@ -81,7 +81,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (i0 >= tile.n) return;
   A *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::sums(tile.d), *const gated = raw + Tile::square;
-  A* code_sums = gated + Tile::square;  // for each warp, the sums of each lookup's codes
+  A* code_sums = gated + Tile::square;  // for each warp, the sums for the codes of each lookup
 
   tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
@@ -91,8 +91,8 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
     __syncthreads();
     tile.write_delta(i0, grads.context, delta);
   } else {
-    // A gradient of the probabilities themselves is no part of <dcontext, context>; and a context that was rounded makes all dS of a row
-    // too large or too small together, which the sums of tables show.
+    // <dcontext, context> does not include a gradient of the returned probabilities; and with a rounded context, all dS of a row are
+    // biased in the same direction, which is visible in the sums of tables.
     AttentionGradView<T> without_delta = grads;
     without_delta.delta = nullptr;
     for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) raw[e] = A{0};
@@ -105,7 +105,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
       });
     }
     __syncthreads();
-    for (unsigned row = threadIdx.x / 32; row < size; row += attention_warps) {  // a warp for each row
+    for (unsigned row = threadIdx.x / 32; row < size; row += attention_warps) {  // one warp per row
       const unsigned column = threadIdx.x % 32;
       const A sum = Warp::sum(column < size ? raw[row * Tile::row_stride + column] : A{0});
       if (column == 0 && i0 + row < tile.n) delta[(tile.first + i0 + row) * a.heads + tile.h] = sum;
@@ -113,7 +113,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   }
 
   for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
-    __syncthreads();  // the first time: delta is there
+    __syncthreads();  // in the first iteration: delta is complete
     tile.load_keys(j0);
     for (unsigned e = threadIdx.x; e < Tile::square; e += attention_threads) gated[e] = A{0};
     __syncthreads();
@@ -124,7 +124,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
     });
     __syncthreads();
     tile.template add_product<false>(gated, tile.k, a.scale, nullptr, dq);
-    for (unsigned row = threadIdx.x / 32; row < size && i0 + row < tile.n; row += attention_warps) {  // a warp for each query
+    for (unsigned row = threadIdx.x / 32; row < size && i0 + row < tile.n; row += attention_warps) {  // one warp per query
       const unsigned column = threadIdx.x % 32;
       const std::size_t i = i0 + row, j = j0 + column;
       const bool used = column < size && j < tile.n;
@@ -141,7 +141,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   tile.store(dq, i0, 3 * a.width, dqkv, [](std::size_t) { return A{1}; });
   const std::size_t part = (std::size_t{blockIdx.z} * gridDim.x + blockIdx.x) * a.heads + tile.h, all = a.table_size();
   for (unsigned t = 0; t < a.lookups; code_sums += a.lookup[t].levels, ++t) {
-    if (sums.lookup[t] == nullptr || t % attention_warps != threadIdx.x / 32) continue;  // a warp for each lookup
+    if (sums.lookup[t] == nullptr || t % attention_warps != threadIdx.x / 32) continue;  // one warp per lookup
     const std::size_t levels = a.lookup[t].levels;
     A* const to = sums.lookup[t] + part * levels;
     A others{0};
@@ -152,11 +152,11 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
       others += sum;
     }
     others = Warp::sum(others);
-    if (!a.maps_are_scores && threadIdx.x % 32 == 0) to[0] = -others;  // table[code] - table[0] was added, and nothing for code 0
+    if (!a.maps_are_scores && threadIdx.x % 32 == 0) to[0] = -others;  // scores contain table[code] - table[0]; code 0 was skipped
   }
 }
 
-/// A block owns the keys of a tile: dk, dv and the sums of tables by key.
+/// A block owns the keys of a tile and computes dk, dv and the sums of tables by key.
 template <class T, class Products>
 __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* dqkv, AttentionTableSums<T> sums) {
   using A = accumulate_t<T>;
@@ -186,7 +186,7 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
     __syncthreads();
     tile.template add_product<true>(gated, tile.q, a.scale, nullptr, dk);
     tile.template add_product<true>(kept, tile.dcontext, A{1}, nullptr, dv);
-    for (unsigned column = threadIdx.x / 32; column < size && j0 + column < tile.n; column += attention_warps) {  // a warp for each key
+    for (unsigned column = threadIdx.x / 32; column < size && j0 + column < tile.n; column += attention_warps) {  // one warp per key
       const unsigned row = threadIdx.x % 32;
       const std::size_t i = i0 + row, j = j0 + column;
       const bool used = row < size && i < tile.n;
@@ -199,7 +199,7 @@ __global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<
   tile.store(dv, j0, 3 * a.width, dqkv + 2 * a.width, one);
 }
 
-/// A block owns a tile of one head's position bias and adds up the sequences in order.
+/// A block owns a tile of one head's position bias and sums over the sequences in order.
 template <class T, class Products>
 __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, std::size_t sequences, unsigned tiles,
                                            T* dbias) {
@@ -230,7 +230,7 @@ __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView
   }
 }
 
-/// A block owns a tile of one sequence's pair bias and gate (null: not wanted) and adds up the heads in order.
+/// A block owns a tile of one sequence's pair bias and gate (null = not requested) and sums over the heads in order.
 template <class T, class Products>
 __global__ void attention_pair_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, unsigned tiles, T* dbias, T* dgate) {
   using A = accumulate_t<T>;

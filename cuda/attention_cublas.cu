@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention by products: the scores of a chunk of sequences by cuBLAS, a kernel for their rows, the products with them by cuBLAS.
+// Attention by cuBLAS: for each chunk of sequences, cuBLAS computes the scores, a kernel processes their rows, and cuBLAS computes the
+// products with them.
 #include "attention_cublas.cuh"
 
 #include <atomic>
@@ -19,10 +20,10 @@ Choice& choice() {
   return instance;
 }
 
-/// The sequences of `args` in order, so many together as the scratch memory may hold with `bytes` for each number of a square.
+/// Splits the sequences of `args`, in order, into chunks that fit into the scratch memory with `bytes` per element of a square.
 template <class T>
 std::vector<AttentionChunk> chunks_of(const AttentionArgs<T>& args, std::size_t bytes) {
-  if (args.host_token_begin == nullptr) fail("attention", "the path by cuBLAS needs host_token_begin");
+  if (args.host_token_begin == nullptr) fail("attention", "AttentionPath::cublas needs host_token_begin");
   const std::size_t most = choice().scratch_bytes / bytes;
   std::vector<AttentionChunk> chunks;
   std::size_t pair = 0;
@@ -37,20 +38,20 @@ std::vector<AttentionChunk> chunks_of(const AttentionArgs<T>& args, std::size_t 
   return chunks;
 }
 
-/// The squares of the largest chunk.
+/// Memory for the squares of the largest chunk.
 template <class T>
 class Squares {
  public:
   Squares(const AttentionArgs<T>& args, const std::vector<AttentionChunk>& chunks) : Squares(largest(args, chunks)) {}
   accumulate_t<T>* exact() const { return exact_.data(); }
-  /// What the products take: the same memory, or where T is a type to store in a place for rounded numbers.
+  /// The input of the products: the same memory, or memory for rounded values if T is only a storage type.
   T* stored() const {
     if constexpr (is_storage<T>)
       return rounded_.data();
     else
       return exact_.data();
   }
-  /// Bytes for a number.
+  /// Bytes per element.
   static constexpr std::size_t bytes = sizeof(accumulate_t<T>) + (is_storage<T> ? sizeof(T) : 0);
 
  private:
@@ -68,7 +69,7 @@ class Squares {
   Temporary<T> rounded_;
 };
 
-/// What both directions begin with.
+/// The common setup of forward and backward.
 template <class T>
 class Problem {
  public:
@@ -82,18 +83,18 @@ class Problem {
     launch(LEXFORMER_KERNEL(attention_tables_kernel<T>), dim3(static_cast<unsigned>(view.heads)), dim3(block_threads), 0, view,
            tables.data());
   }
-  /// 0 = q, 1 = k, 2 = v of args.qkv, or of its gradient.
+  /// Part 0 = q, 1 = k, 2 = v of args.qkv or of its gradient.
   template <class E>
   AttentionMatrices<E> part(E* qkv, unsigned part) const {
     return {qkv + part * args.width, 3 * args.width};
   }
   AttentionMatrices<const T> part(unsigned part) const { return this->part(args.qkv, part); }
-  /// What a grid takes for one item for each of `per_block` tokens of the longest sequence.
+  /// The grid for blocks of `per_block` tokens: blocks of the longest sequence x heads x sequences.
   dim3 grid(const AttentionChunk& chunk, std::size_t per_block) const {
     return dim3(static_cast<unsigned>((chunk.longest + per_block - 1) / per_block), static_cast<unsigned>(args.heads),
                 static_cast<unsigned>(chunk.sequences));
   }
-  /// A warp for each query of the chunk.
+  /// Launches a kernel with one warp per query of the chunk.
   template <class... Parameters, class... Arguments>
   void launch_rows(const NamedKernel<Parameters...>& kernel, const AttentionChunk& chunk, const Arguments&... arguments) const {
     launch(kernel, grid(chunk, Warp::rows), dim3(Warp::threads, Warp::rows), 0, view, chunk, arguments...);
@@ -159,7 +160,7 @@ void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* 
       launch(LEXFORMER_KERNEL(attention_pair_sum_kernel<T>),
              dim3(blocks_for(chunk.longest * chunk.longest, block_threads), 1, static_cast<unsigned>(chunk.sequences)), dim3(block_threads),
              0, view, chunk, products, given, grads.pair_bias, grads.gate);
-    // From here on the squares hold dropout(P), and dS times the gate.
+    // From here on, the squares hold dropout(P) and dS times the gate.
     problem.launch_rows(LEXFORMER_KERNEL(attention_row_grad_kernel<T>), chunk, products, given, tables.sums, dprobabilities.exact(),
                         scores.stored(), dprobabilities.stored());
     if (key_side)

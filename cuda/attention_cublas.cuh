@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// AttentionPath::cublas: what AttentionKernels<Cuda>::attention and attention_grad do when that is chosen.
+// AttentionPath::cublas: the implementation of AttentionKernels<Cuda>::attention and attention_grad by cuBLAS.
 #pragma once
 
 #include "lexformer/core/device_cuda.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fused attention, forward: one thread block for `size` queries of one (sequence, head) walks over the keys, with the softmax kept
-// up to date on the way (Milakov & Gimelshein 2018; Dao et al., "FlashAttention", 2022).
+// Fused attention, forward: a thread block loops over the keys for `size` queries of one (sequence, head), with an online softmax
+// (Milakov & Gimelshein 2018; Dao et al., "FlashAttention", 2022).
 #pragma once
 
 #include "attention_tile.cuh"
@@ -30,7 +30,7 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
     total[row] = A{0};
   }
   for (std::size_t j0 = 0; j0 < tile.n; j0 += size) {
-    __syncthreads();  // all are done with the keys before
+    __syncthreads();  // all threads are done with the previous keys
     tile.load_part(1, j0, k);
     tile.load_part(2, j0, v);
     __syncthreads();
@@ -41,16 +41,16 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
       p[(i - i0) * Tile::row_stride + j - j0] = tile.score(i, j, products[u][w], tables, ungated);
     });
     __syncthreads();
-    for (unsigned row = threadIdx.x / 32; row < size; row += attention_warps) {  // a warp for each row
+    for (unsigned row = threadIdx.x / 32; row < size; row += attention_warps) {  // one warp per row
       const unsigned column = threadIdx.x % 32;
       const bool used = column < size && j0 + column < tile.n && i0 + row < tile.n;
       const A value = used ? p[row * Tile::row_stride + column] : -std::numeric_limits<A>::infinity();
       const A before = top[row], now = i0 + row < tile.n ? Warp::max(value > before ? value : before) : A{0};
-      const A base = now == -std::numeric_limits<A>::infinity() ? A{0} : now;  // no score yet but -inf
+      const A base = now == -std::numeric_limits<A>::infinity() ? A{0} : now;  // all scores so far are -inf
       const A power = used ? scalar::exp(value - base) : A{0};
       const A sum = Warp::sum(power);
       if (column < size) p[row * Tile::row_stride + column] = used ? power * tile.dropout(i0 + row, j0 + column) : A{0};
-      __syncwarp();  // all have read top[row]
+      __syncwarp();  // all lanes have read top[row]
       if (column == 0) {
         shrink[row] = j0 == 0 ? A{0} : scalar::exp(before - base);
         total[row] = total[row] * shrink[row] + sum;
@@ -61,13 +61,13 @@ __global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumul
     tile.template add_product<false>(p, v, A{1}, shrink, sums);
   }
   __syncthreads();
-  // Where all scores of a query are -inf its top is, too, and the result NaN, as on the CPU.
+  // If all scores of a query are -inf, so is top, and the result is NaN, as on the CPU.
   tile.store(sums, i0, a.width, context, [&](std::size_t row) { return (A{1} + (top[row] - top[row])) / total[row]; });
   for (unsigned row = threadIdx.x; row < size; row += attention_threads)
     if (i0 + row < tile.n) logsumexp[(tile.first + i0 + row) * a.heads + tile.h] = top[row] + std::log(total[row]);
 }
 
-/// The scores or probabilities of the heads that have a map; one block for each tile.
+/// Writes the scores or probabilities of the heads in map_row; one block per tile.
 template <class T, class Products>
 __global__ void attention_map_kernel(AttentionView<T> a, const accumulate_t<T>* logsumexp, unsigned tiles, T* attentions) {
   using A = accumulate_t<T>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The products of attention for all heads of a chunk of sequences, by cuBLAS.
+// The matrix products of attention for all heads of a chunk of sequences, by cuBLAS.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lexformer::cuda {
 
-/// A matrix of each (sequence, head) of a chunk: its square, or its columns of rows that belong to tokens, which are `stride` apart.
+/// A matrix for each (sequence, head) of a chunk: its square, or its columns of token rows, which are `stride` apart.
 template <class E>
 struct AttentionMatrices {
   E* data;
@@ -22,11 +22,11 @@ struct AttentionMatrices {
   LEXFORMER_HD E* at(const AttentionChunk& chunk, const AttentionHead<T>& head) const {
     return data + (squares() ? chunk.square(head) : head.first * stride + head.h * head.d);
   }
-  /// From a head's matrix to that of the next.
+  /// Distance between the matrices of consecutive heads.
   std::size_t step(std::size_t n, std::size_t head_size) const { return squares() ? n * row(n) : head_size; }
 };
 
-/// Where the matrices lie, as the grouped product wants to know it.
+/// The pointers to the matrices for the grouped product.
 template <class T>
 struct AttentionPointers {
   const T **left, **right;
@@ -43,8 +43,8 @@ __global__ void attention_pointers_kernel(AttentionView<T> a, AttentionChunk chu
   }
 }
 
-/// out = alpha left right for every (sequence, head) of a chunk. With squares (n, n) and columns of tokens (n, d) there are three products:
-/// squares = columns columns^T, columns = squares columns, and the same with the squares transposed.
+/// Computes out = alpha left right for each (sequence, head) of a chunk. There are three kinds, with squares (n, n) and columns (n, d):
+/// squares = columns columns^T, columns = squares columns, and columns = squares^T columns.
 template <class T>
 class AttentionMultiply {
  public:
@@ -62,7 +62,7 @@ class AttentionMultiply {
   void operator()(A alpha, AttentionMatrices<const T> left, bool transposed, AttentionMatrices<const T> right,
                   AttentionMatrices<C> out) const {
 #if CUBLAS_VERSION >= 120500
-    // Grouped products give numbers of the type they take, and where they can use tensor cores they want addresses of whole 16 bytes.
+    // Grouped products need equal input and output types, and addresses aligned to 16 bytes if they can use tensor cores.
     if constexpr (std::is_same_v<T, C>)
       if (aligned(left) && aligned(right) && aligned(out)) return grouped(alpha, left, transposed, right, out);
 #endif
@@ -82,7 +82,7 @@ class AttentionMultiply {
   static long long step(const AttentionMatrices<E>& m, const AttentionHead<T>& head) {
     return static_cast<long long>(m.step(head.n, head.d));
   }
-  // cuBLAS reads matrices by columns: to it, ours are their transposes, and out^T = right^T left^T.
+  // cuBLAS is column-major: it sees the transposed matrices, so we compute out^T = right^T left^T.
   template <class C>
   static cublasOperation_t of_right(const AttentionMatrices<C>& out) {
     return out.squares() ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -109,7 +109,7 @@ class AttentionMultiply {
   }
 
 #if CUBLAS_VERSION >= 120500
-  /// A group for each sequence, a product for each head. The lists of sizes lie in the host's memory, those of pointers in the device's.
+  /// One group per sequence, one product per head. The lists of sizes are in host memory, the lists of pointers in device memory.
   void grouped(A alpha, AttentionMatrices<const T> left, bool transposed, AttentionMatrices<const T> right,
                AttentionMatrices<T> out) const {
     const std::size_t count = heads_.size() * view_.heads;
@@ -141,7 +141,7 @@ class AttentionMultiply {
 
   const AttentionView<T>& view_;
   AttentionChunk chunk_;
-  std::vector<AttentionHead<T>> heads_;  // the first of each sequence
+  std::vector<AttentionHead<T>> heads_;  // head 0 of each sequence
 };
 
 }  // namespace lexformer::cuda

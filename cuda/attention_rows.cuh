@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT
-// Attention where scores lie in memory, between products: kernels for the rows of a chunk of sequences. What a thread or warp writes, it
-// alone writes, in one order.
+// Attention with scores in memory: kernels for the rows of a chunk of sequences, between the cuBLAS products. Each value is written by one
+// thread or warp only, in a fixed order.
 #pragma once
 
 #include "attention_score.cuh"
 
 namespace lexformer::cuda {
 
-/// Sequences whose scores are in memory together: one n x n square for each (sequence, head).
+/// Sequences whose scores are in memory at the same time: one n x n square per (sequence, head).
 struct AttentionChunk {
-  std::size_t begin, sequences, longest, first, pair;  // the first sequence, how many, tokens of the longest; their first token and pair
+  std::size_t begin, sequences, longest, first, pair;  // first sequence, their number, longest length, first token and pair
 
-  /// Numbers from one row of a square to the next. Squares and their rows begin at 16 bytes, which cuBLAS needs to take the fast ways.
+  /// Row stride of a square in elements. Squares and their rows are aligned to 16 bytes, which cuBLAS needs for its fast kernels.
   static LEXFORMER_HD std::size_t row(std::size_t n) { return (n + 7) / 8 * 8; }
-  /// Numbers of all squares before the sequence that begins with this token and pair: n row(n) is at most n n + 7 n.
+  /// Elements reserved for all squares before the sequence that begins with this token and pair; n row(n) is at most n n + 7 n.
   LEXFORMER_HD std::size_t numbers(std::size_t heads, std::size_t token_begin, std::size_t pair_begin) const {
     return row(heads * (pair_begin - pair + 7 * (token_begin - first)));
   }
-  /// Where a head's square begins.
+  /// The offset of a head's square.
   template <class T>
   LEXFORMER_HD std::size_t square(const AttentionHead<T>& head) const {
     return numbers(head.a.heads, head.first, head.pair) + head.h * head.n * row(head.n);
   }
 };
 
-/// tables (H, sum of R): load_tables() of every head; a block for each.
+/// tables (H, sum of R): load_tables() for each head; one block per head.
 template <class T>
 __global__ void attention_tables_kernel(AttentionView<T> a, accumulate_t<T>* tables) {
   AttentionHead<T>(a, 0, blockIdx.x).load_tables(tables + blockIdx.x * a.table_size());
 }
 
-/// A query, for which a warp works. The grid: queries up to the longest sequence's x heads x sequences.
+/// A query, processed by one warp. The grid: queries of the longest sequence x heads x sequences.
 template <class T>
 struct AttentionRow : AttentionHead<T> {
-  std::size_t i, at;  // where its row of the square begins
+  std::size_t i, at;  // query, offset of its row of the square
 
   __device__ AttentionRow(const AttentionView<T>& view, const AttentionChunk& chunk)
       : AttentionHead<T>(view, chunk.begin + blockIdx.z, blockIdx.y),
@@ -41,7 +41,7 @@ struct AttentionRow : AttentionHead<T> {
         at(chunk.square(*this) + i * AttentionChunk::row(this->n)) {}
 };
 
-/// score_row: S from <q_i, k_j>, its log-sum-exp, the map, and dropout(P). `probabilities` may be the scores' own memory.
+/// Computes S from <q_i, k_j>, its log-sum-exp, the map, and dropout(P). `probabilities` may be the memory of the scores.
 template <class T>
 __global__ void attention_score_kernel(AttentionView<T> a, AttentionChunk chunk, const accumulate_t<T>* tables, accumulate_t<T>* scores,
                                        T* probabilities, accumulate_t<T>* logsumexp, T* attentions) {
@@ -68,18 +68,18 @@ __global__ void attention_score_kernel(AttentionView<T> a, AttentionChunk chunk,
   }
 }
 
-/// What backward knows of a chunk: <q_i, k_j> and <dcontext_i, v_j> in squares, and tables as above.
+/// The inputs of backward for a chunk: <q_i, k_j> and <dcontext_i, v_j> in squares, and tables as above.
 template <class T>
 struct AttentionProducts {
   const accumulate_t<T>*scores, *dprobabilities, *tables;
 
-  /// The cell (i, j), whose number in the squares is `at`.
+  /// The cell (i, j), at offset `at` in the squares.
   __device__ auto cell(const AttentionHead<T>& head, std::size_t i, std::size_t j, std::size_t at, const AttentionGradView<T>& g) const {
     return head.cell(i, j, scores[at], dprobabilities[at], tables + head.h * head.a.table_size(), g);
   }
 };
 
-/// delta, a warp for each query.
+/// Computes delta; one warp per query.
 template <class T>
 __global__ void attention_delta_kernel(AttentionView<T> a, AttentionChunk chunk, AttentionProducts<T> products, AttentionGradView<T> grads,
                                        accumulate_t<T>* delta) {
@@ -96,7 +96,7 @@ __global__ void attention_delta_kernel(AttentionView<T> a, AttentionChunk chunk,
   if (threadIdx.x == 0) delta[(row.first + row.i) * a.heads + row.h] = sum;
 }
 
-/// sums (H, bias_length, bias_length) += dS: a thread for each number, the sequences in order.
+/// sums (H, bias_length, bias_length) += dS; one thread per element, the sequences in order.
 template <class T>
 __global__ void attention_bias_sum_kernel(AttentionView<T> a, AttentionChunk chunk, AttentionProducts<T> products,
                                           AttentionGradView<T> grads, accumulate_t<T>* sums) {
@@ -114,8 +114,7 @@ __global__ void attention_bias_sum_kernel(AttentionView<T> a, AttentionChunk chu
   }
 }
 
-/// dbias, of the pair bias, and dgate (null: not wanted): a thread for each pair of tokens, the heads in order. The grid: pairs x 1 x
-/// sequences.
+/// Gradients of pair bias and gate (null = not requested); one thread per token pair, the heads in order. The grid: pairs x 1 x sequences.
 template <class T>
 __global__ void attention_pair_sum_kernel(AttentionView<T> a, AttentionChunk chunk, AttentionProducts<T> products,
                                           AttentionGradView<T> grads, T* dbias, T* dgate) {
@@ -135,7 +134,7 @@ __global__ void attention_pair_sum_kernel(AttentionView<T> a, AttentionChunk chu
   }
 }
 
-/// to[place] += value for the lanes in order, where used; all of a warp call it. A lane owns the places that leave its number.
+/// to[place] += value for the lanes with `used`, in order. Called by all lanes of a warp. Lane l owns the places with place % 32 = l.
 template <class A>
 __device__ void add_lanes(A value, unsigned place, bool used, A* to) {
   for (unsigned users = __ballot_sync(all_lanes, used), lane = 0; users != 0; users >>= 1, ++lane) {
@@ -146,8 +145,8 @@ __device__ void add_lanes(A value, unsigned place, bool used, A* to) {
   }
 }
 
-/// dropout(P) and the gradient of what the gate multiplies, as T for products and, where `gated` is not the same memory, that in full;
-/// and the sums of tables by query. They may lie where the products do: a lane writes after it has read.
+/// Writes kept = dropout(P), gated = the gradient of the scores before the gate, stored = gated rounded to T for the products, and the sums
+/// of tables by query. The outputs may be the memory of the inputs: a lane writes after it has read.
 template <class T>
 __global__ void attention_row_grad_kernel(AttentionView<T> a, AttentionChunk chunk, AttentionProducts<T> products,
                                           AttentionGradView<T> grads, AttentionTableSums<T> sums, accumulate_t<T>* gated, T* kept,
@@ -186,11 +185,11 @@ __global__ void attention_row_grad_kernel(AttentionView<T> a, AttentionChunk chu
   for (unsigned t = 0; t < a.lookups; ++t) {
     if (sums.lookup[t] == nullptr || a.maps_are_scores) continue;
     const A sum = Warp::sum(others[t]);
-    if (threadIdx.x == 0) sums.lookup[t][query * a.lookup[t].levels] -= sum;  // table[code] - table[0] was added
+    if (threadIdx.x == 0) sums.lookup[t][query * a.lookup[t].levels] -= sum;  // scores contain table[code] - table[0]
   }
 }
 
-/// The sums of tables by key: a thread for each. The grid: keys up to the longest sequence's x heads x sequences.
+/// The sums of tables by key; one thread per key. The grid: keys of the longest sequence x heads x sequences.
 template <class T>
 __global__ void attention_key_sum_kernel(AttentionView<T> a, AttentionChunk chunk, const accumulate_t<T>* gated,
                                          AttentionTableSums<T> sums) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all attention kernels share, those of tiles and those of rows: what they read, and the formulas of a score and of its gradient.
+// Shared by all attention kernels (tiles and rows): their inputs, and the formulas of a score and of its gradient.
 #pragma once
 
 #include "device.cuh"
@@ -8,11 +8,11 @@
 
 namespace lexformer::cuda {
 
-/// AttentionArgs for kernels: plain numbers and pointers of the device.
+/// AttentionArgs for kernels: plain numbers and device pointers.
 template <class T>
 struct AttentionView {
   using A = accumulate_t<T>;
-  static constexpr unsigned most = 4;  // lookups, and relatives
+  static constexpr unsigned most = 4;  // maximum number of lookups, and of relatives
   struct Lookup {
     const T* table;             // (H, R)
     std::size_t levels;         // R
@@ -22,7 +22,7 @@ struct AttentionView {
     bool key_side;
     std::size_t rows;            // R
     const std::int32_t* middle;  // middle[i - j] = row of the table
-    const A* products;           // (N, H, R): scale <q_i, table_r>, or of k_j
+    const A* products;           // (N, H, R): scale <q_i, table_r>, or k_j on the key side
   };
   std::size_t heads, width, head_size, tokens, pairs, bias_length;
   const std::size_t *token_begin, *pair_begin;
@@ -57,14 +57,15 @@ struct AttentionView {
         dropout(args.dropout),
         map_row(args.map_row),
         maps_are_scores(args.maps_are_scores) {
-    if (lookups > most || relatives > most) fail("attention", "more than ", most, " lookups or relative terms on a GPU");
+    if (lookups > most || relatives > most)
+      fail("attention", lookups, " lookups and ", relatives, " relative terms; a GPU supports at most ", most, " of each");
     for (unsigned t = 0; t < lookups; ++t) lookup[t] = {args.lookups[t].table, args.lookups[t].levels, args.lookups[t].code};
     for (unsigned t = 0; t < relatives; ++t) {
       const auto& r = args.relatives[t];
       relative[t] = {r.key_side, r.rows, r.bucket + args.longest - 1, nullptr};
     }
   }
-  /// Numbers of all lookup tables of a head.
+  /// Number of elements of all lookup tables of a head.
   LEXFORMER_HD std::size_t table_size() const {
     std::size_t size = 0;
     for (unsigned t = 0; t < lookups; ++t) size += lookup[t].levels;
@@ -72,16 +73,16 @@ struct AttentionView {
   }
 };
 
-/// The gradients of context and maps, and what of the forward pass backward needs.
+/// The gradients of context and maps, and the results of the forward pass that backward needs.
 template <class T>
 struct AttentionGradView {
   const accumulate_t<T>*logsumexp, *delta;  // (N, H): log sum_j exp S_ij, and sum_j P_ij dP_ij
   const T *context, *dcontext, *dmaps;
 };
 
-/// Gradients of tables before the last sum, null = not wanted: lookup[t] (parts, H, R) has the sums of dS_ij of each code over some of the
-/// pairs (attention by cuBLAS: a part for each query; fused: for each tile of queries); relative[t] (N, H, R) for query i (or key j) the
-/// sum over the keys (or queries) of each row of the table.
+/// Partial sums of the gradients of tables; null = not requested. lookup[t] (parts, H, R): sums of dS_ij for each code, with one part per
+/// query (cuBLAS) or per tile of queries (fused). relative[t] (N, H, R): for query i (or key j), the sums over the keys (or queries) for
+/// each row of the table.
 template <class T>
 struct AttentionTableSums {
   accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
@@ -97,13 +98,13 @@ struct AttentionHead {
 
   __device__ AttentionHead(const AttentionView<T>& view, std::size_t sequence, std::size_t head)
       : AttentionHead(view, sequence, head, view.token_begin[sequence], view.token_begin[sequence + 1], view.pair_begin[sequence]) {}
-  /// For the host, which cannot read the view's lists.
+  /// For the host, which cannot read the lists of the view.
   LEXFORMER_HD AttentionHead(const AttentionView<T>& view, std::size_t sequence, std::size_t head, std::size_t first_token,
                              std::size_t end_token, std::size_t first_pair)
       : a(view), s(sequence), h(head), n(end_token - first_token), first(first_token), pair(first_pair), d(view.head_size) {}
 
-  /// The tables of this head's lookups. Where only probabilities are wanted, the first number is taken off all, which softmax does not see:
-  /// code 0, the most frequent one, adds nothing.
+  /// Loads the lookup tables of this head. Unless maps are scores, subtracts the first entry from all, which does not change the softmax:
+  /// code 0, the most frequent one, then adds nothing.
   __device__ void load_tables(A* to) const {
     for (unsigned t = 0; t < a.lookups; ++t) {
       const auto& l = a.lookup[t];
@@ -114,7 +115,7 @@ struct AttentionHead {
     }
   }
 
-  /// The score of (i, j) from <q_i, k_j>; `ungated` = what the gate multiplies.
+  /// The score of (i, j) from <q_i, k_j>; `ungated` = the score before the gate.
   __device__ A score(std::size_t i, std::size_t j, A product, const A* tables, A& ungated) const {
     A value = a.scale * product;
     const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
@@ -134,18 +135,18 @@ struct AttentionHead {
   }
 
   __device__ A dropout(std::size_t i, std::size_t j) const { return a.dropout.active ? a.dropout(h * a.pairs + pair + i * n + j) : A{1}; }
-  /// Where this head's map begins in `maps`, or null.
+  /// The map of this head, or null.
   template <class P>
   __device__ P* map(P* attentions) const {
     if (attentions == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
     return attentions + static_cast<std::size_t>(a.map_row[h]) * a.pairs + pair;
   }
 
-  /// What backward knows of a cell: P, the factor of dropout, and dS, the gradient of the score behind gate and lookups.
+  /// The values of a cell for backward: P, the dropout factor, the gradient dS of the score, and the score before the gate.
   struct Cell {
     A probability, kept, dscore, ungated;
   };
-  /// The cell (i, j) from <q_i, k_j> and <dcontext_i, v_j>. With `delta` = null dscore is dP instead.
+  /// The cell (i, j) from <q_i, k_j> and <dcontext_i, v_j>. If g.delta is null, dscore is dP instead.
   __device__ Cell cell(std::size_t i, std::size_t j, A product, A dproduct, const A* tables, const AttentionGradView<T>& g) const {
     Cell out;
     const A value = score(i, j, product, tables, out.ungated);
@@ -161,7 +162,7 @@ struct AttentionHead {
       out.dscore = out.probability * (dprobability - g.delta[row]) + (a.maps_are_scores ? from_map : A{0});
     return out;
   }
-  /// The gradient of what the gate multiplies, from that of its result.
+  /// The gradient of the score before the gate, from that of the score.
   __device__ A gated(std::size_t i, std::size_t j, A dscore) const {
     return a.gate == nullptr ? dscore : dscore * a.gate[pair + i * n + j];
   }

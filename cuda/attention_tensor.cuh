@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The products of a tile by tensor cores: bfloat16 in, float out.
+// The products of a tile by tensor cores: bfloat16 inputs, float results.
 #pragma once
 
 #include <cstring>
@@ -9,12 +9,12 @@
 
 namespace lexformer::cuda {
 
-/// Tiles of 32 x 32, each warp of a block with the scores of 16 queries x 8 keys. Vectors lie in shared memory as they come, probabilities
-/// and gradients of scores are rounded on their way into a product. Interface: ScalarProducts.
+/// Tiles of 32 x 32; each warp of a block has the scores of 16 queries x 8 keys. Vectors are stored in shared memory as bfloat16;
+/// probabilities and gradients of scores are rounded when they enter a product. Interface: ScalarProducts.
 struct TensorProducts {
   using Stored = bfloat16;
   static constexpr unsigned size = 32, cells = 2, row_stride = size + 1;
-  /// A multiple of 16 numbers for the products, and 8 more: the rows that a warp reads at once lie in different banks.
+  /// A multiple of 16 elements for the products, plus 8, so that the rows that a warp reads at once are in different banks.
   static LEXFORMER_HD std::size_t stride(std::size_t d) { return inner(d) + 8; }
 
   static __device__ unsigned row(unsigned u) { return first_row() + Fragment::group() + 8 * u; }
@@ -47,7 +47,7 @@ struct TensorProducts {
     for (unsigned e = 0; e < 4; ++e) products[e / 2][e % 2] = sums[e];
   }
 
-  /// A warp has 16 rows and every fourth group of 8 columns.
+  /// A warp computes 16 rows and every fourth group of 8 columns.
   template <bool transposed>
   static __device__ void add_product(std::size_t d, const float* squares, const bfloat16* vectors, float factor, const float* keep,
                                      float* sums) {
@@ -84,7 +84,7 @@ struct TensorProducts {
   static LEXFORMER_HD std::size_t inner(std::size_t d) { return (d + 15) / 16 * 16; }
   static __device__ unsigned first_row() { return threadIdx.x / 128 * 16; }
   static __device__ unsigned first_column() { return threadIdx.x / 32 % 4 * 8; }
-  /// Memory that begins at a multiple of its size, in one move. (nvcc makes of an aligned memcpy moves of two bytes.)
+  /// Copies aligned memory in one instruction. (nvcc compiles an aligned memcpy to copies of two bytes.)
   template <std::size_t bytes>
   static __device__ void copy_words(const void* from, void* to) {
 #if defined(__CUDACC__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of attention that is the same on every path and belongs to whole heads: products of relative terms, and the gradients of tables.
+// The parts of attention that all paths share and that work on whole heads: products of relative terms, and gradients of tables.
 #pragma once
 
 #include <deque>
@@ -9,13 +9,13 @@
 
 namespace lexformer::cuda {
 
-/// The view of `args`, with the products of relative terms: products[i, h, r] = scale <q_ih, table_hr>, or of k.
+/// The view of `args`, with the products of relative terms: products[i, h, r] = scale <q_ih, table_hr>, or k on the key side.
 template <class T>
 class Prepared {
  public:
   explicit Prepared(const AttentionArgs<T>& args) : view(args) {
     if (args.sequences > 65535 || args.heads > 65535)
-      fail("attention", args.sequences, " sequences, ", args.heads, " heads; a GPU takes 65535 at once");
+      fail("attention", args.sequences, " sequences and ", args.heads, " heads; a GPU supports at most 65535 of each; use a smaller batch");
     const std::size_t d = view.head_size;
     for (unsigned t = 0; t < view.relatives; ++t) {
       const auto& r = args.relatives[t];
@@ -37,7 +37,7 @@ class Prepared {
   std::deque<Temporary<accumulate_t<T>>> products_;
 };
 
-/// n numbers as T: x itself, or a rounded copy.
+/// n elements as T: x itself, or a rounded copy.
 template <class T>
 class Stored {
  public:
@@ -56,14 +56,14 @@ class Stored {
   const T* data_;
 };
 
-/// The gradients of a relative term from the sums of its rows, (N, H, R): of q (or k), added, and of the table, written if wanted.
+/// Computes the gradients of a relative term from the sums of its rows (N, H, R): adds that of q (or k), writes the table's if wanted.
 template <class T>
 void relative_grad(const AttentionArgs<T>& args, const typename AttentionArgs<T>::Relative& r, const accumulate_t<T>* sums, T* dqkv,
                    T* dtable) {
   const std::size_t d = args.width / args.heads, row = args.heads * r.rows, side = r.key_side ? args.width : 0;
   const Stored<T> stored(args.tokens * row, sums);
   const std::size_t size = dtable == nullptr ? 0 : r.tables * r.rows * d;
-  const Temporary<accumulate_t<T>> of_table(size);  // a table that the heads share gets the sum
+  const Temporary<accumulate_t<T>> of_table(size);  // a table shared by the heads gets their sum
   for (std::size_t h = 0; h < args.heads; ++h) {
     const T* const g = stored.data() + h * r.rows;
     Kernels<Cuda>::gemm(false, false, args.tokens, d, r.rows, r.scale, g, row, Prepared<T>::table(r, d, h), d, 1, dqkv + side + h * d,
@@ -75,19 +75,19 @@ void relative_grad(const AttentionArgs<T>& args, const typename AttentionArgs<T>
   Kernels<Cuda>::cast(size, of_table.data(), dtable);
 }
 
-/// The gradients of tables: the kernels fill `sums`, write() makes the gradients of them.
+/// The gradients of tables: kernels fill `sums`, and write() computes the gradients from them.
 template <class T>
 class TableGrads {
  public:
   AttentionTableSums<T> sums;
 
-  /// `parts`: of the sums of lookups.
+  /// parts: number of partial sums of lookups.
   TableGrads(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, std::size_t parts) : parts_(parts) {
     for (std::size_t t = 0; t < args.lookups.size(); ++t)
       if (grads.lookups[t] != nullptr) sums.lookup[t] = zeros(parts * args.heads * args.lookups[t].levels);
     for (std::size_t t = 0; t < args.relatives.size(); ++t) sums.relative[t] = zeros(args.tokens * args.heads * args.relatives[t].rows);
   }
-  /// Adds to the gradients of q and k, which are there already.
+  /// Writes the gradients of the tables, and adds to those of q and k, which must be written before.
   void write(const AttentionArgs<T>& args, const AttentionGrads<T>& grads) const {
     for (std::size_t t = 0; t < args.relatives.size(); ++t)
       relative_grad(args, args.relatives[t], sums.relative[t], grads.qkv, grads.relatives[t]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the fused attention kernels share. A thread block works on square tiles of one (sequence, head): rows are queries i, columns keys j.
-// Scores and probabilities exist for one tile at a time, in shared memory; nothing of size heads x n x n is ever stored.
+// Shared by the fused attention kernels. A thread block processes square tiles of one (sequence, head): rows are queries i, columns keys j.
+// Scores and probabilities exist for one tile at a time, in shared memory; nothing of size heads x n x n is stored.
 #pragma once
 
 #include "attention_score.cuh"
 
-// Loops over a thread's cells, whose numbers must lie in registers.
+// For loops over the cells of a thread, whose values must stay in registers.
 #if defined(__CUDACC__)
 #define LEXFORMER_UNROLL _Pragma("unroll")
 #else
@@ -16,40 +16,40 @@ namespace lexformer::cuda {
 
 inline constexpr unsigned attention_threads = 256, attention_warps = attention_threads / 32;
 
-/// Calls f(row, c) for the thread's numbers of a tile's `rows` vectors: a warp has a row.
+/// Calls f(row, c) for the thread's elements of the `rows` vectors of a tile; one warp per row.
 template <class F>
 __device__ void each_of_vectors(unsigned rows, std::size_t d, F&& f) {
   for (std::size_t row = threadIdx.x / 32; row < rows; row += attention_warps)
     for (std::size_t c = threadIdx.x % 32; c < d; c += 32) f(row, c);
 }
 
-/// to[place] += the sum of the lanes' values with that place, in order; a lane's value lies at values[lane * stride], in memory that all of
-/// its warp can read. All of a warp call it; `used`: whether the lane takes part.
+/// to[place] += the sum of the values of all lanes with that place, in order. Called by all lanes of a warp; `used` = whether the lane
+/// takes part. The value of a lane is at values[lane * stride], in memory that the whole warp can read.
 template <class A>
 __device__ void add_by_place(unsigned place, bool used, const A* values, std::size_t stride, A* to) {
-  __syncwarp();  // what other lanes added in the last call is there
+  __syncwarp();  // the additions of the last call are visible
   const unsigned users = __ballot_sync(all_lanes, used), lane = threadIdx.x % 32;
   const unsigned same = __match_any_sync(all_lanes, place) & users;
-  if (!used || (same & ((1u << lane) - 1)) != 0) return;  // the first of those with one place adds
+  if (!used || (same & ((1u << lane) - 1)) != 0) return;  // the first lane with this place adds
   A sum{0};
   for (unsigned rest = same; rest != 0; rest &= rest - 1) sum += values[static_cast<unsigned>(__ffs(rest) - 1) * stride];
   to[place] += sum;
 }
 
-/// How the products of a tile are made: by each thread for itself. A block is a square of 16 x 16 threads, which have the cells
+/// Products of a tile computed by each thread separately. A block is a square of 16 x 16 threads; a thread has the cells
 /// (row(u), column(w)) of a tile of `size` x `size`, 16 or 32.
 template <class A, unsigned tile_size>
 struct ScalarProducts {
-  using Stored = A;  // numbers of q, k, v and dcontext in shared memory
+  using Stored = A;  // type of q, k, v and dcontext in shared memory
   static constexpr unsigned size = tile_size, side = 16, cells = size / side;
   static constexpr unsigned row_stride = size + 1;  // of a square
-  /// From one vector to the next. The rows are one number further apart, for the banks of shared memory.
+  /// Stride between vectors: one more than d, to avoid bank conflicts in shared memory.
   static LEXFORMER_HD std::size_t stride(std::size_t d) { return d + 1; }
 
   static __device__ unsigned row(unsigned u) { return threadIdx.x / side + side * u; }
   static __device__ unsigned column(unsigned w) { return threadIdx.x % side + side * w; }
 
-  /// to[row] = from[row] for the first `rows` of the tile's vectors, zeros behind them.
+  /// to[row] = from[row] for the first `rows` vectors of the tile, then zeros.
   template <class T>
   static __device__ void load(std::size_t d, std::size_t rows, const T* from, std::size_t from_stride, A* to) {
     each_of_vectors(size, d, [&](std::size_t row, std::size_t c) {
@@ -76,8 +76,8 @@ struct ScalarProducts {
     }
   }
 
-  /// sums[row][c] = keep[row] sums[row][c] + factor * sum_j square(row, j) vectors[j][c], or with the square turned over its diagonal;
-  /// keep = null: 1. The rows of sums are d + 1 apart.
+  /// sums[row][c] = keep[row] sums[row][c] + factor * sum_j square(row, j) vectors[j][c], or with the square transposed.
+  /// keep = null means 1. The row stride of sums is d + 1.
   template <bool transposed>
   static __device__ void add_product(std::size_t d, const A* squares, const A* vectors, A factor, const A* keep, A* sums) {
     each_of_vectors(size, d, [&](std::size_t row, std::size_t c) {
@@ -90,7 +90,7 @@ struct ScalarProducts {
   }
 };
 
-/// One (sequence, head), seen by a thread block.
+/// One (sequence, head), processed by a thread block.
 template <class T, class Products>
 struct AttentionTile : AttentionHead<T>, Products {
   using Base = AttentionHead<T>;
@@ -99,12 +99,13 @@ struct AttentionTile : AttentionHead<T>, Products {
   using Base::a, Base::d, Base::first, Base::h, Base::n, Base::Base;
   using Products::cells, Products::row, Products::row_stride, Products::size, Products::stride;
 
-  // Numbers in a tile of vectors, in sums of vectors, in a square.
+  // Number of elements of a tile of vectors, of sums of vectors, of a square.
   static LEXFORMER_HD std::size_t vectors(std::size_t head_size) { return size * stride(head_size); }
   static LEXFORMER_HD std::size_t sums(std::size_t head_size) { return size * (head_size + 1); }
   static constexpr std::size_t square = size * row_stride;
 
-  /// to = the vectors begin ... of this head, zeros behind the end of the sequence; null: zeros. `part`: 0 = q, 1 = k, 2 = v.
+  /// Loads the vectors of this head from `begin` on, zeros after the end of the sequence; only zeros if `from` is null.
+  /// part: 0 = q, 1 = k, 2 = v.
   __device__ void load_part(unsigned part, std::size_t begin, Stored* to) const { load(a.qkv + part * a.width, 3 * a.width, begin, to); }
   __device__ void load(const T* from, std::size_t from_stride, std::size_t begin, Stored* to) const {
     if (from == nullptr || begin >= n)
@@ -123,7 +124,7 @@ struct AttentionTile : AttentionHead<T>, Products {
     Products::template add_product<transposed>(d, squares, vectors_of_tile, factor, keep, to);
   }
 
-  /// Calls f(u, w, i, j) for the thread's cells of the tile at (i0, j0) that lie in the sequence.
+  /// Calls f(u, w, i, j) for the thread's cells of the tile at (i0, j0) that are inside the sequence.
   template <class F>
   __device__ void each_cell(std::size_t i0, std::size_t j0, F&& f) const {
     LEXFORMER_UNROLL

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Sums down the columns of a matrix, several matrices of the same size at once: out[k][j] = sum over rows i of values(i, j)[k]. Rows are
-// cut in chunks whose number depends on their count alone; the chunks' sums are added in a second launch.
+// Column sums of several matrices of the same size at once: out[k][j] = sum over rows i of values(i, j)[k]. Rows are split into chunks
+// whose number depends only on the number of rows; a second launch adds the sums of the chunks.
 #pragma once
 
 #include "device.cuh"
 
 namespace lexformer::cuda {
 
-/// K numbers of type A.
+/// K values of type A.
 template <class A, std::size_t K>
 struct Tuple {
   A at[K] = {};
 };
-/// Where the K sums go: row c of out[k] belongs to chunk c.
+/// The K outputs: row c of out[k] is the sum of chunk c.
 template <class To, std::size_t K>
 struct ColumnSums {
   To* out[K];
 };
 
-/// The grid: 32 columns x one chunk of rows; 8 threads take turns on the rows of a column.
+/// A block sums 32 columns of one chunk of rows; 8 threads share the rows of a column.
 template <class A, std::size_t K, class Values, class To>
 __global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::size_t chunk, Values values, ColumnSums<To, K> sums) {
   constexpr unsigned turns = 8;
@@ -41,7 +41,7 @@ __global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::si
   }
 }
 
-/// The sums of the chunks: matrix k is x + k * size, rows of `columns` numbers.
+/// The sums of the chunks as input: matrix k is at x + k * size, with rows of `columns` elements.
 template <class A, std::size_t K>
 struct ChunkSums {
   const A* x;

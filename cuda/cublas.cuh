@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What calls of cuBLAS have in common.
+// Helpers for calls of cuBLAS.
 #pragma once
 
 #include <cublas_v2.h>
@@ -10,19 +10,19 @@
 
 namespace lexformer::cuda {
 
-/// Throws "what at file:line: why".
+/// Throws "what at file:line: why" if status is an error.
 void check_cublas(cublasStatus_t status, const char* what, const char* file, int line);
 #define LEXFORMER_CUBLAS_CHECK(call) ::lexformer::cuda::check_cublas((call), #call, __FILE__, __LINE__)
 
-/// The one handle, on the stream that everything is queued on.
+/// The only handle, on stream().
 cublasHandle_t cublas();
 
-/// What cuBLAS calls a type.
+/// The cuBLAS data type of T.
 template <class T>
 constexpr cudaDataType type_of = std::is_same_v<T, float>    ? CUDA_R_32F
                                  : std::is_same_v<T, double> ? CUDA_R_64F
                                                              : CUDA_R_16BF;
-/// How it multiplies numbers of type T.
+/// The cuBLAS compute type for products of type T.
 template <class T>
 cublasComputeType_t compute_type() {
   return std::is_same_v<T, double>            ? CUBLAS_COMPUTE_64F

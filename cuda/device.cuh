@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What kernels have in common: which thread does what, sums over a warp or a block, dropout.
+// Shared by the kernels: assignment of work to threads, reductions over a warp or a block, dropout.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ namespace lexformer::cuda {
 __device__ inline std::size_t first_element() { return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline std::size_t element_step() { return std::size_t{gridDim.x} * blockDim.x; }
 
-/// A loop over rows: each group of threads with one threadIdx.y takes a row.
+/// A loop over rows: the threads with the same threadIdx.y process one row.
 __device__ inline std::size_t first_row() { return std::size_t{blockIdx.x} * blockDim.y + threadIdx.y; }
 __device__ inline std::size_t row_step() { return std::size_t{gridDim.x} * blockDim.y; }
 
-/// The launch of such a kernel for rows of n elements whose threads do not talk to each other.
+/// The launch configuration of such a kernel for rows of n elements, if the threads of a row do not communicate.
 struct RowLaunch {
   dim3 grid, block;
   RowLaunch(std::size_t rows, std::size_t n) {
@@ -33,16 +33,16 @@ struct RowLaunch {
 
 inline constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// The threads that work on a row together: a warp, of which a block has several, each with its own row ...
+/// The team of threads that processes a row: a warp (a block has several, each with its own row) ...
 struct Warp {
   static constexpr unsigned threads = 32, rows = 4;
-  /// The sum of all threads' values, for all of them.
+  /// Sum over the team; all threads get the result.
   template <class A>
   static __device__ A sum(A value) {
     for (int bits = 16; bits > 0; bits /= 2) value += __shfl_xor_sync(all_lanes, value, bits);
     return value;
   }
-  /// The largest, for all of them. A NaN may be passed over.
+  /// Maximum over the team; all threads get the result. May ignore NaN.
   template <class A>
   static __device__ A max(A value) {
     for (int bits = 16; bits > 0; bits /= 2) {
@@ -60,7 +60,7 @@ struct Block {
     constexpr unsigned warps = threads / 32;
     __shared__ A partial[warps];
     value = Warp::sum(value);
-    __syncthreads();  // all have read what the last call left there
+    __syncthreads();  // all threads have read the partial results of the last call
     if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
     __syncthreads();
     A total = partial[0];
@@ -81,7 +81,7 @@ struct Block {
   }
 };
 
-/// The largest of n numbers, for all threads of the team.
+/// Maximum of n elements; all threads of the team get the result.
 template <class Team, class T>
 __device__ accumulate_t<T> row_max(std::size_t n, const T* x) {
   auto top = -std::numeric_limits<accumulate_t<T>>::infinity();
@@ -89,7 +89,7 @@ __device__ accumulate_t<T> row_max(std::size_t n, const T* x) {
   return Team::max(top);
 }
 
-/// Launches the kernel for warps where rows are short, the one for blocks where they are long.
+/// Launches the kernel with warps for short rows, and the one with blocks for long rows.
 template <class... Parameters, class... Arguments>
 void launch_teams(std::size_t rows, std::size_t n, const NamedKernel<Parameters...>& by_warp, const NamedKernel<Parameters...>& by_block,
                   const Arguments&... arguments) {
@@ -101,7 +101,7 @@ void launch_teams(std::size_t rows, std::size_t n, const NamedKernel<Parameters.
 #define LEXFORMER_LAUNCH_TEAMS(kernel, T, rows, n, ...) \
   launch_teams(rows, n, LEXFORMER_KERNEL(kernel<Warp, T>), LEXFORMER_KERNEL(kernel<Block, T>), __VA_ARGS__)
 
-/// DropoutMask for kernels: the same numbers as its fill().
+/// DropoutMask for kernels: the same values as its fill().
 template <class T>
 struct Dropout {
   RandomKey key;
@@ -112,7 +112,7 @@ struct Dropout {
   explicit Dropout(const DropoutMask& mask)
       : key(mask.key), limit(mask.threshold()), keep(T{1} / (T{1} - static_cast<T>(limit) / T{65536})), active(mask.active()) {}
 
-  /// 0 or 1 / (1 - p) for an element.
+  /// The mask of an element: 0 or 1 / (1 - p).
   __device__ T operator()(std::uint64_t element) const { return decide(key.bits16(element)); }
   __device__ T decide(std::uint32_t bits16) const { return bits16 >= limit ? keep : T{0}; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Element by element, and sums of all elements.
+// Elementwise kernels and sums of all elements.
 #include "elementwise.cuh"
 
 #include "instances.hpp"
@@ -31,7 +31,7 @@ __global__ void cast_kernel(std::size_t n, const T* x, To* y) {
   for (std::size_t i = first_element(); i < n; i += element_step()) y[i] = static_cast<To>(static_cast<accumulate_t<T>>(x[i]));
 }
 
-/// A thread does the eight elements that one counter of the generator decides.
+/// A thread processes the eight elements that share one counter of the generator.
 template <class T>
 __global__ void dropout_kernel(std::size_t n, Dropout<accumulate_t<T>> dropout, const T* x, T* y) {
   for (std::size_t block = first_element(); block * 8 < n; block += element_step()) {
@@ -43,14 +43,14 @@ __global__ void dropout_kernel(std::size_t n, Dropout<accumulate_t<T>> dropout, 
   }
 }
 
-/// found[0] = 1 if an element is not finite. All that write it write the same.
+/// found[0] = 1 if an element is not finite. All threads that write it write the same value.
 template <class T>
 __global__ void not_finite_kernel(std::size_t n, const T* x, std::int32_t* found) {
   for (std::size_t i = first_element(); i < n; i += element_step())
     if (!(x[i] - x[i] == 0)) *found = 1;
 }
 
-/// sum_to in general: which axes stay (those of the result, in order) and which are summed over, with their strides in x.
+/// The general case of sum_to: the axes that are kept (those of the result, in order) and summed, with their strides in x.
 struct SumTo {
   std::size_t kept = 0, summed = 0;
   std::size_t kept_dims[Shape::max_rank] = {}, kept_strides[Shape::max_rank] = {};
@@ -66,7 +66,7 @@ __device__ inline std::size_t offset_of(std::size_t index, std::size_t axes, con
   return offset;
 }
 
-/// A row is one element of the result, its columns what is summed.
+/// A row is one element of the result; its columns are the summed elements.
 template <class Team, class T>
 __global__ void sum_to_kernel(std::size_t size, std::size_t count, SumTo plan, const T* x, T* y) {
   using A = accumulate_t<T>;
@@ -88,7 +88,7 @@ void ElementwiseKernels<Cuda>::sum_to(const Broadcast& plan, std::size_t size, c
   using namespace cuda;
   SumTo to;
   std::size_t stride = plan.last() * plan.rows(), count = 1;
-  bool kept_last = true, summed_last = true;  // whether the kept axes are the last ones, or the summed ones
+  bool kept_last = true, summed_last = true;  // whether the kept (summed) axes are the last ones
   for (std::size_t axis = 0; axis < plan.rank; ++axis) {
     const std::size_t dim = plan.dims[axis];
     if (dim == 1) continue;

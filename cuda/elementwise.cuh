@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// map(): y = F(x) and y = F(a, b), with F a struct whose operator() is marked LEXFORMER_HD. For one's own F a .cu file says
+// map(): y = F(x) and y = F(a, b), with F a struct whose operator() is marked LEXFORMER_HD. For your own F, write a .cu file with
 //
 //   #include "elementwise.cuh"
 //   template void lexformer::ElementwiseKernels<lexformer::Cuda>::map<Square, float>(std::size_t, const float*, float*);
 //
-// and is compiled with nvcc; example/square.cu is one.
+// and compile it with nvcc; see example/square.cu.
 #pragma once
 
 #include "device.cuh"
@@ -13,21 +13,21 @@
 namespace lexformer {
 namespace cuda {
 
-/// 16 bytes of numbers: what a thread loads and stores best.
+/// 16 bytes of elements, the widest load and store of a thread.
 template <class T>
 struct alignas(16) Pack {
   static constexpr std::size_t size = 16 / sizeof(T);
   T at[size];
 };
 
-/// How many whole packs of n elements can be read there; 0 where one of the addresses is between packs.
+/// The number of complete packs in n elements; 0 if a pointer is not aligned to packs.
 template <class T, class... Pointers>
 std::size_t packs_of(std::size_t n, const Pointers*... pointers) {
   const bool aligned = (... && (reinterpret_cast<std::uintptr_t>(pointers) % sizeof(Pack<T>) == 0));
   return aligned ? n / Pack<T>::size : 0;
 }
 
-/// y = f(x), in the type of arithmetic; y may be x.
+/// y = f(x), in the compute type; y may be x.
 template <class F, class T>
 __global__ void map_kernel(std::size_t n, std::size_t packs, F f, const T* x, T* y) {
   for (std::size_t i = first_element(); i < packs; i += element_step()) {
@@ -56,7 +56,7 @@ __global__ void map2_kernel(std::size_t n, std::size_t packs, F f, const T* a, c
   for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) y[i] = combine(f, a[i], b[i]);
 }
 
-/// y = f(a, b), both repeated as the plan says.
+/// y = f(a, b), with a and b broadcast by the plan.
 template <class F, class T>
 __global__ void map_broadcast_kernel(std::size_t rows, std::size_t n, Broadcast plan, F f, const T* a, const T* b, T* y) {
   const std::size_t step_a = plan.step_a(), step_b = plan.step_b();
@@ -66,7 +66,7 @@ __global__ void map_broadcast_kernel(std::size_t rows, std::size_t n, Broadcast 
   }
 }
 
-/// y = f(x) with an f that has values of its own.
+/// y = f(x) for a function object with state.
 template <class F, class T>
 void map_with(F f, std::size_t n, const T* x, T* y) {
   const std::size_t packs = packs_of<T>(n, x, y), work = packs > 0 ? packs : n;

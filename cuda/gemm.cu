@@ -16,7 +16,7 @@ std::atomic<bool>& tf32_allowed() {
   return allowed;
 }
 
-/// Every row of c = factor times itself, or the bias where there is one; factor 0 ignores what c holds.
+/// Initializes each row of c with the bias, or if there is none with factor * c; factor 0 ignores the values of c.
 template <class T, class C>
 __global__ void start_kernel(std::size_t rows, std::size_t n, accumulate_t<T> factor, const T* bias, C* c, std::size_t stride) {
   for (std::size_t r = first_row(); r < rows; r += row_step())
@@ -38,7 +38,7 @@ cublasHandle_t cublas() {
     cublasHandle_t made = nullptr;
     LEXFORMER_CUBLAS_CHECK(cublasCreate(&made));
     LEXFORMER_CUBLAS_CHECK(cublasSetStream(made, queue));
-    // Parts of one sum of bfloat16 are added in float, too.
+    // Partial sums of bfloat16 are also added in float.
     LEXFORMER_CUBLAS_CHECK(
         cublasSetMathMode(made, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
     return made;
@@ -57,7 +57,7 @@ void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t 
                          const std::type_identity_t<T>* bias) {
   using namespace cuda;
   if (m == 0 || n == 0) return;
-  if constexpr (std::is_same_v<T, C> && !std::is_same_v<T, double>)  // cuBLASLt adds no bias of double
+  if constexpr (std::is_same_v<T, C> && !std::is_same_v<T, double>)  // cuBLASLt does not support a bias for double
     if (bias != nullptr && k > 0 && gemm_with_bias(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias)) return;
   if (bias != nullptr || k == 0) {
     const RowLaunch by_rows(m, n);
@@ -65,7 +65,7 @@ void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t 
     beta = 1;
   }
   if (k == 0) return;
-  // cuBLAS reads matrices by columns: to it, ours are their transposes, and C^T = op(B)^T op(A)^T.
+  // cuBLAS is column-major: it sees the transposed matrices, so we compute C^T = op(B)^T op(A)^T.
   const auto size = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   LEXFORMER_CUBLAS_CHECK(cublasGemmEx_64(cublas(), trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, size(n),
                                          size(m), size(k), &alpha, b, type_of<T>, size(ldb), a, type_of<T>, size(lda), &beta, c, type_of<C>,

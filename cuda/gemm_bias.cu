@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix product with a bias, by cuBLASLt. Its epilogues with GELU have the approximation by tanh, BERT the exact function: that stays
-// a kernel of ours.
+// The matrix product with a bias, by cuBLASLt. Its GELU epilogues use the tanh approximation and BERT needs the exact function, so GELU is
+// a separate kernel.
 #include "gemm_bias.cuh"
 
 #include <cublasLt.h>
@@ -21,7 +21,7 @@ cublasLtHandle_t cublas_lt() {
   return instance;
 }
 
-/// The largest power of two, up to 256, that divides the address: by this number of bytes cuBLASLt may read and write at once.
+/// The alignment of an address: the largest power of two, up to 256, that divides it.
 std::uint32_t alignment(const void* p) {
   const auto address = reinterpret_cast<std::uintptr_t>(p) | 256u;
   return static_cast<std::uint32_t>(address & (~address + 1));
@@ -32,7 +32,7 @@ std::uint32_t alignment(const void* p) {
 template <class T>
 bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
                     std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
-  if (alignment(bias) < 16) return false;  // a preference speaks of matrices only
+  if (alignment(bias) < 16) return false;  // the preferences below cover only the matrices
   cublasLtMatmulDescOpaque_t product;
   LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescInit(&product, compute_type<T>(), CUDA_R_32F));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -40,7 +40,7 @@ bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, st
   };
   const auto operation = [](bool transposed) { return static_cast<std::int32_t>(transposed ? CUBLAS_OP_T : CUBLAS_OP_N); };
   const void* const bias_pointer = bias;
-  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(trans_b));  // by columns, as in gemm(): C^T = op(B)^T op(A)^T
+  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(trans_b));  // column-major, as in gemm(): C^T = op(B)^T op(A)^T
   set(CUBLASLT_MATMUL_DESC_TRANSB, operation(trans_a));
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_pointer);
@@ -59,7 +59,7 @@ bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, st
     LEXFORMER_CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{32} << 20);
-  // Parts of one sum are added in float, and in a fixed order, not by whoever comes first.
+  // Partial sums are added in float and in a fixed order, not by atomics.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(b));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(a));

@@ -7,8 +7,8 @@
 
 namespace lexformer::cuda {
 
-/// c = alpha op(a) op(b) + bias, (m, n) and (n), in one pass over c, by cuBLASLt: parameters as gemm's. False, with nothing done, where it
-/// has no algorithm for these matrices.
+/// Computes c = alpha op(a) op(b) + bias with c (m, n) and bias (n) in one pass over c, by cuBLASLt. Parameters as in gemm. Returns false,
+/// without any effect, if cuBLASLt has no algorithm for these matrices.
 template <class T>
 bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
                     std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias);

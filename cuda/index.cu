@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What rows and columns get by their numbers and places.
+// Gather, scatter-add, segment mean and maximum, and position kernels.
 #include "device.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
@@ -24,13 +24,14 @@ __global__ void place_rows_kernel(std::size_t count, std::size_t n, const T* x, 
   }
 }
 
-// scatter_add without atomics. The rows are sorted by id, each id's in their order. The sorted list is cut in chunks; a block adds up the
-// rows of each id in its chunk. An id whose rows lie in one chunk goes to its row of the table; of one that lies in several the chunks'
-// sums are kept and added in order afterwards. A table of two rows (token types) is so as much parallel work as one of 30,000.
+// scatter_add without atomics. Rows are sorted by id (stable), and the sorted list is split into chunks. A block sums the rows of each id
+// in its chunk. If all rows of an id are in one chunk, the sum is added to the table; else the sums of the chunks are stored and added in
+// order afterwards. Thus a table of two rows (token types) gives as much parallel work as one of 30,000.
 
 inline constexpr std::size_t scatter_chunk = 32;
 
-/// order[p] = the row that comes p-th: as many rows have a smaller id, or the same and stand before it. A warp counts for each row.
+/// order[p] = the p-th row in the order of ids. The position of a row is the number of rows with a smaller id, or the same id and a smaller
+/// index. One warp per row.
 __global__ void sort_kernel(std::size_t count, const std::int32_t* ids, std::int32_t* order) {
   for (std::size_t i = first_row(); i < count; i += row_step()) {
     const std::int32_t id = ids[i];
@@ -51,20 +52,21 @@ struct Sorted {
     const std::size_t end = (chunk + 1) * scatter_chunk;
     return end < count ? end : count;
   }
-  /// Whether the first id of a chunk is also the last of the one before it.
+  /// Whether the first id of a chunk is also the last id of the previous chunk.
   __device__ bool goes_on_from(std::size_t chunk) const {
     const std::size_t begin = chunk * scatter_chunk;
     return begin > 0 && begin < count && id(begin - 1) == id(begin);
   }
 };
 
-/// head[c]: the sum of chunk c's first id if that goes on from the chunk before; tail[c]: of its last if that goes on and has begun here.
+/// head[c] = the sum of the first id of chunk c if it continues from the previous chunk; tail[c] = the sum of the last id if it starts in
+/// chunk c and continues in the next.
 template <class T, class A>
 __global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A* head, A* tail, A* table) {
   const std::size_t c = blockIdx.x, begin = c * scatter_chunk, end = sorted.end(c);
   for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
     A sum{};
-    std::size_t first = begin;  // of the rows of one id
+    std::size_t first = begin;  // first row of the current id
     for (std::size_t p = begin; p < end; ++p) {
       const std::int32_t id = sorted.id(p);
       sum += static_cast<A>(x[sorted.row(p) * n + j]);
@@ -82,7 +84,7 @@ __global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A
   }
 }
 
-/// For every id that began in a chunk and went on: its tail and the heads of the chunks that follow, in order.
+/// For each id that starts in a chunk and continues: adds its tail and the heads of the following chunks, in order.
 template <class A>
 __global__ void scatter_join_kernel(Sorted sorted, std::size_t n, const A* head, const A* tail, A* table) {
   const std::size_t c = blockIdx.x, last = sorted.end(c) - 1;
@@ -102,7 +104,7 @@ __global__ void gather_columns_kernel(std::size_t rows, std::size_t n, std::size
     for (std::size_t c = threadIdx.x; c < count; c += blockDim.x) y[h * count + c] = x[h * n + static_cast<std::size_t>(columns[c])];
 }
 
-/// A block looks for all places of one column of y (grid: column, row).
+/// A block finds all occurrences of one column of y (grid: column, row).
 template <class T>
 __global__ void scatter_add_columns_kernel(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
                                            accumulate_t<T>* y) {
@@ -128,7 +130,7 @@ __global__ void sequence_mean_kernel(std::size_t sequences, std::size_t n, const
     }
 }
 
-/// A block has one sequence (blockIdx.y, and those a grid further), and takes turns with others on its rows.
+/// blockIdx.y selects the sequence (in steps of gridDim.y); the blocks of a sequence share its rows.
 template <class T>
 __global__ void sequence_mean_grad_kernel(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx) {
   for (std::size_t s = blockIdx.y; s < sequences; s += gridDim.y) {
@@ -171,7 +173,7 @@ __global__ void rotary_kernel(std::size_t rows, std::size_t width, std::size_t d
     T* out = y + r * 3 * width;
     for (std::size_t j = 2 * threadIdx.x; j < 3 * width; j += 2 * std::size_t{blockDim.x}) {  // features j and j + 1
       const A a = in[j], b = in[j + 1], c = angles[j % d], s = direction * angles[j % d + 1];
-      out[j] = static_cast<T>(j < 2 * width ? a * c - b * s : a);  // v stays
+      out[j] = static_cast<T>(j < 2 * width ? a * c - b * s : a);  // v is unchanged
       out[j + 1] = static_cast<T>(j < 2 * width ? b * c + a * s : b);
     }
   }

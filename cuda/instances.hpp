@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which functions of Kernels<Cuda> exist as compiled code: the .cu files make them, and so does stub.cpp for a build without CUDA.
+// The explicit instantiations of Kernels<Cuda>, used by the .cu files and, for builds without CUDA, by stub.cpp.
 #pragma once
 
 #define LEXFORMER_MAP_INSTANCE(F, T) template void ElementwiseKernels<Cuda>::map<scalar::F, T>(std::size_t, const T*, T*);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the host side of cuda/ calls CUDA: launches, errors, temporary memory. Ordinary C++ without <<<>>>, so that it compiles with the
-// CPU stand-in of the runtime (tests/support/cuda_host), too.
+// Host-side helpers for CUDA: launches, errors, temporary memory. Plain C++ without <<<>>>, so that it also compiles with the CPU
+// stand-in of the CUDA runtime (tests/support/cuda_host).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 #include "lexformer/core/device_cuda.hpp"
 #include "lexformer/core/error.hpp"
 
-// Shared memory whose size is given at the launch. The stand-in has its own.
+// Dynamic shared memory. The stand-in has its own definition.
 #if !defined(LEXFORMER_DYNAMIC_SHARED)
 #define LEXFORMER_DYNAMIC_SHARED(type, name)                     \
   extern __shared__ __align__(16) unsigned char shared_memory[]; \
@@ -20,7 +20,7 @@
 
 namespace lexformer::cuda {
 
-/// The stream that everything is queued on. Without a device it throws.
+/// The stream of all work. Errors: there is no device.
 cudaStream_t stream();
 
 /// Throws "what at file:line: why".
@@ -31,7 +31,7 @@ inline void check(cudaError_t error, const char* what, const char* file, int lin
 }
 #define LEXFORMER_CUDA_CHECK(call) ::lexformer::cuda::check((call), #call, __FILE__, __LINE__)
 
-/// A kernel with what a message about it says.
+/// A kernel with its name and source location, for error messages.
 template <class... Parameters>
 struct NamedKernel {
   void (*function)(Parameters...);
@@ -45,12 +45,12 @@ NamedKernel<Parameters...> named_kernel(void (*function)(Parameters...), const c
 }
 #define LEXFORMER_KERNEL(...) ::lexformer::cuda::named_kernel(__VA_ARGS__, #__VA_ARGS__, __FILE__, __LINE__)
 
-/// Whether the environment has LEXFORMER_CUDA_SYNC: then every launch is waited for, so that the message names the kernel that failed.
+/// Whether LEXFORMER_CUDA_SYNC is set in the environment. If so, each launch is synchronized, so that errors name the kernel that failed.
 bool waits_for_each_kernel();
 
 /// kernel<<<grid, block, shared_bytes, stream()>>>(arguments...), e.g.
 ///   launch(LEXFORMER_KERNEL(row_sum_kernel<T>), grid, block, 0, rows, n, x, y);
-/// No launch where the grid is empty. An error names the kernel and the place of the call.
+/// Does nothing if the grid is empty. Errors name the kernel and the source location of the call.
 template <class... Parameters, class... Arguments>
 void launch(const NamedKernel<Parameters...>& kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
@@ -63,7 +63,7 @@ void launch(const NamedKernel<Parameters...>& kernel, dim3 grid, dim3 block, std
   if (waits_for_each_kernel()) check(cudaStreamSynchronize(config.stream), kernel.name, kernel.file, kernel.line);
 }
 
-/// Device memory until the end of the scope. It may end before the kernels that use it have run: all is in the order of one stream.
+/// Device memory until the end of the scope. The scope may end before the kernels that use it have run, since all work is on one stream.
 template <class T>
 class Temporary {
  public:
@@ -79,7 +79,7 @@ class Temporary {
 
 inline constexpr unsigned block_threads = 256;
 
-/// Blocks for `count` pieces of work, at most `most` of them: beyond that a block does several (each kernel loops).
+/// Number of blocks for `count` items, at most `most`: beyond that, a block processes several (every kernel loops).
 inline unsigned blocks_for(std::size_t count, std::size_t per_block, std::size_t most = 4096) {
   return static_cast<unsigned>(std::min(most, (count + per_block - 1) / per_block));
 }

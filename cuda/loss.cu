@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Losses and similarities of vectors.
+// Losses and vector similarities.
 #include <cmath>
 
 #include "instances.hpp"
@@ -10,7 +10,7 @@ namespace lexformer {
 namespace cuda {
 namespace {
 
-/// The thread that owns the label's column writes the loss. Every element has one thread, so that nothing is read after it was overwritten.
+/// The thread of the label's column writes the loss. Each element belongs to one thread, so nothing is read after it is overwritten.
 template <class Team, class T>
 __global__ void cross_entropy_kernel(std::size_t rows, std::size_t n, const std::int32_t* labels, accumulate_t<T> factor, T* x,
                                      accumulate_t<T>* loss) {
@@ -58,7 +58,7 @@ __global__ void negative_log_likelihood_grad_kernel(std::size_t rows, std::size_
   }
 }
 
-/// <p, q>, for all threads of the team.
+/// <p, q>; all threads of the team get the result.
 template <class Team, class T>
 __device__ accumulate_t<T> dot(std::size_t n, const T* p, const T* q) {
   using A = accumulate_t<T>;
@@ -94,8 +94,8 @@ __global__ void cosine_grad_kernel(std::size_t rows, std::size_t n, accumulate_t
   }
 }
 
-// pairwise_cosine, with u_i = x_i / norm_i and s = sum of the u_i of a group; norms (groups, most), s (groups, longest). The groups are
-// blockIdx.y and those a grid further.
+// pairwise_cosine, with u_i = x_i / norm_i and s = the sum of the u_i of a group; norms (groups, most), s (groups, longest). blockIdx.y
+// selects the group, in steps of gridDim.y.
 
 /// norm_i = max(|x_i|, 1e-8)
 template <class T, class A>
@@ -122,7 +122,7 @@ __global__ void unit_sum_kernel(VectorGroups all, const T* x, const A* norms, A*
   }
 }
 
-/// value[k] = (|s|^2 - sum |u_i|^2) / (n (n - 1)), by one block.
+/// values[k] = (|s|^2 - sum |u_i|^2) / (n (n - 1)); one block per group.
 template <class T, class A>
 __global__ void pairwise_cosine_kernel(VectorGroups all, const T* x, const A* norms, const A* sums, A* values) {
   for (std::size_t k = blockIdx.x; k < all.groups; k += gridDim.x) {
@@ -154,14 +154,14 @@ __global__ void pairwise_cosine_grad_kernel(VectorGroups all, const A* dy, const
       A along{};
       for (std::size_t e = threadIdx.x; e < g.length; e += Warp::threads) along += s[e] * static_cast<A>(v[e]);
       along = Warp::sum(along) * inverse * inverse;
-      if (!(norm > A(1e-8))) along = inverse;  // the divisor is a constant, and of s only the other vectors count
+      if (!(norm > A(1e-8))) along = inverse;  // the divisor is a constant: subtract the vector's own part of s
       for (std::size_t e = threadIdx.x; e < g.length; e += Warp::threads)
         d[e] = static_cast<T>(static_cast<A>(d[e]) + factor * inverse * (s[e] - along * static_cast<A>(v[e])));
     }
   }
 }
 
-/// norms and sums of all groups.
+/// The norms and sums of all groups.
 template <class T, class A>
 struct UnitSums {
   Temporary<A> norms, sums;

@@ -15,7 +15,7 @@ namespace lexformer {
 namespace cuda {
 namespace {
 
-/// Made on first use.
+/// The device, initialized on first use.
 struct Device {
   cudaStream_t stream = nullptr;
   cudaMemPool_t pool = nullptr;
@@ -24,7 +24,7 @@ struct Device {
     int count = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
-      cudaGetLastError();  // else the next call reports it again
+      cudaGetLastError();  // clear the error, or the next call reports it again
       fail("cuda", "no device found (", error != cudaSuccess ? cudaGetErrorString(error) : "there is none",
            "); does nvidia-smi show one? Without a GPU use the CPU");
     }
@@ -38,7 +38,7 @@ struct Device {
 };
 std::atomic<bool> device_is_made{false};
 Device& device() {
-  static auto* instance = new Device;  // never destroyed: a tensor with static lifetime may die after it otherwise
+  static auto* instance = new Device;  // never destroyed, since tensors with static lifetime may outlive it
   device_is_made = true;
   return *instance;
 }
@@ -52,7 +52,7 @@ Counters& counters() {
   return *instance;
 }
 
-/// Memory of the host that stays where it is: what is uploaded is copied here first, so that nobody waits until the device has read it.
+/// Pinned host memory. Uploads are copied here first, so that the host does not wait until the device has read them.
 struct Staging {
   static constexpr std::size_t size = std::size_t{4} << 20;
   std::mutex mutex;
@@ -96,7 +96,7 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
   void* data = nullptr;
   const auto take = [&] { return cudaMallocAsync(&data, bytes == 0 ? 1 : bytes, cuda::stream()); };
   cudaError_t error = take();
-  if (error == cudaErrorMemoryAllocation) {  // what the pool keeps may be in other pieces
+  if (error == cudaErrorMemoryAllocation) {  // the pool's free memory may be fragmented
     cudaGetLastError();
     trim();
     error = take();
@@ -105,7 +105,7 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
   const std::lock_guard lock(c.mutex);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    fail("cuda", "the device has no memory for another ", bytes, " bytes, ", c.in_use, " are in use; take a smaller batch");
+    fail("cuda", "out of device memory: cannot allocate ", bytes, " bytes, ", c.in_use, " are in use; use a smaller batch");
   }
   cuda::check(error, "cudaMallocAsync", __FILE__, __LINE__);
   c.in_use += capacity;
@@ -115,7 +115,7 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
 
 void Memory<Cuda>::release(MemoryBlock block) noexcept {
   if (block.data == nullptr) return;
-  cudaFreeAsync(block.data, cuda::stream());  // where it fails the device has failed, and the next call says so
+  cudaFreeAsync(block.data, cuda::stream());  // an error here is a device failure, which the next call reports
   auto& c = cuda::counters();
   const std::lock_guard lock(c.mutex);
   c.in_use -= block.capacity;
@@ -123,7 +123,7 @@ void Memory<Cuda>::release(MemoryBlock block) noexcept {
 
 void Memory<Cuda>::trim() noexcept {
   if (!cuda::device_is_made) return;
-  cudaStreamSynchronize(cuda::stream());  // what is queued to be freed is not free before
+  cudaStreamSynchronize(cuda::stream());  // complete the queued frees first
   cudaMemPoolTrimTo(cuda::device().pool, 0);
 }
 
@@ -133,14 +133,14 @@ void Memory<Cuda>::upload(void* to, const void* host, std::size_t bytes) {
     LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda::stream()));
   };
   auto& staging = cuda::staging();
-  if (bytes > staging.size) {  // `host` may be changed when this returns, which CUDA does not promise by itself
+  if (bytes > staging.size) {  // wait: the caller may change `host` after the return
     copy_from(host);
     return cuda::synchronize();
   }
   const std::lock_guard lock(staging.mutex);
   if (staging.data == nullptr) LEXFORMER_CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&staging.data), staging.size));
   if (staging.used + bytes > staging.size) {
-    cuda::synchronize();  // all of it has been read
+    cuda::synchronize();  // until the device has read all of it
     staging.used = 0;
   }
   char* const place = staging.data + staging.used;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One launch over many arrays: AdamW over all parameters, and the norm of all gradients.
+// Kernels over many arrays in one launch: AdamW over all parameters, and the norm of all gradients.
 #include <cmath>
 #include <type_traits>
 
@@ -12,16 +12,16 @@ namespace lexformer {
 namespace cuda {
 namespace {
 
-inline constexpr std::size_t chunk = 8192;  // elements of a block
+inline constexpr std::size_t chunk = 8192;  // elements per block
 
-/// An array of the list, and the number of the first block that works on it.
+/// An array of the list, and the index of its first block.
 template <class Item>
 struct Listed {
   Item item;
   std::size_t first_block;
 };
 
-/// The list on the device.
+/// The list in device memory.
 template <class Item>
 struct ArrayList {
   explicit ArrayList(const std::vector<Item>& items) : count(items.size()), list(items.size()) {
@@ -36,7 +36,7 @@ struct ArrayList {
   Temporary<Listed<Item>> list;
 };
 
-/// The array that this block works on: the last that begins at this block or before (empty ones share their begin with the next).
+/// The array that this block processes: the last whose first block is not after it (an empty array has the first block of the next).
 template <class Item>
 __device__ const Listed<Item>& array_of_block(std::size_t count, const Listed<Item>* list) {
   std::size_t low = 0, high = count;
@@ -61,7 +61,7 @@ __global__ void sum_squares_kernel(std::size_t count, const Listed<Elements<T>>*
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
 
-/// The norm, of the sum of squares.
+/// The norm, from the sum of squares.
 template <class A>
 struct NormOf {
   const A* loss;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows and columns of a matrix. A row belongs to a warp or a block (device.cuh); each of its elements is read and written by one thread
-// alone, so that a result may take the place of what it is made from.
+// Row and column kernels of matrices. A row belongs to a warp or a block (device.cuh). Each of its elements is read and written by one
+// thread only, so results may be written in place.
 #include <cmath>
 
 #include "columns.cuh"
@@ -40,7 +40,7 @@ __global__ void row_sum_kernel(std::size_t rows, std::size_t n, const T* x, T* y
   }
 }
 
-/// A block turns 32 x 32 tiles around in shared memory, so that it reads and writes along rows. The grid: tiles of all matrices.
+/// A block transposes 32 x 32 tiles in shared memory, so that it reads and writes along rows. The grid: tiles of all matrices.
 template <class T>
 __global__ void transpose_kernel(std::size_t batch, std::size_t rows, std::size_t columns, const T* x, T* y) {
   constexpr unsigned size = 32;
@@ -48,7 +48,7 @@ __global__ void transpose_kernel(std::size_t batch, std::size_t rows, std::size_
   const std::size_t down = (rows + size - 1) / size, across = (columns + size - 1) / size;
   for (std::size_t t = blockIdx.x; t < batch * down * across; t += gridDim.x) {
     const std::size_t matrix = t / (down * across) * rows * columns, i0 = t / across % down * size, j0 = t % across * size;
-    __syncthreads();  // all have read the tile before
+    __syncthreads();  // all threads have read the previous tile
     for (std::size_t i = threadIdx.y; i < size && i0 + i < rows; i += blockDim.y)
       if (j0 + threadIdx.x < columns) tile[i][threadIdx.x] = x[matrix + (i0 + i) * columns + j0 + threadIdx.x];
     __syncthreads();
@@ -57,13 +57,13 @@ __global__ void transpose_kernel(std::size_t batch, std::size_t rows, std::size_
   }
 }
 
-/// A warp for each row.
+/// One warp per row.
 template <class T>
 __global__ void row_extreme_kernel(std::size_t rows, std::size_t n, bool largest, const T* x, T* y, std::int32_t* index) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     const T* const in = x + r * n;
-    std::size_t place = threadIdx.x < n ? threadIdx.x : 0;  // lanes beyond a short row take its first number, too
+    std::size_t place = threadIdx.x < n ? threadIdx.x : 0;  // lanes beyond a short row use its first element
     A best = static_cast<A>(in[place]);
     for (std::size_t j = place + Warp::threads; j < n; j += Warp::threads)
       if (scalar::precedes(largest, static_cast<A>(in[j]), best)) best = static_cast<A>(in[place = j]);
@@ -147,7 +147,7 @@ __global__ void softmax_kernel(std::size_t rows, std::size_t n, bool log, const 
     A total{};
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads) total += scalar::exp(in[j] - top);
     total = Team::sum(total);
-    // The logarithm is taken off after top, whose size would swallow it.
+    // log_total is subtracted after top, not added to it: a large top would absorb it.
     const A log_total = std::log(total), factor = A{1} / total;
     for (std::size_t j = threadIdx.x; j < n; j += Team::threads)
       out[j] = static_cast<T>(log ? in[j] - top - log_total : scalar::exp(in[j] - top) * factor);
@@ -222,7 +222,7 @@ struct Strided {
   std::size_t stride;
   __device__ Tuple<A, 1> operator()(std::size_t i, std::size_t j) const { return {{static_cast<A>(x[i * stride + j])}}; }
 };
-/// dy xhat, of which dgamma is the sum, and dy, whose sum is dbeta.
+/// The terms dy xhat and dy, whose sums are dgamma and dbeta.
 template <class A, class T>
 struct LayerNormTerms {
   const T *dy, *xhat;

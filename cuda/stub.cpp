@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lexformer::cuda of a build without CUDA: everything that kernels/cuda.hpp declares is there and says what is missing.
+// lexformer::cuda for builds without CUDA: defines everything in kernels/cuda.hpp; the functions throw.
 #include "instances.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/kernels/cuda.hpp"
@@ -14,7 +14,7 @@ using Ids = const std::int32_t*;
 
 }  // namespace
 
-// Nothing can come to the functions below these without a block of device memory.
+// The functions after these cannot be reached without device memory.
 MemoryBlock Memory<Cuda>::allocate(Size) { missing(); }
 void Memory<Cuda>::release(MemoryBlock) noexcept {}
 void Memory<Cuda>::trim() noexcept {}

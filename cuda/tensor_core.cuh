@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensor cores: the instruction that multiplies small matrices of bfloat16 whose numbers lie spread over the lanes of a warp.
+// Tensor cores: the instruction that multiplies small matrices of bfloat16, distributed over the lanes of a warp.
 #pragma once
 
 #include "device.cuh"
@@ -10,8 +10,8 @@
 
 namespace lexformer::cuda {
 
-/// Which numbers a lane holds (PTX ISA, "Matrix Fragments for mma.m16n8k16"). Two neighbours of bfloat16 share a word, the first one in its
-/// lower half. With g = group() and t = 2 pair():
+/// The elements that a lane holds (PTX ISA, "Matrix Fragments for mma.m16n8k16"). Two adjacent bfloat16 elements share a word, the first
+/// one in the lower half. With g = group() and t = 2 pair():
 ///   left (16 x 16)   words 0 ... 3: (g, t ... t + 1), (g + 8, t ...), (g, t + 8 ...), (g + 8, t + 8 ...)
 ///   right (16 x 8)   words 0 and 1: (t ... t + 1, g), (t + 8 ..., g)
 ///   sums (16 x 8)    (g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1)
@@ -20,7 +20,7 @@ struct Fragment {
   static __device__ unsigned pair() { return threadIdx.x % 4; }
 };
 
-/// sums += left right, with float sums; all lanes of a warp together.
+/// sums += left right, with float sums. Called by all lanes of a warp.
 __device__ inline void multiply_add(const unsigned (&left)[4], const unsigned (&right)[2], float (&sums)[4]) {
 #if !defined(__CUDACC__)
   cuda_host::mma_m16n8k16(left, right, sums);
@@ -31,9 +31,9 @@ __device__ inline void multiply_add(const unsigned (&left)[4], const unsigned (&
 #endif
 }
 
-/// Two numbers in a word.
+/// Packs two elements into a word.
 __device__ inline unsigned pack(bfloat16 low, bfloat16 high) { return low.bits | unsigned{high.bits} << 16; }
-/// The same, rounded first.
+/// Rounds two floats and packs them.
 __device__ inline unsigned pack(float low, float high) {
 #if defined(__CUDA_ARCH__)
   unsigned word;

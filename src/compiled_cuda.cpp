@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of lexformer::cuda no nvcc is needed for: models of the device, compiled once for all programs.
+// The part of lexformer::cuda that does not need nvcc: models on the device, compiled once for all programs.
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"

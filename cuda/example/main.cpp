@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A function of one's own on the GPU. This file is compiled by any C++ compiler and links lexformer::cuda and square.cu's object.
+// A user-defined function on the GPU. Any C++ compiler can compile this file; it links lexformer::cuda and the object of square.cu.
 #include <iostream>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernel of one's own function: all that nvcc has to see.
+// The kernel of a user-defined function, the only file that needs nvcc.
 #include "square.hpp"
 
 #include "../elementwise.cuh"

@@ -3,7 +3,7 @@
 
 #include "lexformer/core/device.hpp"
 
-/// y = x^2, a function of one's own: what one writes for the CPU, and LEXFORMER_HD, which lets a GPU run it as well.
+/// A user-defined function y = x^2: written as for the CPU, plus LEXFORMER_HD to also compile it for the GPU.
 struct Square {
   template <class T>
   LEXFORMER_HD T operator()(T x) const {

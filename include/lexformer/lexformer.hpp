@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything, floor by floor, but report/, which has an umbrella of its own.
+// Includes all of lexformer, floor by floor, except report/, which has its own umbrella header.
 #pragma once
 
 #include "lexformer/version.hpp"
@@ -36,7 +36,7 @@
 #include "lexformer/kernels/scalar.hpp"
 #include "lexformer/kernels/widen_cpu.hpp"
 
-// gradients
+// automatic differentiation
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/autograd/var.hpp"
 
@@ -128,7 +128,7 @@
 #include "lexformer/models/mth.hpp"
 #include "lexformer/models/pretrained.hpp"
 
-// optimiser, metrics, runs
+// optimizer, metrics, runs
 #include "lexformer/train/batches.hpp"
 #include "lexformer/train/bootstrap.hpp"
 #include "lexformer/train/evaluation.hpp"

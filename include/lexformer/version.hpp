@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one place that states the version; CMakeLists.txt reads it from here.
+// The version of lexformer. CMakeLists.txt reads it from this file.
 #pragma once
 
 #define LEXFORMER_VERSION_MAJOR 0

@@ -157,18 +157,18 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
   };
   ScoreTerms<double> t;
   t.lookups.push_back({v[1], std::vector<std::uint16_t>(3)});
-  CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " pairs of tokens"));
+  CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " token pairs"));
   std::vector<std::uint16_t> unknown(offsets.pairs(), std::uint16_t{3});
   unknown[7] = 9;  // the first of two that have no row
   unknown[8] = 11;
   t.lookups[0] = {v[1], unknown};
-  CHECK(message(t) == "attention: code 9 has no row in a lookup table (2, 4)");
+  CHECK(message(t) == "attention: code 9 is out of range for a lookup table (2, 4)");
   ScoreTerms<double> r;
   auto rows = buckets();
   rows[2] = -1;
   rows[3] = 5;
   r.relatives.push_back({v[3], rows, false, 1.0});
-  CHECK(message(r) == "attention: bucket -1 has no row in a relative table (2, 5, 3)");
+  CHECK(message(r) == "attention: bucket -1 is out of range for a relative table (2, 5, 3)");
   ScoreTerms<double> b;
   b.position_bias = Var<double>(Tensor<double>::zeros({H, 2, 2}));
   CHECK(message(b) == "attention: the position bias must be (2, n, n) with n at least 5, got (2, 2, 2)");
@@ -217,7 +217,7 @@ TEST_CASE("attentions come in the order in which heads are asked for, each once"
   CHECK(max_error(turned.slice(0, 1), all.slice(1, 2)) == 0);
   CHECK(max_error(turned.slice(1, 2), all.slice(0, 1)) == 0);
   CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {1, 1}}),
-                       "attention: attentions of head 1 were asked for more than once", Error);
+                       "attention: attention_heads contains head 1 more than once", Error);
   CHECK_THROWS_WITH_AS(attention(v[0], offsets, H, {}, {.attentions = Attentions::scores, .attention_heads = {2}}),
-                       "attention: attentions of head 2 were asked for, but there are 2", Error);
+                       "attention: attention_heads contains head 2, but there are 2 heads", Error);
 }

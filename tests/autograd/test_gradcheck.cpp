@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gradcheck must find mistakes: each op here has one planted.
+// gradcheck must detect errors: each op here has a deliberate one.
 #include "lexformer/autograd/gradcheck.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ Tensor<double> product(const Tensor<double>& a, const Tensor<double>& b) {
   return map(a, b, [](double x, double y) { return x * y; });
 }
 
-/// x^2 with `factor` x dy as its gradient; 2 is right.
+/// x^2 with the gradient `factor` x dy; 2 is correct.
 V square(const V& x, double factor) {
   return record("square", product(x.value(), x.value()), std::vector{x}, [xv = x.value(), factor](const Tensor<double>& dy) {
     return Gradients{map(product(dy, xv), Tensor<double>::full(dy.shape(), factor), [](double a, double b) { return a * b; })};
@@ -64,7 +64,7 @@ TEST_CASE("gradcheck finds a gradient that is overwritten instead of added to") 
         });
       },
       {random_tensor({4})}));
-  // An op that sets the gradient of its input itself: right on its own, wrong as soon as there is another contribution.
+  // An op that overwrites the gradient of its input: correct only without other contributions.
   CHECK(found(
       [](const auto& v) {
         return record("sets", v[0].value().clone(), std::vector{v[0]}, [x = v[0]](const Tensor<double>& dy) {
@@ -104,7 +104,7 @@ TEST_CASE("gradcheck finds softmax without its dot term, which a cotangent of on
     return record("softmax", y, std::vector{x}, [y](const Tensor<double>& dy) { return Gradients{product(y, dy)}; });
   };
   CHECK(found([&](const auto& v) { return wrong(v[0]); }, {random_tensor({2, 5})}));
-  // With ones the true gradient is 0 and so is that of this one, which forgets the cotangent altogether.
+  // With a cotangent of ones, the true gradient is 0, and so is that of this op, which ignores the cotangent.
   const auto zero = [](const V& x) {
     return record("softmax", softmax(x.detach()).value(), std::vector{x},
                   [](const Tensor<double>& dy) { return Gradients{Tensor<double>::zeros(dy.shape())}; });
@@ -132,5 +132,5 @@ TEST_CASE("gradcheck differences at most max_elements of an input, spread over i
   CHECK(touched.size() == 200);
   CHECK(*touched.begin() == 0);
   CHECK(*touched.rbegin() >= 398);
-  CHECK(gradcheck([](const auto& v) { return square(v[0], 3); }, {x}, {.max_elements = 0}).ok);  // nothing was looked at
+  CHECK(gradcheck([](const auto& v) { return square(v[0], 3); }, {x}, {.max_elements = 0}).ok);  // nothing was checked
 }

@@ -21,7 +21,7 @@ using Values = std::vector<double>;
 
 Var<double> leaf(std::initializer_list<double> values) { return Var<double>(Tensor<double>::from(values), true); }
 
-/// y = x, with a gradient of the caller's making.
+/// y = x, with a gradient given by the caller.
 template <class F>
 Var<double> op_with_gradient(const Var<double>& x, F backward) {
   return record("custom", x.value().clone(), std::vector{x},
@@ -66,12 +66,12 @@ TEST_CASE("gradients of several backwards add up until they are cleared") {
 
 TEST_CASE("a gradient tensor that two values share is not changed by adding to one of them") {
   auto a = leaf({1, 2}), b = leaf({3, 4});
-  const auto both = add(a, b);  // hands one tensor to a and to b
+  const auto both = add(a, b);  // passes the same tensor to a and b
   const auto more = scale(a, 10.0);
   sum(concat_rows(std::vector{both, more})).backward();
   CHECK(a.grad().to_vector() == Values{11, 11});
   CHECK(b.grad().to_vector() == Values{1, 1});
-  const auto kept = b.grad();  // the caller's copy too
+  const auto kept = b.grad();  // the caller's copy, too
   sum(b).backward();
   CHECK(b.grad().to_vector() == Values{2, 2});
   CHECK(kept.to_vector() == Values{1, 1});
@@ -168,17 +168,18 @@ TEST_CASE("misuse of a Var says what to do") {
   CHECK(error_message([&] { y.backward(); }) == "backward: the variable has shape (2,); without a cotangent it must have one element");
   CHECK(error_message([&] { y.backward(Tensor<double>::ones({3})); }) == "backward: cotangent (3,) for a variable of shape (2,)");
   CHECK(error_message([&] { constant.backward(); }) ==
-        "backward: nothing here requires a gradient (is a NoGrad alive, or are all parameters frozen?)");
+        "backward: the variable does not require a gradient (is a NoGrad alive, or are all parameters frozen?)");
   CHECK(error_message([&] { constant.grad(); }) == "Var::grad: this variable does not require a gradient");
   CHECK(error_message([&] { none.value(); }) == "Var: the variable is undefined");
   CHECK(error_message([&] { none.backward(); }) == "Var: the variable is undefined");
   CHECK(error_message([&] { none.set_requires_grad(true); }) == "Var: the variable is undefined");
   const Var<double> empty{Tensor<double>()};
   CHECK_FALSE(empty.defined());
-  CHECK(error_message([&] { empty.value(); }) == "Var: the variable was made of an undefined Tensor");
-  CHECK(error_message([&] { empty.shape(); }) == "Var: the variable was made of an undefined Tensor");
+  CHECK(error_message([&] { empty.value(); }) == "Var: the variable holds an undefined Tensor");
+  CHECK(error_message([&] { empty.shape(); }) == "Var: the variable holds an undefined Tensor");
   CHECK(error_message([&] { result.mutable_value(); }) == "Var::mutable_value: only a leaf can be changed in place");
-  CHECK(error_message([&] { result.set_requires_grad(false); }) == "Var::set_requires_grad: only for a leaf; use detach()");
+  CHECK(error_message([&] { result.set_requires_grad(false); }) ==
+        "Var::set_requires_grad: only a leaf can be frozen or unfrozen; use detach()");
   CHECK(error_message([&] { x.set_grad(Tensor<double>::ones({3})); }) == "Var::set_grad: gradient (3,) for a variable of shape (2,)");
   CHECK(error_message([&] { Var<double>(constant).set_grad(Tensor<double>::ones({1})); }) ==
         "Var::set_grad: this variable does not require a gradient");
@@ -195,9 +196,9 @@ TEST_CASE("a graph is used up by backward") {
   const auto h = multiply(x, x), y = scale(h, 2.0), z = scale(h, 3.0);
   y.backward();
   CHECK(error_message([&] { y.backward(); }) ==
-        "backward: the values of op 'scale' were freed by an earlier backward(); run the forward pass again");
+        "backward: the saved values of op 'scale' were freed by an earlier backward(); run the forward pass again");
   CHECK(error_message([&] { z.backward(); }) ==
-        "backward: the values of op 'multiply' were freed by an earlier backward(); run the forward pass again");
+        "backward: the saved values of op 'multiply' were freed by an earlier backward(); run the forward pass again");
 }
 
 TEST_CASE("a value that a gradient needs must not be changed before backward") {
@@ -206,7 +207,7 @@ TEST_CASE("a value that a gradient needs must not be changed before backward") {
   w.mutable_value().mutable_data()[0] = 4;
   CHECK(error_message([&] { y.backward(); }) ==
         "backward: a value of shape (1,) that this gradient needs was changed in place after the forward pass; run the forward pass again");
-  const auto z = add(x, w);  // needs no value: may be changed
+  const auto z = add(x, w);  // saves no value, so it may be changed
   w.mutable_value().mutable_data()[0] = 5;
   CHECK_NOTHROW(z.backward());
 }
@@ -222,7 +223,7 @@ TEST_CASE("a backward frees the values that only the graph kept") {
 
 TEST_CASE("a chain of a million ops lives and dies, with and without backward") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int length = 100000;  // enough to overflow the stack if anything recursed
+  constexpr int length = 100000;  // would overflow the stack if anything recursed
 #else
   constexpr int length = 1000000;
 #endif
@@ -238,7 +239,7 @@ TEST_CASE("a chain of a million ops lives and dies, with and without backward") 
     if (with_backward) CHECK(x.grad().item() == 1);
   }
   auto y = leaf({1});
-  for (int i = 0; i < length; ++i) y = multiply(y, y);  // each reaches the one before it twice
+  for (int i = 0; i < length; ++i) y = multiply(y, y);  // each node reaches the previous one twice
   CHECK(y.item() == 1);
 }
 
@@ -251,7 +252,7 @@ TEST_CASE("a graph made on one thread is used and destroyed on others") {
   std::thread([&] { y = sum(matmul(w, w)); }).join();
   std::thread([moved = std::exchange(y, {})] { moved.backward(); }).join();
   CHECK(w.grad().at(1, 1) == 33);
-  const NoGrad here;  // of this thread only
+  const NoGrad here;  // affects this thread only
   bool elsewhere = false;
   std::thread([&] { elsewhere = sum(w).requires_grad(); }).join();
   CHECK(elsewhere);
@@ -275,7 +276,7 @@ TEST_CASE("CheckFinite names the op, and the module if it has a name") {
     const auto y =
         op_with_gradient(x, [](const auto& dy) { return Tensor<double>::full(dy.shape(), std::numeric_limits<double>::infinity()); });
     const auto loss = sum(y);
-    const NameScope other("other");  // the place of the forward pass counts
+    const NameScope other("other");  // the scope of the forward pass is used
     try {
       loss.backward();
       FAIL_CHECK("no error");

@@ -14,7 +14,7 @@ using namespace lexformer;
 
 namespace {
 
-/// The number of a pattern by its definition: sign, 8 bits of exponent (bias 127), 7 bits of fraction.
+/// The value of a bit pattern by definition: sign, 8 bits of exponent (bias 127), 7 bits of fraction.
 double by_definition(std::uint16_t bits) {
   const int exponent = bits >> 7 & 0xFF, fraction = bits & 0x7F;
   const double size = exponent == 0      ? std::ldexp(fraction, -133)
@@ -32,7 +32,7 @@ TEST_CASE("bfloat16: every pattern is the number of its definition, and comes ba
     const float value = bfloat16::from_bits(bits);
     if (std::isnan(by_definition(bits))) {
       REQUIRE(std::isnan(value));
-      REQUIRE(bfloat16(value).bits == (bits | 0x40u));  // a NaN stays one, now quiet
+      REQUIRE(bfloat16(value).bits == (bits | 0x40u));  // NaN stays NaN and becomes quiet
     } else {
       REQUIRE(static_cast<double>(value) == by_definition(bits));
       REQUIRE(std::signbit(value) == (bits >> 15 != 0));
@@ -42,7 +42,7 @@ TEST_CASE("bfloat16: every pattern is the number of its definition, and comes ba
 }
 
 TEST_CASE("bfloat16: a float becomes the nearest, of two that are as near the even one") {
-  // Next to each number and next to each middle of two numbers.
+  // Values next to each number and next to each midpoint of two numbers.
   for (std::uint32_t pattern = 0; pattern < 0x7F80; ++pattern) {
     const auto below = static_cast<std::uint16_t>(pattern), above = static_cast<std::uint16_t>(pattern + 1);
     const std::uint16_t even = (below & 1u) != 0 ? above : below;

@@ -12,7 +12,7 @@ using namespace lexformer;
 
 namespace {
 
-/// Element `flat` of a result of this shape is element ... of an operand, by numpy's rule.
+/// The index in an operand of element `flat` of a result of this shape, by NumPy's rule.
 std::size_t source(std::size_t flat, const Shape& result, const Shape& operand) {
   std::size_t at = 0, stride = 1;
   for (std::size_t k = 1; k <= result.rank(); ++k) {

@@ -14,11 +14,11 @@ TEST_CASE("one_line: text stays, what changes a terminal or a line is escaped") 
   CHECK(one_line("a\nb\r\n\tc") == "a\\nb\\r\\n\\tc");
   CHECK(one_line("\x1B[31mred\x7F") == "\\x1B[31mred\\x7F");
   CHECK(one_line(std::string("a\0b", 3)) == "a\\x00b");
-  CHECK(one_line("\xC2\x9B") == "\\xC2\\x9B");           // U+009B begins an escape sequence as ESC [ does
-  CHECK(one_line("\xE2\x80\xAE") == "\\xE2\\x80\\xAE");  // U+202E reverses the text that follows
+  CHECK(one_line("\xC2\x9B") == "\\xC2\\x9B");           // U+009B starts an escape sequence, like ESC [
+  CHECK(one_line("\xE2\x80\xAE") == "\\xE2\\x80\\xAE");  // U+202E reverses the following text
   CHECK(one_line("\xE2\x80\xA8") == "\\xE2\\x80\\xA8");  // U+2028 ends a line
   CHECK(one_line("\xE2\x81\xA6") == "\\xE2\\x81\\xA6");
-  CHECK(one_line("\xFF\xC3(\xE4\xBD") == "\\xFF\\xC3(\\xE4\\xBD");  // no UTF-8
+  CHECK(one_line("\xFF\xC3(\xE4\xBD") == "\\xFF\\xC3(\\xE4\\xBD");  // not UTF-8
   CHECK(one_line("\xC3") == "\\xC3");
 }
 

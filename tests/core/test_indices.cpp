@@ -40,6 +40,6 @@ TEST_CASE("offsets go to a device once, for all copies") {
   CHECK(there.token.data() == again.token.data());
   CHECK(there.token.to_vector() == std::vector<std::size_t>{0, 3, 4, 6});
   CHECK(there.pair.to_vector() == std::vector<std::size_t>{0, 9, 10, 14});
-  CHECK(offsets.on<Cpu>().pair.to_vector() == there.pair.to_vector());  // and those of Far are still there
+  CHECK(offsets.on<Cpu>().pair.to_vector() == there.pair.to_vector());  // those of Far are still valid
   CHECK(there.pair.max() == offsets.pairs());
 }

@@ -66,7 +66,7 @@ TEST_CASE("parallel_for: every element once, by as many threads as were set") {
 
 #if defined(_OPENMP)
 TEST_CASE("threads: never more than could help, whatever is asked for") {
-  set_threads(100000);  // so many cannot be started, and OpenMP ends the program where it tries
+  set_threads(100000);  // OpenMP terminates the program if it tries to start so many
   CHECK(threads() <= std::max(64, omp_get_num_procs()));
   std::atomic<int> sum{0};
   parallel_for(1000, 1, [&](std::size_t begin, std::size_t) { sum += static_cast<int>(begin); });
@@ -97,7 +97,7 @@ TEST_CASE("parallel_for: an exception of a block reaches the caller, on any numb
     CHECK_THROWS_WITH_AS(run(0), "block 0", std::runtime_error);
     CHECK_THROWS_WITH_AS(run(99), "block 99", std::runtime_error);
     CHECK_THROWS_AS(parallel_for(100, 1, [](std::size_t, std::size_t) { throw std::runtime_error("each"); }), std::runtime_error);
-    CHECK_NOTHROW(run(100));  // and it works again afterwards
+    CHECK_NOTHROW(run(100));  // still works afterwards
   }
   set_threads(0);
 }

@@ -82,7 +82,7 @@ TEST_CASE("RandomStream: below(n) gives each of the n numbers alike") {
     }
     for (const int c : count) CHECK(std::abs(c - 2000) < 4 * std::sqrt(2000.0));
   }
-  // Of 2^64 numbers 3 * 2^62 leaves a quarter over; without a second draw for those the lower third would come twice as often.
+  // 2^64 % (3 * 2^62) = 2^62: without rejection, the lower third of the range would be twice as frequent.
   const std::uint64_t third = std::uint64_t{1} << 62;
   int low = 0;
   for (int i = 0; i < 9000; ++i) low += random.below(3 * third) < third;
@@ -111,7 +111,7 @@ TEST_CASE("RandomStream: shuffle() makes a permutation, each order alike") {
     CHECK(std::abs(c - 1000) < 4 * std::sqrt(1000.0));
   }
   CHECK(orders == 6);
-  // n elements take n - 1 draws: what a stream gives afterwards is part of what a seed means.
+  // n elements take n - 1 draws: the numbers that a stream returns afterwards are part of the contract of a seed.
   RandomStream shuffled(5, random_site::shuffle), drawn(5, random_site::shuffle);
   std::vector<int> five(5);
   shuffled.shuffle(five);

@@ -63,7 +63,7 @@ TEST_CASE("Shape: eight axes at most, and a number of elements that can be count
   CHECK(Shape{big, big / 2}.size() == std::size_t{1} << 63);
   CHECK(error_message([=] { Shape{big, big}; }) == "Shape: number of elements overflows: (4294967296, 4294967296)");
   CHECK_THROWS_AS(Tensor<std::int8_t>({std::size_t{1} << 63}), std::bad_alloc);
-  // The elements can be counted, their bytes cannot.
+  // The number of elements does not overflow, but the number of bytes does.
   CHECK(error_message([=] { Tensor<double>({big, big / 4}); }) == "Tensor: 4611686018427387904 elements do not fit into memory");
 }
 
@@ -95,15 +95,15 @@ TEST_CASE("Tensor: what does not fit is refused") {
   const auto t = Tensor<>::from({1, 2, 3, 4, 5, 6}, {2, 3});
   CHECK(error_message([&] { t.at(2, 0); }) == "Tensor::at: index 2 of axis 0 is outside shape (2, 3)");
   CHECK(error_message([&] { t.at(0, 3); }) == "Tensor::at: index 3 of axis 1 is outside shape (2, 3)");
-  CHECK(error_message([&] { t.at(1); }) == "Tensor::at: 1 indices for shape (2, 3)");
-  CHECK(error_message([&] { t.at(1, 1, 1); }) == "Tensor::at: 3 indices for shape (2, 3)");
+  CHECK(error_message([&] { t.at(1); }) == "Tensor::at: got 1 indices for shape (2, 3)");
+  CHECK(error_message([&] { t.at(1, 1, 1); }) == "Tensor::at: got 3 indices for shape (2, 3)");
   CHECK(error_message([&] { t.at(-1, 0); }) == "Tensor::at: index 18446744073709551615 of axis 0 is outside shape (2, 3)");
-  CHECK(error_message([&] { t.dim(2); }) == "Tensor::dim: axis 2 of a tensor with shape (2, 3)");
+  CHECK(error_message([&] { t.dim(2); }) == "Tensor::dim: axis 2 is out of range for shape (2, 3)");
   CHECK(error_message([&] { t.item(); }) == "Tensor::item: shape (2, 3) does not have exactly one element");
-  CHECK(error_message([&] { t.reshape({4, 2}); }) == "Tensor::reshape: shape (2, 3) has another number of elements than (4, 2)");
-  CHECK(error_message([&] { t.slice(1, 3); }) == "Tensor::slice: rows 1 to 3 of shape (2, 3)");
-  CHECK(error_message([&] { t.slice(2, 1); }) == "Tensor::slice: rows 2 to 1 of shape (2, 3)");
-  CHECK(error_message([&] { Tensor<>::scalar(1).slice(0, 0); }) == "Tensor::slice: rows 0 to 0 of shape ()");
+  CHECK(error_message([&] { t.reshape({4, 2}); }) == "Tensor::reshape: cannot reshape (2, 3) to (4, 2): the numbers of elements differ");
+  CHECK(error_message([&] { t.slice(1, 3); }) == "Tensor::slice: rows 1 to 3 are out of range for shape (2, 3)");
+  CHECK(error_message([&] { t.slice(2, 1); }) == "Tensor::slice: rows 2 to 1 are out of range for shape (2, 3)");
+  CHECK(error_message([&] { Tensor<>::scalar(1).slice(0, 0); }) == "Tensor::slice: rows 0 to 0 are out of range for shape ()");
   CHECK(error_message([] { Tensor<>::from({1, 2, 3}, {2, 2}); }) == "Tensor::from: 3 values for shape (2, 2), which needs 4");
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("Tensor: writing through any view counts the version of all of them up
   CHECK(t.version() == before + 1);
   t.mutable_data();
   CHECK(part.version() == before + 2);
-  CHECK(t.clone().version() != 0);  // its own count
+  CHECK(t.clone().version() != 0);  // has its own version
   CHECK(t.version() == before + 2);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("Tensor: of a long axis the ends are printed, and the stream is left a
 
 TEST_CASE("memory: what lives is counted, and a freed block serves again") {
   const auto before = Memory<Cpu>::in_use();
-  [[maybe_unused]] const void* first = nullptr;  // where the block cache is on
+  [[maybe_unused]] const void* first = nullptr;  // used if the block cache is on
   {
     const auto t = Tensor<>::zeros({1000, 1000});
     first = t.data();
@@ -253,7 +253,7 @@ TEST_CASE("memory: blocks of many sizes, given and freed in any order, never ove
   const Tensor<> half({4000000});
   const void* first = half.data();
   { const Tensor<> rest({4000000}), small({100000}); }
-  CHECK(Tensor<>({4100000}).data() == static_cast<const float*>(first) + 4000000 / 1024 * 1024 + 1024);  // both holes are one again
+  CHECK(Tensor<>({4100000}).data() == static_cast<const float*>(first) + 4000000 / 1024 * 1024 + 1024);  // both free blocks were merged
 #endif
 }
 

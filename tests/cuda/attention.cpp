@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention, on both paths, against the CPU's: lengths around the tiles, every term alone and all together, maps, dropout, all gradients;
-// and what memory each path takes.
+// Attention on both paths against the CPU: lengths around the tile size, each term alone and all together, maps, dropout, all gradients;
+// and the memory that each path needs.
 #include <limits>
 #include <memory>
 
@@ -18,7 +18,7 @@ struct Case {
   bool attentions = false, absolute = false, no_context_gradient = false, infinite_tile = false;
 };
 
-/// Calls f and returns how many bytes of device memory it took besides what was there.
+/// Calls f and returns the additional bytes of device memory that it needed.
 template <class Dev, class F>
 std::size_t memory_of(const F& f) {
   if constexpr (std::is_same_v<Dev, Cuda>) {
@@ -32,7 +32,7 @@ std::size_t memory_of(const F& f) {
   }
 }
 
-/// Everything that forward and backward write, one after the other; `memory`: what the larger of the two took.
+/// All outputs of forward and backward, concatenated; `memory` = the maximum of what the two needed.
 template <class T, class Dev>
 std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   using A = accumulate_t<T>;
@@ -121,7 +121,7 @@ void check_path(const Case& c, double times_tolerance) {
   compare<bfloat16>([&](auto device) { return run<bfloat16, decltype(device)>(c); }, times_tolerance * tolerance<bfloat16>);
 }
 
-/// By our kernels; by cuBLAS with all sequences at once, and one after the other.
+/// By the fused kernels; by cuBLAS with all sequences at once, and one by one.
 void check(const Case& c, double times_tolerance = 1) {
   check_path(c, times_tolerance);
   for (const std::size_t scratch_bytes : {std::size_t{1} << 26, std::size_t{1}}) {
@@ -172,7 +172,7 @@ TEST_CASE("attention: heads so wide that the tiles are small, or go by cuBLAS, a
           return run<double, decltype(device)>({.lengths = {18, 2}, .heads = 1, .d = d, .query_side = true});
         },
         10 * tolerance<double>);  // sums of 120 products and more
-  // In bfloat16 by tensor cores, with vectors that move 16 bytes at once and such that do not, and without.
+  // bfloat16 by tensor cores, with vectors that can be copied 16 bytes at a time and with others, and without tensor cores.
   for (const std::size_t d : {std::size_t{64}, std::size_t{150}, std::size_t{450}})
     compare<bfloat16>(
         [d](auto device) {
@@ -189,7 +189,7 @@ TEST_CASE("attention: the path by cuBLAS takes heads of any width") {
 TEST_CASE("attention: the scores of our kernels take no memory, those of cuBLAS what is allowed") {
   constexpr std::size_t n = 60, count = 6, heads = 2;
   const Case c{.lengths = std::vector<std::size_t>(count, n), .heads = heads, .d = 4};
-  const std::size_t sequence = 2 * heads * n * (n + 7) * sizeof(float);  // two squares for each head, whose rows have room at their end
+  const std::size_t sequence = 2 * heads * n * (n + 7) * sizeof(float);  // two squares per head, with padded rows
   const std::size_t lists = std::size_t{8} << 10;                        // delta, and pointers for the products
   std::size_t fused = 0;
   static_cast<void>(run<float, Cuda>(c, &fused));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tests of the kernels on a GPU; without one nothing is tried.
+// The tests of the kernels on a GPU; without a GPU they are skipped.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

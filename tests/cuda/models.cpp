@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole models on the device: losses, gradients and two training steps of every kind of cross-encoder, and of a masked language model
-// with MTH's regularizers, are those of the CPU.
+// Whole models on the device: losses, gradients and two training steps equal those of the CPU, for every kind of cross-encoder and for a
+// masked language model with MTH's regularizers.
 #include "lexformer/models/mth.hpp"
 #include "models/golden_bfloat16.hpp"
 #include "on_device.hpp"
@@ -55,8 +55,7 @@ std::vector<double> pretrain() {
   });
 }
 
-/// In bfloat16 both round, and not in the same places: together the numbers are near, and the GPU's bits do not depend on the order of
-/// threads.
+/// In bfloat16, CPU and GPU round at different points: the results are close, and the GPU's bits do not depend on the order of threads.
 template <class Body>
 void compare_rounded(const Body& body) {
   const auto expected = body(Cpu{}), found = body(Cuda{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of this folder share: arrays on the device, and the comparison of a kernel with the CPU's.
+// Shared by the tests of this folder: arrays on the device, and the comparison of a kernel with the CPU version.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 
 #if defined(LEXFORMER_CUDA_HOST)
 #include "cuda_runtime.h"
-#else  // on a GPU, whose order is its own
+#else  // a GPU chooses its own order
 namespace cuda_host {
 inline void set_order(std::uint64_t) {}
 }  // namespace cuda_host
@@ -68,7 +68,7 @@ class Array {
   MemoryBlock block_;
 };
 
-/// A path of attention until the end of the scope.
+/// Selects an attention path until the end of the scope.
 struct AttentionBy {
   explicit AttentionBy(cuda::AttentionPath path, std::size_t scratch_bytes = 0) { cuda::set_attention_path(path, scratch_bytes); }
   AttentionBy(const AttentionBy&) = delete;
@@ -76,7 +76,7 @@ struct AttentionBy {
   ~AttentionBy() { cuda::set_attention_path(cuda::AttentionPath::fused); }
 };
 
-/// The numbers of several arrays one behind the other; a double holds each exactly.
+/// The elements of several arrays, concatenated; a double represents each exactly.
 template <class... T>
 std::vector<double> joined(const std::vector<T>&... lists) {
   std::vector<double> all;
@@ -109,8 +109,8 @@ constexpr double tolerance = sizeof(T) == 2   ? 0.02
                              : sizeof(T) == 4 ? 1e-5
                                               : 1e-13;
 
-/// body(device) computes with Kernels<decltype(device)> in tensors of T and returns a vector of numbers. The GPU's must be the CPU's but
-/// for rounding, and have the same bits whatever the order of threads and blocks is.
+/// body(device) computes with Kernels<decltype(device)> on tensors of T and returns a vector of numbers. The GPU's must equal the CPU's up
+/// to rounding, and have the same bits for any order of threads and blocks.
 template <class T, class Body>
 void compare(const Body& body, double allowed = tolerance<T>) {
   const auto expected = body(Cpu{});

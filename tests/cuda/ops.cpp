@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ops on the device: what stands above the kernels reaches memory through them alone, so that it gives what it gives on the CPU.
+// The ops on the device: code above the kernels accesses memory only through them, so results equal those of the CPU.
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
@@ -17,7 +17,7 @@ using namespace lexformer::test;
 
 namespace {
 
-/// Three training steps of a model without attention of nearly all other ops: the losses and the parameters at the end.
+/// Three training steps of a model of nearly all ops except attention: the losses and the final parameters.
 template <class T, class Dev>
 std::vector<T> train() {
   const std::size_t d = 12;

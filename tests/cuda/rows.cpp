@@ -6,7 +6,7 @@ using namespace lexformer::test;
 
 namespace {
 
-/// Rows of a warp, and two sizes that take a block each.
+/// Row sizes processed by a warp, and two processed by a block.
 const std::vector<std::pair<std::size_t, std::size_t>> matrices = {{1, 1},   {3, 2},    {5, 31},   {2, 32},   {7, 33},   {4, 63},
                                                                    {9, 65},  {2, 127},  {3, 1000}, {2, 1024}, {2, 1025}, {3, 1500},
                                                                    {257, 5}, {300, 40}, {600, 3},  {0, 5}};
@@ -141,7 +141,7 @@ TEST_CASE_TEMPLATE("cuda: log-sum-exp and L2 norms of rows, forward and backward
     CHECK(all[1] == INFINITY);
     CHECK(std::isnan(all[2]));
     CHECK(all[3] == 0.0);
-    all[0] = all[1] = 0;  // inf - inf is no difference
+    all[0] = all[1] = 0;  // inf - inf is NaN
     return all;
   });
 }
@@ -180,7 +180,7 @@ TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T
   for (const auto& [m, n, k] : sizes)
     for (const bool ta : {false, true})
       for (const bool tb : {false, true})
-        for (const int kind : {0, 1, 2, 3}) {  // beta 0, beta 0.5, bias, a bias that begins in the middle of 16 bytes
+        for (const int kind : {0, 1, 2, 3}) {  // beta 0, beta 0.5, bias, a bias not aligned to 16 bytes
           const std::size_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 1, ldc = n + 4;
           compare<T>([&, m = m, n = n, k = k](auto device) {
             using Dev = decltype(device);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stand-in for CUDA's runtime itself: it must see the mistakes that it is there for.
+// Tests of the stand-in for the CUDA runtime: it must detect the errors that it is made for.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using test::error_message;
 
 namespace {
 
-/// y = x reversed, through shared memory: right, and without its barrier.
+/// y = x reversed, through shared memory: correct, and without the barrier.
 template <bool with_barrier>
 __global__ void reverse_kernel(const int* x, int* y) {
   __shared__ int values[64];
@@ -27,13 +27,13 @@ __global__ void reverse_kernel(const int* x, int* y) {
   y[threadIdx.x] = values[63 - threadIdx.x];
 }
 
-/// y = the sum of x over all threads, then that of 2 x, through the same shared memory: right, and without the barrier between them.
+/// y = the sum of x over all threads, then of 2 x, through the same shared memory: correct, and without the barrier in between.
 template <bool with_barrier>
 __global__ void two_sums_kernel(const int* x, int* y) {
   __shared__ int partial[2];
   for (int turn = 1; turn <= 2; ++turn) {
     const int sum = cuda::Warp::sum(turn * x[threadIdx.x]);
-    if (with_barrier) __syncthreads();  // all have read what the last turn left there
+    if (with_barrier) __syncthreads();  // all threads have read the values of the last iteration
     if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
     __syncthreads();
     y[(turn - 1) * 64 + static_cast<int>(threadIdx.x)] = partial[0] + partial[1];
@@ -65,7 +65,7 @@ __global__ void votes_kernel(unsigned* y) {
   atomicAdd(&y[32], 1u);
 }
 
-/// Sums 0 ... n - 1 in shared memory of a size given at the launch.
+/// Sums 0 .. n - 1 in dynamic shared memory.
 __global__ void dynamic_kernel(int* out) {
   LEXFORMER_DYNAMIC_SHARED(int, values);
   values[threadIdx.x] = static_cast<int>(threadIdx.x);
@@ -85,7 +85,7 @@ std::vector<int> counted(int n) {
 template <bool with_barrier>
 bool reverses(std::uint64_t order) {
   auto expected = counted(64);
-  for (int& x : expected) x += static_cast<int>(100 * order);  // else what the last launch left behind would do
+  for (int& x : expected) x += static_cast<int>(100 * order);  // otherwise the values of the last launch would pass
   const Array<int, Cuda> x(expected), y(std::vector<int>(64, -1));
   std::reverse(expected.begin(), expected.end());
   cuda_host::set_order(order);
@@ -136,7 +136,7 @@ TEST_CASE("stand-in: a barrier that not all threads reach is an error that says 
   CHECK_MESSAGE(message.find("threads 0-15 at stand_in.cpp:") != std::string::npos, message);
   message = run(LEXFORMER_KERNEL(foreign_lane_kernel));
   CHECK_MESSAGE(message.find("not in the mask") != std::string::npos, message);
-  CHECK(reverses<true>(1));  // and goes on
+  CHECK(reverses<true>(1));  // still works afterwards
 }
 
 TEST_CASE("stand-in: launches and pointers that CUDA would refuse") {
@@ -212,7 +212,7 @@ namespace {
 /// Writes row r of a matrix at r * stride.
 __global__ void stride_kernel(std::size_t stride, int* y) { y[blockIdx.x * stride + threadIdx.x] = 1; }
 
-/// Whether a process that runs body() is stopped by the address sanitizer.
+/// Whether the address sanitizer stops a process that runs body().
 template <class Body>
 bool stopped(Body&& body) {
   const pid_t child = fork();

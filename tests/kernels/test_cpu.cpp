@@ -14,7 +14,7 @@ using test::random_tensor;
 namespace {
 
 using OnCpu = Kernels<Cpu>;
-/// body() returns numbers; they must have the same bits for 1, 2 and 3 threads.
+/// Checks that the numbers returned by body() have the same bits for 1, 2 and 3 threads.
 template <class Body>
 bool same_for_any_threads(Body&& body) {
   set_threads(1);
@@ -40,7 +40,7 @@ std::vector<std::int32_t> random_ids(std::size_t count, std::size_t rows) {
 TEST_CASE("lane_sum adds every element once, max finds the largest, at every length") {
   for (std::size_t n = 0; n <= 100; ++n) {
     CAPTURE(n);
-    // Whole numbers: any order of adding gives the same.
+    // Integers: the sum does not depend on the order.
     RandomStream random(n, random_site::user);
     std::vector<float> x(n);
     float sum = 0, largest = -1e9f;
@@ -132,7 +132,7 @@ TEST_CASE("softmax and log-softmax equal their definition, also for large scores
           const double log_p = static_cast<double>(x.at(r, j)) - offset - std::log(total), p = std::exp(log_p);
           CHECK(std::abs(static_cast<double>(y.at(r, j)) - p) <= 1e-6 * p);
           CHECK(std::abs(static_cast<double>(row.at(0, j)) - p) <= 1e-6 * p);
-          // The float log_sum is about 1000: it is rounded by 6e-5 there.
+          // The log-sum-exp is about 1000, where float rounds by 6e-5.
           CHECK(std::abs(static_cast<double>(again.at(0, j)) - p) <= (offset == 0.0 ? 2e-6 : 1.3e-4) * p);
           CHECK(std::abs(static_cast<double>(log_y.at(r, j)) - log_p) <= (offset == 0.0 ? 2e-6 : 1.3e-4) * std::max(1.0, -log_p));
         }
@@ -174,7 +174,7 @@ TEST_CASE("a dropout mask is the counter generator, element by element") {
         CAPTURE(count);
         std::vector<double> y(count + 1, -1.0);
         mask.fill(begin, count, y.data());
-        bool right = y[count] == -1.0;  // nothing behind the end
+        bool right = y[count] == -1.0;  // nothing is written after the end
         for (std::size_t i = 0; i < count; ++i)
           right = right && y[i] == (mask.key.bits16(begin + i) >= limit ? 1.0 / (1.0 - limit / 65536.0) : 0.0);
         CHECK(right);
@@ -215,7 +215,7 @@ TEST_CASE("column_sum, scatter_add, gather and the copies equal plain loops") {
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < stride; ++j) expected.mutable_data()[static_cast<std::size_t>(ids[i]) * stride + j] += x.at(i, j);
   OnCpu::scatter_add(rows, stride, x.data(), ids.data(), table.mutable_data());
-  CHECK(table.to_vector() == expected.to_vector());  // rows in order: the same sums
+  CHECK(table.to_vector() == expected.to_vector());  // rows in order give the same sums
   OnCpu::gather(rows, stride, table.data(), ids.data(), picked.mutable_data());
   for (std::size_t i = 0; i < rows; ++i) CHECK(picked.at(i, 7) == table.at(static_cast<std::size_t>(ids[i]), 7));
 

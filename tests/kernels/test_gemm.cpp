@@ -14,7 +14,7 @@ using test::random_tensor;
 
 namespace {
 
-/// One product of random matrices whose stored rows are `gap` longer than they need to be.
+/// A product of random matrices whose row strides are `gap` larger than necessary.
 template <class T>
 struct Product {
   bool trans_a, trans_b;
@@ -39,8 +39,8 @@ struct Product {
     gemm(trans_a, trans_b, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, y.mutable_data(), ldc);
     return y;
   }
-  /// Largest error in units of (k + 2) eps (|alpha| |A| |B| + |beta C|), which rounding cannot exceed; what stands between
-  /// the rows of C must not be touched.
+  /// Maximum error in units of (k + 2) eps (|alpha| |A| |B| + |beta C|), the bound for rounding. Checks that the gaps between the rows of C
+  /// are not written.
   double error(const Tensor<T>& y, double alpha, double beta) const {
     const T *pa = a.data(), *pb = b.data(), *pc = c.data();
     double worst = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The float formulas against the standard library in double, over dense grids: the bounds are those that scalar.hpp states.
+// The float functions against the standard library in double, on dense grids, with the error bounds stated in scalar.hpp.
 #include "lexformer/kernels/scalar.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity(), not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-/// max error(x) over about 200,000 floats from low to high, both included.
+/// max error(x) over about 200,000 floats from low to high, inclusive.
 template <class F>
 double worst(float low, float high, F&& error) {
   constexpr int steps = 200000;
@@ -83,7 +83,7 @@ TEST_CASE("the normal distribution in float") {
 }
 
 TEST_CASE("GELU and its derivative in float") {
-  // Relative to max(1, |x|): far out on the right y is x itself.
+  // Relative to max(1, |x|), since y approaches x for large x.
   const auto gelu = [](float x) {
     const auto exact = static_cast<double>(x);
     return absolute(scalar::Gelu{}(x), exact * cdf(exact)) / std::max(1.0, std::abs(exact));
@@ -100,7 +100,7 @@ TEST_CASE("GELU and its derivative in float") {
   CHECK(std::isnan(scalar::Gelu{}(not_a_number)));
   CHECK(std::isnan(scalar::GeluGrad{}(1.0f, not_a_number)));
 
-  // The approximation is another function: the two differ by up to 5e-4, so they cannot be mixed up unnoticed.
+  // The approximation differs from the exact function by up to 5e-4, so a mix-up is detected.
   const auto approximation = [](double x) {
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
   };

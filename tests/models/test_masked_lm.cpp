@@ -228,5 +228,5 @@ TEST_CASE("masked_lm: wrong files, configs and positions") {
   m.positions[1] = -1;
   wrong("MaskedLm: position -1 of a batch of ");
   m.positions.erase(m.positions.begin() + 1);
-  wrong(" labels; want one label for each row");
+  wrong(" labels; expected one label per row");
 }

@@ -17,7 +17,7 @@ using test::random_tensor;
 
 namespace {
 
-/// A module of modules, as a model is one.
+/// A module of modules, like a model.
 struct Block {
   Embedding<> words;
   Linear<> dense;
@@ -28,7 +28,7 @@ struct Block {
   void visit(ParameterVisitor<>& v) {
     v("embeddings.words", words);
     v("dense", dense);
-    v("", norm);  // without a level of its own
+    v("", norm);  // adds no level to the names
     v.buffer("scale", scale);
   }
 };
@@ -52,7 +52,7 @@ TEST_CASE("visit gives every parameter its dotted name, in order; they are the m
     CHECK(parameters[i].buffer == (i % names.size() == 5));
     CHECK(parameters[i].var.requires_grad() == !parameters[i].buffer);
   }
-  CHECK(count(parameters) == 2 * (5 * 4 + 3 * 4 + 3 + 3 + 3));  // buffers left out
+  CHECK(count(parameters) == 2 * (5 * 4 + 3 * 4 + 3 + 3 + 3));  // without buffers
   auto bias = parameters[2].var;
   bias.mutable_value().mutable_data()[0] = 7.0f;
   CHECK(model.layers[0].dense.bias.value().at(0) == 7.0f);
@@ -76,7 +76,7 @@ TEST_CASE("the layers compute what they say") {
   CHECK(z.value().at(0, 0) + z.value().at(0, 1) + z.value().at(0, 2) == doctest::Approx(0).scale(1));
   const Var<double> nothing(Tensor<double>::zeros({2, 3}));
   CHECK(max_error(norm(y, nothing, {}).value(), z.value()) == 0);
-  CHECK(max_error(norm(nothing, y, DropoutMask{0.5f, {}}).value(), z.value()) == 0);  // what is dropped is x, not the residual
+  CHECK(max_error(norm(nothing, y, DropoutMask{0.5f, {}}).value(), z.value()) == 0);  // dropout applies to x, not to the residual
 }
 
 TEST_CASE("Init: numbers do not depend on what comes later, nor on the shape of what comes before") {
@@ -91,7 +91,7 @@ TEST_CASE("Init: numbers do not depend on what comes later, nor on the shape of 
   CHECK(other_seed.normal<float, Cpu>({10}).value().to_vector() != first.value().to_vector());
   CHECK(second.value().to_vector()[0] != first.value().to_vector()[0]);
   CHECK(first.requires_grad());
-  // float is double, rounded: a model checked in double starts from the same numbers.
+  // The float values are the rounded double values, so a model checked in double starts from the same numbers.
   Init in_double(7);
   CHECK(static_cast<float>(in_double.normal<double, Cpu>({10}).value().at(3)) == first.value().at(3));
 }

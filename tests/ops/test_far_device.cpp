@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No op touches a tensor past the kernels: each has the bits of the CPU on a device whose memory the host cannot read.
+// Ops access tensors only through kernels: on a device whose memory the host cannot read, each op has the bits of the CPU.
 #include "../support/far_device.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ namespace {
 const std::vector<std::int32_t> far_labels{2, 0, 1, 1, 2};
 const Offsets far_offsets = Offsets::from_lengths(std::vector<std::size_t>{2, 1, 3});
 
-/// The value of f and the gradient of each of its inputs.
+/// The value of f and the gradients of its inputs.
 template <class Dev, class F>
 std::vector<std::vector<float>> outcome(const std::vector<Shape>& shapes, const F& f) {
   std::vector<Var<float, Dev>> v;
@@ -119,11 +119,11 @@ TEST_CASE("attention has the same bits on a device whose memory the host cannot 
 TEST_CASE("what is wrong with numbers on a device is said as on the CPU") {
   const Var<float, Far> x(Tensor<float, Far>::zeros({2, 6}));
   CHECK(error_message([&] { embedding(x, {0, 1, 2, -1}); }) == "embedding: id 2 at position 2 is outside the table of 2 rows");
-  CHECK(error_message([&] { select_columns(x, {5, -3, 7}); }).starts_with("select_columns: there is no column -3 in"));
+  CHECK(error_message([&] { select_columns(x, {5, -3, 7}); }).starts_with("select_columns: column -3 is out of range for x"));
   CHECK(error_message([&] { rotary(x, {3, -2}, 1); }) == "rotary: position -2 is negative");
   CHECK(error_message([&] {
           rotary(x, {3, 2147483647}, 1);
-        }) == "rotary: position 2147483647 is too large; the table of angles ends at position 1048575");
+        }) == "rotary: position 2147483647 is too large; the largest supported position is 1048575");
   const CheckFinite check;
   CHECK(error_message([&] { divide(x, x); }).find("divide: the result is not finite") != std::string::npos);
 }

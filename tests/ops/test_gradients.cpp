@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every op: gradient against central differences in double, and float against double of the same code.
+// For every op: gradients against central differences in double, and float against double.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -39,7 +39,7 @@ const Offsets& offsets() {
   static const Offsets o = Offsets::from_lengths(std::vector<std::size_t>{2, 1, 4});
   return o;
 }
-/// 0 and 1 in turns of 2 and 3.
+/// A pattern of 0 and 1, in alternating runs of 2 and 3.
 template <class V>
 auto condition(const V& like, Shape shape) {
   using T = typename std::decay_t<decltype(like)>::value_type;
@@ -184,7 +184,7 @@ TEST_CASE("float agrees with double, value and gradient") {
 TEST_CASE("every op refuses an input without value") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
-    if (c.name == "cast") continue;  // to its own type: x itself
+    if (c.name == "cast") continue;  // to the same type: returns x itself
     for (std::size_t i = 0; i < c.shapes.size(); ++i) {
       const bool optional = (c.name.starts_with("linear") && i > 0 && i % 2 == 0) || (c.name.starts_with("residual_layer_norm") && i == 1);
       CAPTURE(i);

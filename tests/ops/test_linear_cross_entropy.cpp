@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// linear_cross_entropy against its definition, cross_entropy(linear(...)), for any size of a chunk.
+// linear_cross_entropy against its definition, cross_entropy(linear(...)), for several chunk sizes.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -96,7 +96,7 @@ TEST_CASE("linear_cross_entropy: large logits neither overflow nor lose the smal
 }
 
 TEST_CASE("linear_cross_entropy: the same bits for any number of threads") {
-  // Wide enough that products and rows are cut into several blocks.
+  // Wide enough that products and rows are split into several blocks.
   const Shape in{150, 64}, table{900, 64};
   std::vector<std::int32_t> labels;
   for (std::int32_t i = 0; i < 150; ++i) labels.push_back(i * 6);
@@ -132,7 +132,7 @@ TEST_CASE("linear_cross_entropy: only what is asked for is computed, and gradien
     const NoGrad no_grad;
     CHECK_FALSE(linear_cross_entropy(b.x, b.weight, b.bias, std::span(labels)).requires_grad());
   }
-  // A table that is the input as well as the weight gets both gradients, as a model with tied embeddings.
+  // A table that is both input and weight gets both gradients, as in a model with tied embeddings.
   const Var<double> tied(random_tensor({classes, width}, 2), true), same(random_tensor({classes, width}, 2), true);
   const auto many = some_labels(classes);
   linear_cross_entropy(tied, tied, Var<double>(), std::span(many), {.chunk = 10}).backward();
@@ -155,17 +155,17 @@ TEST_CASE("linear_cross_entropy: what does not fit") {
   const auto message = [&](const Var<double>& x, const Var<double>& weight, const Var<double>& bias) {
     return error_message([&] { linear_cross_entropy(x, weight, bias, std::span(std::as_const(labels))); });
   };
-  CHECK(message(a.bias, a.weight, a.bias) == "linear_cross_entropy: x (37,) and weight (37, 7); want (rows, in) and (classes, in)");
+  CHECK(message(a.bias, a.weight, a.bias) == "linear_cross_entropy: x (37,) and weight (37, 7); expected (rows, in) and (classes, in)");
   CHECK(message(a.x, a.x, a.bias) == "linear_cross_entropy: bias (37,) does not fit weight (23, 7)");
-  CHECK(
-      message(a.x, Var<double>(random_tensor({4, 6})), a.bias).ends_with("x (23, 7) and weight (4, 6); want (rows, in) and (classes, in)"));
+  CHECK(message(a.x, Var<double>(random_tensor({4, 6})), a.bias)
+            .ends_with("x (23, 7) and weight (4, 6); expected (rows, in) and (classes, in)"));
   labels[4] = 37;
   CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: label 37 of row 4 is not one of the 37 classes");
   labels[4] = -100;
   CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: label -100 of row 4 is not one of the 37 classes");
   labels.pop_back();
-  CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: x (23, 7) for 22 labels; want one label for each row");
+  CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: x (23, 7) for 22 labels; expected one label per row");
   labels.clear();
   CHECK(message(Var<double>(Tensor<double>({0, width})), a.weight, a.bias) ==
-        "linear_cross_entropy: there are no rows, so there is no mean of their losses");
+        "linear_cross_entropy: x has no rows, so the mean loss is undefined");
 }

@@ -15,7 +15,7 @@ namespace {
 
 const Offsets batch = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 5, 2});
 
-/// The mean cosine of all pairs, pair by pair.
+/// The mean cosine of all pairs, computed pair by pair.
 double pair_by_pair(const std::vector<std::vector<double>>& vectors) {
   double sum = 0, pairs = 0;
   for (std::size_t i = 0; i < vectors.size(); ++i)
@@ -87,6 +87,6 @@ TEST_CASE("token similarity: equal vectors 1, a simplex the least, one token or 
   const auto half = Tensor<double>::from({1, 2, 3, 0, 0, 0}, {2, 3});
   CHECK(token_similarity(Var<double>(half), Offsets::from_lengths(std::vector<std::size_t>{2})).item() == doctest::Approx(0));
   for (const double g : zeros.grad().span()) CHECK(g == 0);
-  CHECK_THROWS_WITH_AS(token_similarity(single, four), "token_similarity: x (1, 3) but the offsets count 4 tokens", Error);
-  CHECK_THROWS_WITH_AS(head_similarity(single, four), "head_similarity: attentions (1, 3) but the offsets count 16 pairs of tokens", Error);
+  CHECK_THROWS_WITH_AS(token_similarity(single, four), "token_similarity: x (1, 3) but the offsets have 4 tokens", Error);
+  CHECK_THROWS_WITH_AS(head_similarity(single, four), "head_similarity: attentions (1, 3) but the offsets have 16 token pairs", Error);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ops against values worked out by hand, at the places where their derivatives or results are a matter of definition.
+// Ops against values computed by hand, at points where their results or derivatives are a matter of definition.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -111,8 +111,8 @@ TEST_CASE("row_max and row_min: the first of equal numbers, a NaN before all") {
   most.values.backward(Tensor<double>::from({10, 20, 30}));
   CHECK(gradient_of(x) == Values{0, 10, 0, 0, 0, 20, 30, 0, 0});
   CHECK(row_max(leaf({4, 5})).values.shape() == Shape{});
-  CHECK(error_message([] { row_max(leaf({1}, {})); }) == "row_max: needs rows of numbers, got shape ()");
-  CHECK(error_message([] { row_min(leaf({}, {2, 0})); }) == "row_min: needs rows of numbers, got shape (2, 0)");
+  CHECK(error_message([] { row_max(leaf({1}, {})); }) == "row_max: needs a last axis of at least one element, got shape ()");
+  CHECK(error_message([] { row_min(leaf({}, {2, 0})); }) == "row_min: needs a last axis of at least one element, got shape (2, 0)");
 }
 
 TEST_CASE("log_sum_exp: large numbers, and rows of infinities") {
@@ -128,7 +128,7 @@ TEST_CASE("log_sum_exp: large numbers, and rows of infinities") {
   CHECK(g[7] == 0);
   const auto f = Var<float>(Tensor<float>::from({200.0f, -200.0f, 0.0f}));
   CHECK(log_sum_exp(f).item() == 200.0f);
-  CHECK(error_message([] { log_sum_exp(leaf({}, {2, 0})); }) == "log_sum_exp: needs rows of numbers, got shape (2, 0)");
+  CHECK(error_message([] { log_sum_exp(leaf({}, {2, 0})); }) == "log_sum_exp: needs a last axis of at least one element, got shape (2, 0)");
 }
 
 TEST_CASE("l2_normalize: rows of length 1, and what it does to a row of zeros") {
@@ -184,7 +184,7 @@ TEST_CASE("sequence_max: the first token that has the largest number gets the gr
   CHECK(values_of(y) == Values{4, 5, -7, -8});
   y.backward(Tensor<double>::from({10, 20, 30, 40}, {2, 2}));
   CHECK(gradient_of(x) == Values{0, 20, 10, 0, 0, 0, 30, 40});
-  CHECK(error_message([&] { sequence_max(leaf({1, 2}, {2, 1}), offsets); }) == "sequence_max: x (2, 1) but the offsets count 4 tokens");
+  CHECK(error_message([&] { sequence_max(leaf({1, 2}, {2, 1}), offsets); }) == "sequence_max: x (2, 1) but the offsets have 4 tokens");
 }
 
 TEST_CASE("replace_rows: x keeps its own rows, and no row is named twice") {
@@ -195,8 +195,9 @@ TEST_CASE("replace_rows: x keeps its own rows, and no row is named twice") {
   y.backward(Tensor<double>::from({1, 2, 3, 4, 5, 6}, {3, 2}));
   CHECK(gradient_of(x) == Values{0, 0, 3, 4, 0, 0});
   CHECK(gradient_of(values) == Values{5, 6, 1, 2});
-  CHECK(error_message([&] { replace_rows(x, {1, 1}, values); }) == "replace_rows: row 1 is named twice");
-  CHECK(error_message([&] { replace_rows(x, {1, 3}, values); }) == "replace_rows: there is no row 3 in x (3, 2)");
-  CHECK(error_message([&] { replace_rows(x, {1, -1}, values); }) == "replace_rows: there is no row -1 in x (3, 2)");
-  CHECK(error_message([&] { replace_rows(x, {1}, values); }) == "replace_rows: 1 rows of x (3, 2) need as many rows of values, got (2, 2)");
+  CHECK(error_message([&] { replace_rows(x, {1, 1}, values); }) == "replace_rows: row 1 is given more than once");
+  CHECK(error_message([&] { replace_rows(x, {1, 3}, values); }) == "replace_rows: row 3 is out of range for x (3, 2)");
+  CHECK(error_message([&] { replace_rows(x, {1, -1}, values); }) == "replace_rows: row -1 is out of range for x (3, 2)");
+  CHECK(error_message([&] { replace_rows(x, {1}, values); }) ==
+        "replace_rows: 1 rows of x (3, 2) need values of the same number of rows and columns, got (2, 2)");
 }

@@ -23,8 +23,8 @@ WordPieceTokenizer word_tokenizer() {
 
 double value(const LexicalMatrix& m, std::size_t i, std::size_t j) { return m.level[m.code[i * m.size + j]]; }
 
-/// The same by definition, token pair by token pair, from the texts: words are found by the place of a token in its text.
-/// For texts of ASCII without special tokens in them.
+/// The similarities by definition, for each token pair, from the texts: words are found by the position of a token in its text.
+/// For ASCII texts without special tokens.
 double naive(const Encoding& e, const LexicalOptions& options, std::size_t i, std::size_t j) {
   if (e.word_ids[i] < 0 || e.word_ids[j] < 0) return 0;
   if (e.type_ids[i] == e.type_ids[j] && !options.self_attention) return 0;
@@ -45,7 +45,7 @@ double naive(const Encoding& e, const LexicalOptions& options, std::size_t i, st
     if (options.words == LexicalWords::both || whole == (options.words == LexicalWords::whitespace))
       s = std::max(s, similarity(options.similarity, word(i, whole), word(j, whole)));
   if (options.levels == 0) return s;
-  double best = 0;  // the first of the nearest levels, from below
+  double best = 0;  // the lowest of the nearest levels
   for (unsigned k = 1; k < options.levels; ++k) {
     const double level = static_cast<double>(k) / (options.levels - 1);
     if (std::abs(std::min(s, 1.0) - level) < std::abs(std::min(s, 1.0) - best) - 1e-12) best = level;
@@ -93,7 +93,7 @@ TEST_CASE("unknown words are compared by their text, and with self_attention a w
   CHECK(value(self, 4, 4) == 1.0);
   CHECK(value(self, 3, 4) == 0.0);
   CHECK(value(self, 0, 0) == 0.0);
-  // A text may hold the unknown token itself.
+  // A text may contain the unknown token itself.
   CHECK(value(lexical_matrix(t.encode_pair("[UNK]", "[UNK] qq", 64), {}), 1, 3) == 1.0);
   CHECK(value(lexical_matrix(t.encode_pair("[UNK]", "qq", 64), {}), 1, 3) == 0.0);
 }
@@ -116,7 +116,7 @@ TEST_CASE("whitespace words: model numbers that differ in punctuation alone are 
   CHECK(at(LexicalWords::both, 2, 6) == 1.0);
   CHECK(at(LexicalWords::both, 1, 6) == 1.0 / 7);
   CHECK(lexical_matrix(e, {.words = LexicalWords::both}).level == std::vector<double>{0.0, 1.0 / 7, 6.0 / 7, 1.0});
-  // Accents and case go as the tokenizer takes them; each ideograph is a word.
+  // Accents and case are normalized by the tokenizer; each ideograph is a word.
   CHECK(value(lexical_matrix(t.encode_pair("É-1", "e-1", 64), {.words = LexicalWords::whitespace}), 1, 5) == 1.0);
   CHECK(value(lexical_matrix(t.encode_pair("漢字", "字", 64), {.words = LexicalWords::whitespace}), 1, 4) == 0.0);
   CHECK(value(lexical_matrix(t.encode_pair("漢字", "字", 64), {.words = LexicalWords::whitespace}), 2, 4) == 1.0);
@@ -159,7 +159,7 @@ TEST_CASE("quantised levels: nearest, ties to the lower, always all of them") {
   const LexicalMatrix m = lexical_matrix(e, {.levels = 5});
   CHECK(m.level == std::vector<double>{0.0, 0.25, 0.5, 0.75, 1.0});
   CHECK(value(m, 1, 4) == 0.5);  // 0.6
-  // b, blk: levenshtein 1/3; panasonic, sony: jaccard 0.375 lies in the middle of 0.25 and 0.5
+  // b, blk: levenshtein 1/3; panasonic, sony: jaccard 0.375 is the midpoint of 0.25 and 0.5
   CHECK(value(lexical_matrix(t.encode_pair("panasonic", "sony", 64), {.levels = 5}), 1, 5) == 0.25);
   CHECK_THROWS_AS(lexical_matrix(e, {.levels = 1}), Error);
   CHECK_THROWS_AS(lexical_matrix(e, {.levels = 65537}), Error);
@@ -183,11 +183,11 @@ TEST_CASE("law: lexical matrices are those of the definition, swapping the texts
       REQUIRE(m.size == e.size());
       for (std::size_t i = 0; i < m.size; ++i)
         for (std::size_t j = 0; j < m.size; ++j) REQUIRE(std::abs(value(m, i, j) - naive(e, options, i, j)) < 1e-12);
-      if (e.size() < max_length) {  // not cut
+      if (e.size() < max_length) {  // not truncated
         std::size_t left_size = 0;  // [CLS], the left text and its [SEP]
         while (left_size < e.size() && e.type_ids[left_size] == 0) ++left_size;
         const LexicalMatrix swapped = lexical_matrix(t.encode_pair(right, left, max_length), options);
-        const auto moved = [&](std::size_t i) {  // place of token i of (left, right) in (right, left)
+        const auto moved = [&](std::size_t i) {  // position of token i of (left, right) in (right, left)
           if (i == 0) return i;
           return i < left_size ? i + (e.size() - left_size) : i - left_size + 1;
         };

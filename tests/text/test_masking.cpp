@@ -15,7 +15,7 @@ using test::error_message;
 
 namespace {
 
-/// Words a0 ... a39 of one piece; b, c, d, e and f take 2, 3, 4, 5 and 6 pieces, all of them their own.
+/// Words a0 ... a39 have one piece; b, c, d, e and f have 2, 3, 4, 5 and 6 pieces, none of them shared.
 const WordPieceTokenizer& tokenizer() {
   static const WordPieceTokenizer instance = [] {
     std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ""};
@@ -35,7 +35,7 @@ std::string word(char letter, int pieces) {
   return text;
 }
 
-/// `words` words, mixed of all lengths in a random order.
+/// `words` words of all lengths in random order.
 std::string random_text(std::size_t words, std::uint32_t number) {
   RandomStream random(3, random_site::user, number);
   std::string text;
@@ -56,7 +56,7 @@ TEST_CASE("masking: the budget is met, and never exceeded") {
     const auto e = tokenizer().encode(random_text(10 + i % 60, i), 512);
     const auto masked = masker(e, masking_stream(1, 0, i));
     const auto budget = static_cast<std::size_t>(std::nearbyint(0.15 * static_cast<double>(e.size())));
-    CHECK(masked.positions.size() == budget);  // there is always a word of one piece left
+    CHECK(masked.positions.size() == budget);  // a word of one piece is always left
     CHECK(masked.labels.size() == masked.positions.size());
     CHECK(masked.ids.size() == e.size());
     CHECK(std::is_sorted(masked.positions.begin(), masked.positions.end()));
@@ -124,12 +124,12 @@ TEST_CASE("masking: eight of ten pieces become [MASK], one another token, one st
     }
   }
   REQUIRE(total == 30000);
-  // Bounds of five standard deviations. One of the 70 ordinary tokens is the one that stands there.
+  // Bounds of five standard deviations. One of the 70 ordinary tokens is the original token.
   CHECK(std::abs(static_cast<double>(masks) - 24000.0) < 5 * std::sqrt(30000 * 0.8 * 0.2));
   CHECK(std::abs(static_cast<double>(kept) - 3000.0 * (1 + 1.0 / 70)) < 5 * std::sqrt(30000 * 0.1 * 0.9));
   CHECK(others.size() == 70);
   for (const auto& [id, count] : others) {
-    CHECK(id > 5);  // neither a special token nor the hole in the numbering
+    CHECK(id > 5);  // neither a special token nor the gap in the ids
     CHECK(std::abs(static_cast<double>(count) - 3000.0 / 70) < 5 * std::sqrt(3000.0 / 70));
   }
   CHECK(places.size() == 38);
@@ -165,15 +165,15 @@ TEST_CASE("masking: short sequences") {
   CHECK(count("") == 0);
   CHECK(count("zzz") == 0);
   CHECK(count("a1") == 1);
-  CHECK(count(word('c', 3)) == 0);             // three pieces are more than the one token that may be taken
-  CHECK(count(word('f', 6)) == 1);             // of six one by one is
-  CHECK(count(word('d', 4) + " a1", 7) == 1);  // the long word is passed over, whatever the order
+  CHECK(count(word('c', 3)) == 0);             // three pieces exceed the budget of one token
+  CHECK(count(word('f', 6)) == 1);             // pieces of a word of six are chosen individually
+  CHECK(count(word('d', 4) + " a1", 7) == 1);  // the long word is skipped in any order
 }
 
 TEST_CASE("masking: what cannot be") {
   CHECK(error_message([] { Masker(tokenizer(), {.probability = 0.0}); }) ==
         "Masker: the share of masked tokens is 0, expected more than 0 and at most 1");
-  CHECK(error_message([] { Masker(tokenizer(), {.mask_share = 0.8, .random_share = 0.3}); }).starts_with("Masker: mask_share 0.8"));
+  CHECK(error_message([] { Masker(tokenizer(), {.mask_share = 0.8, .random_share = 0.3}); }).starts_with("Masker: mask_share is 0.8"));
   const WordPieceTokenizer no_mask(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "a"})),
       no_words(Vocabulary({"[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
   CHECK(error_message([&] { Masker{no_mask}; }) == "Masker: the vocabulary (4 tokens) has no '[MASK]'");
@@ -181,5 +181,5 @@ TEST_CASE("masking: what cannot be") {
   Encoding foreign = tokenizer().encode("a1", 512);
   foreign.ids[1] = 1000;
   CHECK(error_message([&] { Masker{tokenizer()}(foreign, masking_stream(1, 0, 0)); }) ==
-        "Masker: token 1 has the id 1000, the vocabulary 76 tokens");
+        "Masker: token 1 has the id 1000, but the vocabulary has 76 tokens");
 }

@@ -35,7 +35,7 @@ TEST_CASE("nearest_name: the most similar of the names that are similar enough, 
   CHECK(nearest_name("x", {}) == "");
   CHECK(nearest_name("abcd", std::vector<std::string>{"abxx"}, 0.5) == "abxx");
   CHECK(nearest_name("abcd", std::vector<std::string>{"abxx"}, 0.51) == "");
-  CHECK(nearest_name(std::string(1u << 20, 'x'), names) == "");  // in no time
+  CHECK(nearest_name(std::string(1u << 20, 'x'), names) == "");  // fast, since only the first characters are compared
   CHECK(did_you_mean("--atention", names) == "; did you mean '--attention'?");
   CHECK(did_you_mean("left", names) == "");
 }

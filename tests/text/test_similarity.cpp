@@ -133,8 +133,8 @@ TEST_CASE("n-grams: the worked examples, and what order, ends and short words ma
   CHECK(jaccard_ngrams(U"black", U"blk", 2) == 3.0 / 7);
   CHECK(jaccard_ngrams(U"black", U"blk", 3) == 1.0 / 7);
   CHECK(jaccard_ngrams(U"listen", U"silent", 2) == 1.0 / 13);  // "en" only; as sets of characters they are equal
-  CHECK(jaccard_ngrams(U"ab", U"xaby", 2) == 1.0 / 7);         // the ends count
-  CHECK(jaccard_ngrams(U"a", U"a", 3) == 1.0);                 // one run: <a>
+  CHECK(jaccard_ngrams(U"ab", U"xaby", 2) == 1.0 / 7);         // word boundaries matter
+  CHECK(jaccard_ngrams(U"a", U"a", 3) == 1.0);                 // one n-gram: <a>
   CHECK(jaccard_ngrams(U"a", U"b", 2) == 0.0);
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("similarity names") {
     CHECK(name_of(measure) == word);
   }
   CHECK_THROWS_WITH_AS(name_of(Similarity{9}), "name_of: a value without a name", Error);
-  CHECK_THROWS_WITH_AS(similarity(Similarity{9}, U"a", U"a"), "similarity: not one of the enumerators", Error);
+  CHECK_THROWS_WITH_AS(similarity(Similarity{9}, U"a", U"a"), "similarity: the measure is not an enumerator of Similarity", Error);
   CHECK_THROWS_WITH_AS(parse_name<Similarity>("cosine", "similarity"),
                        "similarity: 'cosine' is not known; use one of: jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, "
                        "smith_waterman_raw, jaccard_bigrams, jaccard_trigrams",
@@ -158,7 +158,7 @@ TEST_CASE("similarity: words are compared by their first 128 characters") {
     CHECK(similarity(entry.second, longer, same) == similarity(entry.second, same, same));
     CHECK(similarity(entry.second, same, U"b" + same) == similarity(entry.second, same, U"b" + same.substr(1)));
   }
-  const std::u32string a(120000, U'a'), b(120000, U'b');  // a pair of such words took a minute
+  const std::u32string a(120000, U'a'), b(120000, U'b');  // without the limit, such a pair takes a minute
   CHECK(similarity(Similarity::levenshtein, a, b) == 0.0);
   CHECK(similarity(Similarity::smith_waterman, a, a) == 1.0);
 }

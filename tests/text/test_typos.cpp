@@ -29,7 +29,7 @@ std::vector<std::u32string> words_of(const std::string& text) {
   return words;
 }
 
-/// Edits between two words when each is one operation.
+/// The Levenshtein distance.
 double distance(const std::u32string& a, const std::u32string& b) {
   return std::round((1.0 - levenshtein(a, b)) * static_cast<double>(std::max(a.size(), b.size())));
 }
@@ -49,7 +49,7 @@ TEST_CASE("typos depend on seed, epoch and example alone") {
         different.insert(text);
       }
   CHECK(different.size() == 12);
-  // Known answers: a run with an older version can be repeated.
+  // Fixed expected values, so that runs of older versions can be reproduced.
   const auto typos = [](std::uint64_t seed, std::uint32_t epoch, std::uint32_t example) {
     RandomStream random = typo_stream(seed, epoch, example);
     return add_typos(sentence, {}, random);
@@ -109,7 +109,7 @@ TEST_CASE("keyboard neighbours") {
   CHECK(sorted(keyboard_neighbours('/')) == sorted(".;'>:\""));
   CHECK(keyboard_neighbours(U'é').empty());
   CHECK(keyboard_neighbours(' ').empty());
-  for (char32_t a = 33; a < 127; ++a)  // neighbourhood is mutual
+  for (char32_t a = 33; a < 127; ++a)  // neighborhood is symmetric
     for (char b : keyboard_neighbours(a))
       CHECK(keyboard_neighbours(static_cast<unsigned char>(b)).find(static_cast<char>(a)) != std::string::npos);
 }
@@ -131,7 +131,7 @@ TEST_CASE("released: one operation, ceil(0.2 T) words of at least 3 characters, 
         CHECK(distance(before[i], after[i]) == (before[i].size() > 10 ? 2 : 1));
       }
       CHECK(hit == 4);
-      // What is no word is where it was, the two blanks, the tab and the invalid byte too.
+      // Everything else is unchanged, including the two blanks, the tab and the invalid byte.
       const auto skeleton = [](const std::string& s) {
         std::string rest;
         for (std::size_t i = 0; i < s.size();) {
@@ -251,7 +251,7 @@ TEST_CASE("rates on Abt-Buy are those of the authors' typo files") {
       const auto before = words_of(text), after = words_of(typo);
       tokens += static_cast<double>(before.size());
       for (const auto& word : before) words += word.size() >= 3 ? 1 : 0;
-      // A key's symbol may split a word: then count by the number of words that ought to be hit.
+      // A symbol inserted by `keyboard` may split a word: then count the words that should be changed.
       if (after.size() == before.size()) {
         for (std::size_t i = 0; i < before.size(); ++i) changed += before[i] != after[i] ? 1 : 0;
       } else {

@@ -82,7 +82,7 @@ TEST_CASE("invalid UTF-8 becomes U+FFFD as in Python's decode('utf-8', 'replace'
                  "b\x80"
                  "c\x80\xBF"
                  "d") == U"a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
-  // What stands behind the end of a text is no part of it.
+  // Bytes after the end of a text are not read.
   const std::string_view text = "a\xF1\x80\x80\x80";
   for (std::size_t bytes = 1; bytes < 4; ++bytes) {
     const Decoded cut = decode_utf8(text.substr(0, 1 + bytes), 1);
@@ -90,7 +90,7 @@ TEST_CASE("invalid UTF-8 becomes U+FFFD as in Python's decode('utf-8', 'replace'
     CHECK(cut.bytes == bytes);
   }
   CHECK(decode_utf8(text, 1).character == 0x40000);
-  // All pairs of bytes, then all quadruples of 24 telling ones; the CRC-32 was taken from Python 3.11.
+  // All pairs of bytes, then all quadruples of 24 selected bytes; the expected CRC-32 is from Python 3.11.
   std::uint32_t crc = 0;
   const auto feed = [&](const std::string& bytes) { crc = crc32(to_utf8(to_utf32(bytes)) + '\0', crc); };
   for (int a = 0; a < 256; ++a)

@@ -15,7 +15,7 @@ using namespace lexformer;
 
 namespace {
 
-/// Joins by the definition: everything counted anew for every join. Words of ASCII letters.
+/// The definition of training: recounts everything for each merge. For words of ASCII letters.
 std::vector<std::string> naive_joins(const WordCounts& words, std::size_t joins, const VocabularyTraining& training) {
   std::vector<std::pair<std::vector<std::string>, std::size_t>> split;
   for (const auto& [word, count] : words) {
@@ -34,7 +34,7 @@ std::vector<std::string> naive_joins(const WordCounts& words, std::size_t joins,
       }
     std::pair<std::string, std::string> best;
     double best_score = 0;
-    for (const auto& [pair, count] : pairs) {  // in the order of their texts
+    for (const auto& [pair, count] : pairs) {  // ordered by text
       if (count < static_cast<double>(training.min_count)) continue;
       const double score = training.score == MergeScore::frequency ? count : count / (singles[pair.first] * singles[pair.second]);
       if (score > best_score) {
@@ -111,7 +111,7 @@ TEST_CASE("a trained vocabulary tokenizes its texts without unknown words") {
   CHECK(t.vocabulary().id("sony"));
   for (const std::string& text : texts)
     for (std::int32_t id : t.encode(text, 100).ids) CHECK(id != t.unk_id());
-  // a typo too: every character is there in both forms
+  // also a word with a typo: each character has both forms
   for (std::int32_t id : t.encode("ynos xelip", 100).ids) CHECK(id != t.unk_id());
 }
 

@@ -23,7 +23,7 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   CHECK(v.token(5).empty());
   CHECK_FALSE(v.id(""));
   CHECK_FALSE(v.id("A"));
-  CHECK_THROWS_WITH_AS(v.token(8), "Vocabulary: no token has the id 8; ids are 0 ... 8 - 1", Error);
+  CHECK_THROWS_WITH_AS(v.token(8), "Vocabulary: id 8 is out of range; the vocabulary has 8 tokens", Error);
   CHECK_THROWS_AS(v.token(-1), Error);
   CHECK(Vocabulary::from_vocab_txt("a\n").size() == 1);
   CHECK(Vocabulary::from_vocab_txt("").size() == 0);
@@ -36,10 +36,10 @@ TEST_CASE("vocab.txt: line number = id, white space at the end is no part of a t
   std::string text;
   std::vector<std::string> tokens;
   for (int i = 0; i < 20000; ++i) text += tokens.emplace_back("token" + std::to_string(i)) + "\n";
-  std::ofstream(path, std::ios::binary) << text;  // larger than what is read at once
+  std::ofstream(path, std::ios::binary) << text;  // larger than the read buffer
   CHECK(Vocabulary::load_vocab_txt(path).tokens() == tokens);
   std::ofstream(path, std::ios::binary) << "";
-  expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token a line");
+  expect_file_error([&] { Vocabulary::load_vocab_txt(path); }, path + ": the vocabulary is empty; expected one token per line");
   expect_file_error([&] { Vocabulary::load_vocab_txt(folder / "none"); }, "none: cannot open the vocabulary");
   expect_file_error([&] { Vocabulary::load_vocab_txt(folder.path.string()); }, "cannot read the vocabulary");
 }
@@ -61,7 +61,7 @@ TEST_CASE("every token of a large vocabulary is found, others are not") {
 }
 
 TEST_CASE("a vocabulary of tokens that collide under FNV-1a is as fast as any other") {
-  // Tokens whose 64-bit FNV-1a hashes, as the table once used them, agree in the bits that choose a slot of 2^17.
+  // Tokens whose 64-bit FNV-1a hashes (used by an earlier version) agree in the bits that select a slot of 2^17.
   std::vector<std::string> tokens;
   for (std::uint64_t i = 0; tokens.size() < 4000; ++i) {
     const std::string token = std::to_string(i);
@@ -77,7 +77,7 @@ TEST_CASE("a vocabulary of tokens that collide under FNV-1a is as fast as any ot
     };
     same += slot(tokens[i]) == slot(tokens[0]) ? 1u : 0u;
   }
-  CHECK(same < 40);  // of 4000 in 4096 slots; all of them, where the hash has no key
+  CHECK(same < 40);  // of 4000 in 4096 slots; without a hash key, all of them
   const Vocabulary v(tokens);
   for (std::size_t i = 0; i < tokens.size(); ++i) REQUIRE(v.id(tokens[i]) == static_cast<std::int32_t>(i));
 }

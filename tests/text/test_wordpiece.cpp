@@ -247,10 +247,10 @@ TEST_CASE("a word of 100 characters is 100 pieces, one of 101 is unknown") {
 }
 
 TEST_CASE("a vocabulary without the unknown token is refused") {
-  CHECK_THROWS_WITH_AS(
-      WordPieceTokenizer(Vocabulary({"[CLS]", "[SEP]", "a"}), {}),
-      "WordPieceTokenizer: the vocabulary (3 tokens) has no '[UNK]'; take the vocab.txt of a BERT model or set the special tokens' names",
-      Error);
+  CHECK_THROWS_WITH_AS(WordPieceTokenizer(Vocabulary({"[CLS]", "[SEP]", "a"}), {}),
+                       "WordPieceTokenizer: the vocabulary (3 tokens) has no '[UNK]'; use the vocab.txt of a BERT model or set the names "
+                       "of the special tokens",
+                       Error);
   const WordPieceTokenizer other(Vocabulary({"<u>", "<s>", "</s>", "a"}), {.unk = "<u>", .cls = "<s>", .sep = "</s>"});
   CHECK(other.encode("a <s> b", 9).ids == std::vector<std::int32_t>{1, 3, 1, 0, 2});
 }
@@ -304,7 +304,7 @@ TEST_CASE("an encoding keeps its texts and each word's normalised text, unknown 
   }
   CHECK(e.word_of(3) == &e.words[0]);
   CHECK(e.word_of(11) == nullptr);
-  CHECK(e.word_of(12) == nullptr);  // behind the last token
+  CHECK(e.word_of(12) == nullptr);  // after the last token
   CHECK(WordPieceTokenizer(Vocabulary(small_vocabulary), {.lowercase = false}).encode("Á", 9).characters == U"Á");
 }
 

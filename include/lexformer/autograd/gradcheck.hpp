@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gradients against central differences. Public: a user's own op or term is checked with it as ours are.
+// Checks gradients against central differences. Public, so that users can check their own ops and terms.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 namespace lexformer {
 
 struct GradcheckOptions {
-  double step = 1e-5;              // h of (f(x + h) - f(x - h)) / 2h, scaled by max(1, |x|)
+  double step = 1e-5;              // h in (f(x + h) - f(x - h)) / 2h, multiplied by max(1, |x|)
   double tolerance = 1e-6;         // |analytic - numeric| <= tolerance * max(1, |analytic|, |numeric|)
-  std::size_t max_elements = 200;  // of each input at most this many, spread evenly, are differenced
+  std::size_t max_elements = 200;  // checked elements per input, evenly spaced
   std::uint64_t seed = 1;
 };
 
 struct GradcheckResult {
   bool ok = true;
-  double worst = 0;     // largest error relative to max(1, |a|, |n|)
-  std::string message;  // of the worst element: input, index, both numbers
+  double worst = 0;     // largest error relative to max(1, |analytic|, |numeric|)
+  std::string message;  // describes the worst element: input, index, both values
 };
 
-/// Checks the gradient of f with respect to the given leaves, in double: f reads them and returns one Var of any shape. The scalar
-/// that is differenced is <c, f()> with a random cotangent c (a plain sum hides mistakes, for example in softmax). The gradient of
-/// every leaf starts as 1, so that an op that overwrites instead of adding is found. With the parameters of a module as leaves it
-/// checks a whole model.
+/// Checks the gradient of f with respect to the given leaves, in double. f reads the leaves and returns one Var of any shape.
+/// It differentiates <c, f()> with a random cotangent c, since a plain sum hides mistakes, e.g. in softmax. The gradient of every
+/// leaf starts at 1, to detect ops that overwrite gradients instead of adding. With a module's parameters as leaves, it checks a
+/// whole model.
 inline GradcheckResult gradcheck(const std::function<Var<double>()>& f, std::vector<Var<double>> leaves, GradcheckOptions options = {}) {
   for (auto& x : leaves) x.set_grad(Tensor<double>::ones(x.shape()));
   const Var<double> y = f();
@@ -69,7 +69,7 @@ inline GradcheckResult gradcheck(const std::function<Var<double>()>& f, std::vec
   return result;
 }
 
-/// The same for a function of Vars, at these inputs.
+/// Checks a function of Vars at the given inputs.
 inline GradcheckResult gradcheck(const std::function<Var<double>(const std::vector<Var<double>>&)>& f,
                                  const std::vector<Tensor<double>>& inputs, GradcheckOptions options = {}) {
   std::vector<Var<double>> vars;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Reverse-mode automatic differentiation. A Tensor is data; a Var is data and, where it has a gradient, an edge to the node
-// that made it. Nodes do not depend on T, so an op may turn one scalar type into another.
+// Reverse-mode automatic differentiation. A Tensor is data. A Var is a Tensor and, if it requires a gradient, an edge to the node
+// that produced it. Nodes do not depend on T, so an op can convert between scalar types.
 //
-// Lifetime: a node owns its parents and a closure; the closure owns Tensors and gradient boxes, never a Var, so a reference
-// cycle cannot be written. Node ids count up, so their order is a topological order; nothing recurses.
+// Lifetime: a node owns its parents and a closure; the closure owns Tensors and gradient boxes, never a Var, so there are no
+// reference cycles. Node ids increase, so their order is a topological order and nothing needs recursion.
 #pragma once
 
 #include <atomic>
@@ -25,33 +25,33 @@ namespace lexformer {
 template <class T = float, class Dev = Cpu>
 class Var;
 
-/// The gradients of an op's inputs from those of its outputs. Type-erased, so that recording is compiled once and not for each op.
+/// Computes the gradients of an op's inputs from those of its outputs. Type-erased, so that recording is compiled once, not per op.
 template <class To, class Ti, class Dev>
 using Backward = std::function<std::vector<Tensor<Ti, Dev>>(const std::vector<Tensor<To, Dev>>&)>;
 
-/// A value without history that a graph reads and whose gradient it leaves behind.
+/// A leaf of a graph that requires a gradient.
 struct GraphLeaf {
   const void* id;    // Var::id() of the leaf
-  std::string op{};  // that reads it; with the names of its modules where the graph was recorded under CheckFinite
+  std::string op{};  // an op that reads it; with its module path if the graph was recorded under CheckFinite
   Shape shape{};
 };
 
 namespace detail {
 
-/// One op in the graph. `run` takes the gradients of the outputs out of their boxes and puts those of the inputs into theirs.
+/// One op in the graph. `run` takes the gradients of the outputs from their boxes and adds those of the inputs to theirs.
 struct Node {
   std::string name;
   std::uint64_t id = next_id();
   std::vector<std::shared_ptr<Node>> parents;
-  std::vector<std::pair<const void*, Shape>> leaves;  // id and shape of the inputs that are leaves with a gradient; for graph_leaves()
+  std::vector<std::pair<const void*, Shape>> leaves;  // id and shape of each input leaf that requires a gradient, for graph_leaves()
   std::function<void()> run;                          // empty once it has run
   std::shared_ptr<Node> next;                         // see ~Node
 
   Node() = default;
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
-  // A chain of a million nodes must not recurse a million deep, and nothing may be allocated: it may be for want of memory that a graph
-  // dies. So those that die with this one form a list over `next`.
+  // Releases the ancestors iteratively, since a long chain of nodes would overflow the stack. The nodes to release are linked through
+  // `next`, because a graph may be destroyed when memory is exhausted and nothing can be allocated.
   ~Node() {
     std::shared_ptr<Node> dying;
     const auto release = [&dying](std::vector<std::shared_ptr<Node>>& nodes) {
@@ -76,7 +76,7 @@ struct Node {
   }
 };
 
-/// Where the gradient of one value gathers: the first contribution moves in, later ones are added.
+/// Accumulates the gradient of one value: the first contribution is moved in, later ones are added.
 template <class T, class Dev>
 struct GradBox {
   Tensor<T, Dev> grad;
@@ -86,17 +86,17 @@ struct GradBox {
       grad = std::move(g);
       return;
     }
-    if (!grad.unique()) grad = grad.clone();  // somebody else may still read the first contribution
+    if (!grad.unique()) grad = grad.clone();  // the first contribution may be shared with another reader
     Kernels<Dev>::add_to(grad.size(), g.data(), grad.mutable_data());
   }
   Tensor<T, Dev> take() { return std::exchange(grad, {}); }
 };
 
-/// Switches of the calling thread.
+/// The autograd state of the calling thread.
 struct GraphState {
   bool recording = true;
   bool check_finite = false;
-  std::vector<std::string> scope;  // names of the modules that are running, outermost first; kept while check_finite
+  std::vector<std::string> scope;  // names of the running modules, outermost first; recorded only under check_finite
   std::string where(const std::string& op) const {
     std::string path;
     for (const auto& name : scope) path += (path.empty() ? "" : ".") + name;
@@ -110,7 +110,7 @@ inline GraphState& graph_state() {
 
 }  // namespace detail
 
-/// While it lives, ops on this thread record no graph.
+/// Disables graph recording on this thread during its lifetime.
 class NoGrad {
  public:
   NoGrad() : before_(std::exchange(detail::graph_state().recording, false)) {}
@@ -122,8 +122,8 @@ class NoGrad {
   bool before_;
 };
 
-/// While it lives, every op on this thread checks that its results and gradients are finite and throws Error{numeric} with
-/// the name of the module and the op otherwise. Slow; a training loop replays a step under it to find the culprit.
+/// During its lifetime, every op on this thread checks that its results and gradients are finite, and throws Error{numeric} with
+/// the names of module and op otherwise. Slow; a training loop repeats a failed step under it to locate the error.
 class CheckFinite {
  public:
   CheckFinite() : before_(std::exchange(detail::graph_state().check_finite, true)) {}
@@ -135,7 +135,7 @@ class CheckFinite {
   bool before_;
 };
 
-/// Names the module whose ops follow, for the messages of CheckFinite.
+/// Names the module that runs during its lifetime, for the messages of CheckFinite.
 class NameScope {
  public:
   explicit NameScope(std::string name) : active_(detail::graph_state().check_finite) {
@@ -151,8 +151,8 @@ class NameScope {
   bool active_;
 };
 
-/// A Tensor that a backward closure keeps. Reading it throws when the storage was written to in the meantime, for example by
-/// an optimizer step between forward and backward.
+/// A Tensor that a backward closure keeps. Reading it throws if the storage was written to since, e.g. by an optimizer step
+/// between forward and backward.
 template <class T, class Dev>
 class Saved {
  public:
@@ -176,7 +176,7 @@ class Var {
   using value_type = T;
 
   Var() = default;
-  /// A leaf: a constant, or with requires_grad a parameter whose gradient backward() leaves in grad().
+  /// Creates a leaf: a constant, or with requires_grad a parameter whose gradient backward() stores in grad().
   explicit Var(Tensor<T, Dev> value, bool requires_grad = false) : cell_(std::make_shared<Cell>()) {
     cell_->value = std::move(value);
     if (requires_grad) cell_->box = std::make_shared<Box>();
@@ -184,12 +184,12 @@ class Var {
 
   /// Whether it has a value: false for Var() and for a Var of an undefined Tensor.
   bool defined() const { return cell_ != nullptr && cell_->value.defined(); }
-  /// Errors: it has no value. All ops read their inputs through this.
+  /// The value. Errors: it is undefined. All ops read their inputs through this function.
   const Tensor<T, Dev>& value() const {
-    if (!cell().value.defined()) fail("Var", "the variable was made of an undefined Tensor");
+    if (!cell().value.defined()) fail("Var", "the variable holds an undefined Tensor");
     return cell_->value;
   }
-  /// For optimizers and loading: the elements of a leaf, to be changed in place.
+  /// The value of a leaf, to change in place (optimizers, loading). Errors: it is not a leaf.
   Tensor<T, Dev>& mutable_value() {
     if (cell().node) fail("Var::mutable_value", "only a leaf can be changed in place");
     return cell_->value;
@@ -200,12 +200,12 @@ class Var {
   T item() const { return value().item(); }
 
   bool requires_grad() const { return defined() && cell_->box != nullptr; }
-  /// Freezes or thaws a leaf.
+  /// Freezes or unfreezes a leaf. Errors: it is not a leaf.
   void set_requires_grad(bool on) {
-    if (cell().node) fail("Var::set_requires_grad", "only for a leaf; use detach()");
+    if (cell().node) fail("Var::set_requires_grad", "only a leaf can be frozen or unfrozen; use detach()");
     if (on != requires_grad()) cell_->box = on ? std::make_shared<Box>() : nullptr;
   }
-  /// The gradient that backward() left; undefined if there is none yet.
+  /// The gradient accumulated by backward(); undefined if there is none yet. Errors: the variable does not require a gradient.
   const Tensor<T, Dev>& grad() const {
     if (!requires_grad()) fail("Var::grad", "this variable does not require a gradient");
     return cell_->box->grad;
@@ -219,19 +219,19 @@ class Var {
   void clear_grad() {
     if (requires_grad()) cell_->box->take();
   }
-  /// What the gradient belongs to, the same for all copies of this variable; null without a gradient.
+  /// Identifies the variable: the same for all copies; null if it does not require a gradient.
   const void* id() const { return defined() ? cell_->box.get() : nullptr; }
-  /// The same value without history.
+  /// A constant with the same value, without history.
   Var detach() const { return Var(value()); }
 
-  /// Adds d(this)/d(leaf) to every leaf that requires a gradient. This variable must have one element, or `cotangent` (its
-  /// shape) says what to multiply by. The graph is consumed: a second backward() through the same ops throws.
+  /// Adds d(this)/d(leaf) to the gradient of every leaf that requires one. This variable must have one element, or `cotangent` (of
+  /// its shape) gives dL/d(this). The graph is consumed: a second backward() through the same ops throws.
   void backward() const {
     if (size() != 1) fail("backward", "the variable has shape ", shape(), "; without a cotangent it must have one element");
     backward(Tensor<T, Dev>::ones(shape()));
   }
   void backward(Tensor<T, Dev> cotangent) const {
-    if (!requires_grad()) fail("backward", "nothing here requires a gradient (is a NoGrad alive, or are all parameters frozen?)");
+    if (!requires_grad()) fail("backward", "the variable does not require a gradient (is a NoGrad alive, or are all parameters frozen?)");
     if (!(cotangent.shape() == shape())) fail("backward", "cotangent ", cotangent.shape(), " for a variable of shape ", shape());
     cell_->box->add(std::move(cotangent));
     const auto older = [](const auto& a, const auto& b) { return a->id < b->id; };
@@ -244,7 +244,7 @@ class Var {
       if (node->id == last) continue;  // reached over several edges
       last = node->id;
       if (!node->run)
-        fail("backward", "the values of op '", node->name, "' were freed by an earlier backward(); run the forward pass again");
+        fail("backward", "the saved values of op '", node->name, "' were freed by an earlier backward(); run the forward pass again");
       const auto run = std::exchange(node->run, nullptr);
       run();
       for (const auto& parent : node->parents)
@@ -274,9 +274,9 @@ class Var {
   friend std::vector<GraphLeaf> graph_leaves(const Var<U, D>&);
 };
 
-/// Makes the outputs of an op into Vars. `backward` is called at most once with the gradients of the outputs, in their order
-/// (undefined where nothing depends on an output), and returns those of the inputs, in their order (undefined = none).
-/// It captures Tensors (Saved, where they could change), never a Var.
+/// Records an op: turns its outputs into Vars. `backward` is called at most once with the gradients of the outputs, in order
+/// (undefined if nothing depends on an output), and returns those of the inputs, in order (undefined = none).
+/// It must capture Tensors (Saved if they can change), never a Var.
 template <class To, class Ti, class Dev>
 std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, Dev>> outputs, const std::vector<Var<Ti, Dev>>& inputs,
                                      std::type_identity_t<Backward<To, Ti, Dev>> backward) {
@@ -327,7 +327,7 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
   return result;
 }
 
-/// record_all for the usual op with one output: `backward(dy)` returns the gradients of the inputs.
+/// record_all for an op with one output: `backward(dy)` returns the gradients of the inputs.
 template <class To, class Ti, class Dev>
 Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<Ti, Dev>>& inputs,
                     std::type_identity_t<std::function<std::vector<Tensor<Ti, Dev>>(const Tensor<To, Dev>&)>> backward) {
@@ -336,7 +336,7 @@ Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<T
                     [f = std::move(backward)](const std::vector<Tensor<To, Dev>>& dy) { return f(dy[0]); })[0];
 }
 
-/// The leaves with a gradient that y depends on, each once. Call it before or after backward(), while y lives.
+/// The leaves that y depends on and that require a gradient, each once. Can be called before or after backward(), while y exists.
 template <class T, class Dev>
 std::vector<GraphLeaf> graph_leaves(const Var<T, Dev>& y) {
   if (!y.requires_grad()) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bfloat16: the upper half of a float, 8 bits of which are precision. A type to store numbers in; arithmetic is in float.
+// bfloat16: the upper 16 bits of a float, with 8 bits of precision. A storage type; arithmetic is in float.
 #pragma once
 
 #include <bit>
@@ -10,12 +10,12 @@
 
 namespace lexformer {
 
-/// A number becomes a float by itself, exactly; the way back rounds, so it is written out: static_cast<bfloat16>(x).
+/// A bfloat16 number. Converts to float implicitly (exact); back only explicitly, since that rounds: static_cast<bfloat16>(x).
 struct bfloat16 {
   std::uint16_t bits;
 
   bfloat16() = default;
-  /// Rounds to the nearest, ties to even; what is too large becomes infinity. NaN stays NaN.
+  /// Rounds to nearest, ties to even. Overflow gives infinity; NaN stays NaN.
   LEXFORMER_HD explicit constexpr bfloat16(float value) : bits(0) {
     const auto all = std::bit_cast<std::uint32_t>(value);
     const bool nan = (all & 0x7FFFFFFFu) > 0x7F800000u;
@@ -32,7 +32,7 @@ struct bfloat16 {
   }
 };
 
-/// The type of every sum, mean, variance and loss over values of type T, of statistics and of factors: float for bfloat16.
+/// The compute type for values stored as T: sums, means, variances, losses, statistics and factors. float for bfloat16, else T.
 template <class T>
 struct accumulate {
   using type = T;
@@ -44,7 +44,7 @@ struct accumulate<bfloat16> {
 template <class T>
 using accumulate_t = typename accumulate<T>::type;
 
-/// Whether T is a type to store in and not one to calculate with.
+/// Whether T is a storage type only, i.e. not its own compute type.
 template <class T>
 inline constexpr bool is_storage = !std::is_same_v<T, accumulate_t<T>>;
 

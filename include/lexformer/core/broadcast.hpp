@@ -9,12 +9,12 @@
 
 namespace lexformer {
 
-/// How two shapes broadcast (numpy's rule): the sizes of the result, and for each operand the stride of every axis, 0 where it repeats.
-/// Plain numbers, so that a GPU can be given it by value.
+/// Broadcasting of two shapes by NumPy's rule: the sizes of the result and each operand's strides, 0 on broadcast axes.
+/// Plain data, so that it can be passed to a GPU kernel by value.
 struct Broadcast {
   std::size_t rank = 0, dims[Shape::max_rank] = {}, stride_a[Shape::max_rank] = {}, stride_b[Shape::max_rank] = {};
 
-  /// Errors, on the host: the shapes do not fit.
+  /// Errors (host only): the shapes do not broadcast.
   Broadcast(const char* op, const Shape& a, const Shape& b) : rank(std::max(a.rank(), b.rank())) {
     std::size_t size_a = 1, size_b = 1;
     for (std::size_t k = 1; k <= rank; ++k) {  // from the innermost axis outwards
@@ -29,10 +29,10 @@ struct Broadcast {
       size_b *= db;
     }
   }
-  /// Of the result.
+  /// The shape of the result.
   Shape shape() const { return Shape(dims, dims + rank); }
 
-  /// The result is rows() rows of last() elements; the steps from one element of a row to the next are 0 or 1.
+  /// The result is rows() rows of last() elements; within a row, each operand advances by step_a() or step_b(), 0 or 1.
   LEXFORMER_HD std::size_t last() const { return rank == 0 ? 1 : dims[rank - 1]; }
   LEXFORMER_HD std::size_t step_a() const { return rank == 0 ? 0 : stride_a[rank - 1]; }
   LEXFORMER_HD std::size_t step_b() const { return rank == 0 ? 0 : stride_b[rank - 1]; }

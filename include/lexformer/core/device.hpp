@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where a tensor lives. Memory<Dev> gives and takes blocks; freed blocks are kept and given out again, because a training
-// step that asks the system for fresh memory pays for some 100,000 page faults. On Linux they lie in huge pages where it allows that.
+// Devices and their memory. Memory<Dev> allocates and releases blocks. Released blocks are cached and reused: a training step
+// with fresh memory from the system would cost about 100,000 page faults. On Linux, segments use huge pages if the system allows it.
 //
-// All that the library asks of a device Dev: Memory<Dev>, and Kernels<Dev> (kernels/interface.hpp).
+// A device Dev must provide Memory<Dev> and Kernels<Dev> (kernels/interface.hpp), nothing else.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #endif
 
-// Under the address sanitizer every block is new, so that it sees a use after free.
+// The cache is off under the address sanitizer, so that it detects a use after free.
 #if defined(__SANITIZE_ADDRESS__)
 #define LEXFORMER_NO_BLOCK_CACHE
 #elif defined(__has_feature)
@@ -28,7 +28,7 @@
 #endif
 #endif
 
-// Functions that a GPU runs, too.
+// Marks functions that are compiled for the host and for CUDA devices.
 #if defined(__CUDACC__)
 #define LEXFORMER_HD __host__ __device__
 #else
@@ -43,14 +43,14 @@ struct Cuda {};
 template <class Dev>
 struct Memory;
 
-/// A block of memory: `bytes` were asked for, `capacity` are there.
+/// A block of memory: `bytes` were requested, `capacity` were allocated.
 struct MemoryBlock {
   void* data = nullptr;
   std::size_t bytes = 0, capacity = 0;
 };
 
-/// Small blocks come from operator new. Large ones are cut from segments of 32 MiB or more that the process keeps until trim(): best
-/// fit, neighbours joined again when they are free, so that batches of any lengths use the same memory.
+/// Host memory. Small blocks come from operator new. Large ones are cut from segments of at least 32 MiB that the process keeps until
+/// trim(): best fit, and adjacent free blocks are merged, so that batches of different lengths share the same memory.
 template <>
 struct Memory<Cpu> {
   static constexpr std::size_t alignment = 64, large = 65536, page = 4096, huge_page = std::size_t{1} << 21, segment = 16 * huge_page;
@@ -83,23 +83,23 @@ struct Memory<Cpu> {
       ::operator delete (block.data, std::align_val_t{alignment});
   }
 
-  /// From the host to this device, from it to the host (which waits until they are there), and within it; the ranges do not overlap.
+  /// Copies bytes from the host, to the host (blocking), and within the device. The ranges must not overlap.
   static void upload(void* to, const void* host, std::size_t bytes) { copy(to, host, bytes); }
   static void download(void* host, const void* from, std::size_t bytes) { copy(host, from, bytes); }
   static void copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);  // the pointers of nothing may be null
+    if (bytes > 0) std::memcpy(to, from, bytes);  // pointers may be null if bytes is 0
   }
   static void zero(void* to, std::size_t bytes) {
     if (bytes > 0) std::memset(to, 0, bytes);
   }
 
-  /// Gives all segments that nothing lives in back to the system.
+  /// Returns all unused segments to the system.
   static void trim() noexcept {
     const std::lock_guard lock(arena().mutex);
     arena().trim();
   }
 
-  /// Bytes of all live tensors: now, and at the most since the start or reset_peak().
+  /// Bytes in live blocks: current, and the maximum since the start or the last reset_peak().
   static std::size_t in_use() {
     const std::lock_guard lock(arena().mutex);
     return arena().in_use;
@@ -133,7 +133,7 @@ struct Memory<Cpu> {
         if (it->second >= bytes && (best == free.end() || it->second < best->second)) best = it;
       if (best == free.end()) best = grow(bytes);
       char* const data = best->first;
-      // The rest stays free; the entry is moved, not made, so nothing can fail from here on.
+      // The rest stays free. The map node is reused, so nothing below allocates or throws.
       auto entry = free.extract(best);
       if (entry.mapped() > bytes) {
         entry.key() += bytes;
@@ -144,11 +144,11 @@ struct Memory<Cpu> {
     }
 
     std::map<char*, std::size_t>::iterator grow(std::size_t bytes) {
-      if (bytes > segment) trim();  // a segment of one block serves nothing larger
+      if (bytes > segment) trim();  // oversized blocks have segments of their own: free unused ones first
       const std::size_t size = std::max(segment, (bytes + huge_page - 1) / huge_page * huge_page);
       char* const data = static_cast<char*>(::operator new (size, std::align_val_t{huge_page}));
 #if defined(__linux__)
-      madvise(data, size, MADV_HUGEPAGE);  // advice: whether it is taken does not matter
+      madvise(data, size, MADV_HUGEPAGE);  // only advice: failure does not matter
 #endif
       try {
         segments.emplace(data, size);
@@ -179,7 +179,7 @@ struct Memory<Cpu> {
       }
       try {
         free.emplace(data, bytes);
-      } catch (...) {  // no memory for the entry: the block is lost to its segment, and no more
+      } catch (...) {  // no memory for the map entry: only this block is lost
       }
     }
 
@@ -197,7 +197,7 @@ struct Memory<Cpu> {
     }
   };
   static Arena& arena() {
-    static auto* instance = new Arena;  // never destroyed: a tensor with static lifetime may die after it otherwise
+    static auto* instance = new Arena;  // never destroyed, since tensors with static lifetime may outlive it
     return *instance;
   }
 };

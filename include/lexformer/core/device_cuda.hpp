@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The memory of a GPU. Only declarations, without any header of CUDA's: code that uses them is compiled by any C++ compiler and links
-// lexformer::cuda, which is built from the folder cuda/ with nvcc, or without CUDA from cuda/stub.cpp, whose functions throw.
+// GPU memory. Declarations only, without CUDA headers: any C++ compiler can compile code that uses them. Programs link lexformer::cuda,
+// built from the folder cuda/ with nvcc, or without CUDA from cuda/stub.cpp, whose functions throw.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace lexformer {
 
-/// Everything is queued on one stream: a kernel sees what was queued before it, and a block that is released may be given out
-/// again at once. The first use takes the current device (CUDA_VISIBLE_DEVICES); without one it throws an Error that says so.
+/// GPU memory. All work is queued on one stream: a kernel sees the results of everything queued before it, and a released block can be
+/// reused at once. The first use selects the current device (CUDA_VISIBLE_DEVICES). Errors: there is no usable device.
 template <>
 struct Memory<Cuda> {
-  /// From the driver's stream-ordered pool, which keeps what is released until trim().
+  /// Allocates from the driver's stream-ordered pool, which keeps released blocks until trim().
   static MemoryBlock allocate(std::size_t bytes);
   static void release(MemoryBlock block) noexcept;
   static void trim() noexcept;
 
   static void upload(void* to, const void* host, std::size_t bytes);
-  /// Waits until all that was queued before is done and the bytes are there.
+  /// Copies to the host; blocks until all queued work and the copy are done.
   static void download(void* host, const void* from, std::size_t bytes);
   static void copy(void* to, const void* from, std::size_t bytes);
   static void zero(void* to, std::size_t bytes);
 
-  /// Bytes of all live blocks: now, and at the most since the start or reset_peak().
+  /// Bytes in live blocks: current, and the maximum since the start or the last reset_peak().
   static std::size_t in_use();
   static std::size_t peak();
   static void reset_peak();
@@ -32,21 +32,22 @@ struct Memory<Cuda> {
 
 namespace cuda {
 
-/// Whether this build has CUDA and the machine a device that it can use.
+/// Whether this build has CUDA and the machine has a usable device.
 bool available() noexcept;
-/// Waits until all that was queued is done.
+/// Blocks until all queued work is done.
 void synchronize();
-/// Lets products of float round their factors to TF32 (10 bits of mantissa, sums in float): faster and less exact. Off at the start.
+/// Enables TF32 for matrix products of float: inputs are rounded to 10 bits of mantissa, sums are in float. Faster, less exact.
+/// Default: off.
 void set_tf32(bool on);
 bool tf32();
 
-/// How attention is computed. Both ways give the same, but for rounding.
+/// The implementation of attention. Both give the same result up to rounding.
 enum class AttentionPath {
-  fused,   // by our own kernels, tile by tile: nothing of size n x n is stored for a sequence of n tokens
-  cublas,  // products by cuBLAS (set_tf32 is for these, too), of many sequences and heads at once, and kernels for rows of scores between
+  fused,   // tiled kernels that never store an n x n matrix for a sequence of n tokens
+  cublas,  // cuBLAS products (set_tf32 applies) over many sequences and heads at once, with kernels for the rows of scores in between
 };
-/// The way of all attention from now on; `fused` at the start. The products need memory for n x n scores of each head: so many sequences go
-/// together that it stays below `scratch_bytes`, but at least one does.
+/// Selects the implementation of attention; default `fused`. `cublas` stores n x n scores for each head: it processes as many sequences
+/// at once as fit into `scratch_bytes`, but at least one.
 void set_attention_path(AttentionPath path, std::size_t scratch_bytes = std::size_t{64} << 20);
 AttentionPath attention_path();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One exception type for everything a user can get wrong, and one shape of message:
-//   where: what failed, expected and found, what to do
+// The exception type for all errors, and the format of its messages:
+//   where: what is wrong, expected and found, what to do
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace lexformer {
 
-/// What kind of failure it was. The value is the exit code that the programs in examples/ return.
+/// The kind of error. The value is the exit code of the programs in examples/.
 enum class ErrorKind : int { failure = 1, usage = 2, file = 3, numeric = 4 };
 
 namespace detail {
-/// Bytes of the UTF-8 character that text begins with, 0 where there is none or one that would change a terminal or the line: control
-/// characters, line and paragraph separators, marks that reverse the order of what follows.
+/// Length in bytes of the UTF-8 character that text starts with. 0 if it is invalid, or could change the terminal or the line: control
+/// characters, line and paragraph separators, marks that reverse the text direction.
 inline std::size_t printable_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(0);
@@ -37,12 +37,12 @@ inline std::size_t printable_bytes(std::string_view text) {
 }
 }  // namespace detail
 
-/// `text` on one line: what is no printable UTF-8 is escaped as in C, and of more than `limit` bytes the middle is left out.
+/// Returns `text` on one line: escapes everything but printable UTF-8 as in C, and omits the middle if it is longer than `limit` bytes.
 inline std::string one_line(std::string_view text, std::size_t limit = 1000) {
   constexpr const char* digits = "0123456789ABCDEF";
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    // The middle is skipped before it is escaped: a foreign text may have gigabytes.
+    // Skip the middle before escaping: text from a file may have gigabytes.
     if (text.size() > limit && i >= limit * 3 / 4 && text.size() - i > limit / 4) {
       out += " ... ";
       i = text.size() - limit / 4;
@@ -62,7 +62,7 @@ inline std::string one_line(std::string_view text, std::size_t limit = 1000) {
   return out;
 }
 
-/// The one exception of lexformer. Its message is one_line() of what it is made of, whatever foreign text that holds.
+/// The exception type of lexformer. The message is passed through one_line(), since it may contain text from files.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(one_line(message)), kind_(kind) {}
@@ -73,8 +73,8 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Joins its arguments into a string with operator<< (std::format is missing on g++ 12 and clang 14). The text is whole or, for want of
-/// memory, std::bad_alloc is thrown: it may name a file.
+/// Concatenates its arguments with operator<< (g++ 12 and clang 14 have no std::format). Throws if memory runs out, rather than
+/// returning a truncated string: the string may be a file name.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::ostringstream out;
@@ -83,14 +83,14 @@ std::string cat(const Parts&... parts) {
   return out.str();
 }
 
-/// Foreign text for use in a message: in quotes, on one line, ASCII, at most 80 bytes of it.
+/// Quotes untrusted text for a message: '...', at most 80 bytes, other than printable ASCII replaced by '?'.
 inline std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text.substr(0, 80)) out += c >= 0x20 && c < 0x7F ? c : '?';
   return out + (text.size() > 80 ? "...'" : "'");
 }
 
-/// "a, b, c": the texts of a list, with `between` between them.
+/// Concatenates a list of strings with a separator: "a, b, c".
 template <class Texts>
 std::string join(const Texts& texts, std::string_view between = ", ") {
   std::string out;
@@ -108,19 +108,19 @@ template <class... Parts>
   throw Error(ErrorKind::failure, cat(where, ": ", parts...));
 }
 
-/// A wrong option or argument (exit code 2).
+/// Throws Error{usage}: a wrong option or argument (exit code 2).
 template <class... Parts>
 [[noreturn]] void fail_usage(const std::string& where, const Parts&... parts) {
   throw Error(ErrorKind::usage, cat(where, ": ", parts...));
 }
 
-/// A file that cannot be read, or is not what it should be (exit code 3). `where` names the file.
+/// Throws Error{file}: a file cannot be read or has wrong contents (exit code 3). `where` names the file.
 template <class... Parts>
 [[noreturn]] void fail_file(const std::string& where, const Parts&... parts) {
   throw Error(ErrorKind::file, cat(where, ": ", parts...));
 }
 
-/// A value that is not finite where it must be (exit code 4).
+/// Throws Error{numeric}: a value is not finite (exit code 4).
 template <class... Parts>
 [[noreturn]] void fail_numeric(const std::string& where, const Parts&... parts) {
   throw Error(ErrorKind::numeric, cat(where, ": ", parts...));

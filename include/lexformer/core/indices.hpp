@@ -11,8 +11,8 @@
 
 namespace lexformer {
 
-/// A list of whole numbers in the memory of a device: rows of a table, codes, places. Made on the host, where the smallest and the
-/// largest are looked up once, so that nothing has to come back to see whether all are in range. Copies share the numbers.
+/// A list of integers in device memory: table rows, codes, positions. Built on the host, recording min and max, so range checks need
+/// no device copy. Copies share the elements.
 template <class I, class Dev = Cpu>
 class Indices {
  public:
@@ -24,7 +24,7 @@ class Indices {
     min_ = *low;
     max_ = *high;
   }
-  /// Numbers that are on the device already, all of them in low .. high.
+  /// Wraps integers that are already on the device. The caller guarantees that all are in low .. high.
   Indices(Tensor<I, Dev> values, I low, I high) : values_(std::move(values)), min_(low), max_(high) {}
   Indices(const std::vector<I>& values) : Indices(std::span<const I>(values)) {}
   Indices(std::initializer_list<I> values) : Indices(std::span<const I>(values.begin(), values.size())) {}
@@ -32,12 +32,12 @@ class Indices {
   const I* data() const { return values_.data(); }
   std::size_t size() const { return values_.size(); }
   bool empty() const { return size() == 0; }
-  /// No number is smaller than min() or larger than max(); 0 of an empty list.
+  /// Lower and upper bound of the integers; 0 for an empty list.
   I min() const { return min_; }
   I max() const { return max_; }
-  /// Whether all of them are numbers of `count` rows: 0 ... count - 1.
+  /// Whether all integers are in 0 .. count - 1.
   bool within(std::size_t count) const { return empty() || (std::cmp_greater_equal(min_, 0) && std::cmp_less(max_, count)); }
-  /// The numbers on the host again.
+  /// Copies the integers to the host.
   std::vector<I> to_vector() const { return values_.to_vector(); }
 
  private:

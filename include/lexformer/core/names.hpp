@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of an enum's values, as they stand in options and files. A table beside the enum is all it needs:
+// Names of enum values, as used in options and files. To name the values of an enum, specialize names_of next to it:
 //   template <> inline constexpr auto names_of<Task> = std::to_array<Named<Task>>({{"classification", Task::classification}, ...});
 #pragma once
 
@@ -17,7 +17,7 @@ namespace lexformer {
 template <class E>
 using Named = std::pair<std::string_view, E>;
 
-/// A value may have several names; the first is the one it is written with.
+/// The names of an enum's values. A value may have several names; the first is used for writing.
 template <class E>
 inline constexpr std::array<Named<E>, 0> names_of{};
 
@@ -49,7 +49,7 @@ std::optional<E> find_name(std::string_view name) {
   return std::nullopt;
 }
 
-/// The value of a name, or a usage error that says which names there are.
+/// The value with this name. Errors (usage): the name is unknown; the message lists the known names.
 template <class E>
 E parse_name(std::string_view name, const std::string& where) {
   if (const auto value = find_name<E>(name)) return *value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One description of options for files, messages and the command line: a struct of options has `visit(OptionVisitor&)`, which names each
-// option with its range and a help text. Readers and writers of files (io/options.hpp) and the options of programs come from it.
+// One description of options for files, messages and the command line: an options struct has `visit(OptionVisitor&)`, which names each
+// option with its range and help text. File readers and writers (io/options.hpp) and program options are derived from it.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ class OptionVisitor {
   virtual ~OptionVisitor() = default;
 
   virtual void flag(const char* name, bool& value, const char* help) = 0;
-  /// A whole number from `min` to `max`.
+  /// An integer in min .. max.
   virtual void size(const char* name, std::size_t& value, std::size_t min, std::size_t max, const char* help) = 0;
-  /// A real number from `min` to `max`.
+  /// A real number in [min, max].
   virtual void number(const char* name, double& value, double min, double max, const char* help) = 0;
   virtual void text(const char* name, std::string& value, const char* help) = 0;
-  /// A range of layers, `first` to `last` - 1, as "first_layer" and "last_layer". Both 0 = the default of whoever reads it.
+  /// A range of layers, first .. last - 1, as "first_layer" and "last_layer". Both 0 = the reader's default.
   virtual void layers(std::size_t& first, std::size_t& last, const char* help) = 0;
-  /// A value of an enum by its name (core/names.hpp).
+  /// An enum value, by name (core/names.hpp).
   template <class E>
   void choice(const char* name, E& value, const char* help) {
     choice_of(
@@ -36,12 +36,12 @@ class OptionVisitor {
   }
 
  protected:
-  /// `set(i)` takes over names[i].
+  /// `set(i)` selects names[i].
   virtual void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names,
                          const std::function<void(std::size_t)>& set, const char* help) = 0;
 };
 
-/// A call of `visit` on some options, without their type.
+/// A type-erased call of `visit` on an options struct.
 using VisitOptions = std::function<void(OptionVisitor&)>;
 
 }  // namespace lexformer

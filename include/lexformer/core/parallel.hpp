@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parallelism in fixed blocks: how work is cut depends on its size alone, never on the number of threads,
-// so a result has the same bits for 1, 2 or 64 threads. Without OpenMP the blocks run one after the other.
+// Parallel loops over fixed blocks. The partition depends only on the size of the work, not on the number of threads, so results
+// have the same bits for 1, 2 or 64 threads. Without OpenMP the blocks run serially.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace lexformer {
 
 namespace detail {
 inline std::atomic<int>& thread_limit() {
-  static std::atomic<int> limit{0};  // 0 = as many as OpenMP says
+  static std::atomic<int> limit{0};  // 0 = OpenMP's default
   return limit;
 }
 }  // namespace detail
 
-/// Number of threads that parallel_for uses; 0 = the machine's own choice (OMP_NUM_THREADS, else all cores). More than 64, or than the
-/// machine has processors, are never used: they make nothing faster, and OpenMP ends the program where it cannot start them.
+/// Sets the number of threads for parallel_for; 0 = OpenMP's default (OMP_NUM_THREADS, else all cores). At most max(64, number of
+/// processors) are used: more are not faster, and OpenMP terminates the program if it cannot start them.
 inline void set_threads(int threads) { detail::thread_limit() = threads; }
 inline int threads() {
 #if defined(_OPENMP)
@@ -35,7 +35,7 @@ inline int threads() {
 }
 
 /// Calls body(begin, end) for the blocks [0, block), [block, 2 block), ... of [0, count), in any order and on any thread.
-/// The first exception of a block is rethrown after all have ended. A call from inside a block runs serially.
+/// Rethrows the first exception of a block after all running blocks have ended. A nested call runs serially.
 template <class Body>
 void parallel_for(std::size_t count, std::size_t block, Body&& body) {
   if (block == 0) block = 1;

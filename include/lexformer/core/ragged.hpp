@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A batch is ragged: B sequences stored one after the other, without padding. Token rows are (N, D) with N the sum of the
-// lengths; what belongs to a pair of tokens is stored as one n x n block for each sequence, blocks one after the other.
+// Ragged batches: B sequences stored one after another, without padding. Token rows are (N, D) with N the sum of the lengths.
+// Values of token pairs are stored as one n x n block per sequence, one block after another (P values in total).
 #pragma once
 
 #include <algorithm>
@@ -16,17 +16,17 @@
 
 namespace lexformer {
 
-/// The begins of an Offsets in the memory of a device: first token row and first pair of sequence s; B + 1 numbers each.
+/// The lists of an Offsets in device memory: first token row and first pair of each sequence; B + 1 entries each.
 template <class Dev>
 struct DeviceOffsets {
   Indices<std::size_t, Dev> token, pair;
 };
 
-/// Where the sequences of a batch lie. Copies share the lists.
+/// The positions of the sequences in a ragged batch. Copies share the lists.
 class Offsets {
  public:
   Offsets() = default;
-  /// lengths[s] = number of tokens of sequence s; each at least 1. Errors: a length of 0; the pairs of tokens are too many to count.
+  /// lengths[s] = number of tokens of sequence s, at least 1. Errors: a length is 0; the number of token pairs overflows.
   static Offsets from_lengths(std::span<const std::size_t> lengths) {
     Offsets o;
     for (std::size_t n : lengths) {
@@ -48,12 +48,12 @@ class Offsets {
   std::size_t length(std::size_t s) const { return lists_->token[s + 1] - lists_->token[s]; }
   /// First token row of sequence s; begin(sequences()) = N.
   std::size_t begin(std::size_t s) const { return lists_->token[s]; }
-  /// begin(0) ... begin(sequences()), as long as a copy of these Offsets lives.
+  /// The list begin(0) .. begin(sequences()); valid while any copy of these Offsets exists.
   const std::size_t* token_begin() const { return lists_->token.data(); }
   /// First element of the n x n block of sequence s.
   std::size_t pair_begin(std::size_t s) const { return lists_->pair[s]; }
 
-  /// The lists on a device; they go there once, for all copies.
+  /// The lists in device memory; uploaded once and shared by all copies.
   template <class Dev>
   DeviceOffsets<Dev> on() const {
     const std::lock_guard lock(lists_->mutex);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011).
-// A number is a pure function of (seed, step, site, element): nothing has to be saved to resume a run, and any thread,
-// or a GPU, draws the same numbers. The layout of the counter below is part of the library's contract.
+// A number is a pure function of (seed, step, site, element): resuming a run needs no saved generator state, and every thread
+// and every GPU draws the same numbers. The counter layout below is part of the library's contract.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct Philox {
   using Counter = std::array<std::uint32_t, 4>;
   using Key = std::array<std::uint32_t, 2>;
 
-  /// The ten rounds: 128 counter bits and 64 key bits -> 128 random bits.
+  /// Ten rounds: 128 counter bits and 64 key bits -> 128 random bits.
   LEXFORMER_HD static constexpr Counter generate(Counter c, Key k) {
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t a = std::uint64_t{0xD2511F53u} * c[0];
@@ -34,14 +34,14 @@ struct Philox {
   }
 };
 
-/// The numbers of one place in one step: counter = (element / 8 (64 bits), step, site), key = seed.
-/// `site` is fixed by the place in the model (dropout) or by the purpose (RandomSite below).
+/// The random numbers of one site in one step: counter = (element / 8 (64 bits), step, site), key = seed.
+/// `site` is fixed by the position in the model (dropout) or by the purpose (random_site below).
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::uint32_t site = 0;
 
-  /// 128 bits = 8 decisions of 16 bits, for elements 8 * block ... 8 * block + 7.
+  /// 128 bits = 8 numbers of 16 bits, for elements 8 block .. 8 block + 7.
   LEXFORMER_HD Philox::Counter bits(std::uint64_t block) const {
     return Philox::generate({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), step, site},
                             {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
@@ -53,18 +53,18 @@ struct RandomKey {
   }
 };
 
-/// Sites of everything that is not dropout; dropout sites count up from 0 by their place in the model.
+/// Sites other than dropout; dropout sites are numbered from 0 by their position in the model.
 namespace random_site {
-inline constexpr std::uint32_t init = 0xF0000000u;     // + running number of the parameter
+inline constexpr std::uint32_t init = 0xF0000000u;     // + index of the parameter
 inline constexpr std::uint32_t shuffle = 0xF1000000u;  // order of batches, + block
 inline constexpr std::uint32_t typos = 0xF2000000u;
 inline constexpr std::uint32_t bootstrap = 0xF3000000u;
 inline constexpr std::uint32_t masking = 0xF4000000u;      // + epoch
-inline constexpr std::uint32_t regularizer = 0xF5000000u;  // tokens; + 1 + layer: heads
+inline constexpr std::uint32_t regularizer = 0xF5000000u;  // + 0 for tokens, + 1 + layer for heads
 inline constexpr std::uint32_t user = 0xFF000000u;
 }  // namespace random_site
 
-/// Numbers one after the other out of one RandomKey, for code that is sequential anyway (shuffling, typos, initial weights).
+/// A sequential generator on one RandomKey, for code that is sequential anyway (shuffling, typos, initial weights).
 class RandomStream {
  public:
   explicit RandomStream(RandomKey key) : key_(key) {}
@@ -81,18 +81,18 @@ class RandomStream {
   }
   /// Uniform in 0 .. n-1 without bias (n > 0).
   std::uint64_t below(std::uint64_t n) {
-    const std::uint64_t limit = ~std::uint64_t{0} - (~std::uint64_t{0} % n + 1) % n;  // last value of a whole number of n's
+    const std::uint64_t limit = ~std::uint64_t{0} - (~std::uint64_t{0} % n + 1) % n;  // largest multiple of n, minus 1
     for (;;) {
       const std::uint64_t high = next(), x = (high << 32) | next();
       if (x <= limit) return x % n;
     }
   }
-  /// Normal with mean 0 and standard deviation 1 (Box-Muller, one of the two values).
+  /// Normal with mean 0 and standard deviation 1 (Box-Muller, using one of the two values).
   double normal() {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * uniform());
   }
-  /// Fisher-Yates.
+  /// Shuffles in place (Fisher-Yates).
   template <class V>
   void shuffle(std::vector<V>& values) {
     for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[static_cast<std::size_t>(below(i))]);

@@ -39,7 +39,7 @@ class Shape {
     for (std::size_t d : *this) count *= d;
     return count;
   }
-  /// Size of the innermost axis (1 for a scalar): a tensor is rows() rows of last() elements.
+  /// Size of the last axis (1 for a scalar): a tensor is rows() rows of last() elements.
   std::size_t last() const { return rank_ == 0 ? 1 : dims_[rank_ - 1]; }
   std::size_t rows() const {
     std::size_t count = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensor: contiguous row-major data with shared storage and no gradient (autograd/var.hpp adds that).
+// Tensor: contiguous row-major data with shared storage, without gradient (see Var in autograd/var.hpp).
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@
 
 namespace lexformer {
 
-/// A copy of a Tensor shares the elements; clone() copies them. A default-constructed Tensor is undefined: it stands for
-/// "no value", for example "no gradient".
+/// A contiguous row-major array on a device. Copies share the elements; clone() copies them. A default-constructed Tensor is
+/// undefined and means "no value", e.g. "no gradient".
 ///
-/// mutable_data() counts a version up, so that backward can tell that a value it needs was changed since (var.hpp).
+/// mutable_data() increments a version number, so that backward detects changes to the values it needs (autograd/var.hpp).
 template <class T = float, class Dev = Cpu>
 class Tensor {
  public:
   using value_type = T;
 
   Tensor() = default;
-  /// Elements without initial values.
+  /// Allocates without initializing the elements.
   explicit Tensor(Shape shape) : shape_(shape), storage_(std::make_shared<Storage>(shape.size())) {}
 
   static Tensor full(Shape shape, T value) { return from(std::vector<T>(shape.size(), value), shape); }
@@ -40,7 +40,7 @@ class Tensor {
   }
   static Tensor ones(Shape shape) { return full(shape, T{1}); }
   static Tensor scalar(T value) { return full({}, value); }
-  /// Copies the values; their number must be shape.size().
+  /// Copies the values. Errors: their number is not shape.size().
   static Tensor from(std::span<const T> values, Shape shape) {
     if (values.size() != shape.size()) fail("Tensor::from", values.size(), " values for shape ", shape, ", which needs ", shape.size());
     Tensor t(shape);
@@ -55,7 +55,7 @@ class Tensor {
   std::size_t rank() const { return shape_.rank(); }
   std::size_t size() const { return defined() ? shape_.size() : 0; }
   std::size_t dim(std::size_t axis) const {
-    if (axis >= rank()) fail("Tensor::dim", "axis ", axis, " of a tensor with shape ", shape_);
+    if (axis >= rank()) fail("Tensor::dim", "axis ", axis, " is out of range for shape ", shape_);
     return shape_[axis];
   }
 
@@ -75,12 +75,12 @@ class Tensor {
     Memory<Dev>::download(values.data(), data(), bytes());
     return values;
   }
-  /// Overwrites the elements; the number of values must be size().
+  /// Overwrites the elements. Errors: the number of values is not size().
   void assign(std::span<const T> values) {
     if (values.size() != size()) fail("Tensor::assign", values.size(), " values for shape ", shape_, ", which needs ", size());
     Memory<Dev>::upload(mutable_data(), values.data(), bytes());
   }
-  /// The same elements in the memory of another device; shares them where it is this one.
+  /// Copies the elements to another device; on the same device, returns a Tensor that shares them.
   template <class To>
   Tensor<T, To> to() const {
     if constexpr (std::is_same_v<To, Dev>) {
@@ -98,17 +98,17 @@ class Tensor {
     }
   }
 
-  /// The one element of a tensor of size 1.
+  /// The only element. Errors: size() is not 1.
   T item() const {
     if (size() != 1) fail("Tensor::item", "shape ", shape_, " does not have exactly one element");
     return read(0);
   }
-  /// The element at the given index, one number for each axis, checked.
+  /// The element at the given index, one integer per axis. Errors: the index is out of range.
   template <class... Index>
   T at(Index... index) const {
     const std::size_t ix[] = {static_cast<std::size_t>(index)..., 0};
     if (!defined()) fail("Tensor::at", "the tensor is undefined");
-    if (sizeof...(index) != rank()) fail("Tensor::at", sizeof...(index), " indices for shape ", shape_);
+    if (sizeof...(index) != rank()) fail("Tensor::at", "got ", sizeof...(index), " indices for shape ", shape_);
     std::size_t flat = 0;
     for (std::size_t axis = 0; axis < rank(); ++axis) {
       if (ix[axis] >= shape_[axis]) fail("Tensor::at", "index ", ix[axis], " of axis ", axis, " is outside shape ", shape_);
@@ -117,16 +117,17 @@ class Tensor {
     return read(flat);
   }
 
-  /// The same elements under another shape.
+  /// Changes the shape and shares the elements. Errors: the number of elements differs.
   Tensor reshape(Shape shape) const {
-    if (shape.size() != size()) fail("Tensor::reshape", "shape ", shape_, " has another number of elements than ", shape);
+    if (shape.size() != size()) fail("Tensor::reshape", "cannot reshape ", shape_, " to ", shape, ": the numbers of elements differ");
     Tensor t = *this;
     t.shape_ = shape;
     return t;
   }
-  /// Rows begin .. end-1 of the first axis, sharing the elements.
+  /// Rows begin .. end-1 of the first axis, sharing the elements. Errors: the range is not within the axis.
   Tensor slice(std::size_t begin, std::size_t end) const {
-    if (rank() == 0 || begin > end || end > shape_[0]) fail("Tensor::slice", "rows ", begin, " to ", end, " of shape ", shape_);
+    if (rank() == 0 || begin > end || end > shape_[0])
+      fail("Tensor::slice", "rows ", begin, " to ", end, " are out of range for shape ", shape_);
     std::vector<std::size_t> dims(shape_.begin(), shape_.end());
     Tensor t = *this;
     t.offset_ += begin * (shape_[0] == 0 ? 0 : size() / shape_[0]);
@@ -141,7 +142,7 @@ class Tensor {
     return t;
   }
 
-  /// How often the storage was opened for writing.
+  /// The number of times the storage was opened for writing.
   std::uint64_t version() const { return defined() ? storage_->version : 0; }
   /// Whether no other Tensor shares the elements.
   bool unique() const { return storage_.use_count() == 1; }
@@ -176,7 +177,7 @@ class Tensor {
   std::size_t offset_ = 0;
 };
 
-/// Prints shape and values; of a long axis the first and the last three.
+/// Prints values and shape; for an axis of more than 8 elements, the first and last three.
 template <class T>
 std::ostream& operator<<(std::ostream& out, const Tensor<T, Cpu>& t) {
   if (!t.defined()) return out << "Tensor(undefined)";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention of one (sequence, head) on the CPU: strided products around row.hpp. What each field means, and the formula,
-// stand in interface.hpp and ops/attention.hpp; here are pointers and strides.
+// Attention on the CPU: for each (sequence, head), strided matrix products and the row functions of row.hpp. The fields are documented
+// in interface.hpp, the formula in ops/attention.hpp.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace lexformer {
 
 namespace detail {
 
-/// One (sequence, head) with its own buffers; made once for each block of work.
+/// One (sequence, head), constructed for each block of work; uses the buffers of its thread.
 template <class T>
 class AttentionBlock {
  public:
-  /// turned: turned_tables(args)
+  /// turned: transposed_tables(args)
   AttentionBlock(const AttentionArgs<T>& args, const std::vector<Tensor<T>>& turned, std::size_t s, std::size_t h)
       : a_(args),
         turned_(turned),
@@ -40,7 +40,7 @@ class AttentionBlock {
         ungated_(buffers_.ungated),
         products_(buffers_.products) {}
 
-  /// p_ = the scores before softmax; keeps the ungated ones when there is a gate.
+  /// p_ = the scores S. If there is a gate, ungated_ = the scores before the gate.
   const T* scores() {
     p_.resize(n_ * n_);
     gemm(false, true, n_, n_, d_, a_.scale, q_, stride_, k_, stride_, T{0}, p_.data(), n_);
@@ -77,7 +77,7 @@ class AttentionBlock {
     return p_.data();
   }
 
-  /// p_ = softmax(p_); log_sum[i * H] for each row i.
+  /// p_ = softmax(p_); writes logsumexp[i * H] for each row i.
   const T* softmax(T* logsumexp) {
     for (std::size_t i = 0; i < n_; ++i) logsumexp[i * a_.heads] = row::softmax(n_, p_.data() + i * n_);
     return p_.data();
@@ -87,7 +87,7 @@ class AttentionBlock {
     return p_.data();
   }
 
-  /// out (n, d) of row stride D = dropout(p_) v; spoils p_.
+  /// out (n, d), row stride D, = dropout(p_) v; overwrites p_.
   void output(T* out) {
     if (a_.dropout.active()) {
       fill_mask();
@@ -96,8 +96,8 @@ class AttentionBlock {
     gemm(false, false, n_, d_, n_, T{1}, p_.data(), n_, v_, stride_, T{0}, out, a_.width);
   }
 
-  /// Adds to `grads`, whose tables have a row for each head and whose pair bias and gate are (H, P); writes their qkv.
-  /// From dout (n, d), row stride D, and the gradients of scores and probabilities where those left the op (else null).
+  /// Computes the gradients from dout (n, d), row stride D, and from the gradients of the returned scores or probabilities (else null).
+  /// Writes the qkv of `grads` and adds to the rest: tables have a row for each head, pair bias and gate are (H, P).
   void backward(const T* dout, const T* dscores, const T* dprobabilities, const AttentionGrads<T>& grads) {
     const std::size_t cells = n_ * n_;
     T* dq = grads.qkv + (q_ - a_.qkv);
@@ -177,11 +177,11 @@ class AttentionBlock {
   const T *q_, *k_, *v_;
   std::size_t pair_;
 
-  // Kept from block to block, and looked up once for each: a thread's own variables cost a call at every use.
+  // Reused by all blocks of a thread. The reference is taken once per block, since each access to a thread_local costs a call.
   struct Buffers {
     std::vector<T> p, g, mask, ungated, products;
   };
-  static Buffers& thread_buffers() {  // a variable of the class makes g++ 12 fail where two types are instantiated late
+  static Buffers& thread_buffers() {  // not a static member: g++ 12 fails if two types are instantiated late
     static thread_local Buffers buffers;
     return buffers;
   }
@@ -193,8 +193,8 @@ class AttentionBlock {
 
 template <>
 struct AttentionKernels<Cpu> {
-  /// context (N, D); log_sum (N, H) = log sum_j exp(S_ij) of row i and head h, from which attention_grad makes P again; maps (rows, P) = S
-  /// if maps_are_scores, else P before dropout, of the heads that map_row names.
+  /// Computes context (N, D); logsumexp (N, H) = log sum_j exp(S_ij), from which attention_grad recomputes P; and attentions (rows, P) = S
+  /// if maps_are_scores, else P before dropout, for the heads in map_row.
   template <class T>
   static void attention(const AttentionArgs<T>& a, T* context, accumulate_t<T>* logsumexp, T* attentions) {
     if constexpr (is_storage<T>) {
@@ -209,9 +209,9 @@ struct AttentionKernels<Cpu> {
     }
   }
 
-  /// Writes all gradients that are wanted, from those of context and maps (null: nothing depends on them). A sum that sequences share
-  /// (tables, position bias) is one partial for each chunk of sequences, the partials added in order. `context` and `log_sum` are what
-  /// attention() wrote; here the context is not needed: a row's sum_j P_ij dP_ij = <dcontext_i, context_i> is added up on the way.
+  /// Writes the requested gradients, from those of context and maps (null = nothing depends on them). `context` and `logsumexp` are the
+  /// outputs of attention(). Tables get a partial sum per chunk of sequences; the partial sums are added in order, and the position bias is
+  /// summed over the sequences in order. The CPU does not need `context`: it computes sum_j P_ij dP_ij = <dcontext_i, context_i> itself.
   template <class T>
   static void attention_grad(const AttentionArgs<T>& a, const T* /*context*/, const accumulate_t<T>* logsumexp, const T* dcontext,
                              const T* dmaps, const AttentionGrads<T>& grads) {
@@ -247,11 +247,11 @@ struct AttentionKernels<Cpu> {
     const std::size_t heads = a.heads, d = a.width / heads, lookups = a.lookups.size(), tables = lookups + a.relatives.size();
     const auto table = [lookups](auto& g, std::size_t t) -> auto& { return t < lookups ? g.lookups[t] : g.relatives[t - lookups]; };
     const auto size_of_head = [&](std::size_t t) { return t < lookups ? a.lookups[t].levels : a.relatives[t - lookups].rows * d; };
-    // With a position bias a head walks through all sequences in order; else chunks of 4 sequences have partial tables.
+    // With a position bias, a head processes all sequences in order; else each chunk of 4 sequences has partial tables.
     const std::size_t chunk = grads.position_bias != nullptr ? a.sequences : std::min<std::size_t>(4, a.sequences);
     const std::size_t chunks = (a.sequences + chunk - 1) / chunk;
     AttentionGrads<T> base = grads;
-    Tensor<T> pair_bias, gate;               // of each head, summed below
+    Tensor<T> pair_bias, gate;               // one per head, summed below
     std::vector<Tensor<T>> partial(tables);  // (chunks, H, ...)
     const auto of_heads = [&](T* wanted, Tensor<T>& sums) -> T* {
       if (wanted == nullptr) return nullptr;
@@ -288,13 +288,13 @@ struct AttentionKernels<Cpu> {
     if (grads.gate != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, gate.data(), a.pairs, grads.gate);
     for (std::size_t t = 0; t < tables; ++t) {
       if (table(grads, t) == nullptr) continue;
-      // A table shared by the heads sums over them too.
+      // If the heads share a table, sum over the heads, too.
       const std::size_t size = (t < lookups ? heads : a.relatives[t - lookups].tables) * size_of_head(t);
       RowKernels<Cpu>::column_sum(partial[t].size() / size, size, partial[t].data(), size, table(grads, t));
     }
   }
 
-  /// Where the map of (s, h) begins, or null.
+  /// The map of (s, h), or null.
   template <class T>
   static T* map_of(const AttentionArgs<std::remove_const_t<T>>& a, std::size_t s, std::size_t h, T* attentions) {
     if (attentions == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the ops compute, on the CPU.
+// The kernels of the CPU.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct Kernels<Cpu> : ElementwiseKernels<Cpu>, RowKernels<Cpu>, IndexKernels<Cpu
       lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
     }
   }
-  /// C_i = op(A_i) op(B_i) for `batch` matrices without gaps; A_i = a + i step_a, B_i = b + i step_b (0: one for all), C_i = c + i m n.
+  /// C_i = op(A_i) op(B_i) for `batch` contiguous matrices: A_i at a + i step_a, B_i at b + i step_b (step 0 = shared), C_i at c + i m n.
   template <class T>
   static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
                            std::size_t step_a, const T* b, std::size_t step_b, T* c) {

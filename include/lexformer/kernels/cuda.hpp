@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the ops compute, on a GPU: the CPU's functions (elementwise_cpu.hpp ..., where each one's formula stands) with the same names and
-// parameters. Only declarations, without any header of CUDA's; the bodies stand in cuda/, compiled for float, double and bfloat16, and a
-// program links lexformer::cuda. A function of one's own for map() is compiled with nvcc: include cuda/elementwise.cuh and instantiate map.
+// The kernels of the GPU, with the names and parameters of the CPU versions, where they are documented (elementwise_cpu.hpp, ...).
+// Declarations only, without CUDA headers. The definitions are in cuda/, compiled for float, double and bfloat16; programs link
+// lexformer::cuda. To use map() with your own function, include cuda/elementwise.cuh, instantiate map and compile with nvcc.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ struct ElementwiseKernels<Cuda> {
   static void sum(std::size_t n, const T* x, accumulate_t<T>* out);
   template <class T>
   static void mean(std::size_t n, const T* x, accumulate_t<T>* out);
-  /// One launch for all arrays, as adamw.
+  /// One launch for all arrays, like adamw.
   template <class T>
   static void gradient_norm(const std::vector<Elements<T>>& arrays, const accumulate_t<T>* loss, const double* before, double* norm);
   template <class T, class A>
@@ -95,7 +95,7 @@ template <>
 struct IndexKernels<Cuda> {
   template <class T>
   static void gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y);
-  /// The rows of an id are added in order, in chunks of fixed size.
+  /// Adds the rows of each id in order, in chunks of fixed size.
   template <class T>
   static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table);
   template <class T>
@@ -145,7 +145,7 @@ struct LossKernels<Cuda> {
   static void pairwise_cosine_grad(const VectorGroups& all, const accumulate_t<T>* dy, const T* x, T* dx);
 };
 
-/// Fused: scores and probabilities exist in tiles only, so that memory grows with the tokens and not with their pairs.
+/// Fused by default: scores and probabilities exist only in tiles, so memory grows with the number of tokens, not of token pairs.
 template <>
 struct AttentionKernels<Cuda> {
   template <class T>
@@ -157,8 +157,8 @@ struct AttentionKernels<Cuda> {
 
 template <>
 struct Kernels<Cuda> : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<Cuda>, LossKernels<Cuda>, AttentionKernels<Cuda> {
-  /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. By cuBLAS, in float without TF32 unless cuda::set_tf32 allows it.
-  /// bfloat16 is added up in float.
+  /// C = alpha op(A) op(B) + beta C, or + bias (gemm.hpp), by cuBLAS. float uses TF32 only if cuda::set_tf32 enables it; bfloat16 is
+  /// accumulated in float.
   template <class T, class C>
   static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
                    std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,

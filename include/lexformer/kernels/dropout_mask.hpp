@@ -11,7 +11,7 @@
 
 namespace lexformer {
 
-/// Dropout with probability p, decided by the counter generator: element e is kept when its 16 bits are >= round(p 2^16).
+/// Dropout with probability p by the counter-based generator: element e is kept if its 16-bit random number is >= round(p 2^16).
 struct DropoutMask {
   float p = 0;
   RandomKey key{};
@@ -22,12 +22,12 @@ struct DropoutMask {
   }
   LEXFORMER_HD std::uint32_t threshold() const { return static_cast<std::uint32_t>(std::lround(p * 65536.0f)); }
 
-  /// out[i] = 0 or 1 / (1 - p) for elements begin ... begin + count - 1.
+  /// Writes 0 or 1 / (1 - p) for the elements begin .. begin + count - 1.
   template <class T>
   void fill(std::uint64_t begin, std::size_t count, T* out) const {
     const std::uint32_t limit = threshold();
     const T keep = T{1} / (T{1} - static_cast<T>(limit) / T{65536});
-    // Eight counters a round, 64 decisions, as plain arrays that become vector code.
+    // Eight counters per iteration (64 decisions) in plain arrays, so that the compiler vectorizes the loops.
     constexpr std::size_t width = 8, span = 8 * width;
     std::uint64_t c0[width], c1[width], c2[width], c3[width];
     T decided[span];

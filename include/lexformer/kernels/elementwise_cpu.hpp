@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Element by element, and sums of all elements, on the CPU. Work is cut in fixed blocks; a sum always has the same order.
+// Elementwise kernels and sums of all elements, on the CPU. Work is split into fixed blocks, so the order of sums is fixed.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace lexformer {
 
 namespace detail {
 
-inline constexpr std::size_t element_block = 16384;  // elements of one block of an elementwise loop
+inline constexpr std::size_t element_block = 16384;  // elements per block of an elementwise loop
 
-/// Rows of one block, so that a block is about element_block elements.
+/// Rows per block, so that a block has about element_block elements.
 inline std::size_t row_block(std::size_t columns) { return std::max<std::size_t>(1, element_block / std::max<std::size_t>(1, columns)); }
 
 }  // namespace detail
@@ -41,7 +41,7 @@ struct ElementwiseKernels<Cpu> {
       for (std::size_t i = begin; i < end; ++i) y[i] = combine<F>(a[i], b[i]);
     });
   }
-  /// y = F(a, b), a and b repeated as the plan says.
+  /// y = F(a, b), with a and b broadcast by the plan.
   template <class F, class T>
   static void map_broadcast(const Broadcast& plan, const T* a, const T* b, T* y) {
     const std::size_t n = plan.last(), step_a = plan.step_a(), step_b = plan.step_b();
@@ -50,7 +50,7 @@ struct ElementwiseKernels<Cpu> {
       for (std::size_t j = 0; j < n; ++j) y[r * n + j] = combine<F>(a[begin.a + j * step_a], b[begin.b + j * step_b]);
     }
   }
-  /// y (the size of the plan's b) = the sum of all elements of x (the plan's a and result) that b would be repeated for; rows in order.
+  /// Sums x (shape of the plan's a and result) over the axes on which b is broadcast, to y (shape of b); rows in order.
   template <class T>
   static void sum_to(const Broadcast& plan, std::size_t size, const T* x, T* y) {
     std::vector<accumulate_t<T>> sums(size);
@@ -73,7 +73,7 @@ struct ElementwiseKernels<Cpu> {
   static void scale_by(std::size_t n, const accumulate_t<T>* factor, const T* x, T* y) {
     affine(n, *factor, x, 0, y);
   }
-  /// y = value[0] / divisor everywhere
+  /// y[i] = value[0] / divisor
   template <class T>
   static void fill_quotient(std::size_t n, const accumulate_t<T>* value, accumulate_t<T> divisor, T* y) {
     std::fill_n(y, n, static_cast<T>(*value / divisor));
@@ -85,7 +85,7 @@ struct ElementwiseKernels<Cpu> {
       for (std::size_t i = begin; i < end; ++i) y[i] = static_cast<T>(y[i] + x[i]);
     });
   }
-  /// y = x in another type
+  /// y = x, converted to another type
   template <class T, class To>
   static void cast(std::size_t n, const T* x, To* y) {
     parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
@@ -103,19 +103,19 @@ struct ElementwiseKernels<Cpu> {
   static bool all_finite(std::size_t n, const T* x) {
     return row::lane_sum<accumulate_t<T>>(n, [x](std::size_t i) { return x[i] - x[i]; }) == 0;  // x - x is NaN unless x is finite
   }
-  /// out[0] = sum of all elements: blocks in order.
+  /// out[0] = sum of all elements, blocks in order.
   template <class T>
   static void sum(std::size_t n, const T* x, accumulate_t<T>* out) {
     using A = accumulate_t<T>;
     *out = reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); });
   }
-  /// out[0] = mean of all elements, summed likewise.
+  /// out[0] = mean of all elements, summed in the same order.
   template <class T>
   static void mean(std::size_t n, const T* x, accumulate_t<T>* out) {
     using A = accumulate_t<T>;
     *out = reduce<A>(n, [x](std::size_t i) { return static_cast<A>(x[i]); }) / static_cast<A>(n);
   }
-  /// *norm = L2 norm of all arrays together, summed in double, one after the other; NaN where *loss or *before, if given, is not finite.
+  /// *norm = L2 norm of all arrays together, summed in double in the order of the list; NaN if *loss or *before is given and not finite.
   template <class T>
   static void gradient_norm(const std::vector<Elements<T>>& arrays, const accumulate_t<T>* loss, const double* before, double* norm) {
     double squares = 0;
@@ -124,7 +124,7 @@ struct ElementwiseKernels<Cpu> {
     *norm = scalar::gradient_norm(squares, loss, before);
   }
 
-  /// One AdamW step of each parameter, in one pass over its elements, g being the clipped gradient:
+  /// One AdamW step for each parameter, in one pass over its elements, with g the clipped gradient:
   ///   m += (1 - beta1)(g - m);   v = beta2 v + (1 - beta2) g^2;   w = decay w - step_size m / (sqrt(v) / root_correction + eps)
   template <class T, class A>
   static void adamw(const std::vector<AdamWUpdate<T, A>>& updates, const GradientClip& clip) {
@@ -132,7 +132,7 @@ struct ElementwiseKernels<Cpu> {
     const auto clipped = static_cast<A>(clip.norm == nullptr ? 1.0 : scalar::clip_factor(*clip.norm, clip.max_norm));
     for (const auto& update : updates)
       parallel_for(update.count, detail::element_block, [&update, clipped](std::size_t begin, std::size_t end) {
-        // Copies of the factors and pointers: read through references they could change with every store, and the loop would stay scalar.
+        // Copy factors and pointers: references could alias the stores, which would prevent vectorization.
         const auto [count, factors, gradient, exp_avg, exp_avg_sq, master, parameter] = update;
         const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
         const auto rest1 = static_cast<A>(1.0 - factors.beta1), beta2 = static_cast<A>(factors.beta2);

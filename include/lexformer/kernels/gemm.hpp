@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The matrix product behind one strided, row-major interface. Everything above calls gemm(). Where the compiler may use AVX2 or
-// AVX-512 its body is our own (gemm_tile.hpp), elsewhere Eigen's (gemm_eigen.hpp); a program that links lexformer::compiled
-// (LEXFORMER_COMPILED) includes neither.
+// The matrix product, with a strided row-major interface. With AVX2 or AVX-512 enabled, the implementation is gemm_tile.hpp, else
+// Eigen's (gemm_eigen.hpp). Programs that link lexformer::compiled (LEXFORMER_COMPILED) include neither.
 #pragma once
 
 #include <cstddef>
 
 namespace lexformer {
 
-/// C = alpha op(A) op(B) + beta C with op(A) (m, k), op(B) (k, n), C (m, n), all row-major; trans_a: A is stored (k, m), trans_b:
-/// B is stored (n, k). lda, ldb, ldc: elements from one stored row to the next. beta = 0 ignores what C holds.
-/// With a bias (n) every row of C is alpha op(A) op(B) + bias instead, and beta does not count.
-/// The work is cut in fixed blocks that run in parallel (parallel_for; serially inside another parallel_for). k is never split between
-/// threads and every element of C is summed in one order, so the bits do not depend on the number of threads; with our own kernel they
-/// do not depend on the other rows either.
+/// Matrix product C = alpha op(A) op(B) + beta C with op(A) (m, k), op(B) (k, n), C (m, n), all row-major. With trans_a, A is stored as
+/// (k, m); with trans_b, B is stored as (n, k). lda, ldb, ldc: distance between stored rows in elements. beta = 0 ignores the values of C.
+/// With a bias (n), C = alpha op(A) op(B) + bias for each row, and beta is ignored.
+/// The work is split into fixed blocks that run in parallel (parallel_for; serially inside another parallel_for). k is never split
+/// between threads, and each element of C is summed in a fixed order, so the bits do not depend on the number of threads; with
+/// gemm_tile.hpp, they do not depend on the other rows either.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias = nullptr);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The matrix product by Eigen, for processors without a kernel of ours. This is the only file that includes Eigen.
+// The matrix product by Eigen, for processors that gemm_tile.hpp does not support. The only file that includes Eigen.
 #pragma once
 
 #ifndef EIGEN_DONT_PARALLELIZE
-#define EIGEN_DONT_PARALLELIZE  // threads are ours, above the product (Eigen's busy-wait, and change the bits)
+#define EIGEN_DONT_PARALLELIZE  // parallel_for provides the threads (Eigen's busy-wait, and change the bits)
 #endif
 #include <Eigen/Core>
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace lexformer {
 
-/// What it computes: gemm.hpp.
+/// See gemm.hpp.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t rows, std::size_t n, std::size_t k, T alpha, const T* a_rows, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c_rows, std::size_t ldc, const T* bias) {
-  // Blocks of rows; few enough that packing B anew for each costs little.
+  // Blocks of rows, large enough to amortize packing B for each block.
   const std::size_t block = std::clamp<std::size_t>((rows / 8 + 7) / 8 * 8, 96, 256);
   parallel_for(rows, block, [&](std::size_t begin, std::size_t end) {
     const std::size_t m = end - begin;

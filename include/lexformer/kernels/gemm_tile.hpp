@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The matrix product in vector registers, after Goto & van de Geijn (2008), "Anatomy of High-Performance Matrix Multiplication":
-// a tile of C stays in registers, a panel of op(B) near, a block of rows of op(A) in the second cache. op(B) is packed once
-// for all threads; A is read in place, or packed where it is stored transposed (its columns would fall into few cache sets).
-// One source for AVX2 and AVX-512, float and double: the compilers' vector types, and multiply_add for each.
+// a tile of C stays in registers, a panel of op(B) in the L1 cache, a block of rows of op(A) in the L2 cache. op(B) is packed once for
+// all threads. A is read in place, or packed if it is stored transposed (its columns would map to few cache sets).
+// One source for AVX2 and AVX-512, float and double, with the compilers' vector types and an overload of multiply_add for each.
 #pragma once
 
 #if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
@@ -18,7 +18,7 @@
 namespace lexformer {
 namespace detail {
 
-// a b + c, rounded once. By name and not as an expression: whether a compiler fuses that differs from place to place.
+// a b + c, rounded once. An intrinsic rather than an expression, since it is up to the compiler whether an expression is fused.
 #if defined(__AVX512F__)
 inline constexpr std::size_t vector_bytes = 64;
 inline __m512 multiply_add(float a, __m512 b, __m512 c) { return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c); }
@@ -32,23 +32,23 @@ inline __m256d multiply_add(double a, __m256d b, __m256d c) { return _mm256_fmad
 /// `bytes` is a parameter so that objects compiled for different processors do not share these functions.
 template <class T, std::size_t bytes>
 struct GemmTile {
-  // 12 or 28 sums, 2 vectors of B and 1 of A in 16 or 32 registers.
+  // 12 (AVX2) or 28 (AVX-512) sums, 2 vectors of B and 1 of A fit into 16 or 32 registers.
   static constexpr std::size_t rows = bytes == 64 ? 14 : 6, lanes = bytes / sizeof(T), columns = 2 * lanes;
-  static constexpr std::size_t depth = 1536 / sizeof(T);  // of a panel: 24 KiB (AVX2) or 48 KiB (AVX-512) in float, half of it in double
+  static constexpr std::size_t depth = 1536 / sizeof(T);  // of a panel: 24 KiB (AVX2) or 48 KiB (AVX-512) in float, half in double
   using Vector [[gnu::vector_size(bytes)]] = T;
 
-  /// C (R, columns) = alpha A B + beta D. A: element (r, p) at a[r lda + p], or at a[p rows + r] when it is packed; B: a panel (k,
-  /// columns). beta = 0 does not read D.
+  /// Computes a tile: C (R, columns) = alpha A B + beta D. Element (r, p) of A is at a[r lda + p], or at a[p rows + r] if packed; B is a
+  /// panel (k, columns). beta = 0 does not read D.
   template <std::size_t R, bool Packed>
   static void multiply(std::size_t k, const T* a, std::size_t lda, const T* b, T alpha, T beta, const T* d, std::size_t ldd, T* c,
                        std::size_t ldc) {
-    // Folds, not loops: the sums are in registers only if every index is a constant.
+    // Folds instead of loops: the sums stay in registers only if every index is a constant.
     const auto for_rows = [](auto&& body) {
       [&]<std::size_t... r>(std::index_sequence<r...>) { (body.template operator()<r>(), ...); }
       (std::make_index_sequence<R>{});
     };
     Vector sum[R][2] = {};
-// Unrolled: what counts and jumps takes issue slots from a core that shares them with another.
+// Unrolled, since loop overhead takes issue slots that hyperthreads share.
 #pragma GCC unroll 4
     for (; k > 0; --k, a += Packed ? rows : 1, b += columns) {
       Vector b0, b1;
@@ -73,7 +73,7 @@ struct GemmTile {
     });
   }
 
-  /// The same for any number of rows up to `rows`.
+  /// multiply() for any number of rows up to `rows`.
   template <bool Packed, std::size_t R = rows, class... Rest>
   static void multiply_rows(std::size_t count, Rest... rest) {
     if (count == R)
@@ -82,8 +82,8 @@ struct GemmTile {
       multiply_rows<Packed, R - 1>(count, rest...);
   }
 
-  /// `width` <= W vectors of length k, element p of vector j at from[j step + p] or (Rows) at from[p step + j], as a panel (k, W); what
-  /// is missing stays as it is.
+  /// Packs `width` <= W vectors of length k into a panel (k, W). Element p of vector j is at from[j step + p], or (Rows) at
+  /// from[p step + j]. Columns from `width` on are not written.
   template <std::size_t W, bool Rows>
   static void pack(std::size_t width, std::size_t k, const T* from, std::size_t step, T* to) {
     const auto copy = [&](auto w) {
@@ -104,7 +104,7 @@ struct GemmTile {
         for (std::size_t j = 0; j < n; ++j) c[i * ldc + j] = bias != nullptr ? bias[j] : beta == T{0} ? T{0} : beta * c[i * ldc + j];
       return;
     }
-    // Equal parts of k, each at the most a panel deep; equal parts of n, so that a very wide B (a vocabulary) is packed piece by piece.
+    // Split k into equal parts of at most the depth of a panel, and n into parts, so that a very wide B (a vocabulary) is packed in parts.
     const std::size_t parts = (k + depth - 1) / depth, part = (k + parts - 1) / parts;
     const std::size_t panels = (n + columns - 1) / columns, most = std::max<std::size_t>(1, (std::size_t{1} << 22) / (k * columns));
     for (std::size_t first = 0; first < panels; first += most) {
@@ -125,7 +125,7 @@ struct GemmTile {
               pack<columns, true>(width(j), d, b + p * ldb + at, ldb, to);
           }
       });
-      // Blocks of rows such that A's part stays in the second cache; where they are few, blocks of columns, too: about eight in all.
+      // Blocks of rows whose part of A stays in the L2 cache. If they are few, columns are split, too, into about eight blocks in total.
       const std::size_t block = std::clamp<std::size_t>((m / 8 + rows - 1) / rows, 96 / rows, 192 / rows) * rows,
                         blocks = (m + block - 1) / block;
       const std::size_t groups = m * n * k < (std::size_t{1} << 20) ? 1 : std::clamp<std::size_t>(8 / blocks, 1, count);
@@ -145,7 +145,7 @@ struct GemmTile {
             for (std::size_t i = begin; i < end; i += rows) {
               const std::size_t r = std::min(rows, end - i), w = width(j), column = (first + j) * columns;
               T* const to = c + i * ldc + column;
-              // What is added: in the first part of k the bias or beta C, in the others C. A tile that is not whole is made beside C.
+              // The first part of k adds the bias or beta C, the others add C. Incomplete tiles are computed in `edge`.
               const bool from_bias = p == 0 && bias != nullptr, whole = w == columns;
               const T factor = p == 0 && !from_bias ? beta : T{1};
               const T* before = from_bias ? bias + column : to;
@@ -170,12 +170,12 @@ struct GemmTile {
   }
 
  private:
-  static thread_local inline std::vector<T> a_buffer, b_buffer;  // kept from call to call
+  static thread_local inline std::vector<T> a_buffer, b_buffer;  // reused between calls
 };
 
 }  // namespace detail
 
-/// What it computes: gemm.hpp.
+/// See gemm.hpp.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What rows and columns get by their numbers and places, on the CPU.
+// Gather, scatter-add, segment mean and maximum, and position kernels, on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct IndexKernels<Cpu> {
     });
   }
 
-  /// y[ids[i]] = x[i], rows of n elements, no id twice; 0 where x is null.
+  /// y[ids[i]] = x[i], or 0 if x is null; rows of n elements, distinct ids.
   template <class T>
   static void place_rows(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y) {
     parallel_for(count, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
@@ -58,7 +58,7 @@ struct IndexKernels<Cpu> {
       for (std::size_t c = 0; c < count; ++c) y[h * n + static_cast<std::size_t>(columns[c])] += x[h * count + c];
   }
 
-  /// y[s] = mean of the rows begin[s] ... begin[s + 1] - 1 of x, of n elements each.
+  /// y[s] = mean of the rows begin[s] .. begin[s + 1] - 1 of x; rows of n elements.
   template <class T>
   static void sequence_mean(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y) {
     for (std::size_t s = 0; s < sequences; ++s) {
@@ -78,7 +78,7 @@ struct IndexKernels<Cpu> {
     }
   }
 
-  /// y[s, j] = the largest x[i, j] of the rows i of s, begin[s] + index[s, j] the first of them that has it; a NaN counts as the largest.
+  /// y[s, j] = max of x[i, j] over the rows i of s; begin[s] + index[s, j] is the first row that attains it. NaN counts as the largest.
   template <class T>
   static void sequence_max(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y, std::int32_t* index) {
     using A = accumulate_t<T>;
@@ -96,7 +96,7 @@ struct IndexKernels<Cpu> {
       }
     });
   }
-  /// dx[i, j] = dy[s, j] for the row i of s that index[s, j] names, else 0.
+  /// dx[i, j] = dy[s, j] for the row i = begin[s] + index[s, j], else 0.
   template <class T>
   static void sequence_max_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index, const T* dy,
                                 T* dx) {
@@ -108,7 +108,7 @@ struct IndexKernels<Cpu> {
     });
   }
 
-  /// Turns the pairs of features of q and k in rows (q | k | v) of 3 heads d elements, d even:
+  /// Rotates pairs of features of q and k, in rows (q | k | v) of 3 heads d elements, d even:
   ///   y_2t = x_2t c - x_2t+1 s,   y_2t+1 = x_2t+1 c + x_2t s   with (c, s) = turn[positions[i], t], s times `direction`, 1 or -1
   template <class T>
   static void rotary(std::size_t rows, std::size_t heads, std::size_t d, const accumulate_t<T>* turn, const std::int32_t* positions,
@@ -120,7 +120,7 @@ struct IndexKernels<Cpu> {
         const T* from = x + i * 3 * width;
         const A* angles = turn + static_cast<std::size_t>(positions[i]) * d;
         T* to = y + i * 3 * width;
-        for (std::size_t head = 0; head < 2 * heads; ++head, from += d, to += d)  // those of q, then those of k
+        for (std::size_t head = 0; head < 2 * heads; ++head, from += d, to += d)  // heads of q, then of k
           for (std::size_t e = 0; e < d; e += 2) {
             const A c = angles[e], s = direction * angles[e + 1];
             to[e] = static_cast<T>(from[e] * c - from[e + 1] * s);

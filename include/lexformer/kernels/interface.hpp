@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What the ops ask of a device: one struct of static functions for each subject, and the plain structs that some of them take. What each
-// function computes stands at the CPU's (elementwise_cpu.hpp ...); a GPU has functions of the same names and parameters.
+// The kernel interface of a device: structs of static functions by subject, and the plain structs they take. Each function is documented
+// at the CPU version (elementwise_cpu.hpp, ...); a GPU has functions of the same names and parameters.
 //
-// T is the type that tensors are stored in. Numbers given by value, statistics and losses are accumulate_t<T>, and so is all arithmetic.
+// T is the storage type of tensors. Scalars passed by value, statistics and losses have the compute type accumulate_t<T>, which is also
+// used for all arithmetic.
 //
-// They take pointers and sizes, no shapes. A pointer to numbers is one into the memory of the device; lists of such pointers
-// (std::vector) lie on the host. Numbers that a result depends on, such as the gradient of a scalar, stay where they are and are
-// given as a pointer, too: only all_finite returns what it found, and waits for it.
-// The same input gives the same bits, for any number of threads: sums have a fixed order.
+// Kernels take pointers and sizes, not shapes. Pointers to numbers refer to device memory; lists of pointers (std::vector) are in host
+// memory. Scalars that depend on device results, e.g. the gradient of a scalar, are passed as device pointers, so the host does not wait
+// for the device. Only all_finite returns a value to the host, and waits for it.
+// The same input gives the same bits for any number of threads: sums have a fixed order.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ template <class Dev>
 struct LossKernels;
 template <class Dev>
 struct AttentionKernels;
-/// All of them, and gemm.
+/// All kernels of a device, including gemm.
 template <class Dev>
 struct Kernels;
 
@@ -39,7 +40,7 @@ struct Elements {
   const T* data = nullptr;
 };
 
-/// What one AdamW step multiplies with; computed in double, used in the moments' type.
+/// The factors of one AdamW step; computed in double, used in the type of the moments.
 struct AdamWFactors {
   double decay;  // 1 - lr * weight_decay
   double beta1, beta2;
@@ -48,8 +49,8 @@ struct AdamWFactors {
   double eps;
 };
 
-/// The step of one parameter. `master` holds the weights in the type of the moments; the parameter gets a rounded copy. Where both types
-/// are the same, master is the parameter itself.
+/// The AdamW step of one parameter. `master` holds the weights in the type of the moments; the parameter gets a rounded copy. If the types
+/// are equal, master is the parameter itself.
 template <class T, class A = accumulate_t<T>>
 struct AdamWUpdate {
   std::size_t count;
@@ -59,31 +60,31 @@ struct AdamWUpdate {
   T* parameter;
 };
 
-/// AdamW takes each gradient times min(1, max_norm / (*norm + 1e-6)), and updates nothing where *norm is not finite. Without norm it takes
-/// the gradients as they are.
+/// Gradient clipping in AdamW: gradients are multiplied by min(1, max_norm / (*norm + 1e-6)); if *norm is not finite, nothing is updated.
+/// Without norm (null), gradients are not clipped.
 struct GradientClip {
   const double* norm = nullptr;
   double max_norm = 0;
 };
 
-/// Vector i of a group is x + first + i * stride, `length` numbers.
+/// A group of `count` vectors: vector i is x[first + i * stride], `length` elements.
 struct VectorGroup {
   std::size_t first, count, stride, length;
 };
-/// Groups of two vectors or more each, of which no two have a number in common.
+/// Groups of at least two vectors each. No two vectors share elements.
 struct VectorGroups {
   std::size_t groups = 0;
-  std::size_t most = 0, longest = 0;  // the largest count and the largest length
+  std::size_t most = 0, longest = 0;  // maximum of `count` and of `length`
   const VectorGroup* list = nullptr;
 };
 
-/// What attention reads. Formula and terms: ops/attention.hpp. B sequences, N tokens, P pairs of tokens, H heads, D = H d.
+/// The inputs of attention (formula and terms: ops/attention.hpp). B sequences, N tokens, P token pairs, H heads, D = H d.
 template <class T>
 struct AttentionArgs {
   using A = accumulate_t<T>;
   std::size_t sequences = 0, tokens = 0, pairs = 0, longest = 0;    // B, N, P, tokens of the longest sequence
   const std::size_t *token_begin = nullptr, *pair_begin = nullptr;  // (B + 1): first token row and first pair of each sequence
-  const std::size_t* host_token_begin = nullptr;                    // token_begin in the host's memory
+  const std::size_t* host_token_begin = nullptr;                    // token_begin in host memory
   std::size_t heads = 0, width = 0;                                 // H, D
   A scale{1};
   const T* qkv = nullptr;  // (N, 3D)
@@ -108,17 +109,17 @@ struct AttentionArgs {
   const T* gate = nullptr;       // (P)
   DropoutMask dropout;           // element h P + pair
 
-  const std::int32_t* map_row = nullptr;  // (H): row of the maps that a head's map goes to, or -1; null = there are no maps
+  const std::int32_t* map_row = nullptr;  // (H): row of the maps output for each head, or -1; null = no maps
   bool maps_are_scores =
-      false;  // maps are scores, so a lookup adds table[code], and not table[code] - table[0], which is the same to softmax
+      false;  // maps are scores: a lookup adds table[code] instead of table[code] - table[0], which gives the same softmax
 };
 
-/// Where attention_grad writes; null = not wanted.
+/// The outputs of attention_grad; null = not requested.
 template <class T>
 struct AttentionGrads {
   T* qkv = nullptr;            // (N, 3D)
-  std::vector<T*> lookups;     // each as its table
-  std::vector<T*> relatives;   // each as its table
+  std::vector<T*> lookups;     // of the shapes of the tables
+  std::vector<T*> relatives;   // of the shapes of the tables
   T* position_bias = nullptr;  // (H, bias_length, bias_length)
   T* pair_bias = nullptr;      // (P)
   T* gate = nullptr;           // (P)

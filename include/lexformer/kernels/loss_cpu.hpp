@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Losses and similarities of vectors, on the CPU.
+// Losses and vector similarities, on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace lexformer {
 
 template <>
 struct LossKernels<Cpu> {
-  /// loss[i] = -log softmax(x_i)[labels[i]]; x is overwritten by its gradient, factor (softmax(x_i) - onehot(labels[i])).
+  /// loss[i] = -log softmax(x_i)[labels[i]]; overwrites x with its gradient factor (softmax(x_i) - onehot(labels[i])).
   template <class T>
   static void cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, accumulate_t<T> factor, T* x,
                             accumulate_t<T>* loss) {
@@ -34,7 +34,7 @@ struct LossKernels<Cpu> {
       }
     });
   }
-  /// out[0] = mean of the losses, added in order.
+  /// out[0] = mean of the losses, summed in order.
   template <class A>
   static void mean_loss(std::size_t rows, const A* loss, A* out) {
     A total{0};
@@ -42,7 +42,7 @@ struct LossKernels<Cpu> {
     *out = total / static_cast<A>(rows);
   }
 
-  /// out[0] = -sum_i weight[i] log_p[i, labels[i]] / total, rows in order; rows with a negative label do not count. Of total 0: the sum.
+  /// out[0] = -sum_i weight[i] log_p[i, labels[i]] / total, rows in order; ignores rows with a negative label. total 0: no division.
   template <class T>
   static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
                                       accumulate_t<T> total, const T* log_p, accumulate_t<T>* out) {
@@ -52,7 +52,7 @@ struct LossKernels<Cpu> {
     if (total != accumulate_t<T>{0}) loss /= total;
     *out = loss;
   }
-  /// Its gradient by the scores of the log-softmax log_p:  dx_i = weight[i] / total dy[0] (exp(log_p_i) - onehot(labels[i]))
+  /// The gradient with respect to the logits:  dx_i = weight[i] / total dy[0] (exp(log_p_i) - onehot(labels[i]))
   template <class T>
   static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
                                            accumulate_t<T> total, const accumulate_t<T>* dy, const T* log_p, T* dx) {
@@ -70,7 +70,7 @@ struct LossKernels<Cpu> {
     }
   }
 
-  /// y[i] = <a_i, b_i> / max(|a_i| |b_i|, eps) of rows of n elements.
+  /// y[i] = <a_i, b_i> / max(|a_i| |b_i|, eps); rows of n elements.
   template <class T>
   static void cosine_similarity(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* a, const T* b, T* y) {
     using A = accumulate_t<T>;
@@ -79,7 +79,7 @@ struct LossKernels<Cpu> {
       y[i] = static_cast<T>(dot(n, p, q) / std::max<A>(std::sqrt(dot(n, p, p) * dot(n, q, q)), eps));
     }
   }
-  /// da_i = dy[i] (b_i / (|a_i| |b_i|) - y_i a_i / |a_i|^2), and likewise db; where eps is the divisor it is a constant.
+  /// da_i = dy[i] (b_i / (|a_i| |b_i|) - y_i a_i / |a_i|^2), db likewise; if eps is the divisor, it is a constant.
   template <class T>
   static void cosine_similarity_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* a, const T* b, T* da,
                                      T* db) {
@@ -96,8 +96,8 @@ struct LossKernels<Cpu> {
     }
   }
 
-  /// out[0] = mean over the groups of 2 / (n (n - 1)) sum_{i<j} cos(x_i, x_j), from the sum s of the unit vectors u_i = x_i / max(|x_i|,
-  /// 1e-8) without a look at any pair:   f = (|s|^2 - sum |u_i|^2) / (n (n - 1)).   Without groups 0.
+  /// out[0] = mean over the groups of f = 2 / (n (n - 1)) sum_{i<j} cos(x_i, x_j); 0 without groups. Computed in linear time from the sum s
+  /// of the unit vectors u_i = x_i / max(|x_i|, 1e-8):   f = (|s|^2 - sum |u_i|^2) / (n (n - 1))
   template <class T>
   static void pairwise_cosine(const VectorGroups& all, const T* x, accumulate_t<T>* out) {
     using A = accumulate_t<T>;
@@ -113,7 +113,7 @@ struct LossKernels<Cpu> {
     if (all.groups > 0) total /= static_cast<A>(all.groups);
     *out = total;
   }
-  /// dx_i += dy[0] 2 (s - (s . u_i) u_i) / (n (n - 1) |x_i| groups). |u_i| is 1 but where the guard acts.
+  /// dx_i += dy[0] 2 (s - (s . u_i) u_i) / (n (n - 1) |x_i| groups), for |x_i| > 1e-8.
   template <class T>
   static void pairwise_cosine_grad(const VectorGroups& all, const accumulate_t<T>* dy, const T* x, T* dx) {
     using A = accumulate_t<T>;
@@ -126,7 +126,7 @@ struct LossKernels<Cpu> {
         const T* v = x + g.first + i * g.stride;
         T* d = dx + g.first + i * g.stride;
         const A inverse = A{1} / norm[i];
-        // Where the guard acts the divisor is a constant, and of s only the other vectors count.
+        // If |x_i| <= 1e-8, the divisor is a constant, and x_i's own part of s is subtracted.
         const A along = norm[i] > A(1e-8)
                             ? row::lane_sum<A>(g.length, [&](std::size_t e) { return s[e] * static_cast<A>(v[e]); }) * inverse * inverse
                             : inverse;
@@ -140,7 +140,7 @@ struct LossKernels<Cpu> {
   static accumulate_t<T> dot(std::size_t n, const T* p, const T* q) {
     return row::lane_sum<accumulate_t<T>>(n, [=](std::size_t j) { return static_cast<accumulate_t<T>>(p[j]) * q[j]; });
   }
-  /// sum = s, norm[i] = max(|x_i|, 1e-8); returns sum |u_i|^2.
+  /// Computes sum = s and norm[i] = max(|x_i|, 1e-8). Returns the sum of |u_i|^2.
   template <class T, class A>
   static A unit_sum(const T* x, const VectorGroup& g, std::vector<A>& sum, std::vector<A>& norm) {
     A own{0};

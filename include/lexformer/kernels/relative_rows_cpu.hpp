@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which rows of a relative table the tokens of a sequence meet.
+// The rows of a relative table that the tokens of a sequence use.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,22 @@
 
 namespace lexformer::detail {
 
-/// Distances i - j from low to high whose rows of the table follow one another: `slope` rows further with each, -1, 0 or 1.
+/// A run of distances low <= i - j <= high whose table rows change by `slope` (-1, 0 or 1) per distance.
 struct DistanceRun {
   std::ptrdiff_t low, high, slope;
 };
 
-/// Tokens begin ... end - 1 (queries, or keys on the key side) and the rows of the table that their distances i - j meet.
+/// Tokens begin .. end - 1 (queries, or keys on the key side) and the table rows of their distances i - j.
 struct RelativeRows {
-  std::size_t begin, end, others;  // others: tokens of the sequence
-  std::size_t first, count;        // rows first ... first + count - 1
-  const std::int32_t* middle;      // row of distance 0
+  std::size_t begin, end, others;  // others: number of tokens of the sequence
+  std::size_t first, count;        // rows first .. first + count - 1
+  const std::int32_t* middle;      // middle[i - j] = row of the table
   bool key_side;
-  const std::vector<DistanceRun>& runs;  // from small distances to large ones
+  const std::vector<DistanceRun>& runs;  // by ascending distance
   std::size_t tokens() const { return end - begin; }
 
-  /// Calls f(i, j, n, x, step) for every own token and run of others: the rows of the cells (i, j), (i, j + 1) ... (i, j + n - 1), i query,
-  /// j key, are the places x, x + step, x + 2 step ... among the (tokens(), count) numbers of a product with the table. The order is the
-  /// one in which the scores, row by row, stay near.
+  /// Calls f(i, j, n, x, step) for each run of cells (i, j), (i, j + 1), ..., (i, j + n - 1) with query i and key j. The product with the
+  /// table, (tokens(), count), has their values at the indices x, x + step, x + 2 step, ... Ordered by rows of scores, for cache locality.
   template <class F>
   void for_runs(F&& f) const {
     const std::size_t i_begin = key_side ? 0 : begin, i_end = key_side ? others : end;
@@ -48,7 +47,7 @@ struct RelativeRows {
   }
 };
 
-/// Calls f(k, k step) for k = 0 ... n - 1: as vector code where steps are -1, 0 or 1.
+/// Calls f(k, k step) for k = 0 .. n - 1. Steps of -1, 0 and 1 are constants, so that the loop is vectorized.
 template <class F>
 void for_steps(std::size_t n, std::ptrdiff_t step, F&& f) {
   const auto count = static_cast<std::ptrdiff_t>(n);
@@ -67,8 +66,7 @@ void for_steps(std::size_t n, std::ptrdiff_t step, F&& f) {
   }
 }
 
-/// The tables of all relative terms with rows and columns exchanged, (tables, d, R): so a product packs them row by row, and not number by
-/// number for each sequence and head anew.
+/// The transposed tables of all relative terms, (tables, d, R), so that each product packs them by rows instead of by elements.
 template <class T>
 std::vector<Tensor<T>> transposed_tables(const AttentionArgs<T>& a) {
   const std::size_t d = a.width / a.heads;
@@ -82,11 +80,11 @@ std::vector<Tensor<T>> transposed_tables(const AttentionArgs<T>& a) {
   return turned;
 }
 
-/// Calls body(RelativeRows) for the n tokens of a sequence in parts. All together they meet 2 n - 1 distances, the tokens of a
-/// part hardly more than n: that is how many rows have to be multiplied with each.
+/// Calls body(RelativeRows) for the n tokens of a sequence, in parts. All tokens together have 2 n - 1 distances, those of a part only
+/// slightly more than n: fewer table rows to multiply with each token.
 template <class T, class Body>
 void for_relative_rows(const AttentionArgs<T>& a, const typename AttentionArgs<T>::Relative& r, std::size_t n, Body&& body) {
-  constexpr std::size_t part = 28;  // twice the rows that our product does at once (gemm_tile.hpp)
+  constexpr std::size_t part = 28;  // twice the rows of an AVX-512 tile (gemm_tile.hpp)
   const std::int32_t* const middle = r.bucket + a.longest - 1;
   std::vector<DistanceRun> runs;
   for (std::size_t begin = 0; begin < n; begin += part) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One row of numbers: sums that are vector code and yet have one order everywhere, softmax, and what attention does to its scores. All
-// but Wide and masked take numbers of a type of arithmetic.
+// Functions of one row: vectorized sums in a fixed order, softmax, and steps of attention. All except Wide and masked expect compute
+// types, not storage types.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace lexformer::row {
 
-/// f(0) + ... + f(n-1) in 16 lanes, so that it becomes vector code and has one order everywhere.
+/// f(0) + ... + f(n-1), summed in 16 lanes: vectorized, with the same order on every machine.
 template <class A, class F>
 A lane_sum(std::size_t n, F&& f) {
   constexpr std::size_t lanes = 16;
@@ -29,7 +29,7 @@ A lane_sum(std::size_t n, F&& f) {
   return acc[0];
 }
 
-/// max(x[0..n-1]), n > 0. A NaN may be passed over: softmax finds it in x - max.
+/// max(x[0..n-1]), n > 0. May ignore NaN: softmax propagates it through x - max.
 template <class T>
 T max(const T* x, std::size_t n) {
   constexpr std::size_t lanes = 16;
@@ -49,17 +49,17 @@ T max(const T* x, std::size_t n) {
   return acc[0];
 }
 
-/// A row of a tensor in the type of arithmetic: in the place where the result goes, or beside it where that is only a type to store in.
+/// A row of a tensor in the compute type: in the output row itself, or in a buffer if T is only a storage type.
 template <class T>
 class Wide {
  public:
-  /// The numbers of x, to be changed; y is where they go.
+  /// Copies x into the row for an output y, and returns the row.
   accumulate_t<T>* read(std::size_t n, const T* x, T* y) {
     accumulate_t<T>* const row = place(n, y);
     std::copy_n(x, n, row);
     return row;
   }
-  /// Room for n numbers that go to y.
+  /// Returns an uninitialized row of n elements for an output y.
   accumulate_t<T>* place(std::size_t n, T* y) {
     if constexpr (is_storage<T>) {
       buffer_.resize(n);
@@ -68,7 +68,7 @@ class Wide {
       return y;
     }
   }
-  /// Rounds them to y.
+  /// Rounds the row to y.
   void write(T* y) const {
     if constexpr (is_storage<T>) std::transform(buffer_.begin(), buffer_.end(), y, [](auto x) { return static_cast<T>(x); });
   }
@@ -77,7 +77,7 @@ class Wide {
   std::vector<accumulate_t<T>> buffer_;
 };
 
-/// y = x * mask of elements first ... first + n - 1; y may be x.
+/// y = x * mask for the mask elements first .. first + n - 1; y may be x.
 template <class T>
 void masked(const DropoutMask& mask, std::uint64_t first, std::size_t n, const T* x, T* y) {
   constexpr std::size_t most = 512;
@@ -95,7 +95,7 @@ void add_lookup(std::size_t n, const T* table, T zero, const std::uint16_t* code
   for (std::size_t j = 0; j < n; ++j) row[j] += table[code[j]] - zero;
 }
 
-/// row = softmax(row); returns log(sum exp(row)), from which `probabilities` makes the row again.
+/// row = softmax(row). Returns log(sum exp(row)), from which `probabilities` recomputes the row.
 template <class T>
 T softmax(std::size_t n, T* row) {
   const T top = max(row, n);
@@ -111,18 +111,18 @@ template <class T>
 void log_softmax(std::size_t n, T* row) {
   const T top = max(row, n);
   for (std::size_t j = 0; j < n; ++j) row[j] -= top;
-  // The logarithm is taken off after top, whose size would swallow it.
+  // Subtracted after top, not added to it: a large top would absorb it.
   const T log_total = std::log(lane_sum<T>(n, [row](std::size_t j) { return scalar::exp(row[j]); }));
   for (std::size_t j = 0; j < n; ++j) row[j] -= log_total;
 }
 
-/// row = exp(row - log_sum)
+/// row = exp(row - logsumexp)
 template <class T>
 void probabilities(std::size_t n, T logsumexp, T* row) {
   for (std::size_t j = 0; j < n; ++j) row[j] = scalar::exp(row[j] - logsumexp);
 }
 
-/// ds = p (dp - <p, dp>), written over dp
+/// dp = p (dp - <p, dp>), in place
 template <class P, class T>
 void softmax_grad(std::size_t n, const P* p, T* dp) {
   const T dot = lane_sum<T>(n, [=](std::size_t j) { return p[j] * dp[j]; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows and columns of a matrix, on the CPU. Work is cut in fixed blocks; a sum always has the same order.
+// Row and column kernels of matrices, on the CPU. Work is split into fixed blocks, so the order of sums is fixed.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace lexformer {
 
 template <>
 struct RowKernels<Cpu> {
-  /// out[j] = sum over rows of x[i, j] (row stride given); rows in order. out is of type T or accumulate_t<T>.
+  /// out[j] = sum over rows i of x[i * stride + j], in order. out is of type T or accumulate_t<T>.
   template <class T, class To>
   static void column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, To* out) {
     parallel_for(columns, 64, [&](std::size_t begin, std::size_t end) {
@@ -25,14 +25,14 @@ struct RowKernels<Cpu> {
     });
   }
 
-  /// Every row of y = x.
+  /// y[i, j] = x[j]
   template <class T>
   static void fill_rows(std::size_t rows, std::size_t n, const T* x, T* y) {
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) std::copy_n(x, n, y + i * n);
     });
   }
-  /// y[i, 0..n-1] = x[i, 0..n-1], each with its own row stride
+  /// y[i, j] = x[i, j] for j < n; x and y have different row strides.
   template <class T>
   static void copy_columns(std::size_t rows, std::size_t n, const T* x, std::size_t stride_x, T* y, std::size_t stride_y) {
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
@@ -56,7 +56,7 @@ struct RowKernels<Cpu> {
     });
   }
 
-  /// Of each of the `batch` matrices of x (rows, columns) the transpose.
+  /// Transposes each of the `batch` matrices (rows, columns) of x.
   template <class T>
   static void transpose(std::size_t batch, std::size_t rows, std::size_t columns, const T* x, T* y) {
     constexpr std::size_t tile = 32;
@@ -73,7 +73,7 @@ struct RowKernels<Cpu> {
     });
   }
 
-  /// y[i] = the largest (or smallest) number of row i, index[i] its place: the first of equal ones; a NaN counts as the extreme.
+  /// y[i] = max (or min) of row i, index[i] = the first index that attains it. NaN counts as the extreme.
   template <class T>
   static void row_extreme(std::size_t rows, std::size_t n, bool largest, const T* x, T* y, std::int32_t* index) {
     using A = accumulate_t<T>;
@@ -99,7 +99,7 @@ struct RowKernels<Cpu> {
     });
   }
 
-  /// y[i] = log(sum exp(row i)), the largest number of the row taken off before exp.
+  /// y[i] = log(sum exp(row i)); the row maximum is subtracted before exp.
   template <class T>
   static void log_sum_exp(std::size_t rows, std::size_t n, const T* x, accumulate_t<T>* y) {
     using A = accumulate_t<T>;
@@ -117,7 +117,7 @@ struct RowKernels<Cpu> {
     using A = accumulate_t<T>;
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        const A base = y[i] == -std::numeric_limits<A>::infinity() ? A{0} : y[i], g = dy[i];  // a row of -inf has the gradient 0
+        const A base = y[i] == -std::numeric_limits<A>::infinity() ? A{0} : y[i], g = dy[i];  // a row of -inf has gradient 0
         for (std::size_t j = 0; j < n; ++j) dx[i * n + j] = static_cast<T>(g * scalar::Exp()(static_cast<A>(x[i * n + j]) - base));
       }
     });
@@ -136,7 +136,7 @@ struct RowKernels<Cpu> {
       }
     });
   }
-  /// dx = (dy - y <y, dy>) / norm, or dy / eps where the norm is smaller than eps.
+  /// dx = (dy - y <y, dy>) / norm, or dy / eps if norm < eps.
   template <class T>
   static void l2_normalize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y, const accumulate_t<T>* norm,
                                 T* dx) {
@@ -151,7 +151,7 @@ struct RowKernels<Cpu> {
     });
   }
 
-  /// Rows of y = softmax(x), or log-softmax.
+  /// y = softmax(x) by rows, or log-softmax if `log`.
   template <class T>
   static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The scalar formulas of the elementwise ops, once for every device. In double they call the standard functions. In float
-// exp, tanh and the normal distribution are branch-free polynomials that the compiler turns into vector code; the
-// coefficients are weighted least-squares fits and the error bounds are tested against double (tests/kernels).
+// The scalar functions of the elementwise ops, shared by all devices. In double they call the standard functions. In float, exp, tanh
+// and the normal distribution are branch-free polynomials that the compiler vectorizes; the coefficients are weighted least-squares
+// fits, and the error bounds are tested against double (tests/kernels).
 #pragma once
 
 #include <bit>
@@ -14,31 +14,31 @@
 
 namespace lexformer::scalar {
 
-/// Neither infinite nor NaN.
+/// Whether x is neither infinite nor NaN.
 template <class T>
 LEXFORMER_HD bool finite(T x) {
   return x - x == T{0};
 }
 
-/// The norm of gradients whose squares have this sum; NaN where *loss or *before, if given, is not finite.
+/// The norm of gradients with this sum of squares; NaN if *loss or *before is given and not finite.
 template <class A>
 LEXFORMER_HD double gradient_norm(double squares, const A* loss, const double* before) {
   const bool good = (loss == nullptr || finite(*loss)) && (before == nullptr || finite(*before));
   return good ? std::sqrt(squares) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// What clipping multiplies gradients of this norm with; at most 1.
+/// The factor by which clipping scales gradients of this norm; at most 1.
 LEXFORMER_HD inline double clip_factor(double norm, double max_norm) {
   const double factor = max_norm / (norm + 1e-6);
   return factor < 1.0 ? factor : 1.0;
 }
 
 LEXFORMER_HD inline double exp(double x) { return std::exp(x); }
-/// e^x, relative error < 2e-7 on [-87.3, 88.3]; outside it stays at the value of the nearer end. NaN stays NaN.
+/// e^x, relative error < 2e-7 on [-87.3, 88.3]; x is clamped to this range. NaN stays NaN.
 LEXFORMER_HD inline float exp(float x) {
   x = x < -87.3f ? -87.3f : x;
   x = x > 88.3f ? 88.3f : x;
-  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, which its low bits then hold
+  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, stored in the low bits
   const float shifted = x * std::numbers::log2e_v<float> + magic;
   const float n = shifted - magic;
   const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // x - n ln 2 in two parts
@@ -57,13 +57,13 @@ LEXFORMER_HD inline float tanh(float x) {
   return a < 0.625f ? small : (x < 0 ? -large : large);
 }
 
-/// 1 / (1 + e^-x); in float its relative error is < 4e-7 for |x| < 86.
+/// 1 / (1 + e^-x); relative error in float < 4e-7 for |x| < 86.
 template <class T>
 LEXFORMER_HD T sigmoid(T x) {
   return T{1} / (T{1} + exp(-x));
 }
 
-/// Distribution and density of the standard normal: Phi(x) and phi(x).
+/// Distribution function Phi(x) and density phi(x) of the standard normal distribution.
 template <class T>
 struct Normal {
   T cdf, pdf;
@@ -71,8 +71,8 @@ struct Normal {
 LEXFORMER_HD inline Normal<double> normal(double x) {
   return {0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)), std::exp(-0.5 * x * x) * (0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2)};
 }
-/// Phi(-|x|) = e^(-x^2/2) g(t) with t = 1 / (1 + 0.3 |x|): one exponential serves both. Relative error of Phi(-|x|) and phi(x)
-/// < 1e-6 for |x| < 4 and < 6e-6 for |x| < 13 (the rounding of x^2); absolute error < 2e-7 everywhere.
+/// Phi(-|x|) = e^(-x^2/2) g(t) with t = 1 / (1 + 0.3 |x|), so both share one exponential. Relative error of Phi(-|x|) and phi(x):
+/// < 1e-6 for |x| < 4, < 6e-6 for |x| < 13 (rounding of x^2). Absolute error < 2e-7 everywhere.
 LEXFORMER_HD inline Normal<float> normal(float x) {
   const float a = x < 0 ? -x : x;
   const float e = exp(-0.5f * x * x);
@@ -87,7 +87,7 @@ LEXFORMER_HD inline Normal<float> normal(float x) {
   return {x < 0 ? tail : 1.0f - tail, e * 0.398942280f};
 }
 
-// Elementwise functions y = F(x) with their derivative as a functor of what backward keeps: the input or the output.
+// Elementwise functions y = F(x), and their derivatives as functors of dy and of what backward keeps: the input or the output.
 
 /// y = x Phi(x), the exact GELU of BERT ("gelu").
 struct Gelu {
@@ -159,7 +159,7 @@ struct ReluGrad {  // of the output
   }
 };
 
-/// y = e^x. In float it is 0 below -87.3, where e^x is no normal number, and inf where e^x overflows.
+/// y = e^x. In float, 0 below -87.3 (e^x is subnormal) and inf if e^x overflows.
 struct Exp {
   LEXFORMER_HD double operator()(double x) const { return std::exp(x); }
   LEXFORMER_HD float operator()(float x) const {
@@ -225,7 +225,7 @@ struct Divide {
   }
 };
 
-/// Whether a comes before b as the largest (smallest) of a list: a NaN comes before all that is none.
+/// Whether a is larger (smaller) than b, where NaN precedes all other numbers.
 template <class T>
 LEXFORMER_HD bool precedes(bool largest, T a, T b) {
   return a != a ? b == b : (largest ? a > b : a < b);
@@ -242,7 +242,7 @@ struct Minimum {
     return precedes(false, b, a) ? b : a;
   }
 };
-/// The part of the gradient of max(a, b) that goes to a: half of it where both are equal.
+/// The share of the gradient of max(a, b) that a receives: half if both are equal.
 struct GreaterShare {
   template <class T>
   LEXFORMER_HD T operator()(T a, T b) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrices of a type to store in (bfloat16) as ones of the type to calculate with, and back: the products and attention of the CPU go
-// through float memory.
+// Conversion of matrices between a storage type (bfloat16) and its compute type: on the CPU, matrix products and attention of bfloat16 use
+// float copies.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace lexformer::detail {
 
-/// The matrix x (rows, columns), row stride given, as floats without gaps.
+/// A contiguous copy of the strided matrix x (rows, columns) in the compute type.
 template <class T>
 Tensor<accumulate_t<T>> widen(std::size_t rows, std::size_t columns, const T* x, std::size_t stride) {
   Tensor<accumulate_t<T>> y({rows, columns});
@@ -22,7 +22,7 @@ Tensor<accumulate_t<T>> widen(std::size_t rows, std::size_t columns, const T* x,
   return y;
 }
 
-/// y (rows, columns), row stride given, = x without gaps, rounded.
+/// Rounds the contiguous matrix x to the strided matrix y (rows, columns).
 template <class A, class T>
 void narrow(std::size_t rows, std::size_t columns, const Tensor<A>& x, T* y, std::size_t stride) {
   const A* const from = x.data();
@@ -32,7 +32,7 @@ void narrow(std::size_t rows, std::size_t columns, const Tensor<A>& x, T* y, std
   });
 }
 
-/// What attention reads, as floats.
+/// The inputs of attention in the compute type.
 template <class T>
 struct WideAttention {
   using A = accumulate_t<T>;
@@ -61,7 +61,7 @@ struct WideAttention {
     for (const auto& r : a.relatives)
       args.relatives.push_back({r.key_side, wide(relative_size(a, r), r.table), r.tables, r.rows, r.bucket, r.scale});
   }
-  /// n numbers as floats; null stays null.
+  /// A copy of n elements in the compute type; null for null.
   const A* wide(std::size_t n, const T* x) {
     if (x == nullptr) return nullptr;
     kept_.push_back(widen(1, n, x, n));
@@ -71,7 +71,7 @@ struct WideAttention {
   static std::size_t relative_size(const AttentionArgs<T>& a, const typename AttentionArgs<T>::Relative& r) {
     return r.tables * r.rows * (a.width / a.heads);
   }
-  /// Of the maps that are asked for.
+  /// Number of elements of the requested maps.
   static std::size_t maps_size(const AttentionArgs<T>& a) {
     if (a.map_row == nullptr) return 0;
     return a.pairs * static_cast<std::size_t>(std::count_if(a.map_row, a.map_row + a.heads, [](auto row) { return row >= 0; }));
@@ -81,7 +81,7 @@ struct WideAttention {
   std::vector<Tensor<A>> kept_;
 };
 
-/// What attention_grad writes, as floats; write() rounds all of it to its places.
+/// The outputs of attention_grad in the compute type; write() rounds them to their destinations.
 template <class T>
 class WideGradients {
  public:

@@ -6,7 +6,7 @@
 
 namespace lexformer {
 
-/// The activations of HuggingFace's `hidden_act`, by its names.
+/// The supported values of HuggingFace's `hidden_act`.
 enum class Activation { gelu, gelu_tanh, relu, tanh };
 
 template <>
@@ -28,7 +28,7 @@ Var<T, Dev> activate(Activation activation, const Var<T, Dev>& x) {
     case Activation::tanh:
       return tanh(x);
   }
-  fail("activation", "unknown value");
+  fail("activation", "the value is not an enumerator of Activation");
 }
 
 }  // namespace lexformer

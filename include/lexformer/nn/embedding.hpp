@@ -6,7 +6,7 @@
 
 namespace lexformer {
 
-/// y[i] = weight[ids[i]]: weight (rows, D).
+/// A lookup table: y[i] = weight[ids[i]], weight (rows, D), N ids -> y (N, D).
 template <class T = float, class Dev = Cpu>
 struct Embedding {
   Var<T, Dev> weight;

@@ -6,20 +6,20 @@
 
 namespace lexformer {
 
-/// Initial parameters. Every tensor draws from its own counter, given by its running number, so adding a layer at the end
-/// does not change those before it.
+/// Creates initial parameters. Each tensor has its own random stream, given by its index, so adding a layer at the end does not
+/// change the tensors before it.
 class Init {
  public:
   explicit Init(std::uint64_t seed = 0, double deviation = 0.02) : seed_(seed), deviation_(deviation) {}
 
-  /// For a model whose tensors all come from a file: reserves the memory and draws nothing.
+  /// For models that are loaded from a file: allocates the normal() tensors without drawing values.
   static Init none() {
     Init init;
     init.blank_ = true;
     return init;
   }
 
-  /// N(0, deviation^2): BERT's initializer_range.
+  /// Draws from N(0, deviation^2); deviation is BERT's initializer_range.
   template <class T, class Dev>
   Var<T, Dev> normal(Shape shape) {
     if (blank_) return Var<T, Dev>(Tensor<T, Dev>(shape), true);

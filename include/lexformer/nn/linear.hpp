@@ -6,7 +6,7 @@
 
 namespace lexformer {
 
-/// y = x W^T + b: x (N, in) -> y (N, out); weight (out, in) as HuggingFace stores it, bias (out).
+/// A linear layer: y = x W^T + b, x (N, in) -> y (N, out); weight (out, in) as HuggingFace stores it, bias (out).
 template <class T = float, class Dev = Cpu>
 struct Linear {
   Var<T, Dev> weight, bias;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a layer is: a struct with its parameters, a const call that computes, and one `visit` that names the parameters.
-// Everything that needs names (saving, loading, the optimizer, counting, freezing) goes through visit.
+// A layer is a struct with its parameters, a const call operator for the forward pass, and a `visit` that names the parameters.
+// Everything that needs names (saving, loading, the optimizer, counting, freezing) uses visit.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace lexformer {
 
-/// Options of a forward pass. The default is inference: no dropout, nothing depends on a seed.
+/// Options of a forward pass. The default is inference: no dropout, no dependence on the seed.
 struct ForwardOptions {
   bool training = false;
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
 
-  /// The dropout of one place: `site` is a fixed number given by the place in the model.
+  /// The dropout mask of one site: `site` is a fixed number given by the position in the model.
   DropoutMask dropout(double p, std::uint32_t site) const { return {training ? static_cast<float>(p) : 0.0f, {seed, step, site}}; }
 };
 
-/// Numbers for the dropout sites of a model, one after the other: whoever drops out takes one when it is constructed, so equal configs
-/// have equal sites. Errors: a block is used up.
+/// Numbers the dropout sites of a model. Each layer with dropout takes the next number when it is constructed, so equal configs have
+/// equal sites. Errors: the block of numbers is used up.
 class DropoutSites {
  public:
   DropoutSites(std::uint32_t first, std::uint32_t count) : next_(first), end_(first + count) {}
   std::uint32_t next() {
-    if (next_ == end_) fail("DropoutSites", "all sites of a block up to ", end_, " are in use");
+    if (next_ == end_) fail("DropoutSites", "all sites below ", end_, " are in use; reserve a larger block");
     return next_++;
   }
 
@@ -43,7 +43,7 @@ struct NamedParameter {
   bool buffer = false;  // saved with the model but never trained (LEA's alpha)
 };
 
-/// Collects the parameters of a module under dotted names, which are HuggingFace's to the letter.
+/// Collects the parameters of a module under dotted names, identical to HuggingFace's.
 template <class T = float, class Dev = Cpu>
 class ParameterVisitor {
  public:
@@ -63,7 +63,8 @@ class ParameterVisitor {
   std::vector<NamedParameter<T, Dev>> found_;
 };
 
-/// All parameters and buffers of a module, in the order of its visit. The Vars are the module's own: changing them changes it.
+/// All parameters and buffers of a module, in the order of its visit. The Vars share their values with the module: changes to one
+/// affect the other.
 template <class T = float, class Dev = Cpu, class Module>
 std::vector<NamedParameter<T, Dev>> named_parameters(Module& module) {
   ParameterVisitor<T, Dev> visitor;
@@ -71,14 +72,14 @@ std::vector<NamedParameter<T, Dev>> named_parameters(Module& module) {
   return visitor.take();
 }
 
-/// What an optimizer trains.
+/// The parameters without the buffers: what an optimizer trains.
 template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> without_buffers(std::vector<NamedParameter<T, Dev>> all) {
   std::erase_if(all, [](const auto& p) { return p.buffer; });
   return all;
 }
 
-/// Number of elements of all parameters, buffers left out.
+/// Total number of elements of all parameters, without buffers.
 template <class T, class Dev>
 std::size_t count(const std::vector<NamedParameter<T, Dev>>& parameters) {
   std::size_t total = 0;

@@ -8,13 +8,13 @@
 
 namespace lexformer {
 
-/// How the token rows of a text become one vector: not at all, the first token's, or their mean.
+/// How the token rows of a sequence are pooled into one vector: not at all, by the first token, or by their mean.
 enum class Pooling { none, cls, mean };
 template <>
 inline constexpr auto names_of<Pooling> =
     std::to_array<Named<Pooling>>({{"none", Pooling::none}, {"cls", Pooling::cls}, {"mean", Pooling::mean}});
 
-/// Token rows (N, D) of a batch as one row for each sequence (B, D); with Pooling::none as they are.
+/// Pools the token rows of a batch: hidden (N, D) -> (B, D), one row per sequence; Pooling::none returns hidden.
 template <class T, class Dev>
 Var<T, Dev> pool(const Var<T, Dev>& hidden, const Offsets& offsets, Pooling pooling) {
   if (pooling == Pooling::none) return hidden;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Attention with structured terms. For every sequence and head, with n its length and d = D / H:
+// Attention with structured terms. For each sequence (length n) and head (width d = D / H):
 //
 //   S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij      P = softmax_j(S)      O = dropout(P) V
 //
-// with bias_ij the sum of the lookups, the position bias and the pair bias.
-// The terms are data: a variant (LEA, DDRP, T5, ...) makes the tensors below with ordinary ops, and this op returns the
-// gradient of each. attention_reference.hpp holds the same in plain loops.
+// where bias_ij is the sum of the lookups, the position bias and the pair bias.
+// Terms are data: a variant (LEA, DDRP, T5, ...) builds the tensors below with ordinary ops, and this op returns a gradient
+// for each of them. attention_reference.hpp implements the same formula in plain loops.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +21,18 @@
 
 namespace lexformer {
 
-/// What attention adds to or multiplies with q . k. Produced by AttentionTerm (attention/term.hpp).
+/// The terms that modify the attention scores q . k. Built by AttentionTerm (attention/term.hpp).
 template <class T = float, class Dev = Cpu>
 struct ScoreTerms {
-  /// bias_ij += table[h, code_ij].    table (H, R), codes (P): n x n for each sequence, shared by heads and layers
+  /// Adds a value looked up by a code: bias_ij += table[h, code_ij].
+  ///   table (H, R); codes (P), n x n for each sequence, shared by heads and layers
   struct Lookup {
     Var<T, Dev> table;
     Indices<std::uint16_t, Dev> codes;
   };
-  /// relative_ij += scale x . table[h, bucket(i - j)] with x = q_i, or k_j on the key side (Shaw et al. 2018, DDRP, DeBERTa).
-  /// table (1 or H, R, d); bucket[i - j + longest - 1] = row of the table, 2 longest - 1 numbers
+  /// Adds a relative position term (Shaw et al. 2018, DDRP, DeBERTa): relative_ij += scale x . table[h, bucket(i - j)],
+  /// where x = q_i, or k_j if key_side.
+  ///   table (1 or H, R, d); bucket[i - j + longest - 1] is a row of the table (2 longest - 1 entries)
   struct Relative {
     Var<T, Dev> table;
     Indices<std::int32_t, Dev> bucket;
@@ -40,47 +42,46 @@ struct ScoreTerms {
   std::vector<Lookup> lookups;
   std::vector<Relative> relatives;
   Var<T, Dev> position_bias;             // bias_ij += position_bias[h, i, j]; (H, n_max, n_max), n_max >= the longest sequence
-  Var<T, Dev> pair_bias;                 // bias_ij += pair_bias[e], e the pair (i, j); one value per token pair (P), shared by the heads
-  Var<T, Dev> gate;                      // gate_ij; one value per token pair (P), shared by the heads
-  std::optional<accumulate_t<T>> scale;  // of q . k; 1 / sqrt(d) unless a position scheme owns it
-  std::string positions;                 // name of the position scheme, of which there is one at the most
+  Var<T, Dev> pair_bias;                 // bias_ij += pair_bias[pair(i, j)]; (P), shared by the heads
+  Var<T, Dev> gate;                      // gate_ij; (P), shared by the heads
+  std::optional<accumulate_t<T>> scale;  // scale of q . k; default 1 / sqrt(d), a position scheme may set it
+  std::string positions;                 // name of the position scheme; at most one
 
-  /// For terms that say where tokens stand: two of them would count positions twice, and both would set `scale`.
+  /// Registers a position scheme. Errors: another one is registered; two would encode positions twice and both set `scale`.
   void claim_positions(const std::string& name) {
     if (!positions.empty())
       fail("attention", "two position schemes at once, '", positions, "' and '", name, "'; take one (others may be combined with it)");
     positions = name;
   }
-  /// Several terms may have a map for positions; they add up.
+  /// Adds a position bias; the biases of several terms are summed.
   void add_position_bias(const Var<T, Dev>& bias) { position_bias = position_bias.defined() ? add(position_bias, bias) : bias; }
-  /// Several terms may have a bias for token pairs; they add up.
+  /// Adds a bias for token pairs; the biases of several terms are summed.
   void add_pair_bias(const Var<T, Dev>& bias) { pair_bias = pair_bias.defined() ? add(pair_bias, bias) : bias; }
 };
 
 enum class Attentions { none, scores, probabilities };
 
 struct AttentionOptions {
-  DropoutMask dropout{};                       // on the probabilities
-  Attentions attentions = Attentions::none;    // hand out S, or P before dropout (differentiable)
-  std::vector<std::size_t> attention_heads{};  // of these heads; empty = all
+  DropoutMask dropout{};                       // applied to the probabilities
+  Attentions attentions = Attentions::none;    // return S, or P before dropout (differentiable)
+  std::vector<std::size_t> attention_heads{};  // heads whose maps are returned; empty = all
 };
 
 template <class T, class Dev>
 struct AttentionResult {
   Var<T, Dev> context;     // (N, D)
-  Var<T, Dev> attentions;  // (heads asked for, P): row = head, then the n x n blocks; undefined if not asked for
+  Var<T, Dev> attentions;  // (requested heads, P): a row is a head's n x n blocks; undefined if not requested
 };
 
 namespace detail {
 
-/// Checks every shape and makes the pointers that the kernel reads.
+/// Checks all shapes and collects the pointers that the kernel reads.
 template <class T, class Dev>
 AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, std::size_t heads, const ScoreTerms<T, Dev>& terms,
                                 const AttentionOptions& options) {
   if (qkv.shape().rank() != 2 || heads == 0 || qkv.dim(1) % (3 * heads) != 0)
     fail("attention", "qkv must be (N, 3 D) with D divisible by ", heads, " heads, got ", qkv.shape());
-  if (qkv.dim(0) != offsets.tokens())
-    fail("attention", "qkv has ", qkv.dim(0), " rows but the offsets count ", offsets.tokens(), " tokens");
+  if (qkv.dim(0) != offsets.tokens()) fail("attention", "qkv has ", qkv.dim(0), " rows but the offsets have ", offsets.tokens(), " tokens");
   if (offsets.sequences() == 0) fail("attention", "the batch is empty");
   AttentionArgs<T> args;
   args.sequences = offsets.sequences();
@@ -100,10 +101,10 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
     if (l.table.shape().rank() != 2 || l.table.dim(0) != heads)
       fail("attention", "a lookup table must be (", heads, ", R), got ", l.table.shape());
     if (l.codes.size() != offsets.pairs())
-      fail("attention", "a lookup has ", l.codes.size(), " codes for ", offsets.pairs(), " pairs of tokens");
+      fail("attention", "a lookup has ", l.codes.size(), " codes for ", offsets.pairs(), " token pairs");
     if (!l.codes.within(l.table.dim(1)))
       for (const std::uint16_t c : l.codes.to_vector())
-        if (c >= l.table.dim(1)) fail("attention", "code ", c, " has no row in a lookup table ", l.table.shape());
+        if (c >= l.table.dim(1)) fail("attention", "code ", c, " is out of range for a lookup table ", l.table.shape());
     args.lookups.push_back({l.table.value().data(), l.table.dim(1), l.codes.data()});
   }
   for (const auto& r : terms.relatives) {
@@ -114,7 +115,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
       fail("attention", "a relative term has ", r.bucket.size(), " buckets; the longest sequence needs ", 2 * longest - 1);
     if (!r.bucket.within(t[1]))
       for (const std::int32_t b : r.bucket.to_vector())
-        if (b < 0 || static_cast<std::size_t>(b) >= t[1]) fail("attention", "bucket ", b, " has no row in a relative table ", t);
+        if (b < 0 || static_cast<std::size_t>(b) >= t[1]) fail("attention", "bucket ", b, " is out of range for a relative table ", t);
     args.relatives.push_back({r.key_side, r.table.value().data(), t[0], t[1], r.bucket.data(), r.scale});
   }
   if (terms.position_bias.defined()) {
@@ -132,17 +133,19 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   args.pair_bias = of_pairs("pair bias", terms.pair_bias);
   args.gate = of_pairs("gate", terms.gate);
   for (const std::size_t h : options.attention_heads) {
-    if (h >= heads) fail("attention", "attentions of head ", h, " were asked for, but there are ", heads);
+    if (h >= heads) fail("attention", "attention_heads contains head ", h, ", but there are ", heads, " heads");
     if (std::count(options.attention_heads.begin(), options.attention_heads.end(), h) != 1)
-      fail("attention", "attentions of head ", h, " were asked for more than once");
+      fail("attention", "attention_heads contains head ", h, " more than once");
   }
   return args;
 }
 
 }  // namespace detail
 
-/// qkv (N, 3D), its columns q | k | v with head h at h d ... (h + 1) d of each -> context (N, D), and maps on request.
-/// Scores are never kept: backward makes them again from q, k and the log of each softmax's sum.
+/// Computes attention with the terms, as defined at the top of this file.
+///   qkv (N, 3D): columns q | k | v, head h in columns h d .. (h + 1) d - 1 of each -> context (N, D), and maps on request
+/// Scores are not stored: backward recomputes them from q, k and the logsumexp of each row.
+/// Errors: a shape does not match; a code, bucket or head is out of range.
 template <class T, class Dev>
 AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets, std::size_t heads, const ScoreTerms<T, Dev>& terms = {},
                                   const AttentionOptions& options = {}) {
@@ -174,7 +177,7 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
     kept.emplace_back(v.defined() ? v.value() : Tensor<T, Dev>());
     needed.push_back(v.requires_grad());
   }
-  struct Lists {  // what the pointers in `args` point into besides tensors
+  struct Lists {  // keeps alive what `args` points to, besides tensors
     Offsets offsets;
     DeviceOffsets<Dev> begins;
     Indices<std::int32_t, Dev> map_row;
@@ -186,7 +189,7 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
 
   auto backward = [args, first_table, kept = std::move(kept), lists = std::move(lists), needed = std::move(needed), output = Saved(context),
                    logsumexp = Saved(logsumexp)](const std::vector<Tensor<T, Dev>>& dy) {
-    for (const auto& k : kept) *k;  // throws if one was changed
+    for (const auto& k : kept) *k;  // throws if a value was changed in place
     std::vector<Tensor<T, Dev>> g(needed.size());
     for (std::size_t i = 0; i < g.size(); ++i)
       if (i == 0 || needed[i]) g[i] = Tensor<T, Dev>(kept[i]->shape());

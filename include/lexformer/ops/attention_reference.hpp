@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The definition of attention in plain loops: what a student reads, and what the fast path is tested against.
+// The definition of attention in plain loops: for reading, and the reference that the kernels are tested against.
 #pragma once
 
 #include "lexformer/ops/attention.hpp"
@@ -11,7 +11,8 @@ struct AttentionReference {
   Tensor<T> context, scores, probabilities;  // (N, D), (H, P), (H, P)
 };
 
-/// S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij,  P = softmax_j(S),  O = dropout(P) V  for every sequence s and head h.
+/// Computes attention (ops/attention.hpp) for each sequence s and head h:
+///   S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij,  P = softmax_j(S),  O = dropout(P) V
 template <class T>
 AttentionReference<T> attention_reference(const Var<T>& qkv, const Offsets& offsets, std::size_t heads, const ScoreTerms<T>& terms = {},
                                           const AttentionOptions& options = {}) {

@@ -5,8 +5,8 @@
 
 namespace lexformer {
 
-/// y[e] = x[e] / (1 - p) where element e is kept, else 0 (Srivastava et al. 2014). Which are kept is a function of the
-/// mask's key and of e alone, so backward draws the same numbers again instead of storing them.    dx = dy, masked alike
+/// Dropout (Srivastava et al. 2014): y[e] = x[e] / (1 - p) where element e is kept, else 0.    dx = dy with the same mask
+/// The mask depends only on its key and on e, so backward draws it again instead of storing it.
 template <class T, class Dev>
 Var<T, Dev> dropout(const Var<T, Dev>& x, const DropoutMask& mask) {
   if (!mask.active()) return x;

@@ -22,7 +22,7 @@ Tensor<T, Dev> map_broadcast(const char* op, const Tensor<T, Dev>& a, const Tens
   return y;
 }
 
-/// Sums g down to `shape`, from which it was broadcast.
+/// Sums g over the broadcast axes, to `shape`.
 template <class T, class Dev>
 Tensor<T, Dev> sum_to(const Tensor<T, Dev>& g, const Shape& shape) {
   if (g.shape() == shape) return g;
@@ -31,7 +31,7 @@ Tensor<T, Dev> sum_to(const Tensor<T, Dev>& g, const Shape& shape) {
   return y;
 }
 
-/// The same values in another scalar type; x itself where that is its own.
+/// Converts to another scalar type; returns x itself if the type is the same.
 template <class To, class T, class Dev>
 Tensor<To, Dev> cast(const Tensor<T, Dev>& x) {
   if constexpr (std::is_same_v<To, T>) {
@@ -43,10 +43,10 @@ Tensor<To, Dev> cast(const Tensor<T, Dev>& x) {
   }
 }
 
-/// Whether a backward closure keeps x or y of y = F(x).
+/// Which of x and y the backward of y = F(x) keeps.
 enum class Keep { input, output };
 
-/// y = F(x) with the derivative functor G(dy, kept).
+/// y = F(x).    dx = G(dy, kept)
 template <class F, class G, Keep keep, class T, class Dev>
 Var<T, Dev> unary(const char* name, const Var<T, Dev>& x) {
   Tensor<T, Dev> y(x.shape());
@@ -72,7 +72,7 @@ Var<T, Dev> affine(const char* name, const Var<T, Dev>& x, accumulate_t<T> c, ac
   });
 }
 
-/// y = F(a, b) with F = Maximum or Minimum, shapes broadcast.
+/// y = F(a, b) for F = Maximum or Minimum, with broadcasting.
 template <class F, class T, class Dev>
 Var<T, Dev> extreme(const char* name, const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return record(name, map_broadcast<F>(name, a.value(), b.value()), std::vector{a, b},
@@ -86,7 +86,7 @@ Var<T, Dev> extreme(const char* name, const Var<T, Dev>& a, const Var<T, Dev>& b
 
 }  // namespace detail
 
-/// y = a + b, shapes broadcast.    da = dy, db = dy, each summed over the axes that were repeated
+/// Adds with broadcasting: y = a + b.    da = dy, db = dy, each summed over the broadcast axes
 template <class T, class Dev>
 Var<T, Dev> add(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return record("add", detail::map_broadcast<scalar::Add>("add", a.value(), b.value()), std::vector{a, b},
@@ -95,7 +95,7 @@ Var<T, Dev> add(const Var<T, Dev>& a, const Var<T, Dev>& b) {
                 });
 }
 
-/// y = a - b, shapes broadcast.    da = dy, db = -dy
+/// Subtracts with broadcasting: y = a - b.    da = dy, db = -dy
 template <class T, class Dev>
 Var<T, Dev> subtract(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return record("subtract", detail::map_broadcast<scalar::Subtract>("subtract", a.value(), b.value()), std::vector{a, b},
@@ -106,7 +106,7 @@ Var<T, Dev> subtract(const Var<T, Dev>& a, const Var<T, Dev>& b) {
                 });
 }
 
-/// y = a b elementwise, shapes broadcast.    da = dy b, db = dy a
+/// Multiplies elementwise with broadcasting: y = a b.    da = dy b, db = dy a
 template <class T, class Dev>
 Var<T, Dev> multiply(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return record("multiply", detail::map_broadcast<scalar::Multiply>("multiply", a.value(), b.value()), std::vector{a, b},
@@ -116,7 +116,7 @@ Var<T, Dev> multiply(const Var<T, Dev>& a, const Var<T, Dev>& b) {
                 });
 }
 
-/// y = a / b elementwise, shapes broadcast.    da = dy / b, db = -dy y / b
+/// Divides elementwise with broadcasting: y = a / b.    da = dy / b, db = -dy y / b
 template <class T, class Dev>
 Var<T, Dev> divide(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   const auto y = detail::map_broadcast<scalar::Divide>("divide", a.value(), b.value());
@@ -129,30 +129,32 @@ Var<T, Dev> divide(const Var<T, Dev>& a, const Var<T, Dev>& b) {
                 });
 }
 
-/// y = c x with a constant c.    dx = c dy
+/// Multiplies by a constant: y = c x.    dx = c dy
 template <class T, class Dev>
 Var<T, Dev> scale(const Var<T, Dev>& x, accumulate_t<T> c) {
   return detail::affine("scale", x, c, accumulate_t<T>{0});
 }
 
-/// y = x + c with a constant c.    dx = dy
+/// Adds a constant: y = x + c.    dx = dy
 template <class T, class Dev>
 Var<T, Dev> add_scalar(const Var<T, Dev>& x, accumulate_t<T> c) {
   return detail::affine("add_scalar", x, accumulate_t<T>{1}, c);
 }
 
-/// y = max(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a > b, db = dy where b > a, dy / 2 each where a = b
+/// Elementwise maximum with broadcasting: y = max(a, b), NaN if either is NaN.
+///   da = dy where a > b, db = dy where b > a, dy / 2 each where a = b
 template <class T, class Dev>
 Var<T, Dev> maximum(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return detail::extreme<scalar::Maximum>("maximum", a, b);
 }
-/// y = min(a, b) elementwise, shapes broadcast; a NaN of either stays.    da = dy where a < b, db = dy where b < a, dy / 2 each where a = b
+/// Elementwise minimum with broadcasting: y = min(a, b), NaN if either is NaN.
+///   da = dy where a < b, db = dy where b < a, dy / 2 each where a = b
 template <class T, class Dev>
 Var<T, Dev> minimum(const Var<T, Dev>& a, const Var<T, Dev>& b) {
   return detail::extreme<scalar::Minimum>("minimum", a, b);
 }
 
-/// y = a where the condition is not 0, else b; the three shapes broadcast. What is not taken does not count, even where it is NaN.
+/// Selects elementwise with broadcasting: y = a where the condition is not 0, else b. A NaN in the operand not selected is ignored.
 ///   da = dy where the condition is not 0, db = dy where it is 0; the condition has no gradient
 template <class T, class Dev>
 Var<T, Dev> where(const Tensor<T, Dev>& condition, const Var<T, Dev>& a, const Var<T, Dev>& b) {
@@ -166,7 +168,7 @@ Var<T, Dev> where(const Tensor<T, Dev>& condition, const Var<T, Dev>& a, const V
                 });
 }
 
-/// y = x Phi(x): the exact GELU, BERT's "gelu" (Hendrycks & Gimpel 2016).    dx = dy (Phi(x) + x phi(x))
+/// The exact GELU, BERT's "gelu" (Hendrycks & Gimpel 2016): y = x Phi(x).    dx = dy (Phi(x) + x phi(x))
 template <class T, class Dev>
 Var<T, Dev> gelu(const Var<T, Dev>& x) {
   return detail::unary<scalar::Gelu, scalar::GeluGrad, detail::Keep::input>("gelu", x);
@@ -176,45 +178,45 @@ template <class T, class Dev>
 Var<T, Dev> gelu_tanh(const Var<T, Dev>& x) {
   return detail::unary<scalar::GeluTanh, scalar::GeluTanhGrad, detail::Keep::input>("gelu_tanh", x);
 }
-/// y = tanh(x).    dx = dy (1 - y^2)
+/// Hyperbolic tangent: y = tanh(x).    dx = dy (1 - y^2)
 template <class T, class Dev>
 Var<T, Dev> tanh(const Var<T, Dev>& x) {
   return detail::unary<scalar::Tanh, scalar::TanhGrad, detail::Keep::output>("tanh", x);
 }
-/// y = 1 / (1 + e^-x).    dx = dy y (1 - y)
+/// Logistic sigmoid: y = 1 / (1 + e^-x).    dx = dy y (1 - y)
 template <class T, class Dev>
 Var<T, Dev> sigmoid(const Var<T, Dev>& x) {
   return detail::unary<scalar::Sigmoid, scalar::SigmoidGrad, detail::Keep::output>("sigmoid", x);
 }
-/// y = max(x, 0).    dx = dy where y > 0
+/// Rectified linear unit: y = max(x, 0).    dx = dy where y > 0
 template <class T, class Dev>
 Var<T, Dev> relu(const Var<T, Dev>& x) {
   return detail::unary<scalar::Relu, scalar::ReluGrad, detail::Keep::output>("relu", x);
 }
 
-/// y = e^x; in float 0 below x = -87.3.    dx = dy y
+/// Exponential: y = e^x; in float, 0 below x = -87.3.    dx = dy y
 template <class T, class Dev>
 Var<T, Dev> exp(const Var<T, Dev>& x) {
   return detail::unary<scalar::Exp, scalar::Multiply, detail::Keep::output>("exp", x);
 }
-/// y = ln x; -inf at 0, NaN below.    dx = dy / x
+/// Natural logarithm: y = ln x; -inf at 0, NaN below.    dx = dy / x
 template <class T, class Dev>
 Var<T, Dev> log(const Var<T, Dev>& x) {
   return detail::unary<scalar::Log, scalar::Divide, detail::Keep::input>("log", x);
 }
-/// y = sqrt(x); NaN below 0.    dx = dy / (2 y)
-/// At x = 0 the gradient is infinite, or NaN where dy = 0, as in PyTorch: add an eps to x where it can be 0.
+/// Square root: y = sqrt(x); NaN below 0.    dx = dy / (2 y)
+/// At x = 0 the gradient is infinite, or NaN if dy = 0, as in PyTorch: add an eps to x if it can be 0.
 template <class T, class Dev>
 Var<T, Dev> sqrt(const Var<T, Dev>& x) {
   return detail::unary<scalar::Sqrt, scalar::SqrtGrad, detail::Keep::output>("sqrt", x);
 }
-/// y = |x|.    dx = dy sign(x), 0 at 0
+/// Absolute value: y = |x|.    dx = dy sign(x), 0 at 0
 template <class T, class Dev>
 Var<T, Dev> abs(const Var<T, Dev>& x) {
   return detail::unary<scalar::Abs, scalar::AbsGrad, detail::Keep::input>("abs", x);
 }
 
-/// The same values in another scalar type; x itself where that is its own.    dx = dy, cast back
+/// Converts to another scalar type; returns x itself if the type is the same.    dx = dy, cast back
 template <class To, class T, class Dev>
 Var<To, Dev> cast(const Var<T, Dev>& x) {
   if constexpr (std::is_same_v<To, T>)

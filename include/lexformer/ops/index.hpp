@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ops that pick, place and join rows and columns.
+// Indexing, slicing and concatenation of rows and columns; mean and max over sequences.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace lexformer {
 
-/// y[i] = table[ids[i]]: table (V, D), ids N numbers in 0 .. V-1 -> y (N, D).    dtable[ids[i]] += dy[i], in the order of i
+/// Looks up rows of a table: y[i] = table[ids[i]].    dtable[ids[i]] += dy[i], in the order of i
+///   table (V, D), ids N integers in 0 .. V-1 -> y (N, D).    Errors: an id is out of range
 template <class T, class Dev>
 Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indices<std::int32_t, Dev>>& ids) {
   if (table.shape().rank() != 2) fail("embedding", "the table must be (V, D), got ", table.shape());
@@ -35,20 +36,21 @@ Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indic
                 });
 }
 
-/// y = the rows of x with the given numbers, in that order; a number may come twice.    dx[rows[i]] += dy[i]
+/// Selects rows: y[i] = x[rows[i]]; an index may repeat.    dx[rows[i]] += dy[i]
 template <class T, class Dev>
 Var<T, Dev> select_rows(const Var<T, Dev>& x, const std::type_identity_t<Indices<std::int32_t, Dev>>& rows) {
   return embedding(x, rows);
 }
 
-/// y[h, c] = x[h, columns[c]]: x (H, R) -> y (H, C); a number may come twice.    dx[h, columns[c]] += dy[h, c], in the order of c
+/// Selects columns: y[h, c] = x[h, columns[c]]; an index may repeat.    dx[h, columns[c]] += dy[h, c], in the order of c
+///   x (H, R), columns C integers in 0 .. R-1 -> y (H, C).    Errors: an index is out of range
 template <class T, class Dev>
 Var<T, Dev> select_columns(const Var<T, Dev>& x, const std::type_identity_t<Indices<std::int32_t, Dev>>& columns) {
   if (x.shape().rank() != 2) fail("select_columns", "x must be a matrix, got ", x.shape());
   const std::size_t rows = x.dim(0), n = x.dim(1), m = columns.size();
   if (!columns.within(n))
     for (const std::int32_t c : columns.to_vector())
-      if (c < 0 || static_cast<std::size_t>(c) >= n) fail("select_columns", "there is no column ", c, " in ", x.shape());
+      if (c < 0 || static_cast<std::size_t>(c) >= n) fail("select_columns", "column ", c, " is out of range for x ", x.shape());
   Tensor<T, Dev> y({rows, m});
   Kernels<Dev>::gather_columns(rows, n, m, x.value().data(), columns.data(), y.mutable_data());
   return record("select_columns", y, std::vector{x}, [=](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
@@ -58,14 +60,14 @@ Var<T, Dev> select_columns(const Var<T, Dev>& x, const std::type_identity_t<Indi
   });
 }
 
-/// y = the same elements under another shape.    dx = dy under the old one
+/// Changes the shape and shares the elements.    dx = dy in the old shape.    Errors: the number of elements differs
 template <class T, class Dev>
 Var<T, Dev> reshape(const Var<T, Dev>& x, Shape shape) {
   return record("reshape", x.value().reshape(shape), std::vector{x},
                 [old = x.shape()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {dy.reshape(old)}; });
 }
 
-/// y[..., j, i] = x[..., i, j]: the last two axes change places.    dx = dy, transposed back
+/// Swaps the last two axes: y[..., j, i] = x[..., i, j].    dx = dy, transposed back
 template <class T, class Dev>
 Var<T, Dev> transpose(const Var<T, Dev>& x) {
   const Shape& shape = x.shape();
@@ -82,18 +84,19 @@ Var<T, Dev> transpose(const Var<T, Dev>& x) {
   });
 }
 
-/// y = x with y[rows[i]] = values[i]: x (N, D), rows n different numbers in 0 .. N-1, values (n, D) -> (N, D).
-///   dx = dy, 0 in the rows replaced;  dvalues[i] = dy[rows[i]]
+/// Returns a copy of x with some rows replaced: y[rows[i]] = values[i].
+///   x (N, D), rows n distinct integers in 0 .. N-1, values (n, D) -> (N, D).    Errors: a row is out of range or repeats
+///   dx = dy, 0 in the replaced rows;  dvalues[i] = dy[rows[i]]
 template <class T, class Dev>
 Var<T, Dev> replace_rows(const Var<T, Dev>& x, const std::vector<std::int32_t>& rows, const Var<T, Dev>& values) {
   const std::size_t count = rows.size();
   if (x.shape().rank() != 2 || !(values.shape() == Shape{count, x.dim(1)}))
-    fail("replace_rows", count, " rows of x ", x.shape(), " need as many rows of values, got ", values.shape());
+    fail("replace_rows", count, " rows of x ", x.shape(), " need values of the same number of rows and columns, got ", values.shape());
   const std::size_t n = x.dim(1);
   std::vector<bool> replaced(x.dim(0));
   for (const std::int32_t r : rows) {
-    if (r < 0 || static_cast<std::size_t>(r) >= replaced.size()) fail("replace_rows", "there is no row ", r, " in x ", x.shape());
-    if (replaced[static_cast<std::size_t>(r)]) fail("replace_rows", "row ", r, " is named twice");
+    if (r < 0 || static_cast<std::size_t>(r) >= replaced.size()) fail("replace_rows", "row ", r, " is out of range for x ", x.shape());
+    if (replaced[static_cast<std::size_t>(r)]) fail("replace_rows", "row ", r, " is given more than once");
     replaced[static_cast<std::size_t>(r)] = true;
   }
   const Indices<std::int32_t, Dev> ids(rows);
@@ -114,7 +117,7 @@ Var<T, Dev> replace_rows(const Var<T, Dev>& x, const std::vector<std::int32_t>& 
                 });
 }
 
-/// y = rows begin .. end-1 of the first axis (shares the elements).    dx = dy there, 0 elsewhere
+/// Slices the first axis: y = rows begin .. end-1 of x, sharing the elements.    dx = dy there, 0 elsewhere
 template <class T, class Dev>
 Var<T, Dev> slice_rows(const Var<T, Dev>& x, std::size_t begin, std::size_t end) {
   return record("slice_rows", x.value().slice(begin, end), std::vector{x},
@@ -126,11 +129,11 @@ Var<T, Dev> slice_rows(const Var<T, Dev>& x, std::size_t begin, std::size_t end)
                 });
 }
 
-/// y = columns begin .. end-1 of a matrix (N, D) -> (N, end - begin).    dx = dy there, 0 elsewhere
+/// Copies columns begin .. end-1 of a matrix: (N, D) -> (N, end - begin).    dx = dy there, 0 elsewhere
 template <class T, class Dev>
 Var<T, Dev> slice_columns(const Var<T, Dev>& x, std::size_t begin, std::size_t end) {
   if (x.shape().rank() != 2 || begin > end || end > x.dim(1))
-    fail("slice_columns", "columns ", begin, " to ", end, " of shape ", x.shape());
+    fail("slice_columns", "columns ", begin, " to ", end, " are out of range for x ", x.shape());
   const std::size_t rows = x.dim(0), n = x.dim(1), width = end - begin;
   Tensor<T, Dev> y({rows, width});
   Kernels<Dev>::copy_columns(rows, width, x.value().data() + begin, n, y.mutable_data(), width);
@@ -141,7 +144,7 @@ Var<T, Dev> slice_columns(const Var<T, Dev>& x, std::size_t begin, std::size_t e
   });
 }
 
-/// y = the parts below each other along the first axis; the other axes agree.    dparts = the same slices of dy
+/// Concatenates along the first axis; the other axes must be equal.    dparts = the corresponding slices of dy
 template <class T, class Dev>
 Var<T, Dev> concat_rows(const std::vector<Var<T, Dev>>& parts) {
   if (parts.empty()) fail("concat_rows", "needs at least one part");
@@ -150,7 +153,7 @@ Var<T, Dev> concat_rows(const std::vector<Var<T, Dev>>& parts) {
   dims[0] = 0;
   for (const auto& part : parts) {
     if (part.shape().rank() != dims.size() || !std::equal(dims.begin() + 1, dims.end(), part.shape().begin() + 1))
-      fail("concat_rows", "shapes ", parts[0].shape(), " and ", part.shape(), " differ behind the first axis");
+      fail("concat_rows", "shapes ", parts[0].shape(), " and ", part.shape(), " differ after the first axis");
     counts.push_back(part.dim(0));
     dims[0] += part.dim(0);
   }
@@ -171,7 +174,7 @@ Var<T, Dev> concat_rows(const std::vector<Var<T, Dev>>& parts) {
   });
 }
 
-/// y = matrices side by side: (N, D_0), (N, D_1), ... -> (N, sum of D_i).    dparts = the same columns of dy
+/// Concatenates columns: (N, D_0), (N, D_1), ... -> (N, sum of D_i).    dparts = the corresponding columns of dy
 template <class T, class Dev>
 Var<T, Dev> concat_columns(const std::vector<Var<T, Dev>>& parts) {
   if (parts.empty()) fail("concat_columns", "needs at least one part");
@@ -179,7 +182,7 @@ Var<T, Dev> concat_columns(const std::vector<Var<T, Dev>>& parts) {
   std::vector<std::size_t> widths;
   for (const auto& part : parts) {
     if (part.shape().rank() != 2 || part.dim(0) != parts[0].dim(0))
-      fail("concat_columns", "shapes ", parts[0].shape(), " and ", part.shape(), " are not matrices with equal rows");
+      fail("concat_columns", "shapes ", parts[0].shape(), " and ", part.shape(), " are not matrices with the same number of rows");
     widths.push_back(part.dim(1));
     columns += part.dim(1);
   }
@@ -202,11 +205,11 @@ Var<T, Dev> concat_columns(const std::vector<Var<T, Dev>>& parts) {
   });
 }
 
-/// y[s] = mean of the token rows of sequence s: x (N, D) -> (B, D).    dx[i] = dy[s] / length(s)
+/// Mean over the tokens of each sequence: x (N, D) -> y (B, D).    dx[i] = dy[s] / length(s) for the tokens i of sequence s
 template <class T, class Dev>
 Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
   if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("sequence_mean", "x ", x.shape(), " but the offsets count ", offsets.tokens(), " tokens");
+    fail("sequence_mean", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
   const std::size_t n = x.dim(1), sequences = offsets.sequences();
   const auto begin = offsets.on<Dev>().token;
   Tensor<T, Dev> y({sequences, n});
@@ -218,12 +221,12 @@ Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
   });
 }
 
-/// y[s, j] = the largest x[i, j] over the tokens i of sequence s: x (N, D) -> (B, D). A NaN counts as the largest.
-///   dx[i, j] = dy[s, j] for the first token of s that has it, 0 for the others
+/// Maximum over the tokens of each sequence: y[s, j] = max_i x[i, j], x (N, D) -> y (B, D). NaN counts as the largest.
+///   dx[i, j] = dy[s, j] for the first token i that attains the maximum, else 0
 template <class T, class Dev>
 Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
   if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("sequence_max", "x ", x.shape(), " but the offsets count ", offsets.tokens(), " tokens");
+    fail("sequence_max", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
   const std::size_t n = x.dim(1), sequences = offsets.sequences();
   const auto begin = offsets.on<Dev>().token;
   Tensor<T, Dev> y({sequences, n});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The loss of an output layer with very many classes, such as the tokens of a vocabulary.
+// The loss of an output layer with many classes, e.g. the tokens of a vocabulary.
 #pragma once
 
 #include <algorithm>
@@ -15,26 +15,27 @@
 namespace lexformer {
 
 struct LinearCrossEntropyOptions {
-  std::size_t chunk = 0;  // rows whose logits are in memory together; 0: 8 MiB of logits
+  std::size_t chunk = 0;  // rows whose logits are in memory at once; 0 = as many as fit into 8 MiB
 };
 
-/// Mean cross-entropy of a linear layer:  loss = -1/M sum_i log softmax(z_i)[y_i]  with  z = x W^T + b,
-/// equal to cross_entropy(linear(x, weight, bias), labels), but never with all (M, V) logits in memory.
-///   x (M, D), weight (V, D), bias (V) or undefined, labels M class numbers -> scalar
+/// Mean cross-entropy of a linear layer:  loss = -1/M sum_i log softmax(z_i)[y_i]  with  z = x W^T + b.
+/// Equal to cross_entropy(linear(x, weight, bias), labels), without ever holding all (M, V) logits in memory.
+///   x (M, D), weight (V, D), bias (V) or undefined, labels M class indices -> scalar
 ///   dz_i = (softmax(z_i) - onehot(y_i)) / M;    dx = dz W,  dW = dz^T x,  db = column sums of dz, all times dy
-/// Rows go through in chunks, in order: product, loss, and since the logits are there only now, dz over them and its part of the
-/// gradients; backward() multiplies these by dy. The same idea: Hsu et al., "Liger Kernel", 2024.
-/// The size of a chunk changes the order of the sums of dW and db, so it is a fixed number and no matter of threads.
+/// Rows are processed in chunks, in order. The forward pass also computes the gradients, because each chunk's logits are overwritten
+/// by dz and then discarded; backward() multiplies them by dy. Same idea: Hsu et al., "Liger Kernel", 2024.
+/// The chunk size fixes the order of the sums in dW and db, so it does not depend on the number of threads.
+/// Errors: shapes do not match, a label is out of range, or there are no rows.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T, Dev>& bias,
                                                std::span<const std::int32_t> labels, const LinearCrossEntropyOptions& options = {}) {
   if (x.shape().rank() != 2 || weight.shape().rank() != 2 || weight.dim(1) != x.dim(1))
-    fail("linear_cross_entropy", "x ", x.shape(), " and weight ", weight.shape(), "; want (rows, in) and (classes, in)");
+    fail("linear_cross_entropy", "x ", x.shape(), " and weight ", weight.shape(), "; expected (rows, in) and (classes, in)");
   const std::size_t rows = x.dim(0), width = x.dim(1), classes = weight.dim(0);
   if (bias.defined() && !(bias.shape() == Shape{classes}))
     fail("linear_cross_entropy", "bias ", bias.shape(), " does not fit weight ", weight.shape());
-  if (labels.size() != rows) fail("linear_cross_entropy", "x ", x.shape(), " for ", labels.size(), " labels; want one label for each row");
-  if (rows == 0) fail("linear_cross_entropy", "there are no rows, so there is no mean of their losses");
+  if (labels.size() != rows) fail("linear_cross_entropy", "x ", x.shape(), " for ", labels.size(), " labels; expected one label per row");
+  if (rows == 0) fail("linear_cross_entropy", "x has no rows, so the mean loss is undefined");
   for (std::size_t i = 0; i < rows; ++i)
     if (labels[i] < 0 || static_cast<std::size_t>(labels[i]) >= classes)
       fail("linear_cross_entropy", "label ", labels[i], " of row ", i, " is not one of the ", classes, " classes");
@@ -42,7 +43,7 @@ Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T
   const bool recording = detail::graph_state().recording;
   const auto wanted = [recording](const Var<T, Dev>& v) { return recording && v.requires_grad(); };
   const std::vector<Var<T, Dev>> inputs{x, weight, bias};
-  // Those of weight and bias are sums over the chunks.
+  // The gradients of weight and bias are summed over the chunks.
   using A = accumulate_t<T>;
   std::vector<Tensor<A, Dev>> gradients(3);
   for (std::size_t i = 0; i < 3; ++i)
@@ -79,7 +80,7 @@ Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T
   return record("linear_cross_entropy", loss, inputs, [gradients = std::move(gradients)](const Tensor<A, Dev>& dy) {
     std::vector<Tensor<T, Dev>> d(gradients.size());
     for (std::size_t i = 0; i < d.size(); ++i) {
-      auto g = gradients[i];  // the same elements: nobody else reads them, so they are scaled in place
+      auto g = gradients[i];  // shares the elements: nothing else reads them, so they are scaled in place
       if (!g.defined()) continue;
       Kernels<Dev>::scale_by(g.size(), dy.data(), g.data(), g.mutable_data());
       d[i] = detail::cast<T>(g);

@@ -13,25 +13,25 @@
 namespace lexformer {
 
 struct CrossEntropyOptions {
-  std::int32_t ignore_index = -100;     // rows with this label do not count
-  std::vector<double> class_weights{};  // one for each class, or none
+  std::int32_t ignore_index = -100;     // rows with this label are ignored
+  std::vector<double> class_weights{};  // one per class; empty = all 1
 };
 
 /// Mean cross-entropy:  loss = -sum_i w[y_i] log softmax(x_i)[y_i] / sum_i w[y_i], as torch.nn.CrossEntropyLoss.
-///   logits (N, C), labels N class numbers -> scalar;    dlogits_i = w[y_i] / sum w (softmax(x_i) - onehot(y_i))
-/// With no row that counts the loss is 0 and so is the gradient.
+///   logits (N, C), labels N class indices -> scalar;    dlogits_i = w[y_i] / sum w (softmax(x_i) - onehot(y_i))
+/// If all rows are ignored, the loss and the gradient are 0. Errors: shapes do not match, or a label is out of range.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& x, std::span<const std::int32_t> labels,
                                         const CrossEntropyOptions& options = {}) {
   using A = accumulate_t<T>;
   const auto logits = cast<A>(x);
   if (logits.shape().rank() != 2 || logits.dim(0) != labels.size())
-    fail("cross_entropy", "logits ", logits.shape(), " for ", labels.size(), " labels; want (labels, classes)");
+    fail("cross_entropy", "logits ", logits.shape(), " for ", labels.size(), " labels; expected (labels, classes)");
   const std::size_t n = labels.size(), classes = logits.dim(1);
   if (!options.class_weights.empty() && options.class_weights.size() != classes)
     fail("cross_entropy", options.class_weights.size(), " class weights for ", classes, " classes");
   std::vector<A> weights(n, A{0});
-  std::vector<std::int32_t> counted(n, -1);  // the labels of the rows that count
+  std::vector<std::int32_t> counted(n, -1);  // the labels; -1 for ignored rows
   A total{0};
   for (std::size_t i = 0; i < n; ++i) {
     if (labels[i] == options.ignore_index) continue;
@@ -56,21 +56,21 @@ Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& x, std::span<const st
       });
 }
 
-/// Mean of (x - target)^2 over all elements, a scalar.    dx = 2 (x - target) / size
+/// Mean squared error: the mean of (x - target)^2 over all elements, a scalar.    dx = 2 (x - target) / size
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> mse_loss(const Var<T, Dev>& x, const std::type_identity_t<Var<accumulate_t<T>, Dev>>& target) {
-  if (!(x.shape() == target.shape())) fail("mse_loss", "x ", x.shape(), " and target ", target.shape(), " differ");
+  if (!(x.shape() == target.shape())) fail("mse_loss", "x ", x.shape(), " and target ", target.shape(), " differ in shape");
   const NameScope scope("mse_loss");
   const auto difference = subtract(cast<accumulate_t<T>>(x), target);
   return mean(multiply(difference, difference));
 }
 
-/// Cosine of the angle between the rows of a and b: (N, D), (N, D) -> (N), as torch's: <a, b> / max(|a| |b|, eps).
-///   da = dy (b / (|a| |b|) - cos a / |a|^2), and likewise db
+/// Cosine similarity of the rows of a and b: y = <a, b> / max(|a| |b|, eps), as torch.nn.functional.cosine_similarity.
+///   a, b (N, D) -> y (N);    da = dy (b / (|a| |b|) - y a / |a|^2), db likewise
 template <class T, class Dev>
 Var<T, Dev> cosine_similarity(const Var<T, Dev>& a, const Var<T, Dev>& b, accumulate_t<T> eps = accumulate_t<T>(1e-8)) {
   if (!(a.shape() == b.shape()) || a.shape().rank() != 2)
-    fail("cosine_similarity", "needs two matrices of one shape, got ", a.shape(), " and ", b.shape());
+    fail("cosine_similarity", "needs two matrices of the same shape, got ", a.shape(), " and ", b.shape());
   const std::size_t n = a.dim(1), rows = a.dim(0);
   Tensor<T, Dev> y({rows});
   Kernels<Dev>::cosine_similarity(rows, n, eps, a.value().data(), b.value().data(), y.mutable_data());

@@ -14,15 +14,14 @@ struct MatmulOptions {
 
 namespace detail {
 
-/// Matrices one after the other, `step` numbers apart; 0: one for all.
+/// A batch of matrices, `step` elements apart; step 0 = a single matrix for the whole batch.
 template <class T>
 struct Matrices {
   const T* data;
   std::size_t step;
 };
 
-/// The products op(a_i) op(b_i) of (m, k) and (k, n), without gaps, in a tensor of the given shape; or, `summed`, their sum in the order of
-/// i.
+/// The products op(a_i) op(b_i), (m, k) times (k, n), contiguous in a tensor of the given shape; if `summed`, their sum in the order of i.
 template <class Dev, class T>
 Tensor<T, Dev> products(std::size_t batch, bool ta, bool tb, std::size_t m, std::size_t n, std::size_t k, Matrices<T> a, Matrices<T> b,
                         const Shape& shape, bool summed) {
@@ -41,9 +40,10 @@ Tensor<T, Dev> products(std::size_t batch, bool ta, bool tb, std::size_t m, std:
 
 }  // namespace detail
 
-/// y = op(a) op(b) with op(a) (m, k), op(b) (k, n) -> y (m, n).    da = dy op(b)^T, db = op(a)^T dy, transposed back where asked
-/// Batches of matrices (..., m, k), (..., k, n) -> (..., m, n) have the same leading axes, or one side is a single matrix, which is
-/// multiplied with all of the other and gets the sum of their gradients.
+/// Matrix product y = op(a) op(b), where op optionally transposes the last two axes.    da = dy op(b)^T, db = op(a)^T dy, transposed back
+///   op(a) (m, k), op(b) (k, n) -> y (m, n);  batched: (..., m, k), (..., k, n) -> (..., m, n)
+/// The leading axes must be equal, or one side must be a single matrix: it is multiplied with every matrix of the other side, and its
+/// gradient is the sum over the batch. Errors: shapes do not match.
 template <class T, class Dev>
 Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions options = {}) {
   const Shape &sa = a.shape(), &sb = b.shape();
@@ -63,11 +63,11 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
   dims[dims.size() - 2] = m;
   dims.back() = n;
   for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) batch *= dims[axis];
-  if (!many_b && !ta) {  // the matrices of a stand below each other: one product
+  if (!many_b && !ta) {  // the matrices of a are stacked rows: one product
     m *= batch;
     batch = 1;
   }
-  // From one matrix of a (b, y) to the next. What has no step though there are several gets the sum of their gradients.
+  // Distance between consecutive matrices. A single matrix (step 0) gets the sum of the gradients over the batch.
   const std::size_t step_a = many_a ? m * k : 0, step_b = many_b ? k * n : 0, step_y = m * n;
   const bool sum_a = !many_a && batch != 1, sum_b = !many_b && batch != 1;
   const auto y = detail::products<Dev, T>(batch, ta, tb, m, n, k, {a.value().data(), step_a}, {b.value().data(), step_b},
@@ -88,13 +88,13 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
                 });
 }
 
-/// y = [x w_0^T + b_0 | x w_1^T + b_1 | ...]: several linear layers on one input, their outputs side by side.
+/// Several linear layers on one input, outputs concatenated by columns: y = [x w_0^T + b_0 | x w_1^T + b_1 | ...].
 ///   x (N, K), w_i (D_i, K) as HuggingFace stores it, b_i (D_i) or undefined -> y (N, sum of D_i)
 ///   dx = sum dy_i w_i,  dw_i = dy_i^T x,  db_i = column sums of dy_i
-/// With the three projections of attention this is the fused QKV product: one output, no copies of weights.
+/// With the three projections of attention this is the fused QKV product: one output, no copies of the weights.
 template <class T, class Dev>
 Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights, const std::vector<Var<T, Dev>>& biases) {
-  if (x.shape().rank() != 2) fail("linear", "x must be a matrix of rows, got ", x.shape());
+  if (x.shape().rank() != 2) fail("linear", "x must be a matrix (rows, in), got ", x.shape());
   if (weights.size() != biases.size())
     fail("linear", weights.size(), " weights but ", biases.size(), " biases (use an undefined Var for none)");
   const std::size_t rows = x.dim(0), k = x.dim(1);
@@ -146,7 +146,7 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights
       });
 }
 
-/// y = x w^T + b.
+/// Linear layer: y = x w^T + b.    x (N, in), weight (out, in), bias (out) or undefined -> y (N, out)
 template <class T, class Dev>
 Var<T, Dev> linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T, Dev>& bias = {}) {
   return linear(x, std::vector{weight}, std::vector{bias});

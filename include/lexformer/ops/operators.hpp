@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic operators of Vars: names for add, subtract, multiply, divide, scale and add_scalar, with their broadcasting and gradients.
+// Arithmetic operators for Vars: shorthand for add, subtract, multiply, divide, scale and add_scalar.
 #pragma once
 
 #include <type_traits>
@@ -29,7 +29,7 @@ Var<T, Dev> operator-(const Var<T, Dev>& x) {
   return scale(x, accumulate_t<T>{-1});
 }
 
-/// A plain number as operand, of any arithmetic type.
+/// An operand that is a plain number of any arithmetic type.
 template <class S>
 concept Number = std::is_arithmetic_v<S>;
 
@@ -58,7 +58,7 @@ template <class T, class Dev, Number S>
 Var<T, Dev> operator*(S c, const Var<T, Dev>& x) {
   return x * c;
 }
-/// y = x / c, as x (1 / c).    dx = dy / c
+/// y = x / c, computed as x (1 / c).    dx = dy / c
 template <class T, class Dev, Number S>
 Var<T, Dev> operator/(const Var<T, Dev>& x, S c) {
   return scale(x, accumulate_t<T>{1} / static_cast<accumulate_t<T>>(c));

@@ -11,24 +11,25 @@
 
 namespace lexformer {
 
-/// Rotary position embedding (Su et al. 2021, "RoFormer", eq. 34): in each head of q and k the pair of features (2t, 2t + 1)
-/// of a token at position m is turned by the angle m w_t, w_t = base^(-2t/d); v stays.
-///   y_2t = x_2t cos - x_2t+1 sin,   y_2t+1 = x_2t+1 cos + x_2t sin,   so that q_i . k_j depends on i - j alone
-/// qkv (N, 3D) with d = D / heads even, positions N numbers in 0 .. 2^20 - 1 -> (N, 3D).    dqkv = dy turned back
+/// Rotary position embedding (Su et al. 2021, "RoFormer", eq. 34): in each head of q and k, rotates the features (2t, 2t + 1)
+/// of a token at position m by the angle m w_t, w_t = base^(-2t/d); v is unchanged.
+///   y_2t = x_2t cos - x_2t+1 sin,   y_2t+1 = x_2t+1 cos + x_2t sin,   so that positions enter q_i . k_j only as i - j
+///   qkv (N, 3D) with d = D / heads even, positions N integers in 0 .. 2^20 - 1 -> (N, 3D).    dqkv = dy rotated by the negative angle
+/// Errors: shapes do not match, d is odd, or a position is out of range.
 template <class T, class Dev>
 Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<std::int32_t, Dev>>& positions, std::size_t heads,
                    double base = 10000) {
   if (qkv.shape().rank() != 2 || heads == 0 || qkv.dim(1) % (3 * heads) != 0)
     fail("rotary", "qkv must be (N, 3 D) with D divisible by ", heads, " heads, got ", qkv.shape());
   const std::size_t n = qkv.dim(0), width = qkv.dim(1) / 3, d = width / heads, half = d / 2;
-  if (d % 2 != 0) fail("rotary", "the size of a head must be even to be turned in pairs, got ", d);
+  if (d % 2 != 0) fail("rotary", "the head width must be even, got ", d);
   if (positions.size() != n) fail("rotary", positions.size(), " positions for ", n, " tokens");
   for (const std::int32_t m : positions.min() < 0 ? positions.to_vector() : std::vector<std::int32_t>{})
     if (m < 0) fail("rotary", "position ", m, " is negative");
   const std::size_t rows = static_cast<std::size_t>(positions.max()) + 1;
-  if (rows > std::size_t{1} << 20) fail("rotary", "position ", rows - 1, " is too large; the table of angles ends at position 1048575");
+  if (rows > std::size_t{1} << 20) fail("rotary", "position ", rows - 1, " is too large; the largest supported position is 1048575");
   using A = accumulate_t<T>;
-  std::vector<A> turn(rows * d);  // cos and sin of every position and pair
+  std::vector<A> turn(rows * d);  // cos and sin for each position and pair of features
   for (std::size_t t = 0; t < half; ++t) {
     const double speed = std::pow(base, -2.0 * static_cast<double>(t) / static_cast<double>(d));
     for (std::size_t m = 0; m < rows; ++m) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ops on rows: of a tensor with last axis n, every slice along that axis is a row.
+// Ops on rows: a row is a slice along the last axis (of size n).
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace lexformer {
 
-/// The largest or smallest number of each row, and where it stands.
+/// The maximum or minimum of each row, and its index.
 template <class T, class Dev>
 struct RowExtreme {
   Var<T, Dev> values;                  // (...) for x (..., n)
-  Indices<std::int32_t, Dev> indices;  // one for each row, in 0 .. n-1
+  Indices<std::int32_t, Dev> indices;  // one per row, in 0 .. n-1
 };
 
 namespace detail {
 
-/// The shape without its last axis, along which an op makes one number of n > 0.
+/// The shape without its last axis, for ops that reduce that axis. Errors: a scalar, or rows of size 0.
 inline Shape shape_of_rows(const char* op, const Shape& x) {
-  if (x.rank() == 0 || x.last() == 0) fail(op, "needs rows of numbers, got shape ", x);
+  if (x.rank() == 0 || x.last() == 0) fail(op, "needs a last axis of at least one element, got shape ", x);
   return Shape(x.begin(), x.end() - 1);
 }
 
@@ -43,7 +43,7 @@ RowExtreme<T, Dev> row_extreme(const char* name, bool largest, const Var<T, Dev>
 
 }  // namespace detail
 
-/// y = softmax(x) along the last axis.    dx = y (dy - <y, dy>)
+/// Softmax along the last axis: y_j = exp(x_j) / sum_k exp(x_k).    dx = y (dy - <y, dy>)
 template <class T, class Dev>
 Var<T, Dev> softmax(const Var<T, Dev>& x) {
   Tensor<T, Dev> y(x.shape());
@@ -56,7 +56,7 @@ Var<T, Dev> softmax(const Var<T, Dev>& x) {
   });
 }
 
-/// y = x - log(sum exp(x)) along the last axis.    dx = dy - exp(y) sum(dy)
+/// Log-softmax along the last axis: y = x - log(sum exp(x)).    dx = dy - exp(y) sum(dy)
 template <class T, class Dev>
 Var<T, Dev> log_softmax(const Var<T, Dev>& x) {
   Tensor<T, Dev> y(x.shape());
@@ -69,8 +69,8 @@ Var<T, Dev> log_softmax(const Var<T, Dev>& x) {
   });
 }
 
-/// y[i] = log(sum_j exp(x[i, j])) along the last axis: x (..., n) -> (...), the largest x of the row taken off before exp.
-///   dx[i, j] = dy[i] exp(x[i, j] - y[i]);  a row of -inf gives -inf and the gradient 0.    Errors: rows without numbers
+/// Log-sum-exp along the last axis: y[i] = log(sum_j exp(x[i, j])), x (..., n) -> (...). The row maximum is subtracted before exp.
+///   dx[i, j] = dy[i] exp(x[i, j] - y[i]);  a row of -inf gives -inf and gradient 0.    Errors: n = 0
 template <class T, class Dev>
 Var<T, Dev> log_sum_exp(const Var<T, Dev>& x) {
   using A = accumulate_t<T>;
@@ -85,8 +85,8 @@ Var<T, Dev> log_sum_exp(const Var<T, Dev>& x) {
                 });
 }
 
-/// y = x / max(|x|, eps) with |x| the L2 norm along the last axis, as torch.nn.functional.normalize.
-///   dx = (dy - y <y, dy>) / |x|,  or dy / eps where |x| < eps
+/// Normalizes rows to L2 norm 1, as torch.nn.functional.normalize: y = x / max(|x|, eps) with |x| the norm along the last axis.
+///   dx = (dy - y <y, dy>) / |x|,  or dy / eps where |x| < eps.    Errors: eps is not positive
 template <class T, class Dev>
 Var<T, Dev> l2_normalize(const Var<T, Dev>& x, accumulate_t<T> eps = static_cast<accumulate_t<T>>(1e-12)) {
   if (!(eps > 0)) fail("l2_normalize", "eps must be positive, got ", eps);
@@ -102,22 +102,22 @@ Var<T, Dev> l2_normalize(const Var<T, Dev>& x, accumulate_t<T> eps = static_cast
                 });
 }
 
-/// values[i] = max_j x[i, j] along the last axis: x (..., n); indices[i] = the first j that has it. A NaN counts as the largest.
-///   dx[i, indices[i]] = dvalues[i], 0 elsewhere.    Errors: rows without numbers
+/// Row maximum: values[i] = max_j x[i, j], x (..., n) -> (...); indices[i] is the first j that attains it. NaN counts as the largest.
+///   dx[i, indices[i]] = dvalues[i], 0 elsewhere.    Errors: n = 0
 template <class T, class Dev>
 RowExtreme<T, Dev> row_max(const Var<T, Dev>& x) {
   return detail::row_extreme("row_max", true, x);
 }
-/// values[i] = min_j x[i, j] along the last axis, as row_max. A NaN counts as the smallest.
+/// Row minimum: values[i] = min_j x[i, j], otherwise as row_max. NaN counts as the smallest.
 template <class T, class Dev>
 RowExtreme<T, Dev> row_min(const Var<T, Dev>& x) {
   return detail::row_extreme("row_min", false, x);
 }
 
 /// y = LayerNorm(residual + dropout(x)):  z = residual + x mask,  xhat = (z - mean z) / sqrt(var z + eps),  y = xhat gamma + beta.
-///   x, residual (N, D); gamma, beta (D); residual may be undefined; the variance divides by D (Ba et al. 2016)
+///   x, residual (N, D), gamma, beta (D) -> y (N, D); residual may be undefined; the variance divides by D (Ba et al. 2016)
 ///   dz = (g - mean(g) - xhat mean(g xhat)) / sqrt(var + eps) with g = dy gamma;  dx = dz mask;  dresidual = dz
-/// One pass instead of three: it stands after every sublayer of BERT.
+/// Fuses three passes into one, since it follows every sublayer of BERT.
 template <class T, class Dev>
 Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residual, const Var<T, Dev>& gamma, const Var<T, Dev>& beta,
                                 accumulate_t<T> eps, const DropoutMask& dropout = {}) {
@@ -141,13 +141,13 @@ Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residua
       });
 }
 
-/// y = (x - mean x) / sqrt(var x + eps) gamma + beta along the last axis (Ba et al. 2016).
+/// Layer normalization along the last axis (Ba et al. 2016): y = (x - mean x) / sqrt(var x + eps) gamma + beta.
 template <class T, class Dev>
 Var<T, Dev> layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& gamma, const Var<T, Dev>& beta, accumulate_t<T> eps) {
   return residual_layer_norm(x, Var<T, Dev>{}, gamma, beta, eps);
 }
 
-/// y = sum of all elements, a scalar.    dx = dy everywhere
+/// Sum of all elements, a scalar.    dx = dy everywhere
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> sum(const Var<T, Dev>& x) {
   using A = accumulate_t<T>;
@@ -160,11 +160,11 @@ Var<accumulate_t<T>, Dev> sum(const Var<T, Dev>& x) {
   });
 }
 
-/// y = mean of all elements, a scalar.    dx = dy / size
+/// Mean of all elements, a scalar.    dx = dy / size.    Errors: x is empty
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> mean(const Var<T, Dev>& x) {
   using A = accumulate_t<T>;
-  if (x.size() == 0) fail("mean", "of an empty tensor, shape ", x.shape());
+  if (x.size() == 0) fail("mean", "x is empty, shape ", x.shape());
   Tensor<A, Dev> y{Shape{}};
   Kernels<Dev>::mean(x.size(), x.value().data(), y.mutable_data());
   return record("mean", y, std::vector{x}, [shape = x.shape()](const Tensor<A, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
@@ -174,10 +174,10 @@ Var<accumulate_t<T>, Dev> mean(const Var<T, Dev>& x) {
   });
 }
 
-/// y[i] = sum of row i: x (..., n) -> y (...).    dx[i, j] = dy[i]
+/// Sum of each row: x (..., n) -> y (...).    dx[i, j] = dy[i].    Errors: x is a scalar
 template <class T, class Dev>
 Var<T, Dev> row_sum(const Var<T, Dev>& x) {
-  if (x.shape().rank() == 0) fail("row_sum", "of a scalar");
+  if (x.shape().rank() == 0) fail("row_sum", "x is a scalar; it needs at least one axis");
   const std::size_t n = x.shape().last(), rows = x.shape().rows();
   Tensor<T, Dev> y(Shape(x.shape().begin(), x.shape().end() - 1));
   Kernels<Dev>::row_sum(rows, n, x.value().data(), y.mutable_data());
@@ -188,7 +188,7 @@ Var<T, Dev> row_sum(const Var<T, Dev>& x) {
   });
 }
 
-/// y[j] = sum over rows of x[i, j]: x (N, D) -> y (D).    dx[i, j] = dy[j]
+/// Sum of each column: y[j] = sum_i x[i, j], x (N, D) -> y (D).    dx[i, j] = dy[j]
 template <class T, class Dev>
 Var<T, Dev> column_sum(const Var<T, Dev>& x) {
   const std::size_t rows = x.shape().rows(), n = x.shape().last();

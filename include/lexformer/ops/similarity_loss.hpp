@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mean cosine of all pairs among vectors: of the tokens of a sequence, of the score maps of its heads.
+// Mean cosine similarity over all pairs of vectors: the tokens of a sequence, or the attention maps of its heads.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace lexformer {
 
 namespace detail {
 
-/// The mean over groups of two vectors or more of the mean cosine of their pairs (LossKernels::pairwise_cosine).
+/// The mean cosine over the pairs of vectors in a group, averaged over the groups of at least two (LossKernels::pairwise_cosine).
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> mean_pairwise_cosine(const char* name, const Var<T, Dev>& x, std::vector<VectorGroup> groups) {
   std::erase_if(groups, [](const VectorGroup& g) { return g.count < 2; });
@@ -34,26 +34,26 @@ Var<accumulate_t<T>, Dev> mean_pairwise_cosine(const char* name, const Var<T, De
 
 }  // namespace detail
 
-/// Token similarity, f(S) of "Improving BERT with token and head similarity" (arXiv 2210.04246, eq. 15): the mean cosine of all pairs of
-/// token vectors of a sequence, averaged over the sequences of two tokens or more.   x (N, D) -> scalar in [-1, 1]
-/// Its regularizer TCD (eq. 17) is this of a sample of the tokens. 0 where no sequence has two.
+/// Token similarity, f(S) of "Improving BERT with token and head similarity" (arXiv 2210.04246, eq. 15): the mean cosine over all pairs
+/// of token vectors of a sequence, averaged over the sequences of at least two tokens.   x (N, D) -> scalar in [-1, 1]
+/// 0 if no sequence has two tokens. The regularizer TCD (eq. 17) applies it to sampled tokens.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> token_similarity(const Var<T, Dev>& x, const Offsets& offsets) {
   if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("token_similarity", "x ", x.shape(), " but the offsets count ", offsets.tokens(), " tokens");
+    fail("token_similarity", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
   std::vector<VectorGroup> groups;
   for (std::size_t s = 0; s < offsets.sequences(); ++s)
     groups.push_back({offsets.begin(s) * x.dim(1), offsets.length(s), x.dim(1), x.dim(1)});
   return detail::mean_pairwise_cosine("token_similarity", x, std::move(groups));
 }
 
-/// Head similarity, f(H) of the same paper (eq. 16) for one layer: the mean cosine of all pairs of its heads' n x n maps, flattened,
-/// averaged over the sequences.   maps (H, P) of attention: scores or probabilities -> scalar. 0 for a single head.
-/// Its regularizer HCD (eq. 18) is this of a sample of the heads, averaged over the layers.
+/// Head similarity, f(H) of the same paper (eq. 16) for one layer: the mean cosine over all pairs of the heads' flattened n x n maps,
+/// averaged over the sequences.   attentions (H, P), scores or probabilities -> scalar
+/// 0 for a single head. The regularizer HCD (eq. 18) applies it to sampled heads, averaged over the layers.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> head_similarity(const Var<T, Dev>& attentions, const Offsets& offsets) {
   if (attentions.shape().rank() != 2 || attentions.dim(1) != offsets.pairs())
-    fail("head_similarity", "attentions ", attentions.shape(), " but the offsets count ", offsets.pairs(), " pairs of tokens");
+    fail("head_similarity", "attentions ", attentions.shape(), " but the offsets have ", offsets.pairs(), " token pairs");
   std::vector<VectorGroup> groups;
   for (std::size_t s = 0; s < offsets.sequences(); ++s)
     groups.push_back({offsets.pair_begin(s), attentions.dim(0), offsets.pairs(), offsets.length(s) * offsets.length(s)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What LEA's attention reads: for each pair of tokens a code, for each code a similarity (level).
-// Almagro et al. 2023, section 3.2: s_ij = similarity of the words of tokens i and j if they stand in different texts, else 0.
+// The lexical input of LEA's attention: a code for each token pair, and a similarity (level) for each code.
+// Almagro et al. 2023, section 3.2: s_ij = similarity of the words of tokens i and j if they belong to different texts, else 0.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 
 namespace lexformer {
 
-/// Which words are compared for the similarity of two tokens.
-/// tokenizer: the words as the tokenizer splits them (the paper's), so dht - fs5 are three words.
-/// whitespace: the whole space-separated words that the tokens lie in, punctuation included: Jaccard(dht-fs5, dhtfs5) = 6/7.
+/// The words that are compared for the similarity of two tokens.
+/// tokenizer: the words as the tokenizer splits them (as in the paper); dht-fs5 is three words.
+/// whitespace: the space-separated words that contain the tokens, with punctuation: Jaccard(dht-fs5, dhtfs5) = 6/7.
 /// both: the larger of the two similarities.
-/// All are normalised as the tokenizer does it: lower case and no accents for an uncased model.
+/// All are normalized by the tokenizer: lower case and without accents for an uncased model.
 enum class LexicalWords { tokenizer, whitespace, both };
 
 template <>
@@ -34,19 +34,19 @@ inline constexpr auto names_of<LexicalWords> = std::to_array<Named<LexicalWords>
 struct LexicalOptions {
   Similarity similarity = Similarity::jaccard;
   LexicalWords words = LexicalWords::tokenizer;
-  unsigned levels = 0;  // 0: exact values; n >= 2: the nearest of n equally spaced levels 0 ... 1, of two equally near ones the lower
-  bool self_attention = false;  // also between words of the same text
+  unsigned levels = 0;          // 0: exact values; n >= 2: rounded to n equally spaced levels in [0, 1], ties to the lower level
+  bool self_attention = false;  // also compare words of the same text
 };
 
-/// The similarities of one example: s(i, j) = level[code[i * size + j]]. level[0] = 0 and levels ascend; code is symmetric.
+/// The similarities of one example: s(i, j) = level[code[i * size + j]]. Levels are ascending, level[0] = 0; code is symmetric.
 struct LexicalMatrix {
   std::size_t size = 0;
   std::vector<std::uint16_t> code;
   std::vector<double> level{0.0};
 };
 
-/// The similarities of a batch: one table of levels for all; the codes of the examples one after the other, example b at
-/// code[begin[b]] ... code[begin[b + 1] - 1], an n x n block in row-major order.
+/// The similarities of a batch, with one table of levels. Example b has the codes code[begin[b]] .. code[begin[b + 1] - 1], a
+/// row-major n x n block.
 struct LexicalBatch {
   std::vector<std::uint16_t> code;
   std::vector<std::size_t> begin{0};
@@ -60,7 +60,7 @@ inline std::uint16_t lexical_code(const std::vector<double>& level, double value
   return static_cast<std::uint16_t>(std::lower_bound(level.begin(), level.end(), value) - level.begin());
 }
 
-/// Sorted, without repetition.
+/// Sorts the levels and removes duplicates. Errors: more than max_lexical_levels.
 inline void sort_levels(std::vector<double>& level) {
   std::sort(level.begin(), level.end());
   level.erase(std::unique(level.begin(), level.end()), level.end());
@@ -69,21 +69,21 @@ inline void sort_levels(std::vector<double>& level) {
 }
 }  // namespace detail
 
-/// Similarities of all token pairs of one tokenized text or pair. All tokens of a word share its similarities. s = 0 where a token has no
-/// word ([CLS], [SEP]) and, unless self_attention, within one text. Words unknown to the vocabulary and words cut by truncation are
-/// compared by their whole text. Similarities above 1 (smith_waterman_raw) stay as they are when exact and count as 1 when levels are set.
-/// Errors: 1 level, or more than 65,536; more distinct similarities than that.
+/// Computes the similarities of all token pairs of one tokenized text or pair. All tokens of a word share its similarities. s = 0 if a
+/// token has no word ([CLS], [SEP]) and, unless self_attention, within one text. Unknown words and words cut by truncation are
+/// compared by their full text. Similarities above 1 (smith_waterman_raw) are kept when exact and clipped to 1 when levels are set.
+/// Errors: levels is 1 or more than 65,536; more than 65,536 distinct similarities.
 inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options) {
   if (options.levels == 1 || options.levels > detail::max_lexical_levels)
     fail_usage("lexical levels", options.levels, " levels; expected 0 (exact) or 2 ... ", detail::max_lexical_levels);
 
-  // What is compared of a word: its text, that of its space-separated word, or both. Few enough distinct ones for a linear search.
+  // The compared texts of a word: its own, that of its space-separated word, or both. There are few, so a linear search is enough.
   struct Key {
     std::u32string_view text, whole;
     bool operator==(const Key&) const = default;
   };
   std::vector<Key> keys;
-  std::vector<std::size_t> key_of;  // by word
+  std::vector<std::size_t> key_of;  // for each word
   for (const Word& word : encoding.words) {
     Key key;
     if (options.words != LexicalWords::whitespace) key.text = encoding.text(word);
@@ -99,8 +99,7 @@ inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptio
     return s;
   };
 
-  // One value per pair of distinct words that meet; -1 = they do not. Raw values are whole or exactly repeatable, so equal ones share a
-  // level.
+  // One value per pair of distinct words; -1 = not compared. Equal similarities have equal bits, so they share a level.
   std::vector<double> values(keys.size() * keys.size(), -1.0);
   const unsigned steps = options.levels == 0 ? 0 : options.levels - 1;
   const std::vector<Word>& words = encoding.words;
@@ -112,7 +111,7 @@ inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptio
       double& value = values[key_of[a] * keys.size() + key_of[b]];
       if (value >= 0.0 || !meet(words[a], words[b])) continue;
       double s = similarity_of(keys[key_of[a]], keys[key_of[b]]);
-      // Halfway goes down. The 1e-9 makes it so where the compiler joins product and difference into one rounding, too.
+      // Ties go to the lower level. The 1e-9 ensures that even if the compiler fuses product and difference (FMA).
       if (steps > 0)
         s = out.level[static_cast<std::size_t>(std::ceil(std::min(s, 1.0) * steps - 0.5 - 1e-9))];
       else
@@ -133,14 +132,15 @@ inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptio
   return out;
 }
 
-/// One table of levels for several examples: the distinct levels of all of them in ascending order, so it depends on the examples alone.
-/// With LexicalOptions.levels = n it is always the n levels k / (n - 1), code k = level k.
+/// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending.
+/// With LexicalOptions.levels = n it always has the n levels k / (n - 1), and code k = level k.
+/// Errors: a matrix does not have size * size codes, a code is out of range, or there are more than 65,536 distinct levels.
 inline LexicalBatch merge(std::span<const LexicalMatrix> matrices) {
   LexicalBatch out;
   std::size_t cells = 0;
   for (const LexicalMatrix& matrix : matrices) {
     if (matrix.code.size() != matrix.size * matrix.size)
-      fail("lexical merge", matrix.code.size(), " codes for ", matrix.size, " tokens; expected ", matrix.size * matrix.size);
+      fail("lexical merge", "got ", matrix.code.size(), " codes for ", matrix.size, " tokens; expected ", matrix.size * matrix.size);
     out.level.insert(out.level.end(), matrix.level.begin(), matrix.level.end());
     out.begin.push_back(cells += matrix.code.size());
   }
@@ -151,7 +151,7 @@ inline LexicalBatch merge(std::span<const LexicalMatrix> matrices) {
     renamed.clear();
     for (double level : matrix.level) renamed.push_back(detail::lexical_code(out.level, level));
     for (std::uint16_t code : matrix.code) {
-      if (code >= renamed.size()) fail("lexical merge", "code ", code, ", but the example has ", renamed.size(), " levels");
+      if (code >= renamed.size()) fail("lexical merge", "code ", code, " is out of range; the example has ", renamed.size(), " levels");
       out.code.push_back(renamed[code]);
     }
   }

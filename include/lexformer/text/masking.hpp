@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which tokens a masked language model has to predict: whole words, as BERT's (Devlin et al. 2019, section 3.1, and the whole-word option
-// of create_pretraining_data.py in google-research/bert).
+// Masking for masked language models: whole words, as in BERT (Devlin et al. 2019, section 3.1, and the whole-word option of
+// create_pretraining_data.py in google-research/bert).
 #pragma once
 
 #include <algorithm>
@@ -18,35 +18,36 @@
 namespace lexformer {
 
 struct MaskingOptions {
-  double probability = 0.15;        // share of the tokens that are to be predicted, [CLS] and [SEP] counted
-  std::size_t max_predictions = 0;  // in one sequence; 0: no limit
-  std::size_t longest_word = 4;     // pieces; those of a longer word are chosen one by one (DDRP, section 4.1)
-  double mask_share = 0.8;          // of the chosen pieces become [MASK] ...
-  double random_share = 0.1;        // ... become a random token, and the others stay as they are
+  double probability = 0.15;        // share of tokens to predict, relative to all tokens including [CLS] and [SEP]
+  std::size_t max_predictions = 0;  // per sequence; 0 = no limit
+  std::size_t longest_word = 4;     // in pieces; the pieces of longer words are chosen individually (DDRP, section 4.1)
+  double mask_share = 0.8;          // share of the chosen pieces that become [MASK]
+  double random_share = 0.1;        // share of the chosen pieces that become a random token; the rest stay unchanged
 };
 
 /// A sequence with some of its tokens replaced.
 struct MaskedTokens {
-  std::vector<std::int32_t> ids;        // all of the sequence
+  std::vector<std::int32_t> ids;        // of the whole sequence, after masking
   std::vector<std::int32_t> positions;  // of the chosen tokens, ascending
-  std::vector<std::int32_t> labels;     // what stood there
+  std::vector<std::int32_t> labels;     // the original ids at these positions
 };
 
-/// The random numbers for one sequence in one epoch: the same masks in whatever order, batch or thread it is read.
+/// The random stream of one sequence in one epoch. The masks do not depend on order, batch or thread.
 inline RandomStream masking_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t sequence) {
   return RandomStream(seed, random_site::masking + epoch % 0x1000000u, sequence);
 }
 
-/// Chooses and replaces tokens; const, so threads may share it.
+/// Chooses and replaces tokens. Calls are const and thread-safe.
 class Masker {
  public:
-  /// The vocabulary must hold the mask token.
+  /// Errors: an option is out of range; the vocabulary has no mask token, or special tokens only.
   explicit Masker(const WordPieceTokenizer& tokenizer, const MaskingOptions& options = {}) : options_(options) {
     const auto share = [](double x) { return x >= 0.0 && x <= 1.0; };
     if (!(options.probability > 0.0 && options.probability <= 1.0))
       fail_usage("Masker", "the share of masked tokens is ", options.probability, ", expected more than 0 and at most 1");
     if (!share(options.mask_share) || !share(options.random_share) || !share(options.mask_share + options.random_share))
-      fail_usage("Masker", "mask_share ", options.mask_share, " and random_share ", options.random_share, "; expected shares of one whole");
+      fail_usage("Masker", "mask_share is ", options.mask_share, ", random_share ", options.random_share,
+                 "; expected shares in [0, 1] with a sum of at most 1");
     const Vocabulary& vocabulary = tokenizer.vocabulary();
     const TokenizerOptions& names = tokenizer.options();
     const auto mask = vocabulary.id(names.mask);
@@ -61,11 +62,11 @@ class Masker {
   }
 
   const MaskingOptions& options() const { return options_; }
-  /// Whether there is a token that may be chosen.
+  /// Whether any token can be chosen.
   bool has_candidates(const Encoding& encoding) const { return !candidates(encoding).empty(); }
 
-  /// Takes words in random order until probability * size tokens, rounded and at least one, are chosen; a word that would be too much is
-  /// passed over, so of a short sequence of long words nothing may be chosen. Special tokens, [UNK] among them, are never chosen.
+  /// Masks one sequence: takes words in random order until max(1, round(probability * size)) tokens are chosen. Skips words that would
+  /// exceed this number, so in a short sequence of long words possibly nothing is chosen. Never chooses special tokens, including [UNK].
   MaskedTokens operator()(const Encoding& encoding, RandomStream random) const {
     auto words = candidates(encoding);
     random.shuffle(words);
@@ -99,7 +100,8 @@ class Masker {
 
   bool is_special(const Encoding& e, std::size_t i) const {
     const auto id = static_cast<std::size_t>(e.ids[i]);
-    if (id >= special_.size()) fail("Masker", "token ", i, " has the id ", e.ids[i], ", the vocabulary ", special_.size(), " tokens");
+    if (id >= special_.size())
+      fail("Masker", "token ", i, " has the id ", e.ids[i], ", but the vocabulary has ", special_.size(), " tokens");
     return special_[id];
   }
 

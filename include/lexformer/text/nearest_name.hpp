@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// "Did you mean ...?" for names that are not known: options, columns, tensors.
+// "Did you mean ...?" suggestions for unknown names of options, columns, tensors.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace lexformer {
 
 namespace detail {
-/// levenshtein(), where two neighbours that changed places count once: modle, model: 1 - 1/5 = 0.8.
+/// levenshtein() with transpositions of adjacent characters as one edit: modle, model: 1 - 1/5 = 0.8.
 inline double similarity_with_swaps(std::u32string_view a, std::u32string_view b) {
   if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
-  std::vector<std::size_t> row(b.size() + 1), above(row), next(row);  // distances of the first i characters of a, i - 1, i + 1
+  std::vector<std::size_t> row(b.size() + 1), above(row), next(row);  // distances for the first i, i - 1, i + 1 characters of a
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 0; i < a.size(); ++i) {
     next[0] = i + 1;
@@ -35,8 +35,8 @@ inline double similarity_with_swaps(std::u32string_view a, std::u32string_view b
 }
 }  // namespace detail
 
-/// The candidate most like `name` by its edit distance, if that similarity is at least `least`; of equally like ones the first. "": none
-/// is. Of long names the first max_similarity_characters count.
+/// The candidate most similar to `name` by edit distance; the first if several are. Returns "" if no similarity is at least `least`.
+/// Only the first max_similarity_characters of each name are compared.
 inline std::string nearest_name(std::string_view name, std::span<const std::string> candidates, double least = 0.6) {
   std::string best;
   const auto text = to_utf32(name.substr(0, max_similarity_characters));
@@ -49,7 +49,7 @@ inline std::string nearest_name(std::string_view name, std::span<const std::stri
   return best;
 }
 
-/// The end of a message about an unknown name: "; did you mean 'attention'?", or "" where no candidate is like it.
+/// The end of a message about an unknown name: "; did you mean 'attention'?", or "" if no candidate is similar.
 inline std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest_name(name, candidates);
   return best.empty() ? "" : "; did you mean " + in_quotes(best) + "?";

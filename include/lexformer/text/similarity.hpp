@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How alike two words are: the five measures that LEA was tried with (Almagro et al. 2023, section 3.2), and character n-grams.
-// All but smith_waterman_raw lie in [0, 1]; 1 for equal words, 1 for two empty ones, 0 if just one is empty; all are symmetric.
+// Word similarity measures: the five evaluated for LEA (Almagro et al. 2023, section 3.2), and character n-grams.
+// All are symmetric. All but smith_waterman_raw are in [0, 1]: 1 for equal words and two empty ones, 0 if exactly one is empty.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +29,11 @@ inline constexpr auto names_of<Similarity> = std::to_array<Named<Similarity>>({{
                                                                                {"jaccard_bigrams", Similarity::jaccard_bigrams},
                                                                                {"jaccard_trigrams", Similarity::jaccard_trigrams}});
 
-/// |A & B| / |A | B| over the sets of characters.   black, blk: {b,l,k} of {b,l,a,c,k} = 3/5 = 0.6.
-/// Order and repetition do not count: listen, silent = 1.
+/// Jaccard similarity |A & B| / |A | B| of the sets of characters.   black, blk: {b,l,k} of {b,l,a,c,k} = 3/5 = 0.6.
+/// Ignores order and repetition: listen, silent = 1.
 inline double jaccard(std::u32string_view a, std::u32string_view b) {
   if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
-  // The 64 characters from '@' on hold all letters of ASCII, the 64 before it the digits: two masks do for most words.
+  // ASCII words, i.e. most words, need two 64-bit masks.
   std::uint64_t sets[2][2] = {};
   const auto fill = [](std::u32string_view word, std::uint64_t(&set)[2]) {
     for (char32_t c : word) {
@@ -61,12 +61,12 @@ inline double jaccard(std::u32string_view a, std::u32string_view b) {
   return static_cast<double>(common) / static_cast<double>(x.size() + y.size() - common);
 }
 
-/// |A & B| / |A | B| over the sets of runs of n characters of the words, each between a mark < and a mark >, so that order counts, and
-/// how a word begins and ends.   black, blk, n = 2: {<b, bl, k>} of {<b, bl, la, ac, ck, k>, lk} = 3/7 = 0.4286; n = 3: 1/7.
+/// Jaccard similarity |A & B| / |A | B| of the sets of character n-grams. Words are enclosed in boundary marks < and >, so order,
+/// prefix and suffix matter.   black, blk, n = 2: {<b, bl, k>} of {<b, bl, la, ac, ck, k>, lk} = 3/7 = 0.4286; n = 3: 1/7.
 inline double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::size_t n) {
   if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
   const auto ngrams = [n](std::u32string_view word) {
-    const std::u32string marked = char32_t{0x110000} + std::u32string(word) + char32_t{0x110001};  // no characters of Unicode
+    const std::u32string marked = char32_t{0x110000} + std::u32string(word) + char32_t{0x110001};  // beyond Unicode
     std::vector<std::u32string> set;
     for (std::size_t i = 0; i + n <= marked.size(); ++i) set.push_back(marked.substr(i, n));
     std::sort(set.begin(), set.end());
@@ -79,10 +79,11 @@ inline double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::
   return static_cast<double>(common.size()) / static_cast<double>(x.size() + y.size() - common.size());
 }
 
-/// 1 - d / max(|a|, |b|), d = least number of insertions, deletions and substitutions.   screen, sbreen: 1 - 1/6 = 0.8333.
+/// Normalized Levenshtein similarity 1 - d / max(|a|, |b|), d = minimum number of insertions, deletions and substitutions.
+/// screen, sbreen: 1 - 1/6 = 0.8333.
 inline double levenshtein(std::u32string_view a, std::u32string_view b) {
   if (a.empty() && b.empty()) return 1.0;
-  std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance of the first i characters of a and the first j of b
+  std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance between the first i characters of a and the first j of b
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
@@ -110,16 +111,16 @@ inline double lcs(std::u32string_view a, std::u32string_view b) {
   return static_cast<double>(row[b.size()]) / static_cast<double>(std::max(a.size(), b.size()));
 }
 
-/// J + p (1 - J) / 10 if J > 0.7, else J;   J = (m/|a| + m/|b| + (m - t)/m) / 3, 0 if m = 0.
-/// m = characters in common: each of the shorter word is paired with the first equal, still free one of the other at a distance of at most
-/// max(|a|, |b|)/2 - 1; t = half the number of places at which the paired characters, each word's in its own order, differ (rounded down);
-/// p = length of the common beginning, at most 4, digits not counted (as Winkler's strcmp95 and the Python package jaro-winkler).
+/// Jaro-Winkler similarity: J + p (1 - J) / 10 if J > 0.7, else J;   J = (m/|a| + m/|b| + (m - t)/m) / 3, 0 if m = 0.
+/// m = number of matches: each character of the shorter word matches the first equal, unmatched one of the other word within
+/// max(|a|, |b|)/2 - 1 positions; t = half the number of positions at which the two sequences of matched characters differ, rounded down;
+/// p = length of the common prefix, at most 4, ending before the first digit (as Winkler's strcmp95 and the Python package jaro-winkler).
 /// martha, marhta: m = 6, t = 1, J = (1 + 1 + 5/6)/3 = 0.9444, p = 3: 0.9611.
 inline double jaro_winkler(std::u32string_view a, std::u32string_view b) {
-  if (a.size() > b.size() || (a.size() == b.size() && a > b)) std::swap(a, b);  // so that it is symmetric to the last bit
+  if (a.size() > b.size() || (a.size() == b.size() && a > b)) std::swap(a, b);  // makes the result exactly symmetric
   if (a.empty()) return b.empty() ? 1.0 : 0.0;
   const std::size_t window = std::max<std::size_t>(b.size() / 2, 1) - 1;
-  std::u32string from_a;  // the paired characters in the order of a
+  std::u32string from_a;  // the matched characters in the order of a
   std::vector<bool> paired(b.size(), false);
   for (std::size_t i = 0; i < a.size(); ++i)
     for (std::size_t j = i - std::min(i, window); j < std::min(i + window + 1, b.size()); ++j)
@@ -143,10 +144,10 @@ inline double jaro_winkler(std::u32string_view a, std::u32string_view b) {
   return jaro + static_cast<double>(prefix) * 0.1 * (1.0 - jaro);
 }
 
-/// Highest score of a local alignment: 2 for each pair of equal characters, -1 for each pair of different ones, -1 for each character left
-/// out between. 2 |a| for equal words, so it is no measure in [0, 1].   black, blk: b l - - k = 2 + 2 - 1 - 1 + 2 = 4.
+/// Smith-Waterman score: the maximum over local alignments, with match 2, mismatch -1 and gap -1 per character. Not normalized: 2 |a| for
+/// equal words.   black, blk: b l - - k = 2 + 2 - 1 - 1 + 2 = 4.
 inline double smith_waterman_raw(std::u32string_view a, std::u32string_view b) {
-  std::vector<int> row(b.size() + 1, 0);  // row[j] = best score of an alignment that ends with the i-th character of a and the j-th of b
+  std::vector<int> row(b.size() + 1, 0);  // row[j] = best score of an alignment ending at character i of a and character j of b
   int best = 0;
   for (char32_t c : a) {
     int diagonal = 0;
@@ -160,18 +161,18 @@ inline double smith_waterman_raw(std::u32string_view a, std::u32string_view b) {
   return best;
 }
 
-/// smith_waterman_raw / (2 min(|a|, |b|)): 1 if the shorter word is part of the longer.   black, blk: 4/6 = 0.6667.
+/// Normalized score smith_waterman_raw / (2 min(|a|, |b|)): 1 if one word contains the other.   black, blk: 4/6 = 0.6667.
 inline double smith_waterman(std::u32string_view a, std::u32string_view b) {
   const std::size_t shorter = std::min(a.size(), b.size());
   if (shorter == 0) return a.empty() && b.empty() ? 1.0 : 0.0;
   return smith_waterman_raw(a, b) / (2.0 * static_cast<double>(shorter));
 }
 
-/// Words are compared by so many of their first characters: most measures take time by the product of the lengths. A longer word is no
-/// word of a language, and the tokenizer of a BERT model has read more than 100 characters as one unknown token.
+/// The number of leading characters of a word that are compared. Most measures take time proportional to the product of the lengths,
+/// and BERT's tokenizer maps words of more than 100 characters to the unknown token anyway.
 inline constexpr std::size_t max_similarity_characters = 128;
 
-/// The measure of two words, of which the first max_similarity_characters count.
+/// The similarity of two words, comparing their first max_similarity_characters.
 inline double similarity(Similarity measure, std::u32string_view a, std::u32string_view b) {
   a = a.substr(0, max_similarity_characters);
   b = b.substr(0, max_similarity_characters);
@@ -193,7 +194,7 @@ inline double similarity(Similarity measure, std::u32string_view a, std::u32stri
     case Similarity::jaccard_trigrams:
       return jaccard_ngrams(a, b, 3);
   }
-  fail("similarity", "not one of the enumerators");
+  fail("similarity", "the measure is not an enumerator of Similarity");
 }
 
 }  // namespace lexformer

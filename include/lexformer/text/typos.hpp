@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Typos as LEA was trained and tested with (Almagro et al. 2023, section 4.1.1), as pure functions of text, options and random numbers.
-// The paper's text and the authors' released test files differ, so there are two modes:
-//   released  one operation per text; ceil(word_share * tokens) words of at least 3 characters, drawn without replacement; in each
-//             ceil(char_share * length) characters, at least one. This is what the Python package nlpaug did for the authors.
-//   printed   each word of more than 3 characters with probability word_share; one operation, drawn per word, on one character.
-// Words are those of nlpaug: runs of \w; every other character that is not white space is a token too. Edited in place: nothing else
-// changes.
+// Typo augmentation as used to train and test LEA (Almagro et al. 2023, section 4.1.1): pure functions of text, options and random
+// numbers. The paper's description and the authors' released test files differ, so there are two modes:
+//   released  one operation per text; ceil(word_share * tokens) words of at least 3 characters, drawn without replacement; in each,
+//             max(1, ceil(char_share * length)) characters. This is what the authors' Python package nlpaug does.
+//   printed   each word of more than 3 characters with probability word_share; one operation per word, on one character.
+// Words are split as in nlpaug: runs of \w; every other non-whitespace character is a token, too. The rest of the text is unchanged.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +25,11 @@ namespace lexformer {
 
 enum class TypoMode { released, printed };
 
-/// insert      a random letter or digit before a character
-/// remove      the character
-/// substitute  a random letter or digit in its place
-/// swap        the character changes places with a neighbour; capitals stay where they were: Sony -> Osny
-/// keyboard    a neighbouring key, with or without shift, in its place
+/// insert      inserts a random letter or digit before a character
+/// remove      deletes the character
+/// substitute  replaces it by a random letter or digit
+/// swap        swaps it with an adjacent character; the positions of capitals do not change: Sony -> Osny
+/// keyboard    replaces it by a neighboring key, with or without shift
 enum class TypoOp { insert, remove, substitute, swap, keyboard };
 
 template <>
@@ -46,14 +45,13 @@ inline constexpr auto names_of<TypoOp> = std::to_array<Named<TypoOp>>({{"insert"
 struct TypoOptions {
   TypoMode mode = TypoMode::released;
   double word_share = 0.2;
-  double char_share = 0.1;  // released only
-  unsigned min_chars = 0;   // shortest word that is touched; 0: 3 as released, 4 as printed
+  double char_share = 0.1;  // mode released only
+  unsigned min_chars = 0;   // shorter words are not changed; 0 = the mode's default: 3 (released) or 4 (printed)
   std::vector<TypoOp> ops{TypoOp::insert, TypoOp::remove, TypoOp::substitute, TypoOp::swap, TypoOp::keyboard};
-  bool respace = false;  // nlpaug's spacing: every token apart, but . , : ; ? ! % after a space joined to what is before them, brackets to
-                         // what is inside
+  bool respace = false;  // nlpaug's spacing: tokens separated by spaces, no space before . , : ; ? ! % and inside brackets
 };
 
-/// For logs: everything that decides the result but the random numbers.
+/// Describes the options for logs: everything that determines the result except the random numbers.
 inline std::string describe(const TypoOptions& options) {
   std::string ops;
   for (TypoOp op : options.ops) ops += (ops.empty() ? "" : ",") + name_of(op);
@@ -61,14 +59,13 @@ inline std::string describe(const TypoOptions& options) {
              " min_chars=", options.min_chars, " ops=", ops, " respace=", options.respace ? 1 : 0);
 }
 
-/// The random numbers for one example in one epoch: the same typos in whatever order, batch or thread it is read.
+/// The random stream of one example in one epoch. The typos do not depend on order, batch or thread.
 inline RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t example) {
   return RandomStream(seed, random_site::typos + epoch % 0x1000000u, example);
 }
 
-/// The characters of the keys around the key of c on a US keyboard, without and with shift; empty if c is not on it.
-/// A key is 1 wide and 1 high, the rows are shifted by 1.5, 0.25 and 0.5 against each other; keys are neighbours at a distance of up
-/// to 1.3.
+/// The characters, without and with shift, of the keys next to the key of c on a US keyboard; empty if c is not on it.
+/// Keys are 1 wide and 1 high, successive rows are offset by 1.5, 0.25 and 0.5; keys up to a distance of 1.3 are neighbors.
 inline std::string keyboard_neighbours(char32_t c) {
   struct Row {
     std::string_view plain, shifted;
@@ -101,7 +98,7 @@ struct TypoToken {
   std::size_t length;      // characters
 };
 
-/// nlpaug's tokens: split at every character that is not \w, each such character a token, white space none.
+/// Splits into nlpaug's tokens: runs of \w, and every other character except whitespace.
 inline std::vector<TypoToken> typo_tokens(std::string_view text) {
   std::vector<TypoToken> tokens;
   bool in_word = false;
@@ -120,7 +117,7 @@ inline std::vector<TypoToken> typo_tokens(std::string_view text) {
   return tokens;
 }
 
-/// `count` different numbers below n in ascending order.
+/// Draws `count` distinct integers in 0 .. n-1, ascending.
 inline std::vector<std::size_t> draw(std::size_t count, std::size_t n, RandomStream& random) {
   std::vector<std::size_t> all(n);
   for (std::size_t i = 0; i < n; ++i) all[i] = i;
@@ -144,10 +141,10 @@ inline void swap_keeping_case(char32_t& a, char32_t& b) {
   b = b_capital ? to_upper(b) : to_lower(b);
 }
 
-/// Applies op at `count` characters of the word (not empty). May leave it as it was: equal neighbours, a letter replaced by itself.
+/// Applies op at `count` characters of a non-empty word. The result may equal the word, e.g. if two equal characters are swapped.
 inline std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random) {
   const auto places = draw(count, word.size(), random);
-  for (auto it = places.rbegin(); it != places.rend(); ++it) {  // from the back, so that places stay valid
+  for (auto it = places.rbegin(); it != places.rend(); ++it) {  // backwards, so that earlier positions stay valid
     const std::size_t i = *it;
     if (op == TypoOp::insert) word.insert(i, 1, letter_or_digit(random));
     if (op == TypoOp::remove) word.erase(i, 1);
@@ -164,8 +161,7 @@ inline std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count
   return word;
 }
 
-/// Joins tokens with spaces, then takes out the spaces that nlpaug takes out (each rule one pass from left to right, matches do not
-/// overlap).
+/// Joins tokens with spaces, then removes spaces by nlpaug's rules (one left-to-right pass per rule, without overlapping matches).
 inline std::string respaced(const std::vector<std::string>& tokens) {
   const auto is = [](std::string_view set, char c) { return set.find(c) != std::string_view::npos; };
   std::string text;
@@ -183,7 +179,7 @@ inline std::string respaced(const std::vector<std::string>& tokens) {
     out.append(text, i + 1, end - i);  // with the character after the run
     i = end + 1;
   }
-  const std::size_t before_end = out.find_last_not_of(closing);  // and at the end
+  const std::size_t before_end = out.find_last_not_of(closing);  // the same at the end of the text
   if (before_end != std::string::npos && before_end + 1 < out.size() && out[before_end] == ' ') out.erase(before_end, 1);
 
   for (const bool opening : {true, false}) {
@@ -205,16 +201,17 @@ inline std::string respaced(const std::vector<std::string>& tokens) {
 
 }  // namespace detail
 
-/// The text with typos. The same text, options and random numbers give the same result.
+/// Adds typos to a text. A pure function of text, options and random stream.
+/// Errors: a share is not in [0, 1]; there are no operations.
 inline std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random) {
   const auto is_share = [](double x) { return x >= 0.0 && x <= 1.0; };
   if (!is_share(options.word_share) || !is_share(options.char_share))
-    fail_usage("typos", "word_share is ", options.word_share, ", char_share ", options.char_share, "; expected 0 ... 1");
-  if (options.ops.empty()) fail_usage("typos", "no operations to choose from");
+    fail_usage("typos", "word_share is ", options.word_share, ", char_share ", options.char_share, "; expected values in [0, 1]");
+  if (options.ops.empty()) fail_usage("typos", "ops is empty; give at least one operation");
   const bool released = options.mode == TypoMode::released;
   const unsigned min_chars = options.min_chars > 0 ? options.min_chars : released ? 3 : 4;
   const auto draw_op = [&] { return options.ops[static_cast<std::size_t>(random.below(options.ops.size()))]; };
-  // 0.07 * 100 is a little more than 7 and must not become 8.
+  // In floating point, 0.07 * 100 is slightly above 7 and must not be rounded up to 8.
   const auto share_of = [](double share, std::size_t n) {
     return static_cast<std::size_t>(std::ceil(share * static_cast<double>(n) - 1e-9));
   };
@@ -252,7 +249,7 @@ inline std::string add_typos(std::string_view text, const TypoOptions& options, 
   return out.append(text, done);
 }
 
-/// Both texts of a pair, each with operations and words of its own.
+/// Adds typos to both texts of a pair; operations and words are drawn for each text.
 inline std::pair<std::string, std::string> add_typos_to_pair(std::string_view left, std::string_view right, const TypoOptions& options,
                                                              RandomStream& random) {
   std::string first = add_typos(left, options, random);

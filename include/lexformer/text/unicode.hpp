@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // UTF-8 and the character classes of the BERT tokenizer. The classes are those of PyPI `tokenizers` (see tools/make_unicode_table.py),
-// not the newest Unicode: token ids must be the ones a checkpoint was trained with.
+// not of the newest Unicode, since token ids must match those a checkpoint was trained with.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@ namespace lexformer {
 
 inline constexpr char32_t replacement_character = 0xFFFD;
 
-/// One decoded character and how many bytes it took.
+/// A decoded character and the number of bytes it occupies.
 struct Decoded {
   char32_t character;
   std::size_t bytes;
 };
 
-/// The character that starts at text[position] (position < text.size()). Invalid UTF-8 (stray or missing continuation bytes, overlong
-/// forms, surrogates, beyond U+10FFFF) gives one U+FFFD for each maximal part that could still have become a character, as Unicode
-/// recommends (section 3.9, "substitution of maximal subparts"). Never reads past the end, always takes at least one byte.
+/// Decodes the character that starts at text[position] (position < text.size()). Invalid UTF-8 (stray or missing continuation bytes,
+/// overlong forms, surrogates, beyond U+10FFFF) gives one U+FFFD per maximal valid prefix of a character, as Unicode recommends
+/// (section 3.9, "substitution of maximal subparts"). Never reads past the end; always consumes at least one byte.
 inline Decoded decode_utf8(std::string_view text, std::size_t position) {
   const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[position + i]); };
   const unsigned lead = byte(0);
@@ -44,7 +44,7 @@ inline Decoded decode_utf8(std::string_view text, std::size_t position) {
   return {character, length};
 }
 
-/// Appends one character. What is no character (a surrogate, beyond U+10FFFF) becomes U+FFFD.
+/// Appends one character as UTF-8. Invalid ones (surrogates, beyond U+10FFFF) become U+FFFD.
 template <class Bytes>
 void append_utf8(Bytes& out, char32_t c) {
   const auto put = [&](char32_t bits) { out.push_back(static_cast<char>(bits)); };
@@ -100,21 +100,21 @@ inline bool is_whitespace(char32_t c) {
   return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
          c == 0x205F || c == 0x3000;
 }
-/// A character that clean_text removes: control, format and private-use characters, U+FFFD. TAB, LF and CR are white space instead.
+/// Whether clean_text removes the character: control, format and private-use characters, U+FFFD. TAB, LF and CR count as whitespace.
 inline bool is_dropped(char32_t c) {
   if (c < 0x7F) return c < 0x20 && c != '\t' && c != '\n' && c != '\r';
   return detail::find_range(unicode_table::dropped, c) != nullptr;
 }
-/// A character that is a word of its own: all of ASCII's punctuation ($ and + too) and Unicode's categories P*.
+/// Whether the character is punctuation, a word of its own: all ASCII punctuation (including $ and +) and the Unicode categories P*.
 inline bool is_punctuation(char32_t c) {
   if (c < 0x80) return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
   return detail::find_range(unicode_table::punctuation, c) != nullptr;
 }
-/// A Chinese ideograph (not Hangul, not Kana).
+/// Whether the character is a Chinese ideograph (not Hangul, not Kana).
 inline bool is_chinese(char32_t c) { return c >= 0x3400 && detail::find_range(unicode_table::chinese, c) != nullptr; }
-/// A mark that strip_accents removes (category Mn).
+/// Whether strip_accents removes the character (category Mn).
 inline bool is_nonspacing_mark(char32_t c) { return c >= 0x300 && detail::find_range(unicode_table::nonspacing_marks, c) != nullptr; }
-/// What regular expressions call `\w`: a letter, a number or the underscore.
+/// Whether the character matches `\w` of regular expressions: a letter, a number or the underscore.
 inline bool is_word_character(char32_t c) {
   if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
   return detail::find_range(unicode_table::alphanumeric, c) != nullptr;
@@ -126,8 +126,8 @@ inline std::uint8_t combining_class(char32_t c) {
   return entry == nullptr ? std::uint8_t{0} : entry->combining_class;
 }
 
-/// The small letter of a capital one, else c itself: one character for one, without looking at its neighbours (a final sigma stays a plain
-/// one). U+0130 (capital I with a dot) is the only character with two, i and U+0307: this function gives its i.
+/// The lowercase of c, else c itself. The mapping is one to one and context-free (no final sigma). Only U+0130 (capital I with a dot) has
+/// two lowercase characters, i and U+0307; this function returns i.
 inline char32_t to_lower(char32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
   if (c == 0x130) return 'i';
@@ -136,7 +136,7 @@ inline char32_t to_lower(char32_t c) {
   return static_cast<char32_t>(static_cast<std::int32_t>(c) + entry->delta);
 }
 
-/// The capital letter that to_lower takes to c (the first, where there are several), else c itself.
+/// The first uppercase character that to_lower maps to c, else c itself.
 inline char32_t to_upper(char32_t c) {
   if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
   for (const auto& entry : unicode_table::lowercase) {
@@ -146,11 +146,11 @@ inline char32_t to_upper(char32_t c) {
   return c;
 }
 
-/// Calls put(part) for each character of the full canonical decomposition of c (c itself if it has none), not yet in canonical order.
+/// Calls put(part) for each character of the full canonical decomposition of c (c itself if it has none), before canonical ordering.
 template <class Put>
 void decompose(char32_t c, Put&& put) {
   if (c < 0xC0) return put(c);
-  if (c >= 0xAC00 && c < 0xAC00 + 11172) {  // Hangul syllable: leading consonant, vowel, perhaps a trailing consonant
+  if (c >= 0xAC00 && c < 0xAC00 + 11172) {  // Hangul syllable: leading consonant, vowel, optional trailing consonant
     const char32_t index = c - 0xAC00;
     put(0x1100 + index / 588);
     put(0x1161 + index % 588 / 28);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A WordPiece vocabulary out of plain text, so that a model can be trained where there is no pretrained one.
+// Trains a WordPiece vocabulary on plain text, for models without a pretrained vocabulary.
 #pragma once
 
 #include <algorithm>
@@ -22,22 +22,22 @@
 
 namespace lexformer {
 
-/// How the next pair of neighbouring pieces a, b to be joined is chosen.
+/// The score by which the next pair of adjacent pieces a, b to merge is chosen.
 enum class MergeScore {
   frequency,  // count(ab), as in byte-pair encoding
-  likelihood  // count(ab) / (count(a) count(b)): the join that raises the likelihood of the text most (the original WordPiece)
+  likelihood  // count(ab) / (count(a) count(b)): increases the likelihood of the text most (the original WordPiece)
 };
 
 struct VocabularyTraining {
-  std::size_t size = 8000;  // tokens at most, special tokens and alphabet included
+  std::size_t size = 8000;  // maximum number of tokens, including special tokens and alphabet
   MergeScore score = MergeScore::frequency;
-  std::size_t min_count = 2;        // pairs seen less often are not joined
-  std::size_t max_alphabet = 1000;  // so many most frequent characters; words with others are left out
+  std::size_t min_count = 2;        // rarer pairs are not merged
+  std::size_t max_alphabet = 1000;  // number of most frequent characters to keep; words with other characters are ignored
 };
 
 using WordCounts = std::map<std::string, std::size_t>;
 
-/// Adds the words of a text, as the tokenizer will split it.
+/// Counts the words of a text as the tokenizer splits them; adds to `counts`. Ignores words of more than max_word_chars.
 inline void count_words(std::string_view text, const TokenizerOptions& options, WordCounts& counts) {
   std::string bytes;
   WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word, bool) {
@@ -50,7 +50,7 @@ inline void count_words(std::string_view text, const TokenizerOptions& options, 
 
 namespace detail {
 
-/// The words as sequences of pieces, with the counts of pieces and of neighbouring pairs kept up to date through every merge.
+/// Words as sequences of pieces, with counts of pieces and adjacent pairs that are updated by each merge.
 class PieceCounts {
  public:
   struct Pair {
@@ -75,7 +75,7 @@ class PieceCounts {
     count_word(words_.size() - 1, no_piece);
   }
 
-  /// Replaces every a b by the piece ab (from left to right: aaa becomes aa a).
+  /// Replaces every pair a, b by the piece `joined`, from left to right (aaa becomes aa a).
   void merge(std::uint32_t a, std::uint32_t b, std::uint32_t joined) {
     std::vector<std::size_t> words = std::move(where_[places_.at(key(a, b))]);
     std::sort(words.begin(), words.end());
@@ -102,7 +102,7 @@ class PieceCounts {
   static constexpr std::uint32_t no_piece = 0xFFFFFFFFu;
   static std::uint64_t key(std::uint32_t a, std::uint32_t b) { return (std::uint64_t{a} << 32) | b; }
 
-  /// new_piece: only pairs with it are new to this word (no_piece: all are); the others know already that the word has them.
+  /// Adds the counts of a word. Only pairs that contain new_piece (no_piece = all) are new to the word and registered in where_.
   void count_word(std::size_t w, std::uint32_t new_piece) {
     const Word& word = words_[w];
     for (std::size_t i = 0; i < word.pieces.size(); ++i) {
@@ -131,17 +131,17 @@ class PieceCounts {
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::vector<std::size_t> counts_;
   std::vector<Word> words_;
-  std::vector<Pair> pairs_;                      // contiguous: the search for the best one reads them all
-  std::vector<std::vector<std::size_t>> where_;  // words that have, or once had, the pair
+  std::vector<Pair> pairs_;                      // contiguous, since the search for the best pair scans all
+  std::vector<std::vector<std::size_t>> where_;  // words that contain, or once contained, the pair
   std::unordered_map<std::uint64_t, std::size_t> places_;
 };
 
 }  // namespace detail
 
-/// Starts with single characters and joins the best pair of neighbours again and again. Tokens in this order: [PAD] [UNK] [CLS] [SEP]
-/// [MASK] (their names from the options), each character as the beginning of a word and as `##` and the character, by code point, the
-/// joined pieces in the order of joining. Of pairs with the same score the first by text is joined, so the result depends on the counts
-/// alone.
+/// Trains a vocabulary: starts with single characters and repeatedly merges the best pair of adjacent pieces. Order of the tokens: [PAD]
+/// [UNK] [CLS] [SEP] [MASK] (names from the options); each character at the start of a word; each character with `##` (both by code
+/// point); merged pieces in the order of merging. Ties are broken by text, so the result depends only on the counts.
+/// Errors: size is too small for the special tokens and the alphabet.
 inline Vocabulary train_vocabulary(const WordCounts& words, const TokenizerOptions& tokenizer, const VocabularyTraining& training) {
   std::map<char32_t, std::size_t> characters;
   for (const auto& [word, count] : words)
@@ -191,12 +191,12 @@ inline Vocabulary train_vocabulary(const WordCounts& words, const TokenizerOptio
     const std::uint32_t a = best->a, b = best->b;
     const std::string joined = counts.text(a) + counts.text(b).substr(WordPieceTokenizer::continuation.size());
     counts.merge(a, b, counts.piece(joined));
-    if (known.insert(joined).second) tokens.push_back(joined);  // abc may come from a bc and from ab c
+    if (known.insert(joined).second) tokens.push_back(joined);  // abc may result from a, bc and from ab, c
   }
   return Vocabulary(std::move(tokens));
 }
 
-/// The same from texts.
+/// Trains a vocabulary on texts.
 inline Vocabulary train_vocabulary(std::span<const std::string> texts, const TokenizerOptions& tokenizer,
                                    const VocabularyTraining& training) {
   WordCounts counts;

@@ -20,16 +20,16 @@
 
 namespace lexformer {
 
-/// The tokens of a model; a token's id is its place. Look-up by text goes through one open-addressing hash table, whose hash has a key
-/// that is drawn anew in each process: no file can hold tokens that are known to collide.
+/// The tokens of a model; a token's id is its index. Lookup by text uses an open-addressing hash table whose hash key is drawn anew in
+/// each process, so that no file can contain tokens chosen to collide.
 class Vocabulary {
  public:
-  /// The largest number of tokens that is read from a file; multilingual models have up to half of it.
+  /// The maximum number of tokens in a file; multilingual models have up to half as many.
   static constexpr std::size_t max_size = std::size_t{1} << 20;
 
   Vocabulary() : Vocabulary(std::vector<std::string>{}) {}
 
-  /// tokens[id]; of equal tokens the last one is found by its text, empty ones (holes in the numbering) are not found at all.
+  /// tokens[id] is the token of an id. Lookup by text returns the last of equal tokens and never an empty one (a gap in the ids).
   explicit Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
     if (tokens_.size() > std::size_t{std::numeric_limits<std::int32_t>::max()})
       fail("Vocabulary", tokens_.size(), " tokens do not fit into 32-bit ids");
@@ -44,10 +44,11 @@ class Vocabulary {
     }
   }
 
-  /// BERT's vocab.txt: the number of a line, from 0, is the id; white space at its end is no part of the token (so CRLF files work).
+  /// Parses BERT's vocab.txt: a line's number, from 0, is the id; trailing whitespace is removed (so CRLF files work).
+  /// Errors: more than max_size lines.
   static Vocabulary from_vocab_txt(std::string_view content) {
     if (static_cast<std::size_t>(std::count(content.begin(), content.end(), '\n')) > max_size)
-      fail("Vocabulary", "more than ", max_size, " lines; is it a vocab.txt with one token a line?");
+      fail("Vocabulary", "more than ", max_size, " lines; expected a vocab.txt with one token per line");
     std::vector<std::string> tokens;
     while (!content.empty()) {
       const std::size_t end = std::min(content.find('\n'), content.size());
@@ -60,21 +61,21 @@ class Vocabulary {
   static Vocabulary load_vocab_txt(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) fail_file(path, "cannot open the vocabulary");
-    std::string content;  // by read(), which turns what its buffer throws, of a folder for example, into badbit
+    std::string content;  // by read(), which sets badbit if the buffer throws, e.g. for a folder
     for (std::vector<char> block(1 << 16); file.read(block.data(), 1 << 16) || file.gcount() > 0;)
       content.append(block.data(), static_cast<std::size_t>(file.gcount()));
     if (file.bad()) fail_file(path, "cannot read the vocabulary");
-    if (content.empty()) fail_file(path, "the vocabulary is empty; expected one token a line");
+    if (content.empty()) fail_file(path, "the vocabulary is empty; expected one token per line");
     return from_vocab_txt(content);
   }
 
-  /// Number of ids, that is rows of the model's embedding (equal tokens count each).
+  /// Number of ids, i.e. rows of the model's embedding; duplicates are counted.
   std::size_t size() const { return tokens_.size(); }
   const std::vector<std::string>& tokens() const { return tokens_; }
 
   const std::string& token(std::int32_t id) const {
     if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size())
-      fail("Vocabulary", "no token has the id ", id, "; ids are 0 ... ", tokens_.size(), " - 1");
+      fail("Vocabulary", "id ", id, " is out of range; the vocabulary has ", tokens_.size(), " tokens");
     return tokens_[static_cast<std::size_t>(id)];
   }
 
@@ -83,8 +84,8 @@ class Vocabulary {
     return found < 0 ? std::nullopt : std::optional(found);
   }
 
-  /// For longest-match loops: id of the token head + tail, or -1, given the hash of the whole; hashes grow byte by byte, h <- (h xor byte)
-  /// * key.
+  /// The id of the token head + tail, or -1, given the hash of the concatenation; for longest-match loops. Hashes are computed byte by
+  /// byte: h <- (h xor byte) * key.
   std::int32_t find(std::uint64_t hash, std::string_view head, std::string_view tail) const { return slots_[slot_of(hash, head, tail)].id; }
   static constexpr std::uint64_t hash_start = 0xCBF29CE484222325u;
   static std::uint64_t hash_append(std::uint64_t hash, std::string_view bytes) {
@@ -92,7 +93,7 @@ class Vocabulary {
     for (char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * key;
     return hash;
   }
-  /// Bytes of the longest token.
+  /// Length of the longest token in bytes.
   std::size_t longest() const { return longest_; }
 
  private:
@@ -101,8 +102,8 @@ class Vocabulary {
     std::int32_t id = -1;
   };
 
-  /// Odd, so that multiplying by it loses nothing. It decides where tokens lie in the table, and nothing else. Who writes a file knows
-  /// neither the time at which nor the address at which it will be read.
+  /// Odd, so that multiplication is invertible. Affects only the position of tokens in the table. Derived from time and address of the
+  /// first call, which the author of a file cannot know.
   static std::uint64_t hash_key() {
     static const std::uint64_t key = [] {
       const auto time = static_cast<std::uint64_t>(std::chrono::high_resolution_clock::now().time_since_epoch().count());
@@ -126,7 +127,7 @@ class Vocabulary {
     return line;
   }
 
-  /// The slot that holds head + tail, else the empty one where it belongs. The table is at most half full, so there is one.
+  /// The slot of head + tail, or the empty slot for it. The table is at most half full, so there is one.
   std::size_t slot_of(std::uint64_t hash, std::string_view head, std::string_view tail) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = static_cast<std::size_t>(hash ^ (hash >> 32)) & mask;

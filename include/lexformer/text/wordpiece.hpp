@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// BERT's WordPiece tokenizer, token by token what HuggingFace's fast BertTokenizer (PyPI `tokenizers` 0.23.3) gives:
-// ids, type ids, word ids, offsets, truncation. tools/check_tokenizer.py shows it.
+// BERT's WordPiece tokenizer, identical to HuggingFace's fast BertTokenizer (PyPI `tokenizers` 0.23.3) in ids, type ids, word ids,
+// offsets and truncation. tools/check_tokenizer.py verifies this.
 #pragma once
 
 #include <algorithm>
@@ -21,35 +21,35 @@
 
 namespace lexformer {
 
-/// A word as the tokenizer splits texts: a stretch without white space and punctuation, one punctuation character, one Chinese ideograph,
-/// or a special token such as [MASK] in the text. Encoding::text and Encoding::whole_text give its characters.
+/// A word as split by the tokenizer: a run without whitespace and punctuation, one punctuation character, one Chinese ideograph, or a
+/// special token in the text, e.g. [MASK]. Encoding::text and Encoding::whole_text return its characters.
 struct Word {
-  std::uint32_t begin, end;              // characters (code points) of the input text, end excluded
-  std::uint32_t first, last;             // tokens, last excluded; there is one at least
-  std::uint32_t text_begin, text_end;    // of its own text in Encoding::characters
-  std::uint32_t whole_begin, whole_end;  // of the text of the whole space-separated word
-  std::uint8_t type;                     // the input text that it is of: 0 or 1
+  std::uint32_t begin, end;              // characters (code points) in the input text, end excluded
+  std::uint32_t first, last;             // tokens, last excluded; at least one
+  std::uint32_t text_begin, text_end;    // its own text in Encoding::characters
+  std::uint32_t whole_begin, whole_end;  // the text of the whole space-separated word
+  std::uint8_t type;                     // index of the input text: 0 or 1
 };
 
-/// The tokens of a text or of a pair, and its words. ids, type_ids, word_ids and offsets have one value for each token.
+/// The tokens and words of a text or a pair. ids, type_ids, word_ids and offsets have one value per token.
 struct Encoding {
   std::vector<std::int32_t> ids;
   std::vector<std::uint8_t> type_ids;                            // 0: [CLS], the first text and its [SEP]; 1: the second text and its [SEP]
-  std::vector<std::int32_t> word_ids;                            // the word of a piece, from 0 in each text; -1: added [CLS] and [SEP]
+  std::vector<std::int32_t> word_ids;                            // index of the token's word, from 0 in each text; -1: added [CLS], [SEP]
   std::vector<std::pair<std::uint32_t, std::uint32_t>> offsets;  // begin and end in characters (code points) of the original text
 
   std::vector<std::string> texts{};  // the input: 1 or 2 texts
-  std::vector<Word> words{};         // in the order of their tokens; a word of which truncation left no token is not among them
-  std::u32string characters{};       // of the words: normalised, one word after the other
+  std::vector<Word> words{};         // in the order of their tokens; without words that lost all tokens to truncation
+  std::u32string characters{};       // the normalized texts of the words, concatenated
 
   std::size_t size() const { return ids.size(); }
 
-  /// The normalised text of a word: in lower case and without accents for an uncased tokenizer. It is whole even if the word is unknown
-  /// to the vocabulary or lost tokens to truncation.
+  /// The normalized text of a word: lower case and without accents for an uncased tokenizer. Complete even if the word is unknown or
+  /// lost tokens to truncation.
   std::u32string_view text(const Word& word) const {
     return std::u32string_view(characters).substr(word.text_begin, word.text_end - word.text_begin);
   }
-  /// The normalised text of the space-separated word that a word is part of, punctuation included: `dht-fs5` for each of dht, - and fs5.
+  /// The normalized text of the space-separated word that contains a word, with punctuation: `dht-fs5` for each of dht, - and fs5.
   /// A Chinese ideograph and a special token in the text are whole words.
   std::u32string_view whole_text(const Word& word) const {
     return std::u32string_view(characters).substr(word.whole_begin, word.whole_end - word.whole_begin);
@@ -61,10 +61,10 @@ struct Encoding {
   }
 };
 
-/// Tokenizes; all methods are const and may run in several threads at once.
+/// The tokenizer. All methods are const and thread-safe.
 class WordPieceTokenizer {
  public:
-  /// The vocabulary must hold the unknown, [CLS] and [SEP] tokens.
+  /// Errors: the vocabulary has no unknown, [CLS] or [SEP] token.
   explicit WordPieceTokenizer(Vocabulary vocabulary, TokenizerOptions options = {})
       : vocabulary_(std::move(vocabulary)),
         options_(std::move(options)),
@@ -76,7 +76,7 @@ class WordPieceTokenizer {
         special_.push_back({token, *id});
         starts_special_[static_cast<unsigned char>(token[0])] = true;
       }
-    // Where two begin at one place the longer one counts.
+    // If two match at the same position, the longer one is taken.
     std::stable_sort(special_.begin(), special_.end(), [](const Special& a, const Special& b) { return a.text.size() > b.text.size(); });
   }
 
@@ -86,7 +86,7 @@ class WordPieceTokenizer {
   std::int32_t cls_id() const { return cls_; }
   std::int32_t sep_id() const { return sep_; }
 
-  /// [CLS] text [SEP], at most max_length tokens: the text loses pieces at its end.
+  /// Encodes [CLS] text [SEP] in at most max_length tokens; truncates the text at its end. Errors: max_length is less than 2.
   Encoding encode(std::string_view text, std::size_t max_length) const {
     if (max_length < 2) fail_usage("encode", "max_length is ", max_length, ", but [CLS] and [SEP] alone take 2");
     Encoding out;
@@ -99,9 +99,9 @@ class WordPieceTokenizer {
     return out;
   }
 
-  /// [CLS] left [SEP] right [SEP], at most max_length tokens. Truncation is HuggingFace's longest_first: only the longer text is cut
-  /// if that is enough; else both are cut to the same length, and of an odd number of pieces the originally longer text (right if equal)
-  /// keeps the extra one.
+  /// Encodes [CLS] left [SEP] right [SEP] in at most max_length tokens. Truncation is HuggingFace's longest_first: only the longer text is
+  /// truncated if that is enough; else both get the same length, and for an odd number of pieces the originally longer text (right if
+  /// equal) keeps one more. Errors: max_length is less than 3.
   Encoding encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const {
     if (max_length < 3) fail_usage("encode_pair", "max_length is ", max_length, ", but [CLS] and two [SEP] alone take 3");
     Encoding out;
@@ -128,14 +128,14 @@ class WordPieceTokenizer {
     return out;
   }
 
-  static constexpr std::string_view continuation = "##";  // marks a piece that does not begin a word
+  static constexpr std::string_view continuation = "##";  // prefix of pieces that do not start a word
 
  private:
   struct Special {
     std::string text;
     std::int32_t id;
   };
-  /// Buffers of one call, so that a word costs no allocation.
+  /// Buffers of one call, so that words need no allocation.
   struct Scratch {
     std::string bytes;
     std::vector<std::size_t> ends;  // ends[i]: end of character i in bytes
@@ -146,11 +146,11 @@ class WordPieceTokenizer {
     const auto id = vocabulary_.id(token);
     if (!id)
       fail("WordPieceTokenizer", "the vocabulary (", vocabulary_.size(), " tokens) has no ", in_quotes(token),
-           "; take the vocab.txt of a BERT model or set the special tokens' names");
+           "; use the vocab.txt of a BERT model or set the names of the special tokens");
     return *id;
   }
 
-  /// Most texts then cost one allocation for each member; three bytes a token are usual.
+  /// Reserves memory so that most texts need one allocation per member, assuming three bytes per token.
   static void reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts) {
     const std::size_t tokens = std::min(bytes / 3 + 4, max_length);
     out.ids.reserve(tokens);
@@ -161,7 +161,7 @@ class WordPieceTokenizer {
     out.texts.reserve(texts);
   }
 
-  /// Takes out the tokens begin ... end - 1, which are the last ones of a text, and the words that have no others.
+  /// Removes the tokens begin .. end - 1, the last ones of a text, and the words that have no other tokens.
   static void erase(Encoding& out, std::size_t begin, std::size_t end) {
     if (begin == end) return;
     const auto cut = [](auto& list, std::size_t from, std::size_t to) {
@@ -195,7 +195,7 @@ class WordPieceTokenizer {
     out.offsets.emplace_back(begin, end);
   }
 
-  /// Special tokens are looked for in the raw text, before anything else; what stands between them is split into words.
+  /// Appends the tokens of a text. Special tokens are matched in the raw text first; the parts in between are split into words.
   void append_text(std::string_view text, Encoding& out) const {
     WordSplitter splitter(options_);
     Scratch scratch;
@@ -203,7 +203,7 @@ class WordPieceTokenizer {
     const std::size_t first_word = out.words.size();
     const auto type = static_cast<std::uint8_t>(out.texts.size());
     out.texts.emplace_back(text);
-    // The word whose tokens and characters were just added. joined: it continues a space-separated word.
+    // Adds the word whose tokens and characters were just appended. joined: it continues a space-separated word.
     const auto add_word = [&](std::size_t token, std::size_t character, std::uint32_t begin, std::uint32_t end, bool joined) {
       if (out.characters.size() > std::numeric_limits<std::uint32_t>::max()) fail("WordPieceTokenizer", "a text is too long; split it");
       const auto text_begin = static_cast<std::uint32_t>(character), text_end = static_cast<std::uint32_t>(out.characters.size());
@@ -247,8 +247,8 @@ class WordPieceTokenizer {
     return nullptr;
   }
 
-  /// Greedy: the longest token that begins the word, then the longest ## token that continues it, ... If one step finds none, or the word
-  /// is too long, the whole word is one unknown token.
+  /// Greedy longest match: the longest token that starts the word, then the longest ## token that continues it, and so on. If a step
+  /// finds none, or the word is too long, the word becomes one unknown token.
   void append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch, Encoding& out) const {
     const auto unknown = [&] { add(out, unk_, index, word.front().origin, word.back().origin + 1); };
     if (word.size() > options_.max_word_chars) return unknown();
@@ -264,7 +264,7 @@ class WordPieceTokenizer {
     for (std::size_t first = 0; first < word.size();) {
       const std::string_view prefix = first == 0 ? std::string_view{} : continuation;
       const std::size_t start = first == 0 ? 0 : scratch.ends[first - 1];
-      // Hashes of all candidates in one pass; then the longest that is in the vocabulary.
+      // Hash all candidates in one pass, then find the longest one in the vocabulary.
       scratch.hashes.clear();
       std::uint64_t hash = Vocabulary::hash_append(Vocabulary::hash_start, prefix);
       for (std::size_t i = first, from = start; i < word.size() && prefix.size() + scratch.ends[i] - start <= vocabulary_.longest(); ++i) {
@@ -273,7 +273,7 @@ class WordPieceTokenizer {
         scratch.hashes.push_back(hash);
       }
       std::int32_t id = -1;
-      std::size_t last = first + scratch.hashes.size();  // one past the candidate's last character
+      std::size_t last = first + scratch.hashes.size();  // end of the candidate, excluded
       for (; last > first; --last) {
         id = vocabulary_.find(scratch.hashes[last - first - 1], prefix, bytes.substr(start, scratch.ends[last - 1] - start));
         if (id >= 0) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From raw text to the words of a BERT tokenizer: HuggingFace's BertNormalizer and BertPreTokenizer (the fast, Rust ones).
+// Normalization and word splitting of BERT tokenizers: HuggingFace's BertNormalizer and BertPreTokenizer (the fast, Rust versions).
 #pragma once
 
 #include <algorithm>
@@ -17,28 +17,28 @@
 
 namespace lexformer {
 
-/// HuggingFace's settings under their names in tokenizer_config.json, and which tokens are special.
+/// The tokenizer's settings, most of them as in HuggingFace's tokenizer_config.json, and the special tokens.
 struct TokenizerOptions {
   bool lowercase = true;
-  std::optional<bool> strip_accents = std::nullopt;  // not set: as lowercase
+  std::optional<bool> strip_accents = std::nullopt;  // default: same as lowercase
   bool handle_chinese_chars = true;                  // each Chinese ideograph is a word of its own
-  bool clean_text = true;                            // remove control characters, make all white space a space
-  unsigned max_word_chars = 100;                     // a longer word (in characters, after normalisation) is unknown
-  bool match_special_tokens = true;                  // [MASK] in a text is the special token (HuggingFace); false: it is the text [ mask ]
+  bool clean_text = true;                            // remove control characters, convert all whitespace to spaces
+  unsigned max_word_chars = 100;                     // longer words (in characters, after normalization) are unknown
+  bool match_special_tokens = true;                  // [MASK] in a text is the special token, as in HuggingFace; false: the text [ mask ]
   std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
 };
 
-/// A character after normalisation and the character of the original text that it comes from.
+/// A normalized character and the index of the original character it comes from.
 struct TextChar {
   char32_t character;
   std::uint32_t origin;
 };
 
-/// Splits texts into words; keeps its buffers from call to call, so use one per thread.
+/// Splits texts into words. Reuses its buffers, so use one per thread.
 ///
-/// In this order: remove control characters and make white space a space (clean_text); put spaces around Chinese ideographs;
-/// decompose canonically and remove nonspacing marks (strip_accents); lowercase character by character; split at white space;
-/// make each punctuation character a word of its own.
+/// Steps: remove control characters and convert whitespace to spaces (clean_text); put spaces around Chinese ideographs; decompose
+/// canonically and remove nonspacing marks (strip_accents); lowercase character by character; split at whitespace; make each
+/// punctuation character a word of its own.
 class WordSplitter {
  public:
   explicit WordSplitter(const TokenizerOptions& options)
@@ -47,8 +47,8 @@ class WordSplitter {
         strip_(options.strip_accents.value_or(options.lowercase)),
         lowercase_(options.lowercase) {}
 
-  /// Calls word(std::span<const TextChar>, bool joined) for each word, in order; joined: no white space is before it and it is not the
-  /// first. Origins count from first_origin on. Returns the number of characters of the text.
+  /// Calls word(std::span<const TextChar>, bool joined) for each word, in order; joined means that it directly follows the previous word.
+  /// Origins start at first_origin. Returns the number of characters of the text. Errors: origins exceed 32 bits.
   template <class Word>
   std::uint32_t split(std::string_view text, std::uint32_t first_origin, Word&& word) {
     if (text.size() > std::numeric_limits<std::uint32_t>::max() - first_origin)
@@ -81,7 +81,7 @@ class WordSplitter {
   }
 
  private:
-  /// Decodes into chars_; clean_text and handle_chinese_chars.
+  /// Decodes into chars_, applying clean_text and handle_chinese_chars.
   std::uint32_t decode(std::string_view text, std::uint32_t first_origin) {
     chars_.clear();
     ascii_ = true;
@@ -96,7 +96,7 @@ class WordSplitter {
         chars_.push_back({' ', origin});
       } else if (chinese_ && is_chinese(c)) {
         chars_.insert(chars_.end(), {{' ', origin}, {c, origin}, {' ', origin}});
-      } else if (c == 0x130 && lowercase_ && !strip_) {  // the only character whose small form is two
+      } else if (c == 0x130 && lowercase_ && !strip_) {  // the only character with two lowercase characters
         chars_.insert(chars_.end(), {{'i', origin}, {0x307, origin}});
       } else {
         chars_.push_back({c, origin});
@@ -105,7 +105,7 @@ class WordSplitter {
     return origin - first_origin;
   }
 
-  /// Canonical decomposition and ordering of chars_, then without nonspacing marks.
+  /// Decomposes chars_ canonically, orders the parts canonically and removes nonspacing marks.
   void strip_accents() {
     parts_.clear();
     for (const TextChar& c : chars_) {
@@ -122,7 +122,7 @@ class WordSplitter {
       std::stable_sort(parts_.begin() + static_cast<std::ptrdiff_t>(begin), parts_.begin() + static_cast<std::ptrdiff_t>(i),
                        [](const Part& a, const Part& b) { return a.combining_class < b.combining_class; });
     }
-    // Reordered parts are charged to the original characters in the order in which they now stand, as HuggingFace does.
+    // Reordered parts are assigned to original characters in their new order, as in HuggingFace.
     std::vector<TextChar>& out = stripped_;
     out.clear();
     std::size_t source = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A build without CUDA: a program that could use a GPU links, and says what it misses when it tries.
+// A build without CUDA: a program that can use a GPU links, and fails with a clear message when it tries.
 #include <doctest/doctest.h>
 
 #include "../../support/error_message.hpp"
