@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Text to tokens, one JSON line for each line of text.
+// Tokenizes text: one JSON line for each line of text.
 #include "support/program.hpp"
 
 namespace lx = lexformer;
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Tokenizes lines of standard input with a model's tokenizer. One JSON object a line: ids, type_ids, word_ids (null for special "
+      "Tokenizes lines of standard input with a model's tokenizer. Writes one JSON object per line: ids, type_ids, word_ids (null for "
+      "special "
       "tokens), tokens, offsets (in characters).",
       "tokenize");
   std::string model;
