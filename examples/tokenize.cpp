@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   std::size_t max_length = 512;
   app.add_option("--model", model, "a .lxf file or a HuggingFace folder")->required()->type_name("M.lxf");
   app.add_flag("--pairs", pairs, "each line is left TAB right");
-  app.add_option("--max-length", max_length, "tokens at the most; longer texts are cut, the longer one of a pair first")
+  app.add_option("--max-length", max_length, "maximum number of tokens; longer texts are cut, the longer one of a pair first")
       ->capture_default_str();
   return program::run(app, argc, argv, [&] {
     const auto tokenizer = lx::make_tokenizer(lx::ModelFile::open(model));

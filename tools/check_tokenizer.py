@@ -140,7 +140,7 @@ def main():
             compare('every code point as a<c>b, %s' % flags, program, args.vocab, [(512, 'a%sb' % chr(c), None) for c in EVERYTHING], **flags)
 
         rng = random.Random(args.seed)
-        # A model's vocabulary knows few scripts; one of single characters and some pairs hides nothing behind [UNK].
+        # A model's vocabulary covers few scripts; one of single characters and some pairs avoids [UNK].
         letters = sorted({c for n in (lambda s: s, str.lower) for a in ALPHABETS for c in normalizers.NFD().normalize_str(n(a)) + n(a) if not c.isspace()})
         pairs = [rng.choice(letters) + rng.choice(letters) for _ in range(3000)]
         letter_vocab = os.path.join(folder, 'letters.txt')

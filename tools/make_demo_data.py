@@ -83,7 +83,7 @@ KINDS = [
 
 
 class Product:
-    """One member of a product line: brand, kind and line name are shared; number, size or colour tell the members apart."""
+    """A member of a product line: members share brand, kind and line name and differ in number, size or colour."""
 
     def __init__(self, family, digits, suffix, size, colour):
         self.family, self.digits, self.suffix, self.size, self.colour = family, digits, suffix, size, colour
@@ -205,7 +205,7 @@ def make_easy_pairs(count, rng):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True, type=Path, help="folder, made if it is not there")
+    parser.add_argument("--out", required=True, type=Path, help="folder, created if it does not exist")
     for name, default in (("train", 8000), ("valid", 800), ("test", 800), ("easy", 16000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     options = parser.parse_args()

@@ -112,7 +112,7 @@ inline void expand_config(const CLI::App& app, Arguments& arguments) {
       const auto add = [&](const lx::Json& v) {
         if (v.is_structured() || v.is_null())
           lx::fail_file(file, lx::in_quotes(key), ": the value is ", v.type_name(),
-                        ", expected a text, a number, true, false or a list of these");
+                        ", expected a string, a number, true, false or a list of these");
         from_file.push_back(v.is_string() ? v.get<std::string>() : v.dump());
       };
       if (value.is_array())

@@ -19,7 +19,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
        << "## Data\n\n| file | pairs |\n| --- | --- |\n";
   for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
 
-  card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse unscaled)" : "") << ". The best model"
+  card << "\n## Results\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse unscaled)" : "") << ". The best model"
        << (rows[0].second.primary == "f1" ? " and its threshold were" : " was")
        << " chosen on the validation pairs (first row), so that row is optimistic.\n\n|  |";
   const auto columns = lx::main_metrics(rows[0].second);

@@ -30,7 +30,7 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
                              : lx::cat("is `", o.vocab, "`"))
        << (o.valid.empty() ? "" : lx::cat(". Measured on `", o.valid, "`"))
        << ". To redistribute this model, comply with the licences of the text and of the initial model.\n\n";
-  card << "## Figures\n\n| | |\n| --- | --- |\n| tokens read | " << results["num_input_tokens_seen"]
+  card << "## Results\n\n| | |\n| --- | --- |\n| training tokens | " << results["num_input_tokens_seen"]
        << " |\n| training loss, mean of the run | " << rounded(results["train_loss"]) << " |\n";
   for (const auto& [key, name] : {std::pair{"eval_loss", "loss"},
                                   {"eval_perplexity", "perplexity"},
