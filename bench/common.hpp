@@ -120,7 +120,7 @@ struct Input {
     app.add_option("--data", data, "labelled pairs")->capture_default_str();
     app.add_option("--batches", batches, "a file with the rows (from 0) of one batch on each line; default: chosen here");
     app.add_option("--length", length, "repeat each pair until it has so many tokens; 0 = real lengths")->capture_default_str();
-    app.add_option("--max-length", max_length, "tokens of a pair at the most")->capture_default_str();
+    app.add_option("--max-length", max_length, "maximum number of tokens per pair")->capture_default_str();
     app.add_option("--batch", size, "pairs in a batch that is chosen here")->capture_default_str();
     app.add_option("--logits", logits, "write the logits of all batches, without dropout, before measuring (.npy)");
     app.add_flag("--cpu-time", Timer::cpu_time, "measure processor time, not the clock");

@@ -140,7 +140,7 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--batch", type=int, default=32, help="pairs in a batch of training")
     parser.add_argument("--length", type=int, default=0, help="repeat the texts until each pair has so many tokens")
-    parser.add_argument("--max-length", type=int, default=512, help="tokens of a pair at the most")
+    parser.add_argument("--max-length", type=int, default=512, help="maximum number of tokens per pair")
     parser.add_argument("--json", help="add a line for each run to this file, as soon as it has ended")
     parser.add_argument("--label", default="", help="stands in each of these lines")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gradients: a Var is a tensor that remembers how it was made.   Try: build/release/bin/02_autograd
+// Gradients: a Var is a tensor that records how it was computed.   Try: build/release/bin/02_autograd
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 
@@ -20,7 +20,7 @@ int main() {
   }
   std::cout << "w = " << w.value() << "\n";
 
-  // Every gradient in the library is checked against finite differences with this function; so can yours.
+  // gradcheck compares gradients with finite differences. The library's tests use it for every op.
   const auto result = lx::gradcheck([](const std::vector<lx::Var<double>>& v) { return lx::softmax(lx::gelu(v[0])); },
                                     {lx::Tensor<double>::from({0.1, -2.0, 0.7}, {1, 3})});
   std::cout << "gradcheck of softmax(gelu(x)): " << (result.ok ? "ok" : result.message) << ", worst error " << result.worst << "\n";

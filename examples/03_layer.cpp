@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A layer: a struct with parameters, a const call, and one visit that names them.   Try: build/release/bin/03_layer
+// A layer: a struct with parameters, a const call operator, and a visit that names the parameters.   Try: build/release/bin/03_layer
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A trained model from a file: score pairs.   Try: build/release/bin/04_model model.lxf "first text" "second text"
+// Loads a trained model and scores a pair.   Try: build/release/bin/04_model model.lxf "first text" "second text"
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// An attention term of your own, whole: the term, its gradient check, a model that is trained with it beside LEA, saved, loaded and used.
-// Each head learns how much it prefers tokens that are close:  S_ij += -slope_h |i - j|  (ALiBi's idea, Press et al. 2022, with learned
+// A complete custom attention term: the term, its gradient check, and a model that is trained with it and LEA, saved, loaded and used.
+// Each head learns a preference for near tokens:  S_ij += -slope_h |i - j|  (ALiBi's idea, Press et al. 2022, with learned
 // slopes). A term needs no kernel, and its parameters get their gradients like any other.   Try: build/release/bin/05_attention_term
-// With arguments this program is train_matcher with one more term: build/release/bin/05_attention_term --attention lea,nearness --model ...
+// With arguments the program is train_matcher with an additional term: build/release/bin/05_attention_term --attention lea,nearness --model
+// ...
 #include "support/matcher_program.hpp"
 
 namespace lx = lexformer;
@@ -48,7 +49,7 @@ int main(int argc, char** argv) {
                        lx::train_vocabulary(words, {}, {.size = 80}), {}, 1);
   start.save(start_path);
 
-  // Train: the term is named in the options, and its factory is given to load().
+  // Train: the options name the term, and load() takes its factory.
   auto model = lx::CrossEncoder<>::load(start_path, {.attention = {"lea", "nearness"}, .seed = 1}, terms);
   std::vector<lx::Encoding> encodings;
   for (const auto& [left, right] : pairs) encodings.push_back(model.tokenizer().encode_pair(left, right, 32));
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
     if (step % 10 == 9) std::cout << "step " << step + 1 << ", loss " << loss.item() << "\n";
   }
 
-  // Save, load, score. A program without the term refuses the file by its name.
+  // Save, load, score. A program without the term refuses the file and names the term.
   model.save(path);
   const auto same = lx::CrossEncoder<>::load(path, terms);
   std::cout << "match: " << same.probabilities({pairs[0]}).at(0, 1)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A task of your own: an encoder with a new head, trained by the library's loop. It learns to say how many words a text has. A run that is
-// interrupted goes on with .resume = true.   Try: build/release/bin/06_own_task weights/english-small runs/words
+// A custom task: an encoder with a new head, trained by Trainer to predict the number of words of a text. With .resume = true an
+// interrupted run continues.   Try: build/release/bin/06_own_task weights/english-small runs/words
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 #include <optional>
 
 namespace lx = lexformer;
 
-struct WordCounter : lx::Pretrained<> {  // the model, and what Trainer asks of a task: batches, batch, loss, weights, save, load
+struct WordCounter : lx::Pretrained<> {  // the model and the members that Trainer needs: batches, batch, loss, weights, save, load
   std::optional<lx::Linear<>> head;
 
   explicit WordCounter(const std::string& path) : Pretrained(lx::ModelFile::open(path), lx::TrainingStart{.seed = 1}, {}) {
@@ -17,8 +17,8 @@ struct WordCounter : lx::Pretrained<> {  // the model, and what Trainer asks of 
   }
   void visit_head(lx::ParameterVisitor<>& v) override { v("lexformer.words", *head); }
 
-  std::size_t batches() const { return 50; }                        // of an epoch
-  lx::Batch batch(std::uint32_t epoch, std::size_t number) const {  // a function of its arguments alone, so that a run can be resumed
+  std::size_t batches() const { return 50; }                        // per epoch
+  lx::Batch batch(std::uint32_t epoch, std::size_t number) const {  // depends only on its arguments, so that a run can be resumed
     lx::RandomStream random(seed(), lx::random_site::user + epoch, static_cast<std::uint32_t>(number));
     std::vector<lx::Encoding> texts;
     std::vector<float> targets;
@@ -38,7 +38,7 @@ struct WordCounter : lx::Pretrained<> {  // the model, and what Trainer asks of 
     const auto y = (*head)(lx::pool(hidden, batch.offsets, lx::Pooling::mean));
     return lx::mse_loss(y, lx::Var<>(lx::Tensor<>::from(batch.targets, {batch.size(), 1})));
   }
-  double weights(const lx::Batch& batch) const { return static_cast<double>(batch.size()); }  // the loss is a mean over so many examples
+  double weights(const lx::Batch& batch) const { return static_cast<double>(batch.size()); }  // examples in the mean of the loss
   void load(const std::string& path) { restore(lx::ModelFile::open(path)); }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines of text in, lines with typos out.
+// Adds typos to lines of text.
 #include "support/program.hpp"
 
 namespace lx = lexformer;
@@ -12,12 +12,12 @@ int main(int argc, char** argv) {
   double probability = 1;
   program::add_choice(
       app, "--mode", options.mode,
-      "released as in the data of LEA's authors, one kind of typo for each text, or printed as in the paper, each word of its own");
-  app.add_option("--seed", seed, "of the random choices")->capture_default_str();
+      "released: as in the data of LEA's authors, one kind of typo per text; printed: as in the paper, drawn for each word");
+  app.add_option("--seed", seed, "random seed")->capture_default_str();
   app.add_option("--share", options.word_share, "share of the words that get a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--probability", probability, "of a line being changed at all")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--columns", columns, "change only the first so many tab-separated columns; 0 = all")->capture_default_str();
-  app.add_flag("--respace", options.respace, "put spaces between tokens as nlpaug does; otherwise everything else stays as it is");
+  app.add_option("--probability", probability, "probability that a line is changed")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  app.add_option("--columns", columns, "number of leading tab-separated columns to change; 0 = all")->capture_default_str();
+  app.add_flag("--respace", options.respace, "put spaces between tokens, as nlpaug does; by default spacing is unchanged");
   return program::run(app, argc, argv, [&] {
     std::string line;
     for (std::uint32_t number = 0; std::getline(std::cin, line); ++number) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What encoders have learned about positions, and how alike their tokens and heads are: figures and pictures over a file of texts.
+// Measures what encoders have learned about positions and how similar their tokens and heads are; writes numbers and plots.
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 
@@ -7,22 +7,23 @@ namespace lx = lexformer;
 
 namespace {
 
-/// One encoder: a .lxf file, a HuggingFace folder, or a folder of pretrain.
+/// An encoder: a .lxf file, a HuggingFace folder, or an output folder of pretrain.
 struct Subject {
-  std::string name, folder;  // folder: where log.jsonl may lie
+  std::string name, folder;  // folder: may contain log.jsonl
   lx::Encoder<> model;
 
   static Subject open(const std::string& argument) {
     namespace fs = std::filesystem;
     const auto equals = fs::exists(argument) ? argument.npos : argument.find('=');
-    if (equals == 0 || equals == argument.npos) lx::fail_usage("--model", "'", argument, "' gives no name; write NAME=M.lxf or NAME=DIR");
-    if (argument.find('/') < equals) lx::fail_usage("--model", "the name in '", argument, "' becomes a file's, so it has no '/'");
+    if (equals == 0 || equals == argument.npos) lx::fail_usage("--model", "'", argument, "' has no name; write NAME=M.lxf or NAME=DIR");
+    if (argument.find('/') < equals)
+      lx::fail_usage("--model", "the name in '", argument, "' is used in file names, so it must not contain '/'");
     const std::string path = argument.substr(equals + 1);
     return {argument.substr(0, equals), path, lx::Encoder<>::load(fs::exists(path + "/model.lxf") ? path + "/model.lxf" : path)};
   }
 };
 
-/// The vectors or numbers that a relative scheme has for each distance i - j, of the first layer; nothing for absolute positions and rope.
+/// Plots the vectors or numbers of a relative scheme for each distance i - j, first layer; nothing for absolute positions and rope.
 void position_pictures(lx::ReportPage& page, const Subject& subject) {
   const auto& encoder = subject.model.encoder();
   const auto& config = encoder.config;
@@ -62,8 +63,8 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
     for (std::size_t e = 0; e < width; ++e) features.push_back(std::to_string(e));
     draw(relative.key_side ? "key vectors" : "query vectors", distances, features, values, "feature", "query - key, tokens",
          relative.key_side
-             ? "What keys meet: a row for each distance, below 0 the key stands to the right. Of the first layer and head."
-             : "What queries meet: a row for each distance, below 0 the key stands to the right. Of the first layer and head.");
+             ? "Vectors multiplied with keys, one row per distance; below 0 the key is to the right. First layer and head."
+             : "Vectors multiplied with queries, one row per distance; below 0 the key is to the right. First layer and head.");
   }
   if (scores.position_bias.defined()) {
     const std::size_t middle = reach / 2, n = reach + 1;
@@ -75,11 +76,11 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
       for (std::size_t j = 0; j < n; ++j) values.push_back(static_cast<double>(scores.position_bias.value().at(h, middle, j)));
     }
     draw("bias", names, places, values, "key - query, tokens", "head",
-         lx::cat("What is added to the scores of the token at position ", middle, "."));
+         lx::cat("The bias on the scores of the token at position ", middle, "."));
   }
 }
 
-/// Figure 4 of the DDRP paper: where the two groups of heads look, of one text.
+/// Figure 4 of the DDRP paper: the attention of the two groups of heads for one text.
 void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::string& text, std::size_t max_length) {
   const lx::NoGrad no_grad;
   const auto encoding = subject.model.tokenizer().encode(text, std::min(max_length, subject.model.config().max_position_embeddings));
@@ -98,15 +99,16 @@ void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::s
       csv.row({lx::cat(i, " ", tokens[i]), lx::cat(j, " ", tokens[j]), lx::short_number(triangle.one[e], 6),
                lx::short_number(triangle.two[e], 6), lx::short_number(triangle.all[e], 6)});
     }
-  page.picture(subject.name + "-triangle",
-               lx::heat_maps(tokens, {{"group 1", triangle.one, most}, {"group 2", triangle.two, most}, {"all heads", triangle.all, most}},
-                             subject.name + ": attention, mean over layers"),
-               csv,
-               lx::cat("Group 1: the half of the heads that looks most to the right of a token. Share of its attention above the diagonal ",
-                       lx::short_number(triangle.up, 3), ", of group 2 below it ", lx::short_number(triangle.down, 3), "."));
+  page.picture(
+      subject.name + "-triangle",
+      lx::heat_maps(tokens, {{"group 1", triangle.one, most}, {"group 2", triangle.two, most}, {"all heads", triangle.all, most}},
+                    subject.name + ": attention, mean over layers"),
+      csv,
+      lx::cat("Group 1: the half of the heads with most attention to the right of a token. Share of its attention above the diagonal: ",
+              lx::short_number(triangle.up, 3), "; of group 2 below it: ", lx::short_number(triangle.down, 3), "."));
 }
 
-/// Figures 2 and 3: similarities against steps, as pretrain logged them.
+/// Figures 2 and 3 of the DDRP paper: similarities against steps, as logged by pretrain.
 void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
   std::vector<std::vector<std::pair<std::string, lx::Json>>> logs;
   for (const auto& s : subjects) {
@@ -128,7 +130,7 @@ void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
     }
     if (!series.empty())
       page.picture(std::string(key).substr(5), lx::line_chart(series, {.title = title, .x_label = "step", .y_label = label}),
-                   lx::series_csv(series), "On held-out text, as logged while pre-training.");
+                   lx::series_csv(series), "On held-out text, as logged during pre-training.");
   }
 }
 
@@ -136,20 +138,22 @@ void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Measures encoders over texts: similarity of tokens f(S) and of heads f(H), how many texts show the up-down triangle, with "
-      "pictures of attention and position tables. Writes DIR/index.html, figures.json, and each picture as .svg and .csv.",
+      "Measures encoders on texts: similarity of tokens f(S) and of heads f(H) and the share of texts with the up-down triangle; plots "
+      "attention and position tables. Writes DIR/index.html, figures.json, and each plot as .svg and .csv.",
       "analyze");
   std::vector<std::string> models;
   std::string text_file, sentence, out;
   std::size_t max_length = 128, most = 1000;
   double least = 0.7;
-  app.add_option("--model", models, "a .lxf file, or a folder of pretrain (its log gives curves)")->required()->type_name("NAME=M.lxf");
-  app.add_option("--text", text_file, "texts, one a line")->required()->type_name("F");
-  app.add_option("--out", out, "folder for the pages")->required()->type_name("DIR");
-  app.add_option("--sentence", sentence, "whose attention is drawn; the first of 10 words or more unless given");
-  app.add_option("--documents", most, "measure the first so many texts")->check(program::positive())->capture_default_str();
-  app.add_option("--max-length", max_length, "tokens of a text at the most")->check(CLI::Range(3, 1 << 20))->capture_default_str();
-  app.add_option("--least", least, "share of attention on its side that a group needs for the up-down triangle")
+  app.add_option("--model", models, "a .lxf file, or an output folder of pretrain (its log is plotted)")
+      ->required()
+      ->type_name("NAME=M.lxf");
+  app.add_option("--text", text_file, "texts, one per line")->required()->type_name("F");
+  app.add_option("--out", out, "output folder")->required()->type_name("DIR");
+  app.add_option("--sentence", sentence, "text whose attention is plotted (default: the first with at least 10 words)");
+  app.add_option("--documents", most, "number of texts to measure")->check(program::positive())->capture_default_str();
+  app.add_option("--max-length", max_length, "maximum number of tokens per text")->check(CLI::Range(3, 1 << 20))->capture_default_str();
+  app.add_option("--least", least, "minimum share of attention on its side that a group needs for the up-down triangle")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   program::add_threads(app);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several models on the same test pairs: means and deviations over seeds, and how sure the differences are.
+// Compares models on the same test pairs: means and standard deviations over seeds, and bootstrap intervals of the differences.
 #include <iomanip>
 
 #include "support/evaluation.hpp"
@@ -43,14 +43,14 @@ struct System {
   }
 };
 
-/// One test file with what all systems made of it.
+/// One test file with the results of all systems.
 struct TestFile {
   std::string name;
   std::vector<std::int32_t> labels;
   std::vector<System> systems;
 };
 
-/// Reads what `evaluate --scores` wrote and adds it to the systems of the same name.
+/// Reads the output of `evaluate --scores` and adds it to the systems of the same name.
 void add_result(std::vector<TestFile>& tests, const std::string& argument) {
   const auto equals = argument.find('=');
   if (equals == argument.npos || equals == 0) lx::fail_usage("--result", "'", argument, "' is not of the form NAME=FILE");
@@ -58,7 +58,7 @@ void add_result(std::vector<TestFile>& tests, const std::string& argument) {
   const lx::Json json = lx::parse_json(lx::read_file(path), path);
   try {
     const lx::Json& entries = json.at("test");
-    if (!entries.is_array() || entries.empty()) lx::fail_file(path, "holds results of no test file");
+    if (!entries.is_array() || entries.empty()) lx::fail_file(path, "has no results of a test file");
     if (!tests.empty() && entries.size() != tests.size())
       lx::fail_file(path, "has results of ", entries.size(), " test files, those before have ", tests.size());
     tests.resize(entries.size());
@@ -90,7 +90,7 @@ void add_result(std::vector<TestFile>& tests, const std::string& argument) {
   }
 }
 
-/// For each metric one Markdown table of all systems; the same numbers as JSON.
+/// Prints one Markdown table of all systems for each metric; returns the numbers as JSON.
 lx::Json compare(const TestFile& test, std::size_t baseline, const lx::BootstrapOptions& options) {
   lx::Json json = {{"file", test.name}, {"pairs", test.labels.size()}, {"systems", lx::Json::array()}};
   std::vector<std::size_t> all(test.labels.size());
@@ -160,14 +160,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> results;
   std::string baseline, output;
   lx::BootstrapOptions options;
-  app.add_option("--result", results, "one for each run; runs of one system (several seeds) have the same NAME")
+  app.add_option("--result", results, "results of a run; runs of one system (several seeds) have the same NAME")
       ->required()
       ->type_name("NAME=F.json");
-  app.add_option("--baseline", baseline, "the NAME that the others are compared with; the first unless given")->type_name("NAME");
-  app.add_option("--resamples", options.resamples, "of the bootstrap")->check(program::positive())->capture_default_str();
-  app.add_option("--level", options.level, "of confidence")->check(CLI::Range(0.5, 0.999))->capture_default_str();
-  app.add_option("--seed", options.seed, "of the bootstrap")->capture_default_str();
-  app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
+  app.add_option("--baseline", baseline, "NAME of the system to compare with (default: the first)")->type_name("NAME");
+  app.add_option("--resamples", options.resamples, "number of bootstrap samples")->check(program::positive())->capture_default_str();
+  app.add_option("--level", options.level, "confidence level")->check(CLI::Range(0.5, 0.999))->capture_default_str();
+  app.add_option("--seed", options.seed, "seed of the bootstrap")->capture_default_str();
+  app.add_option("--output", output, "also write the results as JSON")->type_name("F.json");
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     for (const auto& result : results) program::keep_inputs("--output", output, {result.substr(result.find('=') + 1)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text to vectors: the hidden states of an encoder.
+// Computes the hidden states of an encoder for lines of text.
 #include <iomanip>
 
 #include "support/program.hpp"
@@ -18,12 +18,12 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(-1, 256))
       ->capture_default_str();
   app.add_option("--pool", pool,
-                 "none (all token rows, one line's after the other's), cls, mean; auto: as a sentence-transformers model says, else mean")
+                 "none (the rows of all tokens, line by line), cls, mean; auto: as set in a sentence-transformers model, else mean")
       ->check(program::one_of({"auto", "none", "cls", "mean"}))
       ->capture_default_str();
-  app.add_flag("--normalize", normalize, "each row has length 1; with --pool auto also where the model says so");
-  app.add_option("--max-length", max_length, "tokens of a line at the most")->capture_default_str();
-  app.add_option("--batch", batch_size, "lines computed together")->check(program::positive())->capture_default_str();
+  app.add_flag("--normalize", normalize, "scale each row to length 1; with --pool auto also if the model requires it");
+  app.add_option("--max-length", max_length, "maximum number of tokens per line")->capture_default_str();
+  app.add_option("--batch", batch_size, "lines per batch")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "a .npy or .tsv file")->required()->type_name("F.npy");
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
-// The metrics of a trained model on files of labelled pairs.
+// Computes the metrics of a trained model on files of labelled pairs.
 #include "support/evaluation.hpp"
 
 namespace lx = lexformer;
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures a trained model on labelled pairs, at the threshold that is stored in it and at argmax.", "evaluate");
+  CLI::App app("Evaluates a trained model on labelled pairs, at its stored threshold and at argmax.", "evaluate");
   std::string model_path, output;
   std::vector<std::string> tests;
   std::size_t batch = 32, copies = 0;
   bool scores = false;
   lx::TableOptions table;
   lx::TypoOptions typos;
-  app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder that holds one or a HuggingFace classifier")
+  app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier")
       ->required()
       ->type_name("M.lxf");
   app.add_option("--test", tests, "files of pairs: .tsv, .csv, .jsonl")->required()->type_name("F");
-  app.add_option("--test-typos", copies, "measure so many copies of each file with typos, too")->capture_default_str();
+  app.add_option("--test-typos", copies, "number of copies of each file with typos to evaluate, too")->capture_default_str();
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
   app.add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--batch", batch, "pairs computed together")->check(program::positive())->capture_default_str();
-  app.add_option("--output", output, "write the numbers as JSON, too")->type_name("F.json");
-  app.add_flag("--scores", scores, "with --output: write the score of each pair, and its label, too; compare reads them");
+  app.add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
+  app.add_option("--output", output, "also write the results as JSON")->type_name("F.json");
+  app.add_flag("--scores", scores, "with --output: also write score and label of each pair, for compare");
   program::add_table_options(app, table);
-  app.add_option("--keep", table.keep, "with --scores: columns to write too, e.g. ids: names, or numbers from 1")
+  app.add_option("--keep", table.keep, "with --scores: input columns to copy to the output, e.g. ids; names, or numbers from 1")
       ->delimiter(',')
       ->type_name("COLUMN,...");
   program::Compute compute;
@@ -32,8 +32,8 @@ int main(int argc, char** argv) {
   const auto measure = [&](auto number, auto device) {
     program::keep_inputs("--output", output, tests);
     program::keep_inputs("--output", output, {model_path});
-    if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores, beside which the columns are written");
-    if (scores && output.empty()) lx::fail_usage("--scores", "needs --output, the file that they go to");
+    if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
+    if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
     const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();

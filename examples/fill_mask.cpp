@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands behind [MASK]: the most probable tokens of a masked language model, as transformers' pipeline "fill-mask" gives them.
+// Predicts the tokens at [MASK] with a masked language model, like transformers' pipeline "fill-mask".
 #include <numeric>
 
 #include "support/program.hpp"
@@ -8,7 +8,7 @@ namespace lx = lexformer;
 
 namespace {
 
-/// The `top` most probable tokens of a row of logits; of equally probable ones the first.
+/// The `top` most probable tokens of a row of logits; ties go to the smaller id.
 lx::Json best_tokens(const float* logits, std::size_t size, std::size_t top, const lx::Vocabulary& vocabulary) {
   std::vector<double> p(logits, logits + size);
   lx::row::softmax(size, p.data());
@@ -29,7 +29,7 @@ lx::Json best_tokens(const float* logits, std::size_t size, std::size_t top, con
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Reads texts with [MASK], one a line; writes for each a JSON line with the most probable tokens for every [MASK] in it.",
+  CLI::App app("Reads texts with [MASK], one per line, and writes for each a JSON line with the most probable tokens of every [MASK].",
                "fill_mask");
   std::string model_path;
   std::size_t top = 5, batch_size = 32;
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("M.lxf");
   app.add_option("--top", top, "tokens for each [MASK]")->check(program::positive())->capture_default_str();
-  app.add_option("--batch", batch_size, "texts computed together")->check(program::positive())->capture_default_str();
+  app.add_option("--batch", batch_size, "texts per batch")->check(program::positive())->capture_default_str();
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     const auto model = lx::MaskedLm<>::load(model_path);

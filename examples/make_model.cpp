@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A model from nothing but text: trains a vocabulary and draws the weights.
+// Makes an untrained model from text: trains a vocabulary and initializes the weights.
 #include "support/program.hpp"
 
 namespace lx = lexformer;
@@ -11,12 +11,12 @@ int main(int argc, char** argv) {
   std::size_t vocab_size = 4000;
   std::uint64_t seed = 1;
   bool cased = false;
-  app.add_option("--text", texts, "text files; every line counts")->required()->type_name("F");
-  app.add_option("--vocab-size", vocab_size, "tokens at the most")->capture_default_str();
+  app.add_option("--text", texts, "text files")->required()->type_name("F");
+  app.add_option("--vocab-size", vocab_size, "maximum number of tokens")->capture_default_str();
   app.add_option("--model-config", settings,
                  "sizes of the encoder: a JSON file with HuggingFace's keys (hidden_size, num_hidden_layers, ...)")
       ->type_name("C.json");
-  app.add_option("--seed", seed, "of the weights")->capture_default_str();
+  app.add_option("--seed", seed, "seed of the weights")->capture_default_str();
   app.add_flag("--cased", cased, "keep upper case and accents");
   app.add_option("--out", out, "the model to write")->required()->type_name("M.lxf");
   return program::run(app, argc, argv, [&] {
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> lines;
     for (const auto& path : texts) {
       const std::string text = lx::read_file(path);
-      if (text.find_first_not_of(" \t\r\n") == text.npos) lx::fail_file(path, "holds no text; expected lines to learn a vocabulary from");
+      if (text.find_first_not_of(" \t\r\n") == text.npos) lx::fail_file(path, "has no text; expected lines to learn a vocabulary from");
       std::istringstream in(text);
       in.exceptions(std::ios::badbit);  // of no memory
       for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     }
     file.save(out);
     std::cout << out << ": " << file.vocabulary.size() << " tokens, " << config.num_hidden_layers << " layers of width "
-              << config.hidden_size << ", " << parameters << " parameters, not trained yet\n";
+              << config.hidden_size << ", " << parameters << " parameters, untrained\n";
     return 0;
   });
 }

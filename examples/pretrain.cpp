@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Loss, perplexity and accuracy over all masked tokens of some documents, whose masks are always the same, whatever the run's seed; and
-/// how alike tokens and heads are in the first of them, without masks.
+/// Loss, perplexity and accuracy over all masked tokens of the documents, with masks that do not depend on the run's seed; and
+/// the similarity of tokens and heads in the first documents, without masks.
 template <class T, class Dev>
 lx::Json measure(const lx::MaskedLm<T, Dev>& model, const std::vector<lx::Encoding>& documents, const lx::Masker& masker,
                  std::size_t batch) {
@@ -30,7 +30,8 @@ lx::Json measure(const lx::MaskedLm<T, Dev>& model, const std::vector<lx::Encodi
     }
     total += m.labels.size();
   }
-  if (total == 0) lx::fail("pretrain", "no document to measure on has a word that could be masked: are they of the vocabulary's language?");
+  if (total == 0)
+    lx::fail("pretrain", "no validation document has a word that can be masked; check that they are in the vocabulary's language");
   const auto count = static_cast<double>(total);
   const auto figures = lx::encoder_figures(model.encoder(), std::span(documents).first(std::min<std::size_t>(documents.size(), 100)));
   return {{"eval_loss", lx::log_number(loss / count)},
@@ -44,7 +45,7 @@ std::string shown(const lx::Json& number) {
   return number.is_number() ? lx::cat(std::setprecision(4), number.get<double>()) : number.get<std::string>();
 }
 
-/// The model that the run begins with. A run that is resumed takes vocabulary and sizes from its checkpoint.
+/// The initial model. A resumed run takes vocabulary and sizes from its checkpoint.
 template <class T, class Dev>
 lx::MaskedLm<T, Dev> first_model(const program::PretrainOptions& o, const lx::Json& config, const std::optional<fs::path>& checkpoint) {
   if (checkpoint) return lx::MaskedLm<T, Dev>::load((*checkpoint / "model.lxf").string());
@@ -60,7 +61,7 @@ lx::MaskedLm<T, Dev> first_model(const program::PretrainOptions& o, const lx::Js
   return lx::MaskedLm<T, Dev>(config, lx::train_vocabulary(words, tokenizer, {.size = o.vocab_size}), tokenizer, o.seed);
 }
 
-/// What the trainer asks for: masked documents, their loss, and how well the held-out ones are predicted.
+/// The task for Trainer: masked documents, their loss, and the evaluation on held-out documents.
 template <class T, class Dev>
 struct PretrainTask {
   const program::PretrainOptions& o;
@@ -72,8 +73,8 @@ struct PretrainTask {
 
   std::size_t batches() const { return source.batches(); }
   lx::MaskedBatch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
-  /// The loss of the masked tokens, and the regularizers of MTH where they have a weight, which are means over documents. A few short
-  /// documents of nothing but long words may have nothing that is masked: they take no part.
+  /// The loss of the masked tokens plus the weighted regularizers of MTH, which are means over documents. A batch of a few short
+  /// documents with only long words may have no masked token; it does not contribute.
   std::vector<double> weights(const lx::MaskedBatch& m) const {
     const double documents = m.positions.empty() ? 0 : static_cast<double>(m.batch.size());
     std::vector<double> weights{static_cast<double>(m.positions.size())};
@@ -101,7 +102,7 @@ struct PretrainTask {
   void load(const std::string& path) { model.restore(lx::ModelFile::open(path)); }
 };
 
-/// One run. False if it was interrupted; then it is saved.
+/// One run. Returns false if it was interrupted (and saved).
 template <class T, class Dev>
 bool run(program::PretrainOptions o) {
   lx::Json config = lx::Json::object();
@@ -115,13 +116,13 @@ bool run(program::PretrainOptions o) {
   if (!o.quiet && !o.model.empty() && !latest.path) program::report_tensors(o.model, model);
 
   const lx::TextStream train(o.texts, o.stream);
-  auto all_documents = o.stream;  // nothing is held out of them: finish()
+  auto all_documents = o.stream;  // without held-out documents: finish()
   all_documents.block = o.eval_documents;
   const auto other = o.valid.empty() ? std::nullopt : std::optional<lx::TextStream>(std::in_place, std::vector{o.valid}, all_documents);
   const auto valid = other ? other->read(0, model.tokenizer(), {}).documents : train.read_held_out(o.eval_documents, model.tokenizer());
   if (valid.empty() && (o.stream.held_out > 0 || other))
     lx::fail_usage("--held-out", o.stream.held_out, " of a text of ", train.documents(),
-                   " documents leaves none to measure on; lower it, name a file with --valid, or measure nothing with --held-out 0");
+                   " documents leaves none for validation; lower it, give a file with --valid, or disable validation with --held-out 0");
   const lx::Masker masker(model.tokenizer(), o.masking);
   const lx::Mth<T, Dev> mth(o.mth, model.config().num_hidden_layers, model.config().num_attention_heads);
   const std::size_t parameters = lx::count(model.parameters());
@@ -151,12 +152,12 @@ bool run(program::PretrainOptions o) {
   results["train_steps_per_second"] = static_cast<double>(done.step - done.first_step) / done.seconds;
   results["eval_samples"] = valid.size();
   results["settings"] = settings.settings;
-  if (measured.is_object()) results["perplexity"] = measured["eval_perplexity"];  // what transformers' run_mlm.py calls it
+  if (measured.is_object()) results["perplexity"] = measured["eval_perplexity"];  // the name in transformers' run_mlm.py
   lx::write_file_atomic(o.out + "/README.md", program::pretrain_card(o, model, parameters, results, train.describe()));
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
   std::cout << o.out << "/model.lxf: " << done.step << " steps, train loss " << shown(results["train_loss"]);
   if (measured.is_object())
-    std::cout << "; on " << valid.size() << " documents that were not trained on: loss " << shown(measured["eval_loss"]) << ", perplexity "
+    std::cout << "; on " << valid.size() << " held-out documents: loss " << shown(measured["eval_loss"]) << ", perplexity "
               << shown(measured["eval_perplexity"]) << ", accuracy " << shown(measured["eval_accuracy"]);
   std::cout << "\n";
   return true;
@@ -166,7 +167,8 @@ bool run(program::PretrainOptions o) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Pre-trains a BERT encoder on plain text as a masked language model. The defaults are those of the DDRP paper, but for its size.",
+      "Pre-trains a BERT encoder on plain text as a masked language model. The defaults are those of the DDRP paper, except the model "
+      "size.",
       "pretrain");
   program::PretrainOptions o;
   o.add_to(app);

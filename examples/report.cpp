@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One HTML page about trained models: what LEA changes in attention, how they trained, how they score, where they fail.
+// Writes one HTML page about trained models: LEA's effect on attention, training curves, scores, errors.
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 
 namespace lx = lexformer;
 
 int main(int argc, char** argv) {
-  CLI::App app("Writes a report about one or more trained models: DIR/index.html, and each picture as .svg with its numbers as .csv.",
+  CLI::App app("Writes a report about one or more trained models: DIR/index.html, and each plot as .svg and its numbers as .csv.",
                "report");
   std::vector<std::string> models, pair;
   std::string test, out, title = "lexformer report";
@@ -15,21 +15,22 @@ int main(int argc, char** argv) {
   std::size_t worst = 20;
   lx::TableOptions table;
   lx::TypoOptions typos;
-  app.add_option("--model", models, "what to compare, the main one last: NAME=DIR of train_matcher (several seeds, too) or NAME=M.lxf")
+  app.add_option("--model", models, "models to compare, the main one last: NAME=DIR of train_matcher (one or more seeds) or NAME=M.lxf")
       ->required()
       ->type_name("NAME=DIR");
   app.add_option("--out", out, "folder for the report")->required()->type_name("DIR");
-  app.add_option("--title", title, "of the page")->capture_default_str();
+  app.add_option("--title", title, "title of the page")->capture_default_str();
   app.add_option("--test", test, "labelled pairs: scores, errors, noise")->type_name("F");
-  app.add_option("--pair", pair, "the two texts whose attention is drawn; the first match of --test unless given")->expected(2);
-  app.add_option("--word", view.word, "word of the left text whose row is drawn; the one with the likest unequal partner unless given");
-  app.add_option("--layer", view.layer, "whose attention is drawn, from 0; the last unless given")->check(program::non_negative());
-  app.add_option("--head", view.head, "from 0; -1 = the mean of all")->check(CLI::Range(-1, 1024))->capture_default_str();
-  app.add_option("--noise", noise, "measure --test with typos in so many percent of the words, e.g. 0,10,20,30,40,50")
+  app.add_option("--pair", pair, "the two texts whose attention is plotted (default: the first match of --test)")->expected(2);
+  app.add_option("--word", view.word,
+                 "word of the left text whose row is plotted (default: the one with the most similar different word on the right)");
+  app.add_option("--layer", view.layer, "layer whose attention is plotted, from 0 (default: the last)")->check(program::non_negative());
+  app.add_option("--head", view.head, "head, from 0; -1 = mean of all heads")->check(CLI::Range(-1, 1024))->capture_default_str();
+  app.add_option("--noise", noise, "evaluate --test with typos in these percentages of the words, e.g. 0,10,20,30,40,50")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 100.0));
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
-  app.add_option("--worst", worst, "how many errors are listed")->check(program::non_negative())->capture_default_str();
+  app.add_option("--worst", worst, "number of errors to list")->check(program::non_negative())->capture_default_str();
   program::add_table_options(app, table);
   program::add_threads(app);
   const std::string command = program::command_line("report", argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pairs in, scores out: one a line, in the same order, in a stream of any length.
+// Scores a stream of pairs of any length: one score per line, in the order of the input.
 #include <iomanip>
 
 #include "support/program.hpp"
@@ -8,7 +8,7 @@ namespace lx = lexformer;
 
 namespace {
 
-/// A value as a column of .tsv, which has no way to write a tab or the end of a line: they become spaces.
+/// A value as a .tsv column. The format cannot represent tabs and line ends, so they become spaces.
 std::string cell(std::string text) {
   for (char& c : text)
     if (c == '\t' || c == '\n' || c == '\r') c = ' ';
@@ -19,27 +19,30 @@ std::string cell(std::string text) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Scores pairs of standard input. Two classes: the probability of class 1; more: the most probable class; regression: the value.",
+      "Scores pairs from standard input. Two classes: the probability of class 1; more classes: the most probable class; regression: the "
+      "value.",
       "score_pairs");
   std::string model_path;
   lx::TableFormat format = lx::TableFormat::tsv;
   bool logits = false;
   std::size_t batch = 32, window = 4096;
   lx::TableOptions table;
-  app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder that holds one or a HuggingFace classifier")
+  app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier")
       ->required()
       ->type_name("M.lxf");
   app.add_flag("--logits", logits, "write the logits of all classes, separated by tabs");
-  program::add_choice(app, "--format", format, "of the input");
-  app.add_option("--batch", batch, "pairs computed together")->check(program::positive())->capture_default_str();
-  app.add_option("--window", window,
-                 "pairs read ahead and sorted by length; their scores are written together, those before a bad row's window stay written")
+  program::add_choice(app, "--format", format, "input format");
+  app.add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
+  app.add_option(
+         "--window", window,
+         "number of pairs that are read, sorted by length and scored together; a bad row does not affect the output of earlier windows")
       ->check(program::positive())
       ->capture_default_str();
   program::add_table_options(app, table);
-  app.add_option("--keep", table.keep,
-                 "columns to write before each score, e.g. ids: names, or numbers from 1. The output is then a table with tabs and a "
-                 "header line; a tab or line end in a value becomes a space")
+  app.add_option(
+         "--keep", table.keep,
+         "input columns to write before each score, e.g. ids; names, or numbers from 1. The output is then a tab-separated table with "
+         "a header line; a tab or line end in a value becomes a space")
       ->delimiter(',')
       ->type_name("COLUMN,...");
   program::Compute compute;
@@ -54,7 +57,7 @@ int main(int argc, char** argv) {
     std::size_t scored = 0;
     for (bool more = true; more;) {
       std::vector<std::pair<std::string, std::string>> pairs;
-      std::vector<std::string> kept;  // of each pair, with the tabs behind them
+      std::vector<std::string> kept;  // of each pair, each followed by a tab
       for (lx::PairRow row; pairs.size() < window && (more = reader.next(row));) {
         pairs.emplace_back(row.left, row.right);
         kept.emplace_back();

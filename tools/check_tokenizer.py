@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares lexformer's WordPiece tokenizer with PyPI `tokenizers` (the law), and writes the golden file of its tests.
+"""Compares lexformer's WordPiece tokenizer with PyPI `tokenizers` (the reference), and writes the golden file of its tests.
 
     python3 tools/check_tokenizer.py --vocab vocab.txt [--texts pairs.tsv ...] [--random 100000] [--golden]
 
 Needs `pip install tokenizers==0.23.3` and g++. Not part of the tests: they compare with tests/golden/tokenizer_codepoints.txt, which
---golden writes from the oracle alone. Prints one line per comparison; exit code 1 if anything differs.
+--golden writes from the reference only. Prints one line per comparison; exit code 1 if anything differs.
 """
 import argparse
 import os
@@ -140,7 +140,7 @@ def main():
             compare('every code point as a<c>b, %s' % flags, program, args.vocab, [(512, 'a%sb' % chr(c), None) for c in EVERYTHING], **flags)
 
         rng = random.Random(args.seed)
-        # A model's vocabulary knows few scripts; one of single characters and some pairs hides nothing behind [UNK].
+        # A model's vocabulary covers few scripts; one of single characters and some pairs avoids [UNK].
         letters = sorted({c for n in (lambda s: s, str.lower) for a in ALPHABETS for c in normalizers.NFD().normalize_str(n(a)) + n(a) if not c.isspace()})
         pairs = [rng.choice(letters) + rng.choice(letters) for _ in range(3000)]
         letter_vocab = os.path.join(folder, 'letters.txt')

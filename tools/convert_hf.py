@@ -4,12 +4,12 @@
 
     convert_hf.py FOLDER MODEL.lxf            config.json, vocab.txt or tokenizer.json, tokenizer_config.json and the weights
                                               (model.safetensors or pytorch_model.bin, also sharded); a sentence-transformers
-                                              folder too. Instead of FOLDER: one weight file, its folder holds the rest.
+                                              folder too. Instead of FOLDER: one weight file; its folder has the rest.
     convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads (also: MODEL.lxf FOLDER --to-hf)
-    convert_hf.py MODEL.lxf SMALL.lxf --dtype BF16    the same model in another type
+    convert_hf.py MODEL.lxf SMALL.lxf --dtype BF16    the same model in another storage type
 
-Needs Python 3.8 or later and nothing else. Executes nothing from a checkpoint: a .bin file is read by an unpickler that knows
-the few names that tensors need and refuses every other. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a bad file.
+Needs Python 3.8 or later and nothing else. Executes no code from a checkpoint: the unpickler for .bin files accepts
+only the names that tensors need. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 bad file.
 """
 
 import argparse
@@ -30,7 +30,7 @@ import sys
 import zipfile
 import zlib
 
-VERSION = "0.2.0"  # as include/lexformer/version.hpp
+VERSION = "0.2.0"  # same as include/lexformer/version.hpp
 WIDTHS = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # with PyTorch's names
 SUPPORTED = "lexformer reads BERT's WordPiece (model types bert and electra)"
@@ -44,7 +44,7 @@ Tensor = collections.namedtuple("Tensor", "dtype shape data")  # data: bytes, li
 
 
 class Stop(Exception):
-    """Ends the program: the exit code and one line of text, which begins with the name of a file."""
+    """Ends the program with an exit code and a one-line message that begins with a file name."""
 
 
 def check(condition, path, message):
@@ -53,7 +53,7 @@ def check(condition, path, message):
 
 
 def shown(value):
-    """A foreign value for a message, at a bounded cost: repr() of nested or shared lists takes exponential time."""
+    """An untrusted value for a message, at bounded cost: repr() of nested or shared lists takes exponential time."""
     if isinstance(value, str):
         return repr(value if len(value) <= 80 else value[:80] + "...")
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 1 << 128):
@@ -64,7 +64,7 @@ def shown(value):
 
 
 def one_line(text, limit=1000):
-    """A message without line breaks and control characters, cut in its middle if it is too long."""
+    """A message without line breaks and control characters, shortened in the middle if it is too long."""
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return text if len(text) <= limit else text[:limit - 250] + " ... " + text[-245:]
 
@@ -73,17 +73,17 @@ def one_line(text, limit=1000):
 
 MAX_FILE = 1 << 36  # bytes, as in io/file.hpp
 MAX_JSON = 64 << 20
-files_read = set()  # none of them is written over
+files_read = set()  # never overwritten
 
 
 def read_bytes(path, limit=MAX_FILE):
-    """The bytes of a regular file: a device or a pipe may never end."""
+    """The bytes of a regular file; a device or a pipe may have no end."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         check(stat.S_ISREG(status.st_mode), path, "is no regular file")
         check(status.st_size <= limit, path, "has %d bytes, more than the %d that are read of such a file" % (status.st_size, limit))
         start = file.read(16)
-        if path.endswith(".safetensors"):  # before reading gigabytes that are something else
+        if path.endswith(".safetensors"):  # before reading gigabytes of something else
             check_start(start, status.st_size, path)
         files_read.add(os.path.realpath(path))
         return start + file.read()
@@ -99,7 +99,7 @@ def write_bytes(path, *parts):
 
 @contextlib.contextmanager
 def staged(path):
-    """A name beside `path` for a file or folder, which takes its place once it is whole; if that fails, nothing is left."""
+    """A temporary name in the folder of `path`; the file or folder replaces `path` when it is complete and is removed on failure."""
     temporary = os.path.join(os.path.dirname(os.path.abspath(path)), ".%s.tmp-%d" % (os.path.basename(os.path.abspath(path)), os.getpid()))
     try:
         yield temporary
@@ -121,7 +121,7 @@ def parse_json(text, where, kind=dict):
 
     try:
         value = json.loads(text.decode() if isinstance(text, bytes) else text, object_pairs_hook=unique)
-        dump_json(value).encode()  # fails for what json.loads takes but JSON in UTF-8 cannot hold: NaN, 1e999, half a surrogate pair
+        dump_json(value).encode()  # fails for values that json.loads accepts but UTF-8 JSON cannot represent: NaN, 1e999, lone surrogates
     except (ValueError, RecursionError) as error:
         raise Stop(3, "%s: not JSON: %s" % (where, error))
     check(isinstance(value, kind), where, "is %s, expected %s" % (type(value).__name__, kind.__name__))
@@ -133,7 +133,7 @@ def read_json(path, kind=dict):
 
 
 def dump_json(value):
-    """The text that lexformer writes: sorted keys, no spaces, UTF-8."""
+    """JSON as lexformer writes it: sorted keys, no spaces, UTF-8."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -142,7 +142,7 @@ def is_size(value, low=0, high=2**63):
 
 
 def is_text(value):
-    """Whether it is a string that UTF-8 can hold: no half of a surrogate pair."""
+    """Whether the value is a string without lone surrogates, so that UTF-8 can encode it."""
     if not isinstance(value, str):
         return False
     try:
@@ -164,7 +164,7 @@ def get(config, key, kind, path, default=None):
 
 
 def check_start(start, size, path):
-    """The length of the header of a safetensors file of `size` bytes, by its first 9 bytes."""
+    """The header length of a safetensors file of `size` bytes, from its first 9 bytes."""
     length = int.from_bytes(start[:8], "little")
     check(10 <= 8 + length <= size and length <= 16 << 20, path, "its %d bytes are no safetensors file, or one that is cut off" % size)
     check(start[8:9] == b"{", path, "the header does not begin with '{'; this is no safetensors file")
@@ -172,7 +172,7 @@ def check_start(start, size, path):
 
 
 def parse_safetensors(content, path):
-    """Tensors and metadata; refuses what is not exactly a safetensors file."""
+    """Returns tensors and metadata; refuses anything but a valid safetensors file."""
     length = check_start(content[:9], len(content), path)
     header = parse_json(content[8:8 + length], path + ": header")
     data = memoryview(content)[8 + length:]
@@ -203,7 +203,7 @@ def parse_safetensors(content, path):
 
 
 def write_safetensors(path, tensors, metadata):
-    """The same bytes as TensorFile::write in io/safetensors.hpp."""
+    """Writes the same bytes as TensorFile::write in io/safetensors.hpp."""
     order = sorted(tensors, key=lambda name: (-WIDTHS[tensors[name].dtype], name))
     sums = {name: zlib.crc32(tensors[name].data) for name in order}
     text, position = '{"__metadata__":' + dump_json({**metadata, "format": "pt", "lexformer.crc32": dump_json(sums)}), 0
@@ -223,7 +223,7 @@ STORAGES = {"DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16",
             "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8", "BoolStorage": "BOOL"}
 
 
-# What torch.save writes, in protocols 2 to 4. None of them hashes what the pickle holds but SETITEM and SETITEMS.
+# The opcodes of torch.save, protocols 2 to 4. Only SETITEM and SETITEMS hash values of the pickle.
 INSTRUCTIONS = [getattr(pickle, name) for name in (
     "PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT BINUNICODE SHORT_BINUNICODE GLOBAL STACK_GLOBAL "
     "BINPERSID EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST APPEND APPENDS EMPTY_DICT SETITEM SETITEMS REDUCE BUILD BINPUT LONG_BINPUT "
@@ -231,7 +231,7 @@ INSTRUCTIONS = [getattr(pickle, name) for name in (
 
 
 def parse_bin(content, path):
-    """The tensors of a zip file as torch.save has written it since PyTorch 1.6."""
+    """The tensors of a zip file in the format of torch.save since PyTorch 1.6."""
     check(zipfile.is_zipfile(io.BytesIO(content)), path,
           "is no zip file: it is damaged, or PyTorch before 1.6 wrote it; load and save it with a newer one")
 
@@ -248,12 +248,12 @@ def parse_bin(content, path):
         check(count == 0 or count <= there and last < there, path, "a tensor lies outside its storage")
         return Tensor(dtype, tuple(shape), gather(data, WIDTHS[dtype], offset, shape, stride) if count else b"")
 
-    allowed = {("collections", "OrderedDict"): lambda: collections.OrderedDict(),  # without the pairs that it could be made of
+    allowed = {("collections", "OrderedDict"): lambda: collections.OrderedDict(),  # no constructor arguments
                ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
                ("torch._utils", "_rebuild_parameter"): lambda tensor, *_: tensor}
     allowed.update({("torch", name): dtype for name, dtype in STORAGES.items()})
 
-    class Unpickler(pickle._Unpickler):  # the one written in Python: its instructions can be chosen
+    class Unpickler(pickle._Unpickler):  # the pure-Python version, whose opcodes can be restricted
         def find_class(self, module, name):
             check((module, name) in allowed, path, "the pickle asks for %s, which no weights need; it is not loaded" % shown(module + "." + name))
             return allowed[module, name]
@@ -265,7 +265,7 @@ def parse_bin(content, path):
             check(len(data) == count * WIDTHS[dtype], path, "the storage %s has the wrong size" % shown(key))
             return dtype, data
 
-        # Keys are texts: the hash of tuples within tuples, each used twice, takes exponential time.
+        # Keys must be strings: hashing nested, shared tuples takes exponential time.
         def load_setitem(self):
             check(isinstance(self.stack[-2], str), path, "a key of a dictionary is no text")
             super().load_setitem()
@@ -299,7 +299,7 @@ def parse_bin(content, path):
 def gather(data, width, offset, shape, stride):
     """The elements in C order."""
     axes, run = list(zip(shape, stride)), 1
-    while axes and (axes[-1][0] == 1 or axes[-1][1] == run):  # the last axes often lie in one piece, of `run` elements
+    while axes and (axes[-1][0] == 1 or axes[-1][1] == run):  # the last axes are often contiguous, with `run` elements
         run *= axes.pop()[0]
     starts = [offset]
     for size, step in axes:
@@ -324,7 +324,7 @@ def values(tensor):
 
 
 def is_finite(numbers):
-    return math.isfinite(sum(numbers)) or all(map(math.isfinite, numbers))  # the sum can overflow, but is much faster
+    return math.isfinite(sum(numbers)) or all(map(math.isfinite, numbers))  # the sum may overflow, but is much faster
 
 
 def convert(tensor, dtype, where):
@@ -350,12 +350,12 @@ def convert(tensor, dtype, where):
 
 # --- tokenizer ---------------------------------------------------------------------------------------------------------------
 
-# White space of Unicode (White_Space) alone: str.rstrip() without arguments would also cut U+001C ... U+001F.
+# Unicode White_Space only: str.rstrip() without arguments would also strip U+001C ... U+001F.
 WHITE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 def read_tokenizer(folder):
-    """The vocabulary (a list of texts, "" for an id without one) and the settings under HuggingFace's names."""
+    """The vocabulary (a list of strings, "" for an id without token) and the settings under HuggingFace's names."""
     flags = dict(SPECIAL, do_lower_case=True, strip_accents=None, tokenize_chinese_chars=True, clean_text=True,
                  max_input_chars_per_word=100, match_special_tokens=True)
 
@@ -363,7 +363,7 @@ def read_tokenizer(folder):
         value = value.get("content") if key in SPECIAL and isinstance(value, dict) else value
         kind = bool if key == "strip_accents" else type(flags[key])
         check(value is None or type(value) is kind, path, "the value of %r is %s, expected %s" % (key, shown(value), kind.__name__))
-        if value is not None or key == "strip_accents":  # null: as do_lower_case
+        if value is not None or key == "strip_accents":  # null: same as do_lower_case
             flags[key] = value
 
     path = os.path.join(folder, "tokenizer.json")
@@ -403,7 +403,7 @@ def read_tokenizer(folder):
 
 
 def read_vocabulary(root, special, path):
-    """Of a tokenizer.json."""
+    """The vocabulary and settings of a tokenizer.json."""
     ids = dict(get(root["model"], "vocab", dict, path, {}))
     for entry in get(root, "added_tokens", list, path, []):
         token = entry.get("content") if isinstance(entry, dict) else None
@@ -428,8 +428,8 @@ ELECTRA = {**BERT, "embedding_size": 128, "hidden_size": 256, "num_attention_hea
 
 
 def complete_config(config, where):
-    """Checks what sizes anything, and puts in what is missing: BertConfig's and ElectraConfig's defaults."""
-    kind = get(config, "model_type", str, where, "bert")  # configs before 2020 do not say; BertModel loads them all the same
+    """Checks all sizes and inserts missing keys with BertConfig's and ElectraConfig's defaults."""
+    kind = get(config, "model_type", str, where, "bert")  # configs before 2020 lack it; BertModel still loads them
     check(kind in ("bert", "electra"), where, "'model_type' is %s, which is not supported; %s" % (shown(kind), SUPPORTED))
     check(not get(config, "is_decoder", bool, where), where, "'is_decoder' is true; only encoders are supported")
     check(get(config, "position_embedding_type", str, where, "absolute") in POSITIONS, where,
@@ -444,12 +444,12 @@ def complete_config(config, where):
 
 
 def needed_tensors(config):
-    """Name -> shape of what every encoder of this config has."""
+    """Name -> shape of the tensors of every encoder with this config."""
     base, d, ff = config["model_type"] + ".", config["hidden_size"], config["intermediate_size"]
     e = config["embedding_size"] if base == "electra." else d
     shapes = {base + "embeddings.%s_embeddings.weight" % name: (config[key], e)
               for name, key in (("word", "vocab_size"), ("position", "max_position_embeddings"), ("token_type", "type_vocab_size"))}
-    if (config.get("position_embedding_type") or "absolute") != "absolute":  # the table is there too, but nothing reads it
+    if (config.get("position_embedding_type") or "absolute") != "absolute":  # the table exists but is not used
         del shapes[base + "embeddings.position_embeddings.weight"]
         rows = (2 * config["max_position_embeddings"] - 1, d // config["num_attention_heads"])
         for i in range(config["num_hidden_layers"]):
@@ -469,7 +469,7 @@ KNOWN = re.compile(r"(bert|electra)\.(embeddings|embeddings_project|encoder|pool
 
 
 def canonical_name(name, base):
-    """HuggingFace's name of today: the names of TensorFlow's LayerNorm and models without a head are older ways."""
+    """HuggingFace's current name for older names: TensorFlow's LayerNorm names and models without a head."""
     name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
     return base + name if re.match(r"(embeddings|embeddings_project|encoder|pooler)\.", name) else name
 
@@ -507,7 +507,7 @@ def select(tensors, config, path):
 
 
 def print_table(rows):
-    """Layers that say the same are one line."""
+    """Prints one line for all layers with the same row."""
     lines = collections.Counter(tuple(re.sub(r"\.layer\.\d+\.", ".layer.*.", text) for text in row) for row in rows)
     width = min(max([len(old) for _, old, _ in lines] + [0]), 100)
     for (status, old, new), count in lines.items():
@@ -542,7 +542,7 @@ def read_weights(path):
 
 
 def read_modules(folder):
-    """Of a sentence-transformers folder: the folder of the transformer, and how token vectors become a sentence vector."""
+    """For a sentence-transformers folder: the folder of the transformer and the pooling settings."""
     path = os.path.join(folder, "modules.json")
     if not os.path.exists(path):
         return folder, None
@@ -556,7 +556,7 @@ def read_modules(folder):
     if "Pooling" in folders:
         file = os.path.join(folders["Pooling"], "config.json")
         config = read_json(file)
-        # Newer versions write "pooling_mode": "mean", older ones one flag for each way.
+        # Newer versions write "pooling_mode": "mean", older ones one flag per mode.
         flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
         mode = "".join([get(config, "pooling_mode", str, file, "")] + flags)
         mode = {"mean_tokens": "mean", "cls_token": "cls"}.get(mode, mode)
@@ -566,14 +566,14 @@ def read_modules(folder):
 
 
 def label_count(config, tensors):
-    """The outputs of the classification head, None without one."""
+    """The number of outputs of the classification head, None without one."""
     head = tensors.get("classifier.out_proj.weight" if config["model_type"] == "electra" else "classifier.weight")
     return head.shape[0] if head is not None and len(head.shape) == 2 else None
 
 
 def read_activation(config, tensors, path):
-    """What a CrossEncoder of sentence-transformers puts on its logits: {"activation": "sigmoid" or "identity"}, or {} where the config
-    is not one of sentence-transformers. Without a name its default is the sigmoid for one label and nothing for more."""
+    """The function that a CrossEncoder of sentence-transformers applies to the logits: {"activation": "sigmoid" or "identity"}, or {} if
+    the config is not one of sentence-transformers. Its default is the sigmoid for one label and the identity for more."""
     theirs = get(config, "sentence_transformers", dict, path)
     name = get(config, "sbert_ce_default_activation_function", str, path)
     name = get(theirs or {}, "activation_fn", str, path, name)
@@ -615,7 +615,7 @@ def to_lxf(source, target, dtype, verify):
 
 
 def lxf_to_lxf(source, target, dtype, verify):
-    """The same model in another type: BF16 takes half of the space."""
+    """The same model in another storage type; BF16 halves the file size."""
     tensors, metadata = parse_lxf(source)
     write_lxf(target, source, tensors, {key: text for key, text in metadata.items() if key not in ("format", "lexformer.crc32")}, dtype, verify)
 
@@ -634,16 +634,16 @@ def write_lxf(target, source, tensors, metadata, dtype, verify):
         target, len(tensors), sum(math.prod(t.shape) for t in tensors.values()), dtype, ", read again and compared" if verify else ""))
 
 
-MAX_LABELS = 65536  # as models/cross_encoder_options.hpp
+MAX_LABELS = 65536  # same as models/cross_encoder_options.hpp
 
 
 def describe_head(config, tensors, where):
-    """transformers makes a head of as many outputs as id2label names: here those of a model that train_matcher made."""
+    """transformers makes a head with one output per entry of id2label; this sets id2label for a model of train_matcher."""
     ours = config.get("lexformer")
     if not isinstance(ours, dict) or "head" not in ours:
         return
     for key in ("num_labels", "id2label", "label2id", "problem_type"):
-        config.pop(key, None)  # of the model before training
+        config.pop(key, None)  # from the model before training
     plain = ours["head"] == "huggingface"
     config["architectures"] = [config["model_type"].capitalize() + ("ForSequenceClassification" if plain else "Model")]
     if plain:
@@ -666,7 +666,7 @@ def parse_lxf(source):
 
 
 def to_hf(source, folder):
-    # In a folder with other files transformers might take those, as an old tokenizer.json, for a part of the model.
+    # transformers could read other files in the folder, e.g. an old tokenizer.json, as a part of the model.
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise Stop(2, "%s: exists and is no empty folder; name a new one" % folder)
     tensors, metadata = parse_lxf(source)
@@ -678,7 +678,7 @@ def to_hf(source, folder):
     foreign = [name for name in terms if name in OUR_POSITIONS]
     check(not foreign, where, "the position scheme is %s; transformers has %s" % (shown(foreign and foreign[0]), ", ".join(POSITIONS)))
     kinds = {tensor.dtype for tensor in tensors.values()}
-    if len(kinds) == 1:  # newer transformers load in the type that is named here, which need not be that of the tensors
+    if len(kinds) == 1:  # newer transformers load in the type named here, even if the tensors have another
         config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})
     texts = {"config.json": config}
     if "lexformer.vocab" in metadata:
@@ -708,13 +708,13 @@ def to_hf(source, folder):
 def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.error = lambda message: parser.exit(2, "%s: %s; --help shows the usage\n" % (parser.prog, message))
-    parser.add_argument("source", help="a folder, a weight file, or with --to-hf or --dtype a .lxf file")
+    parser.add_argument("source", help="a folder or a weight file; with --to-hf or --dtype a .lxf file")
     parser.add_argument("target", nargs="?", help="the .lxf file to write; with --to-hf the new folder")
-    parser.add_argument("--to-hf", metavar="FOLDER", nargs="?", const="", help="export to this new folder, which may also stand in TARGET's place")
-    parser.add_argument("--dtype", choices=FLOATS, help="of the tensors in the .lxf file (default: F32)")
-    parser.add_argument("--check", action="store_true", help="read the .lxf file again and compare it with what was to be written")
+    parser.add_argument("--to-hf", metavar="FOLDER", nargs="?", const="", help="export to this new folder, which may also be given as TARGET")
+    parser.add_argument("--dtype", choices=FLOATS, help="storage type of the tensors in the .lxf file (default: F32)")
+    parser.add_argument("--check", action="store_true", help="read the written .lxf file and compare it with the model")
     options = parser.parse_args(arguments)
-    if options.to_hf == "":  # FOLDER stands before the option
+    if options.to_hf == "":  # FOLDER is before the option
         options.to_hf, options.target = options.target, None
     if (options.target is None) == (options.to_hf is None):
         parser.error("name either the .lxf file to write or --to-hf FOLDER")
@@ -728,7 +728,7 @@ def main(arguments=None):
     files_read.clear()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding does not have
+            stream.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack characters of a name
     try:
         if sys.byteorder != "little":
             raise Stop(1, "convert_hf.py: needs a little-endian machine")
@@ -742,11 +742,11 @@ def main(arguments=None):
         return 0
     except Stop as stop:
         code, message = stop.args
-    except OSError as error:  # staged() has caught what befalls files that are written: this is one to read, or the standard output
+    except OSError as error:  # staged() handles errors of written files: this is an input or the standard output
         code, message = (3, "%s: cannot be read: %s" % (error.filename, error.strerror)) if error.filename else (1, error)
     except MemoryError:
         code, message = 1, "%s: does not fit into memory" % options.source
-    print(one_line(" ".join(str(message).split())), file=sys.stderr)  # one line, whatever a file's name holds
+    print(one_line(" ".join(str(message).split())), file=sys.stderr)  # one line, even if a file name has line breaks
     return code
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The main job in small, from a fresh Debian 12 or Ubuntu 24.04: installs what is missing, builds, makes product pairs, trains a matcher
-# from the encoder in weights/ plain, with typos, and with typos and LEA, and prints F1 on clean and misspelt test pairs.
-# usage: tools/demo.sh [--short]       (--short: little training, to see that everything runs; its figures mean nothing)
+# A short demo from a fresh Debian 12 or Ubuntu 24.04: installs missing packages, builds, makes product pairs, trains a matcher from the
+# encoder in weights/ plain, with typos, and with typos and LEA, and prints F1 on clean and misspelled test pairs.
+# usage: tools/demo.sh [--short]       (--short: a minimal training that only shows that everything runs)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# OpenMP's threads spin while they wait unless told otherwise: beside other work on the same cores that costs more than it brings.
+# By default OpenMP's threads spin while they wait, which slows down other work on the same cores.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 easy_epochs=3
@@ -39,7 +39,7 @@ train() {
   echo "Training $name"
   "$bin/train_matcher" --model "$model" --batch 32 --weight-decay 0.01 --seed 1 --out "$demo/$name" "$@"
 }
-# What makes two texts alike is learned from short, easy pairs; all three begin there.
+# All three start from an encoder trained on short, easy pairs.
 train encoder weights/english-small/model.lxf --train "$demo/easy_train.tsv" --valid "$demo/easy_valid.tsv" --epochs "$easy_epochs" --lr 3e-4
 pairs=(--train "$demo/train.tsv" --valid "$demo/valid.tsv" --test "$demo/test.tsv" --epochs 1 --lr 4e-4 --test-typos 3)
 train plain "$demo/encoder/model.lxf" "${pairs[@]}" --attention none

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Builds the harnesses of tests/fuzz with libFuzzer and the sanitizers and runs them, each from its seed corpus and from what
-# earlier runs found worth keeping (build/fuzz/corpus). A finding is kept in build/fuzz/findings and ends this with 1.
+# Builds the harnesses of tests/fuzz with libFuzzer and the sanitizers and runs each on its seed corpus and on the corpus of
+# earlier runs (build/fuzz/corpus). Findings are stored in build/fuzz/findings; the exit code is then 1.
 # usage: tools/fuzz.sh [SECONDS | --runs N] [HARNESS...]
 #   SECONDS    for each harness, default 30
-#   --runs N   so many inputs for each harness; 0 replays the seed corpus only
+#   --runs N   number of inputs for each harness; 0 replays only the seed corpus
 #   HARNESS    reader, tokenizer, table, json; default all
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,7 +26,7 @@ tools/install_packages.sh clang libclang-rt-dev cmake ninja-build pkg-config lib
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${harnesses[@]/#/fuzz_}"
 
-# Freed memory is soon given back, so that the peak is the program's own; no record of who asked for it, which takes time.
+# Small quarantine, so that the peak is the program's own memory; no allocation stacks, which take time.
 export ASAN_OPTIONS=quarantine_size_mb=16:malloc_context_size=0:detect_leaks=1:${ASAN_OPTIONS:-}
 mkdir -p build/fuzz/findings
 status=0
@@ -38,7 +38,7 @@ for harness in "${harnesses[@]}"; do
     folders=("$own" "${folders[@]}")
   fi
   if [ "$harness" = tokenizer ]; then
-    longest=256  # the twin takes time that grows with the square
+    longest=256  # the twin takes quadratic time
   fi
   "build/fuzz/bin/fuzz_$harness" "$limit" -max_len=$longest -timeout=10 -rss_limit_mb=512 -malloc_limit_mb=512 \
     -entropic=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$harness-" "${folders[@]}" >"$log" 2>&1 || result=FINDING

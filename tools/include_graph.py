@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The floors of include/lexformer and the arrows between them, read off the includes of the headers.
+"""Prints the floors of include/lexformer and the arrows between them, computed from the includes of the headers.
 
 usage: include_graph.py [--root DIR] [--svg FILE]
-  --root   the repository (this one unless given)
-  --svg    draw the floors too
+  --root   the repository (default: this one)
+  --svg    also draw the floors
 
 An arrow goes from a folder to one whose files it includes. The order of the floors is that of FLOORS in tests/house/test_floors.py (a
-folder that is missing there stands on top). An arrow up goes to the own or a higher floor; a circle is a group of folders, or of files,
-that include each other. Prints lines of each folder; the exit code is 1 if there is an arrow up or a circle."""
+folder that is missing there is on top). An arrow up goes to the same or a higher floor; a circle is a group of folders, or of files,
+that include each other. Prints the lines of each folder; the exit code is 1 if there is an arrow up or a circle."""
 import argparse
 import re
 import sys
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def floor_order(root):
-    """The folders from the lowest floor up, as the house rules list them."""
+    """The folders from the lowest floor up, as listed by the house rules."""
     rules = root / "tests/house/test_floors.py"
     table = re.search(r"^FLOORS = \{(.*?)^\}", rules.read_text(encoding="utf-8"), flags=re.M | re.S) if rules.exists() else None
     allowed = {name: set(below.split()) for name, below in re.findall(r'"(\w+)": "([\w ]*)"', table.group(1))} if table else {}
@@ -105,7 +105,7 @@ def as_text(g):
 
 
 def as_svg(g):
-    """Floors as rows, the lowest at the bottom; an arrow up is red. An arrow that others make up step by step is left out."""
+    """Floors as rows, the lowest at the bottom; an arrow up is red. Arrows implied by paths of others are omitted."""
     levels = sorted(set(g["floors"].values()), reverse=True)
     rows = [sorted(n for n, f in g["floors"].items() if f == level) for level in levels]
     box, height, gap, step = 150, 44, 60, 104

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs those of the named Debian or Ubuntu packages that are missing; does nothing when none is.
+# Installs the missing ones of the named Debian or Ubuntu packages; does nothing if all are installed.
 # usage: tools/install_packages.sh PACKAGE...
 set -euo pipefail
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  echo "install_packages.sh: no apt-get here; if the build misses something, install by hand what these are called on your system: $*" >&2
+  echo "install_packages.sh: no apt-get on this system; if the build lacks something, install the equivalents of: $*" >&2
   exit 0
 fi
 
@@ -22,7 +22,7 @@ fi
 sudo=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
-    echo "install_packages.sh: not root, and no sudo here; let an administrator run: apt-get install ${missing[*]}" >&2
+    echo "install_packages.sh: not root and no sudo; ask an administrator to run: apt-get install ${missing[*]}" >&2
     exit 1
   fi
   sudo=(sudo)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes text for pre-training: paragraphs of English from packages of Debian 12 whose licences let anyone pass on what
-is made of them. The packages are downloaded with apt-get and unpacked in a temporary folder; nothing is installed.
+"""Makes text for pre-training: English paragraphs from Debian 12 packages whose licences allow redistribution of derived
+works. The packages are downloaded with apt-get and unpacked in a temporary folder; nothing is installed.
 
 usage: tools/make_corpus.py OUT.txt [--held-out VALID.txt]
 
-OUT.txt has one paragraph a line, each once, in an order that depends on their text alone; every hundredth goes to VALID.txt. The table of
-sources (package, version, licence, paragraphs, words) is printed. Needs Debian 12's apt, and Python's standard library alone.
+OUT.txt has one paragraph per line, without duplicates, in an order that depends only on their text; every hundredth goes to VALID.txt.
+The script prints the table of sources (package, version, licence, paragraphs, words). Needs Debian 12's apt and only Python's standard library.
 """
 import argparse
 import gzip
@@ -39,7 +39,7 @@ WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
 
 
 class Paragraphs(html.parser.HTMLParser):
-    """The text of paragraphs, list items and definitions; no code, menus or tables."""
+    """Extracts the text of paragraphs, list items and definitions; no code, menus or tables."""
     BLOCKS = {"p", "li", "dd", "dt", "h1", "h2", "h3", "h4", "div", "section", "td", "th", "tr", "table", "ul", "ol", "dl", "body", "blockquote", "br"}
     HIDDEN = {"pre", "script", "style", "nav", "header", "footer", "head", "svg", "button", "form", "select", "textarea"}
 
@@ -86,7 +86,7 @@ def paragraphs(path):
 
 
 def is_prose(text):
-    """A sentence or more: words, not the columns of a table or a line of code."""
+    """Whether the text has one or more sentences, not the columns of a table or a line of code."""
     words = WORD.findall(text)
     return 8 <= len(words) <= 400 and sum(map(len, words)) > 0.8 * len(text.replace(" ", ""))
 
@@ -99,7 +99,7 @@ def read(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
-    parser.add_argument("--held-out", metavar="VALID.txt", help="every hundredth paragraph goes to this file")
+    parser.add_argument("--held-out", metavar="VALID.txt", help="write every hundredth paragraph to this file")
     a = parser.parse_args()
     found = {}  # a paragraph's digest, by which they are sorted -> its text
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor() as pool:
@@ -107,7 +107,7 @@ def main():
         for package, (licence, patterns) in PACKAGES.items():
             got = subprocess.run(["apt-get", "download", "-qq", package], cwd=folder, capture_output=True, text=True)
             if got.returncode != 0:
-                sys.exit(f"make_corpus.py: '{package}' cannot be downloaded; this needs Debian 12 after 'apt-get update': {got.stderr.strip()}")
+                sys.exit(f"make_corpus.py: '{package}' cannot be downloaded; run this on Debian 12 after 'apt-get update': {got.stderr.strip()}")
             archive = next(Path(folder).glob(f"{package}_*.deb"))
             version = subprocess.run(["dpkg-deb", "-f", archive, "Version"], capture_output=True, text=True, check=True).stdout.strip()
             target = Path(folder) / package

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes titles of invented products as two shops would write them to train.tsv, valid.tsv and test.tsv, one pair a line:
+"""Writes synthetic product titles, in the style of two shops, to train.tsv, valid.tsv and test.tsv, one pair per line:
 
     left <tab> right <tab> label          (1 = the same product, 0 = not)
 
 Shop A writes long titles ("halvek 1.6 cu. ft. stainless steel over-the-range microwave oven hm-ov163sk"), shop B terse ones
-("halvek ovenette microwave hmov163sk ss"): another order, words dropped or abbreviated, the model number with or without its
-hyphen, sometimes without the number at all. The hard negatives are siblings of the product (same brand, kind and line; another
+("halvek ovenette microwave hmov163sk ss"): another order, dropped or abbreviated words, the model number with or without its
+hyphen, or no number. The hard negatives are siblings of the product (same brand, kind and line; another
 model number, size or colour), the others share the brand, the kind or nothing. Product lines are drawn anew for each file.
 Same seed, same bytes.
 
 easy_train.tsv and easy_valid.tsv hold one to four details of a product (brand, kind, size, colour, number, line) in the words of
 either shop, half of the pairs from the same product, half from any two. From these short pairs a model learns within seconds that
-equal words matter; from the long titles alone a plain one does not, for a very long time.
+equal words matter; from only the long titles a plain model takes very long to learn this.
 
 usage: make_demo_data.py --out DIR [--train 8000] [--valid 800] [--test 800] [--easy 16000] [--seed 1]
 """
@@ -83,7 +83,7 @@ KINDS = [
 
 
 class Product:
-    """One member of a product line: brand, kind and line name are shared; number, size or colour tell the members apart."""
+    """A member of a product line: members share brand, kind and line name and differ in number, size or colour."""
 
     def __init__(self, family, digits, suffix, size, colour):
         self.family, self.digits, self.suffix, self.size, self.colour = family, digits, suffix, size, colour
@@ -205,7 +205,7 @@ def make_easy_pairs(count, rng):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True, type=Path, help="folder, made if it is not there")
+    parser.add_argument("--out", required=True, type=Path, help="folder, created if it does not exist")
     for name, default in (("train", 8000), ("valid", 800), ("test", 800), ("easy", 16000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the seed inputs of tests/fuzz/corpus: small good files of every kind, and the attacks on parsers that became known.
-Inputs that once were findings are kept beside them as tests/fuzz/corpus/*/finding-*; they are left alone.
+"""Writes the seed inputs of tests/fuzz/corpus: small valid files of every kind and published attacks on parsers.
+Former findings are stored in the same folders as tests/fuzz/corpus/*/finding-*; this script does not change them.
 usage: tools/make_fuzz_corpus.py [FOLDER]
 """
 import json
@@ -19,7 +19,7 @@ def write(harness, name, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-# ---- weight files: the bytes of a header, or what is to become one, and the data
+# ---- weight files: the header (bytes, or a value to serialize) and the data
 
 def file_of(header, data=b"", length=None):
     text = header if isinstance(header, (str, bytes)) else json.dumps(header, separators=(",", ":"))
@@ -75,14 +75,14 @@ def reader_seeds():
     hostile = dict(config, num_hidden_layers=2**31, vocab_size=2**40, num_attention_heads=0)
     write("reader", "attack_config", file_of({"__metadata__": dict(metadata, **{"lexformer.config": json.dumps(hostile)}), name: weight}, data))
 
-    # Attacks. A product of sizes that wraps: CVE-2024-21802 and its sisters, CVE-2026-33298, LiteRT 9254 (to exactly 0), MLX 4244.
+    # Attacks. A product of sizes that wraps: CVE-2024-21802 and related ones, CVE-2026-33298, LiteRT 9254 (to exactly 0), MLX 4244.
     write("reader", "attack_product_wraps_to_0", one("F32", [2**32, 2**32], 0, 0))
     write("reader", "attack_product_wraps_small", one("F32", [2**62 + 1], 0, 4, 4))
     write("reader", "attack_product_beyond_int", one("I8", [65536, 65537], 0, 65536, 16))
     write("reader", "attack_empty_hides_wrap", one("F32", [0, 2**63, 4], 0, 0))
     # A sum of sizes that wraps: CVE-2025-53630, CVE-2026-27940.
     write("reader", "attack_sum_wraps", file_of({"a": tensor("U8", [2**63], 0, 2**63), "b": tensor("U8", [2**63], 2**63, 2**64 - 1)}, bytes(8)))
-    # Sizes beyond the file: CVE-2026-7482; gigabytes asked for by some hundred bytes: ggml 1516, llama.cpp 19856.
+    # Sizes beyond the file: CVE-2026-7482; gigabytes requested by a few hundred bytes: ggml 1516, llama.cpp 19856.
     write("reader", "attack_beyond_file", one("F32", [4], 0, 16, 4))
     write("reader", "attack_terabytes", one("F32", [2**40], 0, 2**42, 8))
     # Shape against data_offsets, offsets against the file, the header's length: MLX 3363, 3364, 3409; fastllm 712.
@@ -92,11 +92,11 @@ def reader_seeds():
     for length in (0, 1, 2**24 + 1, 2**31, 2**32, 2**63, 2**64 - 8, 2**64 - 1):
         write("reader", f"attack_header_length_{length}", file_of({"a": tensor("F32", [1], 0, 4)}, bytes(4), length))
     write("reader", "attack_cut_off", file_of({"a": tensor("F32", [1], 0, 4)}, bytes(4))[:-3])
-    # Overlap, hole, rest.
+    # Overlap, gap, trailing bytes.
     write("reader", "attack_overlap", file_of({"a": tensor("F32", [2], 0, 8), "b": tensor("F32", [1], 4, 8)}, bytes(8)))
     write("reader", "attack_hole", file_of({"a": tensor("F32", [1], 0, 4), "b": tensor("F32", [1], 8, 12)}, bytes(12)))
     write("reader", "attack_rest", one("F32", [1], 0, 4, 9))
-    # What a JSON parser may let through: keys twice, numbers that become others, depth, foreign bytes, more than one text.
+    # Input that a JSON parser may accept: duplicate keys, numbers that change, depth, invalid bytes, more than one document.
     a = '"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
     write("reader", "attack_key_twice", file_of("{" + a + "," + a + "}", bytes(4)))
     write("reader", "attack_field_twice", file_of('{"a":{"dtype":"F32","shape":[9],"shape":[1],"data_offsets":[0,4]}}', bytes(4)))
@@ -128,7 +128,7 @@ def tokenizer_seeds():
     write("tokenizer", "vocabulary_added", bytes([0, 0, 0, 0, 0, 0, 20, 1]) + own.encode() + b"\0xyz yzz\0\xc3\xa9 [SEP]")
     write("tokenizer", "vocabulary_own", bytes([0, 0, 0, 0, 0, 0, 20, 2]) + own.encode() + b"\0xyz yzz\0\xc3\xa9")
     write("tokenizer", "special_own", bytes([0, 0, 0, 0, 0, 0, 20, 3]) + b"x\nxy\nxyz\n##y\n\0a xyzxy x\0xyx")
-    # A length that does not fit an int before it is compared: CVE-2025-52566. As far as a small input can show it: cut to nothing.
+    # A length that overflows int before it is compared: CVE-2025-52566. A small input can only show truncation to nothing.
     write("tokenizer", "attack_length", bytes([0, 0, 0, 0, 0, 0, 0, 0]) + b"a b c a b c\0a b c")
 
 

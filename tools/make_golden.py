@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/golden/models/*.safetensors: what transformers and PyTorch compute in double for tiny models.
+"""Writes tests/golden/models/*.safetensors: results of transformers and PyTorch in double for tiny models.
 
     python3 tools/make_golden.py
 
-Needs torch, transformers, tokenizers and safetensors; the tests read the files only. Models of HuggingFace get their sequences
-padded. LEA is written out here from the paper's formulas, sequence by sequence; without LEA it must equal HuggingFace's BERT.
-Names in the files: start/, gradient/, end/ + parameter; what the others mean stands where they are made.
+Needs torch, transformers, tokenizers and safetensors; the tests only read the files. HuggingFace's models get padded
+sequences. LEA is implemented here from the paper's formulas, sequence by sequence; without LEA it must equal HuggingFace's BERT.
+Names in the files: start/, gradient/, end/ + parameter; the functions that write other names explain them.
 """
 import json
 import math
@@ -26,21 +26,21 @@ from transformers.activations import ACT2FN
 FOLDER = Path(__file__).resolve().parents[1] / "tests/golden/models"
 TINY = dict(vocab_size=31, hidden_size=9, num_hidden_layers=2, num_attention_heads=3, intermediate_size=11, max_position_embeddings=24,
             hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="eager")
-# AdamW divides by sqrt(v) + EPS. A key's bias has no effect, so its gradient is rounding (1e-17): EPS / RATE decides how large that gets.
+# AdamW divides by sqrt(v) + EPS. A key's bias has no effect, so its gradient is rounding error (1e-17): EPS / RATE determines how much it is amplified.
 STEPS, RATE, EPS, DECAY, MAX_NORM = 10, 2e-3, 1e-7, 0.03, 1.0
 torch.set_default_dtype(torch.float64)
-torch.set_num_threads(1)  # the same file every time
+torch.set_num_threads(1)  # for reproducible files
 
 
 def save(name, tensors, config, **about):
-    """All texts as one, since safetensors writes several in random order."""
+    """All strings as one, since safetensors writes several in random order."""
     tensors = {k: v.detach().clone().contiguous() for k, v in tensors.items()}
     about["config"] = json.loads(config.to_json_string())
     save_file(tensors, FOLDER / f"{name}.safetensors", metadata={"about": json.dumps(about)})
 
 
 def randomize(parameters):
-    """Values that float holds exactly, so that a file keeps the start in half the space; large enough that all terms matter."""
+    """Values that float represents exactly, so that the file needs half the space; large enough that all terms matter."""
     for name, p in parameters.items():
         center = 1.0 if name.endswith(("LayerNorm.weight", "norm.weight")) else 0.0
         p.data = (center + 0.4 * torch.randn(p.shape)).float().double()
@@ -51,7 +51,7 @@ def start(parameters):
 
 
 def train(parameters, loss_of_step, schedule):
-    """Ten steps of AdamW with clipping. Returns what happened; the gradients are those of the first step, before clipping."""
+    """Ten steps of AdamW with clipping. Returns the results; the gradients are those of the first step, before clipping."""
     optimizer = torch.optim.AdamW(parameters.values(), lr=RATE, eps=EPS, weight_decay=DECAY)
     scheduler = schedule(optimizer, 3, STEPS + 2)
     losses, norms, gradients = [], [], {}
@@ -72,7 +72,7 @@ def train(parameters, loss_of_step, schedule):
 # HuggingFace's models -------------------------------------------------------------------------------------------------------
 
 def sequences(lengths):
-    """Ids (0 is the padding) and types of sequences one behind the other."""
+    """Ids (0 is the padding) and types of concatenated sequences."""
     ids = [torch.randint(5, TINY["vocab_size"], (n,)) for n in lengths]
     types = [(torch.arange(n) > n // 2).long() for n in lengths]
     return ids, types
@@ -89,7 +89,7 @@ def ragged(x, lengths):
 
 
 def ragged_pairs(p, lengths):
-    """(B, H, n, n) -> (H, P): the n x n blocks of the sequences one behind the other."""
+    """(B, H, n, n) -> (H, P): the concatenated n x n blocks of the sequences."""
     return torch.cat([p[s, :, :n, :n].flatten(1) for s, n in enumerate(lengths)], 1)
 
 
@@ -137,7 +137,7 @@ def classification(name, model, labels, schedule):
 
 
 def masked_lm():
-    """positions, labels: rows of all tokens one behind the other and what was there; logits: of these rows, before training."""
+    """positions, labels: rows in the concatenated tokens and the original ids; logits: of these rows, before training."""
     torch.manual_seed(5)
     lengths = [6, 9, 2, 4]
     ids, types = sequences(lengths)
@@ -163,7 +163,7 @@ PAIRS = [("Sony black cyber-shot 7.2", "sony blk cyber-shot"), ("screen", "case 
          ("panasonic case", "Sony kase screen"), ("a black screen for a case", "blacks creen"), ("for", "for"),
          ("unknown words here", "other words"), ("blk macbook 7", "black macbooks 7.2 listen")]
 LABELS = [1, 0, 0, 0, 1, 1, 0, 1]
-FIRST = 5  # pairs of the first batch; the others are the second. alpha is measured on the first
+FIRST = 5  # pairs of the first batch; the others are the second batch. alpha is measured on the first
 
 
 def tokenized():
@@ -176,12 +176,12 @@ def jaccard(a, b):
 
 
 def similarities(e, pair, levels, within):
-    """s of each pair of tokens; levels > 0: the nearest of so many levels, of two equally near ones the lower."""
+    """s of each pair of tokens; levels > 0: rounded to the nearest level, ties to the lower."""
     words = {}
     for i, w in enumerate(e.word_ids):
         if w is not None:
             words.setdefault((e.type_ids[i], w), []).append(e.offsets[i])
-    # A word's text is that of the input, so that unknown words are not all the same one.
+    # The text of a word is that of the input, so that unknown words differ.
     text = {k: pair[k[0]][places[0][0]:places[-1][1]].lower() for k, places in words.items()}
     n = len(e.ids)
     s = torch.zeros(n, n)
@@ -302,8 +302,8 @@ def check_against_huggingface(parameters, config, encodings):
 
 
 def lea(name, full=False, dropout=False, **options):
-    """What is learned: start/ in lea.safetensors, and its gradients and end; each other file has the terms' own start, the
-    gradients without the head's, and the losses, which see the rest. alpha/LAYER; similarity: of the first batch, ragged."""
+    """The parameters: start/ in lea.safetensors, with gradients and end; each other file has the start of its terms, the
+    gradients without the head's, and the losses, which depend on all others. alpha/LAYER; similarity: of the first batch, ragged."""
     options = dict(sharing="head", representation="scaled", dimension=8, levels=0, alpha="query", alpha_value=1.0, layers=[1],
                    within=False) | options
     config = BertConfig(**{**TINY, **(dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3) if dropout else {})})

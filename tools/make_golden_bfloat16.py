@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/golden/bfloat16.json: how far PyTorch's own bfloat16 is from its double, for the models of make_golden.py.
+"""Writes tests/golden/bfloat16.json: the error of PyTorch's bfloat16 against its double, for the models of make_golden.py.
 
     python3 tools/make_golden_bfloat16.py
 
 Needs torch, transformers and safetensors. A model's weights, activations and gradients are bfloat16. An error is |a - b| / |b|, with b the
 numbers in double and | | the root of the sum of squares: of all logits, and of all gradients together. `attention` is
-scaled_dot_product_attention with a bias gathered from a table by codes; its inputs and results in double stand in
+scaled_dot_product_attention with a bias gathered from a table by codes; its inputs and results in double are in
 tests/golden/models/attention.safetensors.
 """
 import json

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/metrics.txt and tests/golden/schedules.txt with scikit-learn, scipy and transformers.
 
-The tests read the files only. metrics.txt: cases of lines `name count numbers...`, a blank line between cases.
+The tests only read the files. metrics.txt: cases of lines `name count numbers...`, a blank line between cases.
 schedules.txt: lines `kind warmup total count rates...` for a base rate of 1.
 """
 import warnings

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/adamw.txt: ten steps of torch.optim.AdamW in double, with clip_grad_norm_ before each.
 
-Needs torch; the tests read the file only. Blocks of numbers, each after a line with its name and count:
+Needs torch; the tests only read the file. Blocks of numbers, each after a line with its name and count:
 start and end values, gradients of each step, norms, learning rates, moments.
 """
 from pathlib import Path

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/golden/models/positions_*.safetensors: what transformers computes in double with the position schemes that it has.
+"""Writes tests/golden/models/positions_*.safetensors: results of transformers in double with its position schemes.
 
     python3 tools/make_golden_positions.py
 
-Needs torch, safetensors and transformers 4.46 (version 5 has relative_key no more). Names in the files: start/ and gradient/ +
-parameter, under the names that lexformer gives it; hidden: the last layer; cotangent: what the gradients are taken with.
+Needs torch, safetensors and transformers 4.46 (version 5 has no relative_key). Names in the files: start/ and gradient/ +
+parameter, with lexformer's names; hidden: the last layer; cotangent: the gradient of the output.
 """
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 
 
 def save(name, tensors, **config):
-    """config: of lexformer, where it differs from SIZES."""
+    """config: lexformer's settings that differ from SIZES."""
     tensors = {k: v.detach().clone().contiguous() for k, v in tensors.items()}
     save_file(tensors, FOLDER / f"positions_{name}.safetensors", metadata={"about": json.dumps({"config": SIZES | config})})
 
@@ -69,7 +69,7 @@ def t5():
     randomize(module.named_parameters())
     x = torch.randn(1, 22, 9, requires_grad=True)
     q, k, v = (getattr(module, part)(x).unflatten(2, (3, 3)).transpose(1, 2) for part in "qkv")
-    scores = q @ k.transpose(2, 3) + module.compute_bias(22, 22)  # the module itself takes the softmax in float
+    scores = q @ k.transpose(2, 3) + module.compute_bias(22, 22)  # the module computes the softmax in float
     y = (torch.softmax(scores, -1) @ v).transpose(1, 2).flatten(2)
     cotangent = torch.randn(y.shape)
     (y * cotangent).sum().backward()

@@ -4,9 +4,9 @@
 
     python3 tools/make_unicode_table.py            (Python 3.11: unicodedata 14.0; nothing else is needed)
 
-The law is the fast tokenizer of PyPI `tokenizers` 0.23.3. It mixes three Unicode versions: character categories of Unicode 8.0,
+The reference is the fast tokenizer of PyPI `tokenizers` 0.23.3. It mixes three Unicode versions: character categories of Unicode 8.0,
 decompositions and combining classes of Unicode 9.0, lowercase of Unicode 17. The tables are therefore Python's
-(14.0) with the corrections below. Each correction was read off the oracle by asking it about every code point;
+(14.0) with the corrections below. Each correction was found by comparing every code point with the reference;
 tools/check_tokenizer.py repeats that comparison with the finished C++ code.
 """
 import os
@@ -23,7 +23,7 @@ def code_points(text):
     return result
 
 
-# Characters newer than Unicode 8.0: for the oracle they have no category, so they are neither punctuation nor stripped marks nor dropped.
+# Characters newer than Unicode 8.0 have no category in the reference, so they are neither punctuation nor stripped marks nor dropped.
 NO_PUNCTUATION = code_points('''
     61D 9FD A76 C77 C84 1B7D-1B7E 2E43-2E4F 2E52-2E5D 10EAD 10F55-10F59 10F86-10F89 1144B-1144F 1145A-1145B 1145D 11660-1166C 116B9
     1183B 11944-11946 119E2 11A3F-11A46 11A9A-11A9C 11A9E-11AA2 11C41-11C45 11C70-11C71 11EF7-11EF8 11FFF 12FF1-12FF2 16E97-16E9A
@@ -49,7 +49,7 @@ NO_DECOMPOSITION = code_points('11938')
 MORE_LOWERCASE = {0x1C89: 0x1C8A, 0xA7CB: 0x264, 0xA7CC: 0xA7CD, 0xA7CE: 0xA7CF, 0xA7D2: 0xA7D3, 0xA7D4: 0xA7D5, 0xA7DA: 0xA7DB, 0xA7DC: 0x19B}
 MORE_LOWERCASE.update({c: c + 0x20 for c in range(0x10D50, 0x10D66)})
 MORE_LOWERCASE.update({c: c + 0x1B for c in range(0x16EA0, 0x16EB9)})
-# The CJK blocks as the oracle spells them: 2B920 stands where 2B820 was meant.
+# The CJK blocks as in the reference, which has 2B920 instead of 2B820.
 CHINESE = code_points('3400-4DBF 4E00-9FFF F900-FAFF 20000-2A6DF 2A700-2B73F 2B740-2B81F 2B920-2CEAF 2F800-2FA1F')
 ASCII_PUNCTUATION = code_points('21-2F 3A-40 5B-60 7B-7E')
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Would the tests notice? Changes one place of a header at a time (an operator, a constant, a condition, a statement left out), compiles the
-tests of its folder that include it, and runs them until one fails; then once more with the sanitizers, as `tools/test.sh` does. What no test
+"""Mutation test. Changes one place of a header at a time (an operator, a constant, a condition, a removed statement), compiles the tests of
+its folder that include it, and runs them until one fails; then once more with the sanitizers, like `tools/test.sh`. A mutant that no test
 notices is a survivor: dead code, a change without effect, or a missing test.
 
     tools/mutation_test.py [--number 300] [--seed 1] [--results build/mutants/results.jsonl]
 
-Each result is a JSON line; what is in the file already is not run again, so a broken run goes on, and a larger --number adds to it."""
+Each result is a JSON line. Mutants in the file are not run again, so a stopped run continues, and a larger --number adds to it."""
 import argparse
 import json
 import os
@@ -25,7 +25,7 @@ FOLDERS = ("core", "text", "io")
 LEFT_OUT = ("unicode_table.hpp",)  # generated
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS"]
 NOBODY = 65534
-UNSAFE = ("::kill(",)  # a changed signal number would end other processes
+UNSAFE = ("::kill(",)  # a changed signal number could end other processes
 SWAPS = {" == ": " != ", " != ": " == ", " < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " && ": " || ", " || ": " && ",
          " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ", " % ": " / ", " += ": " -= ", " -= ": " += ", " & ": " | ", " | ": " & ",
          " ^ ": " | ", " << ": " >> ", " >> ": " << ", "++": "--", "--": "++", "true": "false", "false": "true"}
@@ -36,13 +36,13 @@ STATEMENT = re.compile(r"^\s*(?!return\b|throw\b|static_assert\b)((\+\+|--|::)?[
 
 
 def masked(line):
-    """The line with texts and comments blanked out, at the same columns."""
+    """The line with strings and comments blanked out, at the same columns."""
     line = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])+\'', lambda m: "_" * len(m[0]), line)
     return line.split("//")[0].rstrip()
 
 
 def closing(text, start):
-    """Where the parenthesis that opens at `start` closes; None if not on this line."""
+    """The position of the parenthesis that closes the one at `start`; None if it is not on this line."""
     depth = 0
     for i in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -79,7 +79,7 @@ def all_mutants():
 
 
 class Tests:
-    """The test files of a folder, each a program of its own, against a copy of the headers."""
+    """The test files of a folder, each as a separate program, compiled with a copy of the headers."""
 
     def __init__(self, work):
         self.work, self.include, self.temporary = work, work / "include", work / "tmp"
@@ -89,13 +89,13 @@ class Tests:
         eigen = subprocess.run(["pkg-config", "--cflags", "eigen3"], check=True, capture_output=True, text=True).stdout.split()
         self.flags = ["-std=c++20", "-O1", "-w", "-fopenmp", f"-I{self.include}", f"-I{ROOT}/tests", f'-DLEXFORMER_SOURCE_DIR="{ROOT}"', *eigen]
         subprocess.run([self.compiler, *self.flags, "-c", ROOT / "tests/main.cpp", "-o", work / "main.o"], check=True)
-        # What the tests include from others is parsed once.
+        # Third-party headers are parsed once.
         others = ("doctest/doctest.h", "algorithm", "filesystem", "fstream", "map", "nlohmann/json.hpp", "set", "sstream", "thread")
         for sanitized in (False, True):
             common = self.common(sanitized)
             common.write_text("".join(f"#include <{name}>\n" for name in others))
             subprocess.run([self.compiler, *self.flags_of(sanitized), "-c", common, "-o", f"{common}.gch"], check=True)
-        self.seconds = {}  # of each test without any change
+        self.seconds = {}  # of each test without a mutation
 
     def flags_of(self, sanitized):
         return self.flags + SANITIZERS * sanitized
@@ -109,13 +109,13 @@ class Tests:
 
     def run(self, limit, sanitized):
         def bound():
-            if not sanitized:  # they reserve terabytes
+            if not sanitized:  # sanitizers reserve terabytes
                 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
 
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
         account = {}
-        if os.getuid() == 0:  # a changed program may remove what it should write to, /dev/full for one
+        if os.getuid() == 0:  # a changed program may delete its output, e.g. /dev/full
             os.chown(self.temporary, NOBODY, NOBODY)
             account = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         program = subprocess.Popen(
@@ -178,7 +178,7 @@ def summary(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=300, help="mutants to try; those that do not compile do not count")
+    parser.add_argument("--number", type=int, default=300, help="number of mutants that compile")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--results", type=Path, default=ROOT / "build/mutants/results.jsonl")
     args = parser.parse_args()

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The LEA paper's tables from one command: trains what is missing, row by row and seed by seed, measures, compares.
-# A run that was broken off is gone on with; rows that several tables have in common are trained once.
+# Reproduces the tables of the LEA paper: trains missing runs, row by row and seed by seed, evaluates and compares them.
+# Interrupted runs are resumed; rows that several tables share are trained once.
 # usage: tools/reproduce.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 30] [--sets a,b] [--rows a,b] [--threads N] [--out DIR]
 #   TABLE    3        plain, with typo augmentation, with augmentation and LEA, on five data sets
 #            6        similarities, sharing of the projection, layer ranges (Abt-Buy)
 #            11       representations of a similarity (Abt-Buy)
-#            figure3  score against the strength of the noise (Abt-Buy), as a report
-#            beyond   what is not in the paper: character n-grams, the bias within one text (Abt-Buy)
-#            words    what LEA compares: the tokenizer's words, space-separated ones, the larger of both (Abt-Buy)
-#   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). A set without test.tsv: every tenth
-#            row of its train.tsv becomes the validation set, its valid.tsv the test set.
-#   --sets   of table 3, or the one set of the others;  --rows: only these rows;  --out: build/reproduce unless given
+#            figure3  score against noise level (Abt-Buy), as a report
+#            beyond   not in the paper: character n-grams, the bias within one text (Abt-Buy)
+#            words    words that LEA compares: the tokenizer's, space-separated ones, the larger similarity of both (Abt-Buy)
+#   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). For a set without test.tsv every tenth
+#            row of train.tsv becomes the validation set and valid.tsv the test set.
+#   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
@@ -43,10 +43,10 @@ while [ $# -gt 0 ]; do
 done
 [ -f "$model" ] || usage "--model: there is no file '$model'; tools/convert_hf.py makes one"
 [ -d "$data" ] || usage "--data: there is no folder '$data'"
-[[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' is no number of seeds"
+[[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [ -x "$bin/train_matcher" ] || { echo "reproduce.sh: $bin/train_matcher is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
-layers() { # in the encoder
+layers() { # number of layers of the encoder
   python3 - "$model" <<'PYTHON'
 import json, struct, sys
 with open(sys.argv[1], "rb") as f:
@@ -65,7 +65,7 @@ row_options() {
     lea-levenshtein | lea-lcs | lea-jaro_winkler | lea-smith_waterman | lea-jaccard_bigrams | lea-jaccard_trigrams)
       echo "$lea --lea-similarity ${1#lea-}" ;;
     lea-sharing-*) echo "$lea --lea-sharing ${1##*-}" ;;
-    lea-layers-*) # in quarters of the encoder, as the paper's 0, 2, 4, 6 of 8
+    lea-layers-*) # in quarters of the encoder, like 0, 2, 4, 6 of 8 layers in the paper
       n=$(layers)
       echo "$lea --lea-layers $((${1##*-} * n / 4)),$n" ;;
     lea-representation-plain) echo "$lea --lea-representation plain" ;;
@@ -100,7 +100,7 @@ for set in ${sets//,/ }; do
     awk 'NR % 10' "$train" >"$out/$set/split/train.tsv"
     awk 'NR % 10 == 0' "$train" >"$out/$set/split/valid.tsv"
     train=$out/$set/split/train.tsv valid=$out/$set/split/valid.tsv
-    printf '\n%s has no test file: a tenth of its training pairs is the validation set, its validation set the test set.\n' "$set" >>"$summary.new"
+    printf '\n%s has no test file: a tenth of its training pairs is used for validation, its validation set for testing.\n' "$set" >>"$summary.new"
   fi
   results=() models=()
   for row in ${rows//,/ }; do

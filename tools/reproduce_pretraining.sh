@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What position schemes and MTH do in pre-training, from one command: pre-trains what is missing, row by row and seed by seed, fine-tunes
-# each encoder on three tasks, measures, and writes a table. A run that was broken off is gone on with.
+# Compares position schemes and MTH in pre-training: pre-trains missing runs, row by row and seed by seed, fine-tunes each encoder on
+# three tasks, evaluates, and writes a table. Interrupted runs are resumed.
 # usage: tools/reproduce_pretraining.sh --text T.txt --valid V.txt --data DIR [--rows a,b] [--seeds 2] [--epochs 2] [--threads N] [--out DIR]
-#   --text   one document a line, and --valid others to measure on (tools/make_corpus.py makes both)
+#   --text   one document per line; --valid: validation documents (tools/make_corpus.py makes both)
 #   --data   a folder with mrpc, rte and sts-b, each with train.tsv, valid.tsv and test.tsv (text TAB text TAB label)
-#   --rows   of bert, mth, bert_r, ddrp, ddrp_mth; all unless given;  --out: build/reproduce-pretraining unless given
+#   --rows   some of bert, mth, bert_r, ddrp, ddrp_mth (default: all);  --out: default build/reproduce-pretraining
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
@@ -39,7 +39,7 @@ for set in mrpc rte sts-b; do
     [ -f "$data/$set/$part.tsv" ] || usage "--data: there is no file '$data/$set/$part.tsv'"
   done
 done
-[[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' is no number of seeds"
+[[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [ -x "$bin/pretrain" ] || { echo "reproduce_pretraining.sh: $bin/pretrain is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
 # 5.3 million parameters with the vocabulary

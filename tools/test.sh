@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# From a fresh Debian 12 or Ubuntu 24.04 to passing tests: installs what is missing, configures, builds and tests one preset
-# of CMakePresets.json, then sums up what ran.
+# Runs the tests on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, configures, builds and tests one preset
+# of CMakePresets.json, and prints a summary.
 # usage: tools/test.sh [PRESET]        (dev, release, clang, headers, tidy, tsan, coverage, cuda; default dev)
-# `cuda` needs NVIDIA's toolkit, which is not installed here; its tests are left out where there is no GPU.
+# `cuda` needs NVIDIA's toolkit, which this script does not install; its tests are skipped without a GPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# OpenMP's threads spin while they wait unless told otherwise: beside other work on the same cores that costs more than it brings.
+# By default OpenMP's threads spin while they wait, which slows down other work on the same cores.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 preset=${1:-dev}
@@ -19,12 +19,12 @@ case $preset in
 esac
 tools/install_packages.sh "${packages[@]}"
 
-# A compiler that we have not met may warn of something new; that keeps nobody but our own checks from the tests.
+# Another compiler may give new warnings; only CI treats them as errors.
 options=(-DLEXFORMER_WERROR=OFF)
 if [ -n "${CI:-}" ]; then
   options=(-DLEXFORMER_WERROR=ON)
 fi
-# From nothing the tests are built faster in few units; to work on them, turn LEXFORMER_UNITY_TESTS off in build/PRESET.
+# A full build of the tests is faster in few units; to edit tests, turn LEXFORMER_UNITY_TESTS off in build/PRESET.
 if [ ! -f "build/$preset/CMakeCache.txt" ]; then
   options+=(-DLEXFORMER_UNITY_TESTS=ON)
 fi

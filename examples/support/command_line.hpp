@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the command line to an exit code: options that are checked by name, options from a JSON file, every error as one line.
+// Command line and exit code: checks option names, reads options from a JSON file, prints every error as one line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,7 +19,7 @@ namespace program {
 
 namespace lx = lexformer;
 
-/// All options of a program, those of its groups included.
+/// All options of a program, including those of its groups.
 inline std::vector<const CLI::Option*> all_options(const CLI::App& app) {
   auto options = app.get_options();
   for (const CLI::App* group : app.get_subcommands({}))
@@ -27,7 +27,7 @@ inline std::vector<const CLI::Option*> all_options(const CLI::App& app) {
   return options;
 }
 
-/// What an unknown option should have been: ours for a name of HuggingFace's trainers, else the nearest. Both begin with "--".
+/// A suggestion for an unknown option: the equivalent of an option of HuggingFace's trainers, else the nearest name. Both begin with "--".
 inline std::string instead_of(const CLI::App& app, const std::string& unknown) {
   static const std::vector<std::pair<std::string, std::string>> theirs = {{"adam_weight_decay", "--weight-decay"},
                                                                           {"bf16", "--precision"},
@@ -66,12 +66,12 @@ inline std::string instead_of(const CLI::App& app, const std::string& unknown) {
   return lx::did_you_mean(unknown, names);
 }
 
-/// The arguments as they are parsed, and which file an option is from.
+/// The arguments to parse, and the file that an option is from.
 struct Arguments {
   std::vector<std::string> list;
   std::map<std::string, std::string> file;  // "--lr" -> the file of --config
 
-  /// The message, with the file before it if it is about an option that stands there.
+  /// The message, preceded by the file if the option is from that file.
   std::string with_file(const std::string& message) const {
     for (const auto& [option, name] : file) {
       const auto at = message.find(option);
@@ -86,7 +86,7 @@ struct Arguments {
 };
 
 /// Replaces "--config FILE" by the options in that JSON object, {"lr": 1e-5, "test": ["a.tsv", "b.tsv"], "augment": true}. They
-/// come first, so that an option on the command line wins.
+/// come first, so that the command line overrides them.
 inline void expand_config(const CLI::App& app, Arguments& arguments) {
   auto& given = arguments.list;
   std::vector<std::string> from_file;
@@ -103,7 +103,7 @@ inline void expand_config(const CLI::App& app, Arguments& arguments) {
       const CLI::Option* option = app.get_option_no_throw("--" + key);
       if (option == nullptr || key == "config")
         lx::fail_usage(file, lx::in_quotes(key), ": there is no such option", instead_of(app, "--" + key), " (--help lists the options)");
-      const auto names = option->get_lnames();  // --seed is --seeds, too
+      const auto names = option->get_lnames();  // --seed and --seeds are one option
       const bool on_command_line = std::any_of(given.begin(), given.end(), [&](const std::string& a) {
         return std::any_of(names.begin(), names.end(), [&](const auto& n) { return a == "--" + n || a.starts_with("--" + n + "="); });
       });
@@ -113,7 +113,7 @@ inline void expand_config(const CLI::App& app, Arguments& arguments) {
       const auto add = [&](const lx::Json& v) {
         if (v.is_structured() || v.is_null())
           lx::fail_file(file, lx::in_quotes(key), ": the value is ", v.type_name(),
-                        ", expected a text, a number, true, false or a list of these");
+                        ", expected a string, a number, true, false or a list of these");
         from_file.push_back(v.is_string() ? v.get<std::string>() : v.dump());
       };
       if (value.is_array())
@@ -128,12 +128,12 @@ inline void expand_config(const CLI::App& app, Arguments& arguments) {
   given.insert(given.begin(), from_file.begin(), from_file.end());
 }
 
-/// Refuses what the parser would take or name badly: arguments that are not UTF-8 (results hold the names of files, as JSON), options that
-/// do not exist.
+/// Refuses arguments that are not UTF-8 (results contain file names as JSON) and unknown options, for which the parser's messages are
+/// less clear.
 inline void check_arguments(const CLI::App& app, const std::vector<std::string>& given) {
   for (const std::string& argument : given)
     if (lx::to_utf8(lx::to_utf32(argument)) != argument)
-      lx::fail_usage("command line", "the argument '", argument, "' is not UTF-8; rename the file, or take a link with another name");
+      lx::fail_usage("command line", "the argument '", argument, "' is not UTF-8; rename the file, or use a link with another name");
   for (const std::string& argument : given) {
     if (argument == "--") break;
     const std::string name = argument.substr(0, argument.find('='));
@@ -142,7 +142,7 @@ inline void check_arguments(const CLI::App& app, const std::vector<std::string>&
   }
 }
 
-/// A file or folder without a name is none.
+/// Refuses empty file and folder names.
 inline void check_paths(const CLI::App& app) {
   for (const CLI::Option* option : all_options(app)) {
     const std::string kind = option->get_type_name();
@@ -157,19 +157,19 @@ inline void check_paths(const CLI::App& app) {
 inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
   app.set_version_flag("--version", std::string("lexformer ") + LEXFORMER_VERSION);
   std::string unused;
-  app.add_option("--config", unused, "a JSON object with options by their names; the command line wins")->type_name("FILE");
+  app.add_option("--config", unused, "a JSON file with an object of options; the command line overrides it")->type_name("FILE");
   app.get_formatter()->column_width(36);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error with a message, not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // so that exceeding the file size limit is an error with a message
   Arguments arguments{{argv + 1, argv + argc}, {}};
   const auto say = [&](const std::string& message, lx::ErrorKind kind) {
     std::cerr << app.get_name() << ": " << lx::one_line(message) << "\n";
     return static_cast<int>(kind);
   };
   try {
-    // Where nothing can be written, nothing more is computed; a line for which there is no memory is not the end of the input.
+    // A failed write stops the program; running out of memory for a line is not the end of the input.
     std::cout.exceptions(std::ios::badbit | std::ios::failbit);
     std::cin.exceptions(std::ios::badbit);
-    std::cerr.tie(nullptr);  // a message needs no standard output
+    std::cerr.tie(nullptr);  // a message must not depend on standard output
     check_arguments(app, arguments.list);
     expand_config(app, arguments);
     int code = 0;
@@ -195,7 +195,7 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
   } catch (const std::filesystem::filesystem_error& e) {
     return say(e.path1().string() + ": " + e.code().message(), lx::ErrorKind::file);
   } catch (const lx::Json::exception& e) {
-    return say(std::string("a JSON file does not hold what was expected: ") + e.what(), lx::ErrorKind::file);
+    return say(std::string("unexpected content of a JSON file: ") + e.what(), lx::ErrorKind::file);
   } catch (const std::exception& e) {
     if (!std::cout) return say("standard output: cannot be written", lx::ErrorKind::file);
     const bool stream = dynamic_cast<const std::ios_base::failure*>(&e) != nullptr;
@@ -204,7 +204,7 @@ inline int run(CLI::App& app, int argc, char** argv, const std::function<int()>&
   }
 }
 
-/// Refuses to write over what is read. `output` may be "": nothing is written. An input that is a folder means the model's files in it.
+/// Refuses an output that is also an input. An `output` of "" means that nothing is written; an input folder means the model files in it.
 inline void keep_inputs(const std::string& option, const std::string& output, const std::vector<std::string>& inputs) {
   namespace fs = std::filesystem;
   std::error_code none;
@@ -216,11 +216,12 @@ inline void keep_inputs(const std::string& option, const std::string& output, co
       files.push_back(fs::path(input) / name);
     for (const auto& file : files)
       if (fs::is_regular_file(file, none) && fs::equivalent(file, output, none))
-        lx::fail_usage(option, output, " is read, too, and would be written over; name another file");
+        lx::fail_usage(option, output, " is also an input and would be overwritten; name another file");
   }
 }
 
-/// Numbers above 0, and from 0 on. (CLI11's own print the range of all doubles, 300 digits each.) What is no number the option refuses.
+/// Numbers above 0, and numbers from 0. (CLI11's validators print the range of all doubles, 300 digits each.) The option itself refuses
+/// values that are not numbers.
 inline CLI::Validator positive() {
   return {[](const std::string& text) {
             double x = 0;
@@ -236,7 +237,7 @@ inline CLI::Validator non_negative() {
           "NONNEGATIVE", "non_negative"};
 }
 
-/// One of some names. Where it is none of them, all are named, and the nearest.
+/// One of some names. The error message lists all of them and suggests the nearest.
 inline CLI::Validator one_of(std::vector<std::string> names) {
   return {[names = std::move(names)](const std::string& given) {
             const bool known = std::find(names.begin(), names.end(), given) != names.end();

@@ -8,7 +8,7 @@
 
 namespace program {
 
-/// One line for each row, one column for each of the main metrics, in percent.
+/// Prints one line for each row and one column for each of the main metrics, in percent.
 inline void print_table(std::ostream& out, const std::vector<std::pair<std::string, lx::Evaluation>>& rows) {
   if (rows.empty()) return;
   std::size_t width = 8;

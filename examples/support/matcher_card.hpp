@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// README.md beside a trained matcher: what it is, what it was made of, how good it is, how it was made.
+// The model card (README.md) of a trained matcher: model, data, results, command.
 #pragma once
 
 #include "matcher_options.hpp"
@@ -7,21 +7,21 @@
 
 namespace program {
 
-/// `settings` are those of the run (MatcherOptions::json), `rows` those of its table, `data` its files with their numbers of pairs.
+/// settings: of the run (MatcherOptions::json); rows: of its table; data: its files with their numbers of pairs.
 inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
                               const std::vector<std::pair<std::string, lx::Evaluation>>& rows,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {
   StringWriter card;
   const bool lea = o.encoder.has("lea");
   card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
-       << "Trained with lexformer " << LEXFORMER_VERSION << ", beginning with `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
+       << "Trained with lexformer " << LEXFORMER_VERSION << ", starting from `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
        << "```sh\nscore_pairs --model model.lxf < pairs.tsv > scores.tsv\n```\n\n"
        << "## Data\n\n| file | pairs |\n| --- | --- |\n";
   for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
 
-  card << "\n## Figures\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse as it is)" : "") << ". The best model"
+  card << "\n## Results\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse unscaled)" : "") << ". The best model"
        << (rows[0].second.primary == "f1" ? " and its threshold were" : " was")
-       << " chosen on the validation pairs, the first row, so that row flatters.\n\n|  |";
+       << " chosen on the validation pairs (first row), so that row is optimistic.\n\n|  |";
   const auto columns = lx::main_metrics(rows[0].second);
   for (const auto& key : columns) card << " " << key << " |";
   card << "\n| --- |";
@@ -36,7 +36,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   untouched.finish();
   untouched.encoder.attention = o.encoder.attention;
   card << "\n" << changed_settings(settings, untouched.json(0, {}, {}), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);
-  card << "\n## To cite\n\nThe base model, and";
+  card << "\n## Citation\n\nThe base model, and";
   if (lea)
     card
         << " M. Almagro, E. Almazán, D. Ortego, D. Jiménez: LEA: Improving Sentence Similarity Robustness to Typos Using Lexical Attention "

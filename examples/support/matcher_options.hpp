@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of train_matcher: what they are called, what they mean, and where they stand in all_results.json.
+// The options of train_matcher: names, help texts, and keys in all_results.json.
 #pragma once
 
 #include "evaluation.hpp"
@@ -8,7 +8,7 @@
 namespace program {
 
 struct MatcherOptions {
-  std::string model, valid, out, train_file, command;  // command: what was typed, for the model card
+  std::string model, valid, out, train_file, command;  // command: the command line, for the model card
   std::vector<std::string> tests;
   lx::CrossEncoderOptions encoder;
   AttentionOptions attention;
@@ -18,7 +18,7 @@ struct MatcherOptions {
   bool resume = false, augment = false, no_decay_norm = false, quiet = false, overwrite = false;
   lx::TypoOptions typos;
   double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, clip = 1.0;
-  std::optional<double> warmup_epochs;  // not given: 1.5 as in the paper, but at the most 15 % of the run, so that a short one learns, too
+  std::optional<double> warmup_epochs;  // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
   Compute compute;
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
               eval_steps = 0, patience = 0, test_typos = 0, max_length = 128;
@@ -26,84 +26,85 @@ struct MatcherOptions {
   std::vector<std::string> freeze, label_names, class_weights;
   lx::TableOptions table;
 
-  /// `own`: attention terms of the program besides the library's.
+  /// own: attention terms of the program, in addition to the built-in ones.
   void add_to(CLI::App& app, const lx::TermFactories<>& own = {}) {
     const auto number = [&](const char* flag, auto& value, const char* text) {
       return app.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
     };
-    app.add_option("--model", model, "where to start: an encoder as .lxf (tools/convert_hf.py, make_model) or a HuggingFace folder")
+    app.add_option("--model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
         ->required()
         ->type_name("M.lxf");
     app.add_option("--train", train_file, "training pairs: .tsv, .csv or .jsonl")->required()->type_name("F");
-    app.add_option("--valid", valid, "validation pairs: choose the best model and its threshold")->required()->type_name("F");
-    app.add_option("--test", tests, "test pairs; any number of files")->type_name("F");
+    app.add_option("--valid", valid, "validation pairs, which select the best model and its threshold")->required()->type_name("F");
+    app.add_option("--test", tests, "test pairs; one or more files")->type_name("F");
     app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
-    app.add_flag("--overwrite", overwrite, "start anew in a folder that holds an earlier run");
+    app.add_flag("--overwrite", overwrite, "start again in a folder with an earlier run");
     add_table_options(app, table);
 
     auto* group = app.add_option_group("Model");
-    add_choice(*group, "--head", encoder.head, "on top of the encoder");
-    add_choice(*group, "--task", encoder.task, "what the labels are");
-    group->add_option("--labels", label_names, "names of the classes in their order, as they stand in the files; 0,1 unless given")
-        ->delimiter(',');
-    group->add_option("--max-length", max_length, "tokens of a pair at the most; the longer text is cut first")
+    add_choice(*group, "--head", encoder.head, "head on top of the encoder");
+    add_choice(*group, "--task", encoder.task, "kind of labels");
+    group->add_option("--labels", label_names, "class names in order, as in the files (default: 0,1)")->delimiter(',');
+    group->add_option("--max-length", max_length, "maximum number of tokens per pair; the longer text is cut first")
         ->check(program::non_negative())
         ->capture_default_str();
-    group->add_option("--freeze", freeze, "parts of parameter names that are not trained, e.g. embeddings encoder.layer.0.");
+    group->add_option("--freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
     attention.add_to(app, own);
 
     group = app.add_option_group("Typos");
-    group->add_flag("--augment", augment, "train on pairs with typos, drawn anew every epoch");
-    group->add_option("--augment-probability", augment_probability, "of a pair getting typos, both texts or neither")
+    group->add_flag("--augment", augment, "add typos to the training pairs, drawn anew in every epoch");
+    group->add_option("--augment-probability", augment_probability, "probability that a pair gets typos, in both texts")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
     add_choice(*group, "--typo-mode", typos.mode, "see add_typos --help");
     group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-    group->add_option("--test-typos", test_typos, "measure so many copies of each test file with typos, too")
+    group->add_option("--test-typos", test_typos, "number of copies of each test file with typos to evaluate, too")
         ->check(program::non_negative())
         ->capture_default_str();
 
     group = app.add_option_group("Training");
-    group->add_option("--epochs", epochs, "passes over the training pairs; may be a fraction")
-        ->check(program::positive())
-        ->capture_default_str();
-    group->add_option("--max-steps", max_steps, "optimizer steps, instead of --epochs")
+    group->add_option("--epochs", epochs, "epochs; may be fractional")->check(program::positive())->capture_default_str();
+    group->add_option("--max-steps", max_steps, "number of optimizer steps, instead of --epochs")
         ->check(program::non_negative())
         ->capture_default_str();
-    group->add_option("--batch", batch, "pairs of a step")->check(program::positive())->capture_default_str();
-    group->add_option("--accumulate", accumulate, "batches of a step")->check(program::positive())->capture_default_str();
+    group->add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
+    group->add_option("--accumulate", accumulate, "batches per step")->check(program::positive())->capture_default_str();
     group->add_option("--lr", lr, "learning rate")->check(program::non_negative())->capture_default_str();
-    add_choice(*group, "--schedule", schedule, "of the learning rate");
+    add_choice(*group, "--schedule", schedule, "learning rate schedule");
     group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")
         ->check(program::non_negative())
-        ->default_str("1.5, at the most 15 % of the run");
-    group->add_option("--weight-decay", weight_decay, "of AdamW, decoupled")->check(program::non_negative())->capture_default_str();
-    group->add_flag("--no-decay-norm", no_decay_norm, "no decay on biases and LayerNorm");
-    group->add_option("--clip", clip, "largest gradient norm")->check(program::positive())->capture_default_str();
+        ->default_str("1.5, at most 15 % of the run");
+    group->add_option("--weight-decay", weight_decay, "AdamW's decoupled weight decay")
+        ->check(program::non_negative())
+        ->capture_default_str();
+    group->add_flag("--no-decay-norm", no_decay_norm, "no weight decay on biases and LayerNorm");
+    group->add_option("--clip", clip, "maximum gradient norm")->check(program::positive())->capture_default_str();
     group
         ->add_option("--class-weights", class_weights,
-                     "weights of the classes in the loss, one for each; balanced: as many times as makes all classes count alike")
+                     "class weights in the loss, one per class; balanced: inversely proportional to the class frequencies")
         ->delimiter(',');
-    add_choice(*group, "--order", order, "of the pairs");
-    group->add_option("--seed,--seeds", seeds, "one or more, 1,2,3: each is a run of its own")->delimiter(',')->capture_default_str();
-    number("--eval-batch", eval_batch, "pairs computed together when measuring")->check(program::positive());
-    number("--eval-steps", eval_steps, "measure on --valid every so many steps; 0 = after each epoch");
-    number("--patience", patience, "stop after so many measurements without a better one; 0 = never");
-    number("--save-steps", save_steps, "write a checkpoint every so many steps, too; at the end and when interrupted there is always one");
-    number("--save-total-limit", save_total_limit, "keep so many checkpoints");
-    app.add_flag("--resume", resume, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
-    number("--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
-    add_choice(app, "--progress", progress, "what is shown of the steps");
+    add_choice(*group, "--order", order, "order of the pairs");
+    group->add_option("--seed,--seeds", seeds, "one or more seeds, e.g. 1,2,3; each is a separate run")
+        ->delimiter(',')
+        ->capture_default_str();
+    number("--eval-batch", eval_batch, "pairs per batch in evaluation")->check(program::positive());
+    number("--eval-steps", eval_steps, "steps between evaluations on --valid; 0 = after each epoch");
+    number("--patience", patience, "stop after this many evaluations without improvement; 0 = never");
+    number("--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
+    number("--save-total-limit", save_total_limit, "number of checkpoints to keep");
+    app.add_flag("--resume", resume, "continue from the newest checkpoint in --out, to the same bytes as an uninterrupted run");
+    number("--logging-steps", logging_steps, "steps between lines of log.jsonl");
+    add_choice(app, "--progress", progress, "progress display");
     app.add_flag("--quiet", quiet, "no progress, only the table");
     add_compute(app, compute);
     add_threads(app);
   }
-  /// What is not a matter of one flag alone.
+  /// Checks that concern several options.
   void finish() {
     for (std::size_t i = 1; i < seeds.size(); ++i)
       if (std::find(seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(i), seeds[i]) !=
           seeds.begin() + static_cast<std::ptrdiff_t>(i))
-        lx::fail_usage("--seeds", seeds[i], " is there twice");
+        lx::fail_usage("--seeds", seeds[i], " is given twice");
     encoder.attention = attention.terms();
     encoder.max_length = max_length;
     encoder.label_names = label_names;
@@ -123,7 +124,7 @@ struct MatcherOptions {
   }
   bool is_balanced() const { return class_weights == std::vector<std::string>{"balanced"}; }
 
-  /// The weights of the classes, none if all count alike. balanced: n / (classes n_c), with n_c of the n pairs in class c.
+  /// The class weights, empty if all are equal. balanced: n / (classes n_c), with n_c of the n pairs in class c.
   std::vector<double> class_weights_of(const std::vector<lx::PairExample>& examples) const {
     if (!is_balanced()) return given_weights_;
     if (encoder.task == lx::Task::regression) lx::fail_usage("--class-weights", "a regression has no classes");
@@ -141,8 +142,8 @@ struct MatcherOptions {
     return {schedule, lr, warmup, total};
   }
 
-  /// The settings that make a run what it is: one that is resumed must have the same. Of the data it is the pairs that count, not
-  /// what their files are called.
+  /// The settings that identify a run; a resumed run must have the same. Data are identified by the pairs, not by
+  /// file names.
   lx::Json json(std::uint64_t seed, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& validation) const {
     lx::Json terms = lx::Json::object();
     for (const auto& t : encoder.attention) terms[t.name] = lx::parse_json(t.options, t.name);
@@ -179,7 +180,7 @@ struct MatcherOptions {
   std::vector<double> given_weights_;  // class_weights as numbers
 };
 
-/// What is wrong with the data, though a model comes out: nothing to learn from, or to choose the best model by.
+/// Warnings about data that allow training but no useful model: no positive pairs to learn from, or to select the best model by.
 inline lx::Json warnings(const MatcherOptions& o, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& valid) {
   lx::Json all = lx::Json::array();
   if (o.encoder.task == lx::Task::regression || o.encoder.labels != 2) return all;
@@ -187,7 +188,7 @@ inline lx::Json warnings(const MatcherOptions& o, const std::vector<lx::PairExam
     if (std::none_of(examples.begin(), examples.end(), [](const auto& e) { return e.label == 1; }))
       all.push_back(lx::cat(file, ": none of the ", examples.size(), " pairs is of the positive class; ", meaning));
   };
-  check(o.train_file, train, "the model learns to answer no");
+  check(o.train_file, train, "the model learns to predict no match");
   check(o.valid, valid, "F1 is 0 for every model, so neither the best one nor its threshold can be chosen");
   return all;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program train_matcher, also for programs with attention terms of their own (examples/05_attention_term.cpp).
+// The program train_matcher, also used by programs with custom attention terms (examples/05_attention_term.cpp).
 #pragma once
 
 #include "matcher_card.hpp"
@@ -7,7 +7,7 @@
 
 namespace program {
 
-/// No attention terms besides the library's. A program with others passes a struct with the same member to train_matcher().
+/// Only built-in attention terms. A program with custom terms passes a struct with the same member to train_matcher().
 struct LibraryTerms {
   template <class T, class Dev>
   lx::TermFactories<T, Dev> factories() const {
@@ -20,7 +20,7 @@ struct RunResult {
   std::vector<lx::TestResult> tests;
   lx::Json json;
 
-  /// Of the table: validation, then the tests.
+  /// The rows of the table: validation, then the tests.
   std::vector<std::pair<std::string, lx::Evaluation>> rows() const {
     std::vector<std::pair<std::string, lx::Evaluation>> all{{valid.file, valid}};
     for (auto& row : lx::table_rows(tests)) all.push_back(row);
@@ -28,7 +28,7 @@ struct RunResult {
   }
 };
 
-/// What the trainer asks for: batches of pairs, their loss, and how good the model is on the validation pairs.
+/// The task for Trainer: batches of pairs, their loss, and the evaluation on the validation pairs.
 template <class T, class Dev>
 struct MatcherTask {
   const MatcherOptions& o;
@@ -39,7 +39,7 @@ struct MatcherTask {
 
   std::size_t batches() const { return source.batches(); }
   lx::Batch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
-  /// Over how many pairs the loss is a mean, each as often as the weight of its class says.
+  /// The number of pairs that the loss is a mean over, weighted by class.
   double weights(const lx::Batch& batch) const {
     if (loss_options.class_weights.empty()) return static_cast<double>(batch.size());
     double sum = 0;
@@ -71,7 +71,7 @@ struct MatcherTask {
   }
 };
 
-/// One run with one seed: train, keep the best model, measure it. Nothing if it was interrupted; then it is saved.
+/// One run with one seed: trains, keeps the best model, evaluates it. Returns nothing if it was interrupted (and saved).
 template <class T, class Dev>
 std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed, const std::string& out,
                                      const lx::TermFactories<T, Dev>& own) {
@@ -87,7 +87,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
                                .typos = o.typos,
                                .labels = options.task == lx::Task::regression ? lx::Labels::numbers : lx::Labels::classes});
   const auto valid = lx::read_examples(o.valid, o.table, model.options());
-  std::vector<std::vector<lx::PairExample>> tests;  // read now: a bad file shows before the training, not after it
+  std::vector<std::vector<lx::PairExample>> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(lx::read_examples(file, o.table, model.options()));
   const auto warned = warnings(o, train.examples(), valid);
   for (const lx::Json& warning : warned) std::cerr << "warning: " << warning.get_ref<const std::string&>() << "\n";
@@ -152,7 +152,7 @@ inline lx::Json summary(const std::vector<RunResult>& runs, bool deviation) {
   return out;
 }
 
-/// The folders that the run writes into hold nothing of an earlier one.
+/// Checks that the output folders have no earlier run.
 inline void check_out(const MatcherOptions& o) {
   if (o.resume || o.overwrite) return;
   lx::check_out(o.out);
@@ -161,7 +161,7 @@ inline void check_out(const MatcherOptions& o) {
 
 template <class Terms = LibraryTerms>
 int train_matcher(int argc, char** argv, const Terms& terms = {}) {
-  CLI::App app("Trains a cross-encoder on labelled pairs of texts. The defaults are the settings of the LEA paper.", "train_matcher");
+  CLI::App app("Trains a cross-encoder on labelled text pairs. The defaults are the settings of the LEA paper.", "train_matcher");
   MatcherOptions o;
   o.add_to(app, terms.template factories<float, lx::Cpu>());
   o.command = command_line("train_matcher", argc, argv);
@@ -190,7 +190,7 @@ int train_matcher(int argc, char** argv, const Terms& terms = {}) {
     lx::remove_stale(o.out);
     const std::string best_folder = lx::cat(o.out, "/seed-", o.seeds[best]);
     lx::write_file_atomic(o.out + "/model.lxf", lx::read_file(best_folder + "/model.lxf"));
-    lx::Json all = runs[best].json;  // the best run by its validation score; what all runs gave stands beside it
+    lx::Json all = runs[best].json;  // the best run by validation score, with the results of all runs
     all["mean"] = summary(runs, false);
     all["deviation"] = summary(runs, true);
     all["runs"] = lx::Json::array();

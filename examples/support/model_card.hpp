@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the README.md beside a trained model has in common, whatever was trained.
+// The common parts of model cards.
 #pragma once
 
 #include "program.hpp"
 
 namespace program {
 
-/// A text as a cell of a Markdown table.
+/// A string as a cell of a Markdown table.
 inline std::string table_cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -16,7 +16,7 @@ inline std::string table_cell(const std::string& text) {
   return out;
 }
 
-/// One argument of a command line as a shell reads it.
+/// An argument quoted for a shell.
 inline std::string shell_word(const std::string& text) {
   if (!text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") == text.npos)
     return text;
@@ -25,7 +25,7 @@ inline std::string shell_word(const std::string& text) {
   return out + "'";
 }
 
-/// The settings of a run that are not the defaults, but for those that stand elsewhere.
+/// The settings of a run that differ from the defaults, except those listed elsewhere in the card.
 inline std::string changed_settings(const lx::Json& settings, const lx::Json& defaults, const std::vector<std::string>& elsewhere) {
   std::string out = "\n## Settings that differ from the defaults\n\n";
   const lx::Json before = defaults.flatten(), now = settings.flatten();
@@ -48,7 +48,7 @@ inline std::string how_it_was_made(const std::string& command) {
 #else
   const char* const processor = "a processor without AVX2";
 #endif
-  return lx::cat("\n## How it was made\n\n```sh\n", command, "\n```\n\nBuilt with compiler ", __VERSION__, ", for ", processor, ".\n");
+  return lx::cat("\n## Command\n\n```sh\n", command, "\n```\n\nBuilt with compiler ", __VERSION__, ", for ", processor, ".\n");
 }
 
 /// The command line of this run.

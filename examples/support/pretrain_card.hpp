@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// README.md beside a pre-trained encoder: what it is, what it was made of, how good it is, how it was made.
+// The model card (README.md) of a pre-trained encoder: model, data, results, command.
 #pragma once
 
 #include "lexformer/io/json.hpp"
@@ -9,7 +9,7 @@
 
 namespace program {
 
-/// `results` are those of all_results.json; `text` says what the files held.
+/// results: as in all_results.json; text: a description of the text files.
 template <class T, class Dev>
 std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& model, std::size_t parameters, const lx::Json& results,
                           const std::string& text) {
@@ -19,7 +19,7 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
   card << "# A masked language model, " << config.num_hidden_layers << " layers of width " << config.hidden_size << "\n\n"
        << "A BERT encoder with " << config.num_attention_heads << " heads, positions `" << model.encoder().positions() << "`, "
        << config.vocab_size << " tokens (" << (model.tokenizer().options().lowercase ? "lower case" : "cased") << "), " << parameters
-       << " parameters. " << (o.model.empty() ? "Trained from nothing" : lx::cat("Trained beginning with `", o.model, "`"))
+       << " parameters. " << (o.model.empty() ? "Trained from scratch" : lx::cat("Trained starting from `", o.model, "`"))
        << " with lexformer " << LEXFORMER_VERSION << ", seed " << o.seed << ".\n\n"
        << "```sh\necho 'the [MASK] is red' | fill_mask --model model.lxf\n"
        << "train_matcher --model model.lxf --train train.tsv --valid valid.tsv --out matcher\n```\n\n"
@@ -30,8 +30,8 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
            : o.vocab.empty() ? "was trained on the same text"
                              : lx::cat("is `", o.vocab, "`"))
        << (o.valid.empty() ? "" : lx::cat(". Measured on `", o.valid, "`"))
-       << ". Who passes this model on keeps to the licences of the text and of what it began with.\n\n";
-  card << "## Figures\n\n| | |\n| --- | --- |\n| tokens read | " << results["num_input_tokens_seen"]
+       << ". To redistribute this model, comply with the licences of the text and of the initial model.\n\n";
+  card << "## Results\n\n| | |\n| --- | --- |\n| training tokens | " << results["num_input_tokens_seen"]
        << " |\n| training loss, mean of the run | " << rounded(results["train_loss"]) << " |\n";
   for (const auto& [key, name] : {std::pair{"eval_loss", "loss"},
                                   {"eval_perplexity", "perplexity"},
@@ -39,14 +39,14 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
                                   {"eval_token_similarity", "similarity of tokens, f(S)"},
                                   {"eval_head_similarity", "similarity of heads, f(H)"}})
     if (results.contains(key)) card << "| " << name << " | " << rounded(results[key]) << " |\n";
-  card << "\nAll but the training loss are of " << results["eval_samples"]
-       << " documents that were not trained on (the similarities of 100 of them at the most). Losses are in nats for each masked token"
-       << (o.mth.token_weight != 0 || o.mth.head_weight != 0 ? "; that of the training has the weighted cosines in it" : "") << ".\n"
+  card << "\nAll results except the training loss are for " << results["eval_samples"]
+       << " held-out documents (the similarities for at most 100 of them). Losses are in nats per masked token"
+       << (o.mth.token_weight != 0 || o.mth.head_weight != 0 ? "; the training loss includes the weighted cosines" : "") << ".\n"
        << changed_settings(results["settings"], PretrainOptions().json("", "", lx::Json::object()),
                            {"model", "text", "valid", "vocab", "seed"})
-       << how_it_was_made(o.command) << "\n## To cite\n\nlexformer " << LEXFORMER_VERSION
-       << ", and what its position scheme and its losses come from:\n"
-       << "docs/paper-map.md of lexformer has the list.\n";
+       << how_it_was_made(o.command) << "\n## Citation\n\nlexformer " << LEXFORMER_VERSION
+       << ", and the papers of its position scheme and losses:\n"
+       << "lexformer's docs/paper-map.md lists them.\n";
   return card.str();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of pretrain: what they are called, what they mean, and where they stand in all_results.json.
+// The options of pretrain: names, help texts, and keys in all_results.json.
 #pragma once
 
 #include "program.hpp"
@@ -22,12 +22,12 @@ struct PretrainOptions {
   std::uint64_t seed = 1;
 
   void add_to(CLI::App& app) {
-    app.add_option("--text", texts, "text files, one document a line")->required()->type_name("F");
+    app.add_option("--text", texts, "text files, one document per line")->required()->type_name("F");
     app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
-    app.add_flag("--overwrite", overwrite, "start anew in a folder that holds an earlier run");
+    app.add_flag("--overwrite", overwrite, "start again in a folder with an earlier run");
 
     auto* group = app.add_option_group("Model");
-    auto* start = group->add_option("--model", model, "go on with this model: .lxf or a HuggingFace folder; a head that it lacks is new")
+    auto* start = group->add_option("--model", model, "initial model: a .lxf file or a HuggingFace folder; a missing head is initialized")
                       ->type_name("M.lxf");
     group
         ->add_option("--model-config", model_config,
@@ -35,54 +35,53 @@ struct PretrainOptions {
         ->type_name("C.json")
         ->default_str("BERT base")
         ->excludes(start);
-    auto* words = group->add_option("--vocab", vocab, "its vocabulary, one token a line")->type_name("V.txt")->excludes(start);
-    number(*group, "--vocab-size", vocab_size, "without --vocab: train one of so many tokens on the text")
+    auto* words = group->add_option("--vocab", vocab, "vocabulary of a new model, one token per line")->type_name("V.txt")->excludes(start);
+    number(*group, "--vocab-size", vocab_size, "without --vocab: size of a vocabulary trained on the text")
         ->excludes(start)
         ->excludes(words);
     group->add_flag("--cased", cased, "keep upper case and accents")->excludes(start);
 
     group = app.add_option_group("Text");
-    number(*group, "--max-length", stream.max_length, "tokens of a document at the most")->check(CLI::Range(3, 1 << 20));
-    number(*group, "--min-words", stream.min_words, "shorter documents are left out");
-    number(*group, "--block", stream.block, "documents in memory together, shuffled and sorted by length");
-    auto* file = group->add_option("--valid", valid, "text to measure on, instead of held-out documents")->type_name("F");
-    number(*group, "--held-out", stream.held_out, "hold every so many-th document out of the training, to measure on; 0 = none")
-        ->excludes(file);
-    number(*group, "--eval-documents", eval_documents, "measure on so many of them at the most")->check(program::positive());
-    group->add_option("--mask-probability", masking.probability, "share of the tokens that are to be predicted, by whole words")
+    number(*group, "--max-length", stream.max_length, "maximum number of tokens per document")->check(CLI::Range(3, 1 << 20));
+    number(*group, "--min-words", stream.min_words, "skip documents with fewer words");
+    number(*group, "--block", stream.block, "number of documents that are kept in memory, shuffled and sorted by length");
+    auto* file = group->add_option("--valid", valid, "validation text, instead of held-out documents")->type_name("F");
+    number(*group, "--held-out", stream.held_out, "hold out every n-th document for validation; 0 = none")->excludes(file);
+    number(*group, "--eval-documents", eval_documents, "maximum number of validation documents")->check(program::positive());
+    group->add_option("--mask-probability", masking.probability, "share of the tokens to predict (whole-word masking)")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    number(*group, "--max-predictions", masking.max_predictions, "of these in one document at the most; 0 = no limit");
+    number(*group, "--max-predictions", masking.max_predictions, "maximum number of predicted tokens per document; 0 = no limit");
 
     group = app.add_option_group("Training");
-    group->add_option("--epochs", epochs, "passes over the text; may be a fraction")->check(program::positive())->capture_default_str();
-    number(*group, "--max-steps", max_steps, "optimizer steps, instead of --epochs");
-    number(*group, "--batch", batch, "documents computed together")->check(program::positive());
-    number(*group, "--accumulation,--accumulate", accumulate, "batches of a step")->check(program::positive());
+    group->add_option("--epochs", epochs, "epochs; may be fractional")->check(program::positive())->capture_default_str();
+    number(*group, "--max-steps", max_steps, "number of optimizer steps, instead of --epochs");
+    number(*group, "--batch", batch, "documents per batch")->check(program::positive());
+    number(*group, "--accumulation,--accumulate", accumulate, "batches per step")->check(program::positive());
     number(*group, "--lr", lr, "learning rate");
-    add_choice(*group, "--schedule", schedule, "of the learning rate");
-    group->add_option("--warmup", warmup, "share of the steps")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-    number(*group, "--weight-decay", weight_decay, "of AdamW, decoupled; not on biases and LayerNorm");
-    group->add_option("--clip", clip, "largest gradient norm")->check(program::positive())->capture_default_str();
-    number(*group, "--seed", seed, "of new weights, order, masks and dropout");
+    add_choice(*group, "--schedule", schedule, "learning rate schedule");
+    group->add_option("--warmup", warmup, "share of the steps with linear warm-up")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+    number(*group, "--weight-decay", weight_decay, "AdamW's decoupled weight decay, not applied to biases and LayerNorm");
+    group->add_option("--clip", clip, "maximum gradient norm")->check(program::positive())->capture_default_str();
+    number(*group, "--seed", seed, "seed of new weights, order, masks and dropout");
     auto* tokens = group->add_option("--token-cosine", mth.token_weight, "weight of MTH's token cosine, alpha1; the paper's is 1")
                        ->capture_default_str();
     auto* heads = group->add_option("--head-cosine", mth.head_weight, "weight of MTH's head cosine, alpha2; the paper's is 0.01")
                       ->capture_default_str();
-    number(*group, "--cosine-tokens", mth.tokens, "of each document that the token cosine samples")
+    number(*group, "--cosine-tokens", mth.tokens, "tokens per document that the token cosine samples")
         ->check(CLI::Range(2, 1 << 20))
         ->needs(tokens);
-    number(*group, "--cosine-heads", mth.heads, "of each layer that the head cosine samples")->check(CLI::Range(2, 1024))->needs(heads);
-    group->add_flag("--cosine-probabilities", mth.probabilities, "the head cosine is of probabilities, not of scores")->needs(heads);
-    number(*group, "--eval-batch", eval_batch, "documents computed together when measuring")->check(program::positive());
-    number(*group, "--eval-steps", eval_steps, "measure every so many steps; 0 = at the end");
-    number(*group, "--save-steps", save_steps,
-           "write a checkpoint every so many steps; at the end and when interrupted there is always one");
-    number(*group, "--save-total-limit", save_total_limit, "keep so many checkpoints");
-    app.add_flag("--resume", resume, "go on from the newest checkpoint in --out; the same bytes come out as without a break");
-    number(app, "--logging-steps", logging_steps, "write the loss to log.jsonl every so many steps");
-    add_choice(app, "--progress", progress, "what is shown of the steps");
-    app.add_flag("--quiet", quiet, "no progress, only the figures");
+    number(*group, "--cosine-heads", mth.heads, "heads per layer that the head cosine samples")->check(CLI::Range(2, 1024))->needs(heads);
+    group->add_flag("--cosine-probabilities", mth.probabilities, "compute the head cosine of attention probabilities instead of scores")
+        ->needs(heads);
+    number(*group, "--eval-batch", eval_batch, "documents per batch in evaluation")->check(program::positive());
+    number(*group, "--eval-steps", eval_steps, "steps between evaluations; 0 = at the end");
+    number(*group, "--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
+    number(*group, "--save-total-limit", save_total_limit, "number of checkpoints to keep");
+    app.add_flag("--resume", resume, "continue from the newest checkpoint in --out, to the same bytes as an uninterrupted run");
+    number(app, "--logging-steps", logging_steps, "steps between lines of log.jsonl");
+    add_choice(app, "--progress", progress, "progress display");
+    app.add_flag("--quiet", quiet, "no progress, only the results");
     add_compute(app, compute);
     add_threads(app);
   }
@@ -96,8 +95,8 @@ struct PretrainOptions {
     return {schedule, lr, static_cast<std::size_t>(std::ceil(warmup * static_cast<double>(total))), total};
   }
 
-  /// The settings that make a run what it is: one that is resumed must have the same. Of the text it is the documents that count, not what
-  /// their files are called.
+  /// The settings that identify a run; a resumed run must have the same. Text is identified by the documents, not by
+  /// file names.
   lx::Json json(const std::string& text, const std::string& validation, const lx::Json& config) const {
     lx::Json all = lx::Json::object();
     all["model"] = model;

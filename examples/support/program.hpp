@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the programs share: what computes, tables, signals.
+// Shared by the programs: compute device, tables, signals.
 #pragma once
 
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace program {
 enum class Device { cpu, cuda };
 enum class Precision { float32, tf32, bfloat16 };
 
-/// What computes, and in which numbers.
+/// Compute device and precision.
 struct Compute {
   Device device = Device::cpu;
   Precision precision = Precision::float32;
@@ -33,12 +33,12 @@ inline constexpr auto lexformer::names_of<program::Precision> = std::to_array<le
 
 namespace program {
 
-/// A text that grows by <<. Throws std::bad_alloc, where a plain std::ostringstream would go on with a part missing.
+/// A string stream. Throws std::bad_alloc where a plain std::ostringstream would continue with a part missing.
 struct StringWriter : std::ostringstream {
   StringWriter() { exceptions(std::ios::badbit); }
 };
 
-/// Set by SIGINT and SIGTERM; a training loop looks at it after each step, saves and leaves with 130.
+/// Set by SIGINT and SIGTERM. A training loop checks it after each step, saves and exits with 130.
 inline volatile std::sig_atomic_t interrupted = 0;
 
 inline void catch_signals() {
@@ -49,14 +49,14 @@ inline void catch_signals() {
 }
 
 inline void add_compute(CLI::App& app, Compute& compute) {
-  add_choice(app, "--device", compute.device, "what computes");
-  add_choice(app, "--precision", compute.precision, "of numbers; bfloat16 ones are stored so, and added up in float");
+  add_choice(app, "--device", compute.device, "compute device");
+  add_choice(app, "--precision", compute.precision, "numeric precision; bfloat16 is a storage type, sums are float");
 }
 
 #if defined(LEXFORMER_WITH_CUDA)
 inline constexpr bool with_cuda = true;
 #else
-inline constexpr bool with_cuda = false;  // nothing is instantiated for the device: half the time to compile
+inline constexpr bool with_cuda = false;  // no templates for the device: halves the compile time
 #endif
 
 /// f(T(), Dev()) with T = float or lx::bfloat16 and Dev = lx::Cpu or, in a build with CUDA, lx::Cuda.
@@ -76,15 +76,15 @@ auto compute_with(const Compute& compute, F&& f) {
 
 inline void add_threads(CLI::App& app) {
   app.add_option_function<int>(
-         "--threads", [](int n) { lx::set_threads(n); }, "threads; the results do not depend on it")
+         "--threads", [](int n) { lx::set_threads(n); }, "number of threads; does not change results")
       ->check(CLI::Range(1, 1024))
       ->default_str("all cores");
 }
 
-/// How pair tables are read: columns and header.
+/// Adds the options for reading pair tables: columns and header.
 inline void add_table_options(CLI::App& app, lx::TableOptions& table) {
-  app.add_option("--columns", table.columns, "left,right,label: names of columns, or numbers from 1")->delimiter(',');
-  add_choice(app, "--header", table.header, "whether tables begin with a header");
+  app.add_option("--columns", table.columns, "columns of left text, right text and label: names, or numbers from 1")->delimiter(',');
+  add_choice(app, "--header", table.header, "whether tables have a header row");
 }
 
 }  // namespace program

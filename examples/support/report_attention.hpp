@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The models of a report, and its section about attention.
+// The models of a report, and its attention section.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@
 
 namespace program {
 
-/// One of the models that are compared: a folder of train_matcher (with seed-* folders when it had several seeds), or a file.
+/// One of the compared models: an output folder of train_matcher (with folders seed-* if it had several seeds), or a file.
 struct Contender {
   std::string name;
   std::vector<std::string> seeds;  // the models of all seeds; at least one
-  std::string path;                // of the one that is shown: the best by its validation score, or the first
+  std::string path;                // of the shown model: the best by validation score, or the first
   lx::CrossEncoder<> model;
 
-  /// From "name=path", or "path" alone, whose last part is the name then.
+  /// From "name=path", or from "path", whose last part is then the name.
   static Contender open(const std::string& argument) {
     namespace fs = std::filesystem;
     const auto equals = fs::exists(argument) ? argument.npos : argument.find('=');
@@ -26,18 +26,18 @@ struct Contender {
     fs::path last(path);
     if (!last.has_filename()) last = last.parent_path();  // "runs/lea/"
     const std::string name = equals == argument.npos ? last.filename().string() : argument.substr(0, equals);
-    if (name.empty()) lx::fail_usage("--model", "'", argument, "' gives no name; write NAME=DIR");
-    std::vector<std::string> seeds = lx::seed_folders(path);  // each was a run of its own; without a best one the first is shown
+    if (name.empty()) lx::fail_usage("--model", "'", argument, "' has no name; write NAME=DIR");
+    std::vector<std::string> seeds = lx::seed_folders(path);  // separate runs; the first is shown if there is no best one
     const std::string shown = fs::exists(path + "/model.lxf") || seeds.empty() ? path : seeds.front();
     if (seeds.empty()) seeds.push_back(path);
     return {name, seeds, shown, lx::CrossEncoder<>::load(shown)};
   }
-  /// What train_matcher wrote last into a folder; an empty object for a file.
+  /// The results of train_matcher in a folder; an empty object for a file.
   static lx::Json results(const std::string& run) {
     const std::string file = run + "/all_results.json";
     return std::filesystem::exists(file) ? lx::parse_json(lx::read_file(file), file) : lx::Json::object();
   }
-  /// "lea: runs/lea/seed-1 (seed 1), ...": the models and, where train_matcher tells, their seeds.
+  /// "lea: runs/lea/seed-1 (seed 1), ...": the models and, if known, their seeds.
   std::string origin() const {
     std::string text = name + ":";
     for (const auto& run : seeds) {
@@ -46,7 +46,7 @@ struct Contender {
     }
     return text;
   }
-  /// "lea: seed 2, the best of 3 by its validation score": which of its seeds is the one that is shown.
+  /// "lea: seed 2, the best of 3 by its validation score": the shown seed.
   std::string shown() const {
     const lx::Json r = results(path);
     const std::string seed = r.contains("seed") ? "seed " + r["seed"].dump() : path;
@@ -54,14 +54,13 @@ struct Contender {
     return lx::cat(name, ": ", seed, r.contains("runs") ? ", the best of " : ", the first of ", seeds.size(),
                    r.contains("runs") ? " by its validation score" : "");
   }
-  /// "lea was trained with augment 0.5, ...": the settings of the shown run; empty where no train_matcher wrote any.
+  /// "lea was trained with augment 0.5, ...": the settings of the shown run; empty if there are none.
   std::string settings() const {
     const lx::Json r = results(path);
     std::string text;
     if (!r.contains("settings")) return text;
     for (const auto& [key, value] : r["settings"].items()) {
-      if (value.is_null() || value == lx::Json::array() || key == "train" || key == "valid" || key == "seed")
-        continue;  // they stand elsewhere
+      if (value.is_null() || value == lx::Json::array() || key == "train" || key == "valid" || key == "seed") continue;  // shown elsewhere
       text +=
           lx::cat(text.empty() ? name + " was trained with " : ", ", key, " ", value.is_string() ? value.get<std::string>() : value.dump());
     }
@@ -69,26 +68,26 @@ struct Contender {
   }
 };
 
-/// The classes as pictures call them.
+/// The class names in plots.
 inline std::vector<std::string> class_names(const lx::CrossEncoderOptions& options) {
   if (options.label_names.empty() && options.labels == 2) return {"no match", "match"};
   return options.label_names;
 }
 
 struct AttentionView {
-  std::string left, right, word;       // word: of the left text, for the strips; empty = the one with the likest unequal partner
-  std::optional<std::size_t> layer{};  // from 0; the last unless given
-  int head = -1;                       // from 0; -1: the mean of the heads
+  std::string left, right, word;       // word: of the left text, for the strips; empty: the one with the most similar different word
+  std::optional<std::size_t> layer{};  // from 0; default: the last
+  int head = -1;                       // from 0; -1: mean of the heads
 };
 
-/// The probabilities of one layer for one pair (n x n, row after row): of one head, or the mean of all.
+/// The attention probabilities of one layer for one pair, (n, n), row-major: of one head, or the mean of all.
 inline std::vector<double> attention_of(const lx::CrossEncoder<>& model, const lx::Encoding& encoding, const AttentionView& view) {
   const auto& config = model.encoder().config;
   const std::size_t layer = view.layer.value_or(config.num_hidden_layers - 1);
   if (layer >= config.num_hidden_layers)
-    lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers; they count from 0");
+    lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers; they are numbered from 0");
   if (view.head >= static_cast<int>(config.num_attention_heads))
-    lx::fail_usage("--head", view.head, " of a model with ", config.num_attention_heads, " heads; they count from 0");
+    lx::fail_usage("--head", view.head, " of a model with ", config.num_attention_heads, " heads; they are numbered from 0");
   const lx::NoGrad no_grad;
   const auto attentions =
       model(model.batch(std::span(&encoding, 1)), {}, {.attentions = lx::Attentions::probabilities}).encoder.attentions[layer].value();
@@ -102,7 +101,7 @@ inline std::vector<double> attention_of(const lx::CrossEncoder<>& model, const l
 /// A word of one of the two texts: its tokens first ... last - 1.
 struct TokenWord {
   std::size_t first, last;
-  std::string text;  // as the tokenizer normalised it
+  std::string text;  // as normalized by the tokenizer
 };
 inline std::vector<TokenWord> words_of(const lx::Encoding& e, std::uint8_t type) {
   std::vector<TokenWord> words;
@@ -111,8 +110,7 @@ inline std::vector<TokenWord> words_of(const lx::Encoding& e, std::uint8_t type)
   return words;
 }
 
-/// The word of `left`, which has one at least, that is asked for; else the one that is most like a word of `right` without being there
-/// itself.
+/// The requested word of `left` (not empty); by default the one that is most similar to a word of `right` without occurring there.
 inline const TokenWord& chosen_word(const std::vector<TokenWord>& left, const std::vector<TokenWord>& right, const std::string& asked) {
   std::string known;
   const TokenWord* chosen = &left.front();
@@ -131,7 +129,7 @@ inline const TokenWord& chosen_word(const std::vector<TokenWord>& left, const st
   return *chosen;
 }
 
-/// The picture of the method: similarity | plain | with LEA, and one word's row of the two.
+/// Plots similarity, attention without LEA and with LEA side by side, and the rows of one word in both.
 inline void attention_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const AttentionView& view) {
   const Contender* with = nullptr;
   const Contender* without = nullptr;
@@ -152,28 +150,28 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   std::vector<double> similarity;
   for (const std::uint16_t code : lexical.codes) similarity.push_back(lexical.levels[code]);
 
-  page.heading("What attention looks at");
+  page.heading("Attention");
   page.paragraph("Left: " + view.left);
   page.paragraph("Right: " + view.right);
   if (with != nullptr && without != nullptr) {
     const auto& other = without->model.encoder().config;
     if (encode(without->model).ids != encoding.ids || other.num_hidden_layers != config.num_hidden_layers ||
         other.num_attention_heads != config.num_attention_heads) {
-      page.paragraph(without->name + " reads the pair as other tokens or has other layers, so it is not shown here.");
+      page.paragraph(without->name + " has other tokens for this pair or other layers, so it is not shown here.");
       without = nullptr;
     }
   }
   std::vector<lx::HeatPanel> panels{{"similarity of the words", similarity, std::max(1.0, lexical.levels.back())}};
   if (without != nullptr) {
     panels.push_back({without->name, attention_of(without->model, encoding, view), 0});
-  } else if (with != nullptr) {  // the same weights with the bias left out
+  } else if (with != nullptr) {  // the same weights without the bias
     auto options = with->model.options();
     options.attention.clear();
     const lx::CrossEncoder<> bare(lx::ModelFile::open(with->path), options);
     panels.push_back({with->name + " without its bias", attention_of(bare, encoding, view), 0});
   }
   if (with != nullptr) panels.push_back({with->name, attention_of(with->model, encoding, view), 0});
-  // One scale for both; [CLS] and [SEP] draw much and would leave the rest white, so they do not count.
+  // One scale for both. It ignores [CLS] and [SEP], whose large values would leave the rest white.
   double most = 1e-9;
   for (std::size_t k = 1; k < panels.size(); ++k)
     for (std::size_t e = 0; e < n * n; ++e)
@@ -189,7 +187,7 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
     for (std::size_t e = 0; e < n * n; ++e)
       cells.row({p.title, lx::cat(e / n), tokens[e / n], lx::cat(e % n), tokens[e % n], lx::short_number(p.values[e], 6)});
   page.picture("attention", lx::heat_maps(tokens, panels, "Attention, " + where), cells,
-               "Rows attend to columns. The attention panels share a scale; values above it, mostly of [CLS] and [SEP], are cut off.");
+               "Rows attend to columns. The attention panels share a scale; values above it, mostly of [CLS] and [SEP], are clipped.");
 
   const auto left = words_of(encoding, 0), right = words_of(encoding, 1);
   if (left.empty() || right.empty()) return;
@@ -208,8 +206,8 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
     if (&p != &panels.front()) strips.push_back(strip);  // the similarity has a scale of its own
   }
   for (std::size_t j = right.front().first; j < right.back().last; ++j) shown.push_back(tokens[j]);
-  page.picture("word", lx::token_strips(shown, strips, lx::cat("Where '", word.text, "' looks in the right text, ", where)), row,
-               "The row of one word of the left text, mean over its pieces.");
+  page.picture("word", lx::token_strips(shown, strips, lx::cat("Attention of '", word.text, "' to the right text, ", where)), row,
+               "The row of one word of the left text, mean over its word pieces.");
 }
 
 }  // namespace program

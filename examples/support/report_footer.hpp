@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The footer of a page: version, day and command line.
+// The footer of a page: version, date and command line.
 #pragma once
 
 #include <charconv>
@@ -13,8 +13,7 @@
 
 namespace program {
 
-/// The day in UTC, "2026-11-23": that of SOURCE_DATE_EPOCH (seconds since 1970) where it is set, so that a page can be made again to the
-/// byte.
+/// The date in UTC, "2026-11-23". SOURCE_DATE_EPOCH (seconds since 1970) overrides it, so that a page can be reproduced byte for byte.
 inline std::string report_day() {
   std::time_t seconds = std::time(nullptr);
   if (const char* const epoch = std::getenv("SOURCE_DATE_EPOCH"); epoch != nullptr && *epoch != '\0') {
@@ -28,11 +27,11 @@ inline std::string report_day() {
   std::tm utc{};
   char day[64] = "";
   if (gmtime_r(&seconds, &utc) == nullptr || std::strftime(day, sizeof(day), "%Y-%m-%d", &utc) == 0)
-    lx::fail_usage("SOURCE_DATE_EPOCH", "no calendar has this day");
+    lx::fail_usage("SOURCE_DATE_EPOCH", "the date is out of range");
   return day;
 }
 
-/// `command` as command_line() gives it.
+/// command: as returned by command_line().
 inline void report_footer(lx::ReportPage& page, const std::string& command) {
   page.footer(lx::cat("Made with lexformer ", LEXFORMER_VERSION, " on ", report_day(), ":"));
   page.footer(command);

@@ -8,10 +8,10 @@
 
 namespace program {
 
-/// HTML that a narrow column of a table does not break.
+/// HTML that is not wrapped in a narrow table column.
 inline std::string on_one_line(const std::string& text) { return "<span class=\"line\">" + lx::escape_xml(text) + "</span>"; }
 
-/// What train_matcher logged, by epoch: one line for each run.
+/// Plots the log of train_matcher by epoch, one line for each run.
 inline void training_section(lx::ReportPage& page, const std::vector<Contender>& contenders) {
   const auto& options = contenders.back().model.options();
   const bool regression = options.task == lx::Task::regression;
@@ -26,13 +26,13 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   };
   std::vector<Curve> curves{
       {"loss", "loss", "Training loss", regression ? "squared error" : "cross-entropy, nats",
-       "Light: as logged, the mean of the steps between two lines of the log. Dark: its moving mean, about a twentieth of the run wide.", 1,
-       false, true},
+       "Light: logged means of the steps between two log lines. Dark: moving mean with a window of about a twentieth of the run.", 1, false,
+       true},
       {"learning_rate", "learning_rate", "Learning rate", "learning rate",
-       "Of the last step before each line of the log: it rises in the warm-up, then falls as --schedule says."},
-      {"gradient", "grad_norm", "Norm of the gradient, before clipping", "norm",
-       "Over all parameters, of the last step before each line of the log; steps above --clip were scaled down to it."},
-      {"validation", "eval_" + primary, "Validation score", primary + ", %", "The model of the best score is kept.", 100, true}};
+       "Of the last step before each log line. It rises during warm-up, then follows --schedule."},
+      {"gradient", "grad_norm", "Gradient norm before clipping", "norm",
+       "Over all parameters, for the last step before each log line; larger norms were clipped to --clip."},
+      {"validation", "eval_" + primary, "Validation score", primary + ", %", "The model with the best score is kept.", 100, true}};
   for (const auto& c : contenders)
     for (const auto& folder : c.seeds) {
       const std::string file = folder + "/log.jsonl";
@@ -42,7 +42,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
       for (const auto& [where, entry] : lx::read_log(file)) {
         for (auto& curve : curves) {
           if (!entry.contains(curve.key)) continue;
-          const lx::Json& value = entry[curve.key];  // "nan" and "inf" are texts
+          const lx::Json& value = entry[curve.key];  // "nan" and "inf" are strings
           curve.series.back().x.push_back(lx::get_number(entry, "epoch", 0, 1e9, where));
           if (!value.is_number()) curve.marks.push_back({curve.series.back().x.back(), "not finite", false});
           curve.series.back().y.push_back(value.is_number() ? curve.factor * value.get<double>()
@@ -63,10 +63,10 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   }
 }
 
-/// Table, precision and recall, histograms and the worst errors on a test file.
+/// Shows metrics, precision and recall, histograms and the worst errors on a test file.
 inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::string& file,
                            const std::vector<lx::PairExample>& examples, std::size_t worst) {
-  page.heading("On the test pairs");
+  page.heading("Test pairs");
   page.paragraph(lx::cat(file, ", ", examples.size(), " pairs"));
   std::vector<std::vector<std::string>> table;
   std::vector<lx::Series> curves;
@@ -108,7 +108,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                                        .y_label = "precision, %",
                                        .x_range = {{0, 100}},
                                        .y_range = {{0, 100}}}),
-               lx::series_csv(curves), "A dot is where the stored threshold puts the decision.");
+               lx::series_csv(curves), "Dots: the stored thresholds.");
 
   const auto names = class_names(options);
   for (std::size_t k = 0; k < contenders.size(); ++k) {
@@ -135,7 +135,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                                 .y_range = {{0, 100}},
                                 .marks = {{threshold, "threshold", false}}}),
                  csv,
-                 lx::cat("How the scores of each class are spread, in 20 bins. Left of the threshold a pair counts as ", names[0],
+                 lx::cat("Distribution of the scores of each class, in 20 bins. Left of the threshold a pair is classified as ", names[0],
                          ", right of it as ", names[1], "."));
   }
 
@@ -148,10 +148,10 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
     if ((scores[i] > threshold) != (labels[i] == 1)) wrong.push_back(i);
   std::stable_sort(wrong.begin(), wrong.end(),
                    [&](auto a, auto b) { return std::abs(scores[a] - threshold) > std::abs(scores[b] - threshold); });
-  page.heading("The worst errors of " + c.name);
+  page.heading("Worst errors of " + c.name);
   page.paragraph(lx::cat(
       wrong.size(), " of ", examples.size(),
-      " pairs are on the wrong side of the threshold. A wavy line: the other text has a word like it; a coloured ground: it has none."));
+      " pairs are on the wrong side of the threshold. Wavy line: the other text has a similar word; coloured background: it has none."));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t k = 0; k < std::min(worst, wrong.size()); ++k) {
     const auto& e = examples[wrong[k]];
@@ -161,7 +161,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   page.table({"pair", "class", "score", "left", "right"}, rows);
 }
 
-/// The main score against the share of words with typos, one line for each model, the band one deviation over its seeds.
+/// Plots the main score against the share of words with typos, one line for each model; the band is one standard deviation over seeds.
 inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::PairExample>& examples,
                           std::vector<double> percents, lx::TypoOptions typos) {
   std::sort(percents.begin(), percents.end());
@@ -192,13 +192,13 @@ inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& co
       if (percent == 0) s.highlights = {{percent, m.mean}};  // the clean pairs
     }
   }
-  page.heading("Against noise");
+  page.heading("Noise");
   page.picture("noise",
-               lx::line_chart(series, {.title = "Score against the strength of the noise",
+               lx::line_chart(series, {.title = "Score against noise level",
                                        .x_label = "words with a typo, %",
                                        .y_label = primary + (primary == "f1" ? " at the stored threshold, %" : ", %")}),
                lx::series_csv(series),
-               "The same typos for all models; the large dots are the clean pairs. Of several seeds a line is the mean and its band one "
+               "All models get the same typos; large dots: the clean pairs. With several seeds a line is the mean and its band one "
                "standard deviation.");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line's options for attention terms: --attention lea,mine and, for each term NAME and each of its options, --NAME-OPTION.
+// Command-line options for attention terms: --attention lea,mine and, for each option of each term, --NAME-OPTION.
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ class TermFlags final : public lx::OptionVisitor {
       last = range[1];
     };
     added_.push_back(
-        app_.add_option_function<std::vector<std::size_t>>(option("layers"), set, lx::cat(help, "; FIRST,LAST from 0, last not included"))
+        app_.add_option_function<std::vector<std::size_t>>(option("layers"), set, lx::cat(help, "; FIRST,LAST from 0, LAST exclusive"))
             ->delimiter(',')
             ->expected(2)
             ->type_name("FIRST,LAST"));
@@ -74,14 +74,14 @@ class TermFlags final : public lx::OptionVisitor {
 
 }  // namespace detail
 
-/// Which attention terms a run has, and their options.
+/// The attention terms of a run and their options.
 class AttentionOptions {
  public:
   void add_to(CLI::App& app, const lx::TermFactories<>& own) {
     const auto factories = lx::all_terms(own, "--attention");
     auto known = lx::names_of_terms(factories);
     known.insert(known.begin(), "none");
-    app.add_option("--attention", names_, "attention terms, separated by commas: lea, a position scheme, a term of yours; or none")
+    app.add_option("--attention", names_, "comma-separated attention terms: lea, a position scheme, a custom term; or none")
         ->delimiter(',')
         ->check(one_of(known))
         ->default_str("none");
@@ -95,7 +95,7 @@ class AttentionOptions {
   }
 
   bool has(const std::string& name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
-  /// The terms with their options. Errors: an option of a term that is not named.
+  /// The terms with their options. Errors: an option of a term that --attention does not name.
   std::vector<lx::TermConfig> terms() const {
     std::vector<lx::TermConfig> configs;
     for (const auto& [name, term] : terms_)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What programs that train share: how they call the trainer, and what they say.
+// Shared by the training programs: trainer settings and messages.
 #pragma once
 
 #include "program.hpp"
 
 namespace program {
 
-/// Says what a model did not find in its file, and what it did not take from there.
+/// Reports the tensors that a file lacks and those that the model does not use.
 template <class Model>
 void report_tensors(const std::string& path, const Model& model) {
   std::cerr << lx::one_line(path) << ": " << model.new_tensors().size() << " new tensors";
@@ -16,7 +16,7 @@ void report_tensors(const std::string& path, const Model& model) {
   std::cerr << "\n";
 }
 
-/// The options of a program with these members, for the trainer; the rest is up to the program.
+/// Trainer options from a program's options with these members; the program sets the others.
 template <class Options>
 lx::TrainerOptions trainer_options(const Options& o, const std::string& out, std::uint64_t seed) {
   lx::TrainerOptions t;
@@ -39,7 +39,7 @@ lx::TrainerOptions trainer_options(const Options& o, const std::string& out, std
 }
 
 inline void say_interrupted(const std::string& when, const std::string& out) {
-  std::cerr << "interrupted after " << when << "; saved in " << out << ", go on with --resume\n";
+  std::cerr << "interrupted after " << when << "; saved in " << out << ", continue with --resume\n";
 }
 
 }  // namespace program

@@ -75,7 +75,7 @@ class Pretrain(unittest.TestCase):
         self.assertLess(measured[-1]["eval_loss"], 0.6 * measured[0]["eval_loss"])
         self.assertEqual(measured[-1]["eval_loss"], results["eval_loss"])
         self.assertGreater(results["eval_accuracy"], 0.5)
-        self.assertIn("on 20 documents that were not trained on", self.done.stdout)
+        self.assertIn("on 20 held-out documents", self.done.stdout)
         card = (self.first / "README.md").read_text()
         for part in ("2 layers of width 32", "a.txt`, `", "180 documents, 20 held out", "- config/hidden_size: 32", "(default 32)", "pretrain --text"):
             self.assertIn(part, card)
@@ -172,7 +172,7 @@ class Pretrain(unittest.TestCase):
             self.assertIn(text, page)
         rows = (out / "MTH-query-vectors.csv").read_text().splitlines()
         self.assertEqual(rows[1].split(",")[1:], rows[2].split(",")[1:])  # beyond --size distances share a vector
-        self.refused(2, program("analyze", "--model", f"a/b={mth}", "--text", self.folder / "valid.txt", "--out", out), "it has no '/'")
+        self.refused(2, program("analyze", "--model", f"a/b={mth}", "--text", self.folder / "valid.txt", "--out", out), "must not contain '/'")
         self.refused(2, program("analyze", "--model", f"m={mth}", "--model", f"m={plain}", "--text", self.folder / "valid.txt", "--out", out), "two are called 'm'")
         self.refused(2, program("analyze", "--model", str(mth), "--text", self.folder / "valid.txt", "--out", out), "write NAME=M.lxf")
         self.refused(3, program("analyze", "--model", f"m={mth}", "--text", self.folder / "none.txt", "--out", out), "none.txt")

@@ -176,16 +176,16 @@ class Refusals(unittest.TestCase):
         before = {p: p.read_bytes() for p in (valid, test, self.model, self.encoder, self.folder / "config.json")}
         evaluate = ["--model", self.trained, "--test", valid, test, "--output"]
         for output in (valid, test, self.model, self.folder / "link.jsonl"):
-            self.refused(2, program("evaluate", *evaluate, output), "--output: ", "would be written over")
+            self.refused(2, program("evaluate", *evaluate, output), "--output: ", "would be overwritten")
         make = ["--text", valid, "--model-config", self.folder / "config.json", "--out"]
         for output in (valid, self.folder / "config.json"):
-            self.refused(2, program("make_model", *make, output), "--out: ", "would be written over")
+            self.refused(2, program("make_model", *make, output), "--out: ", "would be overwritten")
         shutil.copy(self.encoder, self.folder / "encoder.npy")
-        self.refused(2, program("encode", "--model", self.folder / "encoder.npy", "--output", self.folder / "encoder.npy", text="a\n"), "would be written over")
+        self.refused(2, program("encode", "--model", self.folder / "encoder.npy", "--output", self.folder / "encoder.npy", text="a\n"), "would be overwritten")
         result = self.folder / "result.json"
         self.assertEqual(program("evaluate", "--model", self.model, "--test", valid, "--scores", "--output", result).returncode, 0)
         self.assertEqual(program("evaluate", "--model", self.model, "--test", valid, "--scores", "--output", result).returncode, 0)  # its own may be
-        self.refused(2, program("compare", "--result", f"a={result}", "--output", result), "would be written over")
+        self.refused(2, program("compare", "--result", f"a={result}", "--output", result), "would be overwritten")
         self.assertEqual(before, {p: p.read_bytes() for p in before})
 
     def test_compare_with_foreign_json(self):
