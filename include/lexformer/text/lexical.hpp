@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/text/similarity.hpp"
@@ -56,12 +57,33 @@ struct LexicalBatch {
 namespace detail {
 inline constexpr std::size_t max_lexical_levels = 65536;  // codes have 16 bits
 
-inline std::uint16_t lexical_code(const std::vector<double>& level, double value) {
-  return static_cast<std::uint16_t>(std::lower_bound(level.begin(), level.end(), value) - level.begin());
-}
+std::uint16_t lexical_code(const std::vector<double>& level, double value);
 
 /// Sorts the levels and removes duplicates. Errors: more than max_lexical_levels.
-inline void sort_levels(std::vector<double>& level) {
+void sort_levels(std::vector<double>& level);
+}  // namespace detail
+
+/// Computes the similarities of all token pairs of one tokenized text or pair. All tokens of a word share its similarities. s = 0 if a
+/// token has no word ([CLS], [SEP]) and, unless self_attention, within one text. Unknown words and words cut by truncation are
+/// compared by their full text. Similarities above 1 (smith_waterman_raw) are kept when exact and clipped to 1 when levels are set.
+/// Errors: levels is 1 or more than 65,536; more than 65,536 distinct similarities.
+LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options);
+
+/// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending.
+/// With LexicalOptions.levels = n it always has the n levels k / (n - 1), and code k = level k.
+/// Errors: a matrix does not have size * size codes, a code is out of range, or there are more than 65,536 distinct levels.
+LexicalBatch merge(std::span<const LexicalMatrix> matrices);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+namespace detail {
+LEXFORMER_INLINE std::uint16_t lexical_code(const std::vector<double>& level, double value) {
+  return static_cast<std::uint16_t>(std::lower_bound(level.begin(), level.end(), value) - level.begin());
+}
+LEXFORMER_INLINE void sort_levels(std::vector<double>& level) {
   std::sort(level.begin(), level.end());
   level.erase(std::unique(level.begin(), level.end()), level.end());
   if (level.size() > max_lexical_levels)
@@ -69,11 +91,7 @@ inline void sort_levels(std::vector<double>& level) {
 }
 }  // namespace detail
 
-/// Computes the similarities of all token pairs of one tokenized text or pair. All tokens of a word share its similarities. s = 0 if a
-/// token has no word ([CLS], [SEP]) and, unless self_attention, within one text. Unknown words and words cut by truncation are
-/// compared by their full text. Similarities above 1 (smith_waterman_raw) are kept when exact and clipped to 1 when levels are set.
-/// Errors: levels is 1 or more than 65,536; more than 65,536 distinct similarities.
-inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options) {
+LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options) {
   if (options.levels == 1 || options.levels > detail::max_lexical_levels)
     fail_usage("lexical levels", options.levels, " levels; expected 0 (exact) or 2 ... ", detail::max_lexical_levels);
 
@@ -132,10 +150,7 @@ inline LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptio
   return out;
 }
 
-/// Merges the examples of a batch into one table of levels: the distinct levels of all examples, ascending.
-/// With LexicalOptions.levels = n it always has the n levels k / (n - 1), and code k = level k.
-/// Errors: a matrix does not have size * size codes, a code is out of range, or there are more than 65,536 distinct levels.
-inline LexicalBatch merge(std::span<const LexicalMatrix> matrices) {
+LEXFORMER_INLINE LexicalBatch merge(std::span<const LexicalMatrix> matrices) {
   LexicalBatch out;
   std::size_t cells = 0;
   for (const LexicalMatrix& matrix : matrices) {
@@ -159,3 +174,4 @@ inline LexicalBatch merge(std::span<const LexicalMatrix> matrices) {
 }
 
 }  // namespace lexformer
+#endif

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/unicode.hpp"
@@ -18,7 +19,23 @@ namespace lexformer {
 
 namespace detail {
 /// levenshtein() with transpositions of adjacent characters as one edit: modle, model: 1 - 1/5 = 0.8.
-inline double similarity_with_swaps(std::u32string_view a, std::u32string_view b) {
+double similarity_with_swaps(std::u32string_view a, std::u32string_view b);
+}  // namespace detail
+
+/// The candidate most similar to `name` by edit distance; the first if several are. Returns "" if no similarity is at least `least`.
+/// Only the first max_similarity_characters of each name are compared.
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates, double least = 0.6);
+
+/// The end of a message about an unknown name: "; did you mean 'attention'?", or "" if no candidate is similar.
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+namespace detail {
+LEXFORMER_INLINE double similarity_with_swaps(std::u32string_view a, std::u32string_view b) {
   if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
   std::vector<std::size_t> row(b.size() + 1), above(row), next(row);  // distances for the first i, i - 1, i + 1 characters of a
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -35,9 +52,7 @@ inline double similarity_with_swaps(std::u32string_view a, std::u32string_view b
 }
 }  // namespace detail
 
-/// The candidate most similar to `name` by edit distance; the first if several are. Returns "" if no similarity is at least `least`.
-/// Only the first max_similarity_characters of each name are compared.
-inline std::string nearest_name(std::string_view name, std::span<const std::string> candidates, double least = 0.6) {
+LEXFORMER_INLINE std::string nearest_name(std::string_view name, std::span<const std::string> candidates, double least) {
   std::string best;
   const auto text = to_utf32(name.substr(0, max_similarity_characters));
   for (const std::string& other : candidates)
@@ -49,10 +64,10 @@ inline std::string nearest_name(std::string_view name, std::span<const std::stri
   return best;
 }
 
-/// The end of a message about an unknown name: "; did you mean 'attention'?", or "" if no candidate is similar.
-inline std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+LEXFORMER_INLINE std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest_name(name, candidates);
   return best.empty() ? "" : "; did you mean " + in_quotes(best) + "?";
 }
 
 }  // namespace lexformer
+#endif

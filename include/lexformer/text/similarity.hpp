@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 
 namespace lexformer {
@@ -31,7 +32,46 @@ inline constexpr auto names_of<Similarity> = std::to_array<Named<Similarity>>({{
 
 /// Jaccard similarity |A & B| / |A | B| of the sets of characters.   black, blk: {b,l,k} of {b,l,a,c,k} = 3/5 = 0.6.
 /// Ignores order and repetition: listen, silent = 1.
-inline double jaccard(std::u32string_view a, std::u32string_view b) {
+double jaccard(std::u32string_view a, std::u32string_view b);
+
+/// Jaccard similarity |A & B| / |A | B| of the sets of character n-grams. Words are enclosed in boundary marks < and >, so order,
+/// prefix and suffix matter.   black, blk, n = 2: {<b, bl, k>} of {<b, bl, la, ac, ck, k>, lk} = 3/7 = 0.4286; n = 3: 1/7.
+double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::size_t n);
+
+/// Normalized Levenshtein similarity 1 - d / max(|a|, |b|), d = minimum number of insertions, deletions and substitutions.
+/// screen, sbreen: 1 - 1/6 = 0.8333.
+double levenshtein(std::u32string_view a, std::u32string_view b);
+
+/// Length of the longest common subsequence / max(|a|, |b|).   black, blk: b l k = 3/5 = 0.6.
+double lcs(std::u32string_view a, std::u32string_view b);
+
+/// Jaro-Winkler similarity: J + p (1 - J) / 10 if J > 0.7, else J;   J = (m/|a| + m/|b| + (m - t)/m) / 3, 0 if m = 0.
+/// m = number of matches: each character of the shorter word matches the first equal, unmatched one of the other word within
+/// max(|a|, |b|)/2 - 1 positions; t = half the number of positions at which the two sequences of matched characters differ, rounded down;
+/// p = length of the common prefix, at most 4, ending before the first digit (as Winkler's strcmp95 and the Python package jaro-winkler).
+/// martha, marhta: m = 6, t = 1, J = (1 + 1 + 5/6)/3 = 0.9444, p = 3: 0.9611.
+double jaro_winkler(std::u32string_view a, std::u32string_view b);
+
+/// Smith-Waterman score: the maximum over local alignments, with match 2, mismatch -1 and gap -1 per character. Not normalized: 2 |a| for
+/// equal words.   black, blk: b l - - k = 2 + 2 - 1 - 1 + 2 = 4.
+double smith_waterman_raw(std::u32string_view a, std::u32string_view b);
+
+/// Normalized score smith_waterman_raw / (2 min(|a|, |b|)): 1 if one word contains the other.   black, blk: 4/6 = 0.6667.
+double smith_waterman(std::u32string_view a, std::u32string_view b);
+
+/// The number of leading characters of a word that are compared. Most measures take time proportional to the product of the lengths,
+/// and BERT's tokenizer maps words of more than 100 characters to the unknown token anyway.
+inline constexpr std::size_t max_similarity_characters = 128;
+
+/// The similarity of two words, comparing their first max_similarity_characters.
+double similarity(Similarity measure, std::u32string_view a, std::u32string_view b);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE double jaccard(std::u32string_view a, std::u32string_view b) {
   if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
   // ASCII words, i.e. most words, need two 64-bit masks.
   std::uint64_t sets[2][2] = {};
@@ -61,9 +101,7 @@ inline double jaccard(std::u32string_view a, std::u32string_view b) {
   return static_cast<double>(common) / static_cast<double>(x.size() + y.size() - common);
 }
 
-/// Jaccard similarity |A & B| / |A | B| of the sets of character n-grams. Words are enclosed in boundary marks < and >, so order,
-/// prefix and suffix matter.   black, blk, n = 2: {<b, bl, k>} of {<b, bl, la, ac, ck, k>, lk} = 3/7 = 0.4286; n = 3: 1/7.
-inline double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::size_t n) {
+LEXFORMER_INLINE double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::size_t n) {
   if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1.0 : 0.0;
   const auto ngrams = [n](std::u32string_view word) {
     const std::u32string marked = char32_t{0x110000} + std::u32string(word) + char32_t{0x110001};  // beyond Unicode
@@ -79,9 +117,7 @@ inline double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::
   return static_cast<double>(common.size()) / static_cast<double>(x.size() + y.size() - common.size());
 }
 
-/// Normalized Levenshtein similarity 1 - d / max(|a|, |b|), d = minimum number of insertions, deletions and substitutions.
-/// screen, sbreen: 1 - 1/6 = 0.8333.
-inline double levenshtein(std::u32string_view a, std::u32string_view b) {
+LEXFORMER_INLINE double levenshtein(std::u32string_view a, std::u32string_view b) {
   if (a.empty() && b.empty()) return 1.0;
   std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance between the first i characters of a and the first j of b
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -96,8 +132,7 @@ inline double levenshtein(std::u32string_view a, std::u32string_view b) {
   return 1.0 - static_cast<double>(row[b.size()]) / static_cast<double>(std::max(a.size(), b.size()));
 }
 
-/// Length of the longest common subsequence / max(|a|, |b|).   black, blk: b l k = 3/5 = 0.6.
-inline double lcs(std::u32string_view a, std::u32string_view b) {
+LEXFORMER_INLINE double lcs(std::u32string_view a, std::u32string_view b) {
   if (a.empty() && b.empty()) return 1.0;
   std::vector<std::size_t> row(b.size() + 1, 0);
   for (char32_t c : a) {
@@ -111,12 +146,7 @@ inline double lcs(std::u32string_view a, std::u32string_view b) {
   return static_cast<double>(row[b.size()]) / static_cast<double>(std::max(a.size(), b.size()));
 }
 
-/// Jaro-Winkler similarity: J + p (1 - J) / 10 if J > 0.7, else J;   J = (m/|a| + m/|b| + (m - t)/m) / 3, 0 if m = 0.
-/// m = number of matches: each character of the shorter word matches the first equal, unmatched one of the other word within
-/// max(|a|, |b|)/2 - 1 positions; t = half the number of positions at which the two sequences of matched characters differ, rounded down;
-/// p = length of the common prefix, at most 4, ending before the first digit (as Winkler's strcmp95 and the Python package jaro-winkler).
-/// martha, marhta: m = 6, t = 1, J = (1 + 1 + 5/6)/3 = 0.9444, p = 3: 0.9611.
-inline double jaro_winkler(std::u32string_view a, std::u32string_view b) {
+LEXFORMER_INLINE double jaro_winkler(std::u32string_view a, std::u32string_view b) {
   if (a.size() > b.size() || (a.size() == b.size() && a > b)) std::swap(a, b);  // makes the result exactly symmetric
   if (a.empty()) return b.empty() ? 1.0 : 0.0;
   const std::size_t window = std::max<std::size_t>(b.size() / 2, 1) - 1;
@@ -144,9 +174,7 @@ inline double jaro_winkler(std::u32string_view a, std::u32string_view b) {
   return jaro + static_cast<double>(prefix) * 0.1 * (1.0 - jaro);
 }
 
-/// Smith-Waterman score: the maximum over local alignments, with match 2, mismatch -1 and gap -1 per character. Not normalized: 2 |a| for
-/// equal words.   black, blk: b l - - k = 2 + 2 - 1 - 1 + 2 = 4.
-inline double smith_waterman_raw(std::u32string_view a, std::u32string_view b) {
+LEXFORMER_INLINE double smith_waterman_raw(std::u32string_view a, std::u32string_view b) {
   std::vector<int> row(b.size() + 1, 0);  // row[j] = best score of an alignment ending at character i of a and character j of b
   int best = 0;
   for (char32_t c : a) {
@@ -161,19 +189,13 @@ inline double smith_waterman_raw(std::u32string_view a, std::u32string_view b) {
   return best;
 }
 
-/// Normalized score smith_waterman_raw / (2 min(|a|, |b|)): 1 if one word contains the other.   black, blk: 4/6 = 0.6667.
-inline double smith_waterman(std::u32string_view a, std::u32string_view b) {
+LEXFORMER_INLINE double smith_waterman(std::u32string_view a, std::u32string_view b) {
   const std::size_t shorter = std::min(a.size(), b.size());
   if (shorter == 0) return a.empty() && b.empty() ? 1.0 : 0.0;
   return smith_waterman_raw(a, b) / (2.0 * static_cast<double>(shorter));
 }
 
-/// The number of leading characters of a word that are compared. Most measures take time proportional to the product of the lengths,
-/// and BERT's tokenizer maps words of more than 100 characters to the unknown token anyway.
-inline constexpr std::size_t max_similarity_characters = 128;
-
-/// The similarity of two words, comparing their first max_similarity_characters.
-inline double similarity(Similarity measure, std::u32string_view a, std::u32string_view b) {
+LEXFORMER_INLINE double similarity(Similarity measure, std::u32string_view a, std::u32string_view b) {
   a = a.substr(0, max_similarity_characters);
   b = b.substr(0, max_similarity_characters);
   switch (measure) {
@@ -198,3 +220,4 @@ inline double similarity(Similarity measure, std::u32string_view a, std::u32stri
 }
 
 }  // namespace lexformer
+#endif

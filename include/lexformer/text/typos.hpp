@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/unicode.hpp"
@@ -52,21 +53,65 @@ struct TypoOptions {
 };
 
 /// Describes the options for logs: everything that determines the result except the random numbers.
-inline std::string describe(const TypoOptions& options) {
+std::string describe(const TypoOptions& options);
+
+/// The random stream of one example in one epoch. The typos do not depend on order, batch or thread.
+RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t example);
+
+/// The characters, without and with shift, of the keys next to the key of c on a US keyboard; empty if c is not on it.
+/// Keys are 1 wide and 1 high, successive rows are offset by 1.5, 0.25 and 0.5; keys up to a distance of 1.3 are neighbors.
+std::string keyboard_neighbours(char32_t c);
+
+namespace detail {
+
+struct TypoToken {
+  std::size_t begin, end;  // bytes
+  std::size_t length;      // characters
+};
+
+/// Splits into nlpaug's tokens: runs of \w, and every other character except whitespace.
+std::vector<TypoToken> typo_tokens(std::string_view text);
+
+/// Draws `count` distinct integers in 0 .. n-1, ascending.
+std::vector<std::size_t> draw(std::size_t count, std::size_t n, RandomStream& random);
+
+char32_t letter_or_digit(RandomStream& random);
+
+void swap_keeping_case(char32_t& a, char32_t& b);
+
+/// Applies op at `count` characters of a non-empty word. The result may equal the word, e.g. if two equal characters are swapped.
+std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random);
+
+/// Joins tokens with spaces, then removes spaces by nlpaug's rules (one left-to-right pass per rule, without overlapping matches).
+std::string respaced(const std::vector<std::string>& tokens);
+
+}  // namespace detail
+
+/// Adds typos to a text. A pure function of text, options and random stream.
+/// Errors: a share is not in [0, 1]; there are no operations.
+std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random);
+
+/// Adds typos to both texts of a pair; operations and words are drawn for each text.
+std::pair<std::string, std::string> add_typos_to_pair(std::string_view left, std::string_view right, const TypoOptions& options,
+                                                      RandomStream& random);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE std::string describe(const TypoOptions& options) {
   std::string ops;
   for (TypoOp op : options.ops) ops += (ops.empty() ? "" : ",") + name_of(op);
   return cat(name_of(options.mode), " word_share=", options.word_share, " char_share=", options.char_share,
              " min_chars=", options.min_chars, " ops=", ops, " respace=", options.respace ? 1 : 0);
 }
 
-/// The random stream of one example in one epoch. The typos do not depend on order, batch or thread.
-inline RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t example) {
+LEXFORMER_INLINE RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t example) {
   return RandomStream(seed, random_site::typos + epoch % 0x1000000u, example);
 }
 
-/// The characters, without and with shift, of the keys next to the key of c on a US keyboard; empty if c is not on it.
-/// Keys are 1 wide and 1 high, successive rows are offset by 1.5, 0.25 and 0.5; keys up to a distance of 1.3 are neighbors.
-inline std::string keyboard_neighbours(char32_t c) {
+LEXFORMER_INLINE std::string keyboard_neighbours(char32_t c) {
   struct Row {
     std::string_view plain, shifted;
     double left;
@@ -92,14 +137,7 @@ inline std::string keyboard_neighbours(char32_t c) {
 }
 
 namespace detail {
-
-struct TypoToken {
-  std::size_t begin, end;  // bytes
-  std::size_t length;      // characters
-};
-
-/// Splits into nlpaug's tokens: runs of \w, and every other character except whitespace.
-inline std::vector<TypoToken> typo_tokens(std::string_view text) {
+LEXFORMER_INLINE std::vector<TypoToken> typo_tokens(std::string_view text) {
   std::vector<TypoToken> tokens;
   bool in_word = false;
   for (std::size_t i = 0; i < text.size();) {
@@ -116,9 +154,7 @@ inline std::vector<TypoToken> typo_tokens(std::string_view text) {
   }
   return tokens;
 }
-
-/// Draws `count` distinct integers in 0 .. n-1, ascending.
-inline std::vector<std::size_t> draw(std::size_t count, std::size_t n, RandomStream& random) {
+LEXFORMER_INLINE std::vector<std::size_t> draw(std::size_t count, std::size_t n, RandomStream& random) {
   std::vector<std::size_t> all(n);
   for (std::size_t i = 0; i < n; ++i) all[i] = i;
   count = std::min(count, n);
@@ -127,22 +163,18 @@ inline std::vector<std::size_t> draw(std::size_t count, std::size_t n, RandomStr
   std::sort(all.begin(), all.end());
   return all;
 }
-
-inline char32_t letter_or_digit(RandomStream& random) {
+LEXFORMER_INLINE char32_t letter_or_digit(RandomStream& random) {
   static constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   return static_cast<unsigned char>(alphabet[static_cast<std::size_t>(random.below(alphabet.size()))]);
 }
-
-inline void swap_keeping_case(char32_t& a, char32_t& b) {
+LEXFORMER_INLINE void swap_keeping_case(char32_t& a, char32_t& b) {
   const bool a_capital = to_lower(a) != a, b_capital = to_lower(b) != b;
   std::swap(a, b);
   if (a_capital == b_capital) return;
   a = a_capital ? to_upper(a) : to_lower(a);
   b = b_capital ? to_upper(b) : to_lower(b);
 }
-
-/// Applies op at `count` characters of a non-empty word. The result may equal the word, e.g. if two equal characters are swapped.
-inline std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random) {
+LEXFORMER_INLINE std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, RandomStream& random) {
   const auto places = draw(count, word.size(), random);
   for (auto it = places.rbegin(); it != places.rend(); ++it) {  // backwards, so that earlier positions stay valid
     const std::size_t i = *it;
@@ -160,9 +192,7 @@ inline std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count
   }
   return word;
 }
-
-/// Joins tokens with spaces, then removes spaces by nlpaug's rules (one left-to-right pass per rule, without overlapping matches).
-inline std::string respaced(const std::vector<std::string>& tokens) {
+LEXFORMER_INLINE std::string respaced(const std::vector<std::string>& tokens) {
   const auto is = [](std::string_view set, char c) { return set.find(c) != std::string_view::npos; };
   std::string text;
   for (const std::string& token : tokens) text += (text.empty() ? "" : " ") + token;
@@ -198,12 +228,9 @@ inline std::string respaced(const std::vector<std::string>& tokens) {
   const std::size_t first = out.find_first_not_of(' ');
   return first == std::string::npos ? std::string() : out.substr(first, out.find_last_not_of(' ') + 1 - first);
 }
-
 }  // namespace detail
 
-/// Adds typos to a text. A pure function of text, options and random stream.
-/// Errors: a share is not in [0, 1]; there are no operations.
-inline std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random) {
+LEXFORMER_INLINE std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random) {
   const auto is_share = [](double x) { return x >= 0.0 && x <= 1.0; };
   if (!is_share(options.word_share) || !is_share(options.char_share))
     fail_usage("typos", "word_share is ", options.word_share, ", char_share ", options.char_share, "; expected values in [0, 1]");
@@ -249,11 +276,11 @@ inline std::string add_typos(std::string_view text, const TypoOptions& options, 
   return out.append(text, done);
 }
 
-/// Adds typos to both texts of a pair; operations and words are drawn for each text.
-inline std::pair<std::string, std::string> add_typos_to_pair(std::string_view left, std::string_view right, const TypoOptions& options,
-                                                             RandomStream& random) {
+LEXFORMER_INLINE std::pair<std::string, std::string> add_typos_to_pair(std::string_view left, std::string_view right,
+                                                                       const TypoOptions& options, RandomStream& random) {
   std::string first = add_typos(left, options, random);
   return {std::move(first), add_typos(right, options, random)};
 }
 
 }  // namespace lexformer
+#endif

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/text/unicode_table.hpp"
 
 namespace lexformer {
@@ -25,24 +26,7 @@ struct Decoded {
 /// Decodes the character that starts at text[position] (position < text.size()). Invalid UTF-8 (stray or missing continuation bytes,
 /// overlong forms, surrogates, beyond U+10FFFF) gives one U+FFFD per maximal valid prefix of a character, as Unicode recommends
 /// (section 3.9, "substitution of maximal subparts"). Never reads past the end; always consumes at least one byte.
-inline Decoded decode_utf8(std::string_view text, std::size_t position) {
-  const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[position + i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  if (lead < 0xC2 || lead > 0xF4) return {replacement_character, 1};
-  const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  // Only the first continuation byte has a narrower range: it excludes overlong forms, surrogates and values beyond U+10FFFF.
-  unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  char32_t character = length == 2 ? lead & 0x1F : length == 3 ? lead & 0x0F : lead & 0x07;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (position + i == text.size() || byte(i) < low || byte(i) > high) return {replacement_character, i};
-    character = (character << 6) | (byte(i) & 0x3F);
-    low = 0x80;
-    high = 0xBF;
-  }
-  return {character, length};
-}
+Decoded decode_utf8(std::string_view text, std::size_t position);
 
 /// Appends one character as UTF-8. Invalid ones (surrogates, beyond U+10FFFF) become U+FFFD.
 template <class Bytes>
@@ -64,23 +48,9 @@ void append_utf8(Bytes& out, char32_t c) {
   put(0x80 | (c & 0x3F));
 }
 
-inline std::u32string to_utf32(std::string_view text) {
-  std::u32string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const Decoded next = decode_utf8(text, i);
-    out.push_back(next.character);
-    i += next.bytes;
-  }
-  return out;
-}
+std::u32string to_utf32(std::string_view text);
 
-inline std::string to_utf8(std::u32string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (char32_t c : text) append_utf8(out, c);
-  return out;
-}
+std::string to_utf8(std::u32string_view text);
 
 namespace detail {
 
@@ -120,31 +90,14 @@ inline bool is_word_character(char32_t c) {
   return detail::find_range(unicode_table::alphanumeric, c) != nullptr;
 }
 
-inline std::uint8_t combining_class(char32_t c) {
-  if (c < 0x300) return 0;
-  const auto* entry = detail::find_range(unicode_table::combining_classes, c);
-  return entry == nullptr ? std::uint8_t{0} : entry->combining_class;
-}
+std::uint8_t combining_class(char32_t c);
 
 /// The lowercase of c, else c itself. The mapping is one to one and context-free (no final sigma). Only U+0130 (capital I with a dot) has
 /// two lowercase characters, i and U+0307; this function returns i.
-inline char32_t to_lower(char32_t c) {
-  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
-  if (c == 0x130) return 'i';
-  const auto* entry = detail::find_range(unicode_table::lowercase, c);
-  if (entry == nullptr || (c - entry->first) % entry->step != 0) return c;
-  return static_cast<char32_t>(static_cast<std::int32_t>(c) + entry->delta);
-}
+char32_t to_lower(char32_t c);
 
 /// The first uppercase character that to_lower maps to c, else c itself.
-inline char32_t to_upper(char32_t c) {
-  if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
-  for (const auto& entry : unicode_table::lowercase) {
-    const auto capital = static_cast<char32_t>(static_cast<std::int32_t>(c) - entry.delta);
-    if (capital >= entry.first && capital <= entry.last && (capital - entry.first) % entry.step == 0) return capital;
-  }
-  return c;
-}
+char32_t to_upper(char32_t c);
 
 /// Calls put(part) for each character of the full canonical decomposition of c (c itself if it has none), before canonical ordering.
 template <class Put>
@@ -166,3 +119,69 @@ void decompose(char32_t c, Put&& put) {
 }
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE Decoded decode_utf8(std::string_view text, std::size_t position) {
+  const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[position + i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xC2 || lead > 0xF4) return {replacement_character, 1};
+  const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  // Only the first continuation byte has a narrower range: it excludes overlong forms, surrogates and values beyond U+10FFFF.
+  unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  char32_t character = length == 2 ? lead & 0x1F : length == 3 ? lead & 0x0F : lead & 0x07;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (position + i == text.size() || byte(i) < low || byte(i) > high) return {replacement_character, i};
+    character = (character << 6) | (byte(i) & 0x3F);
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {character, length};
+}
+
+LEXFORMER_INLINE std::u32string to_utf32(std::string_view text) {
+  std::u32string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const Decoded next = decode_utf8(text, i);
+    out.push_back(next.character);
+    i += next.bytes;
+  }
+  return out;
+}
+
+LEXFORMER_INLINE std::string to_utf8(std::u32string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (char32_t c : text) append_utf8(out, c);
+  return out;
+}
+
+LEXFORMER_INLINE std::uint8_t combining_class(char32_t c) {
+  if (c < 0x300) return 0;
+  const auto* entry = detail::find_range(unicode_table::combining_classes, c);
+  return entry == nullptr ? std::uint8_t{0} : entry->combining_class;
+}
+
+LEXFORMER_INLINE char32_t to_lower(char32_t c) {
+  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  if (c == 0x130) return 'i';
+  const auto* entry = detail::find_range(unicode_table::lowercase, c);
+  if (entry == nullptr || (c - entry->first) % entry->step != 0) return c;
+  return static_cast<char32_t>(static_cast<std::int32_t>(c) + entry->delta);
+}
+
+LEXFORMER_INLINE char32_t to_upper(char32_t c) {
+  if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
+  for (const auto& entry : unicode_table::lowercase) {
+    const auto capital = static_cast<char32_t>(static_cast<std::int32_t>(c) - entry.delta);
+    if (capital >= entry.first && capital <= entry.last && (capital - entry.first) % entry.step == 0) return capital;
+  }
+  return c;
+}
+
+}  // namespace lexformer
+#endif

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/vocabulary.hpp"
@@ -38,15 +39,21 @@ struct VocabularyTraining {
 using WordCounts = std::map<std::string, std::size_t>;
 
 /// Counts the words of a text as the tokenizer splits them; adds to `counts`. Ignores words of more than max_word_chars.
-inline void count_words(std::string_view text, const TokenizerOptions& options, WordCounts& counts) {
-  std::string bytes;
-  WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word, bool) {
-    if (word.size() > options.max_word_chars) return;
-    bytes.clear();
-    for (const TextChar& c : word) append_utf8(bytes, c.character);
-    ++counts[bytes];
-  });
-}
+void count_words(std::string_view text, const TokenizerOptions& options, WordCounts& counts);
+
+/// Trains a vocabulary: starts with single characters and repeatedly merges the best pair of adjacent pieces. Order of the tokens: [PAD]
+/// [UNK] [CLS] [SEP] [MASK] (names from the options); each character at the start of a word; each character with `##` (both by code
+/// point); merged pieces in the order of merging. Ties are broken by text, so the result depends only on the counts.
+/// Errors: size is too small for the special tokens and the alphabet.
+Vocabulary train_vocabulary(const WordCounts& words, const TokenizerOptions& tokenizer, const VocabularyTraining& training);
+
+/// Trains a vocabulary on texts.
+Vocabulary train_vocabulary(std::span<const std::string> texts, const TokenizerOptions& tokenizer, const VocabularyTraining& training);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
 
 namespace detail {
 
@@ -138,11 +145,18 @@ class PieceCounts {
 
 }  // namespace detail
 
-/// Trains a vocabulary: starts with single characters and repeatedly merges the best pair of adjacent pieces. Order of the tokens: [PAD]
-/// [UNK] [CLS] [SEP] [MASK] (names from the options); each character at the start of a word; each character with `##` (both by code
-/// point); merged pieces in the order of merging. Ties are broken by text, so the result depends only on the counts.
-/// Errors: size is too small for the special tokens and the alphabet.
-inline Vocabulary train_vocabulary(const WordCounts& words, const TokenizerOptions& tokenizer, const VocabularyTraining& training) {
+LEXFORMER_INLINE void count_words(std::string_view text, const TokenizerOptions& options, WordCounts& counts) {
+  std::string bytes;
+  WordSplitter(options).split(text, 0, [&](std::span<const TextChar> word, bool) {
+    if (word.size() > options.max_word_chars) return;
+    bytes.clear();
+    for (const TextChar& c : word) append_utf8(bytes, c.character);
+    ++counts[bytes];
+  });
+}
+
+LEXFORMER_INLINE Vocabulary train_vocabulary(const WordCounts& words, const TokenizerOptions& tokenizer,
+                                             const VocabularyTraining& training) {
   std::map<char32_t, std::size_t> characters;
   for (const auto& [word, count] : words)
     for (char32_t c : to_utf32(word)) characters[c] += count;
@@ -196,12 +210,12 @@ inline Vocabulary train_vocabulary(const WordCounts& words, const TokenizerOptio
   return Vocabulary(std::move(tokens));
 }
 
-/// Trains a vocabulary on texts.
-inline Vocabulary train_vocabulary(std::span<const std::string> texts, const TokenizerOptions& tokenizer,
-                                   const VocabularyTraining& training) {
+LEXFORMER_INLINE Vocabulary train_vocabulary(std::span<const std::string> texts, const TokenizerOptions& tokenizer,
+                                             const VocabularyTraining& training) {
   WordCounts counts;
   for (const std::string& text : texts) count_words(text, tokenizer, counts);
   return train_vocabulary(counts, tokenizer, training);
 }
 
 }  // namespace lexformer
+#endif

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/text/vocabulary.hpp"
 #include "lexformer/text/words.hpp"
@@ -65,20 +66,7 @@ struct Encoding {
 class WordPieceTokenizer {
  public:
   /// Errors: the vocabulary has no unknown, [CLS] or [SEP] token.
-  explicit WordPieceTokenizer(Vocabulary vocabulary, TokenizerOptions options = {})
-      : vocabulary_(std::move(vocabulary)),
-        options_(std::move(options)),
-        unk_(required(options_.unk)),
-        cls_(required(options_.cls)),
-        sep_(required(options_.sep)) {
-    for (const std::string& token : {options_.unk, options_.cls, options_.sep, options_.pad, options_.mask})
-      if (const auto id = vocabulary_.id(token)) {
-        special_.push_back({token, *id});
-        starts_special_[static_cast<unsigned char>(token[0])] = true;
-      }
-    // If two match at the same position, the longer one is taken.
-    std::stable_sort(special_.begin(), special_.end(), [](const Special& a, const Special& b) { return a.text.size() > b.text.size(); });
-  }
+  explicit WordPieceTokenizer(Vocabulary vocabulary, TokenizerOptions options = {});
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const TokenizerOptions& options() const { return options_; }
@@ -87,46 +75,12 @@ class WordPieceTokenizer {
   std::int32_t sep_id() const { return sep_; }
 
   /// Encodes [CLS] text [SEP] in at most max_length tokens; truncates the text at its end. Errors: max_length is less than 2.
-  Encoding encode(std::string_view text, std::size_t max_length) const {
-    if (max_length < 2) fail_usage("encode", "max_length is ", max_length, ", but [CLS] and [SEP] alone take 2");
-    Encoding out;
-    reserve(out, text.size(), max_length, 1);
-    add(out, cls_, -1, 0, 0);
-    append_text(text, out);
-    erase(out, std::min(out.size(), max_length - 1), out.size());
-    add(out, sep_, -1, 0, 0);
-    out.type_ids.assign(out.size(), 0);
-    return out;
-  }
+  Encoding encode(std::string_view text, std::size_t max_length) const;
 
   /// Encodes [CLS] left [SEP] right [SEP] in at most max_length tokens. Truncation is HuggingFace's longest_first: only the longer text is
   /// truncated if that is enough; else both get the same length, and for an odd number of pieces the originally longer text (right if
   /// equal) keeps one more. Errors: max_length is less than 3.
-  Encoding encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const {
-    if (max_length < 3) fail_usage("encode_pair", "max_length is ", max_length, ", but [CLS] and two [SEP] alone take 3");
-    Encoding out;
-    reserve(out, left.size() + right.size(), max_length, 2);
-    add(out, cls_, -1, 0, 0);
-    append_text(left, out);
-    const std::size_t middle = out.size();
-    add(out, sep_, -1, 0, 0);
-    append_text(right, out);
-
-    const std::size_t room = max_length - 3;
-    std::size_t n1 = middle - 1, n2 = out.size() - middle - 1;
-    if (n1 + n2 > room) {
-      std::size_t& shorter = n1 <= n2 ? n1 : n2;
-      std::size_t& longer = n1 <= n2 ? n2 : n1;
-      shorter = std::min(shorter, room / 2);
-      longer = room - shorter;
-    }
-    erase(out, middle + 1 + n2, out.size());
-    erase(out, n1 + 1, middle);
-    add(out, sep_, -1, 0, 0);
-    out.type_ids.assign(out.size(), 1);
-    std::fill_n(out.type_ids.begin(), n1 + 2, std::uint8_t{0});
-    return out;
-  }
+  Encoding encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const;
 
   static constexpr std::string_view continuation = "##";  // prefix of pieces that do not start a word
 
@@ -142,152 +96,24 @@ class WordPieceTokenizer {
     std::vector<std::uint64_t> hashes;
   };
 
-  std::int32_t required(const std::string& token) const {
-    const auto id = vocabulary_.id(token);
-    if (!id)
-      fail("WordPieceTokenizer", "the vocabulary (", vocabulary_.size(), " tokens) has no ", in_quotes(token),
-           "; use the vocab.txt of a BERT model or set the names of the special tokens");
-    return *id;
-  }
+  std::int32_t required(const std::string& token) const;
 
   /// Reserves memory so that most texts need one allocation per member, assuming three bytes per token.
-  static void reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts) {
-    const std::size_t tokens = std::min(bytes / 3 + 4, max_length);
-    out.ids.reserve(tokens);
-    out.word_ids.reserve(tokens);
-    out.offsets.reserve(tokens);
-    out.words.reserve(tokens);
-    out.characters.reserve(std::min(bytes, 8 * tokens));
-    out.texts.reserve(texts);
-  }
+  static void reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts);
 
   /// Removes the tokens begin .. end - 1, the last ones of a text, and the words that have no other tokens.
-  static void erase(Encoding& out, std::size_t begin, std::size_t end) {
-    if (begin == end) return;
-    const auto cut = [](auto& list, std::size_t from, std::size_t to) {
-      list.erase(list.begin() + static_cast<std::ptrdiff_t>(from), list.begin() + static_cast<std::ptrdiff_t>(to));
-      list.shrink_to_fit();
-    };
-    cut(out.ids, begin, end);
-    cut(out.word_ids, begin, end);
-    cut(out.offsets, begin, end);
-    const auto word_at = [&](std::size_t token) {
-      const auto at = std::find_if(out.words.begin(), out.words.end(), [&](const Word& word) { return word.first >= token; });
-      return static_cast<std::size_t>(at - out.words.begin());
-    };
-    const std::size_t first = word_at(begin), last = word_at(end);
-    if (first > 0) out.words[first - 1].last = std::min(out.words[first - 1].last, static_cast<std::uint32_t>(begin));
-    const std::uint32_t from = first == 0 ? 0 : out.words[first - 1].whole_end;
-    const auto to = last == out.words.size() ? static_cast<std::uint32_t>(out.characters.size()) : out.words[last].text_begin;
-    const auto tokens = static_cast<std::uint32_t>(end - begin);
-    for (std::size_t i = last; i < out.words.size(); ++i) {
-      Word& word = out.words[i];
-      for (auto* token : {&word.first, &word.last}) *token -= tokens;
-      for (auto* place : {&word.text_begin, &word.text_end, &word.whole_begin, &word.whole_end}) *place -= to - from;
-    }
-    cut(out.characters, from, to);
-    cut(out.words, first, last);
-  }
+  static void erase(Encoding& out, std::size_t begin, std::size_t end);
 
-  static void add(Encoding& out, std::int32_t id, std::int32_t word, std::uint32_t begin, std::uint32_t end) {
-    out.ids.push_back(id);
-    out.word_ids.push_back(word);
-    out.offsets.emplace_back(begin, end);
-  }
+  static void add(Encoding& out, std::int32_t id, std::int32_t word, std::uint32_t begin, std::uint32_t end);
 
   /// Appends the tokens of a text. Special tokens are matched in the raw text first; the parts in between are split into words.
-  void append_text(std::string_view text, Encoding& out) const {
-    WordSplitter splitter(options_);
-    Scratch scratch;
-    std::uint32_t origin = 0;
-    const std::size_t first_word = out.words.size();
-    const auto type = static_cast<std::uint8_t>(out.texts.size());
-    out.texts.emplace_back(text);
-    // Adds the word whose tokens and characters were just appended. joined: it continues a space-separated word.
-    const auto add_word = [&](std::size_t token, std::size_t character, std::uint32_t begin, std::uint32_t end, bool joined) {
-      if (out.characters.size() > std::numeric_limits<std::uint32_t>::max()) fail("WordPieceTokenizer", "a text is too long; split it");
-      const auto text_begin = static_cast<std::uint32_t>(character), text_end = static_cast<std::uint32_t>(out.characters.size());
-      const std::uint32_t whole_begin = joined ? out.words.back().whole_begin : text_begin;
-      out.words.push_back({begin, end, static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(out.size()), text_begin, text_end,
-                           whole_begin, text_end, type});
-    };
-    const auto append_words = [&](std::string_view part) {
-      origin += splitter.split(part, origin, [&](std::span<const TextChar> word, bool joined) {
-        const std::size_t token = out.size(), character = out.characters.size();
-        append_word(word, static_cast<std::int32_t>(out.words.size() - first_word), scratch, out);
-        out.characters.resize(character + word.size());
-        for (std::size_t i = 0; i < word.size(); ++i) out.characters[character + i] = word[i].character;
-        add_word(token, character, word.front().origin, word.back().origin + 1, joined);
-      });
-    };
-    std::size_t begin = 0;
-    for (std::size_t i = 0; options_.match_special_tokens && i < text.size();) {
-      const Special* special = starts_special_[static_cast<unsigned char>(text[i])] ? special_at(text.substr(i)) : nullptr;
-      if (special == nullptr) {
-        ++i;
-        continue;
-      }
-      append_words(text.substr(begin, i - begin));
-      const std::u32string spelled = to_utf32(special->text);
-      const auto end = origin + static_cast<std::uint32_t>(spelled.size());
-      add(out, special->id, static_cast<std::int32_t>(out.words.size() - first_word), origin, end);
-      out.characters += spelled;
-      add_word(out.size() - 1, out.characters.size() - spelled.size(), origin, end, false);
-      origin = end;
-      begin = i += special->text.size();
-    }
-    append_words(text.substr(begin));
-    for (std::size_t i = out.words.size(); i-- > first_word + 1;)
-      if (out.words[i - 1].whole_begin == out.words[i].whole_begin) out.words[i - 1].whole_end = out.words[i].whole_end;
-  }
+  void append_text(std::string_view text, Encoding& out) const;
 
-  const Special* special_at(std::string_view text) const {
-    for (const Special& special : special_)
-      if (text.starts_with(special.text)) return &special;
-    return nullptr;
-  }
+  const Special* special_at(std::string_view text) const;
 
   /// Greedy longest match: the longest token that starts the word, then the longest ## token that continues it, and so on. If a step
   /// finds none, or the word is too long, the word becomes one unknown token.
-  void append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch, Encoding& out) const {
-    const auto unknown = [&] { add(out, unk_, index, word.front().origin, word.back().origin + 1); };
-    if (word.size() > options_.max_word_chars) return unknown();
-
-    scratch.bytes.clear();
-    scratch.ends.clear();
-    for (const TextChar& c : word) {
-      append_utf8(scratch.bytes, c.character);
-      scratch.ends.push_back(scratch.bytes.size());
-    }
-    const std::string_view bytes = scratch.bytes;
-    const std::size_t before = out.ids.size();
-    for (std::size_t first = 0; first < word.size();) {
-      const std::string_view prefix = first == 0 ? std::string_view{} : continuation;
-      const std::size_t start = first == 0 ? 0 : scratch.ends[first - 1];
-      // Hash all candidates in one pass, then find the longest one in the vocabulary.
-      scratch.hashes.clear();
-      std::uint64_t hash = Vocabulary::hash_append(Vocabulary::hash_start, prefix);
-      for (std::size_t i = first, from = start; i < word.size() && prefix.size() + scratch.ends[i] - start <= vocabulary_.longest(); ++i) {
-        hash = Vocabulary::hash_append(hash, bytes.substr(from, scratch.ends[i] - from));
-        from = scratch.ends[i];
-        scratch.hashes.push_back(hash);
-      }
-      std::int32_t id = -1;
-      std::size_t last = first + scratch.hashes.size();  // end of the candidate, excluded
-      for (; last > first; --last) {
-        id = vocabulary_.find(scratch.hashes[last - first - 1], prefix, bytes.substr(start, scratch.ends[last - 1] - start));
-        if (id >= 0) break;
-      }
-      if (id < 0) {
-        out.ids.resize(before);
-        out.word_ids.resize(before);
-        out.offsets.resize(before);
-        return unknown();
-      }
-      add(out, id, index, word[first].origin, word[last - 1].origin + 1);
-      first = last;
-    }
-  }
+  void append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch, Encoding& out) const;
 
   Vocabulary vocabulary_;
   TokenizerOptions options_;
@@ -297,3 +123,205 @@ class WordPieceTokenizer {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE WordPieceTokenizer::WordPieceTokenizer(Vocabulary vocabulary, TokenizerOptions options)
+    : vocabulary_(std::move(vocabulary)),
+      options_(std::move(options)),
+      unk_(required(options_.unk)),
+      cls_(required(options_.cls)),
+      sep_(required(options_.sep)) {
+  for (const std::string& token : {options_.unk, options_.cls, options_.sep, options_.pad, options_.mask})
+    if (const auto id = vocabulary_.id(token)) {
+      special_.push_back({token, *id});
+      starts_special_[static_cast<unsigned char>(token[0])] = true;
+    }
+  // If two match at the same position, the longer one is taken.
+  std::stable_sort(special_.begin(), special_.end(), [](const Special& a, const Special& b) { return a.text.size() > b.text.size(); });
+}
+
+LEXFORMER_INLINE Encoding WordPieceTokenizer::encode(std::string_view text, std::size_t max_length) const {
+  if (max_length < 2) fail_usage("encode", "max_length is ", max_length, ", but [CLS] and [SEP] alone take 2");
+  Encoding out;
+  reserve(out, text.size(), max_length, 1);
+  add(out, cls_, -1, 0, 0);
+  append_text(text, out);
+  erase(out, std::min(out.size(), max_length - 1), out.size());
+  add(out, sep_, -1, 0, 0);
+  out.type_ids.assign(out.size(), 0);
+  return out;
+}
+
+LEXFORMER_INLINE Encoding WordPieceTokenizer::encode_pair(std::string_view left, std::string_view right, std::size_t max_length) const {
+  if (max_length < 3) fail_usage("encode_pair", "max_length is ", max_length, ", but [CLS] and two [SEP] alone take 3");
+  Encoding out;
+  reserve(out, left.size() + right.size(), max_length, 2);
+  add(out, cls_, -1, 0, 0);
+  append_text(left, out);
+  const std::size_t middle = out.size();
+  add(out, sep_, -1, 0, 0);
+  append_text(right, out);
+
+  const std::size_t room = max_length - 3;
+  std::size_t n1 = middle - 1, n2 = out.size() - middle - 1;
+  if (n1 + n2 > room) {
+    std::size_t& shorter = n1 <= n2 ? n1 : n2;
+    std::size_t& longer = n1 <= n2 ? n2 : n1;
+    shorter = std::min(shorter, room / 2);
+    longer = room - shorter;
+  }
+  erase(out, middle + 1 + n2, out.size());
+  erase(out, n1 + 1, middle);
+  add(out, sep_, -1, 0, 0);
+  out.type_ids.assign(out.size(), 1);
+  std::fill_n(out.type_ids.begin(), n1 + 2, std::uint8_t{0});
+  return out;
+}
+
+LEXFORMER_INLINE std::int32_t WordPieceTokenizer::required(const std::string& token) const {
+  const auto id = vocabulary_.id(token);
+  if (!id)
+    fail("WordPieceTokenizer", "the vocabulary (", vocabulary_.size(), " tokens) has no ", in_quotes(token),
+         "; use the vocab.txt of a BERT model or set the names of the special tokens");
+  return *id;
+}
+
+LEXFORMER_INLINE void WordPieceTokenizer::reserve(Encoding& out, std::size_t bytes, std::size_t max_length, std::size_t texts) {
+  const std::size_t tokens = std::min(bytes / 3 + 4, max_length);
+  out.ids.reserve(tokens);
+  out.word_ids.reserve(tokens);
+  out.offsets.reserve(tokens);
+  out.words.reserve(tokens);
+  out.characters.reserve(std::min(bytes, 8 * tokens));
+  out.texts.reserve(texts);
+}
+
+LEXFORMER_INLINE void WordPieceTokenizer::erase(Encoding& out, std::size_t begin, std::size_t end) {
+  if (begin == end) return;
+  const auto cut = [](auto& list, std::size_t from, std::size_t to) {
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(from), list.begin() + static_cast<std::ptrdiff_t>(to));
+    list.shrink_to_fit();
+  };
+  cut(out.ids, begin, end);
+  cut(out.word_ids, begin, end);
+  cut(out.offsets, begin, end);
+  const auto word_at = [&](std::size_t token) {
+    const auto at = std::find_if(out.words.begin(), out.words.end(), [&](const Word& word) { return word.first >= token; });
+    return static_cast<std::size_t>(at - out.words.begin());
+  };
+  const std::size_t first = word_at(begin), last = word_at(end);
+  if (first > 0) out.words[first - 1].last = std::min(out.words[first - 1].last, static_cast<std::uint32_t>(begin));
+  const std::uint32_t from = first == 0 ? 0 : out.words[first - 1].whole_end;
+  const auto to = last == out.words.size() ? static_cast<std::uint32_t>(out.characters.size()) : out.words[last].text_begin;
+  const auto tokens = static_cast<std::uint32_t>(end - begin);
+  for (std::size_t i = last; i < out.words.size(); ++i) {
+    Word& word = out.words[i];
+    for (auto* token : {&word.first, &word.last}) *token -= tokens;
+    for (auto* place : {&word.text_begin, &word.text_end, &word.whole_begin, &word.whole_end}) *place -= to - from;
+  }
+  cut(out.characters, from, to);
+  cut(out.words, first, last);
+}
+
+LEXFORMER_INLINE void WordPieceTokenizer::add(Encoding& out, std::int32_t id, std::int32_t word, std::uint32_t begin, std::uint32_t end) {
+  out.ids.push_back(id);
+  out.word_ids.push_back(word);
+  out.offsets.emplace_back(begin, end);
+}
+
+LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Encoding& out) const {
+  WordSplitter splitter(options_);
+  Scratch scratch;
+  std::uint32_t origin = 0;
+  const std::size_t first_word = out.words.size();
+  const auto type = static_cast<std::uint8_t>(out.texts.size());
+  out.texts.emplace_back(text);
+  // Adds the word whose tokens and characters were just appended. joined: it continues a space-separated word.
+  const auto add_word = [&](std::size_t token, std::size_t character, std::uint32_t begin, std::uint32_t end, bool joined) {
+    if (out.characters.size() > std::numeric_limits<std::uint32_t>::max()) fail("WordPieceTokenizer", "a text is too long; split it");
+    const auto text_begin = static_cast<std::uint32_t>(character), text_end = static_cast<std::uint32_t>(out.characters.size());
+    const std::uint32_t whole_begin = joined ? out.words.back().whole_begin : text_begin;
+    out.words.push_back({begin, end, static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(out.size()), text_begin, text_end,
+                         whole_begin, text_end, type});
+  };
+  const auto append_words = [&](std::string_view part) {
+    origin += splitter.split(part, origin, [&](std::span<const TextChar> word, bool joined) {
+      const std::size_t token = out.size(), character = out.characters.size();
+      append_word(word, static_cast<std::int32_t>(out.words.size() - first_word), scratch, out);
+      out.characters.resize(character + word.size());
+      for (std::size_t i = 0; i < word.size(); ++i) out.characters[character + i] = word[i].character;
+      add_word(token, character, word.front().origin, word.back().origin + 1, joined);
+    });
+  };
+  std::size_t begin = 0;
+  for (std::size_t i = 0; options_.match_special_tokens && i < text.size();) {
+    const Special* special = starts_special_[static_cast<unsigned char>(text[i])] ? special_at(text.substr(i)) : nullptr;
+    if (special == nullptr) {
+      ++i;
+      continue;
+    }
+    append_words(text.substr(begin, i - begin));
+    const std::u32string spelled = to_utf32(special->text);
+    const auto end = origin + static_cast<std::uint32_t>(spelled.size());
+    add(out, special->id, static_cast<std::int32_t>(out.words.size() - first_word), origin, end);
+    out.characters += spelled;
+    add_word(out.size() - 1, out.characters.size() - spelled.size(), origin, end, false);
+    origin = end;
+    begin = i += special->text.size();
+  }
+  append_words(text.substr(begin));
+  for (std::size_t i = out.words.size(); i-- > first_word + 1;)
+    if (out.words[i - 1].whole_begin == out.words[i].whole_begin) out.words[i - 1].whole_end = out.words[i].whole_end;
+}
+
+LEXFORMER_INLINE const WordPieceTokenizer::Special* WordPieceTokenizer::special_at(std::string_view text) const {
+  for (const Special& special : special_)
+    if (text.starts_with(special.text)) return &special;
+  return nullptr;
+}
+
+LEXFORMER_INLINE void WordPieceTokenizer::append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch,
+                                                      Encoding& out) const {
+  const auto unknown = [&] { add(out, unk_, index, word.front().origin, word.back().origin + 1); };
+  if (word.size() > options_.max_word_chars) return unknown();
+
+  scratch.bytes.clear();
+  scratch.ends.clear();
+  for (const TextChar& c : word) {
+    append_utf8(scratch.bytes, c.character);
+    scratch.ends.push_back(scratch.bytes.size());
+  }
+  const std::string_view bytes = scratch.bytes;
+  const std::size_t before = out.ids.size();
+  for (std::size_t first = 0; first < word.size();) {
+    const std::string_view prefix = first == 0 ? std::string_view{} : continuation;
+    const std::size_t start = first == 0 ? 0 : scratch.ends[first - 1];
+    // Hash all candidates in one pass, then find the longest one in the vocabulary.
+    scratch.hashes.clear();
+    std::uint64_t hash = Vocabulary::hash_append(Vocabulary::hash_start, prefix);
+    for (std::size_t i = first, from = start; i < word.size() && prefix.size() + scratch.ends[i] - start <= vocabulary_.longest(); ++i) {
+      hash = Vocabulary::hash_append(hash, bytes.substr(from, scratch.ends[i] - from));
+      from = scratch.ends[i];
+      scratch.hashes.push_back(hash);
+    }
+    std::int32_t id = -1;
+    std::size_t last = first + scratch.hashes.size();  // end of the candidate, excluded
+    for (; last > first; --last) {
+      id = vocabulary_.find(scratch.hashes[last - first - 1], prefix, bytes.substr(start, scratch.ends[last - 1] - start));
+      if (id >= 0) break;
+    }
+    if (id < 0) {
+      out.ids.resize(before);
+      out.word_ids.resize(before);
+      out.offsets.resize(before);
+      return unknown();
+    }
+    add(out, id, index, word[first].origin, word[last - 1].origin + 1);
+    first = last;
+  }
+}
+
+}  // namespace lexformer
+#endif

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/text/unicode.hpp"
 
@@ -82,56 +83,10 @@ class WordSplitter {
 
  private:
   /// Decodes into chars_, applying clean_text and handle_chinese_chars.
-  std::uint32_t decode(std::string_view text, std::uint32_t first_origin) {
-    chars_.clear();
-    ascii_ = true;
-    std::uint32_t origin = first_origin;
-    for (std::size_t i = 0; i < text.size(); ++origin) {
-      const Decoded next = decode_utf8(text, i);
-      i += next.bytes;
-      const char32_t c = next.character;
-      if (clean_ && is_dropped(c)) continue;
-      if (c >= 0x80) ascii_ = false;
-      if (clean_ && is_whitespace(c)) {
-        chars_.push_back({' ', origin});
-      } else if (chinese_ && is_chinese(c)) {
-        chars_.insert(chars_.end(), {{' ', origin}, {c, origin}, {' ', origin}});
-      } else if (c == 0x130 && lowercase_ && !strip_) {  // the only character with two lowercase characters
-        chars_.insert(chars_.end(), {{'i', origin}, {0x307, origin}});
-      } else {
-        chars_.push_back({c, origin});
-      }
-    }
-    return origin - first_origin;
-  }
+  std::uint32_t decode(std::string_view text, std::uint32_t first_origin);
 
   /// Decomposes chars_ canonically, orders the parts canonically and removes nonspacing marks.
-  void strip_accents() {
-    parts_.clear();
-    for (const TextChar& c : chars_) {
-      bool first = true;
-      decompose(c.character, [&](char32_t part) {
-        parts_.push_back({part, combining_class(part), first});
-        first = false;
-      });
-    }
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      if (parts_[i].combining_class == 0) continue;
-      const std::size_t begin = i;
-      while (i < parts_.size() && parts_[i].combining_class != 0) ++i;
-      std::stable_sort(parts_.begin() + static_cast<std::ptrdiff_t>(begin), parts_.begin() + static_cast<std::ptrdiff_t>(i),
-                       [](const Part& a, const Part& b) { return a.combining_class < b.combining_class; });
-    }
-    // Reordered parts are assigned to original characters in their new order, as in HuggingFace.
-    std::vector<TextChar>& out = stripped_;
-    out.clear();
-    std::size_t source = 0;
-    for (const Part& part : parts_) {
-      if (part.first) ++source;
-      if (!is_nonspacing_mark(part.character)) out.push_back({part.character, chars_[source == 0 ? 0 : source - 1].origin});
-    }
-    chars_.swap(stripped_);
-  }
+  void strip_accents();
 
   struct Part {
     char32_t character;
@@ -146,3 +101,59 @@ class WordSplitter {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE std::uint32_t WordSplitter::decode(std::string_view text, std::uint32_t first_origin) {
+  chars_.clear();
+  ascii_ = true;
+  std::uint32_t origin = first_origin;
+  for (std::size_t i = 0; i < text.size(); ++origin) {
+    const Decoded next = decode_utf8(text, i);
+    i += next.bytes;
+    const char32_t c = next.character;
+    if (clean_ && is_dropped(c)) continue;
+    if (c >= 0x80) ascii_ = false;
+    if (clean_ && is_whitespace(c)) {
+      chars_.push_back({' ', origin});
+    } else if (chinese_ && is_chinese(c)) {
+      chars_.insert(chars_.end(), {{' ', origin}, {c, origin}, {' ', origin}});
+    } else if (c == 0x130 && lowercase_ && !strip_) {  // the only character with two lowercase characters
+      chars_.insert(chars_.end(), {{'i', origin}, {0x307, origin}});
+    } else {
+      chars_.push_back({c, origin});
+    }
+  }
+  return origin - first_origin;
+}
+
+LEXFORMER_INLINE void WordSplitter::strip_accents() {
+  parts_.clear();
+  for (const TextChar& c : chars_) {
+    bool first = true;
+    decompose(c.character, [&](char32_t part) {
+      parts_.push_back({part, combining_class(part), first});
+      first = false;
+    });
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].combining_class == 0) continue;
+    const std::size_t begin = i;
+    while (i < parts_.size() && parts_[i].combining_class != 0) ++i;
+    std::stable_sort(parts_.begin() + static_cast<std::ptrdiff_t>(begin), parts_.begin() + static_cast<std::ptrdiff_t>(i),
+                     [](const Part& a, const Part& b) { return a.combining_class < b.combining_class; });
+  }
+  // Reordered parts are assigned to original characters in their new order, as in HuggingFace.
+  std::vector<TextChar>& out = stripped_;
+  out.clear();
+  std::size_t source = 0;
+  for (const Part& part : parts_) {
+    if (part.first) ++source;
+    if (!is_nonspacing_mark(part.character)) out.push_back({part.character, chars_[source == 0 ? 0 : source - 1].origin});
+  }
+  chars_.swap(stripped_);
+}
+
+}  // namespace lexformer
+#endif
