@@ -2,9 +2,12 @@
 // lexformer::compiled: models in float.
 #define LEXFORMER_COMPILED
 #include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 
 namespace lexformer {
+template class Pretrained<float, Cpu>;
+template class Encoder<float, Cpu>;
 template class CrossEncoder<float, Cpu>;
 template class MaskedLm<float, Cpu>;
 }  // namespace lexformer

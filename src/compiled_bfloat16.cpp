@@ -2,9 +2,12 @@
 // lexformer::compiled: models in bfloat16.
 #define LEXFORMER_COMPILED
 #include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 
 namespace lexformer {
+template class Pretrained<bfloat16, Cpu>;
+template class Encoder<bfloat16, Cpu>;
 template class CrossEncoder<bfloat16, Cpu>;
 template class MaskedLm<bfloat16, Cpu>;
 }  // namespace lexformer

@@ -2,10 +2,15 @@
 // The part of lexformer::cuda that does not need nvcc: models on the device, compiled once for all programs.
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 
 namespace lexformer {
+template class Pretrained<float, Cuda>;
+template class Encoder<float, Cuda>;
 template class CrossEncoder<float, Cuda>;
+template class Pretrained<bfloat16, Cuda>;
+template class Encoder<bfloat16, Cuda>;
 template class CrossEncoder<bfloat16, Cuda>;
 template class MaskedLm<float, Cuda>;
 template class MaskedLm<bfloat16, Cuda>;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/autograd/var.hpp"
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/random.hpp"
 
 namespace lexformer {
@@ -30,7 +31,19 @@ struct GradcheckResult {
 /// It differentiates <c, f()> with a random cotangent c, since a plain sum hides mistakes, e.g. in softmax. The gradient of every
 /// leaf starts at 1, to detect ops that overwrite gradients instead of adding. With a module's parameters as leaves, it checks a
 /// whole model.
-inline GradcheckResult gradcheck(const std::function<Var<double>()>& f, std::vector<Var<double>> leaves, GradcheckOptions options = {}) {
+GradcheckResult gradcheck(const std::function<Var<double>()>& f, std::vector<Var<double>> leaves, GradcheckOptions options = {});
+
+/// Checks a function of Vars at the given inputs.
+GradcheckResult gradcheck(const std::function<Var<double>(const std::vector<Var<double>>&)>& f, const std::vector<Tensor<double>>& inputs,
+                          GradcheckOptions options = {});
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE GradcheckResult gradcheck(const std::function<Var<double>()>& f, std::vector<Var<double>> leaves,
+                                           GradcheckOptions options) {
   for (auto& x : leaves) x.set_grad(Tensor<double>::ones(x.shape()));
   const Var<double> y = f();
   RandomStream random(options.seed, random_site::user);
@@ -69,12 +82,12 @@ inline GradcheckResult gradcheck(const std::function<Var<double>()>& f, std::vec
   return result;
 }
 
-/// Checks a function of Vars at the given inputs.
-inline GradcheckResult gradcheck(const std::function<Var<double>(const std::vector<Var<double>>&)>& f,
-                                 const std::vector<Tensor<double>>& inputs, GradcheckOptions options = {}) {
+LEXFORMER_INLINE GradcheckResult gradcheck(const std::function<Var<double>(const std::vector<Var<double>>&)>& f,
+                                           const std::vector<Tensor<double>>& inputs, GradcheckOptions options) {
   std::vector<Var<double>> vars;
   for (const auto& x : inputs) vars.emplace_back(x.clone(), true);
   return gradcheck([&] { return f(vars); }, vars, options);
 }
 
 }  // namespace lexformer
+#endif

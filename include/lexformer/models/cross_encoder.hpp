@@ -18,6 +18,10 @@ namespace lexformer {
 template <class T = float, class Dev = Cpu>
 class CrossEncoder : public Pretrained<T, Dev> {
  public:
+  CrossEncoder(CrossEncoder&&) noexcept = default;
+  CrossEncoder& operator=(CrossEncoder&&) noexcept = default;
+  ~CrossEncoder() override;
+
   struct Output {
     Var<T, Dev> logits;  // (B, labels)
     EncoderOutput<T, Dev> encoder;
@@ -69,6 +73,9 @@ class CrossEncoder : public Pretrained<T, Dev> {
   CrossEncoderOptions options_;
   std::unique_ptr<ClassificationHead<T, Dev>> head_;
 };
+
+template <class T, class Dev>
+CrossEncoder<T, Dev>::~CrossEncoder() = default;
 
 template <class T, class Dev>
 CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const TermFactories<T, Dev>& own) {

@@ -27,6 +27,10 @@ struct TextEncodeOptions {
 template <class T = float, class Dev = Cpu>
 class Encoder : public Pretrained<T, Dev> {
  public:
+  Encoder(Encoder&&) noexcept = default;
+  Encoder& operator=(Encoder&&) noexcept = default;
+  ~Encoder() override;
+
   /// The encoder of any model file or HuggingFace folder; heads are left out. Errors: it has attention terms that this program does not
   /// have (`own`: those of yours), or holds something else that is not used.
   static Encoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) { return Encoder(ModelFile::open(path), {}, own); }
@@ -54,6 +58,9 @@ class Encoder : public Pretrained<T, Dev> {
   Pooling pooling_ = Pooling::mean;
   bool normalize_ = false;
 };
+
+template <class T, class Dev>
+Encoder<T, Dev>::~Encoder() = default;
 
 template <class T, class Dev>
 Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
@@ -107,5 +114,14 @@ Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const Encoding> texts,
     }
   return y;
 }
+
+#if defined(LEXFORMER_COMPILED)
+extern template class Encoder<float, Cpu>;
+extern template class Encoder<bfloat16, Cpu>;
+#if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
+extern template class Encoder<float, Cuda>;
+extern template class Encoder<bfloat16, Cuda>;
+#endif
+#endif
 
 }  // namespace lexformer

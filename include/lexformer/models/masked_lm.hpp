@@ -39,6 +39,10 @@ struct MaskedLmHead {
 template <class T = float, class Dev = Cpu>
 class MaskedLm : public Pretrained<T, Dev> {
  public:
+  MaskedLm(MaskedLm&&) noexcept = default;
+  MaskedLm& operator=(MaskedLm&&) noexcept = default;
+  ~MaskedLm() override;
+
   struct Output {
     Var<accumulate_t<T>, Dev> loss;  // mean over the positions
     EncoderOutput<T, Dev> encoder;   // for losses that read hidden states or attention
@@ -80,6 +84,9 @@ class MaskedLm : public Pretrained<T, Dev> {
 };
 
 // Bodies stand outside the class so that lexformer::compiled can hold them once for float.
+
+template <class T, class Dev>
+MaskedLm<T, Dev>::~MaskedLm() = default;
 
 template <class T, class Dev>
 MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)

@@ -31,7 +31,7 @@ struct TrainingStart {
 template <class T = float, class Dev = Cpu>
 class Pretrained {
  public:
-  virtual ~Pretrained() = default;
+  virtual ~Pretrained();
   Pretrained(Pretrained&&) noexcept = default;
   Pretrained& operator=(Pretrained&&) noexcept = default;
 
@@ -165,6 +165,9 @@ Pretrained<T, Dev>::Pretrained(const Json& config, Vocabulary vocabulary, const 
 }
 
 template <class T, class Dev>
+Pretrained<T, Dev>::~Pretrained() = default;
+
+template <class T, class Dev>
 void Pretrained<T, Dev>::check_vocabulary() const {
   if (tokenizer_.vocabulary().size() > parsed_.vocab_size)
     fail_file(path_, "the vocabulary has ", tokenizer_.vocabulary().size(), " tokens, the embedding ", parsed_.vocab_size, " rows");
@@ -293,5 +296,14 @@ ModelFile Pretrained<T, Dev>::file() {
   write(f);
   return f;
 }
+
+#if defined(LEXFORMER_COMPILED)
+extern template class Pretrained<float, Cpu>;
+extern template class Pretrained<bfloat16, Cpu>;
+#if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
+extern template class Pretrained<float, Cuda>;
+extern template class Pretrained<bfloat16, Cuda>;
+#endif
+#endif
 
 }  // namespace lexformer

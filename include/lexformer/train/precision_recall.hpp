@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/train/metrics.hpp"
 
 namespace lexformer {
@@ -14,7 +15,14 @@ struct PrecisionRecall {
 
 /// Precision and recall for every distinct score, from the highest down; recall rises. average_precision() is the sum of precision times
 /// gain in recall over these points.
-inline std::vector<PrecisionRecall> precision_recall_curve(std::span<const double> scores, std::span<const std::int32_t> labels) {
+std::vector<PrecisionRecall> precision_recall_curve(std::span<const double> scores, std::span<const std::int32_t> labels);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE std::vector<PrecisionRecall> precision_recall_curve(std::span<const double> scores, std::span<const std::int32_t> labels) {
   detail::check_binary("precision_recall_curve", scores, labels);
   const auto positives = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
   std::vector<PrecisionRecall> curve;
@@ -25,3 +33,4 @@ inline std::vector<PrecisionRecall> precision_recall_curve(std::span<const doubl
 }
 
 }  // namespace lexformer
+#endif
