@@ -115,12 +115,12 @@ def self_test():
 
 
 def check_umbrellas(names):
-    """Each header is included by lexformer.hpp, those of report/ by report/report.hpp alone."""
+    """Each header is included by lexformer.hpp, those of report/ by report/report.hpp alone. io/json.hpp is slow to compile."""
     implementation = {"kernels/gemm_eigen.hpp", "kernels/gemm_tile.hpp"}  # chosen by kernels/gemm.hpp
     umbrellas = {"lexformer.hpp", "report/report.hpp"}
     names = {name for name in names if name not in implementation | umbrellas and not name.endswith("_impl.hpp")}
     report = {name for name in names if name.startswith("report/")}
-    for umbrella, expected in [("lexformer.hpp", names - report), ("report/report.hpp", report)]:
+    for umbrella, expected in [("lexformer.hpp", names - report - {"io/json.hpp"}), ("report/report.hpp", report)]:
         included = re.findall(r'#include "lexformer/([^"]+)"', (INCLUDE / "lexformer" / umbrella).read_text())
         for name in sorted(expected - set(included)):
             yield f"include/lexformer/{umbrella}: does not include lexformer/{name}"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON, strictly. This is the one place that includes nlohmann/json; lexformer.hpp leaves it out where lexformer::compiled is linked.
+// Parses and writes JSON strictly. lexformer.hpp leaves this header out: a program that looks into JSON values includes it.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,6 @@ std::string dump_json(const Json& value, const std::string& where);
 
 #if LEXFORMER_BODIES
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "lexformer/core/error.hpp"
@@ -103,22 +102,6 @@ LEXFORMER_INLINE std::string dump_json(const Json& value, const std::string& whe
     fail_file(where, "cannot be written as JSON: a text in it is not UTF-8");
   }
 }
-
-LEXFORMER_INLINE JsonValue::JsonValue() : value_(std::make_unique<Json>()) {}
-LEXFORMER_INLINE JsonValue::JsonValue(const Json& value) : value_(std::make_unique<Json>(value)) {}
-LEXFORMER_INLINE JsonValue::JsonValue(Json&& value) : value_(std::make_unique<Json>(std::move(value))) {}
-LEXFORMER_INLINE JsonValue::JsonValue(const JsonValue& other) : value_(std::make_unique<Json>(*other.value_)) {}
-LEXFORMER_INLINE JsonValue::JsonValue(JsonValue&& other) noexcept = default;
-LEXFORMER_INLINE JsonValue& JsonValue::operator=(const JsonValue& other) {
-  value_ = std::make_unique<Json>(*other.value_);
-  return *this;
-}
-LEXFORMER_INLINE JsonValue& JsonValue::operator=(JsonValue&& other) noexcept = default;
-LEXFORMER_INLINE JsonValue::~JsonValue() = default;
-LEXFORMER_INLINE JsonValue JsonValue::object() { return Json::object(); }
-LEXFORMER_INLINE JsonValue JsonValue::array() { return Json::array(); }
-LEXFORMER_INLINE Json& JsonValue::operator[](const std::string& key) { return (*value_)[key]; }
-LEXFORMER_INLINE const Json& JsonValue::operator[](const std::string& key) const { return value_->at(key); }
 
 }  // namespace lexformer
 #endif

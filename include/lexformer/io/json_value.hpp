@@ -42,5 +42,26 @@ class JsonValue {
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include "lexformer/io/json.hpp"
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace lexformer {
+
+LEXFORMER_INLINE JsonValue::JsonValue() : value_(std::make_unique<Json>()) {}
+LEXFORMER_INLINE JsonValue::JsonValue(const Json& value) : value_(std::make_unique<Json>(value)) {}
+LEXFORMER_INLINE JsonValue::JsonValue(Json&& value) : value_(std::make_unique<Json>(std::move(value))) {}
+LEXFORMER_INLINE JsonValue::JsonValue(const JsonValue& other) : value_(std::make_unique<Json>(*other.value_)) {}
+LEXFORMER_INLINE JsonValue::JsonValue(JsonValue&& other) noexcept = default;
+LEXFORMER_INLINE JsonValue& JsonValue::operator=(const JsonValue& other) {
+  value_ = std::make_unique<Json>(*other.value_);
+  return *this;
+}
+LEXFORMER_INLINE JsonValue& JsonValue::operator=(JsonValue&& other) noexcept = default;
+LEXFORMER_INLINE JsonValue::~JsonValue() = default;
+LEXFORMER_INLINE JsonValue JsonValue::object() { return Json::object(); }
+LEXFORMER_INLINE JsonValue JsonValue::array() { return Json::array(); }
+LEXFORMER_INLINE Json& JsonValue::operator[](const std::string& key) { return (*value_)[key]; }
+LEXFORMER_INLINE const Json& JsonValue::operator[](const std::string& key) const { return value_->at(key); }
+
+}  // namespace lexformer
 #endif
