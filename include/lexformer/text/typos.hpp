@@ -102,7 +102,7 @@ namespace lexformer {
 
 LEXFORMER_INLINE std::string describe(const TypoOptions& options) {
   std::string ops;
-  for (TypoOp op : options.ops) ops += (ops.empty() ? "" : ",") + name_of(op);
+  for (TypoOp op : options.ops) ops += cat(ops.empty() ? "" : ",", name_of(op));
   return cat(name_of(options.mode), " word_share=", options.word_share, " char_share=", options.char_share,
              " min_chars=", options.min_chars, " ops=", ops, " respace=", options.respace ? 1 : 0);
 }
