@@ -6,6 +6,7 @@
 #include "lexformer/models/masked_lm.hpp"
 
 namespace lexformer {
+template struct BertEncoder<float, Cpu>;
 template class Pretrained<float, Cpu>;
 template class Encoder<float, Cpu>;
 template class CrossEncoder<float, Cpu>;

@@ -10,13 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <string>
 #include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/kernels/cpu.hpp"
 
@@ -91,6 +91,9 @@ struct GradBox {
   }
   Tensor<T, Dev> take() { return std::exchange(grad, {}); }
 };
+
+/// Runs the ops from `last_node` back to the leaves, the newest first.
+void run_backward(const std::shared_ptr<Node>& last_node);
 
 /// The autograd state of the calling thread.
 struct GraphState {
@@ -234,22 +237,7 @@ class Var {
     if (!requires_grad()) fail("backward", "the variable does not require a gradient (is a NoGrad alive, or are all parameters frozen?)");
     if (!(cotangent.shape() == shape())) fail("backward", "cotangent ", cotangent.shape(), " for a variable of shape ", shape());
     cell_->box->add(std::move(cotangent));
-    const auto older = [](const auto& a, const auto& b) { return a->id < b->id; };
-    std::priority_queue<std::shared_ptr<detail::Node>, std::vector<std::shared_ptr<detail::Node>>, decltype(older)> queue(older);
-    if (cell_->node) queue.push(cell_->node);
-    std::uint64_t last = ~std::uint64_t{0};
-    while (!queue.empty()) {
-      const auto node = queue.top();
-      queue.pop();
-      if (node->id == last) continue;  // reached over several edges
-      last = node->id;
-      if (!node->run)
-        fail("backward", "the saved values of op '", node->name, "' were freed by an earlier backward(); run the forward pass again");
-      const auto run = std::exchange(node->run, nullptr);
-      run();
-      for (const auto& parent : node->parents)
-        if (parent) queue.push(parent);
-    }
+    detail::run_backward(cell_->node);
   }
 
  private:
@@ -356,3 +344,30 @@ std::vector<GraphLeaf> graph_leaves(const Var<T, Dev>& y) {
 }
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <queue>
+
+namespace lexformer::detail {
+
+LEXFORMER_INLINE void run_backward(const std::shared_ptr<Node>& last_node) {
+  const auto older = [](const auto& a, const auto& b) { return a->id < b->id; };
+  std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
+  if (last_node) queue.push(last_node);
+  std::uint64_t last = ~std::uint64_t{0};
+  while (!queue.empty()) {
+    const auto node = queue.top();
+    queue.pop();
+    if (node->id == last) continue;  // reached over several edges
+    last = node->id;
+    if (!node->run)
+      fail("backward", "the saved values of op '", node->name, "' were freed by an earlier backward(); run the forward pass again");
+    const auto run = std::exchange(node->run, nullptr);
+    run();
+    for (const auto& parent : node->parents)
+      if (parent) queue.push(parent);
+  }
+}
+
+}  // namespace lexformer::detail
+#endif

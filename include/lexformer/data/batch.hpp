@@ -73,37 +73,7 @@ struct DeviceBatch {
   Offsets offsets;
   std::map<std::string, DeviceFeature<T, Dev>> features;
 
-  DeviceBatch(const Batch& batch)
-      : ids(batch.ids), type_ids(batch.type_ids), position_ids(batch.position_ids), word_ids(batch.word_ids), offsets(batch.offsets) {
-    const auto require = [](const std::string& what, std::size_t found, std::size_t expected) {
-      if (found != expected) fail("DeviceBatch", what, " has ", found, " values, the offsets of the batch say ", expected);
-    };
-    require("ids", ids.size(), offsets.tokens());
-    require("type_ids", type_ids.size(), offsets.tokens());
-    require("position_ids", position_ids.size(), offsets.tokens());
-    if (!word_ids.empty()) require("word_ids", word_ids.size(), offsets.tokens());
-    for (const auto& [name, feature] : batch.features) {
-      const std::size_t expected = feature.per == Per::example ? offsets.sequences()
-                                   : feature.per == Per::token ? offsets.tokens()
-                                                               : offsets.pairs();
-      auto& copy = features[name];
-      copy.per = feature.per;
-      std::size_t found = 0;
-      if (const auto* codes = std::get_if<Codes>(&feature.values)) {
-        found = codes->codes.size();
-        copy.codes = codes->codes;
-        copy.levels = codes->levels;
-      } else if (const auto* numbers = std::get_if<std::vector<std::int32_t>>(&feature.values)) {
-        found = numbers->size();
-        copy.indices = *numbers;
-      } else {
-        const auto& values = std::get<std::vector<double>>(feature.values);
-        found = values.size();
-        copy.values = Tensor<T, Dev>::from(std::vector<T>(values.begin(), values.end()), {found});
-      }
-      require("feature '" + name + "'", found, expected);
-    }
-  }
+  DeviceBatch(const Batch& batch);
 
   /// The feature that `who` needs. Errors: the batch does not have it.
   const DeviceFeature<T, Dev>& feature(const std::string& name, const std::string& who) const {
@@ -114,5 +84,43 @@ struct DeviceBatch {
     return found->second;
   }
 };
+
+template <class T, class Dev>
+DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch)
+    : ids(batch.ids), type_ids(batch.type_ids), position_ids(batch.position_ids), word_ids(batch.word_ids), offsets(batch.offsets) {
+  const auto require = [](const std::string& what, std::size_t found, std::size_t expected) {
+    if (found != expected) fail("DeviceBatch", what, " has ", found, " values, the offsets of the batch say ", expected);
+  };
+  require("ids", ids.size(), offsets.tokens());
+  require("type_ids", type_ids.size(), offsets.tokens());
+  require("position_ids", position_ids.size(), offsets.tokens());
+  if (!word_ids.empty()) require("word_ids", word_ids.size(), offsets.tokens());
+  for (const auto& [name, feature] : batch.features) {
+    const std::size_t expected = feature.per == Per::example ? offsets.sequences()
+                                 : feature.per == Per::token ? offsets.tokens()
+                                                             : offsets.pairs();
+    auto& copy = features[name];
+    copy.per = feature.per;
+    std::size_t found = 0;
+    if (const auto* codes = std::get_if<Codes>(&feature.values)) {
+      found = codes->codes.size();
+      copy.codes = codes->codes;
+      copy.levels = codes->levels;
+    } else if (const auto* numbers = std::get_if<std::vector<std::int32_t>>(&feature.values)) {
+      found = numbers->size();
+      copy.indices = *numbers;
+    } else {
+      const auto& values = std::get<std::vector<double>>(feature.values);
+      found = values.size();
+      copy.values = Tensor<T, Dev>::from(std::vector<T>(values.begin(), values.end()), {found});
+    }
+    require("feature '" + name + "'", found, expected);
+  }
+}
+
+#if defined(LEXFORMER_COMPILED)
+extern template struct DeviceBatch<float, Cpu>;
+extern template struct DeviceBatch<double, Cpu>;
+#endif
 
 }  // namespace lexformer

@@ -207,43 +207,12 @@ struct BertEncoder {
     return c;
   }
 
-  void make_terms(bool positions, Init& init) {
-    for (const auto& [name, factory] : factories_)
-      if (factory->positions() == positions)
-        for (const auto& placed : factory->make(config.sizes(), init, sites_)) place(factory->path(name, placed.layer), placed);
-  }
+  void make_terms(bool positions, Init& init);
 
-  void place(const std::string& path, PlacedTerm<T, Dev> placed) {
-    if (placed.layer && *placed.layer >= layers.size())
-      fail("BertEncoder", "there is no layer ", *placed.layer, "; the model has ", layers.size());
-    if (placed.core) {
-      if (!placed.layer) fail("BertEncoder", "'", path, "': a core belongs to one layer");
-      if (std::exchange(layers[*placed.layer].attention.core, placed.core))
-        fail("BertEncoder", "'", path, "': layer ", *placed.layer, " has another term that replaces its call of attention");
-    }
-    if (placed.term) (placed.layer ? layers[*placed.layer].attention.terms : shared_).push_back(placed.term);
-    terms_.push_back({path, std::move(placed)});
-  }
+  void place(const std::string& path, PlacedTerm<T, Dev> placed);
 
   EncoderOutput<T, Dev> run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward, const EncodeOptions& options,
-                            bool* calibrated) const {
-    EncoderOutput<T, Dev> out;
-    out.last = embeddings(batch, forward);
-    if (options.all_hidden) out.hidden.push_back(out.last);
-    for (const auto& term : shared_)
-      if (calibrated != nullptr && !term->calibrate({Var<T, Dev>(), batch, config.num_attention_heads, forward}, {})) *calibrated = false;
-    auto shared = shared_scores(batch, forward);  // apart: g++ 12 warns of a vector that is not initialized if it throws inside the braces
-    LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, std::move(shared), calibrated};
-    for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
-      const NameScope scope("encoder.layer." + std::to_string(i));
-      in.attention.attention_heads = options.layer_attention_heads.empty() ? options.attention_heads : options.layer_attention_heads.at(i);
-      auto y = layers[i](out.last, in);
-      out.last = std::move(y.hidden);
-      if (options.all_hidden) out.hidden.push_back(out.last);
-      if (y.attentions.defined()) out.attentions.push_back(std::move(y.attentions));
-    }
-    return out;
-  }
+                            bool* calibrated) const;
 
   std::vector<NamedFactory<T, Dev>> factories_;
   DropoutSites sites_ = site::terms();
@@ -265,5 +234,50 @@ std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder,
   v("lexformer.encoder", terms);
   return v.take();
 }
+
+template <class T, class Dev>
+EncoderOutput<T, Dev> BertEncoder<T, Dev>::run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward,
+                                               const EncodeOptions& options, bool* calibrated) const {
+  EncoderOutput<T, Dev> out;
+  out.last = embeddings(batch, forward);
+  if (options.all_hidden) out.hidden.push_back(out.last);
+  for (const auto& term : shared_)
+    if (calibrated != nullptr && !term->calibrate({Var<T, Dev>(), batch, config.num_attention_heads, forward}, {})) *calibrated = false;
+  auto shared = shared_scores(batch, forward);  // apart: g++ 12 warns of a vector that is not initialized if it throws inside the braces
+  LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, std::move(shared), calibrated};
+  for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
+    const NameScope scope("encoder.layer." + std::to_string(i));
+    in.attention.attention_heads = options.layer_attention_heads.empty() ? options.attention_heads : options.layer_attention_heads.at(i);
+    auto y = layers[i](out.last, in);
+    out.last = std::move(y.hidden);
+    if (options.all_hidden) out.hidden.push_back(out.last);
+    if (y.attentions.defined()) out.attentions.push_back(std::move(y.attentions));
+  }
+  return out;
+}
+
+template <class T, class Dev>
+void BertEncoder<T, Dev>::make_terms(bool positions, Init& init) {
+  for (const auto& [name, factory] : factories_)
+    if (factory->positions() == positions)
+      for (const auto& placed : factory->make(config.sizes(), init, sites_)) place(factory->path(name, placed.layer), placed);
+}
+
+template <class T, class Dev>
+void BertEncoder<T, Dev>::place(const std::string& path, PlacedTerm<T, Dev> placed) {
+  if (placed.layer && *placed.layer >= layers.size())
+    fail("BertEncoder", "there is no layer ", *placed.layer, "; the model has ", layers.size());
+  if (placed.core) {
+    if (!placed.layer) fail("BertEncoder", "'", path, "': a core belongs to one layer");
+    if (std::exchange(layers[*placed.layer].attention.core, placed.core))
+      fail("BertEncoder", "'", path, "': layer ", *placed.layer, " has another term that replaces its call of attention");
+  }
+  if (placed.term) (placed.layer ? layers[*placed.layer].attention.terms : shared_).push_back(placed.term);
+  terms_.push_back({path, std::move(placed)});
+}
+
+#if defined(LEXFORMER_COMPILED)
+extern template struct BertEncoder<float, Cpu>;
+#endif
 
 }  // namespace lexformer

@@ -19,4 +19,11 @@ Var<T, Dev> dropout(const Var<T, Dev>& x, const DropoutMask& mask) {
   });
 }
 
+// The instances in lexformer::compiled; the word is extern in programs that link it.
+#define LEXFORMER_DROPOUT(word, T) word template Var<T, Cpu> dropout<T, Cpu>(const Var<T, Cpu>&, const DropoutMask&);
+#if defined(LEXFORMER_COMPILED)
+LEXFORMER_DROPOUT(extern, float)
+LEXFORMER_DROPOUT(extern, double)
+#endif
+
 }  // namespace lexformer

@@ -239,4 +239,15 @@ Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
   });
 }
 
+// The instances in lexformer::compiled; the word is extern in programs that link it.
+#define LEXFORMER_INDEX(word, T)                                                                           \
+  word template Var<T, Cpu> embedding<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);      \
+  word template Var<T, Cpu> select_rows<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);    \
+  word template Var<T, Cpu> select_columns<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&); \
+  word template Var<T, Cpu> sequence_mean<T, Cpu>(const Var<T, Cpu>&, const Offsets&);
+#if defined(LEXFORMER_COMPILED)
+LEXFORMER_INDEX(extern, float)
+LEXFORMER_INDEX(extern, double)
+#endif
+
 }  // namespace lexformer

@@ -152,4 +152,13 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T,
   return linear(x, std::vector{weight}, std::vector{bias});
 }
 
+// The instances in lexformer::compiled; the word is extern in programs that link it.
+#define LEXFORMER_MATMUL(word, T)                                                                  \
+  word template Var<T, Cpu> matmul<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, MatmulOptions); \
+  word template Var<T, Cpu> linear<T, Cpu>(const Var<T, Cpu>&, const std::vector<Var<T, Cpu>>&, const std::vector<Var<T, Cpu>>&);
+#if defined(LEXFORMER_COMPILED)
+LEXFORMER_MATMUL(extern, float)
+LEXFORMER_MATMUL(extern, double)
+#endif
+
 }  // namespace lexformer

@@ -50,19 +50,7 @@ class AdamW {
     Tensor<A, Dev> master{};                 // the weights as A; undefined where T is A
   };
 
-  explicit AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOptions options = {})
-      : parameters_(without_buffers(std::move(parameters))), options_(options) {
-    const auto good = [](double x) { return std::isfinite(x) && x >= 0.0; };
-    const auto share = [](double x) { return x >= 0.0 && x < 1.0; };
-    if (!good(options.lr) || !good(options.weight_decay) || !good(options.eps) || !share(options.beta1) || !share(options.beta2))
-      fail_usage("AdamW", "lr ", options.lr, ", beta1 ", options.beta1, ", beta2 ", options.beta2, ", eps ", options.eps, ", weight_decay ",
-                 options.weight_decay, "; expected none negative, all finite and the betas below 1");
-    std::set<std::string> names;
-    for (const auto& p : parameters_) {
-      if (!names.insert(p.name).second) fail("AdamW", "two parameters are called '", p.name, "'");
-      slots_.push_back({p.name});
-    }
-  }
+  explicit AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOptions options = {});
 
   /// The learning rate of the next steps; at first AdamWOptions::lr. A schedule sets it before each.
   double lr() const { return options_.lr; }
@@ -96,65 +84,10 @@ class AdamW {
   /// One slot for each parameter, in their order; the tensors share their elements with the optimizer.
   const std::vector<Slot>& state() const { return slots_; }
   /// Goes on from a saved state, which has the same parameters in any order. Takes the tensors over.
-  void load_state(std::vector<Slot> saved) {
-    if (saved.size() != slots_.size()) fail("AdamW::load_state", saved.size(), " parameters are saved, the model has ", slots_.size());
-    std::vector<Slot> slots;
-    for (const auto& p : parameters_) {
-      auto it = std::find_if(saved.begin(), saved.end(), [&](const Slot& s) { return s.name == p.name; });
-      if (it == saved.end()) fail("AdamW::load_state", "nothing is saved for the parameter '", p.name, "'");
-      const bool masters = !std::is_same_v<T, A>;
-      if (it->step < 0 || it->step > most_steps)
-        fail("AdamW::load_state", "'", p.name, "' is saved with ", it->step, " steps, expected 0 to ", most_steps);
-      if (!fits(it->exp_avg, p, it->step > 0) || !fits(it->exp_avg_sq, p, it->step > 0) || !fits(it->master, p, it->step > 0 && masters))
-        fail("AdamW::load_state", "what is saved for '", p.name, "' does not fit: step ", it->step, ", exp_avg ", it->exp_avg.shape(),
-             ", exp_avg_sq ", it->exp_avg_sq.shape(), ", expected ", p.var.shape());
-      slots.push_back(std::move(*it));
-      saved.erase(it);
-    }
-    slots_ = std::move(slots);
-    norm_ = {};
-  }
+  void load_state(std::vector<Slot> saved);
 
  private:
-  void update(const GradientClip& clip) {
-    const double lr = options_.lr;
-    const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const Var<T, Dev>& var = parameters_[i].var;
-      Slot& s = slots_[i];
-      if (!updates(var) || s.step > 0) continue;
-      s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
-      s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
-      if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
-    }
-    std::vector<AdamWUpdate<T>> updated;
-    std::vector<Tensor<T, Dev>> gradients;
-    updated.reserve(parameters_.size());
-    gradients.reserve(parameters_.size());
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      Var<T, Dev>& var = parameters_[i].var;
-      if (!updates(var)) continue;
-      Slot& s = slots_[i];
-      ++s.step;
-      const auto t = static_cast<double>(s.step);
-      const bool decays = options_.decay_bias_and_norm || var.shape().rank() > 1;
-      const AdamWFactors factors{
-          1.0 - lr * (decays ? options_.weight_decay : 0.0), options_.beta1, options_.beta2, lr / (1.0 - std::pow(options_.beta1, t)),
-          std::sqrt(1.0 - std::pow(options_.beta2, t)),      options_.eps};
-      T* parameter = var.mutable_value().mutable_data();
-      A* master;
-      if constexpr (std::is_same_v<T, A>) {
-        master = parameter;
-      } else {
-        master = s.master.mutable_data();
-      }
-      gradients.push_back(var.grad());
-      var.clear_grad();  // a parameter that is here under two names is updated once
-      updated.push_back(
-          {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
-    }
-    Kernels<Dev>::adamw(updated, clip);
-  }
+  void update(const GradientClip& clip);
 
   static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // up to here a double counts exactly
 
@@ -191,5 +124,85 @@ double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, dou
   }
   return norm;
 }
+
+template <class T, class Dev>
+AdamW<T, Dev>::AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOptions options)
+    : parameters_(without_buffers(std::move(parameters))), options_(options) {
+  const auto good = [](double x) { return std::isfinite(x) && x >= 0.0; };
+  const auto share = [](double x) { return x >= 0.0 && x < 1.0; };
+  if (!good(options.lr) || !good(options.weight_decay) || !good(options.eps) || !share(options.beta1) || !share(options.beta2))
+    fail_usage("AdamW", "lr ", options.lr, ", beta1 ", options.beta1, ", beta2 ", options.beta2, ", eps ", options.eps, ", weight_decay ",
+               options.weight_decay, "; expected none negative, all finite and the betas below 1");
+  std::set<std::string> names;
+  for (const auto& p : parameters_) {
+    if (!names.insert(p.name).second) fail("AdamW", "two parameters are called '", p.name, "'");
+    slots_.push_back({p.name});
+  }
+}
+
+template <class T, class Dev>
+void AdamW<T, Dev>::load_state(std::vector<Slot> saved) {
+  if (saved.size() != slots_.size()) fail("AdamW::load_state", saved.size(), " parameters are saved, the model has ", slots_.size());
+  std::vector<Slot> slots;
+  for (const auto& p : parameters_) {
+    auto it = std::find_if(saved.begin(), saved.end(), [&](const Slot& s) { return s.name == p.name; });
+    if (it == saved.end()) fail("AdamW::load_state", "nothing is saved for the parameter '", p.name, "'");
+    const bool masters = !std::is_same_v<T, A>;
+    if (it->step < 0 || it->step > most_steps)
+      fail("AdamW::load_state", "'", p.name, "' is saved with ", it->step, " steps, expected 0 to ", most_steps);
+    if (!fits(it->exp_avg, p, it->step > 0) || !fits(it->exp_avg_sq, p, it->step > 0) || !fits(it->master, p, it->step > 0 && masters))
+      fail("AdamW::load_state", "what is saved for '", p.name, "' does not fit: step ", it->step, ", exp_avg ", it->exp_avg.shape(),
+           ", exp_avg_sq ", it->exp_avg_sq.shape(), ", expected ", p.var.shape());
+    slots.push_back(std::move(*it));
+    saved.erase(it);
+  }
+  slots_ = std::move(slots);
+  norm_ = {};
+}
+
+template <class T, class Dev>
+void AdamW<T, Dev>::update(const GradientClip& clip) {
+  const double lr = options_.lr;
+  const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Var<T, Dev>& var = parameters_[i].var;
+    Slot& s = slots_[i];
+    if (!updates(var) || s.step > 0) continue;
+    s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
+    s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
+    if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
+  }
+  std::vector<AdamWUpdate<T>> updated;
+  std::vector<Tensor<T, Dev>> gradients;
+  updated.reserve(parameters_.size());
+  gradients.reserve(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    Var<T, Dev>& var = parameters_[i].var;
+    if (!updates(var)) continue;
+    Slot& s = slots_[i];
+    ++s.step;
+    const auto t = static_cast<double>(s.step);
+    const bool decays = options_.decay_bias_and_norm || var.shape().rank() > 1;
+    const AdamWFactors factors{
+        1.0 - lr * (decays ? options_.weight_decay : 0.0), options_.beta1, options_.beta2, lr / (1.0 - std::pow(options_.beta1, t)),
+        std::sqrt(1.0 - std::pow(options_.beta2, t)),      options_.eps};
+    T* parameter = var.mutable_value().mutable_data();
+    A* master;
+    if constexpr (std::is_same_v<T, A>) {
+      master = parameter;
+    } else {
+      master = s.master.mutable_data();
+    }
+    gradients.push_back(var.grad());
+    var.clear_grad();  // a parameter that is here under two names is updated once
+    updated.push_back(
+        {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
+  }
+  Kernels<Dev>::adamw(updated, clip);
+}
+
+#if defined(LEXFORMER_COMPILED)
+extern template class AdamW<float, Cpu>;
+#endif
 
 }  // namespace lexformer

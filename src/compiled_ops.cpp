@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// lexformer::compiled: the ops that are slowest to compile, and the optimizer.
+#define LEXFORMER_COMPILED
+#include "lexformer/data/batch.hpp"
+#include "lexformer/ops/attention.hpp"
+#include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/index.hpp"
+#include "lexformer/ops/linear_cross_entropy.hpp"
+#include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/rotary.hpp"
+#include "lexformer/ops/rows.hpp"
+#include "lexformer/train/optimizer.hpp"
+
+#define LEXFORMER_OPS(T)              \
+  LEXFORMER_ATTENTION(, T)            \
+  LEXFORMER_MATMUL(, T)               \
+  LEXFORMER_ROWS(, T)                 \
+  LEXFORMER_DROPOUT(, T)              \
+  LEXFORMER_INDEX(, T)                \
+  LEXFORMER_ROTARY(, T)               \
+  LEXFORMER_LOSS(, T)                 \
+  LEXFORMER_LINEAR_CROSS_ENTROPY(, T) \
+  template struct DeviceBatch<T, Cpu>;
+
+namespace lexformer {
+LEXFORMER_OPS(float)
+LEXFORMER_OPS(double)
+template class AdamW<float, Cpu>;
+}  // namespace lexformer
