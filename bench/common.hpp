@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <lexformer/io/json.hpp>
 
 #include <algorithm>
 #include <ctime>

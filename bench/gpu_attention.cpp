@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Attention with a lookup of codes (LEA) and without one, forward and backward with every gradient, for sequences of one length: time,
 // temporary memory, and whether a second call gives the same bits. One line of JSON for each length.
+#include <lexformer/io/json.hpp>
+
 #include "common.hpp"
 
 namespace lx = lexformer;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a device can do, as lines of JSON: the rate of a copy, of matrix products at the sizes of a training step, and of AdamW.
 // What is read changes from call to call, so that it comes from memory and not from the caches.
+#include <lexformer/io/json.hpp>
+
 #include "common.hpp"
 
 namespace lx = lexformer;

@@ -2,6 +2,7 @@
 // Steps of pre-training on random tokens: what each position scheme and MTH's regularizers cost beside plain BERT, and what it saves to
 // compute logits of masked tokens only. All variants take each step in turns, so that they see the same machine.
 #include <iomanip>
+#include <lexformer/io/json.hpp>
 #include <numeric>
 
 #include "common.hpp"
@@ -30,7 +31,8 @@ struct Variant {
     if (what == "absolute" || lx::library_terms<float, lx::Cpu>().contains(what))
       config["position_embedding_type"] = what;
     else if (what != "mth" && what != "all_logits")
-      lx::fail_usage("--variants", "'", what, "' is neither mth, all_logits nor one of: ", lx::join(lx::names_of_terms(lx::library_terms<float, lx::Cpu>())));
+      lx::fail_usage("--variants", "'", what,
+                     "' is neither mth, all_logits nor one of: ", lx::join(lx::names_of_terms(lx::library_terms<float, lx::Cpu>())));
     return config;
   }
   double step(const lx::MaskedBatch& m, std::uint32_t number) {

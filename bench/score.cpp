@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scoring real pairs: 512 of them, sorted by length, in batches of 32.
 #include <iomanip>
+#include <lexformer/io/json.hpp>
 
 #include "common.hpp"
 

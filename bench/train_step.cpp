@@ -3,6 +3,7 @@
 // attention each batch is trained on by one after the other, in turns first, so that both see the same machine. On a GPU a step is waited
 // for at its end alone, so there the time of its parts is not known.
 #include <iomanip>
+#include <lexformer/io/json.hpp>
 
 #include "common.hpp"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measures what encoders have learned about positions and how similar their tokens and heads are; writes numbers and plots.
+#include <lexformer/io/json.hpp>
+
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 

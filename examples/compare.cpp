@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compares models on the same test pairs: means and standard deviations over seeds, and bootstrap intervals of the differences.
 #include <iomanip>
+#include <lexformer/io/json.hpp>
 
 #include "support/evaluation.hpp"
 

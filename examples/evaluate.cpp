@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Computes the metrics of a trained model on files of labelled pairs.
+#include <lexformer/io/json.hpp>
+
 #include "support/evaluation.hpp"
 
 namespace lx = lexformer;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Predicts the tokens at [MASK] with a masked language model, like transformers' pipeline "fill-mask".
+#include <lexformer/io/json.hpp>
 #include <numeric>
 
 #include "support/program.hpp"

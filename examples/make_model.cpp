@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Makes an untrained model from text: trains a vocabulary and initializes the weights.
+#include <lexformer/io/json.hpp>
+
 #include "support/program.hpp"
 
 namespace lx = lexformer;
@@ -24,7 +26,7 @@ int main(int argc, char** argv) {
     program::keep_inputs("--out", out, {settings});
     lx::ModelFile file;
     if (!settings.empty()) file.config = lx::parse_json(lx::read_file(settings), settings);
-    if (!file.config.is_object()) lx::fail_file(settings, "expected a JSON object of settings, found ", file.config.type_name());
+    if (!file.config->is_object()) lx::fail_file(settings, "expected a JSON object of settings, found ", file.config->type_name());
     file.tokenizer.lowercase = !cased;
     std::vector<std::string> lines;
     for (const auto& path : texts) {

@@ -2,6 +2,7 @@
 // Pre-trains an encoder on plain text as a masked language model (BERT without next-sentence prediction).
 #include <filesystem>
 #include <iomanip>
+#include <lexformer/io/json.hpp>
 
 #include "support/pretrain_card.hpp"
 #include "support/training.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tokenizes text: one JSON line for each line of text.
+#include <lexformer/io/json.hpp>
+
 #include "support/program.hpp"
 
 namespace lx = lexformer;

@@ -6,6 +6,8 @@
 #include "lexformer/models/masked_lm.hpp"
 
 namespace lexformer {
+template const TermFactories<bfloat16, Cpu>& library_terms<bfloat16, Cpu>();
+template struct BertEncoder<bfloat16, Cpu>;
 template class Pretrained<bfloat16, Cpu>;
 template class Encoder<bfloat16, Cpu>;
 template class CrossEncoder<bfloat16, Cpu>;

@@ -26,5 +26,7 @@
 namespace lexformer {
 LEXFORMER_OPS(float)
 LEXFORMER_OPS(double)
+LEXFORMER_OPS(bfloat16)
 template class AdamW<float, Cpu>;
+template class AdamW<bfloat16, Cpu>;
 }  // namespace lexformer

@@ -2,6 +2,8 @@
 // The model card (README.md) of a trained matcher: model, data, results, command.
 #pragma once
 
+#include <lexformer/io/json.hpp>
+
 #include "matcher_options.hpp"
 #include "model_card.hpp"
 

@@ -2,6 +2,8 @@
 // The options of train_matcher: names, help texts, and keys in all_results.json.
 #pragma once
 
+#include <lexformer/io/json.hpp>
+
 #include "evaluation.hpp"
 #include "term_options.hpp"
 

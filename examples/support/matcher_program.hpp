@@ -2,6 +2,8 @@
 // The program train_matcher, also used by programs with custom attention terms (examples/05_attention_term.cpp).
 #pragma once
 
+#include <lexformer/io/json.hpp>
+
 #include "matcher_card.hpp"
 #include "training.hpp"
 

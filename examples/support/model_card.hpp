@@ -2,6 +2,8 @@
 // The common parts of model cards.
 #pragma once
 
+#include <lexformer/io/json.hpp>
+
 #include "program.hpp"
 
 namespace program {

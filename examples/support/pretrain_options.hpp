@@ -2,6 +2,8 @@
 // The options of pretrain: names, help texts, and keys in all_results.json.
 #pragma once
 
+#include <lexformer/io/json.hpp>
+
 #include "program.hpp"
 
 namespace program {

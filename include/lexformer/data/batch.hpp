@@ -120,6 +120,7 @@ DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch)
 
 #if defined(LEXFORMER_COMPILED)
 extern template struct DeviceBatch<float, Cpu>;
+extern template struct DeviceBatch<bfloat16, Cpu>;
 extern template struct DeviceBatch<double, Cpu>;
 #endif
 

@@ -90,12 +90,13 @@ Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T
 }
 
 // The instances in lexformer::compiled; the word is extern in programs that link it.
-#define LEXFORMER_LINEAR_CROSS_ENTROPY(word, T)                                                                      \
-  word template Var<T, Cpu> linear_cross_entropy<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
-                                                         std::span<const std::int32_t>, const LinearCrossEntropyOptions&);
+#define LEXFORMER_LINEAR_CROSS_ENTROPY(word, T)                                                                                    \
+  word template Var<accumulate_t<T>, Cpu> linear_cross_entropy<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
+                                                                       std::span<const std::int32_t>, const LinearCrossEntropyOptions&);
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_LINEAR_CROSS_ENTROPY(extern, float)
 LEXFORMER_LINEAR_CROSS_ENTROPY(extern, double)
+LEXFORMER_LINEAR_CROSS_ENTROPY(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

@@ -202,13 +202,14 @@ Var<T, Dev> column_sum(const Var<T, Dev>& x) {
 }
 
 // The instances in lexformer::compiled; the word is extern in programs that link it.
-#define LEXFORMER_ROWS(word, T)                                                                                                            \
-  word template Var<T, Cpu> softmax<T, Cpu>(const Var<T, Cpu>&);                                                                           \
-  word template Var<T, Cpu> residual_layer_norm<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, T, \
-                                                        const DropoutMask&);
+#define LEXFORMER_ROWS(word, T)                                                                                                         \
+  word template Var<T, Cpu> softmax<T, Cpu>(const Var<T, Cpu>&);                                                                        \
+  word template Var<T, Cpu> residual_layer_norm<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
+                                                        accumulate_t<T>, const DropoutMask&);
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_ROWS(extern, float)
 LEXFORMER_ROWS(extern, double)
+LEXFORMER_ROWS(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

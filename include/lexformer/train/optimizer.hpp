@@ -203,6 +203,7 @@ void AdamW<T, Dev>::update(const GradientClip& clip) {
 
 #if defined(LEXFORMER_COMPILED)
 extern template class AdamW<float, Cpu>;
+extern template class AdamW<bfloat16, Cpu>;
 #endif
 
 }  // namespace lexformer
