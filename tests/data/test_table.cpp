@@ -7,6 +7,7 @@
 
 #include "io/expect_error.hpp"
 #include "lexformer/data/table.hpp"
+#include "lexformer/io/file.hpp"
 
 using namespace lexformer;
 

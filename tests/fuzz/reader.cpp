@@ -2,6 +2,7 @@
 // Weight and model files: any bytes are refused with an Error, or they are a file whose every tensor lies inside it.
 #include "fuzz/fuzz.hpp"
 #include "lexformer/io/model_file.hpp"
+#include "lexformer/io/tensor_check.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 
@@ -28,7 +29,7 @@ void check_tensors(const TensorFile& file, std::size_t header_and_data) {
 void check_model(const std::string& bytes) {
   const ModelFile model = ModelFile::parse(bytes, "input");
   parse_bert_config(model.config, "input");
-  if (const auto own = model.config.find("lexformer"); own != model.config.end()) parse_cross_encoder_options(*own, "input");
+  if (const auto own = model.config->find("lexformer"); own != model.config->end()) parse_cross_encoder_options(*own, "input");
   const auto pair = make_tokenizer(model).encode_pair("the Caf\xC3\xA9 [SEP] 7/8", "a cafe", 16);
   for (const std::int32_t id : pair.ids) model.vocabulary.token(id);
   const ExpectedTensor expected[] = {{"bert.embeddings.word_embeddings.weight", {model.vocabulary.size(), 4}}};

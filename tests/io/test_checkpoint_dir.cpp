@@ -13,6 +13,7 @@
 #include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
+#include "lexformer/io/file.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;
@@ -177,7 +178,7 @@ TEST_CASE("checkpoints: kill -9 at random moments never costs one") {
     const auto found = find_latest_checkpoint(parent.path);
     REQUIRE(found.path.has_value());
     CHECK(found.ignored.empty());
-    const auto number = *detail::number_after(found.path->string(), "-");
+    const auto number = std::stoull(found.path->filename().string().substr(11));
     CHECK(number >= last);
     CHECK(read_file((*found.path / "model.lxf").string()) == cat("content ", number));
     for (const auto& name : names(parent.path)) CHECK(name.starts_with("checkpoint-"));

@@ -5,7 +5,10 @@
 #include <string>
 
 #include "io/expect_error.hpp"
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
+#include "lexformer/version.hpp"
 
 using namespace lexformer;
 

@@ -115,7 +115,7 @@ TEST_CASE("law: a random model file is read back as it was saved, and saved agai
     CAPTURE(n);
     ModelFile model;
     model.config = random_json(random, 4);
-    if (!model.config.is_object()) model.config = {{"value", model.config}};
+    if (!model.config->is_object()) model.config = Json{{"value", model.config}};
     model.metadata = random_metadata(random);
     model.tensors = random_tensors(random);
     if (random.below(2) == 0) model.threshold = random_value<double>(random);

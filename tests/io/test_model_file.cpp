@@ -7,6 +7,7 @@
 #include "io/expect_error.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
+#include "lexformer/io/tensor_check.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;
@@ -323,7 +324,7 @@ TEST_CASE("ModelFile: the tensors of an Electra generator, and of a model whose 
   CHECK(ModelFile::open(folder.path.string()).tensors.names() == expected);
   // A folder that says how to pool, but of no module that it is the transformer.
   write(folder / "modules.json", R"([{"path": "", "type": "a.Normalize"}])");
-  CHECK_FALSE(ModelFile::open(folder.path.string()).config.contains("lexformer"));
+  CHECK_FALSE(ModelFile::open(folder.path.string()).config->contains("lexformer"));
 }
 
 TEST_CASE("require_tensors: one message for all that does not fit, with the nearest name") {

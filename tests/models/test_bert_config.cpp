@@ -83,7 +83,7 @@ TEST_CASE("config: keys that no model reads are named, those of HuggingFace that
         "ModelFile: holds keys of the config that this model does not use, so its scores would not be those of the model that was trained: "
         "'hiden_size'");
   CHECK(CrossEncoder<double>(file, CrossEncoderOptions{}).unused_config() == std::vector<std::string>{"hiden_size"});
-  file.config.erase("hiden_size");
+  file.config->erase("hiden_size");
   file.tensors.set("lexformer.encoder.layer.0.mine.slope", Tensor<double>::ones({3}));
   CHECK(error_message([&] { CrossEncoder<double> model(file); }).find("holds tensors that this model does not use") != std::string::npos);
   CHECK(CrossEncoder<double>(file, CrossEncoderOptions{}).unused_tensors() ==
@@ -104,7 +104,7 @@ TEST_CASE("a checkpoint with absolute positions starts a model with another sche
 
 TEST_CASE("a config that asks for far larger position tables than the file has is refused before memory is taken") {
   auto file = test::tiny_file();
-  file.config.update({{"max_position_embeddings", 1u << 20}, {"num_hidden_layers", 200u}, {"position_embedding_type", "relative_key"}});
+  file.config->update({{"max_position_embeddings", 1u << 20}, {"num_hidden_layers", 200u}, {"position_embedding_type", "relative_key"}});
   CHECK(error_message([&] { CrossEncoder<double>(file, CrossEncoderOptions{}); }).find("tiny.lxf: the config asks for") == 0);
 }
 
@@ -112,14 +112,14 @@ TEST_CASE(
     "a HuggingFace model with one label: sigmoid as in sentence-transformers, unless it is a regression or its config says otherwise") {
   const test::Threads one(1);
   auto file = test::tiny_model({.head = Head::huggingface, .task = Task::regression, .labels = 1}).file();
-  file.config.erase("lexformer");
+  file.config->erase("lexformer");
   const std::vector<std::pair<std::string, std::string>> pairs{{"sony camera", "sony"}};
   const CrossEncoder<double> model(file);
   const double logit = model.logits(pairs).at(0, 0);
   CHECK(model.predict(pairs)[0] == doctest::Approx(1 / (1 + std::exp(-logit))));
   file.config["lexformer"] = {{"activation", "identity"}};
   CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
-  file.config.erase("lexformer");
+  file.config->erase("lexformer");
   file.config["problem_type"] = "regression";
   CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
 }

@@ -36,10 +36,10 @@ inline const std::vector<std::int32_t> labels = {1, 0, 0, 0, 1, 1, 0, 1};
 inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed = 1) {
   ModelFile file;
   file.path = "tiny.lxf";
-  file.config = {{"model_type", "bert"},           {"vocab_size", 40u},          {"hidden_size", 12u},
-                 {"num_hidden_layers", 2u},        {"num_attention_heads", 3u},  {"intermediate_size", 10u},
-                 {"max_position_embeddings", 20u}, {"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
-  file.config.update(edit);
+  file.config = Json{{"model_type", "bert"},           {"vocab_size", 40u},          {"hidden_size", 12u},
+                     {"num_hidden_layers", 2u},        {"num_attention_heads", 3u},  {"intermediate_size", 10u},
+                     {"max_position_embeddings", 20u}, {"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
+  file.config->update(edit);
   std::vector<std::string> words = {"[PAD]",  "[UNK]",  "[CLS]",  "[SEP]", "[MASK]", "sony",  "black", "bl",
                                     "##k",    "camera", "screen", "##s",   "case",   "for",   "a",     "book",
                                     "silent", "list",   "##en",   "lens",  "k",      "##ase", "c",     "##reen"};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "lexformer/io/file.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/train/run_log.hpp"
 
@@ -54,7 +55,7 @@ TEST_CASE("the log shows NaN and is valid JSON") {
     log.add({{"step", 1}, {"loss", log_number(0.1)}});
     log.add({{"step", 2}, {"loss", log_number(std::numeric_limits<double>::quiet_NaN())}});
     log.add({{"step", 3}, {"loss", log_number(-std::numeric_limits<double>::infinity())}});
-    CHECK(log.history().size() == 3);
+    CHECK(log.history()->size() == 3);
   }
   CHECK(read_file(path) == "{\"loss\":0.1,\"step\":1}\n{\"loss\":\"nan\",\"step\":2}\n{\"loss\":\"-inf\",\"step\":3}\n");
   RunLog again(path, Json::array({{{"step", 1}}}));
@@ -66,10 +67,11 @@ TEST_CASE("the log shows NaN and is valid JSON") {
 TEST_CASE_TEMPLATE("steps are logged with the mean loss since the last line, and go on after a break", Dev, Cpu, Far) {
   ToyRun<Dev> whole;
   whole.run({1, 2, 1, 2, 3, 3, 3});
-  const Json state = whole.steps.state(), line = whole.log.history()[0];
-  CHECK(whole.log.history().size() == 1);
-  CHECK(state["logged_steps"] == 3);
-  const double sum = state["logged_loss"], total = state["loss_sum"];
+  const LossSums sums = whole.steps.sums();
+  const Json line = static_cast<const Json&>(whole.log.history())[0];
+  CHECK(whole.log.history()->size() == 1);
+  CHECK(sums.logged_steps == 3);
+  const double sum = sums.logged_loss, total = sums.loss_sum;
   CHECK(whole.steps.loss() == doctest::Approx(sum / 3).epsilon(0.2));
   CHECK(whole.steps.total_loss() == total);
   CHECK(line["step"] == 4);
@@ -77,10 +79,10 @@ TEST_CASE_TEMPLATE("steps are logged with the mean loss since the last line, and
   CHECK(line["loss"].template get<double>() == doctest::Approx((total - sum) / 4));
   CHECK(line["grad_norm"].template get<double>() > 1.0);
 
-  const auto last = [](const ToyRun<Dev>& run) { return run.log.history().back()["loss"].template get<double>(); };
+  const auto last = [](const ToyRun<Dev>& run) { return run.log.history()->back()["loss"].template get<double>(); };
   whole.run({3});
   ToyRun<Dev> half;
-  half.steps.resume(state);
+  half.steps.resume(sums);
   half.w.mutable_value() = Tensor<float, Dev>::from(whole.weights[6], {2});
   half.weights.resize(7);
   half.run({3});
@@ -100,7 +102,7 @@ TEST_CASE("the CPU's steps are looked at at once, those of another device where 
   CHECK_THROWS_WITH_AS(there.run({1}), "step 3: scale: the result is not finite, shape (2,); stopped before the update", Error);
   CHECK(there.weights[2] == there.weights[1]);
   CHECK(there.weights[3] == there.weights[1]);
-  CHECK(there.log.history().back() == Json{{"step", 3}, {"epoch", 0.75}, {"loss", "nan"}});
+  CHECK(there.log.history()->back() == Json{{"step", 3}, {"epoch", 0.75}, {"loss", "nan"}});
 }
 
 TEST_CASE("no more than so many steps wait to be looked at, and the bad one is computed again") {
@@ -130,5 +132,5 @@ TEST_CASE("a step that is not finite in one go and finite in the next says so") 
   CHECK_THROWS_WITH_AS(
       others.add({8, 0, 0.1, Tensor<float>::from({1.0f}), Tensor<double>::from({std::numeric_limits<double>::infinity()}), {}}),
       "step 8: the gradient norm is inf, but every single value and gradient is finite; a smaller --lr may help", Error);
-  CHECK(log.history().back() == Json{{"step", 8}, {"epoch", 0.0}, {"loss", 1.0}, {"grad_norm", "inf"}});
+  CHECK(log.history()->back() == Json{{"step", 8}, {"epoch", 0.0}, {"loss", 1.0}, {"grad_norm", "inf"}});
 }

@@ -152,7 +152,7 @@ TEST_CASE("trainer_state.json keeps every bit and has HuggingFace's keys") {
   s.num_input_tokens_seen = 12345;
   s.best_metric = 0.1 + 0.2;
   s.best_model_checkpoint = "out/checkpoint-100";
-  s.log_history.push_back({{"loss", 0.7}});
+  s.log_history->push_back({{"loss", 0.7}});
   s.seed = ~std::uint64_t{0};
   s.epoch_index = 3;
   s.batch_index = 17;

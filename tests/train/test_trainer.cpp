@@ -269,7 +269,7 @@ TEST_CASE("a task without evaluation keeps its last model") {
   const TemporaryFolder folder;
   AdamW<float> optimizer(task.toy.parameters());
   const auto done = Trainer(task, optimizer, toy_options(folder / "run")).run();
-  CHECK(done.best.is_null());
+  CHECK(done.best->is_null());
   CHECK(read_file(folder / "run/model.lxf") == read_file(folder / "run/checkpoint-11/model.lxf"));
 }
 

@@ -31,6 +31,7 @@ class JsonValue {
   operator const Json&() const { return *value_; }
   Json* operator->() { return value_.get(); }
   const Json* operator->() const { return value_.get(); }
+  bool operator==(const JsonValue& other) const;
   /// The value of a key of an object. The const form needs the key to be there.
   Json& operator[](const std::string& key);
   const Json& operator[](const std::string& key) const;
@@ -62,6 +63,7 @@ LEXFORMER_INLINE JsonValue JsonValue::object() { return Json::object(); }
 LEXFORMER_INLINE JsonValue JsonValue::array() { return Json::array(); }
 LEXFORMER_INLINE Json& JsonValue::operator[](const std::string& key) { return (*value_)[key]; }
 LEXFORMER_INLINE const Json& JsonValue::operator[](const std::string& key) const { return value_->at(key); }
+LEXFORMER_INLINE bool JsonValue::operator==(const JsonValue& other) const { return *value_ == *other.value_; }
 
 }  // namespace lexformer
 #endif
