@@ -20,17 +20,26 @@ struct Philox {
   using Counter = std::array<std::uint32_t, 4>;
   using Key = std::array<std::uint32_t, 2>;
 
-  /// Ten rounds: 128 counter bits and 64 key bits -> 128 random bits.
-  LEXFORMER_HD static constexpr Counter generate(Counter c, Key k) {
+  /// Ten rounds on `width` counters: 128 counter bits and 64 key bits -> 128 random bits. c[w][l] is word w of counter l; Word may be
+  /// wider than 32 bits, so that the compiler can vectorize the loops.
+  template <class Word, std::size_t width>
+  LEXFORMER_HD static constexpr void rounds(Word (&c)[4][width], Key k) {
     for (int round = 0; round < 10; ++round) {
-      const std::uint64_t a = std::uint64_t{0xD2511F53u} * c[0];
-      const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * c[2];
-      c = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(b),
-           static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(a)};
+      for (std::size_t l = 0; l < width; ++l) {
+        const std::uint64_t a = std::uint64_t{0xD2511F53u} * c[0][l], b = std::uint64_t{0xCD9E8D57u} * c[2][l];
+        c[0][l] = static_cast<Word>(b >> 32) ^ c[1][l] ^ k[0];
+        c[2][l] = static_cast<Word>(a >> 32) ^ c[3][l] ^ k[1];
+        c[1][l] = static_cast<Word>(b & 0xFFFFFFFFu);
+        c[3][l] = static_cast<Word>(a & 0xFFFFFFFFu);
+      }
       k[0] += 0x9E3779B9u;
       k[1] += 0xBB67AE85u;
     }
-    return c;
+  }
+  LEXFORMER_HD static constexpr Counter generate(Counter c, Key k) {
+    std::uint32_t words[4][1] = {{c[0]}, {c[1]}, {c[2]}, {c[3]}};
+    rounds(words, k);
+    return {words[0][0], words[1][0], words[2][0], words[3][0]};
   }
 };
 

@@ -29,34 +29,22 @@ struct DropoutMask {
     const T keep = T{1} / (T{1} - static_cast<T>(limit) / T{65536});
     // Eight counters per iteration (64 decisions) in plain arrays, so that the compiler vectorizes the loops.
     constexpr std::size_t width = 8, span = 8 * width;
-    std::uint64_t c0[width], c1[width], c2[width], c3[width];
+    std::uint64_t c[4][width];
     T decided[span];
     const std::uint64_t end = begin + count;
     for (std::uint64_t base = begin / span * span; base < end; base += span) {
       for (std::size_t l = 0; l < width; ++l) {
         const std::uint64_t block = base / 8 + l;
-        c0[l] = block & 0xFFFFFFFFu;
-        c1[l] = block >> 32;
-        c2[l] = key.step;
-        c3[l] = key.site;
+        c[0][l] = block & 0xFFFFFFFFu;
+        c[1][l] = block >> 32;
+        c[2][l] = key.step;
+        c[3][l] = key.site;
       }
-      std::uint32_t k0 = static_cast<std::uint32_t>(key.seed), k1 = static_cast<std::uint32_t>(key.seed >> 32);
-      for (int round = 0; round < 10; ++round) {
-        for (std::size_t l = 0; l < width; ++l) {
-          const std::uint64_t a = 0xD2511F53u * c0[l], b = 0xCD9E8D57u * c2[l];
-          c0[l] = (b >> 32) ^ c1[l] ^ k0;
-          c2[l] = (a >> 32) ^ c3[l] ^ k1;
-          c1[l] = b & 0xFFFFFFFFu;
-          c3[l] = a & 0xFFFFFFFFu;
-        }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-      }
+      Philox::rounds(c, {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)});
       for (std::size_t l = 0; l < width; ++l) {
-        const std::uint64_t words[4] = {c0[l], c1[l], c2[l], c3[l]};
         for (std::size_t w = 0; w < 4; ++w) {
-          decided[8 * l + 2 * w] = static_cast<std::uint32_t>(words[w] & 0xFFFFu) >= limit ? keep : T{0};
-          decided[8 * l + 2 * w + 1] = static_cast<std::uint32_t>(words[w] >> 16) >= limit ? keep : T{0};
+          decided[8 * l + 2 * w] = static_cast<std::uint32_t>(c[w][l] & 0xFFFFu) >= limit ? keep : T{0};
+          decided[8 * l + 2 * w + 1] = static_cast<std::uint32_t>(c[w][l] >> 16) >= limit ? keep : T{0};
         }
       }
       const std::uint64_t from = std::max(base, begin), to = std::min(base + span, end);
