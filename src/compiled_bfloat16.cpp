@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // lexformer::compiled: models in bfloat16.
 #define LEXFORMER_COMPILED
-#include "lexformer/models/cross_encoder.hpp"
-#include "lexformer/models/encoder.hpp"
-#include "lexformer/models/masked_lm.hpp"
+#include "lexformer/bfloat16.hpp"
 
 namespace lexformer {
 template const TermFactories<bfloat16, Cpu>& library_terms<bfloat16, Cpu>();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <unistd.h>
+#include <lexformer/bfloat16.hpp>
 
 #include <cmath>
 #include <csignal>

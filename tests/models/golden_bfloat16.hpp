@@ -2,6 +2,7 @@
 // Models of bfloat16 against double: their error is at most twice PyTorch's own (tools/make_golden_bfloat16.py), on every device.
 #pragma once
 
+#include "lexformer/bfloat16.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "models/golden.hpp"

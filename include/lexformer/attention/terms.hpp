@@ -79,7 +79,6 @@ std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>&
 
 #if defined(LEXFORMER_COMPILED)
 extern template const TermFactories<float, Cpu>& library_terms<float, Cpu>();
-extern template const TermFactories<bfloat16, Cpu>& library_terms<bfloat16, Cpu>();
 #endif
 
 }  // namespace lexformer

@@ -120,7 +120,6 @@ DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch)
 
 #if defined(LEXFORMER_COMPILED)
 extern template struct DeviceBatch<float, Cpu>;
-extern template struct DeviceBatch<bfloat16, Cpu>;
 extern template struct DeviceBatch<double, Cpu>;
 #endif
 

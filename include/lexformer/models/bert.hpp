@@ -278,7 +278,6 @@ void BertEncoder<T, Dev>::place(const std::string& path, PlacedTerm<T, Dev> plac
 
 #if defined(LEXFORMER_COMPILED)
 extern template struct BertEncoder<float, Cpu>;
-extern template struct BertEncoder<bfloat16, Cpu>;
 #endif
 
 }  // namespace lexformer

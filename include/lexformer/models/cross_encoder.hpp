@@ -183,10 +183,8 @@ void CrossEncoder<T, Dev>::write(ModelFile& file) const {
 
 #if defined(LEXFORMER_COMPILED)
 extern template class CrossEncoder<float, Cpu>;
-extern template class CrossEncoder<bfloat16, Cpu>;
 #if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
 extern template class CrossEncoder<float, Cuda>;
-extern template class CrossEncoder<bfloat16, Cuda>;
 #endif
 #endif
 

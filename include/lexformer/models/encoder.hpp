@@ -117,10 +117,8 @@ Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const Encoding> texts,
 
 #if defined(LEXFORMER_COMPILED)
 extern template class Encoder<float, Cpu>;
-extern template class Encoder<bfloat16, Cpu>;
 #if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
 extern template class Encoder<float, Cuda>;
-extern template class Encoder<bfloat16, Cuda>;
 #endif
 #endif
 

@@ -140,10 +140,8 @@ Var<T, Dev> MaskedLm<T, Dev>::logits(const DeviceBatch<T, Dev>& batch, std::span
 
 #if defined(LEXFORMER_COMPILED)
 extern template class MaskedLm<float, Cpu>;
-extern template class MaskedLm<bfloat16, Cpu>;
 #if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
 extern template class MaskedLm<float, Cuda>;
-extern template class MaskedLm<bfloat16, Cuda>;
 #endif
 #endif
 

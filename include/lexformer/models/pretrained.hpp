@@ -299,10 +299,8 @@ ModelFile Pretrained<T, Dev>::file() {
 
 #if defined(LEXFORMER_COMPILED)
 extern template class Pretrained<float, Cpu>;
-extern template class Pretrained<bfloat16, Cpu>;
 #if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
 extern template class Pretrained<float, Cuda>;
-extern template class Pretrained<bfloat16, Cuda>;
 #endif
 #endif
 

@@ -217,7 +217,6 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_ATTENTION(extern, float)
 LEXFORMER_ATTENTION(extern, double)
-LEXFORMER_ATTENTION(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

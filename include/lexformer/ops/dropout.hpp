@@ -24,7 +24,6 @@ Var<T, Dev> dropout(const Var<T, Dev>& x, const DropoutMask& mask) {
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_DROPOUT(extern, float)
 LEXFORMER_DROPOUT(extern, double)
-LEXFORMER_DROPOUT(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

@@ -248,7 +248,6 @@ Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_INDEX(extern, float)
 LEXFORMER_INDEX(extern, double)
-LEXFORMER_INDEX(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

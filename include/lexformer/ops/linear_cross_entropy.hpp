@@ -96,7 +96,6 @@ Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_LINEAR_CROSS_ENTROPY(extern, float)
 LEXFORMER_LINEAR_CROSS_ENTROPY(extern, double)
-LEXFORMER_LINEAR_CROSS_ENTROPY(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

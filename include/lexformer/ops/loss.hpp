@@ -90,7 +90,6 @@ Var<T, Dev> cosine_similarity(const Var<T, Dev>& a, const Var<T, Dev>& b, accumu
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_LOSS(extern, float)
 LEXFORMER_LOSS(extern, double)
-LEXFORMER_LOSS(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

@@ -159,7 +159,6 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T,
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_MATMUL(extern, float)
 LEXFORMER_MATMUL(extern, double)
-LEXFORMER_MATMUL(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

@@ -52,7 +52,6 @@ Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<st
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_ROTARY(extern, float)
 LEXFORMER_ROTARY(extern, double)
-LEXFORMER_ROTARY(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

@@ -209,7 +209,6 @@ Var<T, Dev> column_sum(const Var<T, Dev>& x) {
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_ROWS(extern, float)
 LEXFORMER_ROWS(extern, double)
-LEXFORMER_ROWS(extern, bfloat16)
 #endif
 
 }  // namespace lexformer

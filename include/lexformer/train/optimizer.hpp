@@ -203,7 +203,6 @@ void AdamW<T, Dev>::update(const GradientClip& clip) {
 
 #if defined(LEXFORMER_COMPILED)
 extern template class AdamW<float, Cpu>;
-extern template class AdamW<bfloat16, Cpu>;
 #endif
 
 }  // namespace lexformer

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Everything in lexformer.hpp, and models, ops and the optimizer in bfloat16 from lexformer::compiled. A program that uses bfloat16
+// includes this header, so that it does not compile them itself.
+#pragma once
+
+#include "lexformer/attention/terms.hpp"
+#include "lexformer/data/batch.hpp"
+#include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/encoder.hpp"
+#include "lexformer/models/masked_lm.hpp"
+#include "lexformer/ops/attention.hpp"
+#include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/index.hpp"
+#include "lexformer/ops/linear_cross_entropy.hpp"
+#include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/matmul.hpp"
+#include "lexformer/ops/rotary.hpp"
+#include "lexformer/ops/rows.hpp"
+#include "lexformer/train/optimizer.hpp"
+
+#if defined(LEXFORMER_COMPILED)
+namespace lexformer {
+
+LEXFORMER_ATTENTION(extern, bfloat16)
+LEXFORMER_MATMUL(extern, bfloat16)
+LEXFORMER_ROWS(extern, bfloat16)
+LEXFORMER_DROPOUT(extern, bfloat16)
+LEXFORMER_INDEX(extern, bfloat16)
+LEXFORMER_ROTARY(extern, bfloat16)
+LEXFORMER_LOSS(extern, bfloat16)
+LEXFORMER_LINEAR_CROSS_ENTROPY(extern, bfloat16)
+extern template const TermFactories<bfloat16, Cpu>& library_terms<bfloat16, Cpu>();
+extern template struct DeviceBatch<bfloat16, Cpu>;
+extern template struct BertEncoder<bfloat16, Cpu>;
+extern template class Pretrained<bfloat16, Cpu>;
+extern template class Encoder<bfloat16, Cpu>;
+extern template class CrossEncoder<bfloat16, Cpu>;
+extern template class MaskedLm<bfloat16, Cpu>;
+extern template class AdamW<bfloat16, Cpu>;
+#if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
+extern template class Pretrained<bfloat16, Cuda>;
+extern template class Encoder<bfloat16, Cuda>;
+extern template class CrossEncoder<bfloat16, Cuda>;
+extern template class MaskedLm<bfloat16, Cuda>;
+#endif
+
+}  // namespace lexformer
+#endif
