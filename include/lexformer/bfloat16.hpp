@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything in lexformer.hpp, and models, ops and the optimizer in bfloat16 from lexformer::compiled. A program that uses bfloat16
-// includes this header, so that it does not compile them itself.
+// Models, ops and the optimizer in bfloat16 from lexformer::compiled. A program that uses bfloat16 includes this header besides
+// lexformer.hpp, so that it does not compile them itself.
 #pragma once
 
 #include "lexformer/attention/terms.hpp"
