@@ -383,7 +383,7 @@ class Programs(unittest.TestCase):
             noise = {float(r["x"]): float(r["y"]) for r in csv.DictReader(file)}
         self.assertAlmostEqual(noise[0], 100 * json.loads((self.trained / "all_results.json").read_text())["test"][0]["f1"], places=3)
         self.assertLess((out / "index.html").stat().st_size, 1 << 21)
-        for text in ("One model each. lea: seed 1.", "In percent, at the stored threshold.", "counts as no match, right of it as match", "lea was trained with ",
+        for text in ("One model each. lea: seed 1.", "In percent, at the stored threshold.", "classified as no match, right of it as match", "lea was trained with ",
                      "num_train_epochs ", "&quot;lea&quot;", "on 2001-09-09:", "report --model lea="):
             self.assertIn(text, page)
         self.assertNotIn("class 0", page)
@@ -395,7 +395,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(self.train(self.folder / "for-report").returncode, 0)
         done = program("report", "--model", f"plain={self.folder}/for-report/", "--model", f"lea={self.trained}", "--pair", "halvek camera tv", "halvek cmaera tv", "--out", out)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("Where 'camera' looks", (out / "word.svg").read_text())
+        self.assertIn("Attention of 'camera' to the right text", (out / "word.svg").read_text())
         with open(out / "word.csv", newline="") as file:
             self.assertEqual(list(dict.fromkeys(r["strip"] for r in csv.DictReader(file))), ["similarity of the words", "plain", "lea"])
         self.refused(2, program("report", "--model", self.trained, "--pair", "a nordis", "b", "--word", "Nordis", "--out", out), "its words are: a, nordis")
