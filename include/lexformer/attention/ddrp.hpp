@@ -12,14 +12,14 @@
 
 namespace lexformer {
 
-/// Decoupled directional relative position ("DDRP" of "Improving BERT with token and head similarity ...", arXiv 2210.04246,
-/// eq. 9 to 12): the vector of a distance is a direction times a length,
-///   S_ij = q_i . (k_j + K_ij) / sqrt(d),   K_ij = direction[rho] * distance[delta]   (element by element)
-///   rho = 0 if i = j, 1 if the key stands to the right (i < j), 2 if to the left;   delta = min(|i - j|, size - 1)
-/// direction (3, d), distance (size, d): with size = d = 64 that is 4288 numbers, the 0.0043M of the paper's section 5.4, which is
-/// the count of ONE pair of tables for all heads and layers. The vectors of all distances are made once for a forward pass,
-/// 2 size - 1 rows at the most, and attention reads them as it reads any relative table.
-/// Start: direction = 1 (free of direction; the paper gives none), or N(0, 0.02^2) with `random_direction`.
+/// Decoupled directional relative positions ("DDRP" of "Improving BERT with token and head similarity ...", arXiv 2210.04246,
+/// eq. 9 to 12). The vector of a distance is the product of a direction vector and a distance vector:
+///   S_ij = q_i . (k_j + K_ij) / sqrt(d),   K_ij = direction[rho] * distance[delta]   (elementwise)
+///   rho = 0 if i = j, 1 if the key is to the right (i < j), 2 if it is to the left;   delta = min(|i - j|, size - 1)
+/// direction (3, d), distance (size, d). With size = d = 64 these are 4288 parameters, the 0.0043M of the paper's section 5.4;
+/// this is the count of ONE pair of tables, shared by all heads and layers. The vectors of all distances (at most 2 size - 1 rows)
+/// are computed once per forward pass and read by attention like any relative table.
+/// Initialisation: direction = 1 (no effect of the direction; the paper states none), or N(0, 0.02^2) with `random_direction`.
 template <class T = float, class Dev = Cpu>
 struct Ddrp final : AttentionTerm<T, Dev> {
   Var<T, Dev> direction, distance;  // (3, d), (size, d)
@@ -31,7 +31,7 @@ struct Ddrp final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     out.claim_positions("ddrp");
     const auto size = static_cast<std::int32_t>(distance.dim(0)), longest = static_cast<std::int32_t>(in.batch.offsets.longest());
-    const std::int32_t reach = std::min(std::max(size, 2), longest) - 1;  // beyond it nothing is new
+    const std::int32_t reach = std::min(std::max(size, 2), longest) - 1;  // larger distances repeat the last row
     std::vector<std::int32_t> rho, delta;
     for (std::int32_t x = -reach; x <= reach; ++x) {  // x = i - j
       rho.push_back(x == 0 ? 0 : x < 0 ? 1 : 2);
@@ -49,7 +49,7 @@ struct Ddrp final : AttentionTerm<T, Dev> {
   }
 };
 
-/// "ddrp" in a config.
+/// The factory of "ddrp" in a config.
 template <class T = float, class Dev = Cpu>
 class DdrpFactory final : public PositionFactory<T, Dev> {
  public:

@@ -12,8 +12,8 @@
 
 namespace lexformer {
 
-/// DeBERTa-v2's logarithmic buckets of a distance: up to buckets / 2 a distance is its own; beyond, steps grow with the
-/// logarithm so that max_distance - 1 gets buckets - 1. The sign stays.
+/// DeBERTa-v2's logarithmic bucket of a distance. A distance up to buckets / 2 has its own bucket; beyond, the bucket grows with the
+/// logarithm, and max_distance - 1 gets bucket buckets - 1. The sign is kept.
 inline std::int32_t deberta_bucket(std::int32_t distance, std::size_t buckets, std::size_t max_distance) {
   const auto middle = static_cast<std::int32_t>(buckets / 2);
   const std::int32_t n = std::abs(distance);
@@ -23,16 +23,17 @@ inline std::int32_t deberta_bucket(std::int32_t distance, std::size_t buckets, s
   return distance > 0 ? step : -step;
 }
 
-/// Disentangled attention (He et al. 2021, eq. 4), content to position and position to content:
+/// Disentangled attention (He et al. 2021, eq. 4), content-to-position and position-to-content:
 ///   S_ij = (q_i . k_j + q_i . kr_x + k_j . qr_x) / sqrt(3 d),   x = clamp(bucket(i - j) + size, 0, 2 size - 1)
-///   kr = P W_kr^T + b_kr,  qr = P W_qr^T + b_qr, cut into heads.   The released code, and this, reads row x of i - j in both terms
-/// (the paper prints delta(j, i) in the last one). W_kr and W_qr belong to a layer, P to all of them.
+///   kr = P W_kr^T + b_kr,  qr = P W_qr^T + b_qr, split into heads
+/// Both terms read row x of i - j, as in the released code; the paper prints delta(j, i) in the last term.
+/// Each layer has its own W_kr and W_qr; all layers share P.
 template <class T = float, class Dev = Cpu>
 struct Deberta final : AttentionTerm<T, Dev> {
   Var<T, Dev> table;  // P (2 size, D)
   Linear<T, Dev> key, query;
-  std::size_t buckets, max_distance;  // 0 buckets: every distance for itself, clipped
-  bool owns_table;                    // the first layer's term names it
+  std::size_t buckets, max_distance;  // buckets 0: one row for each distance, clipped
+  bool owns_table;                    // true for the term of the first layer, which names the table
 
   Deberta(const Var<T, Dev>& p, bool owns, std::size_t log_buckets, std::size_t farthest, Init& init)
       : table(p),
@@ -51,7 +52,7 @@ struct Deberta final : AttentionTerm<T, Dev> {
       if (buckets != 0) distance = deberta_bucket(distance, buckets, max_distance);
       return std::clamp(distance + size, 0, 2 * size - 1);
     });
-    // Only rows that this batch's distances meet are projected; buckets rise with the distance.
+    // Projects only the rows that occur in this batch; the bucket grows with the distance.
     const auto first = static_cast<std::size_t>(rows_met.front()), last = static_cast<std::size_t>(rows_met.back()) + 1;
     for (auto& b : rows_met) b -= static_cast<std::int32_t>(first);
     const auto rows = slice_rows(table, first, last);  // (R, D)
@@ -73,7 +74,7 @@ struct Deberta final : AttentionTerm<T, Dev> {
   }
 };
 
-/// "deberta" in a config.
+/// The factory of "deberta" in a config.
 template <class T = float, class Dev = Cpu>
 class DebertaFactory final : public PositionFactory<T, Dev> {
  public:

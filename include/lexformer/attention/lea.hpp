@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // LEA, lexical attention (Almagro et al., "LEA: Improving Sentence Similarity Robustness to Typos Using Lexical Attention
-// Bias", KDD 2023). The paper leaves some points open; how each is read stands in docs/paper-map.md.
+// Bias", KDD 2023). The paper leaves some points open; docs/paper-map.md states how each is resolved.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@
 
 namespace lexformer {
 
-enum class LeaSharing { head, layer, model };             // one w for each head of each layer, for each layer, or for the model
-enum class LeaRepresentation { scaled, plain, learned };  // sinusoids of 2 pi s, sinusoids of s, a learned row for each level
+enum class LeaSharing { head, layer, model };             // one w per head of each layer, per layer, or for the model
+enum class LeaRepresentation { scaled, plain, learned };  // sinusoids of 2 pi s, sinusoids of s, a learned row per level
 enum class LeaAlpha { query, magnitude, constant };
 
 template <>
@@ -34,13 +34,13 @@ inline constexpr auto names_of<LeaAlpha> =
     std::to_array<Named<LeaAlpha>>({{"query", LeaAlpha::query}, {"magnitude", LeaAlpha::magnitude}, {"constant", LeaAlpha::constant}});
 
 struct LeaOptions {
-  LexicalOptions lexical{};  // similarity of words, and which words are compared; its levels = `levels`
+  LexicalOptions lexical{};  // word similarity, and which words are compared; its `levels` is set from `levels` below
   LeaSharing sharing = LeaSharing::head;
   LeaRepresentation representation = LeaRepresentation::scaled;
   std::size_t dimension = 128;  // d_L, even
   std::size_t levels = 0;       // quantised similarity levels; 0 = exact values
   LeaAlpha alpha = LeaAlpha::query;
-  double alpha_value = 1.0;     // of LeaAlpha::constant
+  double alpha_value = 1.0;     // alpha if it is LeaAlpha::constant
   std::size_t first_layer = 0;  // layers first_layer ... last_layer - 1 have the bias; both 0 = the second half
   std::size_t last_layer = 0;
 
@@ -58,9 +58,10 @@ struct LeaOptions {
   }
 };
 
-/// l(s) for each level s, eq. 7 and 8:  l(s) = [sin(s w_0) ... sin(s w_{E/2-1}) | cos(s w_0) ... cos(s w_{E/2-1})],
+/// Computes l(s) for each level s (eq. 7 and 8):
+///   l(s) = [sin(s w_0) ... sin(s w_{E/2-1}) | cos(s w_0) ... cos(s w_{E/2-1})]
 ///   w_p = 2 pi / 10000^(2p/E)   (Table 11, "fix scale sinusoid"), without 2 pi if not `scaled` ("fix sinusoid")
-/// -> (R, E). The sine and cosine blocks stand one behind the other, as in the authors' code.
+/// -> (R, E). All sines come before all cosines, as in the authors' code.
 template <class T>
 Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bool scaled) {
   if (dimension % 2 != 0) fail_usage("lea", "the dimension must be even, got ", dimension);
@@ -77,18 +78,18 @@ Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bo
   return y;
 }
 
-/// Lexical attention bias, eq. 5 and 6:   S_ij += alpha l(s_ij) . w_h
-/// s takes few distinct values, so l is projected once for each: table = alpha W l(levels)^T, (H, E) x (E, R) -> (H, R), and
-/// attention looks it up by code. Gradient: of the table, summed over the cells of each code; then ordinary ops.
+/// Lexical attention bias (eq. 5 and 6):   S_ij += alpha l(s_ij) . w_h
+/// s takes few distinct values, so l is projected once per value: table = alpha W l(levels)^T, (H, E) x (E, R) -> (H, R).
+/// Attention looks the bias up by code. The gradient of the table is summed over the cells of each code.
 template <class T = float, class Dev = Cpu>
 struct Lea final : AttentionTerm<T, Dev> {
   LeaOptions options;
-  Var<T, Dev> projection;   // (H, E), or (1, E) when heads share it
+  Var<T, Dev> projection;   // (H, E), or (1, E) if the heads share it
   Var<T, Dev> level_table;  // (levels, E), only for the learned representation
-  Var<T, Dev> alpha;        // (1): 0 = not set yet. Set by calibrate(), saved with the model
+  Var<T, Dev> alpha;        // (1); 0 = not set yet. Set by calibrate() and saved with the model
   bool owns_projection = true;
 
-  /// With LeaSharing::model every layer but the first gets the first one's term as `shared`.
+  /// With LeaSharing::model, every layer but the first gets the first layer's term as `shared`.
   Lea(const LeaOptions& o, std::size_t heads, Init& init, const Lea* shared = nullptr)
       : options(o), alpha(Tensor<T, Dev>::full({1}, o.alpha == LeaAlpha::constant ? static_cast<T>(o.alpha_value) : T{0})) {
     if (o.dimension == 0 || o.dimension % 2 != 0) fail_usage("lea", "the dimension must be even and not 0, got ", o.dimension);
@@ -113,11 +114,10 @@ struct Lea final : AttentionTerm<T, Dev> {
     out.lookups.push_back({scale(table(in), factor), lexical.codes});
   }
 
-  /// Sets alpha by the rule of the options, unless it is set. Returns false where the batch has nothing to measure it on.
+  /// Sets alpha by the rule of the options if it is not set. Returns false if the batch has no cells to measure it on.
   /// query:     alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
-  /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads, e = q . k / sqrt(d), or with
-  ///            the scale of the model's position scheme: the paper's "based on
-  ///            the magnitudes of both terms"
+  /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads; e = q . k / sqrt(d), or with the scale of the
+  ///            model's position scheme. The paper: "based on the magnitudes of both terms"
   bool calibrate(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms) override {
     if (alpha_on_host() == 0) set_alpha(in, table(in).value(), terms.scale);
     return alpha_on_host() != 0;
@@ -130,7 +130,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
  private:
-  /// alpha is left out:  W l(levels)^T -> (H, R)
+  /// The lookup table without alpha:  W l(levels)^T -> (H, R)
   Var<T, Dev> table(const AttentionInputs<T, Dev>& in) const {
     const auto& levels = in.batch.feature("lexical", "lea").levels;
     if (options.levels != 0 && levels.size() != options.levels)
@@ -144,7 +144,7 @@ struct Lea final : AttentionTerm<T, Dev> {
     return y.dim(0) == in.heads ? y : multiply(y, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));
   }
 
-  /// Fetched again only where it was changed: in every forward pass the device would have to wait for it.
+  /// Reads alpha from the device only after a change; reading it in every forward pass would synchronize with the device.
   accumulate_t<T> alpha_on_host() const {
     const std::lock_guard lock(mutex_);
     const auto& value = alpha.value();
@@ -156,7 +156,7 @@ struct Lea final : AttentionTerm<T, Dev> {
     return fetched_value_;
   }
 
-  /// On the host.
+  /// Computes alpha on the host.
   void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& lookup_table,
                  const std::optional<accumulate_t<T>>& scale_of_scheme) {
     const auto qkv = in.qkv.value().template to<Cpu>(), table = lookup_table.template to<Cpu>();
@@ -164,7 +164,7 @@ struct Lea final : AttentionTerm<T, Dev> {
     const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
     const bool query = options.alpha == LeaAlpha::query;
     const double scale = scale_of_scheme ? static_cast<double>(*scale_of_scheme) : 1 / std::sqrt(static_cast<double>(d));
-    struct Moments {  // Welford's, so that equal numbers have a deviation of exactly 0
+    struct Moments {  // Welford's algorithm: equal numbers have a deviation of exactly 0
       double n = 0, mean = 0, squares = 0;
       void add(double x) {
         const double difference = x - mean;
@@ -200,13 +200,13 @@ struct Lea final : AttentionTerm<T, Dev> {
     alpha.mutable_value().assign({&measured, 1});
   }
 
-  mutable std::mutex mutex_;  // of what follows: alpha as it was last fetched
+  mutable std::mutex mutex_;  // guards the last value of alpha that was read
   mutable Tensor<T, Dev> fetched_;
   mutable std::uint64_t fetched_version_ = 0;
   mutable accumulate_t<T> fetched_value_{0};
 };
 
-/// "lea" in a config.
+/// The factory of "lea" in a config.
 template <class T = float, class Dev = Cpu>
 class LeaFactory final : public TermFactory<T, Dev> {
  public:
@@ -215,7 +215,7 @@ class LeaFactory final : public TermFactory<T, Dev> {
   const LeaOptions& options() const { return options_; }
   void visit(OptionVisitor& v) override { options_.visit(v); }
   void check(const EncoderSizes& sizes, const std::string& where) override {
-    if (options_.levels * options_.dimension > 1u << 24)  // numbers that no tensor of the file accounts for
+    if (options_.levels * options_.dimension > 1u << 24)  // no tensor of the file accounts for these numbers
       fail_file(where, "lea: ", options_.levels, " 'levels' of 'dimension' ", options_.dimension, " are more than ", 1u << 24, " numbers");
     resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);
   }
@@ -239,7 +239,7 @@ class LeaFactory final : public TermFactory<T, Dev> {
     lexical.levels = static_cast<unsigned>(options_.levels);
     return {lexical_feature(lexical)};
   }
-  /// An alpha that another rule made is not taken over.
+  /// Does not reuse an alpha that was set by another rule.
   bool reuses(const std::string& tensor, const TermFactory<T, Dev>& stored) const override {
     const auto* other = dynamic_cast<const LeaFactory*>(&stored);
     return !tensor.ends_with(".alpha") || other == nullptr ||

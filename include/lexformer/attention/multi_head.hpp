@@ -16,19 +16,19 @@ struct MultiHeadOptions {
   double attention_dropout = 0, hidden_dropout = 0, layer_norm_eps = 1e-12;
 };
 
-/// What an attention layer reads beside its input.
+/// The inputs of an attention layer besides its hidden states.
 template <class T = float, class Dev = Cpu>
 struct LayerInputs {
   const DeviceBatch<T, Dev>& batch;
   ForwardOptions forward{};
-  AttentionOptions attention{};  // which scores or probabilities are returned; its dropout is the layer's
-  ScoreTerms<T, Dev> shared{};   // of the terms that all layers share
-  bool* calibrated = nullptr;    // if set: every term is calibrated; becomes false if one is not calibrated after that
+  AttentionOptions attention{};  // which scores or probabilities are returned; the layer sets `dropout`
+  ScoreTerms<T, Dev> shared{};   // from the terms that all layers share
+  bool* calibrated = nullptr;    // if set: calibrate every term; becomes false if a term could not be calibrated
 };
 
-/// Multi-head self-attention of BERT with its residual (Vaswani et al. 2017; Devlin et al. 2019):
+/// Multi-head self-attention with residual connection, as in BERT (Vaswani et al. 2017; Devlin et al. 2019):
 ///   y = LayerNorm(x + dropout(attention(x W_q^T + b_q | x W_k^T + b_k | x W_v^T + b_v) W_o^T + b_o)),   x, y (N, D)
-/// Names are those of HuggingFace's BertAttention.
+/// Parameter names are those of HuggingFace's BertAttention.
 template <class T = float, class Dev = Cpu>
 struct MultiHeadAttention {
   Linear<T, Dev> query, key, value, dense;
@@ -36,7 +36,7 @@ struct MultiHeadAttention {
   MultiHeadOptions options;
   std::uint32_t attention_site, output_site;                    // of dropout
   std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> terms{};  // named and owned by the encoder
-  std::shared_ptr<AttentionCore<T, Dev>> core{};                // none: one call of attention()
+  std::shared_ptr<AttentionCore<T, Dev>> core{};                // null: a single call of attention()
 
   MultiHeadAttention(const MultiHeadOptions& o, Init& init, DropoutSites& sites)
       : query(o.width, o.width, init),
@@ -52,7 +52,7 @@ struct MultiHeadAttention {
 
   struct Output {
     Var<T, Dev> hidden;      // (N, D)
-    Var<T, Dev> attentions;  // (heads asked for, P) or undefined
+    Var<T, Dev> attentions;  // (requested heads, P) or undefined
   };
   Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
     const NameScope scope("attention");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Position schemes that add one number for each head and distance: T5's buckets, ALiBi.
+// Position schemes that add one number per head and distance: T5's buckets and ALiBi.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace lexformer {
 
-/// T5's bucket of a distance, both directions (Raffel et al. 2020; the rule is that of the released models): keys to the right
-/// have the upper half of the `buckets`; in each half, of b = buckets / 2, the first b / 2 are distances of their own and the
-/// others grow with the logarithm up to max_distance, b - 1 from there on.
-/// HuggingFace takes the logarithm in float, and so does this, that ties fall alike.
+/// T5's bidirectional bucket of a distance (Raffel et al. 2020, with the rule of the released models). Keys to the right use the upper
+/// half of the `buckets`. In each half of b = buckets / 2, the first b / 2 buckets hold one distance each; the others grow with the
+/// logarithm, and distances from max_distance on get bucket b - 1.
+/// The logarithm is computed in float, as in HuggingFace, so that ties round alike.
 inline std::int32_t t5_bucket(std::int32_t key_minus_query, std::size_t buckets, std::size_t max_distance) {
   const auto half = static_cast<std::int32_t>(buckets / 2), exact = half / 2;
   const std::int32_t side = key_minus_query > 0 ? half : 0, n = std::abs(key_minus_query);
@@ -25,18 +25,19 @@ inline std::int32_t t5_bucket(std::int32_t key_minus_query, std::size_t buckets,
   return side + std::min(half - 1, exact + static_cast<std::int32_t>(share * static_cast<float>(half - exact)));
 }
 
-/// Whether T5's rule can make these buckets.
+/// Whether T5's rule is defined for these values.
 inline bool valid_t5_buckets(std::size_t buckets, std::size_t max_distance) {
   return buckets >= 4 && buckets % 2 == 0 && max_distance > buckets / 4;
 }
-/// Errors: T5's rule cannot make these buckets. `where` names the config.
+/// Errors: T5's rule is not defined for these values. `where` names the config.
 inline void check_t5_buckets(std::size_t buckets, std::size_t max_distance, const std::string& where) {
   if (!valid_t5_buckets(buckets, max_distance))
     fail_file(where, "'buckets' ", buckets, " and 'max_distance' ", max_distance,
               "; there must be an even number of at least 4 buckets, and 'max_distance' above a quarter of it");
 }
 
-/// Columns of a (H, buckets) table for select_columns: bucket(j - i) of the cells of an n x n map, row by row.
+/// Columns of a (H, buckets) table for select_columns: bucket(j - i) of the cells of an n x n map, row-major.
+/// Errors: T5's rule is not defined for these values.
 inline std::vector<std::int32_t> t5_buckets(std::size_t n, std::size_t buckets, std::size_t max_distance) {
   if (!valid_t5_buckets(buckets, max_distance))
     fail_usage("t5", "needs an even number of at least 4 buckets and a larger max_distance than a quarter of it, got ", buckets, " and ",
@@ -49,9 +50,9 @@ inline std::vector<std::int32_t> t5_buckets(std::size_t n, std::size_t buckets, 
   return cells;
 }
 
-/// T5's relative position bias:   S_ij = scale q_i . k_j + bias[h, bucket(j - i)],   bias (H, buckets), one for all layers.
-/// T5 does not divide q . k by sqrt(d) (scale = 1), its initial weights make up for it; `scaled` divides, for an encoder that was
-/// trained with it. The map is made once for a forward pass.
+/// T5's relative position bias:   S_ij = scale q_i . k_j + bias[h, bucket(j - i)],   bias (H, buckets), shared by all layers.
+/// scale = 1: T5 does not divide q . k by sqrt(d), because its initialisation accounts for it. `scaled` divides by sqrt(d), for
+/// encoders trained that way. The map is computed once per forward pass.
 template <class T = float, class Dev = Cpu>
 struct T5Bias final : AttentionTerm<T, Dev> {
   Var<T, Dev> bias;  // (H, buckets)
@@ -70,7 +71,7 @@ struct T5Bias final : AttentionTerm<T, Dev> {
   void visit(ParameterVisitor<T, Dev>& v) override { v("bias", bias); }
 };
 
-/// "t5" in a config.
+/// The factory of "t5" in a config.
 template <class T = float, class Dev = Cpu>
 class T5Factory final : public PositionFactory<T, Dev> {
  public:
@@ -91,8 +92,8 @@ class T5Factory final : public PositionFactory<T, Dev> {
   bool scaled_ = false;
 };
 
-/// ALiBi's slopes (Press et al. 2022, section 3): m_h = 2^(-8 h / H), h = 1 ... H, for a power of two; else those of the next
-/// lower power p, followed by every other one of 2 p.
+/// ALiBi's slopes (Press et al. 2022, section 3): m_h = 2^(-8 h / H), h = 1 ... H, if H is a power of two; otherwise the slopes of the
+/// next lower power p, followed by every other slope of 2 p.
 inline std::vector<double> alibi_slopes(std::size_t heads) {
   std::size_t power = 1;
   while (2 * power <= heads) power *= 2;
@@ -103,7 +104,7 @@ inline std::vector<double> alibi_slopes(std::size_t heads) {
   return slopes;
 }
 
-/// ALiBi for an encoder, which looks both ways:   S_ij = q_i . k_j / sqrt(d) - m_h |i - j|.   No parameters.
+/// Bidirectional ALiBi:   S_ij = q_i . k_j / sqrt(d) - m_h |i - j|.   No parameters.
 template <class T = float, class Dev = Cpu>
 struct Alibi final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
@@ -116,7 +117,7 @@ struct Alibi final : AttentionTerm<T, Dev> {
   }
 };
 
-/// "alibi" in a config.
+/// The factory of "alibi" in a config.
 template <class T = float, class Dev = Cpu>
 class AlibiFactory final : public PositionFactory<T, Dev> {
  public:

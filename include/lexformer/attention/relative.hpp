@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Relative positions as vectors that are added to the keys: a table row for each distance.
+// Relative positions as vectors added to the keys: one table row per distance.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace lexformer {
 
-/// What the factories of position schemes share: names in a file, and terms for all layers or for each.
+/// Base of the factories of position schemes: parameter names, and terms for all layers or for each layer.
 template <class T = float, class Dev = Cpu>
 class PositionFactory : public TermFactory<T, Dev> {
  public:
@@ -25,7 +25,7 @@ class PositionFactory : public TermFactory<T, Dev> {
   }
 
  protected:
-  /// make_term(layer) for each layer, or once for all of them.
+  /// Calls make_term(layer) for each layer, or once for all layers.
   template <class F>
   static std::vector<PlacedTerm<T, Dev>> place(bool per_layer, const EncoderSizes& sizes, F&& make_term) {
     std::vector<PlacedTerm<T, Dev>> terms;
@@ -35,7 +35,7 @@ class PositionFactory : public TermFactory<T, Dev> {
   }
 };
 
-/// What ScoreTerms::Relative::bucket wants: row_of(i - j) for the distances -(longest - 1) ... longest - 1.
+/// Returns the list for ScoreTerms::Relative::bucket: row_of(i - j) for the distances -(longest - 1) ... longest - 1.
 template <class F>
 std::vector<std::int32_t> distance_buckets(std::size_t longest, F&& row_of) {
   const auto n = static_cast<std::int32_t>(longest);
@@ -53,16 +53,17 @@ inline constexpr auto names_of<RelativeTable> = std::to_array<Named<RelativeTabl
                                                                                      {"relative_key_query",
                                                                                       RelativeTable::relative_key_query}});
 
-/// A table over the distances i - j as HuggingFace's BERT has it, under its name.
+/// Whether the table is one of HuggingFace's BERT, over the distances i - j and under HuggingFace's name.
 inline bool is_huggingface(RelativeTable kind) { return kind == RelativeTable::relative_key || kind == RelativeTable::relative_key_query; }
 
-/// Query . table[distance], and key . table[distance] for relative_key_query. The table (R, d) is shared by the heads:
+/// Relative keys: adds q . table[distance], and also k . table[distance] for relative_key_query. The heads share the table (R, d):
 ///   S_ij = (q_i . k_j + q_i . table_ij [+ k_j . table_ij]) / sqrt(d)
 ///   shaw                (Shaw et al. 2018, eq. 3 and 4, key side): table_ij = table[clip(j - i, -size, size) + size], R = 2 size + 1.
-///                       Shaw's second table, which is added to the values, is left out: attention here adds nothing to values
-///                       (of no gain in Shaw's own Table 3), so that all variants differ in their scores alone
-///   bert_r              (DDRP paper, eq. 4 and 5): table[clip(i - j, -(size - 1), size - 1) + size], R = 2 size, row 0 idle
-///   relative_key(_query)  HuggingFace's BERT: table[i - j + size - 1], R = 2 size - 1 with size = max_position_embeddings, no clipping
+///                       Shaw's second table, added to the values, is left out, so that all variants differ only in their scores;
+///                       it brings no gain in Shaw's Table 3
+///   bert_r              (DDRP paper, eq. 4 and 5): table[clip(i - j, -(size - 1), size - 1) + size], R = 2 size, row 0 unused
+///   relative_key(_query)  HuggingFace's BERT: table[i - j + size - 1], R = 2 size - 1, size = max_position_embeddings, no clipping
+/// Errors: for relative_key(_query), a sequence is longer than `size`.
 template <class T = float, class Dev = Cpu>
 struct RelativeKey final : AttentionTerm<T, Dev> {
   RelativeTable kind;
@@ -95,7 +96,8 @@ struct RelativeKey final : AttentionTerm<T, Dev> {
   void visit(ParameterVisitor<T, Dev>& v) override { v(is_huggingface(kind) ? "distance_embedding.weight" : "table", table); }
 };
 
-/// "shaw", "bert_r", "relative_key" or "relative_key_query" in a config. HuggingFace's two have no options and a table for each layer.
+/// The factory of "shaw", "bert_r", "relative_key" and "relative_key_query" in a config. HuggingFace's two have no options and one table
+/// per layer.
 template <class T = float, class Dev = Cpu>
 class RelativeFactory final : public PositionFactory<T, Dev> {
  public:

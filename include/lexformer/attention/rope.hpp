@@ -10,7 +10,7 @@
 
 namespace lexformer {
 
-/// Rotary positions (Su et al. 2021): q and k are rotated by angles of their positions (ops/rotary.hpp). No parameters.
+/// Rotary positions (Su et al. 2021): rotates q and k by angles that depend on their positions (ops/rotary.hpp). No parameters.
 template <class T = float, class Dev = Cpu>
 struct Rope final : AttentionTerm<T, Dev> {
   double base;
@@ -20,7 +20,7 @@ struct Rope final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>&, ScoreTerms<T, Dev>& out) const override { out.claim_positions("rope"); }
 };
 
-/// "rope" in a config.
+/// The factory of "rope" in a config.
 template <class T = float, class Dev = Cpu>
 class RopeFactory final : public PositionFactory<T, Dev> {
  public:

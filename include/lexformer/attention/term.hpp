@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An attention term makes the tensors that attention adds to its scores (ops/attention.hpp), with ordinary differentiable ops. A term of
-// your own is a struct with `contribute` and `visit`; it needs no kernel, and its parameters get their gradients like any other
+// An attention term builds the tensors that attention adds to its scores (ops/attention.hpp) from ordinary differentiable ops. A term of
+// your own is a struct with `contribute` and `visit`. It needs no kernel, and its parameters get gradients like any other
 // (examples/05_attention_term.cpp).
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace lexformer {
 
-/// What a term reads: one attention call.
+/// The inputs of a term for one attention call.
 template <class T = float, class Dev = Cpu>
 struct AttentionInputs {
-  const Var<T, Dev>& qkv;            // (N, 3D); undefined for a term that all layers share, which is asked once in a forward pass
+  const Var<T, Dev>& qkv;            // (N, 3D); undefined for a term shared by all layers, which is called once per forward pass
   const DeviceBatch<T, Dev>& batch;  // ids, type ids, word ids, positions, offsets, features
   std::size_t heads;                 // H
   ForwardOptions forward;
@@ -26,18 +26,18 @@ struct AttentionTerm {
   AttentionTerm& operator=(const AttentionTerm&) = delete;
   virtual ~AttentionTerm() = default;
 
-  /// Adds this term's tensors to `out`. A forward pass changes nothing in the term.
+  /// Adds the term's tensors to `out`. A forward pass does not change the term.
   virtual void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const = 0;
-  /// q, k and v as this layer's attention reads them: for rotary positions. Not called for a term that all layers share.
+  /// Returns the q, k and v that this layer's attention reads, e.g. rotated. Not called for a term shared by all layers.
   virtual Var<T, Dev> transform(const AttentionInputs<T, Dev>& in) const { return in.qkv; }
-  /// Measures what the term has to know of the data before it can be used, unless it is known; `terms`: what terms before it made.
-  /// Returns whether it is known then.
+  /// Measures the values that the term needs from data before it can be used, unless they are known. `terms`: the tensors of the terms
+  /// before it. Returns whether they are known afterwards.
   virtual bool calibrate(const AttentionInputs<T, Dev>&, const ScoreTerms<T, Dev>& /*terms*/) { return true; }
   virtual void visit(ParameterVisitor<T, Dev>&) {}
 };
 
-/// From q, k, v and terms to the context: for variants that call attention more than once and fuse the results. Without one a layer calls
-/// attention() once.
+/// Computes the context from q, k, v and the terms, for variants that call attention more than once and combine the results. A layer
+/// without a core calls attention() once.
 template <class T = float, class Dev = Cpu>
 struct AttentionCore {
   AttentionCore() = default;
@@ -45,8 +45,8 @@ struct AttentionCore {
   AttentionCore& operator=(const AttentionCore&) = delete;
   virtual ~AttentionCore() = default;
 
-  /// qkv of `in` (N, 3D) -> context (N, D). options.dropout is the mask for one call; a core that makes more takes a site for each from
-  /// DropoutSites and makes masks like it with in.forward.
+  /// qkv of `in` (N, 3D) -> context (N, D). options.dropout is the mask for one call. A core that makes several calls takes one site
+  /// for each from DropoutSites and creates the masks with in.forward.
   virtual AttentionResult<T, Dev> operator()(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms,
                                              const AttentionOptions& options) const = 0;
   virtual void visit(ParameterVisitor<T, Dev>&) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the list {name, options} in a model's config to attention terms: one factory for each name.
+// Builds attention terms from the list {name, options} in a model's config: one factory per name.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace lexformer {
 
-/// One entry of a config's list of attention terms. `options` is a JSON object as text.
+/// An entry of a config's list of attention terms. `options` is a JSON object as text.
 struct TermConfig {
   std::string name;
   std::string options = "{}";
@@ -31,7 +31,7 @@ struct TermConfig {
   TermConfig(std::string n, const Options& o) : name(std::move(n)), options(options_text(o)) {}
 };
 
-/// Sizes of an encoder.
+/// The sizes of an encoder.
 struct EncoderSizes {
   std::size_t layers = 0, heads = 0, width = 0, max_length = 0;
   double layer_norm_eps = 1e-12;
@@ -39,7 +39,7 @@ struct EncoderSizes {
   std::size_t head_size() const { return width / heads; }
 };
 
-/// Checks the range of layers of a term: `first` to `last` - 1 of `layers`; if both are 0, it becomes `default_first` to `layers` - 1.
+/// Checks a term's layer range: `first` to `last` - 1 of `layers`. If both are 0, it becomes `default_first` to `layers` - 1.
 inline void resolve_layers(const std::string& who, std::size_t& first, std::size_t& last, std::size_t default_first, std::size_t layers) {
   if (first == 0 && last == 0) {
     first = default_first;
@@ -50,15 +50,15 @@ inline void resolve_layers(const std::string& who, std::size_t& first, std::size
                " layers; the first counts from 0, the last is not included");
 }
 
-/// A term, or a core, and the layer that it belongs to.
+/// A term, or a core, and its layer.
 template <class T = float, class Dev = Cpu>
 struct PlacedTerm {
-  std::optional<std::size_t> layer{};  // none: one term for all layers
+  std::optional<std::size_t> layer{};  // empty: one term for all layers
   std::shared_ptr<AttentionTerm<T, Dev>> term{};
   std::shared_ptr<AttentionCore<T, Dev>> core{};
 };
 
-/// What a name in a config's list stands for: options, the number of weights, the features of a batch that the terms read, and the terms.
+/// Defines a name in a config's list: its options, the number of weights, the features of a batch that its terms read, and the terms.
 template <class T = float, class Dev = Cpu>
 class TermFactory {
  public:
@@ -67,20 +67,20 @@ class TermFactory {
   TermFactory& operator=(const TermFactory&) = delete;
   virtual ~TermFactory() = default;
 
-  /// Names the options.
+  /// Visits the options.
   virtual void visit(OptionVisitor&) {}
-  /// Whether the terms say where tokens stand. A model has one such scheme at most, and none besides the position embeddings by default.
+  /// Whether the terms encode positions. A model has at most one such scheme; with one it has no position embeddings by default.
   virtual bool positions() const { return false; }
-  /// Checks options against each other and against the encoder; may replace a default that depends on its sizes. `where` begins messages.
+  /// Checks the options against each other and the encoder; may set a default that depends on its sizes. `where` begins error messages.
   virtual void check(const EncoderSizes&, const std::string& /*where*/) {}
-  /// How many numbers the parameters have. It is compared with the size of a file before memory is taken.
+  /// The number of weights. It is compared with the size of a file before memory is allocated.
   virtual double weights(const EncoderSizes&) const { return 0; }
   virtual std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites& sites) = 0;
   /// Makers of the features that the terms read.
   virtual std::vector<FeatureMaker> features() const { return {}; }
-  /// Whether a stored tensor of a term that was made with the options of `stored` may be taken over.
+  /// Whether to reuse a stored tensor of a term that was made with the options of `stored`.
   virtual bool reuses(const std::string& /*tensor*/, const TermFactory& /*stored*/) const { return true; }
-  /// The name of a term's parameters in a file, behind "lexformer.encoder."; what begins with "encoder." is a name of HuggingFace's.
+  /// The name of a term's parameters in a file, after "lexformer.encoder."; a name that begins with "encoder." is one of HuggingFace's.
   virtual std::string path(const std::string& name, std::optional<std::size_t> layer) const {
     return layer ? cat("layer.", *layer, ".", name) : name;
   }
@@ -92,7 +92,7 @@ using TermFactories = std::map<std::string, std::function<std::shared_ptr<TermFa
 
 namespace detail {
 
-/// The options of a term: Term::Options, or none.
+/// Term::Options, or no options.
 struct NoOptions {
   void visit(OptionVisitor&) {}
 };
@@ -128,8 +128,8 @@ class LayerTermFactory final : public TermFactory<T, Dev> {
 
 }  // namespace detail
 
-/// The factory of a term of your own that every layer has one of:  TermFactories<> mine{{"mine", layer_term<Mine>}};
-/// Mine is made as Mine(sizes, init), or with `struct Options` in it as Mine(options, sizes, init).
+/// The factory of a custom term with one instance per layer:  TermFactories<> mine{{"mine", layer_term<Mine>}};
+/// Mine is constructed as Mine(sizes, init), or as Mine(options, sizes, init) if it has a `struct Options`.
 template <template <class, class> class Term, class T = float, class Dev = Cpu>
 std::shared_ptr<TermFactory<T, Dev>> layer_term() {
   return std::make_shared<detail::LayerTermFactory<Term<T, Dev>, T, Dev>>();

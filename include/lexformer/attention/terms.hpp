@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All attention terms of the library by the names that they have in a config.
+// All attention terms of the library by their names in a config.
 #pragma once
 
 #include "lexformer/attention/ddrp.hpp"
@@ -12,7 +12,7 @@
 
 namespace lexformer {
 
-/// A new term of the library is its file and a line here.
+/// The library's factories. A new term of the library is its file and a line here.
 template <class T = float, class Dev = Cpu>
 const TermFactories<T, Dev>& library_terms() {
   const auto relative = [](RelativeTable kind) { return [kind] { return std::make_shared<RelativeFactory<T, Dev>>(kind); }; };
@@ -30,7 +30,7 @@ const TermFactories<T, Dev>& library_terms() {
   return all;
 }
 
-/// The library's terms and those of a program. Errors: one name for two.
+/// Returns the library's terms and those of a program. Errors: two terms have the same name.
 template <class T, class Dev>
 TermFactories<T, Dev> all_terms(const TermFactories<T, Dev>& own, const std::string& where) {
   auto all = library_terms<T, Dev>();
@@ -45,15 +45,15 @@ std::vector<std::string> names_of_terms(const TermFactories<T, Dev>& terms) {
   return names;
 }
 
-/// A term of a model: its name and its factory with the options that it has.
+/// A term of a model: its name and its factory with the options in use.
 template <class T = float, class Dev = Cpu>
 struct NamedFactory {
   std::string name;
   std::shared_ptr<TermFactory<T, Dev>> factory;
 };
 
-/// The factories of a config's terms, with its options. Errors: a name that neither the library nor `own` has, a name that occurs twice or
-/// that both have, two position schemes, options that are wrong. `where` begins messages.
+/// Returns the factories of a config's terms with their options. Errors: an unknown name; a name that occurs twice or in both the library
+/// and `own`; two position schemes; invalid options. `where` begins error messages.
 template <class T, class Dev>
 std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>& configs, const TermFactories<T, Dev>& own,
                                                   const EncoderSizes& sizes, const std::string& where) {

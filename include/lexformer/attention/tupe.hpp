@@ -15,17 +15,17 @@ namespace lexformer {
 
 struct TupeOptions {
   std::size_t width = 0, heads = 0, max_length = 512;
-  std::size_t buckets = 32, max_distance = 128;  // of the relative part; 0 buckets = none (TUPE-A, else TUPE-R)
+  std::size_t buckets = 32, max_distance = 128;  // of the relative part; buckets 0 = without it (TUPE-A, else TUPE-R)
   double layer_norm_eps = 1e-12;
 };
 
-/// Transformer with untied positional encoding (Ke, He and Liu 2021, sections 3.1 and 3.2):
+/// Transformer with untied positional encoding (TUPE; Ke, He and Liu 2021, sections 3.1 and 3.2):
 ///   S_ij = q_i . k_j / sqrt(2 d) + (p_i U_q) . (p_j U_k) / sqrt(2 d) + b[h, bucket(j - i)],   p = LayerNorm(table)
-/// The first token, [CLS], has no place in the text: what it pays to others is one learned number for each head, what others pay
-/// to it another. As in the released code both are products of two further rows: (p_0 U_q) . (p_0 U_k) fills row 0, also the cell
-/// (0, 0), (p_1 U_q) . (p_1 U_k) column 0; the token at position m has row m + 1. Of b they have a bucket of their own each: the
-/// one behind the others for column 0, and buckets / 2, which no distance falls into, for row 0.
-/// The sum is the same for all layers and made once for a forward pass: it is the score map of one attention call on p.
+/// [CLS], the first token, has no position: its scores as a query are one learned number per head, its scores as a key another.
+/// As in the released code, these are products of two further rows: (p_0 U_q) . (p_0 U_k) fills row 0, including cell (0, 0), and
+/// (p_1 U_q) . (p_1 U_k) fills column 0; the token at position m has row m + 1. In b, column 0 uses the extra last bucket and row 0
+/// uses bucket buckets / 2, which no distance falls into.
+/// All layers share the sum. It is computed once per forward pass, as the score map of one attention call on p.
 template <class T = float, class Dev = Cpu>
 struct Tupe final : AttentionTerm<T, Dev> {
   TupeOptions options;
@@ -51,7 +51,7 @@ struct Tupe final : AttentionTerm<T, Dev> {
       fail("tupe", "a sequence has ", n, " tokens, there are positions for ", options.max_length, "; shorten it (max_length)");
     out.scale = 1 / std::sqrt(static_cast<accumulate_t<T>>(2 * head_size));
     const auto p = norm(slice_rows(table, 0, n + 1));
-    // Nobody reads the context of this call, so the keys do for values, too.
+    // The context of this call is not used, so the keys also serve as values.
     const auto qkk = linear(p, std::vector{query.weight, key.weight, key.weight}, std::vector{query.bias, key.bias, key.bias});
     ScoreTerms<T, Dev> plain;
     plain.scale = out.scale;
@@ -81,7 +81,7 @@ struct Tupe final : AttentionTerm<T, Dev> {
   }
 };
 
-/// "tupe" in a config.
+/// The factory of "tupe" in a config.
 template <class T = float, class Dev = Cpu>
 class TupeFactory final : public PositionFactory<T, Dev> {
  public:
