@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an encoder's hidden states and heads look like over texts: similarities, and which way heads look.
+// Analyses of an encoder over texts: similarity of hidden states and heads, and the direction in which heads look.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +15,23 @@
 
 namespace lexformer {
 
-/// The up-down triangle of one sequence (arXiv 2210.04246, Algorithm 1): some heads look to the right of a token, others to its left.
-///   The maps of a head are averaged over the layers; a head's score is its mass above the diagonal (keys to the right) less that below.
-///   Group 1 is the upper half of the heads by that score, group 2 the others; up = mass of group 1's mean map above the diagonal / n,
-///   down = mass of group 2's below it / n.   The effect shows where both are at least `least` (the paper: 0.7).
-/// Repaired: the printed loop skips its own counter, and divides by 64 whatever the sentence's length; diagonal and layers, which it
-/// leaves open, are left out and averaged.
+/// The up-down triangle of one sequence (arXiv 2210.04246, Algorithm 1): some heads attend to the right of a token, others to its left.
+///   A head's map is the mean over the layers. Its score is the mass above the diagonal (keys to the right) minus the mass below it.
+///   Group 1 is the half of the heads with the higher scores, group 2 the rest. up = mass of group 1's mean map above the diagonal / n,
+///   down = mass of group 2's mean map below it / n.   The effect is present if both are at least `least` (0.7 in the paper).
+/// Differs from the printed algorithm: its loop skips its own counter, and it divides by 64 for any sentence length. It leaves the
+/// diagonal and the layers open; here the diagonal is excluded and the layers are averaged.
 struct UpDown {
   double up = 0, down = 0;
-  std::vector<double> scores;         // of each head
-  std::vector<std::size_t> group;     // 1 or 2, of each head
+  std::vector<double> scores;         // per head
+  std::vector<std::size_t> group;     // 1 or 2, per head
   std::vector<double> all, one, two;  // n x n mean maps of all heads and of the groups
 
   bool shows(double least = 0.7) const { return up >= least && down >= least; }
 };
 
-/// From the probabilities of every layer, each (H, P), of sequence s.
+/// Computes the triangle of sequence s from the probabilities of every layer, each (H, P).
+/// Errors: no probabilities are given; there are fewer than 2 heads.
 template <class T, class Dev>
 UpDown up_down(const std::vector<Var<T, Dev>>& probabilities, const Offsets& offsets, std::size_t s) {
   if (probabilities.empty()) fail("up_down", "there are no attentions; encode with attentions = Attentions::probabilities");
@@ -71,12 +72,12 @@ UpDown up_down(const std::vector<Var<T, Dev>>& probabilities, const Offsets& off
   return out;
 }
 
-/// Figures of an encoder over texts, each the mean over them.
+/// Statistics of an encoder over texts. Each is the mean over the texts.
 struct EncoderFigures {
-  double token_similarity = 0;                // f(S) of the last layer, over the texts of two tokens or more
-  std::vector<double> head_similarity;        // f(H) of each layer's scores
-  std::vector<double> head_similarity_after;  // of each layer's probabilities
-  double up_down = 0;                         // share of the texts in which the effect shows
+  double token_similarity = 0;                // f(S) of the last layer, over the texts of at least two tokens
+  std::vector<double> head_similarity;        // f(H) of the scores, per layer
+  std::vector<double> head_similarity_after;  // f(H) of the probabilities, per layer
+  double up_down = 0;                         // share of the texts in which the effect is present
   std::size_t texts = 0, tokens = 0;
 
   double mean_head_similarity() const {
@@ -92,7 +93,7 @@ EncoderFigures encoder_figures(const BertEncoder<T, Dev>& encoder, std::span<con
   out.head_similarity.assign(layers, 0);
   out.head_similarity_after.assign(layers, 0);
   std::size_t several = 0;
-  for (const Encoding& text : texts) {  // one by one: the maps of a batch would take its size in memory for every layer
+  for (const Encoding& text : texts) {  // one by one, because a batch needs memory for the maps of every layer
     const auto batch = make_batch(std::span(&text, 1));
     const auto y = encoder(batch, {}, {.attentions = Attentions::scores});
     std::vector<Var<T, Dev>> probabilities;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The BERT encoder (Devlin et al. 2019) and Electra's (Clark et al. 2020), equal to HuggingFace's in every number and name.
+// The BERT encoder (Devlin et al. 2019) and Electra's (Clark et al. 2020), numerically equal to HuggingFace's and with the same names.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace lexformer {
 
-/// Blocks of dropout sites. Part of the contract that a seed means the same numbers everywhere.
+/// Blocks of dropout sites. Fixed, so that a seed gives the same numbers everywhere.
 namespace site {
 inline constexpr std::uint32_t embeddings = 0;
 inline DropoutSites layer(std::size_t i) { return {0x100 + 8 * static_cast<std::uint32_t>(i), 8}; }
@@ -22,8 +22,8 @@ inline DropoutSites head() { return {0x10000, 0x10000}; }
 inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention terms and cores, in the order of the config's list
 }  // namespace site
 
-/// x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])), and for Electra x W^T + b where sizes differ.
-/// The positions are left out where another scheme takes their place (attention/terms.hpp).
+/// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])); in Electra x W^T + b if the sizes differ.
+/// The position embeddings are left out if a position scheme replaces them (attention/terms.hpp).
 template <class T = float, class Dev = Cpu>
 struct BertEmbeddings {
   Embedding<T, Dev> word;
@@ -57,7 +57,7 @@ struct BertEmbeddings {
   }
 };
 
-/// One layer:  y = attention(x);  LayerNorm(y + dropout(gelu(y W_1^T + b_1) W_2^T + b_2)),   (N, D) -> (N, D)
+/// One encoder layer:  y = attention(x);  LayerNorm(y + dropout(gelu(y W_1^T + b_1) W_2^T + b_2)),   (N, D) -> (N, D)
 template <class T = float, class Dev = Cpu>
 struct BertLayer {
   MultiHeadAttention<T, Dev> attention;
@@ -96,21 +96,21 @@ struct BertLayer {
 };
 
 struct EncodeOptions {
-  bool all_hidden = false;                                        // hand out the embeddings and every layer's output
+  bool all_hidden = false;                                        // return the embeddings and the output of every layer
   Attentions attentions = Attentions::none;                       // of every layer
-  std::vector<std::size_t> attention_heads{};                     // of these heads; empty = all
-  std::vector<std::vector<std::size_t>> layer_attention_heads{};  // of these heads of each layer, instead of map_heads
-  std::size_t layers = ~std::size_t{0};                           // run only the first so many
+  std::vector<std::size_t> attention_heads{};                     // heads whose attentions are returned; empty = all
+  std::vector<std::vector<std::size_t>> layer_attention_heads{};  // the same for each layer; replaces attention_heads
+  std::size_t layers = ~std::size_t{0};                           // run only the first `layers` layers
 };
 
 template <class T = float, class Dev = Cpu>
 struct EncoderOutput {
   Var<T, Dev> last;                     // (N, D)
   std::vector<Var<T, Dev>> hidden;      // embeddings, layer 1, ..., each (N, D); only with all_hidden
-  std::vector<Var<T, Dev>> attentions;  // one for each layer, (heads, P); only with maps
+  std::vector<Var<T, Dev>> attentions;  // per layer, (heads, P); only if requested
 };
 
-/// A stack of layers over embeddings, with the attention terms of its config.
+/// The encoder: embeddings and a stack of layers, with the attention terms of its config.
 template <class T = float, class Dev = Cpu>
 struct BertEncoder {
   BertConfig config;
@@ -118,12 +118,12 @@ struct BertEncoder {
   std::vector<BertLayer<T, Dev>> layers;
 
   BertEncoder(const BertConfig& c, Init& init) : BertEncoder(c, init, init) { add_other_terms(init); }
-  /// Makes the position scheme alone of the config's terms, with weights from `init_terms`; add_other_terms() makes the others, after the
-  /// head of the model. A checkpoint may have all but those. `own`: terms of yours that the config may name.
+  /// Makes only the position scheme of the config's terms, with weights from `init_terms`. add_other_terms() makes the other terms, after
+  /// the head of the model: a checkpoint may lack those. `own`: custom terms that the config may name.
   BertEncoder(const BertConfig& c, Init& init, Init& init_terms, const TermFactories<T, Dev>& own = {},
               const std::string& where = "BertEncoder")
       : BertEncoder(c, configure_terms(c.attention, own, c.sizes(), where), init, init_terms) {}
-  /// The same with the config's terms configured already.
+  /// The same with terms that are configured already.
   BertEncoder(const BertConfig& c, std::vector<NamedFactory<T, Dev>> terms, Init& init, Init& init_terms)
       : config(resolved(c, terms)), embeddings(config, init), factories_(std::move(terms)) {
     layers.reserve(c.num_hidden_layers);
@@ -137,8 +137,8 @@ struct BertEncoder {
     return run(batch, forward, options, nullptr);
   }
 
-  /// Lets every attention term measure what it has to know of the data (LEA: alpha), layer by layer in one forward pass, unless it is
-  /// known. Returns whether all of them know it then; if not, try another batch.
+  /// Lets every attention term measure the values it needs from data (LEA: alpha), layer by layer in one forward pass, unless they are
+  /// known. Returns whether all are known afterwards; if not, call it with another batch.
   bool calibrate(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) {
     const NoGrad no_grad;
     bool done = true;
@@ -146,30 +146,31 @@ struct BertEncoder {
     return done;
   }
 
-  /// What the terms that all layers share add to the scores of a batch.
+  /// The score terms of a batch from the terms that all layers share.
   ScoreTerms<T, Dev> shared_scores(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) const {
     ScoreTerms<T, Dev> scores;
     for (const auto& term : shared_) term->contribute({Var<T, Dev>(), batch, config.num_attention_heads, forward}, scores);
     return scores;
   }
 
-  /// The name of the position scheme; "absolute": position embeddings alone.
+  /// The name of the position scheme; "absolute" if there are only position embeddings.
   std::string positions() const {
     for (const auto& f : factories_)
       if (f.factory->positions()) return f.name;
     return "absolute";
   }
-  /// Makers of the features that the terms read.
+  /// The makers of the features that the terms read.
   std::vector<FeatureMaker> features() const {
     std::vector<FeatureMaker> all;
     for (const auto& f : factories_)
       for (auto& maker : f.factory->features()) all.push_back(std::move(maker));
     return all;
   }
-  /// The terms of the config, with their options as they are in use.
+  /// The terms of the config, with the options in use.
   const std::vector<NamedFactory<T, Dev>>& factories() const { return factories_; }
 
-  /// HuggingFace's names without the prefix: embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, ...
+  /// Visits the parameters under HuggingFace's names without prefix: embeddings.word_embeddings.weight,
+  /// encoder.layer.0.attention.self.query.weight, ...
   void visit(ParameterVisitor<T, Dev>& v) {
     v("embeddings.word_embeddings", embeddings.word);
     if (embeddings.position) v("embeddings.position_embeddings", *embeddings.position);
@@ -180,12 +181,13 @@ struct BertEncoder {
     for (const auto& t : terms_)
       if (t.path.starts_with("encoder.")) t.visit(v);
   }
-  /// Attention terms that have names of ours: positions.distance, layer.3.lea.projection, ...
+  /// Visits the parameters of attention terms under lexformer's own names: positions.distance, layer.3.lea.projection, ...
   void visit_terms(ParameterVisitor<T, Dev>& v) {
     for (const auto& t : terms_)
       if (!t.path.starts_with("encoder.")) t.visit(v);
   }
-  /// Adds a term to one layer's attention, for experiments. A model that is saved and loaded again names its terms in its config instead.
+  /// Adds a term to the attention of one layer, for experiments. A model that is saved and loaded must name its terms in its config
+  /// instead.
   void add_term(std::size_t layer, const std::string& name, std::shared_ptr<AttentionTerm<T, Dev>> term) {
     place(cat("layer.", layer, ".", name), {layer, std::move(term)});
   }
@@ -200,7 +202,7 @@ struct BertEncoder {
     }
   };
 
-  /// The config with what depends on its terms.
+  /// The config after the settings that depend on its terms are resolved.
   static BertConfig resolved(BertConfig c, const std::vector<NamedFactory<T, Dev>>& terms) {
     const bool scheme = std::any_of(terms.begin(), terms.end(), [](const auto& t) { return t.factory->positions(); });
     if (!c.position_embeddings) c.position_embeddings = !scheme;
@@ -217,10 +219,10 @@ struct BertEncoder {
   std::vector<NamedFactory<T, Dev>> factories_;
   DropoutSites sites_ = site::terms();
   std::vector<Named> terms_;
-  std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> shared_;  // by all layers
+  std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> shared_;  // shared by all layers
 };
 
-/// All parameters of an encoder and its terms under their names in a file, those of a head between the two.
+/// All parameters of an encoder, a head and the terms under their names in a file, in this order.
 template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> encoder_state(BertEncoder<T, Dev>& encoder,
                                                   const std::function<void(ParameterVisitor<T, Dev>&)>& visit_head = {}) {
@@ -243,7 +245,8 @@ EncoderOutput<T, Dev> BertEncoder<T, Dev>::run(const DeviceBatch<T, Dev>& batch,
   if (options.all_hidden) out.hidden.push_back(out.last);
   for (const auto& term : shared_)
     if (calibrated != nullptr && !term->calibrate({Var<T, Dev>(), batch, config.num_attention_heads, forward}, {})) *calibrated = false;
-  auto shared = shared_scores(batch, forward);  // apart: g++ 12 warns of a vector that is not initialized if it throws inside the braces
+  auto shared =
+      shared_scores(batch, forward);  // a variable of its own: g++ 12 warns of an uninitialized vector if this throws inside the braces
   LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, std::move(shared), calibrated};
   for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
     const NameScope scope("encoder.layer." + std::to_string(i));

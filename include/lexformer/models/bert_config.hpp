@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of an encoder: HuggingFace's config.json, its keys and defaults, and our list of attention terms.
+// The settings of an encoder: HuggingFace's config.json with its keys and defaults, and lexformer's list of attention terms.
 #pragma once
 
 #include <optional>
@@ -15,34 +15,33 @@
 namespace lexformer {
 
 struct BertConfig {
-  std::string model_type = "bert";  // io/architecture.hpp
+  std::string model_type = "bert";  // see io/architecture.hpp
   std::size_t vocab_size = 30522, hidden_size = 768, num_hidden_layers = 12, num_attention_heads = 12, intermediate_size = 3072;
   std::size_t max_position_embeddings = 512, type_vocab_size = 2;
-  std::size_t embedding_size = 768;  // Electra's may differ from hidden_size; then a projection follows the embeddings
+  std::size_t embedding_size = 768;  // may differ from hidden_size in Electra; a projection then follows the embeddings
   Activation hidden_act = Activation::gelu;
   double hidden_dropout_prob = 0.1, attention_probs_dropout_prob = 0.1, layer_norm_eps = 1e-12, initializer_range = 0.02;
-  double classifier_dropout = 0.1;  // of HuggingFace's head; hidden_dropout_prob unless the config says otherwise
-  std::optional<bool>
-      position_embeddings{};            // the table that is added to the embeddings; unless said, there is one without a position scheme
-  std::vector<TermConfig> attention{};  // attention terms, position schemes among them
+  double classifier_dropout = 0.1;            // of HuggingFace's head; default hidden_dropout_prob
+  std::optional<bool> position_embeddings{};  // whether a table is added to the embeddings; by default only without a position scheme
+  std::vector<TermConfig> attention{};        // attention terms, including the position scheme
 
   const Architecture& architecture() const { return find_architecture(model_type, "BertConfig"); }
   EncoderSizes sizes() const { return {num_hidden_layers, num_attention_heads, hidden_size, max_position_embeddings, layer_norm_eps}; }
 };
 
-/// Reads config.json; `where` names the file in errors. Every number is checked before it sizes anything.
+/// Parses a config.json; `where` names the file in errors. Every number is checked before it is used as a size.
 BertConfig parse_bert_config(const Json& json, const std::string& where);
 
-/// The keys of a HuggingFace config that this program neither reads nor knows to be without effect on an encoder.
+/// The keys of a HuggingFace config that this program does not read and that may affect an encoder.
 std::vector<std::string> unused_config_keys(const Json& json);
 
-/// The config of a new encoder: bert and the size of the vocabulary, unless it names others. Errors: it is not an object.
+/// Completes the config of a new encoder. Defaults: model type bert, the size of the vocabulary. Errors: `given` is not an object.
 JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where);
 
-/// Writes the attention terms of `config` into a config.json as parse_bert_config() reads them, and removes what a head said about itself
-/// (task, labels, ...): the model that is saved may have another.
+/// Writes the attention terms of `config` into a config.json in the form that parse_bert_config() reads. Removes the keys of a head (task,
+/// labels, ...), because the saved model may have another head.
 void write_config(const BertConfig& config, Json& json);
-/// Sets "architectures" to one of HuggingFace's classes.
+/// Sets "architectures" to a HuggingFace class name.
 void write_class_name(const std::string& name, Json& json);
 
 }  // namespace lexformer
@@ -57,10 +56,11 @@ namespace lexformer {
 
 namespace detail {
 
-/// The list of attention terms of a config, and whether there is a table of position embeddings, from
+/// Reads the attention terms of a config, and whether it has position embeddings, from
 ///   "lexformer": {"attention": [{"name": "ddrp", "options": {...}}, ...], "position_embeddings": true}
-/// or as version 0.1.0 wrote it: "attention": ["lea"] with the object "lea" beside it, "position_embedding_type" and "position_options".
-/// The former key is HuggingFace's for absolute, relative_key and relative_key_query. A name may be given without an object, too.
+/// or from the form of version 0.1.0: "attention": ["lea"] with the object "lea" beside it, "position_embedding_type" and
+/// "position_options". The key "position_embedding_type" is HuggingFace's for absolute, relative_key and relative_key_query. A list entry
+/// may also be just a name.
 LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where, BertConfig& config) {
   const Json empty = Json::object();
   const Json* ours = find_value(json, "lexformer", false, where);
@@ -94,7 +94,7 @@ LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where
       term.name = get_string(item, "name", where + ": attention");
       if (const Json* its = find_value(item, "options", false, where)) term.options = its->dump();
     }
-    if (term.name == scheme) std::erase_if(config.attention, [&](const auto& t) { return t.name == scheme; });  // named by both
+    if (term.name == scheme) std::erase_if(config.attention, [&](const auto& t) { return t.name == scheme; });  // both keys name it
     config.attention.push_back(std::move(term));
   }
 }
@@ -149,7 +149,7 @@ LEXFORMER_INLINE std::vector<std::string> unused_config_keys(const Json& json) {
                                           "problem_type",
                                           "sentence_transformers",
                                           "sbert_ce_default_activation_function"};
-  // About training, generating, other heads, the file's origin, or what the weights say themselves.
+  // Keys about training, generation, other heads or the origin of the file, or that the weights make redundant.
   static const std::set<std::string> without_effect{"architectures",
                                                     "_name_or_path",
                                                     "name_or_path",
@@ -250,7 +250,7 @@ LEXFORMER_INLINE JsonValue complete_config(const Json& given, std::size_t vocabu
 
 LEXFORMER_INLINE void write_class_name(const std::string& name, Json& json) { json["architectures"] = Json::array({name}); }
 
-// HuggingFace's key has its own names of position schemes only.
+// HuggingFace's key takes only HuggingFace's names of position schemes.
 LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
   Json& ours = json["lexformer"];
   if (!ours.is_object()) ours = Json::object();
@@ -258,7 +258,7 @@ LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
   std::string scheme = "absolute";
   Json list = Json::array();
   for (const auto& term : config.attention) {
-    ours.erase(term.name);  // where version 0.1.0 kept the options
+    ours.erase(term.name);  // version 0.1.0 stored the options here
     Json entry = Json::object();
     entry["name"] = term.name;
     entry["options"] = parse_json(term.options, term.name);

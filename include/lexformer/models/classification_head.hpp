@@ -11,7 +11,7 @@
 
 namespace lexformer {
 
-/// The head that turns token vectors into logits; which one: Head (cross_encoder_options.hpp).
+/// The head that computes logits from token vectors; Head (cross_encoder_options.hpp) selects the kind.
 template <class T = float, class Dev = Cpu>
 struct ClassificationHead {
   static constexpr std::size_t paper_width = 256;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A cross-encoder: both texts of a pair go through the encoder together, and a head makes logits of it.
+// A cross-encoder: the encoder reads both texts of a pair together, and a head computes logits.
 #pragma once
 
 #include <memory>
@@ -28,11 +28,11 @@ class CrossEncoder : public Pretrained<T, Dev> {
   };
   using TextPair = std::pair<std::string, std::string>;
 
-  /// A trained model as it was saved: a .lxf file, or a HuggingFace folder with a classification head. `own`: attention terms of yours that
-  /// the file may name. Errors: it names one that is not known, or holds something that the model does not use.
+  /// Loads a trained model for inference: a .lxf file, or a HuggingFace folder with a classification head. `own`: custom attention terms
+  /// that the file may name. Errors: it names an unknown term, or holds something that the model does not use.
   static CrossEncoder load(const std::string& path, const TermFactories<T, Dev>& own = {});
-  /// A model to train: the encoder and its position scheme come from the file; of the head and the attention terms in `options` whatever
-  /// the file has with the same name and shape (LEA's alpha also with the same rule), the rest is new and listed by new_tensors().
+  /// Loads a model for training. The encoder and its position scheme come from the file. Tensors of the head and the attention terms in
+  /// `options` come from the file if name and shape match (for LEA's alpha, also the rule); the others are new and listed by new_tensors().
   static CrossEncoder load(const std::string& path, const CrossEncoderOptions& options, const TermFactories<T, Dev>& own = {});
 
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const TermFactories<T, Dev>& own = {});
@@ -40,29 +40,29 @@ class CrossEncoder : public Pretrained<T, Dev> {
 
   Output operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
 
-  /// Logits of text pairs, (pairs, labels), in their order, on the CPU. Inside they are batched by length.
+  /// Computes the logits of text pairs, (pairs, labels), in input order, on the CPU. Pairs are batched by length internally.
   Tensor<accumulate_t<T>> logits(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
 
-  /// The probability of each class of a classification, (pairs, labels): softmax of the logits. Errors: the model is a regression.
+  /// Computes class probabilities, (pairs, labels): softmax of the logits. Errors: the model is a regression.
   Tensor<accumulate_t<T>> probabilities(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
   Tensor<accumulate_t<T>> probabilities(std::initializer_list<TextPair> pairs) const {
     return probabilities(std::span<const TextPair>(pairs.begin(), pairs.size()));
   }
 
-  /// The answer for each pair: the class of a classification (0, 1, ...), or the value of a regression. The class is the most probable one;
-  /// of two classes it is 1 where the probability of class 1 is at least `threshold`, if that is set.
+  /// Predicts a class (0, 1, ...) per pair, or the value of a regression. The class is the most probable one; with two classes and a
+  /// `threshold`, it is 1 if the probability of class 1 is at least the threshold.
   std::vector<double> predict(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
   std::vector<double> predict(std::initializer_list<TextPair> pairs) const {
     return predict(std::span<const TextPair>(pairs.begin(), pairs.size()));
   }
 
-  /// One number for each pair, to rank and to compare with a threshold: of two classes the probability of class 1, of more classes the
-  /// number of the most probable class, of a regression its value.
+  /// Returns one number per pair for ranking and thresholds: the probability of class 1 of two classes, the index of the most probable
+  /// class of more, the value of a regression.
   std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const;
 
   const CrossEncoderOptions& options() const { return options_; }
 
-  std::optional<double> threshold;  // of the decision, chosen on validation data; saved with the model
+  std::optional<double> threshold;  // decision threshold, chosen on validation data; saved with the model
 
  private:
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start,

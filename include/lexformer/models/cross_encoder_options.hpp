@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What makes a cross-encoder out of an encoder: task, head, attention terms. Stored in the model file under "lexformer".
+// What turns an encoder into a cross-encoder: task, head, attention terms. Stored in the model file under "lexformer".
 #pragma once
 
 #include <string>
@@ -17,13 +17,14 @@ template <>
 inline constexpr auto names_of<Task> = std::to_array<Named<Task>>({{"classification", Task::classification},
                                                                    {"regression", Task::regression}});
 
-/// paper: mean over all tokens, Linear(D, 256), LayerNorm, Dropout, GELU, Linear(256, labels) (LEA, section 4.2);
-/// huggingface: the head of BertForSequenceClassification or ElectraForSequenceClassification on the first token.
+/// The classification heads.
+///   paper: mean over all tokens, Linear(D, 256), LayerNorm, Dropout, GELU, Linear(256, labels) (LEA, section 4.2)
+///   huggingface: the head of BertForSequenceClassification or ElectraForSequenceClassification, on the first token
 enum class Head { paper, huggingface };
 template <>
 inline constexpr auto names_of<Head> = std::to_array<Named<Head>>({{"paper", Head::paper}, {"huggingface", Head::huggingface}});
 
-/// What the value of a regression is of its logit: sentence-transformers' cross-encoders with one label use the sigmoid.
+/// The function from logit to value in a regression; sentence-transformers' cross-encoders with one label use the sigmoid.
 enum class ScoreActivation { identity, sigmoid };
 template <>
 inline constexpr auto names_of<ScoreActivation> = std::to_array<Named<ScoreActivation>>({{"identity", ScoreActivation::identity},
@@ -34,8 +35,8 @@ struct CrossEncoderOptions {
   Head head = Head::paper;
   Task task = Task::classification;
   std::size_t labels = 2;                  // classes; 1 for regression
-  std::size_t max_length = 512;            // tokens of a pair, [CLS] and both [SEP] included
-  std::vector<std::string> label_names{};  // in class order, or none
+  std::size_t max_length = 512;            // tokens of a pair, including [CLS] and both [SEP]
+  std::vector<std::string> label_names{};  // in class order, or empty
   ScoreActivation activation = ScoreActivation::identity;
   std::uint64_t seed = 0;  // of new parameters; not saved
 
@@ -44,11 +45,11 @@ struct CrossEncoderOptions {
   }
 };
 
-/// The options as they are stored; attention terms are stored by the encoder.
+/// The options as stored in a file, without the attention terms, which the encoder stores.
 Json to_json(const CrossEncoderOptions& o);
 CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where);
 
-/// The options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
+/// Reads the options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
 CrossEncoderOptions stored_options(const ModelFile& file);
 void write_options(const CrossEncoderOptions& options, ModelFile& file);
 
@@ -62,8 +63,8 @@ void write_options(const CrossEncoderOptions& options, ModelFile& file);
 namespace lexformer {
 
 LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
-  // Filled key by key, and each an object from the start: where memory ends, nlohmann/json 3.11.2 leaks in a braced list and is left
-  // without its object when null becomes one.
+  // Filled key by key, starting from an object: when memory runs out, nlohmann/json 3.11.2 leaks in a braced list, and turning null into
+  // an object leaves the value without its object.
   Json json = Json::object();
   json["task"] = name_of(o.task);
   json["head"] = name_of(o.head);
@@ -98,7 +99,7 @@ LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& jso
 LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   const Json ours = file.config->value("lexformer", Json::object());
   if (ours.is_object() && ours.contains("head")) return parse_cross_encoder_options(ours, file.path + ": config");
-  CrossEncoderOptions o;  // a HuggingFace model: its head says how many labels
+  CrossEncoderOptions o;  // HuggingFace model: the head gives the number of labels
   const Architecture& architecture = find_architecture(get_string(file.config, "model_type", file.path, "bert"), file.path + ": config");
   const std::string weight = std::string(architecture.head_out) + ".weight";
   if (!file.tensors.contains(weight))
@@ -109,7 +110,7 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
   if (o.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
   o.task = o.labels == 1 ? Task::regression : Task::classification;
-  // sentence-transformers' rule for a model with one label, unless its config says otherwise; a model that is called a regression is none.
+  // sentence-transformers' rule for a model with one label, unless its config overrides it; "regression" has no activation.
   const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
   if (o.labels == 1 && !regression) o.activation = ScoreActivation::sigmoid;
   if (o.labels == 1 && ours.is_object()) o.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.activation);

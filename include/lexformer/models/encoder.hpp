@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An encoder by itself: texts to vectors.
+// An encoder without head: texts to vectors.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@
 namespace lexformer {
 
 struct TextEncodeOptions {
-  std::optional<Pooling> pooling{};      // unless set: as the file says (sentence-transformers folders do), else mean
-  std::optional<bool> normalize{};       // each row has length 1; unless set: as the file says, else false. Only with pooling
+  std::optional<Pooling> pooling{};      // default: the file's setting (sentence-transformers folders have one), else mean
+  std::optional<bool> normalize{};       // scale each row to length 1; default: the file's setting, else false. Only with pooling
   std::size_t layers = ~std::size_t{0};  // 0: embeddings, 1: after the first layer, ...
   std::size_t max_length = 512;          // tokens of a text
   std::size_t batch_size = 32;
@@ -31,8 +31,8 @@ class Encoder : public Pretrained<T, Dev> {
   Encoder& operator=(Encoder&&) noexcept = default;
   ~Encoder() override;
 
-  /// The encoder of any model file or HuggingFace folder; heads are left out. Errors: it has attention terms that this program does not
-  /// have (`own`: those of yours), or holds something else that is not used.
+  /// Loads the encoder of any model file or HuggingFace folder and ignores heads. Errors: the file has attention terms that are neither in
+  /// the library nor in `own`, or holds something else that is not used.
   static Encoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) { return Encoder(ModelFile::open(path), {}, own); }
 
   Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own = {});
@@ -42,15 +42,15 @@ class Encoder : public Pretrained<T, Dev> {
     return this->encoder()(batch, forward, encode);
   }
 
-  /// Vectors of texts on the CPU, in their order: (texts, D), or without pooling (N, D), the token rows of one text after the other's.
+  /// Encodes texts to vectors on the CPU, in input order: (texts, D), or without pooling (N, D), the token rows of all texts concatenated.
   Tensor<accumulate_t<T>> encode(std::span<const std::string> texts, const TextEncodeOptions& options = {}) const;
   Tensor<accumulate_t<T>> encode(std::initializer_list<std::string> texts, const TextEncodeOptions& options = {}) const {
     return encode(std::span<const std::string>(texts.begin(), texts.size()), options);
   }
-  /// The same of texts that are tokenized already, for example pairs.
+  /// The same for tokenized texts, e.g. pairs.
   Tensor<accumulate_t<T>> encode(std::span<const Encoding> texts, const TextEncodeOptions& options = {}) const;
 
-  /// What the file says of pooling; mean and false unless it does.
+  /// The file's settings for pooling; mean and false by default.
   Pooling pooling() const { return pooling_; }
   bool normalize() const { return normalize_; }
 

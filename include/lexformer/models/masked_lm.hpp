@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A masked language model: predicts tokens from what stands around them. This is how encoders are pre-trained.
+// A masked language model predicts tokens from their context. Encoders are pre-trained this way.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace lexformer {
 
-/// What HuggingFace's BertForMaskedLM has above the encoder:  t = LayerNorm(act(h W^T + b)),  logits = t E^T + bias,
-/// with E (V, D) the word embeddings of the encoder. h, t (M, D) -> logits (M, V)
+/// The head of HuggingFace's BertForMaskedLM:  t = LayerNorm(act(h W^T + b)),  logits = t E^T + bias,
+/// where E (V, D) are the encoder's word embeddings. h, t (M, D) -> logits (M, V)
 template <class T = float, class Dev = Cpu>
 struct MaskedLmHead {
   Linear<T, Dev> dense;
@@ -48,30 +48,30 @@ class MaskedLm : public Pretrained<T, Dev> {
     EncoderOutput<T, Dev> encoder;   // for losses that read hidden states or attention
   };
 
-  /// A model as it was saved: a .lxf file or a HuggingFace folder that has the head.
+  /// Loads a trained model: a .lxf file or a HuggingFace folder that has the head.
   static MaskedLm load(const std::string& path, const TermFactories<T, Dev>& own = {}) {
     return MaskedLm(ModelFile::open(path), std::nullopt, own);
   }
-  /// A model to train: the encoder comes from the file, which may be a cross-encoder or a plain encoder; of the head and the attention
-  /// terms what the file has, the rest is new and listed by new_tensors().
+  /// Loads a model for training. The encoder comes from the file, which may be a cross-encoder or a plain encoder. Tensors of the head and
+  /// the attention terms come from the file if it has them; the others are new and listed by new_tensors().
   static MaskedLm load(const std::string& path, const TrainingStart& start, const TermFactories<T, Dev>& own = {}) {
     return MaskedLm(ModelFile::open(path), start, own);
   }
 
   MaskedLm(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own = {});
-  /// A new model: all weights are drawn from `seed`. `config` has HuggingFace's keys; vocab_size is that of the vocabulary unless it
-  /// says more.
+  /// Creates a new model with all weights drawn from `seed`. `config` has HuggingFace's keys; vocab_size defaults to the size of the
+  /// vocabulary and may be larger.
   MaskedLm(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
            const TermFactories<T, Dev>& own = {});
 
-  /// The loss of predicting labels[i] at the token row positions[i] of the batch (rows count through all of its sequences).
+  /// Computes the loss of predicting labels[i] at token row positions[i] of the batch; rows are numbered across all sequences.
   Output operator()(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
                     const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
   Var<accumulate_t<T>, Dev> loss(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions,
                                  std::span<const std::int32_t> labels, const ForwardOptions& forward = {}) const {
     return (*this)(batch, positions, labels, forward).loss;
   }
-  /// Scores of all tokens of the vocabulary at these token rows: (positions, V).
+  /// Computes the logits of all tokens of the vocabulary at these token rows: (positions, V).
   Var<T, Dev> logits(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions) const;
 
  private:
@@ -83,7 +83,7 @@ class MaskedLm : public Pretrained<T, Dev> {
   std::unique_ptr<MaskedLmHead<T, Dev>> head_;
 };
 
-// Bodies stand outside the class so that lexformer::compiled can hold them once for float.
+// Bodies are outside the class so that lexformer::compiled can hold them once for float.
 
 template <class T, class Dev>
 MaskedLm<T, Dev>::~MaskedLm() = default;

@@ -10,9 +10,9 @@
 namespace lexformer {
 
 struct MthOptions {
-  double token_weight = 0, head_weight = 0;  // alpha1, alpha2; the paper's are 1 and 0.01
+  double token_weight = 0, head_weight = 0;  // alpha1, alpha2; 1 and 0.01 in the paper
   std::size_t tokens = 50, heads = 2;        // n', m' of footnote 3
-  bool probabilities = false;                // cosines of the heads' probabilities, not of their scores
+  bool probabilities = false;                // use the heads' probabilities for the cosines, not their scores
   bool active() const { return token_weight != 0 || head_weight != 0; }
 };
 
@@ -20,14 +20,14 @@ struct MthOptions {
 ///   loss = loss of the masked LM + alpha1 TCD + alpha2 HCD
 ///   TCD (eq. 17): token similarity of the last layer's vectors of n' tokens of each sequence
 ///   HCD (eq. 18): head similarity of m' heads, mean over the layers
-/// Samples are uniform without replacement, drawn anew in each step: tokens for each sequence (special tokens take part; all of them
-/// where there are fewer), heads for each layer. What the paper calls attention weights are the scores before softmax (its eq. 2 and
-/// footnote 1); `probabilities` takes those behind it, before dropout. There is no padding that could be counted.
+/// Samples are uniform without replacement and drawn in each step: tokens per sequence (including special tokens; all tokens if there are
+/// fewer than n'), heads per layer. The paper's "attention weights" are the scores before softmax (its eq. 2 and footnote 1);
+/// `probabilities` uses the softmax output before dropout. Batches have no padding, so none is counted.
 template <class T = float, class Dev = Cpu>
 class Mth {
  public:
   struct Losses {
-    Var<accumulate_t<T>, Dev> token, head;  // without their weights; undefined where the weight is 0
+    Var<accumulate_t<T>, Dev> token, head;  // without weights; undefined if the weight is 0
   };
 
   Mth(const MthOptions& options, std::size_t layers, std::size_t heads) : options_(options), layers_(layers), heads_(heads) {
@@ -36,7 +36,7 @@ class Mth {
       fail_usage("mth", "the head cosine needs 2 heads or more of the model's ", heads, ", got ", options.heads);
   }
 
-  /// What the encoder has to hand out in this step.
+  /// The outputs that the encoder must return in this step.
   EncodeOptions encode(const ForwardOptions& forward) const {
     EncodeOptions encode;
     if (options_.head_weight == 0) return encode;
@@ -79,7 +79,7 @@ class Mth {
     return out;
   }
 
-  /// loss + alpha1 token + alpha2 head
+  /// Returns loss + alpha1 token + alpha2 head.
   Var<accumulate_t<T>, Dev> add_to(Var<accumulate_t<T>, Dev> loss, const Losses& l) const {
     if (l.token.defined()) loss = add(loss, scale(l.token, static_cast<accumulate_t<T>>(options_.token_weight)));
     if (l.head.defined()) loss = add(loss, scale(l.head, static_cast<accumulate_t<T>>(options_.head_weight)));

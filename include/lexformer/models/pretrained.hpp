@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every model on an encoder shares: config, tokenizer, encoder with its attention terms, named parameters, loading and saving.
+// What all models on an encoder share: config, tokenizer, encoder with attention terms, named parameters, loading and saving.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@
 
 namespace lexformer {
 
-/// What a model that is loaded to be trained may have besides its file: its attention terms, and new parameters, drawn from `seed`.
+/// What a model loaded for training may have in addition to its file: attention terms, and new parameters drawn from `seed`.
 struct TrainingStart {
-  std::vector<TermConfig> attention{};  // the position scheme is that of the file unless one is named here
+  std::vector<TermConfig> attention{};  // the position scheme is the file's unless one is named here
   std::uint64_t seed = 0;
 };
 
-/// A model on an encoder. A subclass adds a head: it constructs the head between make_encoder() and load_state(), and names its parameters
-/// in visit_head().
+/// A model on an encoder. A subclass adds a head: it constructs the head between make_encoder() and load_state(), and names the head's
+/// parameters in visit_head().
 template <class T = float, class Dev = Cpu>
 class Pretrained {
  public:
@@ -39,59 +39,59 @@ class Pretrained {
   const BertConfig& config() const { return encoder_->config; }
   BertEncoder<T, Dev>& encoder() { return *encoder_; }
   const BertEncoder<T, Dev>& encoder() const { return *encoder_; }
-  /// Of new parameters, and of dropout in a training (forward()).
+  /// The seed of new parameters and of dropout in training.
   std::uint64_t seed() const { return seed_; }
-  /// Options of the forward pass of one training step.
+  /// The options of the forward pass of one training step.
   ForwardOptions training(std::uint32_t step) const { return {.training = true, .seed = seed_, .step = step}; }
 
-  /// All parameters and buffers under their names in the file: the encoder's, the head's, those of attention terms.
+  /// All parameters and buffers under their names in the file: those of the encoder, the head and the attention terms.
   std::vector<NamedParameter<T, Dev>> state();
-  /// What an optimizer trains: state() without buffers.
+  /// The parameters that an optimizer trains: state() without buffers.
   std::vector<NamedParameter<T, Dev>> parameters() { return without_buffers(state()); }
-  /// Takes every parameter whose name contains `part` out of training; returns how many. Errors: there is none.
+  /// Excludes every parameter whose name contains `part` from training; returns how many. Errors: there is none.
   std::size_t freeze(const std::string& part);
-  /// The names of the parameters that freeze() took out.
+  /// The names of the frozen parameters.
   const std::vector<std::string>& frozen() const { return frozen_; }
 
-  /// Makers of the features that the attention terms read, for a PairDataset.
+  /// The makers of the features that the attention terms read, for a PairDataset.
   std::vector<FeatureMaker> features() const { return encoder_->features(); }
-  /// A batch of tokenized texts with all features that the model reads.
+  /// Makes a batch of tokenized texts with all features that the model reads.
   Batch batch(std::span<const Encoding> encodings) const { return make_batch(encodings, features()); }
-  /// Lets every attention term measure what it has to know of the data before training (LEA: alpha), unless it is known. Returns whether
-  /// all of them know it then; if not, try another batch.
+  /// Lets every attention term measure the values it needs from data before training (LEA: alpha), unless they are known. Returns whether
+  /// all are known afterwards; if not, call it with another batch.
   bool calibrate(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) { return encoder_->calibrate(batch, forward); }
 
-  /// The model as a file.
+  /// The model in the form in which it is saved.
   ModelFile file();
   void save(const std::string& path) { file().save(path); }
-  /// Takes all parameters and buffers of a saved model. Errors: one is missing or has another shape.
+  /// Copies all parameters and buffers from a saved model. Errors: one is missing or has another shape.
   void restore(const ModelFile& saved);
 
-  /// Parameters that the file did not have, so that they are freshly initialised.
+  /// Parameters that the file does not have; they are newly initialised.
   const std::vector<std::string>& new_tensors() const { return new_tensors_; }
-  /// Tensors and keys of the config that the file has and this model does not use. Where a model is loaded to be used as it is, they are an
-  /// error, except for tensors of heads for other tasks.
+  /// Tensors and config keys of the file that this model does not use. Without TrainingStart they are an error, except for tensors of heads
+  /// for other tasks.
   const std::vector<std::string>& unused_tensors() const { return unused_tensors_; }
   const std::vector<std::string>& unused_config() const { return unused_config_; }
 
  protected:
-  /// Reads config and tokenizer. Without `start` the model is used as it is in the file.
+  /// Reads config and tokenizer. Without `start` the model is used exactly as in the file.
   Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own);
-  /// A new model: the encoder is drawn from `seed`, too.
+  /// A new model, whose encoder is also drawn from `seed`.
   Pretrained(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed, const std::string& where,
              const TermFactories<T, Dev>& own);
 
   virtual void visit_head(ParameterVisitor<T, Dev>&) {}
-  /// Adds what is the subclass' own to the file, after everything else.
+  /// Adds the subclass's own data to the file, after everything else.
   virtual void write(ModelFile&) const {}
 
-  /// The config, for the sizes of the head, before the encoder is made.
+  /// The parsed config, for the sizes of the head before the encoder exists.
   const BertConfig& parsed_config() const { return parsed_; }
   Init& init() { return init_; }
-  /// Makes the encoder. Errors: the config asks for far more weights than the file has (`head_weights`: those of the head), before memory
-  /// is taken for them. A few that are missing are found when the tensors are compared, with a better message.
+  /// Makes the encoder. Errors: the config asks for far more weights than the file has (`head_weights`: those of the head); checked before
+  /// memory is allocated. A small difference is reported when the tensors are compared, with a better message.
   void make_encoder(double head_weights);
-  /// Makes the attention terms that come after the head, and takes all parameters from the file.
+  /// Makes the attention terms that come after the head, and loads all parameters from the file.
   void load_state();
 
  private:
@@ -100,7 +100,7 @@ class Pretrained {
   std::string path_;                       // for messages
   std::shared_ptr<const ModelFile> file_;  // only until load_state()
   std::optional<TrainingStart> start_;
-  std::vector<TermConfig> stored_attention_;  // of the file, where the model is loaded to be trained
+  std::vector<TermConfig> stored_attention_;  // the file's, if the model is loaded for training
   std::map<std::string, std::string> metadata_;
   JsonValue json_;  // HuggingFace's config.json
   WordPieceTokenizer tokenizer_;
@@ -112,7 +112,7 @@ class Pretrained {
   std::vector<std::string> frozen_, new_tensors_, unused_tensors_, unused_config_;
 };
 
-/// Copies tensors of a file into parameters of the same names. Errors: one is missing or has another shape.
+/// Copies tensors of a file into the parameters of the same names. Errors: one is missing or has another shape.
 template <class T, class Dev>
 void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const TensorFile& file, const std::string& where) {
   std::vector<ExpectedTensor> needed;
@@ -121,7 +121,7 @@ void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const Tens
   for (auto& p : parameters) p.var.mutable_value().assign(file.template get<T>(p.name).span());
 }
 
-// Bodies stand outside the class so that lexformer::compiled can hold them once.
+// Bodies are outside the class so that lexformer::compiled can hold them once.
 
 template <class T, class Dev>
 Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
@@ -190,7 +190,7 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
     const double needed = head_weights + size(c.vocab_size + (positions ? c.max_position_embeddings : 0) + c.type_vocab_size) * e +
                           (e == h ? 0 : e * h) + size(c.num_hidden_layers) * (4 * h * h + 2 * h * size(c.intermediate_size));
     for (const std::string& name : file_->tensors.names()) held += size(file_->tensors.shape(name).size());
-    // Terms may be new, and as large as all that there is.
+    // Terms may be new, and may have as many weights as the file.
     if (needed + std::max(0.0, terms - held) > held + few)
       fail_file(path_, "the config asks for ", needed + terms, " weights, the file has ", held);
   }
@@ -209,8 +209,8 @@ void Pretrained<T, Dev>::load_state() {
   const TensorFile& tensors = file_->tensors;
   const Architecture& architecture = parsed_.architecture();
 
-  // Parameters of terms whose options differ from those of the file are not always taken over.
-  std::vector<std::pair<NamedFactory<T, Dev>, NamedFactory<T, Dev>>> changed;  // now, in the file
+  // Parameters of terms whose options differ from the file's are not always reused.
+  std::vector<std::pair<NamedFactory<T, Dev>, NamedFactory<T, Dev>>> changed;  // current, in the file
   for (const auto& now : encoder_->factories())
     for (const auto& before : stored_attention_)
       if (before.name == now.name)
@@ -230,7 +230,7 @@ void Pretrained<T, Dev>::load_state() {
   for (auto& name : compare_tensors(tensors, all).unexpected) unused_tensors_.push_back(std::move(name));
   unused_config_ = unused_config_keys(file_->config);
   if (!start_) {
-    // HuggingFace keeps a table of position embeddings beside these schemes, and does not read it.
+    // HuggingFace stores a table of position embeddings with these schemes but does not read it.
     const bool idle_table =
         std::any_of(parsed_.attention.begin(), parsed_.attention.end(), [](const auto& t) { return t.name.starts_with("relative_key"); });
     std::erase_if(unused_tensors_, [&](const std::string& name) {
