@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one step reads: plain data without padding (data/pair_dataset.hpp makes it), and its copy in the memory of a device.
+// The input of one step: plain data without padding (made by data/pair_dataset.hpp), and its copy in device memory.
 #pragma once
 
 #include <cstddef>
@@ -16,37 +16,37 @@
 
 namespace lexformer {
 
-/// What a feature has one value of each for: B examples, N tokens, or P pairs of tokens.
+/// What a feature has one value for: B examples, N tokens, or P pairs of tokens.
 enum class Per { example, token, pair };
 
-/// Codes that stand for levels: value i is levels[codes[i]].
+/// Values stored as codes: value i is levels[codes[i]].
 struct Codes {
   std::vector<std::uint16_t> codes;
   std::vector<double> levels;  // (R), ascending
 };
 
-/// A named input of a batch beside its tokens, for attention terms and heads: codes, whole numbers or real numbers.
-/// Values for pairs of tokens are ragged: an n x n block for each sequence, row by row, blocks one after the other.
+/// A named input of a batch besides its tokens, for attention terms and heads: codes, integers or real numbers.
+/// Values for pairs of tokens are ragged: one n x n block per sequence, row-major, blocks concatenated.
 struct Feature {
   Per per = Per::pair;
   std::variant<Codes, std::vector<std::int32_t>, std::vector<double>> values;
 };
 
-/// B sequences of N tokens together, one after the other.
+/// B sequences with N tokens in total, concatenated.
 struct Batch {
   std::vector<std::int32_t> ids, type_ids;  // (N)
   std::vector<std::int32_t> word_ids;       // (N), the word of each token, -1 for special tokens; may be empty
-  std::vector<std::int32_t> position_ids;   // (N), from 0 in each sequence
+  std::vector<std::int32_t> position_ids;   // (N), counted from 0 in each sequence
   Offsets offsets;                          // (B + 1)
   std::map<std::string, Feature> features;
 
-  std::vector<std::int32_t> labels;  // (B) classes; empty for regression, and where nothing is known
-  std::vector<float> targets;        // (B) of a regression; else empty
+  std::vector<std::int32_t> labels;  // (B) classes; empty for regression, and if there are no labels
+  std::vector<float> targets;        // (B) values of a regression; else empty
   std::vector<std::size_t> index;    // (B) row of each sequence in the data set
 
   std::size_t size() const { return offsets.sequences(); }
 
-  /// A feature of codes. Errors: the batch has none of this name, or it is of another kind.
+  /// Returns a feature of codes. Errors: the batch has no feature of this name, or it is of another kind.
   const Codes& codes(const std::string& name) const {
     const auto found = features.find(name);
     const Codes* codes = found == features.end() ? nullptr : std::get_if<Codes>(&found->second.values);
@@ -55,7 +55,7 @@ struct Batch {
   }
 };
 
-/// A feature in the memory of a device. Only the member for its kind is filled.
+/// A feature in device memory. Only the member for its kind is filled.
 template <class T = float, class Dev = Cpu>
 struct DeviceFeature {
   Per per = Per::pair;
@@ -65,8 +65,8 @@ struct DeviceFeature {
   Tensor<T, Dev> values;
 };
 
-/// What a model reads of a Batch, in the memory of its device. Errors: ids, type_ids, position_ids, word_ids
-/// or a feature have not as many values as the offsets say.
+/// The inputs of a model from a Batch, in the memory of its device. Errors: the size of ids, type_ids, position_ids, word_ids or a feature
+/// does not match the offsets.
 template <class T = float, class Dev = Cpu>
 struct DeviceBatch {
   Indices<std::int32_t, Dev> ids, type_ids, position_ids, word_ids;
@@ -75,7 +75,7 @@ struct DeviceBatch {
 
   DeviceBatch(const Batch& batch);
 
-  /// The feature that `who` needs. Errors: the batch does not have it.
+  /// Returns the feature that `who` needs. Errors: the batch does not have it.
   const DeviceFeature<T, Dev>& feature(const std::string& name, const std::string& who) const {
     const auto found = features.find(name);
     if (found == features.end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which rows of a data set make the batches of an epoch: a pure function of (lengths, plan).
+// Divides the rows of a data set into the batches of an epoch: a pure function of (lengths, plan).
 #pragma once
 
 #include <algorithm>
@@ -32,9 +32,9 @@ struct BatchPlan {
   std::size_t size = 32;  // pairs in a batch; the last one may have fewer
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
-  std::uint32_t block = 0;  // of data that is read block by block: each has an order of its own
+  std::uint32_t block = 0;  // for data read block by block: each block has its own order
   BatchOrder order = BatchOrder::length_grouped;
-  bool drop_last = false;  // leave out a batch that is not full
+  bool drop_last = false;  // drop the last batch if it is not full
 };
 
 /// The rows of each batch of an epoch; lengths[row] = tokens. Every row comes once (but see drop_last).
@@ -42,7 +42,7 @@ struct BatchPlan {
 /// both as transformers' group_by_length), cut, and the batches shuffled: neighbours in length, yet another mixture every epoch.
 std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan);
 
-/// All rows by falling length, cut into batches of `size`, for computing without training.
+/// Returns all rows in descending order of length, cut into batches of `size`, for inference.
 std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths, std::size_t size);
 
 /// The number of tokens of each encoding.

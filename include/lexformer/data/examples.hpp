@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Labelled pairs of texts, as a table gives them.
+// Labelled pairs of texts from a table.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace lexformer {
 struct PairExample {
   std::string left, right;
   std::int32_t label = 0;           // class
-  float target = 0.0f;              // of a regression
-  std::vector<std::string> kept{};  // values of the columns that the table was told to keep (TableOptions::keep)
+  float target = 0.0f;              // value of a regression
+  std::vector<std::string> kept{};  // values of the columns in TableOptions::keep
 };
 
-/// The rows of a table with their labels as classes: the place of the label among `names`. Errors: an unknown label.
+/// Returns the rows of a table with labels as classes: the index of the label in `names`. Errors: an unknown label.
 std::vector<PairExample> class_examples(const PairTable& table, const std::vector<std::string>& names = {"0", "1"});
 
-/// The same with labels that are numbers.
+/// The same with numeric labels.
 std::vector<PairExample> number_examples(const PairTable& table);
 
-/// Number and checksum of the pairs and their labels: a run that is resumed must read what it read before.
+/// Number and checksum of the pairs and their labels. A resumed run compares it: its data must be the same.
 std::string describe(std::span<const PairExample> examples);
 
 }  // namespace lexformer

@@ -16,11 +16,11 @@
 
 namespace lexformer {
 
-/// Adds features of some encodings, in the order of the batch, to the batch that is made of them.
+/// Computes features from encodings, given in batch order, and adds them to their batch.
 using FeatureMaker = std::function<void(std::span<const Encoding>, Batch&)>;
 
-/// The similarities of the words of each pair of tokens as codes (text/lexical.hpp), under a name in Batch::features.
-/// Each encoding is computed alone, so the number of threads changes nothing.
+/// Makes the word similarities of each pair of tokens as codes (text/lexical.hpp), under a name in Batch::features.
+/// Each encoding is processed independently, so the number of threads does not affect the result.
 FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "lexical");
 
 }  // namespace lexformer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lines of a text file that may be larger than the memory.
+// Reads the lines of a text file that may be larger than memory.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@
 
 namespace lexformer {
 
-/// Reads a file line by line, from any line on whose place is known. Lines end with LF or CR LF, the last one perhaps with the file.
+/// Reads a file line by line, from the start or from the offset of any line. Lines end with LF or CR LF; the last one may lack its end.
 class LineReader {
  public:
-  /// Of a longer line only the first `limit` bytes are given. Errors: the file is missing or no regular file.
+  /// Lines longer than `limit` bytes are truncated to `limit`. Errors: the file is missing or is not a regular file.
   explicit LineReader(std::string path, std::uint64_t offset = 0, std::size_t limit = 1u << 16);
 
-  /// The next line without its end; false after the last one. Errors: the file cannot be read; the line holds a zero byte, as text in
-  /// UTF-16 and files that are no text do.
+  /// Reads the next line without its end; returns false after the last one. Errors: the file cannot be read; the line contains a zero byte,
+  /// as in UTF-16 or binary files.
   bool next(std::string& line);
 
-  /// Where the line begins that next() will give.
+  /// The offset in bytes of the line that next() returns next.
   std::uint64_t offset() const { return offset_; }
   const std::string& path() const { return path_; }
 
@@ -40,7 +40,7 @@ class LineReader {
   std::size_t limit_;
   std::vector<char> buffer_;
   std::ifstream file_;
-  std::size_t begin_ = 0, end_ = 0;  // of what is left in buffer_
+  std::size_t begin_ = 0, end_ = 0;  // the unread part of buffer_
 };
 
 }  // namespace lexformer

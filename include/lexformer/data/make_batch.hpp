@@ -13,7 +13,7 @@
 
 namespace lexformer {
 
-/// Puts encodings into one batch, without labels, and adds their features. index: 0, 1, 2, ... Errors: there are no encodings.
+/// Makes a batch without labels from encodings and adds their features. index: 0, 1, 2, ... Errors: there are no encodings.
 Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMaker> makers = {});
 
 }  // namespace lexformer

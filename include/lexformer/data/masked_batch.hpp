@@ -13,14 +13,14 @@
 
 namespace lexformer {
 
-/// What a masked language model reads: the batch with some tokens replaced, and what it has to say about them.
+/// The input of a masked language model: the batch with some tokens replaced, and the tokens to predict.
 struct MaskedBatch {
   Batch batch;
-  std::vector<std::int32_t> positions, labels;  // token rows of the batch, and what stood there; there may be none
+  std::vector<std::int32_t> positions, labels;  // token rows of the batch and their original tokens; may be empty
 };
 
-/// The documents of these rows, masked. Document `row` gets the masks of (seed, epoch, first + row): they change from epoch to epoch and
-/// depend neither on the batch nor on threads.
+/// Makes the masked batch of these rows. Document `row` gets the masks of (seed, epoch, first + row): they change in each epoch and depend
+/// neither on the batch nor on the number of threads.
 MaskedBatch make_masked_batch(std::span<const Encoding> documents, std::span<const std::size_t> rows, const Masker& masker,
                               std::uint64_t seed, std::uint32_t epoch, std::uint64_t first = 0);
 

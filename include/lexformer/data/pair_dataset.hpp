@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From pairs of texts to what a model reads: encoding with typos for an epoch, and the batches.
-// All of it is a pure function of (data, options, epoch), so a run can go on at any batch of any epoch.
+// Turns pairs of texts into batches: encodes them, with typos that are drawn per epoch.
+// Everything is a pure function of (data, options, epoch), so a run can resume at any batch of any epoch.
 #pragma once
 
 #include <cstddef>
@@ -26,18 +26,18 @@ namespace lexformer {
 enum class Labels { none, classes, numbers };
 
 struct PairDatasetOptions {
-  std::size_t max_length = 128;          // tokens of a pair; longer ones are cut, the longer text first
-  std::vector<FeatureMaker> features{};  // what the batches carry beside the tokens, e.g. lexical_feature(...)
-  double augment = 0.0;                  // probability that a pair gets typos, both texts of it, drawn anew every epoch
+  std::size_t max_length = 128;          // tokens of a pair; longer pairs are truncated, the longer text first
+  std::vector<FeatureMaker> features{};  // features of the batches besides the tokens, e.g. lexical_feature(...)
+  double augment = 0.0;                  // probability that a pair gets typos, in both texts; drawn in each epoch
   TypoOptions typos{};
   std::uint64_t seed = 0;           // of the typos
-  Labels labels = Labels::classes;  // what the batches carry
+  Labels labels = Labels::classes;  // which labels the batches carry
 };
 
-/// Labelled pairs and how they are read.
+/// Labelled pairs, and how they are encoded.
 class PairDataset {
  public:
-  /// Pairs as a model reads them: tokenizer, max_length, features and seed are the model's.
+  /// Takes tokenizer, max_length, features and seed from a model.
   template <class Model>
   requires requires(const Model& m) { m.features(); }
   PairDataset(std::vector<PairExample> examples, const Model& model, PairDatasetOptions options = {})
@@ -48,10 +48,10 @@ class PairDataset {
   const std::vector<PairExample>& examples() const { return examples_; }
   const PairDatasetOptions& options() const { return options_; }
 
-  /// All pairs as tokens, with the typos of this epoch, which are drawn by (seed, epoch, row). Without augmentation every epoch is alike.
+  /// Encodes all pairs with the typos of this epoch, which are drawn from (seed, epoch, row). Without augmentation all epochs are equal.
   std::vector<Encoding> encode(std::uint32_t epoch) const;
 
-  /// The batch of these rows out of what encode() gave. Features are made here: those of all rows at once could fill the memory.
+  /// Makes the batch of these rows of encode()'s result. Features are made here because those of all rows could exceed memory.
   Batch batch(std::span<const Encoding> encodings, std::span<const std::size_t> rows) const;
 
  private:

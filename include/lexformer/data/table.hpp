@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of sentence pairs: .tsv (split at tabs, no quoting: a title may begin with a quote), .csv (RFC 4180), .jsonl
-// (one object a line). Rows are read one after the other, so a pipe works too.
+// Tables of sentence pairs: .tsv (split at tabs, no quoting, because a title may begin with a quote), .csv (RFC 4180), .jsonl
+// (one object per line). Rows are read one by one, so the input may be a pipe.
 #pragma once
 
 #include <cstddef>
@@ -22,37 +22,37 @@ template <>
 inline constexpr auto names_of<TableHeader> =
     std::to_array<Named<TableHeader>>({{"auto", TableHeader::automatic}, {"yes", TableHeader::yes}, {"no", TableHeader::no}});
 
-/// The format of a file by its ending: .tsv and .txt, .csv, .jsonl.
+/// The format of a file by its extension: .tsv and .txt, .csv, .jsonl.
 TableFormat table_format(const std::string& path);
 
 struct TableOptions {
-  /// Left text, right text and, with labels, label: each the name of a column or its number from 1.
-  /// Empty: columns `left`, `right`, `label` of a table with such a header or of .jsonl, else the first ones.
+  /// Left text, right text and, with labels, label; each is a column name or a column number from 1.
+  /// Empty: the columns `left`, `right`, `label` of .jsonl or of a header that has them, else the first columns.
   std::vector<std::string> columns{};
-  /// automatic: there is a header if a column is given by its name, or if the first row holds `left` and `right`. A first row that looks
-  /// like another header is refused: it could be a pair, too.
+  /// automatic: there is a header if a column is given by name, or if the first row contains `left` and `right`. A first row that looks
+  /// like another header is an error, because it could also be a pair.
   TableHeader header = TableHeader::automatic;
-  bool labels = true;  // false: two columns are enough
-  /// Columns whose values are kept as they are, such as ids: by name or number, as in `columns`. A name says that there is a header.
+  bool labels = true;  // false: two columns suffice
+  /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
 };
 
 struct PairRow {
   std::string left, right, label;
-  std::size_t line = 0, label_column = 0;  // where the row begins, and its label, from 1; column 0: none, or .jsonl
-  std::vector<std::string> kept{};         // values of the columns of TableOptions::keep, in its order
+  std::size_t line = 0, label_column = 0;  // first line of the row, and column of its label, from 1; column 0: no label, or .jsonl
+  std::vector<std::string> kept{};         // values of the columns in TableOptions::keep, in that order
 };
 
-/// Reads pairs one at a time. Every error names the file, the line and, where there is one, the column.
+/// Reads pairs one at a time. Every error message contains the file, the line and, if there is one, the column.
 class PairReader {
  public:
   /// `where` names the input in messages; the stream must outlive the reader.
   PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options = {});
 
-  /// The next pair; false at the end of the input. Errors: a row that is not one of such a table; the input cannot be read.
+  /// Reads the next pair; returns false at the end of the input. Errors: an invalid row; the input cannot be read.
   bool next(PairRow& row);
 
-  /// The names of the kept columns, once a row was read: of the header, or else as they were given.
+  /// The names of the kept columns, valid after the first row: from the header, or as they were given.
   const std::vector<std::string>& kept_names() const { return kept_names_; }
 
  private:
@@ -60,25 +60,25 @@ class PairReader {
 
   std::string here() const { return cat(where_, ": line ", line_); }
 
-  /// One line without its end (LF or CRLF); false at the end of the input. Checks length, zero bytes and UTF-8.
+  /// Reads one line without its end (LF or CRLF); returns false at the end of the input. Checks length, zero bytes and UTF-8.
   bool read_line(std::string& line);
 
   void add_field();
 
-  /// One row into fields_.
+  /// Reads one row into fields_.
   bool read_row();
 
-  /// RFC 4180: fields between commas; in a quoted one "" is a quote, and commas and line ends (read as LF) are text.
+  /// Splits a row by RFC 4180: commas separate fields; in a quoted field "" is a quote, and commas and line ends (read as LF) are text.
   void read_csv_fields();
 
-  /// Sets places_; true if the current row is a header.
+  /// Sets places_; returns true if the current row is a header.
   bool find_columns();
 
-  /// What to do where a row has too few columns because another character separates them.
+  /// The advice for a row that has too few columns because another character separates them.
   std::string other_separator() const;
 
-  /// Whether the current row names columns: different words of ASCII letters, digits and '_', each with a '_' in it or one of the usual
-  /// names, as `name_a`, `id`, `sentence1`.
+  /// Whether the current row names columns: distinct words of ASCII letters, digits and '_', each of which contains '_' or is one of the
+  /// usual names, e.g. `name_a`, `id`, `sentence1`.
   bool looks_like_header() const;
   std::string& field(std::size_t i) { return fields_[places_[i]]; }
 
@@ -90,7 +90,7 @@ class PairReader {
   TableOptions options_;
   std::string text_;
   std::vector<std::string> fields_;
-  std::vector<std::size_t> places_;  // of left, right, label among the fields
+  std::vector<std::size_t> places_;  // of left, right, label in the fields
   std::vector<std::size_t> kept_places_;
   std::vector<std::string> kept_names_;
   std::size_t width_ = 0;  // columns of the first row
@@ -104,13 +104,13 @@ struct PairTable {
   std::vector<std::string> kept_names{};  // of PairRow::kept
 };
 
-/// Reads a file whose ending says its format. Errors: as PairReader's, and a table without rows.
+/// Reads a file whose extension gives its format. Errors: those of PairReader; a table without rows.
 PairTable read_pairs(const std::string& path, TableOptions options = {});
 
-/// The class of each row: the place of its label in `names`.
+/// The class of each row: the index of its label in `names`.
 std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names = {"0", "1"});
 
-/// The label of each row as a number that a float holds (regression).
+/// The label of each row as a number that fits a float (regression).
 std::vector<double> number_labels(const PairTable& table);
 
 }  // namespace lexformer
@@ -140,7 +140,7 @@ LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
 LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options)
     : in_(&in), where_(std::move(where)), format_(format), options_(std::move(options)) {
   const std::size_t given = options_.columns.size();
-  // Without labels a third column may be named: the same options then do for training and for scoring.
+  // Without labels, a third column may be named, so that the same options work for training and for scoring.
   if (given != 0 && given != 3 && (given != 2 || options_.labels))
     fail_usage(where_, given, " columns are named, expected ", options_.labels ? "3 (left, right, label)" : "2 (left, right)");
   kept_names_ = options_.keep;
@@ -261,10 +261,10 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
   std::vector<std::string> columns = options_.columns;
   if (columns.empty() && named && options_.header == TableHeader::automatic && (place("left") == width_ || place("right") == width_))
     fail_usage(where_, "a column to keep is given by its name, but the table has no columns 'left' and 'right'; name the columns, too");
-  // A header without `left` and `right` says nothing about the columns: then the first ones are taken.
+  // If the header has no `left` and `right`, the first columns are used.
   if (columns.empty() && header && place("left") < width_ && place("right") < width_) columns = usual;
   const auto find = [&](const std::string& given) {
-    std::size_t at = 0;  // stays if the number is too large, and is refused below
+    std::size_t at = 0;  // keeps this value, which is refused below, if the number is too large
     if (is_number(given)) {
       std::from_chars(given.data(), given.data() + given.size(), at);
       return at - 1;

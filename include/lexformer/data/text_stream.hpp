@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plain text to train on, one document a line, in files that may be larger than the memory. They are read block by block; what is in a
-// block and in which order is a function of (files, options, seed, epoch, block), so a run can go on at any batch.
+// Plain text for training, one document per line, in files that may be larger than memory. Files are read block by block. The contents
+// and order of a block are a function of (files, options, seed, epoch, block), so a run can resume at any batch.
 #pragma once
 
 #include <cstddef>
@@ -22,47 +22,47 @@
 namespace lexformer {
 
 struct TextStreamOptions {
-  std::size_t max_length = 512;  // tokens of a document; the rest is cut off, documents are never joined
-  std::size_t min_words = 8;     // a document with fewer words, as white space splits them, is left out
-  std::size_t block = 16384;     // documents in memory together; each block is shuffled by itself
-  std::size_t held_out = 100;    // every so many-th document is for validation, never for training; 0: none
+  std::size_t max_length = 512;  // tokens of a document; the rest is cut off, and documents are never joined
+  std::size_t min_words = 8;     // documents with fewer words (separated by white space) are dropped
+  std::size_t block = 16384;     // documents in memory at a time; each block is shuffled separately
+  std::size_t held_out = 100;    // every `held_out`-th document is for validation, never for training; 0: none
 };
 
-/// Whether a text has at least `count` words between white space.
+/// Whether a text has at least `count` words separated by white space.
 bool has_words(std::string_view text, std::size_t count);
 
-/// A stretch of the documents to train on.
+/// A block of the training documents.
 struct TextBlock {
-  std::vector<Encoding> documents;                // without their texts, which may be much longer than what was encoded
-  std::uint64_t first = 0;                        // number of the first one among all documents to train on
-  std::vector<std::vector<std::size_t>> batches;  // rows of `documents`, of similar length in each
+  std::vector<Encoding> documents;                // without their texts, which may be much longer than the encoded part
+  std::uint64_t first = 0;                        // index of the first document among all training documents
+  std::vector<std::vector<std::size_t>> batches;  // rows of `documents`; similar lengths within a batch
 };
 
 class TextStream {
  public:
-  /// Reads the files once, to know how much there is. Errors: a file is missing or no text; there is no document to train on.
+  /// Scans the files once to count documents. Errors: a file is missing or is not text; there is no training document.
   TextStream(std::vector<std::string> files, TextStreamOptions options = {});
 
-  std::uint64_t documents() const { return documents_; }  // to train on
+  std::uint64_t documents() const { return documents_; }  // for training
   std::uint64_t held_out() const { return held_out_; }
   std::uint64_t dropped() const { return dropped_; }  // too short
   const TextStreamOptions& options() const { return options_; }
 
   std::size_t blocks() const { return blocks_.size(); }
-  /// Batches of this size in one epoch; the last of each block may be smaller.
+  /// The number of batches of this size in an epoch; the last batch of each block may be smaller.
   std::size_t batches(std::size_t size) const;
 
-  /// Number and checksum of the documents: a run that is resumed must read what it read before.
+  /// Number and checksum of the documents. A resumed run compares it: its data must be the same.
   std::string describe() const;
 
-  /// Block `block` of an epoch; only plan.size, seed, epoch and order count.
+  /// Reads block `block` of an epoch; only plan.size, seed, epoch and order are used.
   TextBlock read(std::size_t block, const WordPieceTokenizer& tokenizer, BatchPlan plan) const;
 
-  /// The first `most` documents that are held out.
+  /// Reads the first `most` held-out documents.
   std::vector<Encoding> read_held_out(std::size_t most, const WordPieceTokenizer& tokenizer) const;
 
  private:
-  /// Where a document stands: its file, its first byte, and its number among all that are long enough.
+  /// The position of a document: file, offset in bytes, and index among the documents that are long enough.
   struct Place {
     std::size_t file;
     std::uint64_t offset, number;
@@ -70,7 +70,7 @@ class TextStream {
 
   bool is_held_out(std::uint64_t number) const { return options_.held_out > 0 && number % options_.held_out == options_.held_out - 1; }
 
-  /// The next `count` documents from a place on that are (not) held out.
+  /// Reads `count` documents from a place on, either held-out or training documents.
   std::vector<std::string> texts(Place place, std::size_t count, bool held_out) const;
 
   std::vector<Encoding> encode(const std::vector<std::string>& texts, const WordPieceTokenizer& tokenizer) const;
