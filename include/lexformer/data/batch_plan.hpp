@@ -37,9 +37,9 @@ struct BatchPlan {
   bool drop_last = false;  // drop the last batch if it is not full
 };
 
-/// The rows of each batch of an epoch; lengths[row] = tokens. Every row comes once (but see drop_last).
-/// length_grouped: shuffled rows are sorted by length within stretches of up to 50 batches (a quarter of the data at the most,
-/// both as transformers' group_by_length), cut, and the batches shuffled: neighbours in length, yet another mixture every epoch.
+/// Returns the rows of each batch of an epoch; lengths[row] = tokens. Every row occurs once, except those dropped by drop_last.
+/// length_grouped: rows are shuffled, sorted by length within stretches of up to 50 batches (at most a quarter of the data; both as in
+/// transformers' group_by_length) and cut, and the batches are shuffled. Batches have similar lengths and differ from epoch to epoch.
 std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan);
 
 /// Returns all rows in descending order of length, cut into batches of `size`, for inference.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Batch `number` of epoch `epoch` of a data set, as the trainer asks for it: a pure function of (data, options, seed, epoch, number).
-// What is needed for neighbouring batches is kept, so that asking in order costs nothing.
+// Batch `number` of epoch `epoch` of a data set, as the trainer requests it: a pure function of (data, options, seed, epoch, number).
+// Data shared by neighbouring batches is cached, so sequential access does no extra work.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace lexformer {
 
-/// Labelled pairs. Keeps the encodings of one epoch. The data set must outlive this.
+/// Batches of labelled pairs. Caches the encodings of one epoch. The data set must outlive this object.
 class PairBatches {
  public:
-  /// The order is drawn from the seed of the data set.
+  /// The seed of the data set determines the order.
   PairBatches(const PairDataset& data, std::size_t size, BatchOrder order = BatchOrder::length_grouped)
       : data_(data), plan_{.size = size, .seed = data.options().seed, .order = order} {
     if (size == 0) fail_usage("PairBatches", "a batch has at least one pair");
   }
-  /// Batches of an epoch.
+  /// The number of batches in an epoch.
   std::size_t batches() const { return (data_.size() + plan_.size - 1) / plan_.size; }
   Batch batch(std::uint32_t epoch, std::size_t number) {
     if (encodings_.empty() || plan_.epoch != epoch) {
@@ -40,7 +40,7 @@ class PairBatches {
   std::vector<std::vector<std::size_t>> rows_;
 };
 
-/// Masked documents of a text stream. Keeps one block of it. Stream and tokenizer must outlive this.
+/// Batches of masked documents from a text stream. Caches one block. Stream and tokenizer must outlive this object.
 class TextBatches {
  public:
   TextBatches(const TextStream& stream, const WordPieceTokenizer& tokenizer, const Masker& masker, std::size_t size, std::uint64_t seed)
@@ -49,10 +49,10 @@ class TextBatches {
   }
   std::size_t batches() const { return stream_.batches(plan_.size); }
   MaskedBatch batch(std::uint32_t epoch, std::size_t number) {
-    const std::size_t of_block = (stream_.options().block - 1) / plan_.size + 1;  // but for the last
+    const std::size_t of_block = (stream_.options().block - 1) / plan_.size + 1;  // except for the last block
     const std::size_t block = number / of_block;
     if (!loaded_ || block_ != block || plan_.epoch != epoch) {
-      loaded_.reset();  // two blocks are never in memory together
+      loaded_.reset();  // frees the old block first, so that memory holds one block at a time
       plan_.epoch = epoch;
       loaded_ = stream_.read(block, tokenizer_, plan_);
       block_ = block;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How far a figure would move with other test examples: the bootstrap.
+// The bootstrap: confidence intervals of a statistic over the test examples.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace lexformer {
 
 struct BootstrapOptions {
   std::size_t resamples = 2000;
-  double level = 0.95;  // of confidence
+  double level = 0.95;  // confidence level
   std::uint64_t seed = 1;
 };
 
@@ -25,10 +25,10 @@ struct Interval {
   double low = 0.0, high = 0.0;
 };
 
-/// Percentile intervals (Efron & Tibshirani 1993, chapter 13). Each resample draws n of the n examples with replacement;
-/// statistic(rows), rows = the numbers of the examples drawn, returns any number of figures, always the same; the interval of each goes
-/// from its (1 - level)/2 quantile over the resamples to its (1 + level)/2 quantile. A difference of two systems that looks at the same
-/// rows of both is the paired bootstrap. The statistic is called from several threads; the result does not depend on their number.
+/// Percentile intervals (Efron & Tibshirani 1993, chapter 13). Each resample draws n of the n examples with replacement.
+/// statistic(rows), where rows are the indices of the drawn examples, returns a fixed number of values. The interval of each value spans
+/// its (1 - level)/2 to its (1 + level)/2 quantile over the resamples. For a paired bootstrap, return the difference of two systems on
+/// the same rows. The statistic is called from several threads; the result does not depend on their number.
 template <class Statistic>
 std::vector<Interval> bootstrap_intervals(std::size_t n, const BootstrapOptions& options, Statistic&& statistic) {
   if (n == 0) fail("bootstrap", "there are no examples");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Measuring a cross-encoder on labelled pairs, clean and with typos.
+// Evaluation of a cross-encoder on labelled pairs, without and with typos.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 namespace lexformer {
 
-/// The number of the first row of a matrix that holds NaN or infinity becomes an error (exit code 4): `where`, then `what` and the number,
-/// where the first row is `first`. Finite weights can be so large that their products are not.
+/// Errors: a row of the matrix contains NaN or infinity (exit code 4). The message has `where`, `what` and the row's number, counted from
+/// `first`. Such results can come from finite weights that overflow in products.
 template <class T>
 void require_finite(const Tensor<T>& rows, const std::string& where, const char* what, std::size_t first) {
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -29,7 +29,7 @@ void require_finite(const Tensor<T>& rows, const std::string& where, const char*
                    "; its weights overflow");
 }
 
-/// The metrics of one set of pairs under their names; `primary` is what models are compared by.
+/// The metrics of a set of pairs by name; models are compared by `primary`.
 struct Evaluation {
   std::string file;
   std::vector<std::pair<std::string, double>> metrics;
@@ -38,17 +38,18 @@ struct Evaluation {
 
   double value(const std::string& name) const;
   Json json() const;
-  /// All of it, for a checkpoint.
+  /// All fields, for a checkpoint.
   Json state() const;
   static Evaluation from_json(const Json& json);
 };
 
-/// A file of labelled pairs as examples of the model's task. Class names: the model's, else 0, 1, ...
+/// Reads a file of labelled pairs as examples of the model's task. Class names: the model's, else 0, 1, ...
 std::vector<PairExample> read_examples(const std::string& path, const TableOptions& table, const CrossEncoderOptions& options);
 
-/// Two classes: f1, precision, recall and accuracy at `threshold` (of the probability of class 1; none = the one that is best
-/// here, for validation data), average precision, and the same at argmax. More classes: accuracy and macro-F1. Regression:
-/// Pearson, Spearman, mean squared error.
+/// Evaluates a model.
+/// Two classes: f1, precision, recall and accuracy at `threshold` of the probability of class 1 (none: the best threshold on these
+/// examples, for validation data), average precision, and the same metrics at argmax. More classes: accuracy and macro-F1.
+/// Regression: Pearson, Spearman, mean squared error.
 template <class T, class Dev>
 Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<PairExample>& examples,
                     std::optional<double> threshold, std::size_t batch) {
@@ -99,7 +100,7 @@ Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, 
   return result;
 }
 
-/// A test file: clean, and copies with typos.
+/// The results of a test file: without typos, and of copies with typos.
 struct TestResult {
   Evaluation clean;
   std::vector<Evaluation> typos;
@@ -108,7 +109,7 @@ struct TestResult {
   Json json() const;
 };
 
-/// The pairs with the typos of copy c, which are those of (seed = 100 + c, row): always the same ones.
+/// Adds the typos of copy `copy` to the pairs. They are drawn from (seed = 100 + copy, row), so they are always the same.
 std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos);
 
 template <class T, class Dev>
@@ -120,11 +121,11 @@ TestResult evaluate_with_typos(const CrossEncoder<T, Dev>& model, const std::str
   return result;
 }
 
-/// The metrics that a table shows.
+/// The metrics to show in a table.
 std::vector<std::string> main_metrics(const Evaluation& e);
 inline double in_percent(const std::string& key, double number) { return key == "mse" ? number : 100 * number; }
 
-/// The rows of a table for some test files: each clean, then the mean of its copies with typos.
+/// The rows of a table for some test files: each without typos, then the mean of its copies with typos.
 std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<TestResult>& tests);
 
 }  // namespace lexformer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradient of one step from those of its shards (the batches that are accumulated), in one order of sums for any number of machines.
+// Sums the gradients of a step's shards (the accumulated batches) in an order that does not depend on the number of machines.
 #pragma once
 
 #include <cmath>
@@ -13,10 +13,10 @@
 
 namespace lexformer {
 
-/// Sums the losses and gradients of the shards 0, 1, 2, ... of a step. The order depends only on the numbers of the shards: with
-/// S = q 2^a shards, q odd, each run of q shards is summed from left to right, and the 2^a sums in a balanced binary tree,
-/// ((r0 + r1) + (r2 + r3)) + ... So a machine that owns an aligned part of the shards computes one node of the tree. A step with fewer
-/// shards, the last one of an epoch, leaves out the missing leaves. At most a + 1 sums are in memory.
+/// Sums the losses and gradients of the shards 0, 1, 2, ... of a step. The order depends only on the shard numbers: with S = q 2^a shards,
+/// q odd, each run of q shards is summed from left to right, and the 2^a sums are added in a balanced binary tree,
+/// ((r0 + r1) + (r2 + r3)) + ... A machine that owns an aligned part of the shards thus computes one node of the tree. A step with fewer
+/// shards (the last of an epoch) leaves out the missing leaves. At most a + 1 sums are in memory.
 template <class T, class Dev>
 class GradientSum {
  public:
@@ -27,7 +27,7 @@ class GradientSum {
     while (run_ % 2 == 0) run_ /= 2;
   }
 
-  /// Takes the gradients that the backward pass of the next shard left in the parameters. Undefined `loss`: the shard has none.
+  /// Takes the gradients of the next shard from the parameters, after its backward pass. Undefined `loss`: the shard has none.
   void add(Tensor<A, Dev> loss) {
     Sum shard{0, std::vector<detail::GradBox<T, Dev>>(parameters_.size()), {}};
     if (loss.defined()) shard.loss.add(std::move(loss));
@@ -35,7 +35,7 @@ class GradientSum {
       Var<T, Dev>& var = parameters_[i].var;
       if (!var.requires_grad() || !var.grad().defined()) continue;
       shard.gradients[i].add(var.grad());
-      var.clear_grad();  // a parameter that is here under two names is taken once
+      var.clear_grad();  // so that a parameter listed under two names is added once
     }
     if (count_++ % run_ == 0) {
       sums_.push_back(std::move(shard));
@@ -47,11 +47,11 @@ class GradientSum {
     while (sums_.size() > 1 && sums_[sums_.size() - 2].runs == sums_.back().runs) merge_last();
   }
 
-  /// Puts the sum of the gradients into the parameters and returns that of the losses; undefined if no shard had one.
+  /// Stores the sum of the gradients in the parameters and returns the sum of the losses, undefined if no shard had one.
   Tensor<A, Dev> finish() {
     if (sums_.empty()) return {};
     while (sums_.size() > 1) merge_last();
-    // Several machines would combine their sums_[0] here, by recursive doubling, the lower shards on the left.
+    // For several machines: combine their sums_[0] here by recursive doubling, lower shards on the left.
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       if (sums_[0].gradients[i].grad.defined()) parameters_[i].var.set_grad(sums_[0].gradients[i].take());
     auto loss = sums_[0].loss.take();
@@ -62,7 +62,7 @@ class GradientSum {
 
  private:
   struct Sum {
-    std::size_t runs;  // complete ones; 0: part of one
+    std::size_t runs;  // number of complete runs; 0: part of a run
     std::vector<detail::GradBox<T, Dev>> gradients;
     detail::GradBox<A, Dev> loss;
   };
@@ -97,8 +97,8 @@ std::vector<Var<A, Dev>> as_list(std::vector<Var<A, Dev>> parts) {
   return parts;
 }
 
-/// The loss of one shard of a step: the sum over its parts p of part_p weights_p / total_p. A part without weight is left out; undefined
-/// if none has any.
+/// Computes the loss of one shard of a step: the sum over its parts p of part_p weights_p / total_p. Parts of weight 0 are left out; the
+/// result is undefined if all weights are 0.
 template <class Dev, class A, class Task, class Batch>
 Var<A, Dev> shard_loss(Task& task, const Batch& shard, const std::vector<double>& weights, const std::vector<double>& total,
                        const ForwardOptions& forward) {
@@ -117,10 +117,10 @@ Var<A, Dev> shard_loss(Task& task, const Batch& shard, const std::vector<double>
 
 }  // namespace detail
 
-/// Forward and backward of the shards of one step of at most `most` shards. Leaves the gradient in the parameters and returns the loss;
-/// both are those of one batch of all the shards, to rounding, and with one shard to the bit. The loss is undefined where no shard has
-/// anything to learn. task.weights(batch): over how many examples, tokens, ... each part of task.loss(batch, forward) is a mean.
-/// `leaves` receives what the loss depends on, if every part of it has a weight in this step.
+/// Runs forward and backward for the shards of a step of at most `most` shards. Leaves the gradient in the parameters and returns the
+/// loss. Both equal those of a single batch of all shards up to rounding, and exactly for one shard. The loss is undefined if all weights
+/// are 0. task.weights(batch): the number of examples, tokens, ... over which each part of task.loss(batch, forward) is a mean.
+/// `leaves` receives the variables that the loss depends on, if every part of it has a weight in this step.
 template <class T, class Dev, class Task, class Batch>
 Tensor<accumulate_t<T>, Dev> step_gradient(Task& task, const std::vector<NamedParameter<T, Dev>>& parameters,
                                            const std::vector<Batch>& shards, std::size_t most, std::uint64_t seed, std::uint32_t step,
@@ -138,7 +138,7 @@ Tensor<accumulate_t<T>, Dev> step_gradient(Task& task, const std::vector<NamedPa
   }
   const bool whole = std::all_of(total.begin(), total.end(), [](double w) { return w > 0; });
   const auto one = [&](std::size_t k) -> Tensor<A, Dev> {
-    // Each shard has its own dropout: the high bits of the step's seed say which.
+    // Each shard has its own dropout, selected by the high bits of the seed.
     const ForwardOptions forward{.training = true, .seed = seed + (static_cast<std::uint64_t>(k) << 32), .step = step};
     const auto loss = detail::shard_loss<Dev, A>(task, shards[k], weights[k], total, forward);
     if (!loss.defined()) return {};

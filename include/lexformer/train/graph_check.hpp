@@ -10,7 +10,7 @@
 
 namespace lexformer {
 
-/// Errors: a parameter cannot learn because nothing asks for its gradient, though it is not among `frozen`.
+/// Errors: a parameter does not require a gradient and is not in `frozen`, so it cannot learn.
 template <class T, class Dev>
 void check_trainable(const std::vector<NamedParameter<T, Dev>>& parameters, const std::set<std::string>& frozen) {
   for (const auto& p : parameters)
@@ -19,9 +19,9 @@ void check_trainable(const std::vector<NamedParameter<T, Dev>>& parameters, cons
            "buffer, or list it as frozen");
 }
 
-/// Compares what the loss depends on (graph_leaves) with what the optimizer has. Errors: a parameter that requires a gradient is not
-/// there; or there is one that the optimizer does not have, which `named()` gives once more from a graph that was recorded under
-/// CheckFinite, so that the message names the modules.
+/// Compares the variables that the loss depends on (graph_leaves) with the optimizer's. Errors: the loss does not depend on a parameter
+/// that requires a gradient; or it depends on a variable that the optimizer does not have. In that case `named()` returns the leaves of a
+/// graph recorded under CheckFinite, so that the message names the modules.
 template <class T, class Dev, class Named>
 void check_graph(const std::vector<NamedParameter<T, Dev>>& parameters, const std::vector<GraphLeaf>& leaves, Named&& named) {
   std::unordered_set<const void*> reached, known;

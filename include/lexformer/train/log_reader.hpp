@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What training leaves behind, read again: log.jsonl and the seeds of all_results.json.
+// Reads the output of training: log.jsonl, and the seeds in all_results.json.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace lexformer {
 
-/// The lines of a log.jsonl, each with its place for messages. A run that still writes, or was killed, may leave half a line at the end;
-/// it is left out.
+/// Reads the lines of a log.jsonl, each with its location for messages. Ignores an incomplete last line: the run may still be writing, or
+/// may have been killed.
 std::vector<std::pair<std::string, Json>> read_log(const std::string& file);
 
-/// The folders of the seeds of a run. Which ones belong together says all_results.json, which train_matcher writes last: folders of
-/// earlier runs may lie beside them. Without it, and without a model in the folder itself, all seed-* that hold one; else none.
+/// Returns the folders of a run's seeds. They are listed in all_results.json, which train_matcher writes last; folders of earlier runs may
+/// exist beside them. Without that file: all seed-* folders with a model if the folder itself has no model, else none.
 std::vector<std::string> seed_folders(const std::string& path);
 
 }  // namespace lexformer

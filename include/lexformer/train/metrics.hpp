@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Figures of merit. All are numbers from 0 to 1 (correlations -1 to 1), 0 where a definition divides by zero, and 0-based
-// classes. Scores that are not finite are refused: a comparison with NaN would count them silently as negative.
+// Metrics. All are numbers from 0 to 1 (correlations -1 to 1), and 0 where the definition divides by zero. Classes are 0-based.
+// Scores that are not finite are an error, because comparisons with NaN would silently count them as negative.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ void check_metric_input(const char* where, std::span<const double> values, std::
 
 void check_binary(const char* where, std::span<const double> scores, std::span<const std::int32_t> labels);
 
-/// Calls body(value, next lower value or value itself, true positives, predicted positives) once for each distinct score, from
-/// the highest down, counting everything that scores at least that much as predicted positive.
+/// Calls body(value, next lower value or value itself, true positives, predicted positives) once per distinct score, in descending order;
+/// examples with at least that score count as predicted positive.
 template <class Body>
 void for_each_cut(std::span<const double> scores, std::span<const std::int32_t> labels, Body&& body) {
   std::vector<std::size_t> order(scores.size());
@@ -44,77 +44,77 @@ void for_each_cut(std::span<const double> scores, std::span<const std::int32_t> 
 
 }  // namespace detail
 
-/// The four counts of a two-class decision; class 1 is the positive one.
+/// The four counts of a two-class decision; class 1 is positive.
 struct BinaryCounts {
   std::size_t true_positive = 0, false_positive = 0, true_negative = 0, false_negative = 0;
 
   double precision() const { return detail::ratio(true_positive, true_positive + false_positive); }
   double recall() const { return detail::ratio(true_positive, true_positive + false_negative); }
   double accuracy() const;
-  /// 2 TP / (2 TP + FP + FN), the harmonic mean of precision and recall.
+  /// F1 = 2 TP / (2 TP + FP + FN), the harmonic mean of precision and recall.
   double f1() const { return detail::ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative); }
 };
 
-/// Positive is what scores more than the threshold. Argmax of two logits = threshold 0 on their difference (logit of class 1
-/// minus that of class 0), or 0.5 on the probability of class 1; a draw goes to class 0, as argmax has it.
+/// Counts a score above the threshold as positive. The argmax of two logits is threshold 0 on their difference (logit of class 1 minus
+/// logit of class 0), or 0.5 on the probability of class 1; a tie gives class 0, as with argmax.
 BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold);
 
-/// Sum over the distinct scores, from the highest down, of (gain in recall) * precision there. No interpolation; equal scores
-/// enter together (scikit-learn's average_precision_score). 0 if there is no positive example.
+/// Average precision: the sum over the distinct scores, in descending order, of (gain in recall) * precision. No interpolation; equal
+/// scores enter together (scikit-learn's average_precision_score). 0 if there is no positive example.
 double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels);
 
 struct BestThreshold {
-  double threshold = 0.0;  // positive is what scores more
+  double threshold = 0.0;  // scores above it are positive
   double f1 = 0.0;
 };
 
-/// The threshold with the best F1; of several the highest. Equal scores are never separated, so a constant predictor gets the
-/// F1 of calling everything positive. The threshold lies midway between two neighbouring distinct scores; just below the lowest
-/// if all are positive; at the highest if nothing is (no cut gives an F1 above 0: there is no positive example).
-/// To be chosen on validation data: on the data that it is reported for it flatters.
+/// Finds the threshold with the best F1, and the highest one of several. Equal scores are never separated, so a constant predictor gets
+/// the F1 of predicting everything positive. The threshold is midway between two adjacent distinct scores; just below the lowest score if
+/// all are positive; the highest score if none is (no threshold gives an F1 above 0, as there is no positive example).
+/// Choose it on validation data: on the data it was chosen on, the F1 is too optimistic.
 BestThreshold best_f1_threshold(std::span<const double> scores, std::span<const std::int32_t> labels);
 
-/// What is reported of a two-class model at one threshold.
+/// The metrics of a two-class model at one threshold.
 struct BinaryReport {
   double f1 = 0, precision = 0, recall = 0, accuracy = 0, average_precision = 0, threshold = 0;
 };
 
 BinaryReport binary_report(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold);
 
-/// Counts of a decision among k classes. The matrix is sparse: k may be large.
+/// The counts of a decision among k classes. The matrix is sparse, because k may be large.
 struct ConfusionMatrix {
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> count;  // of (label, prediction), those that occur
-  std::vector<std::size_t> occurrences;                              // of each class, as label plus as prediction
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> count;  // of (label, prediction), nonzero counts only
+  std::vector<std::size_t> occurrences;                              // per class, as label plus as prediction
   std::size_t total = 0;
 
   double accuracy() const;
-  /// F1 of one class against the others.
+  /// F1 of a class against all others.
   double f1(std::size_t c) const;
-  /// Mean F1 of the classes that occur among labels or predictions.
+  /// Mean F1 over the classes that occur among labels or predictions.
   double macro_f1() const;
 };
 
 ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions, std::span<const std::int32_t> labels, std::size_t classes);
 
-/// The class with the highest logit in each row of (B, classes); of equal ones the first.
+/// The class with the highest logit in each row of (B, classes); the first of equal ones.
 std::vector<std::int32_t> argmax_rows(std::span<const double> logits, std::size_t classes);
 
 double mean_squared_error(std::span<const double> a, std::span<const double> b);
 
-/// Pearson's correlation: covariance / (deviation of a * deviation of b); 0 if one of them is constant.
+/// Pearson's correlation: covariance / (deviation of a * deviation of b); 0 if a or b is constant.
 double pearson(std::span<const double> a, std::span<const double> b);
 
-/// Ranks from 1; equal values share the mean of theirs.
+/// Ranks from 1; equal values share their mean rank.
 std::vector<double> average_ranks(std::span<const double> values);
 
-/// Spearman's correlation: Pearson's of the ranks.
+/// Spearman's correlation: Pearson's correlation of the ranks.
 double spearman(std::span<const double> a, std::span<const double> b);
 
 struct MeanDeviation {
   double mean = 0.0, deviation = 0.0;
 };
 
-/// Mean and sample standard deviation (n - 1 below the line; 0 of a single value), for example over seeds.
+/// Mean and sample standard deviation (divisor n - 1; 0 for a single value), e.g. over seeds.
 MeanDeviation mean_and_deviation(std::span<const double> values);
 
 }  // namespace lexformer
@@ -202,7 +202,7 @@ LEXFORMER_INLINE BestThreshold best_f1_threshold(std::span<const double> scores,
   detail::for_each_cut(scores, labels, [&](double score, double next, std::size_t true_positives, std::size_t predicted) {
     const double f1 = detail::ratio(2 * true_positives, predicted + positives);
     if (f1 <= best.f1) return;
-    const double middle = std::midpoint(next, score);  // rounds to one of the two if they are neighbouring numbers
+    const double middle = std::midpoint(next, score);  // rounds to one of the two if they are adjacent floating-point numbers
     best = {predicted == scores.size() ? std::nextafter(score, -std::numeric_limits<double>::infinity())
             : middle < score           ? middle
                                        : next,

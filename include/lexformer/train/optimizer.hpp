@@ -35,37 +35,38 @@ struct AdamWOptions {
 /// AdamW (Loshchilov and Hutter 2019), with PyTorch's order of operations:
 ///   p -= lr weight_decay p;   m += (1 - beta1)(g - m);   v = beta2 v + (1 - beta2) g^2
 ///   p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
-/// t counts the steps in which this parameter had a gradient. A parameter without gradient or frozen is left as it is, decay
-/// included; buffers are never touched. Moments are accumulate_t<T>, as are the weights that the steps add up in.
+/// t counts the steps in which this parameter had a gradient. A parameter without gradient or frozen does not change, not even by weight
+/// decay; buffers never change. Moments and master weights are accumulate_t<T>.
 template <class T = float, class Dev = Cpu>
 class AdamW {
  public:
   using A = accumulate_t<T>;
 
-  /// What belongs to one parameter; all that a resumed run needs. The tensors are undefined before the first step.
+  /// The state of one parameter, complete for resuming a run. The tensors are undefined before the first step.
   struct Slot {
     std::string name;
     std::int64_t step = 0;                   // t
     Tensor<A, Dev> exp_avg{}, exp_avg_sq{};  // m, v
-    Tensor<A, Dev> master{};                 // the weights as A; undefined where T is A
+    Tensor<A, Dev> master{};                 // master weights in A; undefined if T is A
   };
 
   explicit AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOptions options = {});
 
-  /// The learning rate of the next steps; at first AdamWOptions::lr. A schedule sets it before each.
+  /// The learning rate of the next steps; initially AdamWOptions::lr. A schedule sets it before each step.
   double lr() const { return options_.lr; }
   void set_lr(double lr) {
     if (!std::isfinite(lr) || lr < 0.0) fail("AdamW::set_lr", "the learning rate is ", lr, ", expected a finite number, 0 or more");
     options_.lr = lr;
   }
 
-  /// One step. Consumes the gradients and leaves them empty. Without the memory for the moments nothing is changed.
+  /// Takes one step. Consumes and clears the gradients. Changes nothing if memory for the moments cannot be allocated.
   void step() { update({}); }
 
-  /// Clips and steps in one pass over the gradients, without waiting for the device. They count times min(1, max_norm / (norm + 1e-6)), and
-  /// `norm`, the L2 norm of all of them together before that, is returned. Where it, or the one number `loss`, if given, is not finite,
-  /// nothing is updated, nor by any later call: they all return NaN. So a program may look at norms later, and still finds the weights and
-  /// moments that the first bad step began with. Only the counts t go on; load_state() with an earlier state begins anew.
+  /// Clips and takes one step in a single pass over the gradients, without synchronizing with the device. Gradients are multiplied by
+  /// min(1, max_norm / (norm + 1e-6)); returns `norm`, the L2 norm of all gradients together before clipping. If the norm, or `loss` (one
+  /// number, if given), is not finite, this and all later calls update nothing and return NaN. A program may thus check norms later and
+  /// still finds the weights and moments from before the first bad step. Only the counts t advance; load_state() with an earlier state
+  /// resets this.
   [[nodiscard]] Tensor<double, Dev> clip_and_step(double max_norm, const Tensor<A, Dev>& loss = {}) {
     detail::check_max_norm("AdamW::clip_and_step", max_norm);
     if (loss.defined() && loss.size() != 1) fail("AdamW::clip_and_step", "the loss is ", loss.shape(), ", expected one number");
@@ -81,15 +82,15 @@ class AdamW {
   const AdamWOptions& options() const { return options_; }
   const std::vector<NamedParameter<T, Dev>>& parameters() const { return parameters_; }
 
-  /// One slot for each parameter, in their order; the tensors share their elements with the optimizer.
+  /// One slot per parameter, in parameter order; the tensors share storage with the optimizer.
   const std::vector<Slot>& state() const { return slots_; }
-  /// Goes on from a saved state, which has the same parameters in any order. Takes the tensors over.
+  /// Restores a saved state, which must have the same parameters in any order. Takes ownership of the tensors.
   void load_state(std::vector<Slot> saved);
 
  private:
   void update(const GradientClip& clip);
 
-  static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // up to here a double counts exactly
+  static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // a double counts exactly up to here
 
   static bool fits(const Tensor<A, Dev>& t, const NamedParameter<T, Dev>& p, bool needed) {
     return t.defined() == needed && (!needed || t.shape() == p.var.shape());
@@ -101,8 +102,8 @@ class AdamW {
   Tensor<double, Dev> norm_;  // of the last clip_and_step
 };
 
-/// Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1; norm = L2 norm of all of them together, summed in
-/// double in a fixed order. Returns norm. If it is not finite nothing is scaled: look at it (std::isfinite) before the step.
+/// Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1; norm is the L2 norm of all gradients together, summed in double
+/// in a fixed order. Returns norm. If it is not finite, nothing is scaled: check it with std::isfinite before the step.
 template <class T, class Dev>
 double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, double max_norm) {
   detail::check_max_norm("clip_grad_norm", max_norm);
@@ -117,7 +118,7 @@ double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, dou
     if (!p.var.requires_grad() || !p.var.grad().defined()) continue;
     Tensor<T, Dev> grad = p.var.grad();
     p.var.clear_grad();
-    if (!grad.unique()) grad = grad.clone();  // a + b hands the same gradient to a and b
+    if (!grad.unique()) grad = grad.clone();  // a + b passes the same gradient to a and b
     T* g = grad.mutable_data();
     Kernels<Dev>::affine(grad.size(), static_cast<accumulate_t<T>>(factor), g, accumulate_t<T>{0}, g);
     p.var.set_grad(std::move(grad));
@@ -194,7 +195,7 @@ void AdamW<T, Dev>::update(const GradientClip& clip) {
       master = s.master.mutable_data();
     }
     gradients.push_back(var.grad());
-    var.clear_grad();  // a parameter that is here under two names is updated once
+    var.clear_grad();  // so that a parameter listed under two names is updated once
     updated.push_back(
         {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
   }

@@ -9,12 +9,12 @@
 namespace lexformer {
 
 struct PrecisionRecall {
-  double score = 0;  // positive is what scores at least this
+  double score = 0;  // scores of at least this are positive
   double precision = 0, recall = 0;
 };
 
-/// Precision and recall for every distinct score, from the highest down; recall rises. average_precision() is the sum of precision times
-/// gain in recall over these points.
+/// Computes precision and recall at every distinct score in descending order, so recall rises. average_precision() is the sum of
+/// precision times gain in recall over these points.
 std::vector<PrecisionRecall> precision_recall_curve(std::span<const double> scores, std::span<const std::int32_t> labels);
 
 }  // namespace lexformer

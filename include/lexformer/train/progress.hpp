@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The progress of a run: on a terminal one line that is redrawn, elsewhere plain lines. No colours and no escape sequences.
+// Progress of a run: one redrawn line on a terminal, plain lines elsewhere. No colours or escape sequences.
 #pragma once
 
 #include <algorithm>
@@ -25,32 +25,32 @@ inline constexpr auto names_of<ProgressMode> = std::to_array<Named<ProgressMode>
 
 struct ProgressOptions {
   ProgressMode mode = ProgressMode::automatic;  // automatic: bar on a terminal, else log
-  bool is_terminal = false;                     // whether the stream is one; the program asks isatty
-  std::size_t columns = 80;                     // of the terminal; a longer line is cut
-  std::size_t first_step = 0;                   // steps done before, by the run that this one resumes
-  std::size_t total_steps = 0;                  // 0: unknown, so no percentage and no ETA
-  std::size_t logging_steps = 0;                // log: a line every so many steps; 0: by time alone
-  double log_seconds = 30.0;                    // log: a line at least that often
-  double redraw_seconds = 0.1;                  // bar: redrawn at most that often
-  std::string samples = "pairs";                // what they are called
+  bool is_terminal = false;                     // whether the stream is a terminal; the program calls isatty
+  std::size_t columns = 80;                     // of the terminal; longer lines are truncated
+  std::size_t first_step = 0;                   // steps done by the run that this one resumes
+  std::size_t total_steps = 0;                  // 0: unknown, so there is no percentage and no ETA
+  std::size_t logging_steps = 0;                // log: a line every `logging_steps` steps; 0: by time only
+  double log_seconds = 30.0;                    // log: seconds after which a line is due
+  double redraw_seconds = 0.1;                  // bar: minimum seconds between redraws
+  std::string samples = "pairs";                // unit of the samples
 };
 
-/// What is shown of a step.
+/// The values shown for a step.
 struct StepReport {
-  std::size_t step = 0;     // steps done, this one included
+  std::size_t step = 0;     // steps done, including this one
   std::size_t samples = 0;  // pairs or documents in this step
   double loss = 0.0;
   double lr = 0.0;
 };
 
-/// h:mm:ss, or m:ss below an hour.
+/// Formats seconds as h:mm:ss, or as m:ss below an hour.
 std::string format_duration(double seconds);
 
-/// Writes lines like ` 42%  step 120/286  loss 0.3124  lr 4.20e-05  53.1 pairs/s  ETA 3:12`. Rate and ETA are means since
-/// this object was made.
+/// Writes lines like ` 42%  step 120/286  loss 0.3124  lr 4.20e-05  53.1 pairs/s  ETA 3:12`. Rate and ETA are averages since
+/// construction.
 class Progress {
  public:
-  /// `clock` gives seconds since any fixed moment.
+  /// `clock` returns seconds since any fixed time.
   explicit Progress(std::ostream& out, ProgressOptions options = {}, std::function<double()> clock = steady_seconds);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -58,10 +58,10 @@ class Progress {
 
   void update(const StepReport& report);
 
-  /// A line of its own, above the progress line if there is one.
+  /// Writes a separate line, above the progress line if there is one.
   void note(const std::string& text);
 
-  /// Shows the last step if it was not shown, and ends the redrawn line. More steps may follow.
+  /// Shows the last step if it is not shown yet, and ends the redrawn line. More steps may follow.
   void finish();
 
   static double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -76,11 +76,11 @@ class Progress {
   std::ostream& out_;
   ProgressOptions options_;
   std::function<double()> clock_;
-  double start_, last_;  // last_: when the last line was shown
+  double start_, last_;  // last_: time of the last output
   std::size_t samples_ = 0;
   StepReport report_;
-  bool shown_ = true;      // whether report_ is
-  std::size_t width_ = 0;  // of the redrawn line that stands there now
+  bool shown_ = true;      // whether report_ was shown
+  std::size_t width_ = 0;  // of the redrawn line currently on the terminal
 };
 
 }  // namespace lexformer
@@ -96,7 +96,7 @@ LEXFORMER_INLINE Progress::Progress(std::ostream& out, ProgressOptions options, 
 LEXFORMER_INLINE Progress::~Progress() {
   try {
     finish();
-  } catch (...) {  // a stream that throws is no reason to end the program
+  } catch (...) {  // an error of the stream does not end the program
   }
 }
 

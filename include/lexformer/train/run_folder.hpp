@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The output folder of a run: nothing in it is written over unasked, and a run goes on from the newest checkpoint that is whole.
+// The output folder of a run: existing files are overwritten only on request, and a run resumes from the newest intact checkpoint.
 #pragma once
 
 #include <iosfwd>
@@ -10,13 +10,13 @@
 
 namespace lexformer {
 
-/// Errors: the folder holds files of an earlier run, or of another program.
+/// Errors: the folder contains files of an earlier run or of another program.
 void check_out(const std::string& folder);
 
-/// The checkpoint to resume, if there is one. Errors: there is a model, but no checkpoint; `messages` says what is damaged then.
+/// Returns the checkpoint to resume, if there is one. Errors: there is a model but no checkpoint; damage is then reported in `messages`.
 LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& messages);
 
-/// Deletes the checkpoints that cannot be read, and says so; and says where none is left.
+/// Deletes the checkpoints that cannot be read and reports them; also reports if none is left.
 void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::ostream& messages);
 
 }  // namespace lexformer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// log.jsonl: the lines of a training run, and the watch over its losses and gradient norms.
+// log.jsonl: the log of a training run, and the check of its losses and gradient norms.
 #pragma once
 
 #include <cmath>
@@ -18,21 +18,21 @@
 
 namespace lexformer {
 
-/// A number for the log. JSON knows no NaN, but a log must show it: as the text "nan", "inf" or "-inf".
+/// Converts a number for the log. JSON has no NaN or infinity, so these become the strings "nan", "inf" and "-inf".
 Json log_number(double x);
 
-/// log.jsonl: one JSON object a line. Begins with the entries of `history`, whatever the file held before.
+/// Writes log.jsonl: one JSON object per line. Starts with the entries of `history` and discards the previous contents of the file.
 class RunLog {
  public:
   explicit RunLog(const std::string& path, JsonValue history = JsonValue::array());
   void add(const Json& entry);
-  /// The line of some steps: their mean loss, and the learning rate and gradient norm of the last one.
+  /// Adds a line for some steps: their mean loss, and the learning rate and gradient norm of the last one.
   void add_step(std::size_t step, double epoch, double loss, double learning_rate, double grad_norm);
-  /// The line of a step whose loss or gradient norm is not finite.
+  /// Adds a line for a step whose loss or gradient norm is not finite.
   void add_not_finite(std::size_t step, double epoch, double loss, std::optional<double> grad_norm);
-  /// The line of a step after which the tensor `name` is not finite.
+  /// Adds a line for a step after which the tensor `name` is not finite.
   void add_not_finite(std::size_t step, double epoch, const std::string& name);
-  /// The line of an evaluation; none where `log` is empty.
+  /// Adds a line for an evaluation, unless `log` is empty.
   void add_evaluation(std::size_t step, double epoch, const Json& log);
   /// All entries, for TrainerState::log_history.
   const JsonValue& history() const { return history_; }
@@ -44,34 +44,34 @@ class RunLog {
   std::ofstream out_;
 };
 
-/// Sums of losses that a resumed run goes on with: over the steps since the last line of the log, and over all steps of the run.
+/// Sums of losses, restored in a resumed run: over the steps since the last log line, and over all steps of the run.
 struct LossSums {
   double logged_loss = 0;
   std::size_t logged_steps = 0;
   double loss_sum = 0;
 };
 
-/// A step that was taken. Its results may not be there yet: asking for them waits for the device. A: type of the loss.
+/// A step of the run. Reading its results may synchronize with the device. A: type of the loss.
 template <class Dev, class Batch, class A = float>
 struct TakenStep {
-  std::size_t step = 0;  // 1 is the first
+  std::size_t step = 0;  // from 1
   double epoch = 0, lr = 0;
-  Tensor<A, Dev> loss{};       // undefined where no batch had anything to learn: 0
-  Tensor<double, Dev> norm{};  // what AdamW::clip_and_step returned
+  Tensor<A, Dev> loss{};       // undefined (counts as 0) if all weights of the step are 0
+  Tensor<double, Dev> norm{};  // returned by AdamW::clip_and_step
   std::vector<Batch> batches{};
 };
 
-/// Losses and gradient norms of a run: their lines in log.jsonl, and the run's end where one is not finite. The CPU's are checked in
-/// every step. Another device goes on with its work meanwhile, and is waited for after the first step, where a line is written, something
-/// is saved or measured, and when the batches of `most_waiting` steps are kept: clip_and_step changes nothing from the first step on that
-/// is not finite, so that it can be computed again then.
+/// Logs the losses and gradient norms of a run in log.jsonl, and ends the run if one is not finite. On the CPU every step is checked at
+/// once. Another device continues to work; it is synchronized after the first step, when a line is written, when something is saved or
+/// evaluated, and when the batches of `most_waiting` steps are kept. This is safe because clip_and_step changes nothing from the first
+/// step on that is not finite, so that this step can be computed again.
 template <class Dev, class Batch, class A = float>
 class StepLog {
  public:
   using Step = TakenStep<Dev, Batch, A>;
   static constexpr std::size_t most_waiting = 16;
 
-  /// again(step) computes a step's loss and gradients once more.
+  /// again(step) recomputes the loss and gradients of a step.
   StepLog(RunLog& log, std::function<void(const Step&)> again) : log_(log), again_(std::move(again)) {}
 
   void add(Step step) {
@@ -79,7 +79,7 @@ class StepLog {
     if (std::is_same_v<Dev, Cpu> || step_ == 0 || waiting_.size() == most_waiting) sync();
   }
 
-  /// Looks at all steps that were taken. Throws the error of the first one that is not finite.
+  /// Checks all pending steps. Throws the error of the first one that is not finite.
   void sync() {
     for (; !waiting_.empty(); waiting_.erase(waiting_.begin())) {
       const Step& s = waiting_.front();
@@ -95,7 +95,7 @@ class StepLog {
     }
   }
 
-  /// The line in log.jsonl: the mean loss of the steps since the line before.
+  /// Writes a line in log.jsonl: the mean loss of the steps since the previous line.
   void write() {
     sync();
     log_.add_step(step_, epoch_, sums_.logged_loss / static_cast<double>(sums_.logged_steps), lr_, norm_);
@@ -103,15 +103,15 @@ class StepLog {
     sums_.logged_steps = 0;
   }
 
-  /// Of the last step that was checked.
+  /// The loss of the last step that was checked.
   double loss() const { return loss_; }
-  /// Of all steps together, those that a resumed run had taken before included.
+  /// The sum of the losses of all steps, including those before a run was resumed.
   double total_loss() {
     sync();
     return sums_.loss_sum;
   }
 
-  /// What a checkpoint keeps, and a resumed run goes on with.
+  /// The sums to keep in a checkpoint for a resumed run.
   const LossSums& sums() {
     sync();
     return sums_;
@@ -120,7 +120,7 @@ class StepLog {
 
  private:
   [[noreturn]] void stop(const Step& s) {
-    // The norm tells nothing where the loss is bad: clip_and_step gives NaN there.
+    // The norm is not informative if the loss is not finite: clip_and_step then returns NaN.
     const bool bad_loss = !std::isfinite(loss_);
     log_.add_not_finite(step_, epoch_, loss_, bad_loss ? std::nullopt : std::optional(norm_));
     const CheckFinite check;

@@ -19,26 +19,26 @@ inline constexpr auto names_of<ScheduleKind> = std::to_array<Named<ScheduleKind>
                                                                                    {"linear", ScheduleKind::linear},
                                                                                    {"cosine", ScheduleKind::cosine}});
 
-/// Optimizer steps of an epoch; the last one may have fewer batches than the others.
+/// The optimizer steps of an epoch; the last one may have fewer batches.
 inline std::size_t steps_per_epoch(std::size_t batches, std::size_t accumulate) {
   if (accumulate == 0) fail_usage("steps_per_epoch", "a step has at least one batch");
   return batches / accumulate + (batches % accumulate != 0 ? 1 : 0);
 }
 
-/// A number of epochs, whole or not, in steps: rounded up.
+/// Converts a number of epochs, possibly fractional, to steps, rounded up.
 inline std::size_t epochs_to_steps(double epochs, std::size_t steps_per_epoch) {
   if (!(epochs >= 0.0 && epochs <= 1e6)) fail_usage("epochs_to_steps", epochs, " epochs; expected 0 to 1000000");
-  // 1e-9: 0.1 epochs of 30 steps are 3 steps, though 0.1 * 30 is a little more than 3.
+  // 1e-9: 0.1 epochs of 30 steps are 3 steps, although 0.1 * 30 is slightly above 3.
   return static_cast<std::size_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) * (1.0 - 1e-9)));
 }
 
-/// lr(k) for the steps k = 0, 1, ... total - 1:
-///   k < warmup   base k / warmup                                  (so step 0 learns nothing if there is a warm-up)
+/// The learning rate lr(k) of the steps k = 0, 1, ... total - 1:
+///   k < warmup   base k / warmup                                  (so step 0 has lr 0 if there is a warm-up)
 ///   constant     base
 ///   linear       minimum + (base - minimum) (1 - t)               t = (k - warmup) / (total - warmup), at most 1
 ///   cosine       minimum + (base - minimum) (1 + cos(pi t)) / 2
-/// With minimum 0 these are the values of transformers' get_constant/linear/cosine_schedule_with_warmup: k counts the optimizer
-/// steps done before this one. After `total` the rate stays where it is (theirs rises again with the cosine).
+/// With minimum 0 these are the values of transformers' get_constant/linear/cosine_schedule_with_warmup, where k counts the optimizer
+/// steps already done. After `total` the rate stays constant (transformers' cosine rises again).
 struct Schedule {
   ScheduleKind kind = ScheduleKind::cosine;
   double base = 5e-5;

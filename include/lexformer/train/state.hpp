@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Saving a run so that it can go on as if it had never stopped. checkpoint-<step>/ (io/checkpoint_dir.hpp) holds
+// Saves a run so that it resumes as if it had not stopped. checkpoint-<step>/ (io/checkpoint_dir.hpp) contains
 //   model.lxf               the weights
 //   optimizer.safetensors   exp_avg.<name>, exp_avg_sq.<name>, step.<name>, in full precision
-//   trainer_state.json      where the run stands, with HuggingFace's keys; ours under "lexformer"
-// Random numbers need no state (core/random.hpp). The log is part of the state too: log_history in trainer_state.json is what
-// log.jsonl holds up to that step, so resuming writes log.jsonl anew and it ends as that of an unbroken run, byte for byte.
-// For the same reason nothing that depends on the clock is logged there; speeds go to all_results.json and the progress line.
+//   trainer_state.json      the state of the run, with HuggingFace's keys; lexformer's keys are under "lexformer"
+// Random numbers need no state (core/random.hpp). The log is part of the state: log_history in trainer_state.json is the content of
+// log.jsonl up to that step. Resuming rewrites log.jsonl from it, so the file is byte-identical to that of an uninterrupted run.
+// For the same reason log.jsonl contains no timings; speeds are in all_results.json and the progress line.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@
 
 namespace lexformer {
 
-/// Of trainer_state.json. 1 was lexformer 0.1.0's, which did not write it down.
+/// The format of trainer_state.json. Version 1 is that of lexformer 0.1.0, which did not store the number.
 inline constexpr std::size_t trainer_state_format = 2;
 
 struct TrainerState {
   std::size_t global_step = 0;  // optimizer steps done
-  double epoch = 0.0;           // epochs done, with the part of the running one
+  double epoch = 0.0;           // epochs done, including the fraction of the current one
   std::size_t max_steps = 0;
   double num_train_epochs = 0.0;
   std::size_t train_batch_size = 0;
@@ -40,21 +40,22 @@ struct TrainerState {
   JsonValue log_history = JsonValue::array();
 
   std::uint64_t seed = 0;
-  std::size_t epoch_index = 0, batch_index = 0;  // of the batch that comes next
-  JsonValue settings = JsonValue::object();      // what must be the same for a run to go on: options, data (describe)
-  JsonValue loop = JsonValue::object();          // whatever else the training loop carries from step to step
+  std::size_t epoch_index = 0, batch_index = 0;  // of the next batch
+  JsonValue settings = JsonValue::object();      // must be equal in a resumed run: options, data (describe)
+  JsonValue loop = JsonValue::object();          // other state of the training loop
 };
 
-/// The content of trainer_state.json. Errors: another format, a key that is missing or out of range; `where` names the file.
+/// Converts to and from the content of trainer_state.json. Errors: another format; a key is missing or out of range. `where` names the
+/// file.
 Json to_json(const TrainerState& s);
 TrainerState parse_trainer_state(const Json& json, const std::string& where);
 void write_trainer_state(const TrainerState& state, const std::string& file);
 TrainerState read_trainer_state(const std::string& file);
 
-/// Throws a usage error that names the first setting which is not as it was in the run to resume.
+/// Throws a usage error that names the first setting that differs from the run to resume.
 void check_same_settings(const Json& saved, const Json& now, const std::string& where);
 
-/// The moments of an optimizer as they are saved, on the CPU; there they share the elements.
+/// Returns an optimizer's moments in the form in which they are saved, on the CPU; CPU tensors share storage with the optimizer.
 template <class T, class Dev>
 TensorFile optimizer_tensors(const AdamW<T, Dev>& optimizer) {
   TensorFile file;
@@ -68,8 +69,8 @@ TensorFile optimizer_tensors(const AdamW<T, Dev>& optimizer) {
   return file;
 }
 
-/// Saved moments for the parameters of an optimizer, to be given to its load_state(). Errors: a tensor is missing, too many, of
-/// another shape or another type.
+/// Reads the saved moments of an optimizer's parameters, for its load_state(). Errors: a tensor is missing, surplus, or has another shape
+/// or type.
 template <class T, class Dev>
 std::vector<typename AdamW<T, Dev>::Slot> read_optimizer_tensors(const TensorFile& file, const AdamW<T, Dev>& optimizer,
                                                                  const std::string& where) {
@@ -100,9 +101,9 @@ std::vector<typename AdamW<T, Dev>::Slot> read_optimizer_tensors(const TensorFil
   return slots;
 }
 
-/// Writes `checkpoint-STEP` into the folder of a run, whole or not at all; then deletes all but the newest `keep` (0: none
-/// is deleted). write_model(path) writes the model file. A run that is killed in here may leave a temporary folder or an old
-/// checkpoint too many: call remove_stale() and keep_last() before the first step.
+/// Writes `checkpoint-STEP` into the folder of a run atomically, then deletes all but the newest `keep` (0: deletes none).
+/// write_model(path) writes the model file. A run that is killed here may leave a temporary folder or one checkpoint too many: call
+/// remove_stale() and keep_last() before the first step.
 template <class T, class Dev, class WriteModel>
 void save_checkpoint(const std::string& folder, const TrainerState& state, const AdamW<T, Dev>& optimizer, WriteModel&& write_model,
                      std::size_t keep = 0) {
@@ -114,8 +115,8 @@ void save_checkpoint(const std::string& folder, const TrainerState& state, const
   if (keep > 0) keep_last(folder, keep);
 }
 
-/// Takes up a checkpoint: checks its manifest and that `settings` are those of the saved run, then calls read_model(path of
-/// model.lxf), which must put the weights into the parameters that the optimizer has, and loads the moments.
+/// Loads a checkpoint: checks its manifest and that `settings` equal those of the saved run, then calls read_model(path of model.lxf),
+/// which must load the weights into the optimizer's parameters, and loads the moments.
 template <class T, class Dev, class ReadModel>
 TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json& settings, AdamW<T, Dev>& optimizer,
                              ReadModel&& read_model) {
@@ -123,7 +124,7 @@ TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json
   const std::string file = (checkpoint / "trainer_state.json").string(), moments = (checkpoint / "optimizer.safetensors").string();
   TrainerState state = read_trainer_state(file);
   check_same_settings(state.settings, settings, checkpoint.string());
-  // A moment may have overflowed without harm: the weight then stands still.
+  // A moment may have overflowed harmlessly: its weight then no longer changes.
   auto slots = read_optimizer_tensors(TensorFile::read(moments, {.allow_non_finite = true}), optimizer, moments);
   read_model((checkpoint / "model.lxf").string());
   optimizer.load_state(std::move(slots));
@@ -159,7 +160,7 @@ LEXFORMER_INLINE Json to_json(const TrainerState& s) {
 }
 
 LEXFORMER_INLINE TrainerState parse_trainer_state(const Json& json, const std::string& where) {
-  constexpr std::size_t many = std::size_t{1} << 53;  // the largest range in which a double is exact
+  constexpr std::size_t many = std::size_t{1} << 53;  // a double represents all integers up to here
   constexpr double huge = 1e300;
   const Json& own = *detail::find_value(json, "lexformer", true, where);
   if (!own.contains("format")) fail_file(where, "was written by lexformer 0.1.0; finish that run with it, or start from its model.lxf");

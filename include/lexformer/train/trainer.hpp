@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The training loop: steps, schedule, evaluation, the best model, checkpoints, resume, log. Programs bring a task.
+// The training loop: steps, schedule, evaluation, best model, checkpoints, resume, log. Programs supply a task.
 #pragma once
 
 #include <chrono>
@@ -29,16 +29,15 @@
 
 namespace lexformer {
 
-/// What an evaluation of the task gave.
+/// The result of an evaluation of the task.
 struct Measurement {
-  JsonValue log =
-      JsonValue::object();        // keys and numbers of its line in log.jsonl, e.g. {"eval_f1": 0.81}; log_number() for what may be NaN
-  std::optional<double> value{};  // more is better: of the best the model is kept. None: the last model is kept
-  std::string text{};             // for the progress, e.g. "f1 81.2"
-  JsonValue state{};              // returned by TrainResult::best and measured, also by a resumed run
+  JsonValue log = JsonValue::object();  // keys and values for log.jsonl, e.g. {"eval_f1": 0.81}; log_number() for values that may be NaN
+  std::optional<double> value{};        // higher is better; the best model is kept. Without a value the last model is kept
+  std::string text{};                   // shown with the progress, e.g. "f1 81.2"
+  JsonValue state{};                    // returned in TrainResult::best and measured, also by a resumed run
 };
 
-/// How much is in a batch.
+/// The size of a batch.
 struct BatchSize {
   std::size_t samples = 0, tokens = 0;
 };
@@ -46,41 +45,41 @@ inline BatchSize batch_size(const Batch& batch) { return {batch.size(), batch.of
 inline BatchSize batch_size(const MaskedBatch& batch) { return batch_size(batch.batch); }
 
 struct TrainerOptions {
-  std::string out;                   // folder for model.lxf, log.jsonl and checkpoints
-  Schedule schedule{};               // schedule.total: steps of the run
-  std::size_t accumulate = 1;        // batches (shards) of a step
-  double clip = 1.0;                 // largest gradient norm
-  std::uint64_t seed = 1;            // of dropout
-  std::size_t eval_steps = 0;        // evaluate every so many steps; 0: at the end of each epoch, if eval_epochs. Always at the end
-  bool eval_epochs = true;           //
-  std::size_t patience = 0;          // stop after so many evaluations without a better value; 0: never
-  std::size_t save_steps = 0;        // a checkpoint every so many steps; 0: at the end and when interrupted, where there always is one
-  std::size_t save_total_limit = 2;  // checkpoints that are kept; 0: all
-  std::size_t logging_steps = 50;    // a line in log.jsonl every so many steps; 0: none
-  std::size_t batch_size = 0;        // for trainer_state.json only
-  bool resume = false;               // from the newest checkpoint in `out`, if there is one
-  JsonValue settings = JsonValue::object();  // what makes the run what it is: a resumed run must have the same
-  std::set<std::string> frozen{};            // names of parameters that are not trained, on purpose
+  std::string out;             // folder for model.lxf, log.jsonl and checkpoints
+  Schedule schedule{};         // schedule.total: steps of the run
+  std::size_t accumulate = 1;  // batches (shards) per step
+  double clip = 1.0;           // maximum gradient norm
+  std::uint64_t seed = 1;      // of dropout
+  std::size_t eval_steps = 0;  // evaluate every `eval_steps` steps; 0: after each epoch, if eval_epochs. Always at the end
+  bool eval_epochs = true;
+  std::size_t patience = 0;    // stop after this many evaluations without a better value; 0: never
+  std::size_t save_steps = 0;  // checkpoint every `save_steps` steps; 0: only at the end and when interrupted, where there always is one
+  std::size_t save_total_limit = 2;          // number of checkpoints to keep; 0: all
+  std::size_t logging_steps = 50;            // write a line in log.jsonl every `logging_steps` steps; 0: never
+  std::size_t batch_size = 0;                // for trainer_state.json only
+  bool resume = false;                       // resume from the newest checkpoint in `out`, if there is one
+  JsonValue settings = JsonValue::object();  // settings that define the run; a resumed run must have the same
+  std::set<std::string> frozen{};            // names of parameters that are frozen on purpose
   std::ostream* messages = nullptr;          // for progress, evaluations and damaged checkpoints
-  ProgressOptions progress{};                // mode, terminal and name of the samples; the rest is filled in
-  bool quiet = false;                        // no lines about evaluations
-  std::function<bool()> interrupted{};       // asked after each step: save and stop
+  ProgressOptions progress{};                // mode, terminal and name of the samples; the trainer sets the rest
+  bool quiet = false;                        // no messages about evaluations
+  std::function<bool()> interrupted{};       // called after each step; if true: save and stop
 };
 
 struct TrainResult {
-  bool finished = false;                 // or interrupted, and saved
-  std::size_t first_step = 0, step = 0;  // where this process began, and ended
-  std::size_t samples = 0;               // seen by this process
-  std::size_t tokens = 0;                // seen by the whole run
+  bool finished = false;                 // false: interrupted, and saved
+  std::size_t first_step = 0, step = 0;  // first and last step of this process
+  std::size_t samples = 0;               // processed by this process
+  std::size_t tokens = 0;                // processed in the whole run
   double epochs = 0, seconds = 0;
   double loss = 0;               // mean over all steps of the run
   JsonValue best{}, measured{};  // Measurement::state of the best and of the last evaluation; null if there was none
 };
 
-/// What the loop carries from step to step besides the counters of TrainerState; TrainerState::loop as JSON.
+/// The state of the loop besides the counters of TrainerState; stored as JSON in TrainerState::loop.
 struct LoopState {
   std::optional<double> best{};  // the best value of an evaluation
-  JsonValue best_state{};        // Measurement::state of it
+  JsonValue best_state{};        // its Measurement::state
   JsonValue measured{};          // Measurement::state of the last evaluation
   std::size_t measured_step = std::numeric_limits<std::size_t>::max(), since_best = 0;
   LossSums losses{};
@@ -89,19 +88,19 @@ JsonValue to_json(const LoopState& s);
 LoopState parse_loop_state(const Json& json, const std::string& where);
 
 /// Trains a task. A task is a struct with
-///   std::size_t batches();                                   in an epoch, always the same number
+///   std::size_t batches();                                   number of batches in an epoch; constant
 ///   Batch batch(std::uint32_t epoch, std::size_t number);    a pure function of its arguments (train/batches.hpp)
-///   Var loss(const Batch&, const ForwardOptions&);           mean loss of a batch, or a std::vector of such parts, which are added
-///   double weights(const Batch&);                            over how many examples, tokens, ... it is a mean; a vector for parts.
-///                                                            A batch (or part) of weight 0 takes no part in the step
+///   Var loss(const Batch&, const ForwardOptions&);           mean loss of a batch, or a std::vector of parts that are added
+///   double weights(const Batch&);                            number of examples, tokens, ... in the mean; a vector for parts.
+///                                                            A batch (or part) of weight 0 is left out of the step
 ///   void save(const std::string& path);                      writes the model
-///   void load(const std::string& path);                      takes the weights of a saved model
-/// and, if it likes,
+///   void load(const std::string& path);                      loads the weights of a saved model
+/// and optionally
 ///   Measurement evaluate();
-///   bool calibrate(const Batch&, const ForwardOptions&);     measures on the first batch, or on the next if it returns false
-///   BatchSize size(const Batch&);                            needed where Batch is a type of its own
-/// The folder holds model.lxf (the best by evaluate(), or the last), log.jsonl and checkpoints. The same task and options give the same
-/// bytes, whether the run was interrupted and resumed or not. Errors: a parameter that cannot learn (graph_check.hpp); a loss, gradient
+///   bool calibrate(const Batch&, const ForwardOptions&);     measures on the first batch, or on the next one if it returns false
+///   BatchSize size(const Batch&);                            required if Batch is a custom type
+/// The folder gets model.lxf (the best by evaluate(), or the last), log.jsonl and checkpoints. The same task and options give the same
+/// bytes, whether or not the run was interrupted and resumed. Errors: a parameter that cannot learn (graph_check.hpp); a loss, gradient
 /// or weight that is not finite, with the module it comes from.
 template <class Task, class T, class Dev>
 class Trainer {
@@ -150,7 +149,7 @@ class Trainer {
       if (interrupted) return finish(result);
     }
     if (loop_.measured_step != step_) evaluate();
-    if (step_ > state_.global_step) save();  // a finished run that is resumed trains nothing
+    if (step_ > state_.global_step) save();  // resuming a finished run trains nothing
     result.finished = true;
     finish(result);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -159,7 +158,7 @@ class Trainer {
   }
 
  private:
-  /// The folder, and where the run stands: at its beginning, or at a checkpoint.
+  /// Prepares the folder and the state of the run: a new one, or that of a checkpoint.
   void begin() {
     std::filesystem::create_directories(options_.out);
     remove_stale(options_.out);
@@ -178,7 +177,7 @@ class Trainer {
     loop_ = parse_loop_state(state_.loop, *latest.path / "trainer_state.json");
     if (loop_.best && !std::filesystem::exists(best_path_))
       fail_file(best_path_, "the best model of the run to resume is gone; begin anew with --overwrite");
-    // The run may have ended between its last save and the deletion of what that made one too many.
+    // The run may have ended after a save and before deleting the surplus checkpoint.
     if (options_.save_total_limit > 0) keep_last(options_.out, options_.save_total_limit);
   }
 
@@ -187,7 +186,7 @@ class Trainer {
                          leaves);
   }
 
-  /// Before the first step of a run, with the options that this step has.
+  /// Calibrates the model before the first step of a run, with the forward options of that step.
   void calibrate() {
     if constexpr (requires(const Batch& b, const ForwardOptions& f) { task_.calibrate(b, f); }) {
       for (std::size_t number = 0; number < task_.batches(); ++number)
@@ -196,7 +195,7 @@ class Trainer {
     }
   }
 
-  /// One step; returns its samples.
+  /// Takes one step; returns its number of samples.
   std::size_t take_step() {
     std::vector<Batch> batches;
     std::size_t samples = 0;
@@ -262,8 +261,8 @@ class Trainer {
   }
   bool stopped_early() const { return options_.patience > 0 && loop_.since_best >= options_.patience; }
 
-  /// A weight can overflow in the update itself, with finite gradients. A later step would show it, but neither a checkpoint nor the best
-  /// model may be replaced by such weights before.
+  /// Checks that all weights are finite: a weight can overflow in the update although the gradients are finite. A later step would find it,
+  /// but such weights must not replace a checkpoint or the best model before that.
   void check_weights() {
     steps_->sync();
     for (const auto& p : optimizer_.parameters()) {
@@ -309,9 +308,9 @@ class Trainer {
   std::string best_path_;
   std::size_t steps_per_epoch_ = 0, step_ = 0;
   TrainerState state_;
-  bool checked_ = false;  // the graph, in this process
+  bool checked_ = false;  // whether this process has checked the graph
   LoopState loop_;
-  // Of a running run().
+  // Set during run().
   Progress* progress_ = nullptr;
   RunLog* log_ = nullptr;
   StepLog<Dev, Batch, A>* steps_ = nullptr;
