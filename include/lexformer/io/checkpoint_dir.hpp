@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Folders of checkpoints that a crash, kill -9 or a full disk cannot spoil: a checkpoint is built in a folder `.tmp-...`, its
-// files are synced and listed in MANIFEST.json (size and CRC-32), then the folder is renamed. So what has its final name and
-// fits its manifest is whole.
+// Checkpoint folders that survive a crash, kill -9 and a full disk. A checkpoint is built in a folder `.tmp-...`, its files are synced and
+// listed in MANIFEST.json (size and CRC-32), then the folder is renamed. A folder with its final name that matches its manifest is
+// therefore complete.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace lexformer {
 
-/// Builds one checkpoint. Write files into path(), then call commit(). Without commit() everything is removed again.
+/// Builds a checkpoint. Write files into path(), then call commit(). Without commit() the destructor removes everything.
 class CheckpointWriter {
  public:
   CheckpointWriter(const std::filesystem::path& parent, const std::string& name);
@@ -24,31 +24,31 @@ class CheckpointWriter {
 
   const std::filesystem::path& path() const { return temporary_; }
 
-  /// Gives the checkpoint its name; afterwards it survives a power cut. It may replace one of the same name (a damaged one, when a
-  /// run goes on from the one before it): for a moment neither has the name then, so do not replace the only good one.
+  /// Renames the checkpoint to its final name; it then survives a power failure. May replace a checkpoint of the same name (a damaged one,
+  /// when a run resumes from the one before it). For a moment neither has the name, so do not replace the only good checkpoint.
   void commit();
 
  private:
   std::filesystem::path target_, temporary_;
 };
 
-/// Throws unless the folder holds what its MANIFEST.json says.
+/// Throws unless the folder matches its MANIFEST.json.
 void check_checkpoint(const std::filesystem::path& folder);
 
 struct LatestCheckpoint {
-  std::optional<std::filesystem::path> path;  // not set: there is none
-  std::vector<std::string> ignored;           // newer ones that are damaged, each with the reason
+  std::optional<std::filesystem::path> path;  // empty: there is none
+  std::vector<std::string> ignored;           // newer checkpoints that are damaged, each with the reason
 };
 
-/// The `checkpoint-NUMBER` with the highest number that is whole.
+/// Returns the intact `checkpoint-NUMBER` with the highest number.
 LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent);
 
-/// Removes what killed processes left unfinished: `.tmp-NAME-PID` and `.FILE.tmp-PID`. Call it before the first
-/// checkpoint of a run: what bears this process's own number is of an earlier process then (in a container all have the same).
+/// Removes temporary files of killed processes: `.tmp-NAME-PID` and `.FILE.tmp-PID`. Call it before the first checkpoint of a run: files
+/// with this process's own id are then those of an earlier process (in containers all processes may have the same id).
 void remove_stale(const std::filesystem::path& parent);
 
-/// Deletes the checkpoints that are newer than the newest whole one, which find_latest_checkpoint() gave; keep_last would keep them in
-/// its place.
+/// Deletes the checkpoints newer than the newest intact one (`latest` of find_latest_checkpoint()). Otherwise keep_last() would keep them
+/// instead of intact ones.
 void remove_damaged(const std::filesystem::path& parent, const LatestCheckpoint& latest);
 
 /// Deletes all but the `count` checkpoints with the highest numbers. Call it after a commit.
@@ -79,7 +79,7 @@ LEXFORMER_INLINE void rename_path(const std::filesystem::path& from, const std::
   if (error) fail_file(from.string(), "cannot be renamed to ", to.string(), ": ", error.message());
 }
 
-/// The number at the end of `text` after `mark`, as 120 of "checkpoint-120".
+/// The number at the end of `text` after `mark`, e.g. 120 for "checkpoint-120".
 LEXFORMER_INLINE std::optional<std::size_t> number_after(std::string_view text, std::string_view mark) {
   const auto at = text.rfind(mark);
   if (at == text.npos) return {};
@@ -90,14 +90,14 @@ LEXFORMER_INLINE std::optional<std::size_t> number_after(std::string_view text, 
   return number;
 }
 
-/// Folders checkpoint-<number> with their numbers, the highest first.
+/// Lists the folders checkpoint-<number> with their numbers, in descending order.
 LEXFORMER_INLINE std::vector<std::pair<std::size_t, std::filesystem::path>> list_checkpoints(const std::filesystem::path& parent) {
   std::vector<std::pair<std::size_t, std::filesystem::path>> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
     const std::string name = entry.path().filename().string();
     const auto number = number_after(name, checkpoint_prefix);
-    // Others write folders of this name, too; ours have a manifest.
+    // Other programs write folders of this name, too; lexformer's have a manifest.
     if (number && name.starts_with(checkpoint_prefix) && std::filesystem::exists(entry.path() / "MANIFEST.json"))
       found.emplace_back(*number, entry.path());
   }
@@ -116,7 +116,7 @@ LEXFORMER_INLINE CheckpointWriter::CheckpointWriter(const std::filesystem::path&
 }
 LEXFORMER_INLINE CheckpointWriter::~CheckpointWriter() {
   std::error_code ignored;
-  std::filesystem::remove_all(temporary_, ignored);  // after commit() nothing has that name
+  std::filesystem::remove_all(temporary_, ignored);  // after commit() this name no longer exists
 }
 
 LEXFORMER_INLINE void CheckpointWriter::commit() {
@@ -130,7 +130,7 @@ LEXFORMER_INLINE void CheckpointWriter::commit() {
   const std::string manifest = (temporary_ / "MANIFEST.json").string();
   write_file_atomic(manifest, dump_json({{"files", files}}, manifest) + "\n");
   const fs::path old = temporary_.string() + "-old";
-  if (path_exists(target_)) detail::rename_path(target_, old);  // a folder with files cannot be renamed over
+  if (path_exists(target_)) detail::rename_path(target_, old);  // rename() cannot replace a folder that is not empty
   detail::rename_path(temporary_, target_);
   sync_folder(target_.parent_path());
   std::error_code ignored;
@@ -191,7 +191,7 @@ LEXFORMER_INLINE void remove_damaged(const std::filesystem::path& parent, const 
 LEXFORMER_INLINE void keep_last(const std::filesystem::path& parent, std::size_t count) {
   const auto all = detail::list_checkpoints(parent);
   for (std::size_t i = count; i < all.size(); ++i) {
-    // Renamed first: no half-deleted folder is ever left under a checkpoint's name.
+    // Renamed first, so that a checkpoint's name never refers to a half-deleted folder.
     const auto going = parent / cat(".tmp-", all[i].second.filename().string(), "-", process_id());
     detail::rename_path(all[i].second, going);
     std::error_code ignored;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values out of a JSON object, each with its range checked. `where` names the file in messages.
-// Without a default (std::nullopt) the key must be there; with one, the key may be missing or null.
+// Reads values from a JSON object and checks their ranges. `where` names the file in messages.
+// Without a default (std::nullopt) the key is required; with one, it may be missing or null.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@
 namespace lexformer {
 
 namespace detail {
-/// The value of a key, or nullptr for "take the default".
+/// Returns the value of a key, or nullptr if the default applies.
 const Json* find_value(const Json& object, const std::string& key, bool needed, const std::string& where);
-/// A value for messages.
+/// Formats a value for messages.
 std::string shown(const Json& value);
-/// The index of the name in `names` that the key has; names.size() for "take the default".
+/// Returns the index in `names` of the key's value, or names.size() if the default applies.
 std::size_t find_choice(const Json& object, const std::string& key, bool needed, const std::vector<std::string>& names,
                         const std::string& where);
 }  // namespace detail
 
-/// A whole number from min to max, written without fraction or exponent.
+/// Reads an integer from min to max, written without fraction or exponent.
 std::size_t get_size(const Json& object, const std::string& key, std::size_t min, std::size_t max, const std::string& where,
                      std::optional<std::size_t> otherwise = {});
 
-/// A number from min to max.
+/// Reads a number from min to max.
 double get_number(const Json& object, const std::string& key, double min, double max, const std::string& where,
                   std::optional<double> otherwise = {});
 
@@ -38,7 +38,7 @@ bool get_bool(const Json& object, const std::string& key, const std::string& whe
 
 std::string get_string(const Json& object, const std::string& key, const std::string& where, std::optional<std::string> otherwise = {});
 
-/// A value of an enum by its name (core/names.hpp).
+/// Reads an enum value by name (core/names.hpp).
 template <class E>
 E get_name(const Json& object, const std::string& key, const std::string& where, std::optional<E> otherwise = {}) {
   const std::size_t i = detail::find_choice(object, key, !otherwise, all_names<E>(), where);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole files in and out. A file is written beside its final name and renamed, so that a reader, a crash or a full disk
-// never meets half of one.
+// Reads and writes whole files. A file is written under a temporary name in the same folder and renamed, so that a reader never sees a
+// partial file, even after a crash or with a full disk.
 #pragma once
 
 #include <fcntl.h>
@@ -25,14 +25,14 @@ namespace lexformer {
 
 static_assert(std::endian::native == std::endian::little, "lexformer's files are little-endian and are read without swapping bytes");
 
-/// The largest file that is read: 64 GiB.
+/// The maximum size of a file that is read: 64 GiB.
 inline constexpr std::size_t max_file_bytes = std::size_t{1} << 36;
 
 namespace detail {
 
 inline std::string system_message(int error) { return std::generic_category().message(error); }
 
-/// Closes on every way out.
+/// Closes the descriptor on destruction.
 struct FileDescriptor {
   explicit FileDescriptor(int fd) : value(fd) {}
   FileDescriptor(const FileDescriptor&) = delete;
@@ -45,37 +45,37 @@ struct FileDescriptor {
 
 }  // namespace detail
 
-/// CRC-32 with zlib's polynomial, equal to Python's zlib.crc32(bytes, start); of "123456789" it is CBF43926.
+/// CRC-32 with zlib's polynomial, equal to Python's zlib.crc32(bytes, start). crc32("123456789") is CBF43926.
 std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0);
 
-/// Whether there is a file, a folder or anything else of this name. Errors: it cannot be told (a folder without permission, a loop of
-/// links, a name that is too long).
+/// Whether the path exists, as a file, a folder or anything else. Errors: this cannot be determined (a folder without permission, a loop
+/// of links, a name that is too long).
 bool path_exists(const std::filesystem::path& path);
 
-/// Whether it is a folder. Errors: as path_exists().
+/// Whether the path is a folder. Errors: those of path_exists().
 bool is_folder(const std::filesystem::path& path);
 
-/// Makes a folder and those above it, if they are not there. Errors: it cannot be made; it is a file or lies below one.
+/// Creates a folder and its missing parents. Errors: it cannot be created; the path or a parent is a file.
 void make_folders(const std::filesystem::path& path);
 
-/// The bytes of a file (also of a pipe). `check_start` sees the first of them, 64 KiB or all, before memory is taken for the rest; it
-/// throws where they are not the beginning of such a file. Errors: missing, a folder, unreadable, more than `limit` bytes.
+/// Reads a file or a pipe. `check_start` receives the first 64 KiB (or all bytes) before memory for the rest is allocated; it throws if
+/// they cannot start a file of the expected type. Errors: missing, a folder, unreadable, more than `limit` bytes.
 std::string read_file(const std::string& path, std::size_t limit = max_file_bytes,
                       void (*check_start)(std::string_view start, const std::string& path) = nullptr);
 
-/// Makes a file that is already written durable.
+/// Makes the contents of a written file durable.
 void sync_file(const std::string& path);
 
-/// Makes the entries of a folder (a rename, a new file) durable.
+/// Makes the entries of a folder (after a rename or for a new file) durable.
 void sync_folder(const std::filesystem::path& folder);
 
-/// The number of this process, and whether a process of a number is there; temporary names carry it.
+/// The id of this process, and whether a process exists; temporary names contain the id.
 inline long process_id() { return ::getpid(); }
 inline bool process_exists(long id) { return ::kill(static_cast<pid_t>(id), 0) == 0 || errno != ESRCH; }
 
-/// Writes the parts one after the other to a temporary file in the same folder, syncs it and renames it to `path`. On any
-/// error the file that was there stays as it was and the temporary file is removed.
-/// What exists and is no regular file (a pipe, /dev/stdout) is written to directly.
+/// Writes the concatenated parts to a temporary file in the same folder, syncs it and renames it to `path`. On any error the previous file
+/// is unchanged and the temporary file is removed.
+/// If `path` exists and is not a regular file (a pipe, /dev/stdout), it is written directly.
 void write_file_atomic(const std::string& path, std::span<const std::string_view> parts);
 void write_file_atomic(const std::string& path, std::string_view bytes);
 
@@ -91,7 +91,7 @@ void write_file_atomic(const std::string& path, std::string_view bytes);
 namespace lexformer {
 
 namespace detail {
-/// CRC-32 tables for eight bytes at a step: table[k][b] = CRC of byte b followed by k zero bytes.
+/// CRC-32 tables for eight bytes per step: table[k][b] = CRC of byte b followed by k zero bytes.
 inline constexpr auto crc_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> table{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -154,7 +154,7 @@ LEXFORMER_INLINE std::string read_file(const std::string& path, std::size_t limi
   try {
     for (std::size_t used = 0;;) {
       if (std::max(used, size) > limit) fail_file(path, "has more than ", limit, " bytes, the most that is read of such a file");
-      // One byte more than expected shows the end of the file without growing the string.
+      // One byte more than the expected size detects the end of the file without growing the string.
       if (used == bytes.size()) bytes.resize(used == 0 ? std::size_t{65536} : std::max(size + 1, used + used / 2));
       const ssize_t got = ::read(file.value, bytes.data() + used, bytes.size() - used);
       if (got < 0 && errno == EINTR) continue;
@@ -179,7 +179,7 @@ LEXFORMER_INLINE void sync_file(const std::string& path) {
 LEXFORMER_INLINE void sync_folder(const std::filesystem::path& folder) {
   const std::string name = folder.empty() ? "." : folder.string();
   const detail::FileDescriptor file(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder and say EINVAL: nothing more can be done there.
+  // Some file systems cannot sync a folder and return EINVAL; this is not an error.
   if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_file(name, "cannot be synced: ", detail::system_message(errno));
 }
 
@@ -193,7 +193,7 @@ LEXFORMER_INLINE void write_file_atomic(const std::string& path, std::span<const
   const bool direct = exists && !S_ISREG(info.st_mode);
   const fs::path temporary = direct ? target : target.parent_path() / cat(".", target.filename().string(), ".tmp-", process_id());
 
-  if (!direct) ::unlink(temporary.c_str());  // a left-over of a killed process with this number
+  if (!direct) ::unlink(temporary.c_str());  // may be left by a killed process with this id
   bool created = false;
   const auto stop = [&](const char* what) {
     const int error = errno;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One process at a time in a folder of results.
+// A lock that admits one process at a time to an output folder.
 #pragma once
 
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 
 namespace lexformer {
 
-/// Holds a folder while it lives; makes the folder if it is not there. The lock is flock()'s on a file `.lock`, so it ends with the
-/// process, however that ends. What it made and nobody filled it removes again: the file, and folders that are still empty.
-/// Errors: another process holds the folder (of kind usage, it names the process); the folder cannot be made, or is a file.
-/// On a file system without locks (some network drives) nothing is held, and nothing refused.
+/// Locks a folder for its lifetime; creates the folder if it does not exist. The lock is flock() on a file `.lock`, so it ends when the
+/// process ends for any reason. The destructor removes the file and those created folders that are still empty.
+/// Errors: another process holds the lock (kind usage; the message names the process); the folder cannot be created, or is a file.
+/// On a file system without locks (some network drives) it has no effect.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);
@@ -34,14 +34,14 @@ class FolderLock {
   ~FolderLock();
 
  private:
-  /// False if the file was removed between opening and locking it.
+  /// Tries to lock. Returns false if the file was removed between opening and locking it.
   bool take(const std::string& folder);
 
-  /// Writes into the file who holds it: through a descriptor of its own, since the one of the lock stays open to the end.
+  /// Writes the holder into the file, through a separate descriptor, since the lock's own descriptor stays open until the end.
   void describe() const;
 
   std::string path_;
-  std::vector<std::filesystem::path> made_;  // the innermost first
+  std::vector<std::filesystem::path> made_;  // innermost first
   detail::FileDescriptor file_{-1};
 };
 
@@ -59,9 +59,9 @@ LEXFORMER_INLINE FolderLock::FolderLock(const std::filesystem::path& folder) : p
 }
 
 LEXFORMER_INLINE FolderLock::~FolderLock() {
-  ::unlink(path_.c_str());  // before the lock ends: whoever waits then sees that the file is another one
+  ::unlink(path_.c_str());  // before unlocking, so that a waiting process sees that its file was removed
   std::error_code ignored;
-  for (const auto& folder : made_) std::filesystem::remove(folder, ignored);  // fails where it is not empty
+  for (const auto& folder : made_) std::filesystem::remove(folder, ignored);  // fails if it is not empty
 }
 
 LEXFORMER_INLINE bool FolderLock::take(const std::string& folder) {
@@ -69,7 +69,7 @@ LEXFORMER_INLINE bool FolderLock::take(const std::string& folder) {
   file_.value = ::open(path_.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file_.value < 0) fail_file(path_, "cannot be created: ", detail::system_message(errno));
   if (::flock(file_.value, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    std::string holder = read_file(path_, 4096);  // of another user's process it may not be there yet
+    std::string holder = read_file(path_, 4096);  // another process may not have written it yet
     while (holder.ends_with('\n')) holder.pop_back();
     fail_usage(folder, "is in use by ", holder.empty() ? "another process" : holder, "; wait for it, or name another folder");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parses and writes JSON strictly. lexformer.hpp leaves this header out: a program that looks into JSON values includes it.
+// Strict JSON parsing and writing. lexformer.hpp does not include this header; a program that accesses JSON values includes it.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 namespace lexformer {
 
 struct JsonLimits {
-  std::size_t depth = 32;           // of arrays and objects inside each other
+  std::size_t depth = 32;           // nesting depth of arrays and objects
   std::size_t bytes = 32ull << 20;  // of the text
-  std::size_t values = 1000000;     // keys and brackets counted: each may take 200 bytes of memory where it takes 2 of the text
+  std::size_t values = 1000000;     // including keys and brackets: 2 bytes of text may need 200 bytes of memory
 };
 
-/// Parses one JSON text; `where` (a file, a field of it) begins each message, then comes line and column.
-/// Stricter than the parser alone: refuses a key that occurs twice (the parser would keep the last one), a zero byte (it
-/// would end there without a word), deep nesting, long text, very many values. Whether a number is an integer: io/config.hpp.
+/// Parses one JSON text. `where` (a file, or a field of it) begins each message, followed by line and column.
+/// Stricter than nlohmann's parser: also refuses duplicate keys (it would keep the last), a zero byte (it would stop there silently), deep
+/// nesting, long text and too many values. io/config.hpp checks whether a number is an integer.
 Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {});
 
-/// Compact text with sorted keys. Errors: a string in it is not UTF-8.
+/// Returns compact text with sorted keys. Errors: a string is not valid UTF-8.
 std::string dump_json(const Json& value, const std::string& where);
 
 }  // namespace lexformer
@@ -38,12 +38,12 @@ namespace lexformer {
 
 namespace detail {
 
-/// Reads a JSON text without building anything of it, and throws where it breaks a limit. (A check inside of the parser that builds the
-/// values would take quadratic time: that parser looks through all that an object holds after each value.)
+/// Checks a JSON text against the limits without building values; throws if one is exceeded. (Checking inside the parser that builds the
+/// values would take quadratic time, because it scans all members of an object after each value.)
 struct JsonCheck : nlohmann::json_sax<Json> {
   const std::string& where;
   JsonLimits limits;
-  std::vector<std::set<std::string>> keys{};  // those seen so far, of each open object or array
+  std::vector<std::set<std::string>> keys{};  // keys seen so far, per open object or array
   std::size_t events = 0;
 
   JsonCheck(const std::string& file, JsonLimits given) : where(file), limits(given) {}
@@ -76,8 +76,8 @@ struct JsonCheck : nlohmann::json_sax<Json> {
     return count();
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...; last read: '...'": the last part
-    // quotes foreign bytes.
+    // The last part of "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...; last read: '...'" quotes bytes
+    // of the input.
     std::string_view message = error.what();
     if (const auto end = message.find("] "); end != message.npos) message.remove_prefix(end + 2);
     if (message.starts_with("parse error at ")) message.remove_prefix(15);

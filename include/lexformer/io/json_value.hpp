@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A JSON value for interfaces: headers that only pass it on do not compile nlohmann/json. io/json.hpp looks inside.
+// A JSON value for interfaces: headers that only pass it on do not compile nlohmann/json. io/json.hpp gives access to the value.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace lexformer {
 
-/// Objects are sorted by key, so the same content always gives the same text.
+/// Objects are sorted by key, so equal contents give equal text.
 using Json = nlohmann::json;
 
-/// A Json behind a pointer. Copies are deep; converts to and from Json. Include io/json.hpp to use the value.
+/// Owns a Json behind a pointer. Copies are deep; converts to and from Json. Include io/json.hpp to use the value.
 class JsonValue {
  public:
   JsonValue();  // null
@@ -32,12 +32,12 @@ class JsonValue {
   Json* operator->() { return value_.get(); }
   const Json* operator->() const { return value_.get(); }
   bool operator==(const JsonValue& other) const;
-  /// The value of a key of an object. The const form needs the key to be there.
+  /// The value of an object's key. The const form requires that the key exists.
   Json& operator[](const std::string& key);
   const Json& operator[](const std::string& key) const;
 
  private:
-  std::unique_ptr<Json> value_;  // never empty, except after a move
+  std::unique_ptr<Json> value_;  // null only after a move
 };
 
 }  // namespace lexformer

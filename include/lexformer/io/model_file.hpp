@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A model on disk: one .lxf file (docs/format.md), or a HuggingFace folder as it is.
+// A model on disk: one .lxf file (docs/format.md), or an unmodified HuggingFace folder.
 #pragma once
 
 #include <filesystem>
@@ -15,21 +15,21 @@
 namespace lexformer {
 
 struct ModelFile {
-  JsonValue config = JsonValue::object();  // HuggingFace's config.json and, under "lexformer", what is ours
-  Vocabulary vocabulary;                   // empty: the model has none
+  JsonValue config = JsonValue::object();  // HuggingFace's config.json; lexformer's keys are under "lexformer"
+  Vocabulary vocabulary;                   // empty if the model has none
   TokenizerOptions tokenizer;
-  std::optional<double> threshold;              // of the decision, chosen on validation data
-  std::map<std::string, std::string> metadata;  // further texts, as "lexformer.source_sha256"
-  TensorFile tensors;                           // under HuggingFace's names with "bert." or "electra."
+  std::optional<double> threshold;              // decision threshold, chosen on validation data
+  std::map<std::string, std::string> metadata;  // other texts, e.g. "lexformer.source_sha256"
+  TensorFile tensors;                           // under HuggingFace's names with prefix "bert." or "electra."
   std::string path = "ModelFile";               // for messages
 
-  /// A .lxf file, a folder that holds model.lxf, or a HuggingFace folder of a bert or electra model: config.json, vocab.txt or
+  /// Opens a .lxf file, a folder that contains model.lxf, or a HuggingFace folder of a bert or electra model: config.json, vocab.txt or
   /// tokenizer.json, tokenizer_config.json, model.safetensors or model.safetensors.index.json.
   static ModelFile open(const std::string& path, TensorReadOptions options = {});
-  /// The bytes of a .lxf file, for a program that carries its model in itself; `where` names them in messages.
+  /// Reads the bytes of a .lxf file, for programs with an embedded model; `where` names them in messages.
   static ModelFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
-  /// Writes one .lxf file, atomically.
+  /// Writes a .lxf file atomically.
   void save(const std::string& file) const;
 
  private:
@@ -39,7 +39,7 @@ struct ModelFile {
   void check_vocabulary() const;
 };
 
-/// The tokenizer of a model. Errors: the model has no vocabulary.
+/// Makes the tokenizer of a model. Errors: the model has no vocabulary.
 WordPieceTokenizer make_tokenizer(const ModelFile& model);
 
 }  // namespace lexformer
@@ -62,8 +62,8 @@ namespace lexformer {
 
 namespace detail {
 
-/// HuggingFace checkpoints of different age and origin under one set of names: `prefix` ("bert." or "electra.") before the
-/// encoder's tensors, LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta, no buffers, nothing twice.
+/// Gives HuggingFace checkpoints of any age and origin the same names: `prefix` ("bert." or "electra.") before the encoder's tensors,
+/// LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and duplicates.
 LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied) {
   for (const std::string& old : tensors.names()) {
     std::string name = old;
@@ -80,7 +80,7 @@ LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& pr
       }
     if (name != old) tensors.rename(old, name);
   }
-  // The output layer of a masked language model: its weight is the word embedding unless the config says otherwise.
+  // The weight of the output layer of a masked language model is the word embedding, unless the config disables it.
   if (tied) {
     tensors.erase("cls.predictions.decoder.weight");
     tensors.erase("generator_lm_head.weight");
@@ -94,7 +94,7 @@ LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& pr
   }
 }
 
-/// Where an entry of a sentence-transformers modules.json lies; its path may be "", the folder itself.
+/// The folder of an entry in a sentence-transformers modules.json; its path may be "", the folder itself.
 LEXFORMER_INLINE std::filesystem::path module_folder(const std::filesystem::path& folder, const Json& module, const std::string& file) {
   const std::string name = get_string(module, "path", file);
   if (name.empty()) return folder;
@@ -102,7 +102,7 @@ LEXFORMER_INLINE std::filesystem::path module_folder(const std::filesystem::path
   return folder / name;
 }
 
-/// The folder of config and weights: a sentence-transformers folder may keep them in a folder of their own.
+/// The folder of config and weights; a sentence-transformers folder may have a subfolder for them.
 LEXFORMER_INLINE std::filesystem::path transformer_folder(const std::filesystem::path& folder) {
   const std::string file = (folder / "modules.json").string();
   if (!path_exists(file)) return folder;
@@ -111,7 +111,7 @@ LEXFORMER_INLINE std::filesystem::path transformer_folder(const std::filesystem:
   return folder;
 }
 
-/// The weights of a folder: one file, or the shards that an index lists.
+/// Reads the weights of a folder: one file, or the shards listed in an index.
 LEXFORMER_INLINE TensorFile read_weights(const std::filesystem::path& folder, TensorReadOptions options) {
   if (path_exists(folder / "model.safetensors")) return TensorFile::read((folder / "model.safetensors").string(), options);
   const std::string index = (folder / "model.safetensors.index.json").string();
@@ -184,7 +184,7 @@ LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string
     if (!value.is_number()) fail_file(where, "lexformer.threshold is ", in_quotes(*threshold), ", expected a number");
     model.threshold = value.get<double>();
   }
-  for (const char* key : {"format", "lexformer.version", "lexformer.crc32"}) texts.erase(key);  // save() writes them anew
+  for (const char* key : {"format", "lexformer.version", "lexformer.crc32"}) texts.erase(key);  // save() writes these
   model.metadata = std::move(texts);
   return model;
 }
@@ -196,7 +196,7 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
   const std::string file = (inner / "config.json").string();
   if (!path_exists(file)) fail_file(folder.string(), "holds no model: there is neither model.lxf nor a HuggingFace model's config.json");
   model.config = parse_json(read_file(file), file);
-  const std::string type = get_string(model.config, "model_type", file, "bert");  // old configs do not say
+  const std::string type = get_string(model.config, "model_type", file, "bert");  // old configs lack the key
   find_architecture(type, file);
   if (get_bool(model.config, "is_decoder", file, false)) fail_file(file, "'is_decoder' is true; only encoders are supported");
   model.config["model_type"] = type;
@@ -212,7 +212,7 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
   return model;
 }
 
-/// A sentence-transformers folder says in modules.json how token vectors become a sentence vector. It is kept as
+/// Reads from modules.json of a sentence-transformers folder how token vectors become a sentence vector. Stores it as
 /// "lexformer": {"pooling": "mean" or "cls", "normalize": true or false}.
 LEXFORMER_INLINE void ModelFile::read_pooling(const std::filesystem::path& folder) {
   const std::string file = (folder / "modules.json").string();
@@ -226,7 +226,7 @@ LEXFORMER_INLINE void ModelFile::read_pooling(const std::filesystem::path& folde
     if (!type.ends_with(".Pooling")) continue;
     const std::string here = (detail::module_folder(folder, module, file) / "config.json").string();
     const Json pooling = parse_json(read_file(here), here);
-    // Newer versions write "pooling_mode": "mean", older ones one flag for each way.
+    // Newer versions write "pooling_mode": "mean", older ones one flag per mode.
     std::string mode = get_string(pooling, "pooling_mode", here, "");
     for (const auto& [flag, value] : pooling.items())
       if (flag.starts_with("pooling_mode_") && value == true) mode += flag.substr(13);
@@ -238,9 +238,8 @@ LEXFORMER_INLINE void ModelFile::read_pooling(const std::filesystem::path& folde
   if (ours.contains("pooling")) config["lexformer"] = ours;
 }
 
-/// A CrossEncoder of sentence-transformers says in config.json what it puts on its logits; without a name it is the sigmoid for one label
-/// and nothing for more. It is kept as "lexformer": {"activation": "sigmoid" or "identity"}; a config that is not one of
-/// sentence-transformers gets no such key.
+/// Reads the activation on the logits from config.json of a sentence-transformers CrossEncoder; the default is the sigmoid for one label
+/// and none for more. Stores it as "lexformer": {"activation": "sigmoid" or "identity"}; other configs get no such key.
 LEXFORMER_INLINE void ModelFile::read_activation(const std::string& file) {
   const std::string head = std::string(find_architecture(config["model_type"].get<std::string>(), file).head_out) + ".weight";
   if (!tensors.contains(head) || tensors.shape(head).rank() != 2) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NumPy's .npy, version 1.0: C order, little-endian, float32 or float64.
+// NumPy's .npy format, version 1.0: C order, little-endian, float32 or float64.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace lexformer {
 
-/// Writes a float or double tensor, atomically.
+/// Writes a float or double tensor atomically.
 template <class T>
 void save_npy(const std::string& path, const Tensor<T>& tensor) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
   if (!tensor.defined()) fail("save_npy", path, ": the tensor is undefined");
   std::string head =
       cat("\x93NUMPY", '\x01', '\0', "..", "{'descr': '<f", sizeof(T), "', 'fortran_order': False, 'shape': ", tensor.shape(), ", }");
-  head.resize((head.size() + 64) / 64 * 64 - 1, ' ');  // the data begin at a multiple of 64
+  head.resize((head.size() + 64) / 64 * 64 - 1, ' ');  // the data begin at a multiple of 64 bytes
   head += '\n';
   head[8] = static_cast<char>((head.size() - 10) & 0xFF);
   head[9] = static_cast<char>((head.size() - 10) >> 8);
@@ -31,7 +31,7 @@ void save_npy(const std::string& path, const Tensor<T>& tensor) {
   write_file_atomic(path, parts);
 }
 
-/// Reads float32 or float64 as T. Errors: another version, type or order, a size that does not fit the shape.
+/// Reads float32 or float64 as T. Errors: another version, type or order; the size does not match the shape.
 template <class T>
 Tensor<T> load_npy(const std::string& path) {
   const std::string bytes = read_file(path);
@@ -41,7 +41,7 @@ Tensor<T> load_npy(const std::string& path) {
   const std::size_t begin = 10 + byte(8) + 256 * byte(9);
   if (begin > bytes.size()) fail_file(path, "the header is cut off");
 
-  // {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } in any spacing: compare it without spaces.
+  // {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } with any spacing, so spaces are removed first.
   std::string text;
   for (const char c : std::string_view(bytes).substr(10, begin - 10))
     if (c != ' ' && c != '\n') text += c;

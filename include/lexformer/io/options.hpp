@@ -10,10 +10,10 @@
 
 namespace lexformer {
 
-/// Options as a JSON object, and as its text (TermConfig).
+/// Converts options to a JSON object, or to its text (TermConfig).
 Json options_json(const VisitOptions& visit);
 std::string options_text(const VisitOptions& visit);
-/// Takes options from the text of a JSON object; those that it does not name keep their values. Errors: an unknown name, a value out of
+/// Reads options from the text of a JSON object; options that it does not name keep their values. Errors: an unknown name; a value out of
 /// range.
 void read_options(const std::string& text, const std::string& where, const VisitOptions& visit);
 template <class Options>

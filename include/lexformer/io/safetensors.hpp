@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// safetensors: 8 bytes N (little-endian), N bytes of JSON, then the tensors' bytes without holes.
+// safetensors: 8 bytes N (little-endian), N bytes of JSON, then the bytes of the tensors without gaps.
 //   {"__metadata__": {text: text, ...}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
-// Format: https://github.com/huggingface/safetensors. What the reader checks and how the writer orders: docs/format.md.
+// Format: https://github.com/huggingface/safetensors. For the reader's checks and the writer's order see docs/format.md.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace lexformer {
 
-/// The element types that are read. F64, F32, F16, BF16 and I64 can be turned into tensors.
+/// The element types that can be read. F64, F32, F16, BF16 and I64 can be converted to tensors.
 enum class Dtype { f64, i64, u64, f32, i32, u32, f16, bf16, i16, u16, i8, u8, boolean };
 
 struct DtypeInfo {
@@ -50,42 +50,42 @@ struct TensorReadOptions {
   bool allow_non_finite = false;
 };
 
-/// Named tensors and texts, in memory, as a safetensors file holds them. Copies share the tensors' bytes.
+/// The contents of a safetensors file in memory: named tensors and texts. Copies share the bytes of the tensors.
 class TensorFile {
  public:
-  /// Texts of the file's `__metadata__`. write() sets `format` and `lexformer.crc32` itself.
+  /// The texts in the file's `__metadata__`. write() sets `format` and `lexformer.crc32` itself.
   std::map<std::string, std::string> metadata;
 
-  /// Reads and checks everything. Each error names the file and is of kind `file`.
+  /// Reads and checks a file. Each error names the file and has kind `file`.
   static TensorFile read(const std::string& path, TensorReadOptions options = {});
-  /// Throws unless this can be the beginning of a safetensors file (its first 9 bytes or more).
+  /// Throws unless `start` (at least 9 bytes) can be the beginning of a safetensors file.
   static void check_start(std::string_view start, const std::string& where);
-  /// The same from bytes in memory.
+  /// Parses bytes in memory with the same checks as read().
   static TensorFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
   std::size_t size() const { return entries_.size(); }
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }
-  /// In alphabetical order.
+  /// The names in alphabetical order.
   std::vector<std::string> names() const;
   Dtype dtype(const std::string& name) const { return find(name).dtype; }
   const Shape& shape(const std::string& name) const { return find(name).shape; }
   std::string_view bytes(const std::string& name) const { return find(name).bytes; }
 
-  /// The tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64.
+  /// Returns the tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64.
   template <class T>
   Tensor<T> get(const std::string& name) const;
 
-  /// Puts a tensor in, stored as `dtype`; replaces one of this name. Elements that need no conversion are not copied.
+  /// Adds or replaces a tensor, stored as `dtype`. Elements that need no conversion are not copied.
   template <class T>
   void set(const std::string& name, const Tensor<T>& value, Dtype dtype = dtype_of<T>);
   void erase(const std::string& name) { entries_.erase(name); }
-  /// Errors: there is no tensor `from`, or there is one `to`.
+  /// Renames a tensor. Errors: `from` does not exist, or `to` exists.
   void rename(const std::string& from, const std::string& to);
-  /// Takes over the tensors of another file (a shard); no name may be in both.
+  /// Adds the tensors of another file (a shard). Errors: a name is in both.
   void merge(const TensorFile& other);
 
-  /// Writes atomically. The bytes depend on the content alone: tensors ordered by falling width, then by name; metadata by key;
-  /// the header padded with spaces so that the tensors begin at a multiple of 64; a CRC-32 of each tensor in the metadata.
+  /// Writes atomically. The bytes depend only on the content: tensors are sorted by descending element size, then by name; metadata by key;
+  /// the header is padded with spaces so that the tensors begin at a multiple of 64 bytes; the metadata has a CRC-32 of each tensor.
   void write(const std::string& path) const;
 
  private:
@@ -110,8 +110,6 @@ class TensorFile {
   std::string where_ = "TensorFile";  // the file, for messages
 };
 
-// ---------------------------------------------------------------------------------------------------------------------------
-
 namespace detail {
 
 /// Calls body(i, value) for each element of a floating-point tensor, as float or double.
@@ -119,7 +117,7 @@ template <class Body>
 void for_each_element(Dtype dtype, std::string_view bytes, Body&& body) {
   const auto run = [&](auto sample, auto convert) {
     for (std::size_t i = 0; i < bytes.size() / sizeof sample; ++i) {
-      std::memcpy(&sample, bytes.data() + i * sizeof sample, sizeof sample);  // the bytes may lie unaligned
+      std::memcpy(&sample, bytes.data() + i * sizeof sample, sizeof sample);  // the bytes may be unaligned
       body(i, convert(sample));
     }
   };
@@ -310,7 +308,7 @@ LEXFORMER_INLINE TensorFile::Entry TensorFile::parse_entry(const std::string& na
   };
   const auto dims = numbers("shape"), offsets = numbers("data_offsets");
   if (dims.size() > Shape::max_rank) fail_file(here, "rank ", dims.size(), " is more than ", Shape::max_rank);
-  // Zeros are left out of the product: a shape like (2^40, 2^40, 0) is refused, whatever the order of its sizes.
+  // Zeros are left out of the product, so that a shape like (2^40, 2^40, 0) is refused in any order of its sizes.
   std::size_t needed = info->width;
   for (const std::size_t d : dims)
     if (__builtin_mul_overflow(needed, std::max(d, std::size_t{1}), &needed)) fail_file(here, "the sizes of its shape overflow");
@@ -324,7 +322,7 @@ LEXFORMER_INLINE TensorFile::Entry TensorFile::parse_entry(const std::string& na
   return entry;
 }
 
-/// The tensors' ranges, sorted, must follow each other from the first byte to the last.
+/// Checks that the tensors' byte ranges, sorted, cover the data without gaps or overlaps.
 LEXFORMER_INLINE void TensorFile::check_tiling(std::string_view data) const {
   std::vector<const Entries::value_type*> order;
   for (const auto& item : entries_) order.push_back(&item);
@@ -344,7 +342,7 @@ LEXFORMER_INLINE void TensorFile::check_tiling(std::string_view data) const {
     fail_file(where_, data.data() + data.size() - position, " bytes follow the last tensor; the file is damaged");
 }
 
-/// CRC-32 where the file gives it, and no NaN or infinity among the weights unless allowed.
+/// Checks the CRC-32 values in the file, and that weights are finite unless non-finite values are allowed.
 LEXFORMER_INLINE void TensorFile::check_values(bool allow_non_finite) const {
   if (const auto it = metadata.find("lexformer.crc32"); it != metadata.end()) {
     const std::string here = where_ + ": lexformer.crc32";
@@ -371,7 +369,7 @@ LEXFORMER_INLINE std::string TensorFile::header(const std::string& where) const 
   Json sums = Json::object();
   for (const auto& [name, entry] : entries_) sums[name] = crc32(entry.bytes);
   auto texts = metadata;
-  texts["format"] = "pt";  // transformers wants it
+  texts["format"] = "pt";  // required by transformers
   texts["lexformer.crc32"] = dump_json(sums, where);
   std::string text = "{\"__metadata__\":" + dump_json(texts, where);
   std::size_t begin = 0;

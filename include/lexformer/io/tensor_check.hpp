@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Do the tensors of a file fit a model?
+// Checks whether the tensors of a file match a model.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,13 @@ struct ExpectedTensor {
 
 struct TensorReport {
   std::vector<std::string> missing;     // needed, not in the file
-  std::vector<std::string> unexpected;  // in the file, not needed
+  std::vector<std::string> unexpected;  // in the file, but not needed
   std::vector<std::string> misshapen;   // "'name' has shape (2, 3), expected (3, 2)"
 };
 
 TensorReport compare_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected);
 
-/// One error for everything that is missing or has the wrong shape; a missing name comes with the nearest unexpected one.
+/// Throws one error for all tensors that are missing or have the wrong shape; suggests the nearest unexpected name for a missing one.
 void require_tensors(const TensorFile& file, std::span<const ExpectedTensor> expected, const std::string& where);
 
 }  // namespace lexformer
@@ -61,7 +61,7 @@ LEXFORMER_INLINE void require_tensors(const TensorFile& file, std::span<const Ex
   std::vector<std::string> lines = report.misshapen;
   for (const std::string& name : report.missing) {
     std::string line = in_quotes(name) + " is missing";
-    if (lines.size() < 3) {  // no more are shown
+    if (lines.size() < 3) {  // the message shows no more
       if (const std::string near = nearest_name(name, report.unexpected, 0.75); !near.empty()) line += "; the file has " + in_quotes(near);
     }
     lines.push_back(line);

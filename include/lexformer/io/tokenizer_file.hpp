@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A WordPiece vocabulary and its settings out of a HuggingFace folder, and to and from the texts kept in a .lxf file.
+// Reads a WordPiece vocabulary and its settings from a HuggingFace folder, and converts them to and from the texts in a .lxf file.
 #pragma once
 
 #include <filesystem>
@@ -17,14 +17,14 @@ struct TokenizerFile {
   TokenizerOptions options;
 };
 
-/// The tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it is there.
+/// Reads the tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it exists.
 TokenizerFile read_tokenizer(const std::filesystem::path& folder);
 
 /// The text `lexformer.vocab` of a .lxf file: each token followed by a line feed; an empty line is an id without a token.
 std::string vocabulary_text(const Vocabulary& vocabulary);
 Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where);
 
-/// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's names, all of them always there.
+/// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's keys, all of which are always present.
 Json tokenizer_json(TokenizerOptions options);
 TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where);
 
@@ -55,7 +55,7 @@ LEXFORMER_INLINE std::array<std::pair<const char*, std::string*>, 5> special_tok
            {"mask_token", &options.mask}}};
 }
 
-/// One of the words, or null; anything else is refused.
+/// Throws unless the value is null or one of the words.
 LEXFORMER_INLINE void require_one_of(const Json& object, const char* key, std::initializer_list<const char*> words,
                                      const std::string& where) {
   const std::string found = get_string(object, key, where, "");
@@ -66,11 +66,11 @@ LEXFORMER_INLINE void require_one_of(const Json& object, const char* key, std::i
 }
 
 LEXFORMER_INLINE void read_strip_accents(const Json& object, TokenizerOptions& options, const std::string& where) {
-  options.strip_accents.reset();  // null: as lowercase
+  options.strip_accents.reset();  // null: same as lowercase
   if (!object["strip_accents"].is_null()) options.strip_accents = get_bool(object, "strip_accents", where);
 }
 
-/// HuggingFace's tokenizer.json.
+/// Parses HuggingFace's tokenizer.json.
 LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path) {
   const Json root = parse_json(text, path);
   const auto section = [&](const char* key) -> const Json& {
@@ -80,7 +80,7 @@ LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const
   };
   TokenizerFile out;
   const Json& model = section("model");
-  require_one_of(model, "type", {"WordPiece"}, path + ": model");  // what a foreign tokenizer is named by, so first
+  require_one_of(model, "type", {"WordPiece"}, path + ": model");  // checked first, so that the error names an unsupported tokenizer
   const Json& normalizer = section("normalizer");
   require_one_of(normalizer, "type", {"BertNormalizer"}, path + ": normalizer");
   require_one_of(section("pre_tokenizer"), "type", {"BertPreTokenizer"}, path + ": pre_tokenizer");
@@ -92,7 +92,7 @@ LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const
   out.options.clean_text = get_bool(normalizer, "clean_text", path, true);
   if (normalizer.contains("strip_accents")) read_strip_accents(normalizer, out.options, path);
 
-  // There may be holes in the numbering, but no file of some bytes may ask for millions of them.
+  // Ids may have gaps, but a file of a few bytes must not request millions of ids.
   const std::size_t last = std::min(Vocabulary::max_size, text.size());
   std::vector<std::string> tokens;
   const auto put = [&](const std::string& token, std::size_t id) {
@@ -110,7 +110,7 @@ LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const
     for (const Json& entry : *added) {
       const std::string token = get_string(entry, "content", path + ": added_tokens");
       const bool known = std::any_of(special.begin(), special.end(), [&](const auto& s) { return *s.second == token; });
-      // Others would have to be found in a text before it is split into words.
+      // Other tokens would have to be found in a text before it is split into words.
       if (!known) fail_file(path, "added token ", in_quotes(token), " is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are");
       put(token, get_size(entry, "id", 0, last, path + ": added_tokens"));
     }
@@ -119,7 +119,7 @@ LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const
   return out;
 }
 
-/// What tokenizer_config.json says holds over tokenizer.json, as in transformers.
+/// Parses tokenizer_config.json, whose settings override tokenizer.json, as in transformers.
 LEXFORMER_INLINE void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options) {
   const Json config = parse_json(text, path);
   require_one_of(
@@ -175,7 +175,7 @@ LEXFORMER_INLINE Vocabulary parse_vocabulary_text(std::string_view text, const s
 }
 
 LEXFORMER_INLINE Json tokenizer_json(TokenizerOptions options) {
-  Json out = Json::object();  // filled key by key: nlohmann/json 3.11.2 leaks where memory ends in a braced list
+  Json out = Json::object();  // filled key by key: nlohmann/json 3.11.2 leaks in a braced list when memory runs out
   out["do_lower_case"] = options.lowercase;
   out["strip_accents"] = nullptr;
   out["tokenize_chinese_chars"] = options.handle_chinese_chars;

@@ -68,7 +68,7 @@ struct TrainerOptions {
 
 struct TrainResult {
   bool finished = false;                 // false: interrupted, and saved
-  std::size_t first_step = 0, step = 0;  // first and last step of this process
+  std::size_t first_step = 0, step = 0;  // steps done when this process started and ended
   std::size_t samples = 0;               // processed by this process
   std::size_t tokens = 0;                // processed in the whole run
   double epochs = 0, seconds = 0;
