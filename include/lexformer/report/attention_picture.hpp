@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What attention looks at: matrices over the tokens of a pair side by side, and one row of several of them.
+// Pictures of attention: matrices over the tokens of a pair side by side, and single rows of several matrices.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace lexformer {
 
-/// A matrix over tokens, row after row, drawn from 0 (white) to `most` (dark).
+/// A matrix over tokens, row-major, drawn from 0 (white) to `most` (dark).
 struct HeatPanel {
   std::string title;
   std::vector<double> values;  // n x n
@@ -21,7 +21,7 @@ struct HeatPanel {
 
 inline constexpr std::size_t most_tokens_drawn = 200;
 
-/// The panels side by side, tokens down the left and below each. Of more than 200 tokens the first 200 are drawn, and the picture says so.
+/// Draws the panels side by side, with the tokens to the left of and below each. Draws at most the first 200 tokens and then says so.
 inline std::string heat_maps(const std::vector<std::string>& tokens, const std::vector<HeatPanel>& panels, const std::string& title) {
   for (const auto& p : panels)
     if (p.values.size() != tokens.size() * tokens.size())
@@ -31,7 +31,7 @@ inline std::string heat_maps(const std::vector<std::string>& tokens, const std::
   double label = 20;
   for (std::size_t i = 0; i < n; ++i) label = std::max(label, text_width(tokens[i], font, true) + 8);
   const double side = cell * static_cast<double>(n), top = 62;
-  double wide = std::max(side, 120.0);  // 120: the bar of colours
+  double wide = std::max(side, 120.0);  // 120: the colour bar
   for (const auto& p : panels) wide = std::max(wide, text_width(p.title, 13));
   const double step = wide + 24;
   Svg svg(std::max(label + step * static_cast<double>(panels.size()), text_width(title, 14)) + 16, top + side + label + 46, title);
@@ -44,7 +44,7 @@ inline std::string heat_maps(const std::vector<std::string>& tokens, const std::
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j)
         if (const double v = p.values[i * tokens.size() + j];
-            v > 0.02 * p.most)  // what is as good as white is left out: it is most of a page
+            v > 0.02 * p.most)  // nearly white cells are left out: they would be most of the file
           svg.rectangle(left + cell * static_cast<double>(j), top + cell * static_cast<double>(i), cell, cell, heat_colour(v / p.most),
                         n > 64 ? "" : cat(tokens[i], " -> ", tokens[j], ": ", short_number(v, 3)));
     svg.frame(left, top, side, side);
@@ -63,13 +63,13 @@ inline std::string heat_maps(const std::vector<std::string>& tokens, const std::
   return svg.str();
 }
 
-/// One row of a matrix under its name.
+/// One row of a matrix with its name.
 struct Strip {
   std::string name;
-  std::vector<double> values;  // one for each token
+  std::vector<double> values;  // one per token
 };
 
-/// The strips one below the other over the same tokens, the tokens written into the cells; long texts go on in the next line. All have one
+/// Draws strips over the same tokens below each other, with the tokens written into the cells; long texts wrap. All strips share one
 /// scale.
 inline std::string token_strips(const std::vector<std::string>& tokens, const std::vector<Strip>& strips, const std::string& title) {
   double most = 1e-9, name_width = 0;
@@ -116,7 +116,8 @@ inline std::string token_strips(const std::vector<std::string>& tokens, const st
   return svg.str();
 }
 
-/// A matrix of any numbers, with a name for each row and column: the least, or 0, white; the largest, or 0, dark.
+/// Draws a matrix of any numbers with row and column names. The smaller of the minimum and 0 is white, the larger of the maximum and 0
+/// dark.
 inline std::string number_map(const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                               const std::vector<double>& values, const std::string& title, const std::string& x_label,
                               const std::string& y_label) {

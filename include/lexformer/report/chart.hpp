@@ -18,13 +18,13 @@ namespace lexformer {
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  std::vector<double> deviation{};                      // of y: drawn as a band; or none
-  bool dots = false;                                    // mark every point
-  std::vector<std::pair<double, double>> highlights{};  // points that stand out, on the line or not
-  bool smooth = false;                                  // the line is drawn light, and over it its moving_mean() of about a twentieth of it
+  std::vector<double> deviation{};                      // of y, drawn as a band; may be empty
+  bool dots = false;                                    // draw a dot at every point
+  std::vector<std::pair<double, double>> highlights{};  // highlighted points, on the line or elsewhere
+  bool smooth = false;  // draw the line light, with its moving_mean() over about a twentieth of its points on top
 };
 
-/// A place that is marked by a line and a word: a chosen step, a threshold.
+/// A position marked by a line and a label, e.g. a chosen step or a threshold.
 struct ChartMark {
   double at = 0;
   std::string name;
@@ -38,7 +38,7 @@ struct ChartOptions {
   double width = 640, height = 380;
 };
 
-/// Round numbers 1, 2 or 5 times a power of ten from `low` to `high`, about `count` of them.
+/// Returns about `count` round numbers from `low` to `high`: multiples of 1, 2 or 5 times a power of ten.
 inline std::vector<double> axis_ticks(double low, double high, std::size_t count = 6) {
   if (!(high - low > 1e-12 * std::max(std::abs(low), std::abs(high)))) return {low};
   const double rough = (high - low) / static_cast<double>(count), power = std::pow(10.0, std::floor(std::log10(rough)));
@@ -50,7 +50,7 @@ inline std::vector<double> axis_ticks(double low, double high, std::size_t count
   return ticks;
 }
 
-/// The range of all finite values with a little room around them; [0, 1] if there are none.
+/// Returns the range of all finite values with a small margin; [0, 1] if there are none.
 inline std::pair<double, double> range_of(const std::vector<double>& values) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const double v : values)
@@ -59,13 +59,13 @@ inline std::pair<double, double> range_of(const std::vector<double>& values) {
       high = std::max(high, v);
     }
   if (low > high) return {0, 1};
-  const double size = std::max(std::abs(low), std::abs(high));  // what differs by rounding alone counts as one value
+  const double size = std::max(std::abs(low), std::abs(high));  // values that differ only by rounding count as one
   const double room = high - low > 1e-9 * size ? 0.04 * (high - low) : size > 0 ? 0.04 * size : 1.0;
   return {low - room, high + room};
 }
 
-/// The exponential moving mean, its start put right: m_i = w m_{i-1} + (1 - w) y_i, the i-th value m_i / (1 - w^i), i from 1.
-/// A value that is not finite stays and does not count.
+/// Exponential moving mean with bias correction: m_i = w m_{i-1} + (1 - w) y_i, result m_i / (1 - w^i), i from 1.
+/// A value that is not finite is kept and left out of the mean.
 inline std::vector<double> moving_mean(std::vector<double> y, double weight) {
   double mean = 0, left = 1;
   for (double& v : y) {
@@ -88,7 +88,7 @@ inline double legend_width(const std::vector<std::string>& names) {
 /// The frame of a chart: axes, ticks, titles, marks; maps numbers to pixels.
 class ChartFrame {
  public:
-  /// The legend makes the picture larger and not the chart smaller.
+  /// The legend enlarges the picture instead of shrinking the chart.
   ChartFrame(const ChartOptions& o, std::pair<double, double> x, std::pair<double, double> y, const std::vector<std::string>& names)
       : svg(o.width + legend_width(names), std::max(o.height, 60 + 20 * static_cast<double>(names.size())), o.title),
         x_(x),
@@ -96,7 +96,7 @@ class ChartFrame {
         right_(o.width - 16),
         bottom_(o.height - 48) {
     const auto rows = axis_ticks(y.first, y.second);
-    for (const double t : rows) left_ = std::max(left_, 32 + text_width(short_number(t), 11));  // 32: the label of the axis
+    for (const double t : rows) left_ = std::max(left_, 32 + text_width(short_number(t), 11));  // 32: the axis label
     svg.label(left_, 20, o.title, {.size = 14, .bold = true});
     for (const double t : rows) {
       svg.line(left_, py(t), right_, py(t), "#e4e4e4");
@@ -146,7 +146,7 @@ class ChartFrame {
 
 }  // namespace detail
 
-/// Lines over one another. Points that are not finite break a line.
+/// Draws lines in one chart. A point that is not finite interrupts its line.
 inline std::string line_chart(const std::vector<Series>& series, const ChartOptions& options) {
   std::vector<double> xs, ys;
   std::vector<std::string> names;
@@ -175,7 +175,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       if (last - first > 1) {
         frame.svg.path(line, line_colour(k), s.smooth ? 1 : 2, s.smooth ? "" : line_dash(k), s.smooth ? 0.3 : 1);
         if (s.smooth) frame.svg.path(smooth, line_colour(k), 2, line_dash(k));
-      } else if (!s.dots)  // a line of one point would not be seen
+      } else if (!s.dots)  // a line with one point would be invisible
         frame.svg.dot(line[0].first, line[0].second, 2, line_colour(k));
     };
     std::size_t first = 0;
@@ -199,7 +199,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
   return frame.svg.str();
 }
 
-/// Bars of equal width from edges.front() to edges.back(), the groups side by side in each; heights[group][bin].
+/// Draws bars of equal width from edges.front() to edges.back(), groups side by side in each bin; heights[group][bin].
 inline std::string bar_chart(const std::vector<std::string>& groups, const std::vector<double>& edges,
                              const std::vector<std::vector<double>>& heights, const ChartOptions& options) {
   if (edges.size() < 2 || groups.size() != heights.size())

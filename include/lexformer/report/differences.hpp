@@ -11,9 +11,9 @@
 
 namespace lexformer {
 
-/// A text as HTML in which the words that the other text lacks are marked: `u class="near"` where it has one like it (Levenshtein
-/// similarity of 0.6 or more, named in the tooltip), `b class="only"` where it has none. Words stand between spaces; small and capital
-/// letters are alike.
+/// Returns a text as HTML with the words marked that the other text lacks: `u class="near"` if the other text has a similar word
+/// (Levenshtein similarity of at least 0.6, shown in the tooltip), else `b class="only"`. Words are separated by spaces and compared
+/// case-insensitively.
 inline std::string mark_differences(std::string_view text, std::string_view other) {
   struct DiffWord {
     std::string_view text;

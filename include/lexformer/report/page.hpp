@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A report: one HTML file with its pictures inside, that opens anywhere and fetches nothing; each picture also as .svg, its numbers as
-// .csv.
+// A report: one self-contained HTML file with embedded pictures that loads nothing from elsewhere. Each picture is also written as .svg,
+// and its numbers as .csv.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 namespace lexformer {
 
-/// A table of numbers and texts as RFC 4180 has it.
+/// A table of numbers and texts in RFC 4180 format.
 class Csv {
  public:
   explicit Csv(const std::vector<std::string>& header) : columns_(header.size()) { row(header); }
@@ -58,10 +58,10 @@ class ReportPage {
   void heading(const std::string& text) { body_ += cat("<h2>", escape_xml(text), "</h2>\n"); }
   void paragraph(const std::string& text) { body_ += cat("<p>", escape_xml(text), "</p>\n"); }
 
-  /// Small, at the end of the page: what made it, out of what, with which settings, when.
+  /// Adds small text at the end of the page: program, inputs, settings and time.
   void footer(const std::string& text) { footer_ += cat("<p>", escape_xml(text), "</p>\n"); }
 
-  /// `name` becomes NAME.svg and NAME.csv beside the page; the caption says what is drawn.
+  /// Adds a picture with a caption that describes it; it is also saved as NAME.svg and its numbers as NAME.csv beside the page.
   void picture(const std::string& name, const std::string& svg, const Csv& numbers, const std::string& caption) {
     if (!names_.insert(name).second) fail("ReportPage", "there are two pictures '", name, "'");
     if (caption.empty()) fail("ReportPage", "the picture '", name, "' has no caption");
@@ -71,7 +71,7 @@ class ReportPage {
     body_ += cat("<figure>\n", svg, "<figcaption>", escape_xml(caption), " <a href=\"", file, ".svg\">svg</a> <a href=\"", file,
                  ".csv\">csv</a></figcaption>\n</figure>\n");
   }
-  /// Cells are HTML already: texts must have gone through escape_xml().
+  /// Adds a table. Cells are HTML: pass texts through escape_xml() first.
   void table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
     const auto line = [&](const std::vector<std::string>& cells, const char* tag) {
       body_ += "<tr>";

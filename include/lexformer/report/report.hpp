@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures and pages: all of report/. No other floor includes it, and lexformer.hpp does not either.
+// Includes all of report/: pictures and pages. Neither other floors nor lexformer.hpp include it.
 #pragma once
 
 #include "lexformer/report/attention_picture.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures as SVG 1.1: shapes and texts at places in pixels, written by hand because there is little to it.
+// Writes pictures as SVG 1.1: shapes and texts at pixel positions.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace lexformer {
 
-/// Text for XML and HTML, in elements and in attributes between double quotes. Invalid UTF-8 and characters that XML 1.0 does not allow
+/// Escapes text for XML and HTML, for elements and double-quoted attributes. Invalid UTF-8 and characters that XML 1.0 does not allow
 /// become U+FFFD.
 inline std::string escape_xml(std::string_view text) {
   std::string out;
@@ -41,7 +41,7 @@ inline std::string escape_xml(std::string_view text) {
   return out;
 }
 
-/// A number for people and for files, whatever the locale: at most `digits` significant ones.
+/// Formats a number with at most `digits` significant digits, independent of the locale.
 inline std::string short_number(double x, int digits = 4) {
   if (!std::isfinite(x)) return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
   char text[64];
@@ -49,7 +49,8 @@ inline std::string short_number(double x, int digits = 4) {
   return {text, end};
 }
 
-/// 0 white ... 1 dark, through orange and red: the darkness rises evenly, so it reads in grey and by the colour-blind, too.
+/// A colour from 0 (white) to 1 (dark) through orange and red. Darkness rises evenly, so it is readable in greyscale and by the
+/// colour-blind.
 inline std::string heat_colour(double share) {
   static constexpr std::array<std::array<double, 3>, 5> stops = {
       {{255, 255, 255}, {253, 212, 158}, {241, 131, 84}, {186, 45, 62}, {70, 8, 38}}};
@@ -64,34 +65,34 @@ inline std::string heat_colour(double share) {
   return out;
 }
 
-/// Colours and dashes of the lines of a chart (Okabe and Ito's colours, which the colour-blind tell apart; the dashes tell them apart in
-/// grey).
+/// Colours and dashes of the lines of a chart. The colours are Okabe and Ito's, which the colour-blind can distinguish; the dashes
+/// distinguish the lines in greyscale.
 inline std::string line_colour(std::size_t i) {
   static constexpr std::array colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a07800", "#56b4e9", "#000000"};
   return colours[i % colours.size()];
 }
 inline std::string line_dash(std::size_t i) {
   static constexpr std::array dashes = {"", "7 3", "2 2", "9 3 2 3", "4 4", "12 3", "1 3"};
-  return dashes[(i + i / dashes.size()) % dashes.size()];  // the eighth line has the first's colour, not its dashes
+  return dashes[(i + i / dashes.size()) % dashes.size()];  // the eighth line repeats the first colour with other dashes
 }
 
 struct TextStyle {
   double size = 12;
   std::string anchor = "start";  // or middle, end
-  double rotate = 0;             // degrees, clockwise around its place
+  double rotate = 0;             // degrees, clockwise around its position
   bool bold = false, mono = false;
-  bool halo = false;  // white around it, to be read over lines
+  bool halo = false;  // white outline, to be readable over lines
   std::string colour = "#222222";
 };
 
 class Svg {
  public:
-  /// `title` is what a reader of the screen says and what a browser shows over the picture.
+  /// `title` is read by screen readers and shown by browsers as a tooltip.
   Svg(double width, double height, const std::string& title) : width_(width), height_(height), title_(title) {}
 
   using Point = std::pair<double, double>;
 
-  /// With a tooltip the shape says what it is when pointed at.
+  /// Draws a rectangle; a tooltip is shown when it is pointed at.
   void rectangle(double x, double y, double width, double height, const std::string& fill, const std::string& tooltip = "") {
     open("rect");
     number("x", x);
@@ -155,7 +156,7 @@ class Svg {
     body_ += ">" + escape_xml(content) + "</text>\n";
   }
 
-  /// The whole picture; its background is painted, so it looks alike on a dark page.
+  /// Returns the whole picture. The background is painted, so that it looks the same on a dark page.
   std::string str() const {
     const std::string w = short_number(width_, 6), h = short_number(height_, 6);
     return cat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", w, "\" height=\"", h, "\" viewBox=\"0 0 ", w, " ", h,
@@ -180,10 +181,10 @@ class Svg {
   std::string title_, body_;
 };
 
-/// Width of a text of this size, roughly: what the layout reckons with, fonts differ.
+/// The approximate width of a text of this size, for the layout; fonts differ.
 inline double text_width(std::string_view text, double size, bool mono = false) {
   std::size_t characters = 0;
-  for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // UTF-8: one for each first byte
+  for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // UTF-8: counts the first byte of each character
   return static_cast<double>(characters) * size * (mono ? 0.61 : 0.6);
 }
 
