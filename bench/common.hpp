@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the measuring programs share: real pairs, batches given as rows, devices, timers, one line of results.
+// Shared by the benchmarks: real pairs, batches of given rows, devices, timers, one line of results.
 #pragma once
 
 #include <sys/resource.h>
@@ -17,12 +17,12 @@ namespace bench {
 
 namespace lx = lexformer;
 
-/// Where a program computes, and in which precision.
+/// The device and precision of a program.
 struct Where {
   program::Compute compute;
 
   explicit Where(CLI::App& app) { program::add_compute(app, compute); }
-  /// f(T(), Dev()).
+  /// Calls f(T(), Dev()).
   template <class F>
   void run(F&& f) const {
     program::compute_with(compute, std::forward<F>(f));
@@ -30,14 +30,14 @@ struct Where {
   lx::Json json() const { return {{"device", lx::name_of(compute.device)}, {"precision", lx::name_of(compute.precision)}}; }
 };
 
-/// Waits until all that was queued on the device is done.
+/// Waits until all work queued on the device is done.
 template <class Dev>
 void finish() {
   if constexpr (std::is_same_v<Dev, lx::Cuda>) lx::cuda::synchronize();
 }
 
-/// Seconds since the last call or since it was made: of the clock, or of processor time summed over the threads, which a busy
-/// machine disturbs less.
+/// Seconds since the last call or since construction: wall-clock time, or processor time summed over the threads, which depends less on
+/// other load of the machine.
 class Timer {
  public:
   static inline bool cpu_time = false;
@@ -65,13 +65,13 @@ inline double sum(const std::vector<double>& x) {
   return total;
 }
 
-/// Median and best of the seconds of one call, in ms.
+/// Median and minimum of the seconds per call, in ms.
 inline lx::Json times_json(const std::vector<double>& seconds) {
   return {{"median_ms", 1e3 * median(seconds)}, {"min_ms", 1e3 * *std::min_element(seconds.begin(), seconds.end())}};
 }
 
-/// Seconds of one call of each function, `repeats` times, the functions in turns. Calls are queued in rows that take `seconds` or so: what
-/// starting and waiting cost counts once for a row. Two rows of each come before and do not count.
+/// Measures the seconds per call of each function, `repeats` times, alternating between the functions. Calls are queued in series of about
+/// `seconds`, so that launch and synchronization cost count once per series. Two warm-up series of each function are discarded.
 template <class Dev>
 std::vector<std::vector<double>> in_turns(const std::vector<std::function<void()>>& functions, std::size_t repeats, double seconds) {
   std::vector<std::vector<double>> all(functions.size());
@@ -83,7 +83,7 @@ std::vector<std::vector<double>> in_turns(const std::vector<std::function<void()
       for (std::size_t k = 0; k < calls[i]; ++k) functions[i]();
       finish<Dev>();
       const double once = timer.lap() / static_cast<double>(calls[i]);
-      if (r < 2)  // the first call is slower than all others
+      if (r < 2)  // warm-up; the first call is slower than all others
         calls[i] = static_cast<std::size_t>(std::clamp(seconds / once, 1.0, 10000.0));
       else
         all[i].push_back(once);
@@ -91,10 +91,10 @@ std::vector<std::vector<double>> in_turns(const std::vector<std::function<void()
   return all;
 }
 
-/// Results for other programs: one line of JSON.
+/// Prints a result for other programs as one line of JSON.
 inline void print_line(const lx::Json& result) { std::cout << lx::dump_json(result, "result") << std::endl; }
 
-/// Random numbers; beyond a million they begin anew, which no processor notices.
+/// Random numbers. They repeat after about a million, which does not affect the speed.
 template <class T, class Dev>
 lx::Tensor<T, Dev> random_tensor(const lx::Shape& shape, std::uint32_t stream) {
   constexpr std::size_t distinct = 1000003;
@@ -104,14 +104,14 @@ lx::Tensor<T, Dev> random_tensor(const lx::Shape& shape, std::uint32_t stream) {
   return lx::Tensor<T, Dev>::from(values, shape);
 }
 
-/// Largest resident memory of this process so far, in GB.
+/// The peak resident memory of this process in GB.
 inline double peak_gb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1e6;
 }
 
-/// What every program is told.
+/// The options of every program.
 struct Input {
   std::string model, data = "../shared/data/abt-buy/train.tsv", batches, logits, json;
   std::size_t length = 0, max_length = 512, size = 32;
@@ -141,7 +141,7 @@ struct Input {
                            {.max_length = length > 0 ? length : max_length, .features = model_.features()});
   }
 
-  /// The batches of the file, or `count` of --batch pairs: grouped by length, or sorted by it.
+  /// The batches in the file, or `count` batches of --batch pairs, grouped or sorted by length.
   std::vector<std::vector<std::size_t>> rows(const std::vector<lx::Encoding>& encodings, std::size_t count, bool sorted) const {
     const auto lengths = lx::token_counts(encodings);
     if (batches.empty()) {
@@ -162,7 +162,7 @@ struct Input {
     return all;
   }
 
-  /// Logits of all batches one after the other, if asked for.
+  /// Writes the logits of all batches, concatenated, if requested.
   template <class Model>
   void write_logits(const Model& model_, const std::vector<lx::Batch>& all) const {
     if (logits.empty()) return;
@@ -176,7 +176,7 @@ struct Input {
   }
 };
 
-/// Runs the body as the programs for users do.
+/// Runs the body with the error handling of the user programs.
 template <class Body>
 int run(CLI::App& app, int argc, char** argv, Body&& body) {
   return program::run(app, argc, argv, [&] {

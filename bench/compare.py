@@ -54,7 +54,7 @@ class Comparison:
             self.a.data = self.lengthened(a.data, a.length)
         lines = Path(a.data).read_text(encoding="utf-8").splitlines()
         self.write_batches("one", [list(range(32))])
-        # One step saves what all contenders start from: encoder, new head, vocabulary.
+        # One step saves the common start of all contenders: encoder, new head, vocabulary.
         self.call([a.bin / "train_step", "--model", a.model, "--data", a.data, "--batches", self.batches["one"], "--warmup", "0",
                    "--max-length", a.max_length, "--steps", "1", "--save-start", self.start])
         pairs = "".join("\t".join(line.split("\t")[:2]) + "\n" for line in lines)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product at the sizes of a training step: MiniLM with 1152 tokens (32 pairs of 36), and attention heads of 36 tokens.
+// The matrix product at the sizes of a training step: MiniLM with 1152 tokens (32 pairs of 36), and attention heads with 36 tokens.
 #include <iomanip>
 
 #include "common.hpp"

@@ -70,7 +70,7 @@ given_bin=$bin
 bin=${bin:-$build/bin}
 mkdir -p "$out/work"
 
-# Sizes. The short ones are for a machine that takes a second for what a GPU does in a millisecond.
+# Sizes. The short ones are for a machine that needs a second for a GPU's millisecond.
 lengths=32,64,128,256,512 attention_sizes=() rate_sizes=() timing=() steps=(--steps 30 --warmup 10) few_steps=(--steps 5 --warmup 2) batch=32 base_batch=128 padded=128 scored=512 job=(--epochs "$epochs")
 rounds=3 head_widths="32 64"
 minilm='{"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512}'
@@ -82,7 +82,7 @@ if $short; then
   minilm='{"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 128}' base=$minilm
 fi
 
-# --- What the stages say: lines of JSON in $out/STAGE.jsonl, all else in $out/STAGE.log.
+# --- Output of the stages: lines of JSON in $out/STAGE.jsonl, everything else in $out/STAGE.log.
 text() { python3 -c 'import json, sys; print(json.dumps(sys.argv[1]))' "$1"; }
 say() { echo "$1" >>"$lines"; }
 problem() { # NAME WHY
@@ -90,7 +90,7 @@ problem() { # NAME WHY
   say "{\"what\": \"problem\", \"stage\": \"$stage\", \"name\": $(text "$1"), \"why\": $(text "$2")}"
   status=failed
 }
-# Runs a command in what is left of the stage's time, divided by $shares; its output goes to the file $1.
+# Runs a command within the stage's remaining time divided by $shares; its output goes to the file $1.
 shares=1
 within() {
   local to=$1
@@ -99,7 +99,7 @@ within() {
   [ "$seconds" -gt 0 ] || return 124
   timeout -k 10 "$seconds" "$@" >>"$to" 2>>"$log"
 }
-# A named command whose output is $1 (a file); what goes wrong is said and is not the end.
+# Runs a named command with output to the file $1; a failure is reported and does not end the script.
 run() {
   local name=$1 to=$2 code=0
   shift 2
@@ -114,7 +114,7 @@ run() {
 }
 measure() { run "$1" "$lines" "${@:2}"; }
 
-# A model to measure on: the given one, or an untrained one of that size. usage: start_model NAME JSON
+# Makes the model to measure: the given one, or an untrained one of that size. usage: start_model NAME JSON
 start_model() {
   if [ "$1" = minilm ] && [ -n "$model" ]; then
     start=$model
@@ -144,7 +144,7 @@ checks() {
   else
     run lexformer_cuda_device_tests "$log" "$bin/lexformer_cuda_device_tests" --no-intro && run cuda_square "$log" "$bin/cuda_square"
   fi
-  # ctest counts a program that finds no device as passed.
+  # ctest reports a program that finds no device as passed.
   local summary
   summary=$(cat "$log" "$build/Testing/Temporary/LastTest.log" 2>/dev/null | grep '^\[doctest\] test cases' | tail -n 1)
   if [ -n "$summary" ]; then
@@ -168,7 +168,7 @@ sanitize() {
     return
   fi
   local tool part errors report tools=(memcheck racecheck initcheck synccheck) parts=(elementwise index rows loss ops attention models)
-  shares=$((${#tools[@]} * ${#parts[@]}))  # one that takes long leaves time for the others
+  shares=$((${#tools[@]} * ${#parts[@]}))  # a tool that takes long leaves time for the others
   for tool in "${tools[@]}"; do
     for part in "${parts[@]}"; do
       report=$out/work/$tool-$part.log
@@ -256,13 +256,13 @@ main() {
   done
 }
 
-# Whether PyTorch can be measured; else that is said.
+# Whether PyTorch can be measured; reports it if not.
 have_peers() {
   if ! "$python" -c 'import numpy, torch, transformers, tokenizers, safetensors; assert torch.cuda.is_available()' 2>/dev/null; then
     say '{"what": "note", "text": "The peers were left out: torch, transformers, tokenizers, safetensors or numpy cannot be imported, or torch sees no GPU."}'
     return 1
   fi
-  export TORCHINDUCTOR_CACHE_DIR=$out/work/inductor  # what was compiled once need not be again
+  export TORCHINDUCTOR_CACHE_DIR=$out/work/inductor  # compiled code is kept between runs
   measure versions "$python" -c 'import json, torch, transformers; print(json.dumps({"what": "versions", "torch": torch.__version__, "transformers": transformers.__version__}))'
 }
 
@@ -276,7 +276,7 @@ peers() {
   done
 }
 
-# usage: peer_steps LABEL WAY OPTION...: PyTorch as it is and compiled that way (compile, graph) beside lexformer.
+# usage: peer_steps LABEL WAY OPTION...: PyTorch without and with compilation of that kind (compile, graph) beside lexformer.
 peer_steps() {
   local label=$1 way=$2
   shift 2
@@ -295,7 +295,7 @@ peers_base() {
   have_peers && start_model base "$base" && peer_steps "base size, pairs of $padded tokens" compile --batch $base_batch --length $padded "${few_steps[@]}"
 }
 
-# --- All of them, one after the other.
+# --- Run the stages in order.
 [ -z "$gpu" ] || echo "$gpu" >"$out/gpu.txt"
 rm -f "$out/short"
 if $short; then touch "$out/short"; fi

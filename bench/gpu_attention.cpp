@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention with a lookup of codes (LEA) and without one, forward and backward with every gradient, for sequences of one length: time,
-// temporary memory, and whether a second call gives the same bits. One line of JSON for each length.
+// Attention with a lookup of codes (LEA) and without one, forward and backward with all gradients, for sequences of one length: time,
+// temporary memory, and whether a second call gives the same bits. Prints one line of JSON per length.
 #include <lexformer/io/json.hpp>
 
 #include "common.hpp"
@@ -11,10 +11,10 @@ namespace {
 
 struct Sizes {
   std::size_t tokens = 16384, heads = 12, head_width = 32, levels = 50;
-  double used_codes = 0.2;  // the share of token pairs with a code other than 0; 0.1 to 0.23 in real pairs
+  double used_codes = 0.2;  // the share of token pairs with a nonzero code; 0.1 to 0.23 in real pairs
 };
 
-/// Codes as a batch has them: most are 0.
+/// Codes as in a real batch: most are 0.
 std::vector<std::uint16_t> random_codes(std::size_t count, const Sizes& sizes) {
   lx::RandomStream random(1, lx::random_site::user, 100);
   std::vector<std::uint16_t> codes(count);
@@ -25,7 +25,7 @@ std::vector<std::uint16_t> random_codes(std::size_t count, const Sizes& sizes) {
   return codes;
 }
 
-/// What is there for one length. The kernels are called as the op calls them, into memory that is already there.
+/// The data for one length. Kernels are called as the op calls them, with preallocated memory.
 template <class T, class Dev>
 class Attention {
  public:
@@ -52,7 +52,7 @@ class Attention {
 
   std::size_t tokens() const { return offsets_.tokens(); }
   std::size_t sequences() const { return offsets_.sequences(); }
-  /// What a matrix of all scores would take.
+  /// The bytes of a matrix of all scores.
   std::size_t score_bytes() const { return args_[0].heads * offsets_.pairs() * sizeof(T); }
 
   void forward(bool lea) { lx::Kernels<Dev>::template attention<T>(args_[lea], context_.mutable_data(), log_sum_.mutable_data(), nullptr); }
@@ -62,7 +62,7 @@ class Attention {
     if (lea) grads.lookups.push_back(dtable_.mutable_data());
     lx::Kernels<Dev>::template attention_grad<T>(args_[lea], context_.data(), log_sum_.data(), dcontext_.data(), nullptr, grads);
   }
-  /// Bytes that both together take besides what they are given.
+  /// The peak bytes of forward and backward beyond their inputs and outputs.
   std::size_t temporary_bytes(bool lea) {
     lx::Memory<Dev>::reset_peak();
     const std::size_t before = lx::Memory<Dev>::in_use();
@@ -78,8 +78,8 @@ class Attention {
     };
     return once() == once();
   }
-  /// What was read, and what was written without and with LEA, for a check by others. (The codes as floats: no .npy file here holds
-  /// others.)
+  /// Saves the inputs, and the outputs without and with LEA, for a check by other programs. Codes are stored as floats, since save_npy()
+  /// supports no integers.
   void save(const std::string& folder) {
     const auto write = [&](const std::string& name, const lx::Tensor<T, Dev>& x) {
       lx::save_npy(folder + "/" + name + ".npy", lx::detail::cast<lx::accumulate_t<T>>(x).template to<lx::Cpu>());

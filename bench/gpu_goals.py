@@ -68,7 +68,7 @@ def g3(r):
     for p in PRECISIONS:
         ours, eager, compiled = steps(r, REAL, p)
         texts[p] = named(ms=ours, over_eager=ratio(eager, ours), over_compiled=ratio(compiled, ours))
-        if ours and (best is None or ours < best):  # the goal names no precision: lexformer's fastest, and the peers in the same
+        if ours and (best is None or ours < best):  # the goal names no precision: lexformer's fastest one, and the peers in the same one
             best, checks = ours, [at_most(ours, 1.2), at_least(ratio(eager, ours), 4), at_least(ratio(compiled, ours), 1.3)]
     return verdict(checks), in_words(texts)
 

@@ -25,7 +25,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
 
 DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bfloat16": torch.bfloat16}
-# What gpu_rates measures: rows n and k of D = 384 and 768.
+# The products in gpu_rates: rows n and k of D = 384 and 768.
 SHAPES = [(384, 384), (1152, 384), (1536, 384), (384, 1536), (768, 768), (2304, 768), (3072, 768), (768, 3072)]
 
 
@@ -68,7 +68,7 @@ class Clock:
         try:
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
-                self.kept = self.f()  # what the graph writes must live as long as it
+                self.kept = self.f()  # the graph writes here, so it must live as long as the graph
             self.f, self.graph = graph.replay, True
         except RuntimeError as e:
             print(f"no CUDA graph, measured with its launches: {first_line(e)}", file=sys.stderr)
@@ -94,7 +94,7 @@ def relative_error(found, expected):
     return float((found.detach().float().cpu().reshape(-1) - expected.reshape(-1)).norm() / expected.norm())
 
 
-# Ways to compute it. q, k, v (B, H, n, d), table (H, R), codes (B, n, n) -> (B, H, n, d).
+# Implementations of attention. q, k, v (B, H, n, d), table (H, R), codes (B, n, n) -> (B, H, n, d).
 def sdpa(q, k, v, table, codes):
     return F.scaled_dot_product_attention(q, k, v)
 
@@ -136,7 +136,7 @@ class Attention:
         flex = Flex(a.device)
         self.ways = {"sdpa": sdpa, "embedding": embedding, "gather": gather, "one_hot": one_hot, "flex": flex}
         if a.device == "cuda":
-            self.ways["sdpa_cudnn"] = sdpa_cudnn  # for bfloat16; it takes no float32
+            self.ways["sdpa_cudnn"] = sdpa_cudnn  # for bfloat16; does not support float32
 
     def inputs(self, length, dtype, loaded=None):
         a, g = self.a, torch.Generator().manual_seed(length)
@@ -182,11 +182,11 @@ class Attention:
             loaded = {path.stem: torch.from_numpy(np.load(path)) for path in Path(folder).glob("*.npy")}
         good = []
         for way in self.ways:
-            dtype, allowed = (torch.bfloat16, 2e-2) if way == "sdpa_cudnn" else (torch.float32, 1e-4)  # it takes no float32
+            dtype, allowed = (torch.bfloat16, 2e-2) if way == "sdpa_cudnn" else (torch.float32, 1e-4)  # does not support float32
             try:
                 leaves, codes, dy = self.inputs(length, dtype, loaded)
                 context, gradients = self.step(way, leaves, self.codes_for(way, codes, dtype), dy)()
-            except Exception as e:  # whatever it is: the others are measured
+            except Exception as e:  # any error: the others are still measured
                 write(what="attention_check", length=length, way=way, failed=first_line(e))
                 continue
             theirs = {"context": context.transpose(1, 2), "dqkv": torch.stack(gradients[:3], 2).transpose(1, 3)}
@@ -218,7 +218,7 @@ class Attention:
                         f()
                         memory[precision, way] = torch.cuda.max_memory_allocated() - before
                     clocks[precision, way] = Clock(f, a.device, a.seconds)
-                except Exception as e:  # whatever it is: the others are measured
+                except Exception as e:  # any error: the others are still measured
                     write(what="attention_peer", length=length, way=way, precision=precision, failed=first_line(e))
         times = {key: [] for key in clocks}
         for _ in range(a.rounds):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a device can do, as lines of JSON: the rate of a copy, of matrix products at the sizes of a training step, and of AdamW.
-// What is read changes from call to call, so that it comes from memory and not from the caches.
+// Rates of a device as lines of JSON: a copy, matrix products at the sizes of a training step, and AdamW.
+// Each call reads other data, so that it comes from memory and not from the caches.
 #include <lexformer/io/json.hpp>
 
 #include "common.hpp"
@@ -19,7 +19,7 @@ struct Product {
   std::size_t m, n, k;
 };
 
-/// BERT's products with D = 384 (MiniLM) and 768 (base), the logits of masked tokens, and a large square.
+/// BERT's products for D = 384 (MiniLM) and 768 (base), the logits of masked tokens, and a large square product.
 std::vector<Product> products(const Options& o) {
   std::vector<Product> all;
   for (const auto& [n, k] : {std::pair<std::size_t, std::size_t>{384, 384},
@@ -39,7 +39,7 @@ std::vector<Product> products(const Options& o) {
   return all;
 }
 
-/// The start of the n-th of the pieces of `size` numbers that fit into `all`, round and round.
+/// Cycles through the pieces of `size` numbers that fit into `all`; next() returns the start of the next piece.
 class Pieces {
  public:
   Pieces(std::size_t all, std::size_t size) : size_(size), count_(std::max<std::size_t>(1, all / size)) {}
@@ -63,7 +63,7 @@ class Rates {
 
   void gemm(const Product& p) {
     const bool ta = p.kind[0] == 'T', tb = p.kind[1] == 'T';
-    // A, B and C of several products one after the other, in more memory than caches have.
+    // A, B and C of several products in sequence, in more memory than the caches hold.
     const std::size_t a = p.m * p.k, b = p.k * p.n, size = a + b + p.m * p.n, all = std::max(size, o_.megabytes * 250000 / sizeof(T));
     auto numbers = bench::random_tensor<T, Dev>({all}, 2);
     T* const data = numbers.mutable_data();
@@ -75,7 +75,7 @@ class Rates {
     });
   }
 
-  /// All parameters of a model in one step, in arrays as a BERT has them.
+  /// Measures a step of all parameters of a model, in arrays like those of a BERT.
   void adamw() {
     using A = lx::accumulate_t<T>;
     const std::size_t arrays = 64, count = o_.parameters / arrays;
@@ -98,7 +98,7 @@ class Rates {
                          master,
                          weights});
     }
-    // The gradient is read; moments and weights are read and written; a rounded copy of the weights is written.
+    // Reads the gradient, reads and writes moments and weights, and writes a rounded copy of the weights.
     const std::size_t bytes = arrays * count * (sizeof(T) + 6 * sizeof(A) + (lx::is_storage<T> ? sizeof(T) : 0));
     report({{"what", "adamw"}, {"parameters", arrays * count}, {"bytes", bytes}}, [&] { lx::Kernels<Dev>::adamw(updates, {}); });
   }

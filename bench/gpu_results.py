@@ -4,7 +4,7 @@ import json
 import statistics
 from pathlib import Path
 
-GATHERED = ["embedding", "gather"]  # the ways of gpu_peer.py to a gathered bias
+GATHERED = ["embedding", "gather"]  # the implementations of a gathered bias in gpu_peer.py
 
 
 class Results:
@@ -14,7 +14,7 @@ class Results:
             for line in path.read_text(encoding="utf-8").splitlines():
                 try:
                     self.lines.append({"from": path.stem, **json.loads(line)})
-                except json.JSONDecodeError:  # a program was stopped in the middle of a line
+                except json.JSONDecodeError:  # a program was stopped while writing a line
                     pass
 
     def all(self, what, **like):

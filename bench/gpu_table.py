@@ -72,11 +72,11 @@ def section_attention(r):
                     continue
                 line = timed[-1]
                 parts = [line[way][kind]["median_ms"] for way in ("forward", "backward") for kind in ("none", "lea")]
-                # 2 n n d for each product: two forward, five backward with the scores that are made again.
+                # 2 n n d per product: two forward, five backward including the recomputed scores.
                 flops = 14 * line["sequences"] * length ** 2 * line["heads"] * width
                 share = ratio(100 * flops / total_ms(line, "none") * 1e3, matrix_rate(r, precision))
                 peers = [peer_ms(r, ways, **like) for ways in (["sdpa", "sdpa_cudnn"], GATHERED, ["flex"], ["one_hot"])]
-                # Tokens are read and written 4 times in rows of the width forward, 7 times backward, the codes (2 bytes) once in each.
+                # Token rows of the full width are read and written 4 times forward and 7 times backward, the codes (2 bytes) once in each.
                 tokens = line["sequences"] * length
                 moved = 11 * tokens * line["heads"] * width * (2 if precision == "bfloat16" else 4) + 4 * tokens * length
                 shares = [share, ratio(100 * moved / total_ms(line, "lea") * 1e3, copy_rate(r))]

@@ -64,7 +64,7 @@ def main():
     flags = json.loads(texts["lexformer.tokenizer"])
     tokenizer = BertWordPieceTokenizer(vocab=words, lowercase=flags["do_lower_case"])
     tokenizer.enable_truncation(a.max_length)
-    tokenizer.enable_padding(pad_to_multiple_of=32 if a.compile else None)  # of the longest of a batch
+    tokenizer.enable_padding(pad_to_multiple_of=32 if a.compile else None)  # to the longest of a batch
     rows = [line.split("\t") for line in Path(a.data).read_text(encoding="utf-8").splitlines()]
     batches = []
     for line in Path(a.batches).read_text().splitlines():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Steps of pre-training on random tokens: what each position scheme and MTH's regularizers cost beside plain BERT, and what it saves to
-// compute logits of masked tokens only. All variants take each step in turns, so that they see the same machine.
+// Pre-training steps on random tokens: the cost of each position scheme and of MTH's regularizers compared with plain BERT, and the saving
+// of computing the logits of masked tokens only. All variants alternate within each step, so that they run under the same machine load.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
 #include <numeric>
@@ -15,7 +15,7 @@ struct Variant {
   std::string name;
   lx::MaskedLm<> model;
   lx::Mth<> mth;
-  bool every_token;  // logits of all tokens, as a plain implementation has them
+  bool every_token;  // computes the logits of all tokens, as a plain implementation does
   lx::AdamW<> optimizer;
   std::vector<double> seconds{};
 

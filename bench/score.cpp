@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scoring real pairs: 512 of them, sorted by length, in batches of 32.
+// Scores 512 real pairs, sorted by length, in batches of 32.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
 
@@ -12,7 +12,7 @@ namespace {
 template <class T, class Dev>
 lx::Json measure(const bench::Input& input, std::size_t rounds) {
   using Model = lx::CrossEncoder<T, Dev>;
-  // A model that has no head gets a random one.
+  // A model without a head gets a random one.
   const auto file = lx::ModelFile::open(input.model);
   const bool trained = file.config->contains("lexformer") && file.config["lexformer"].contains("head");
   const auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Training steps on real pairs: batches of 32 grouped by length, dropout, cross-entropy, clipping, AdamW. With several kinds of
-// attention each batch is trained on by one after the other, in turns first, so that both see the same machine. On a GPU a step is waited
-// for at its end alone, so there the time of its parts is not known.
+// attention, each batch is used by all of them in alternating order, so that they run under the same machine load. On a GPU a step is
+// synchronized only at its end, so the times of its parts are not known.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
 
@@ -17,7 +17,7 @@ struct Trained {
   lx::CrossEncoder<T, Dev> model;
   lx::PairDataset data;
   lx::AdamW<T, Dev> optimizer;
-  std::vector<double> batch{}, forward{}, backward{}, update{};  // seconds of each step
+  std::vector<double> batch{}, forward{}, backward{}, update{};  // seconds per step
 
   Trained(const std::string& name, const bench::Input& input)
       : attention(name),
@@ -44,7 +44,7 @@ struct Trained {
     backward.push_back(t2);
     update.push_back(t3);
   }
-  /// Without making the batch, as the peers are measured.
+  /// Seconds per step without making the batch, as for the peers.
   std::vector<double> seconds() const {
     std::vector<double> all;
     for (std::size_t i = 0; i < forward.size(); ++i) all.push_back(forward[i] + backward[i] + update[i]);
@@ -52,7 +52,7 @@ struct Trained {
   }
 };
 
-/// Of the encoder's products, forward and backward: what any program has to compute.
+/// The operations of the encoder's products, forward and backward: the minimum for any implementation.
 double flops(const lx::BertConfig& c, const std::vector<lx::Encoding>& encodings, const std::vector<std::size_t>& rows) {
   double total = 0;
   for (const std::size_t row : rows) {
