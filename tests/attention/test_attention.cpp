@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The attention op with every form of term: value against the plain loops, gradients against differences.
+// The attention op with every kind of term: values against plain loops, gradients against finite differences.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -159,7 +159,7 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
   t.lookups.push_back({v[1], std::vector<std::uint16_t>(3)});
   CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " token pairs"));
   std::vector<std::uint16_t> unknown(offsets.pairs(), std::uint16_t{3});
-  unknown[7] = 9;  // the first of two that have no row
+  unknown[7] = 9;  // the first of two codes without a row
   unknown[8] = 11;
   t.lookups[0] = {v[1], unknown};
   CHECK(message(t) == "attention: code 9 is out of range for a lookup table (2, 4)");
@@ -193,7 +193,7 @@ TEST_CASE("a pair bias of -inf hides a token pair") {
   const auto v = vars<double>(inputs());
   auto hidden = Tensor<double>::zeros({offsets.pairs()});
   hidden.mutable_data()[offsets.pair_begin(0) + 1] =
-      -std::numeric_limits<double>::infinity();  // token 0 of sequence 0 does not see token 1
+      -std::numeric_limits<double>::infinity();  // token 0 of sequence 0 does not attend to token 1
   ScoreTerms<double> terms_;
   terms_.pair_bias = Var<double>(hidden);
   const auto p = attention(v[0], offsets, H, terms_, {.attentions = Attentions::probabilities}).attentions.value();

@@ -26,7 +26,7 @@ using Terms = std::vector<PlacedTerm<double>>;
 constexpr std::size_t lea_heads = 2, lea_size = 3, lea_width = lea_heads * lea_size;
 const std::vector<double> levels{0, 0.25, 0.5, 1};
 
-/// Two sequences with random codes, and what a term sees of them.
+/// Two sequences with random codes, and the inputs of a term for them.
 struct Call {
   Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 4});
   V qkv{random_tensor({7, 3 * lea_width}, 1)};
@@ -43,7 +43,7 @@ struct Call {
     return batch;
   }
   bool calibrate(Lea<double>& term) const { return term.calibrate({qkv, batch(), lea_heads, {}}, {}); }
-  /// Calibrated if need be.
+  /// Calibrates the term if necessary.
   ScoreTerms<double> contribute(Lea<double>& term) const {
     calibrate(term);
     return contribute_only(term);
@@ -71,7 +71,7 @@ Terms make_terms(const LeaOptions& options, std::size_t layers) {
   factory.check(sizes, "test");
   return factory.make(sizes, init, sites);
 }
-/// Every parameter of the terms with its shape, as "1.projection (2, 8)"; buffers in brackets.
+/// All parameters of the terms with their shapes, e.g. "1.projection (2, 8)"; buffers in brackets.
 std::string names(const Terms& terms) {
   std::string all;
   for (const auto& placed : terms)
@@ -216,8 +216,8 @@ TEST_CASE("alpha is set by calibrate() once, and a forward pass needs it and kee
 
 TEST_CASE("a batch on which alpha cannot be measured leaves it to another") {
   Call call;
-  for (const std::uint16_t only : std::vector<std::uint16_t>{0, 3}) {  // no similar pair at all; similar pairs that are all alike
-    // Heads that share w, so that all cells have one value of l . W.
+  for (const std::uint16_t only : std::vector<std::uint16_t>{0, 3}) {  // no similar pair; all similar pairs are equal
+    // The heads share w, so that l . W has the same value in all cells.
     auto term = make({.sharing = LeaSharing::layer, .dimension = 8, .alpha = LeaAlpha::magnitude});
     call.codes.assign(call.codes.size(), only);
     CHECK_FALSE(call.calibrate(term));

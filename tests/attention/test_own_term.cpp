@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A term that a user writes, next to LEA in one multi-head attention (examples/05_attention_term.cpp).
+// A user-defined term beside LEA in one multi-head attention (examples/05_attention_term.cpp).
 #include <doctest/doctest.h>
 
 #include "../support/batches.hpp"
@@ -88,7 +88,7 @@ TEST_CASE("a term that adds zeros changes nothing, one that does not, does; scor
   near->slope.mutable_value() = Tensor<double>::from({0.25, 2}, {2, 1});
   const auto with = layer(x, {.batch = b, .attention = {.attentions = Attentions::scores}});
   CHECK(max_error(with.hidden.value(), plain.hidden.value()) > 1e-3);
-  // Row 0 of the second sequence: its block begins behind the 9 pairs of the first.
+  // Row 0 of the second sequence: its block begins after the 9 pairs of the first.
   for (std::size_t j = 0; j < 4; ++j) {
     CHECK(with.attentions.value().at(0, 9 + j) == doctest::Approx(plain.attentions.value().at(0, 9 + j) - 0.25 * static_cast<double>(j)));
     CHECK(with.attentions.value().at(1, 9 + j) == doctest::Approx(plain.attentions.value().at(1, 9 + j) - 2 * static_cast<double>(j)));

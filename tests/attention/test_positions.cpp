@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every position scheme: scores against plain loops, gradients against differences, numbers of parameters.
+// Every position scheme: scores against plain loops, gradients against finite differences, numbers of parameters.
 #include <doctest/doctest.h>
 
 #include "../reference/positions_reference.hpp"
@@ -25,7 +25,7 @@ struct Scheme {
   PositionOptions options;
 };
 
-/// Every scheme, with tables that end before, at and behind 64 tokens.
+/// All schemes, with tables shorter than, equal to and longer than 64 tokens.
 std::vector<Scheme> schemes() {
   using enum PositionScheme;
   std::vector<Scheme> all{{"relative_key", {.scheme = relative_key}},
@@ -52,7 +52,7 @@ std::vector<PlacedTerm<double>> make_terms(const TermConfig& config, const Encod
   return configure_terms<double, Cpu>({config}, {}, z, "test")[0].factory->make(z, init, sites);
 }
 
-/// A scheme's term with large random parameters, and one attention call with it.
+/// A scheme's term with large random parameters, and an attention call with it.
 struct Setup {
   PositionOptions options;
   Offsets offsets;
@@ -81,7 +81,7 @@ struct Setup {
   }
 };
 
-/// |directional derivative - difference| relative to max(1, both), along random directions of everything at once.
+/// |directional derivative - difference| relative to max(1, both), in random directions of all variables at once.
 double directional_error(const Setup& setup) {
   auto leaves = setup.leaves();
   const auto cotangent = random_tensor({setup.offsets.tokens(), width}, 9);
@@ -132,7 +132,7 @@ TEST_CASE("position schemes: scores are those of the formulas at every length") 
     double worst = 0;
     for (std::size_t s = 0; s < lengths.size(); ++s)
       for (std::size_t h = 0; h < heads; ++h) {
-        const std::size_t n = lengths[s], stride = n == 200 ? 7 : 1;  // every 7th cell of the longest
+        const std::size_t n = lengths[s], stride = n == 200 ? 7 : 1;  // every 7th cell of the longest sequence
         std::vector<std::vector<double>> q(n), k(n);
         for (std::size_t i = 0; i < n; ++i)
           for (std::size_t e = 0; e < head_size; ++e) {

@@ -19,10 +19,10 @@ namespace {
 
 struct Line {
   std::string text;
-  std::uint64_t end;  // where the next one begins
+  std::uint64_t end;  // where the next line begins
 };
 
-/// The definition, on the whole text.
+/// The definition, applied to the whole text.
 std::vector<Line> naive_lines(const std::string& text, std::size_t limit) {
   std::vector<Line> lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -53,7 +53,7 @@ void check_lines(const std::string& path, const std::string& text, std::size_t l
     REQUIRE(line.empty());
     REQUIRE(reader.offset() == text.size());
   }
-  // From the middle on.
+  // Starting from the middle.
   const std::size_t half = expected.size() / 2;
   LineReader later(path, half == 0 ? 0 : expected[half - 1].end, limit);
   for (std::size_t i = half; i < expected.size(); ++i) {

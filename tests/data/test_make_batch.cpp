@@ -45,7 +45,7 @@ TEST_CASE("make_batch: tokens of all encodings, and what each feature maker adds
     for (std::size_t c = 0; c < m.code.size(); ++c)
       REQUIRE(batch.codes("lexical").levels[batch.codes("lexical").codes[batch.offsets.pair_begin(s) + c]] == m.level[m.code[c]]);
   }
-  const DeviceBatch<double> copy(batch);  // the sizes are as the offsets say
+  const DeviceBatch<double> copy(batch);  // the sizes match the offsets
   CHECK(copy.features.size() == 3);
   CHECK(make_batch(pairs).features.empty());
   CHECK(test::error_message([] { make_batch({}); }) == "make_batch: there are no encodings");

@@ -38,7 +38,7 @@ TEST_CASE("masked batch: rows, positions and labels belong together") {
   CHECK(restored == original);
   CHECK(m.batch.ids != original);
 
-  // What a document gets depends on its number, not on its batch.
+  // The masks of a document depend on its number, not on its batch.
   const auto alone = make_masked_batch(std::span(documents).subspan(2), std::vector<std::size_t>{0}, masker, 7, 3, 102);
   CHECK(std::equal(alone.batch.ids.begin(), alone.batch.ids.end(), m.batch.ids.begin()));
   CHECK(std::equal(alone.labels.begin(), alone.labels.end(), m.labels.begin()));

@@ -48,11 +48,11 @@ TEST_CASE("columns by name and number, header given, found or none") {
   CHECK(rows("label\tright\tleft\n1\tR\tL\n", TableFormat::tsv) == Rows{"L|R|1|2"});
   CHECK(rows("label\tright\tleft\n1\tR\tL\n", TableFormat::tsv, {.columns = {}, .header = TableHeader::no}).size() == 2);
   CHECK(rows("q1\tq2\tsame\na\tb\t1\n", TableFormat::tsv, with({}, TableHeader::yes)) == Rows{"a|b|1|2"});
-  CHECK(rows("left\ta\t1\nb\tright\t0\n", TableFormat::tsv) == Rows{"left|a|1|1", "b|right|0|2"});  // one of them is a text
+  CHECK(rows("left\ta\t1\nb\tright\t0\n", TableFormat::tsv) == Rows{"left|a|1|1", "b|right|0|2"});  // one of the header names is a text
 
   const TableOptions for_scoring = {.columns = {"title", "other", "y"}, .header = TableHeader::automatic, .labels = false};
   CHECK(rows(table, TableFormat::tsv, for_scoring) == Rows{"A|B||2"});
-  CHECK(rows("title\tother\nA\tB\n", TableFormat::tsv, for_scoring) == Rows{"A|B||2"});  // the label need not be there
+  CHECK(rows("title\tother\nA\tB\n", TableFormat::tsv, for_scoring) == Rows{"A|B||2"});  // the label column may be missing
   const TableOptions two = {.columns = {"other", "title"}, .header = TableHeader::automatic, .labels = false};
   CHECK(rows(table, TableFormat::tsv, two) == Rows{"B|A||2"});
   refused(table, TableFormat::tsv, "x: line 1: there is no column 'tittle' among 'id, y, title, other'", with({"tittle", "other", "y"}));
@@ -157,7 +157,7 @@ TEST_CASE("tables: rows that do not fit, bytes that are no text") {
     refused("a" + s + "b" + s + "\xF0\x9F", format, "x: line 1: byte 5 is not UTF-8");
     refused("a" + s + "\xED\xA0\x80" + s + "1", format, "x: line 1: byte 3 is not UTF-8");
     refused(std::string("a\0", 2) + s + "b" + s + "1\n", format, "x: line 1: byte 2 is zero");
-    CHECK(rows("a\xEF\xBF\xBD" + s + "b" + s + "1\n", format).size() == 1);  // U+FFFD itself is text
+    CHECK(rows("a\xEF\xBF\xBD" + s + "b" + s + "1\n", format).size() == 1);  // U+FFFD itself is valid text
     std::string wide(20000, s[0]);
     refused(wide, format, "x: line 1: has more than 10000 columns");
   }
@@ -206,7 +206,7 @@ TEST_CASE("a first row that looks like a header with other names is refused, wit
   CHECK(rows("name_a,name_b\na,b\n", TableFormat::csv, yes) == Rows{"a|b||2"});
   CHECK(rows("name_a,name_b\na,b\n", TableFormat::csv, {.columns = {"1", "2"}, .header = TableHeader::automatic, .labels = false}).size() ==
         2);
-  // What may well be a pair stays one: a word that is no column's, spaces, figures, the same text twice, an empty one.
+  // A first row that may be a pair is no header: a word that is no column name, spaces, numbers, the same text twice, an empty text.
   for (const char* pair : {"title,camera", "name a,name b", "1,2", "name,name", "title,", "name_a,5", "caf\xC3\xA9_a,name_b", "_,name"})
     CHECK(rows(pair + std::string("\n"), TableFormat::csv, unlabelled).size() == 1);
   CHECK(rows("title\tname\t1\n", TableFormat::tsv).size() == 1);

@@ -13,7 +13,7 @@ using namespace lexformer;
 
 namespace {
 
-/// Documents "d<number> a a a ...", all of another text.
+/// Documents "d<number> a a a ..." with distinct texts.
 std::string document(std::size_t number, std::size_t words = 9) {
   std::string text = cat("d", number);
   for (std::size_t i = 1; i < words; ++i) text += " a";
@@ -29,7 +29,7 @@ const WordPieceTokenizer& document_tokenizer() {
   return instance;
 }
 
-/// Three files of 37, 0 and 50 documents, with short ones, an empty line and all kinds of line ends in between.
+/// Three files of 37, 0 and 50 documents, with short documents, an empty line and all kinds of line ends.
 struct Corpus {
   TemporaryFolder folder;
   std::vector<std::string> files;
@@ -53,7 +53,7 @@ std::vector<int> numbers(const std::vector<Encoding>& documents) {
   return out;
 }
 
-/// The documents of an epoch in the order in which they are trained on; batch ends are -1.
+/// The documents of an epoch in training order; -1 ends a batch.
 std::vector<int> epoch_of(const TextStream& stream, BatchPlan plan, std::size_t first_block = 0) {
   std::vector<int> out;
   for (std::size_t b = first_block; b < stream.blocks(); ++b) {
@@ -77,7 +77,7 @@ TEST_CASE("text stream: every document comes once in an epoch, those that are he
       CAPTURE(held_out);
       const TextStream stream(corpus.files, {.block = block, .held_out = held_out});
       CHECK(stream.documents() + stream.held_out() == 87);
-      CHECK(stream.dropped() == 20);  // ten short ones and as many empty lines
+      CHECK(stream.dropped() == 20);  // ten short documents and ten empty lines
       const auto trained = epoch_of(stream, {.size = 4, .seed = 1});
       CHECK(std::count(trained.begin(), trained.end(), -1) == static_cast<std::ptrdiff_t>(stream.batches(4)));
       auto all = numbers(stream.read_held_out(1000, document_tokenizer()));
@@ -102,10 +102,10 @@ TEST_CASE("text stream: the order depends on seed, epoch and block, and on nothi
   CHECK(order == epoch_of(TextStream(corpus.files, {.block = 20, .held_out = 0}), {.size = 4, .seed = 1, .epoch = 2}));
   CHECK(order != epoch_of(stream, {.size = 4, .seed = 2, .epoch = 2}));
   CHECK(order != epoch_of(stream, {.size = 4, .seed = 1, .epoch = 3}));
-  // A run that goes on with a block reads no block before it.
+  // A run that resumes at a block does not read the blocks before it.
   const auto rest = epoch_of(stream, {.size = 4, .seed = 1, .epoch = 2}, 3);
   CHECK(std::equal(rest.rbegin(), rest.rend(), order.rbegin()));
-  // Two blocks of equal lengths are shuffled in two ways.
+  // Two blocks with equal lengths are shuffled differently.
   const TemporaryFolder folder;
   std::string text;
   for (std::size_t i = 0; i < 40; ++i) text += document(i) + "\n";
@@ -145,14 +145,14 @@ TEST_CASE("text stream: documents in a batch have similar lengths, and are cut a
 TEST_CASE("text stream: lines of any length and bytes that are no UTF-8") {
   const TemporaryFolder folder;
   std::string text = document(1) + "\n";
-  for (std::size_t i = 0; i < 400000; ++i) text += "a ";  // many buffers
+  for (std::size_t i = 0; i < 400000; ++i) text += "a ";  // more than one buffer
   text += "\n" + document(2) + " \xff\xc3 a\n" + document(3);
   write_file_atomic(folder / "t.txt", text);
   const TextStream stream({folder / "t.txt"}, {.max_length = 20, .held_out = 0});
   CHECK(stream.documents() == 4);
   const auto block = stream.read(0, document_tokenizer(), {});
   CHECK(block.documents[1].size() == 20);
-  CHECK(block.documents[2].size() == 12);  // what is no UTF-8 becomes U+FFFD, which the tokenizer removes
+  CHECK(block.documents[2].size() == 12);  // invalid UTF-8 becomes U+FFFD, which the tokenizer removes
 }
 
 TEST_CASE("text stream: words are what stands between white space of any kind") {

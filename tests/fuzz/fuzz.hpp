@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the fuzzing harnesses share. Each of them is one LLVMFuzzerTestOneInput: run by libFuzzer (tools/fuzz.sh), and over the
-// seed corpus alone in every test run (replay.cpp).
+// Shared by the fuzzing harnesses. Each harness is one LLVMFuzzerTestOneInput, run by libFuzzer (tools/fuzz.sh), and on the seed corpus
+// alone in every test run (replay.cpp).
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace fuzz {
 
-/// What must hold; if not, the input is a finding.
+/// A condition that must hold; otherwise the input is a finding.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "finding: %s\n", what);
   std::abort();
 }
 
-/// Runs body. It may throw an Error, with a message of one line of printable ASCII, and nothing else. True if it threw none.
+/// Runs body. It may throw only an Error whose message is one line of printable ASCII. Returns true if it did not throw.
 template <class Body>
 bool accepts(Body&& body) {
   try {
@@ -33,7 +33,7 @@ bool accepts(Body&& body) {
   }
 }
 
-/// The first bytes of an input are choices, what follows is text. After the end all choices are 0.
+/// The first bytes of an input are choices, the rest is text. After the end all choices are 0.
 struct Input {
   std::string_view rest;
 
@@ -45,7 +45,7 @@ struct Input {
     return choice;
   }
   bool flag() { return below(2) == 1; }
-  /// What comes before the next `mark`, without it, or all.
+  /// Returns the text before the next `mark` and skips the mark; all the rest if there is none.
   std::string_view until(char mark) {
     const std::size_t end = rest.find(mark) < rest.size() ? rest.find(mark) : rest.size();
     const std::string_view part = rest.substr(0, end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON and what is read from it: settings of models, of tokenizers and of a run. What is accepted is the same after writing.
+// JSON and what is read from it: settings of models, tokenizers and runs. Accepted input is unchanged after writing.
 #include "lexformer/io/json.hpp"
 #include "fuzz/fuzz.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
@@ -19,7 +19,7 @@ void check_json(std::string_view text) {
   fuzz::require(dump_json(again, "again") == written, "JSON is not written the same twice");
 }
 
-/// parse(write(parse(json))) must be written as parse(json) is.
+/// parse(write(parse(json))) must be written in the same way as parse(json).
 template <class Parse>
 void check_settings(std::string_view text, Parse parse) {
   const Json first = to_json(parse(parse_json(text, "input"), "input"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Weight and model files: any bytes are refused with an Error, or they are a file whose every tensor lies inside it.
+// Weight and model files: any bytes are either refused with an Error, or are a file whose tensors all lie inside it.
 #include "fuzz/fuzz.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/tensor_check.hpp"
@@ -25,7 +25,7 @@ void check_tensors(const TensorFile& file, std::size_t header_and_data) {
   fuzz::require(sum == header_and_data, "the tensors do not fill the file");
 }
 
-/// As far as loading goes before a model is built.
+/// Runs the loading steps that come before a model is built.
 void check_model(const std::string& bytes) {
   const ModelFile model = ModelFile::parse(bytes, "input");
   parse_bert_config(model.config, "input");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Changes weight files where it hurts: numbers, types and names of the header, its length, the bytes of the data. Random bytes
-// alone would hardly get past the header's syntax and its checksums; after half of the changes they are put right again.
+// Mutates weight files at the relevant places: numbers, types and names in the header, its length, the bytes of the data. Random bytes
+// alone would rarely pass the header's syntax and checksums; after half of the mutations these are repaired.
 #include <algorithm>
 #include <random>
 
@@ -22,7 +22,7 @@ struct Parts {
   std::string header, data;
 };
 
-/// The pieces of the text that begin and go on with a character that `belongs` takes: (begin, length).
+/// The maximal runs of characters for which `belongs` is true: (begin, length).
 template <class Belongs>
 std::vector<std::pair<std::size_t, std::size_t>> pieces(const std::string& text, Belongs belongs) {
   std::vector<std::pair<std::size_t, std::size_t>> found;
@@ -36,7 +36,7 @@ std::vector<std::pair<std::size_t, std::size_t>> pieces(const std::string& text,
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '.'; }
 
-/// Another number in place of one of the text (in a shape, in data_offsets, in the config).
+/// Replaces a number in the text (in a shape, in data_offsets, in the config).
 void change_number(std::string& text, std::size_t data_bytes, Random& random) {
   const auto numbers = pieces(text, is_digit);
   if (numbers.empty()) return;
@@ -68,7 +68,7 @@ void change_number(std::string& text, std::size_t data_bytes, Random& random) {
   text.replace(begin, length, below(random, 2) == 0 ? hard[below(random, hard.size())] : near[below(random, std::size(near))]);
 }
 
-/// One word of the text in place of another, or a type in place of it: keys get lost or occur twice, types no longer fit.
+/// Replaces a word of the text by another word or a type: keys disappear or occur twice, types no longer match.
 void change_word(std::string& text, Random& random) {
   const auto words = pieces(text, is_word);
   if (words.empty()) return;
@@ -78,7 +78,7 @@ void change_word(std::string& text, Random& random) {
   text.replace(begin, length, other);
 }
 
-/// A stretch that ends at brackets, once more or away.
+/// Duplicates or removes a stretch between brackets or commas.
 void change_stretch(std::string& text, Random& random) {
   const auto edges = pieces(text, [](char c) { return c == '{' || c == '}' || c == '[' || c == ']' || c == ','; });
   if (edges.size() < 2) return;
@@ -91,7 +91,7 @@ void change_stretch(std::string& text, Random& random) {
   }
 }
 
-/// Offsets that follow from the shapes, data of that size, right checksums; a header that is no JSON stays as it is.
+/// Sets offsets that follow from the shapes, data of that size and correct checksums. A header that is not JSON is left unchanged.
 void repair(Parts& parts) {
   Json header = Json::parse(parts.header, nullptr, false);
   if (!header.is_object()) return;

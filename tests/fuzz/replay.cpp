@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A harness without libFuzzer: runs each file of the folders or names given once.
+// Runs a harness without libFuzzer on the files given, or on all files of the folders given, once each.
 #include <filesystem>
 #include <vector>
 
@@ -16,7 +16,7 @@ int main(int count, char** arguments) {
       files.push_back(path.string());
     }
   for (const std::string& file : files) {
-    std::fprintf(stderr, "%s\n", file.c_str());  // the last one named is the finding
+    std::fprintf(stderr, "%s\n", file.c_str());  // the last name printed is the finding
     const std::string bytes = lexformer::read_file(file);
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables: any bytes, read with any options, are refused or give rows that can be written and read again.
+// Tables: any bytes, read with any options, are either refused or give rows that can be written and read again.
 #include <sstream>
 
 #include "fuzz/fuzz.hpp"
@@ -15,10 +15,10 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-/// A row as .csv, and back.
+/// Writes a row as .csv and reads it back.
 void check_csv(const PairRow& row) {
   const std::string text = quoted(row.left) + "," + quoted(row.right) + "," + quoted(row.label) + "\n";
-  if (text.find('\r') != text.npos || text.find('\0') != text.npos) return;  // CR LF is read as LF; JSON may spell a zero byte
+  if (text.find('\r') != text.npos || text.find('\0') != text.npos) return;  // CR LF is read as LF; JSON may contain an escaped zero byte
   std::istringstream in(text);
   PairRow back;
   PairReader reader(in, "again", TableFormat::csv, {.columns = {}, .header = TableHeader::no, .labels = true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tokenizer against its naive twin: any settings, any vocabulary, any two texts give the same tokens.
+// The tokenizer against its naive twin: any settings, vocabulary and two texts give the same tokens.
 #include <algorithm>
 
 #include "fuzz/fuzz.hpp"
@@ -15,7 +15,7 @@ constexpr std::string_view pieces =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\nabc\n##a\n##b\n##c\n##bc\n##abc\n.\n-\n[\n]\n##.\ncafe\ncaf\xC3\xA9\n##\xC3\xA9\n"
     "\xE4\xB8\xAD\n##\xE4\xB8\xAD\n\xC3\x9F\ni\n##i\xCC\x87\n##\xCC\x87\n\xEF\xBF\xBD\n1\n##1\n##12\n";
 
-/// As it would be in a tokenizer.json: valid UTF-8. U+FFFD is left out, which in a text stands for foreign bytes as well.
+/// A token as in a tokenizer.json: valid UTF-8. U+FFFD is removed, because in a text it also stands for invalid bytes.
 std::string clean(std::string_view token) {
   std::string out;
   for (const char32_t c : to_utf32(token))
@@ -23,7 +23,7 @@ std::string clean(std::string_view token) {
   return out;
 }
 
-/// The built-in vocabulary or that of the input, in which the input may name the special tokens too.
+/// The built-in vocabulary or one from the input; the input may also choose the special tokens.
 Vocabulary read_vocabulary(fuzz::Input& in, TokenizerOptions& options) {
   const auto kind = in.below(4);
   if (kind == 0) return Vocabulary::from_vocab_txt(pieces);
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.handle_chinese_chars = !in.flag();
   options.clean_text = !in.flag();
   options.match_special_tokens = !in.flag();
-  constexpr unsigned lengths[] = {12, 1, 2, 5, 100};  // mostly short: the twin's time grows with the cube
+  constexpr unsigned lengths[] = {12, 1, 2, 5, 100};  // mostly short: the twin's time is cubic in the length
   options.max_word_chars = lengths[in.below(5)];
   const std::size_t max_length = 3 + in.below(256);
   const Vocabulary vocabulary = read_vocabulary(in, options);

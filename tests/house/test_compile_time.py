@@ -10,13 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CXX = os.environ.get("CXX", "g++")
 FIVE_LINES = re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
-# what is compiled -> (source, its largest share of the time of Eigen/Core); measured on g++ 12: 2.1 and 2.6
+# unit -> (source, maximum time relative to Eigen/Core); measured with g++ 12: 2.1 and 2.6
 UNITS = {
     "Eigen/Core": ("#include <Eigen/Core>\n", None),
     "lexformer.hpp": ("#include <lexformer/lexformer.hpp>\n", 3.0),
     "README's first program": (FIVE_LINES, 3.5),
 }
-ROUNDS = 3  # the fastest counts: other work on the machine only adds
+ROUNDS = 3  # the fastest round counts: other load only adds time
 
 
 def seconds(source, folder):
@@ -33,7 +33,7 @@ def seconds(source, folder):
 
 def main():
     version = subprocess.run([CXX, "-dumpfullversion"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    slack = 1.0 if version.startswith("12.") else 1.5  # other compilers and standard libraries have other shares
+    slack = 1.0 if version.startswith("12.") else 1.5  # ratios differ for other compilers and standard libraries
     times = {name: [] for name in UNITS}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(ROUNDS):

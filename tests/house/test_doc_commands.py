@@ -92,7 +92,7 @@ def commands(text):
         elif current is not None:
             current[1].append(word)
         elif "=" not in word and word not in ("python3", "nice", "env", "time"):
-            current = (None, [])  # another program, whose arguments are its own
+            current = (None, [])  # another program with its own arguments
     return [(name, arguments) for name, arguments in found if name]
 
 

@@ -22,7 +22,7 @@ FLOORS = {
     "train": "core kernels autograd ops text io data nn attention models",
     "report": "core text io data",
 }
-# header of others -> who may include it
+# external header -> who may include it
 EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
@@ -32,7 +32,7 @@ EXTERNAL = {
     r"sys/file\.h": r"io/folder_lock\.hpp",
     r"fcntl\.h|sys/stat\.h|unistd\.h": r"io/(file|folder_lock)\.hpp",
 }
-# in code (comments and strings taken out)
+# forbidden in code (comments and strings removed)
 FORBIDDEN = {
     r"\bstd::c(out|err|log)\b|\bf?printf\s*\(|\bputs\s*\(": "no printing in headers",
     r"\b(std::)?(exit|abort|_Exit|terminate)\s*\(": "no exit in headers: throw an Error",
@@ -116,7 +116,7 @@ def self_test():
 
 def check_umbrellas(names):
     """Each header is included by lexformer.hpp, those of report/ by report/report.hpp alone. io/json.hpp is slow to compile."""
-    implementation = {"kernels/gemm_eigen.hpp", "kernels/gemm_tile.hpp"}  # chosen by kernels/gemm.hpp
+    implementation = {"kernels/gemm_eigen.hpp", "kernels/gemm_tile.hpp"}  # selected by kernels/gemm.hpp
     umbrellas = {"lexformer.hpp", "bfloat16.hpp", "report/report.hpp"}
     names = {name for name in names if name not in implementation | umbrellas and not name.endswith("_impl.hpp")}
     report = {name for name in names if name.startswith("report/")}

@@ -43,7 +43,7 @@ class IncludeGraph(unittest.TestCase):
             self.assertEqual(code, 1, text)
             for line in said:
                 self.assertIn(line, text.splitlines())
-        self.assertIn("attic", self.run_tool({**GOOD, "attic/a.hpp": ["nn/c.hpp"]})[1].splitlines()[0])  # on no floor: above all
+        self.assertIn("attic", self.run_tool({**GOOD, "attic/a.hpp": ["nn/c.hpp"]})[1].splitlines()[0])  # a folder on no floor comes first, above all others
         self.assertEqual(self.run_on(Path("/nowhere"))[0], 1)
 
     def test_this_repository(self):

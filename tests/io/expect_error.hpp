@@ -9,7 +9,7 @@
 
 #include "lexformer/core/error.hpp"
 
-/// Calls `body`; it must throw an Error of this kind, of one line of ASCII, that contains `part`.
+/// Calls `body`, which must throw an Error of this kind whose message is one line of ASCII and contains `part`.
 template <class Body>
 void expect_error(lexformer::ErrorKind kind, Body&& body, const std::string& part) {
   INFO("expected: ", part);
@@ -30,7 +30,7 @@ void expect_file_error(Body&& body, const std::string& part) {
   expect_error(lexformer::ErrorKind::file, body, part);
 }
 
-/// A new folder that goes away with this object.
+/// A new folder that is removed with this object.
 struct TemporaryFolder {
   TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "lexformer-XXXXXX").string();

@@ -34,7 +34,7 @@ std::string latest(const TemporaryFolder& parent) {
   const auto found = find_latest_checkpoint(parent.path);
   return found.path ? found.path->filename().string() : "none";
 }
-/// The number of a process that has ended.
+/// The id of a process that has ended.
 pid_t dead_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -107,7 +107,7 @@ TEST_CASE("checkpoints: damaged ones newer than the last whole one go, folders o
   for (const auto& name : {"checkpoint-1", "checkpoint-2", "checkpoint-3", "checkpoint-4"}) save(parent, name, name);
   for (const auto& name : {"checkpoint-1", "checkpoint-3", "checkpoint-4"})
     write_file_atomic(parent / (std::string(name) + "/model.lxf"), "x");
-  fs::create_directory(parent / "checkpoint-500");  // no manifest: not ours
+  fs::create_directory(parent / "checkpoint-500");  // no manifest: not a lexformer checkpoint
   remove_damaged(parent.path, find_latest_checkpoint(parent.path));
   CHECK(names(parent.path) == std::set<std::string>{"checkpoint-1", "checkpoint-2", "checkpoint-500"});
   keep_last(parent.path, 1);
@@ -162,7 +162,7 @@ TEST_CASE("checkpoints: kill -9 at random moments never costs one") {
   RandomStream random(1, random_site::user);
   std::size_t last = 0;
   for (int trial = 0; trial < 20 || (last == 0 && trial < 100); ++trial) {
-    if (last == 0) longest = std::min(1.5 * longest, 9e5);  // the machine may be slower by now
+    if (last == 0) longest = std::min(1.5 * longest, 9e5);  // the machine may be slower now
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {

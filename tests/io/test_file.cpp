@@ -14,7 +14,7 @@ using namespace lexformer;
 namespace fs = std::filesystem;
 
 namespace {
-/// The definition, one bit at a time.
+/// The definition, bit by bit.
 std::uint32_t naive_crc32(std::string_view bytes) {
   std::uint32_t c = 0xFFFFFFFFu;
   for (const char byte : bytes) {
@@ -74,11 +74,11 @@ TEST_CASE("read_file: errors") {
   expect_file_error([&] { read_file(folder / "a", 4); }, "a: has more than 4 bytes");
   CHECK(read_file(folder / "a", 5) == "12345");
   expect_file_error([] { read_file("/dev/zero", 1000000); }, "/dev/zero: has more than 1000000 bytes");
-  if (fs::exists("/proc/self/mem"))  // can be opened, but nothing is at address 0
+  if (fs::exists("/proc/self/mem"))  // can be opened, but address 0 cannot be read
     expect_file_error([] { read_file("/proc/self/mem"); }, "/proc/self/mem: cannot be read: ");
   expect_file_error([&] { sync_file(folder / "none"); }, "none: cannot be synced: No such file");
   expect_file_error([&] { sync_folder(folder / "none"); }, "none: cannot be synced: No such file");
-  CHECK_NOTHROW(sync_folder(""));  // the current one
+  CHECK_NOTHROW(sync_folder(""));  // the current folder
 }
 
 TEST_CASE("write_file_atomic: a failed write leaves the old file and nothing else") {
@@ -91,7 +91,7 @@ TEST_CASE("write_file_atomic: a failed write leaves the old file and nothing els
     expect_file_error([] { write_file_atomic("/dev/full", "x"); }, "/dev/full: cannot be written: No space left on device");
     CHECK_FALSE(fs::is_regular_file("/dev/full"));
   }
-  // A file size limit stands for a full disk in the middle of the file.
+  // A file size limit simulates a disk that becomes full while the file is written.
   const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);

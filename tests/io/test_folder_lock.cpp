@@ -29,7 +29,7 @@ TEST_CASE("FolderLock: the second one is refused and names the holder, until the
   CHECK(fs::exists(out + "/model.lxf"));
   CHECK_FALSE(fs::exists(out + "/.lock"));
   CHECK_NOTHROW(FolderLock{out});
-  CHECK(fs::exists(out));  // it was there before
+  CHECK(fs::exists(out));  // it existed before
 }
 
 TEST_CASE("FolderLock: folders that it made and nobody used go again") {
@@ -58,7 +58,7 @@ TEST_CASE("FolderLock: the lock ends with a process that is killed") {
       ErrorKind::usage, [&] { FolderLock lock(folder.path); }, cat("is in use by process ", child));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  CHECK(fs::exists(folder / ".lock"));  // left behind, and held by nobody
+  CHECK(fs::exists(folder / ".lock"));  // left behind, but not locked
   CHECK_NOTHROW(FolderLock{folder.path});
   ::close(ready[0]);
   ::close(ready[1]);

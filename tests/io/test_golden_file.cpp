@@ -26,14 +26,14 @@ TEST_CASE("a .lxf file of the converter: what it holds, and the same bytes when 
   CHECK(model.metadata.at("lexformer.source_sha256").size() == 64);
   CHECK(model.tensors.size() == 37);
   CHECK(model.tensors.shape("bert.encoder.layer.1.intermediate.dense.weight") == Shape{8, 4});
-  // The first of the sorted names; its values are ((0 + i) * 37 mod 101 - 50) / 64.
+  // The first name in sorted order; its values are ((0 + i) * 37 mod 101 - 50) / 64.
   CHECK(model.tensors.get<float>("bert.embeddings.LayerNorm.bias").to_vector() ==
         std::vector<float>{-50 / 64.0f, -13 / 64.0f, 24 / 64.0f, -40 / 64.0f});
 
   TensorFile::read(golden).write(folder / "tensors.lxf");
   CHECK(read_file(folder / "tensors.lxf") == read_file(golden));
   TensorFile expected = TensorFile::read(golden);
-  expected.metadata["lexformer.version"] = LEXFORMER_VERSION;  // save() writes its own
+  expected.metadata["lexformer.version"] = LEXFORMER_VERSION;  // save() writes its own version
   expected.write(folder / "expected.lxf");
   model.save(folder / "saved.lxf");
   CHECK(read_file(folder / "saved.lxf") == read_file(folder / "expected.lxf"));

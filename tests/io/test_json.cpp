@@ -33,7 +33,7 @@ TEST_CASE("parse_json: what is not JSON is refused with file, line and column") 
   expect_file_error([] { parse_json(R"({"a":[1]})", "f.json", {.values = 5}); }, "f.json: has more than 5 keys, values and brackets");
   CHECK_NOTHROW(parse_json(R"({"a":[1]})", "f.json", {.values = 6}));
   CHECK_NOTHROW(parse_json("[[1]]", "f.json", {.depth = 2, .bytes = 5}));
-  // The same key in two objects is no duplicate.
+  // The same key in two different objects is not a duplicate.
   CHECK_NOTHROW(parse_json(R"([{"a": 1}, {"a": 2, "b": {"a": 3}}])", "f.json"));
   expect_file_error([] { dump_json(Json("\xFF"), "f.json"); }, "f.json: cannot be written as JSON");
 }

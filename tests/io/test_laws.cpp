@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must hold for every file, whatever is in it: it is read back as it was saved, and saved again it has the same bytes.
+// Laws for every file, whatever its contents: reading returns what was saved, and saving again gives the same bytes.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ std::map<std::string, std::string> random_metadata(RandomStream& random) {
   return texts;
 }
 
-/// Any finite value of a type: small, large, subnormal and negative ones, and both zeros.
+/// Any finite value of a type: small, large, subnormal and negative values, and both zeros.
 template <class T>
 T random_value(RandomStream& random) {
   for (;;) {
@@ -127,7 +127,7 @@ TEST_CASE("law: a random model file is read back as it was saved, and saved agai
       std::vector<std::string> tokens;
       for (std::string* special : {&o.unk, &o.cls, &o.sep, &o.pad, &o.mask}) tokens.push_back(*special = cat("[", random.below(1000), "]"));
       for (std::uint64_t words = random.below(20); words > 0; --words) {
-        std::string token = random_text(random);  // may be empty (an id without a token), or one that was there
+        std::string token = random_text(random);  // may be empty (an id without a token), or a duplicate
         std::erase(token, '\n');
         tokens.push_back(token);
       }

@@ -89,7 +89,7 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   CHECK(back.tensors.names() == model.tensors.names());
   back.save(folder / "model.lxf");
   CHECK(read_file(folder / "a.lxf") == read_file(folder / "model.lxf"));
-  CHECK(ModelFile::open(folder.path.string()).threshold == 0.1);  // a training checkpoint: the folder of model.lxf
+  CHECK(ModelFile::open(folder.path.string()).threshold == 0.1);  // a training checkpoint: the folder that contains model.lxf
   CHECK(make_tokenizer(back).encode("ab", 10).ids == std::vector<std::int32_t>{2, 5, 6, 3});
 
   ModelFile bare;
@@ -157,9 +157,9 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   CHECK_FALSE(model.tokenizer.lowercase);
   CHECK(model.tokenizer.max_word_chars == 100);
   CHECK(model.tensors.names() == tiny_tensors("bert.", "weight").names());
-  CHECK(model.tensors.metadata.empty());  // what the writer said of its file is not true of ours
+  CHECK(model.tensors.metadata.empty());  // the metadata of the original writer do not apply to the new file
 
-  // tokenizer.json before vocab.txt; tokenizer_config.json before tokenizer.json.
+  // tokenizer.json has priority over vocab.txt; tokenizer_config.json over tokenizer.json.
   write(folder / "tokenizer.json", tokenizer_json_of({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "q"}).dump());
   model = ModelFile::open(folder.path.string());
   CHECK(model.vocabulary.size() == 6);
@@ -174,7 +174,7 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
     folder.refused("tokenizer.json", root.dump(), "tokenizer.json: " + part);
   };
   bad_tokenizer("/model/type", "BPE", "model: 'type' is 'BPE', which is not supported; lexformer reads BERT's WordPiece");
-  Json foreign = tokenizer_json_of(words);  // as GPT-2's
+  Json foreign = tokenizer_json_of(words);  // like GPT-2's
   foreign["model"]["type"] = "BPE";
   foreign["normalizer"] = nullptr;
   folder.refused("tokenizer.json", foreign.dump(), "tokenizer.json: model: 'type' is 'BPE', which is not supported");
@@ -182,7 +182,7 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   bad_tokenizer("/model/vocab/a", 6, "two tokens have the id 6");
   bad_tokenizer("/model/vocab/a", -1, "vocab: 'a' is -1");
   bad_tokenizer("/model/vocab/a", 1099511627776, "vocab: 'a' is 1099511627776");
-  bad_tokenizer("/model/vocab/a", 4194304, "vocab: 'a' is 4194304");  // a small file that asks for much memory
+  bad_tokenizer("/model/vocab/a", 4194304, "vocab: 'a' is 4194304");  // a small file that requests much memory
 
   bad_tokenizer("/model/vocab", Json::array(), "'vocab' is array, expected an object");
   bad_tokenizer("/model/vocab/", 9, "the token with id 9 is empty or holds a line feed");
@@ -274,7 +274,7 @@ TEST_CASE("ModelFile: shards, buffers, tied and doubled tensors, pooling") {
   folder.refused(pooling, R"({"pooling_mode_max_tokens": true})", "pooling 'max_tokens' is not supported; mean and cls are");
   folder.refused("modules.json", R"([{"path": "../x", "type": "a.Pooling"}])", "'../x' is no plain folder name");
 
-  // The transformer in a folder of its own, and a config so old that it does not say what it is.
+  // The transformer is in a subfolder, and its config is so old that it has no model type.
   write(folder / pooling, R"({"pooling_mode": "mean"})");
   write(folder / "config.json", R"({"tie_word_embeddings": false})");
   fs::create_directory(folder / "0_Transformer");
@@ -322,7 +322,7 @@ TEST_CASE("ModelFile: the tensors of an Electra generator, and of a model whose 
     expected.push_back(name);
   std::sort(expected.begin(), expected.end());
   CHECK(ModelFile::open(folder.path.string()).tensors.names() == expected);
-  // A folder that says how to pool, but of no module that it is the transformer.
+  // A folder with pooling but without a transformer module.
   write(folder / "modules.json", R"([{"path": "", "type": "a.Normalize"}])");
   CHECK_FALSE(ModelFile::open(folder.path.string()).config->contains("lexformer"));
 }
@@ -384,7 +384,7 @@ TEST_CASE("ModelFile: the activation of a CrossEncoder of sentence-transformers"
   CHECK(activation(1, old + identity) == R"({"activation":"identity"})");
   CHECK(activation(2, old + sigmoid) == R"({"activation":"sigmoid"})");
   CHECK(activation(1, old + sigmoid + now + identity + "}") == R"({"activation":"identity"})");
-  CHECK(activation(0, old + R"("torch.nn.Tanh")") == "");  // an encoder has no logits
+  CHECK(activation(0, old + R"("torch.nn.Tanh")") == "");  // an encoder without head has no logits
   expect_file_error([&] { activation(1, old + R"("torch.nn.Tanh")"); }, "'torch.nn.Tanh' is not supported; Sigmoid and Identity are");
   expect_file_error([&] { activation(1, R"(, "sentence_transformers": 5)"); }, "expected a JSON object, found number");
 }

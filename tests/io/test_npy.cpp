@@ -51,7 +51,7 @@ TEST_CASE("npy: damaged and foreign files") {
   const std::string good = npy(header("(1,)"), "1234");
   write_file_atomic(folder / "x.npy", good);
   CHECK(load_npy<float>(folder / "x.npy").size() == 1);
-  for (const std::size_t bytes : {255u, 256u, 65535u}) {  // as other writers may fill it up
+  for (const std::size_t bytes : {255u, 256u, 65535u}) {  // other writers may pad the header like this
     std::string wide = header("(1,)");
     wide.insert(wide.size() - 1, bytes - wide.size(), ' ');
     write_file_atomic(folder / "x.npy", npy(wide, std::string("\0\0\x80\x3F", 4)));

@@ -26,7 +26,7 @@ void refused(const std::string& bytes, const std::string& part) {
   expect_file_error([&] { TensorFile::parse(bytes, "x.lxf"); }, "x.lxf: ");
   expect_file_error([&] { TensorFile::parse(bytes, "x.lxf"); }, part);
 }
-/// One tensor 'a' with these dtype, shape and data_offsets.
+/// A file with one tensor 'a' with this dtype, shape and data_offsets.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets, std::size_t data) {
   return file_of(R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}", std::string(data, '\0'));
 }
@@ -54,7 +54,7 @@ TEST_CASE("half: every 16-bit pattern, and rounding to the nearest, ties to even
     }
     if (std::isnan(brain) ? !std::isnan(float{bfloat16(brain)}) : bfloat16(brain).bits != bits) FAIL_CHECK("bfloat16 ", b);
   }
-  // Half way between two neighbours and just beside it. The one after the largest stands for infinity.
+  // Halfway between two adjacent values, and just beside it. The value after the largest stands for infinity.
   for (unsigned b = 0; b < 0x7C00; ++b) {
     const float low = from_float16(static_cast<std::uint16_t>(b));
     const float high = b + 1 == 0x7C00 ? 65536.0f : from_float16(static_cast<std::uint16_t>(b + 1));
@@ -90,7 +90,7 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
   std::memcpy(&length, bytes.data(), 8);
   CHECK((length + 8) % 64 == 0);
   CHECK(bytes.substr(8, 18) == R"({"__metadata__":{")");
-  // Wide elements first, names within a width.
+  // Wide elements first; by name within a width.
   std::size_t position = 0;
   for (const char* name : {"\"double\"", "\"step\"", "\"wide\"", "\"empty\"", "\"z.float\"", "\"brain\"", "\"half\""}) {
     const auto found = bytes.find(name + std::string(":{"));
@@ -126,7 +126,7 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
   expect_file_error([&] { other.rename("halves", "step"); }, "two tensors would get the name 'step'");
   expect_file_error([&] { other.merge(back); }, "the tensor 'brain' is in two files");
 
-  // Numbers that the stored or the wanted type cannot hold.
+  // Values that the stored or the requested type cannot represent.
   expect_error(
       ErrorKind::numeric, [&] { file.set("x", Tensor<float>::from({70000.0f}), Dtype::f16); }, "70000 is too large for F16");
   file.set("x", Tensor<double>::from({1e300}));
@@ -176,7 +176,7 @@ TEST_CASE("safetensors: files of other writers (no metadata, unaligned, any orde
 TEST_CASE("safetensors: damaged and hostile files") {
   const std::string good = file_of("{" + pair + "}", std::string(12, '\0'));
   CHECK_NOTHROW(TensorFile::parse(good, "x.lxf"));
-  for (std::size_t n = 0; n < good.size(); ++n) refused(good.substr(0, n), "x.lxf: ");  // cut off anywhere
+  for (std::size_t n = 0; n < good.size(); ++n) refused(good.substr(0, n), "x.lxf: ");  // truncated anywhere
   refused(good + "tail", "4 bytes follow the last tensor");
   refused(good + good, "bytes follow the last tensor");
 
@@ -197,14 +197,14 @@ TEST_CASE("safetensors: damaged and hostile files") {
   refused(file_of("{\"a\":[[[[[]]]]]}", ""), "more than 3 arrays and objects");
   refused(file_of("{\"a\":" + std::string(100000, '['), ""), "more than 3 arrays and objects");
 
-  // Keys twice: a tensor, a field, a text.
+  // Duplicate keys: a tensor, a field, a text.
   refused(file_of("{" + pair + "," + pair + "}", std::string(12, '\0')), "the key 'a' occurs twice");
   refused(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4],"shape":[1]}})", "1234"), "the key 'shape' occurs twice");
   refused(file_of(R"({"__metadata__":{"k":"1","k":"2"}})", ""), "the key 'k' occurs twice");
   refused(file_of(R"({"__metadata__":{"k":1}})", ""), "'k' is number, expected a text");
   refused(file_of(R"({"__metadata__":["k"]})", ""), "__metadata__ is no JSON object");
 
-  // Overlap, hole at the front, in the middle, at the end.
+  // Overlap; gap at the front, in the middle, at the end.
   const auto two = [](const std::string& a, const std::string& b, std::size_t size) {
     return file_of(
         R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)" + a + R"(},"b":{"dtype":"F32","shape":[1],"data_offsets":)" + b + "}}",
@@ -228,7 +228,7 @@ TEST_CASE("safetensors: damaged and hostile files") {
   refused(one("F16", "[2]", "[0,8]", 8), "needs 4 bytes");
   refused(two("[0,8]", "[8,14]", 14), "shape (1,) of F32 needs 4 bytes, its data_offsets give 6");
 
-  // Shapes: products that wrap, also to zero; negative, fractional, too many.
+  // Shapes: products that overflow, also to zero; negative, fractional, too many dimensions.
   refused(one("F32", "[4294967296,4294967296]", "[0,0]", 0), "overflow");
   refused(one("F32", "[4611686018427387904]", "[0,0]", 0), "overflow");
   refused(one("F32", "[18446744073709551615,18446744073709551615,0]", "[0,0]", 0), "overflow");
@@ -242,7 +242,7 @@ TEST_CASE("safetensors: damaged and hostile files") {
   refused(one("F32", "[1]", "[0.0,4]", 4), "data_offsets holds 0.0");
   refused(one("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]", 4), "rank 9 is more than 8");
   CHECK_NOTHROW(TensorFile::parse(one("F32", "[1,1,1,1,1,1,1,1]", "[0,4]", 4), "x.lxf"));
-  refused(one("F32", "[1099511627776]", "[0,4398046511104]", 4), "no range");  // terabytes in a small file
+  refused(one("F32", "[1099511627776]", "[0,4398046511104]", 4), "no range");  // terabytes requested by a small file
   refused(one("F8_E4M3", "[4]", "[0,4]", 4), "unknown dtype 'F8_E4M3'");
   refused(one("f32", "[1]", "[0,4]", 4), "unknown dtype 'f32'");
   refused(file_of(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "expected an object of dtype, shape and data_offsets");

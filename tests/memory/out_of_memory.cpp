@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program of its own, because it replaces operator new: the n-th allocation fails, or it and all that follow, for n from 1 until the
-// action succeeds. Then there is an exception, nothing has leaked, and the action can be done again. LEXFORMER_LONG=1 tries every n.
+// A separate program, because it replaces operator new. The n-th allocation fails, alone or with all that follow, for n from 1 until the
+// action succeeds. Each failure must throw an exception, leak nothing and allow the action to be repeated. LEXFORMER_LONG=1 tries every n.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <execinfo.h>
@@ -17,12 +17,13 @@
 
 namespace {
 
-std::atomic<long> live{0};       // blocks that were not given back
+std::atomic<long> live{0};       // blocks not yet freed
 std::atomic<long> countdown{0};  // 1: the next allocation fails; 0: none does
 std::atomic<long> failed{0};
 std::atomic<bool> for_good{false};
 
-/// The destructor of nlohmann's JSON allocates, so that the program ends where it cannot. It is not ours to mend: it is let through.
+/// The destructor of nlohmann's JSON allocates and terminates the program if that fails. This cannot be fixed here, so its allocations
+/// succeed.
 bool in_destructor_of_json() noexcept {
   const long counting = countdown.exchange(0);
   void* frames[24];
@@ -80,10 +81,10 @@ namespace {
 
 using namespace lexformer;
 
-/// Lets allocations of `action` fail as said at the top; after each failure calls `again`, which repeats it, checks what came out and
-/// leaves everything as it was before. Returns the number of failures.
+/// Makes allocations of `action` fail as described at the top. After each failure calls `again`, which repeats the action, checks the
+/// result and restores the previous state. Returns the number of failures.
 long fail_each(const std::string& name, const std::function<void()>& action, const std::function<void()>& again) {
-  action();  // what is allocated once and kept
+  action();  // makes the allocations that are made once and kept
   again();
   const bool all = std::getenv("LEXFORMER_LONG") != nullptr;
   long failures = 0, last = 0;
@@ -102,11 +103,11 @@ long fail_each(const std::string& name, const std::function<void()>& action, con
         } catch (const std::bad_alloc&) {
           countdown = 0;
           message = "out of memory";
-        } catch (const Error& error) {  // of code that says for what the memory was
+        } catch (const Error& error) {  // from code that names what the memory was for
           countdown = 0;
           message = error.what();
         }
-        reached = failed > 0;  // and the action may have lived with it
+        reached = failed > 0;  // the action may still have succeeded
         failures += reached;
         last = n;
         if (!message.empty() && message.find("memory") == message.npos) FAIL(cat(name, ": allocation ", n, ": ", message));
@@ -166,7 +167,7 @@ TEST_CASE("a step of the training is done, or there is an exception and it can b
   const auto want = weights();
   anew();
 
-  // After each failure the same optimizer and the same weights do the step as if nothing had been.
+  // After each failure the same optimizer and weights take the step as if there had been no failure.
   bool done = false;
   const auto action = [&] {
     done = false;

@@ -16,7 +16,7 @@
 
 namespace lexformer::test {
 
-/// One of the files.
+/// A golden file.
 struct Golden {
   TensorFile file;
   static inline double worst = 0;  // |a - b| / max(1, |b|) of all comparisons so far
@@ -40,7 +40,7 @@ struct Golden {
     const auto values = file.get<std::int64_t>(name);
     return std::vector<std::int32_t>(values.data(), values.data() + values.size());
   }
-  /// The model that training starts from.
+  /// The initial model of the training.
   ModelFile model(const std::vector<std::string>& vocabulary = {"[UNK]", "[CLS]", "[SEP]"}) const {
     ModelFile m;
     m.config = about("config");
@@ -61,7 +61,7 @@ struct Golden {
     return b;
   }
 
-  /// Ten steps: losses, norms, the gradients of the first step and the parameters after the last, as far as the file has them.
+  /// Ten steps: compares losses, norms, the gradients of the first step and the parameters after the last, as far as the file has them.
   template <class Model>
   void check_steps(Model& model, ScheduleKind kind, const std::function<Var<double>(std::uint32_t step)>& loss_of) {
     AdamW<double> optimizer(model.parameters(), {.eps = 1e-7, .weight_decay = 0.03});

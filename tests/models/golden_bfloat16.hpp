@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Models of bfloat16 against double: their error is at most twice PyTorch's own (tools/make_golden_bfloat16.py), on every device.
+// Models in bfloat16 against double: on every device, their error is at most twice PyTorch's own (tools/make_golden_bfloat16.py).
 #pragma once
 
 #include "lexformer/bfloat16.hpp"
@@ -9,7 +9,7 @@
 
 namespace lexformer::test {
 
-/// |a - b| / |b| over everything that was added.
+/// |a - b| / |b| over all values that were added.
 struct Difference {
   double squares = 0, size = 0;
   template <class Dev>

@@ -7,7 +7,7 @@
 using namespace lexformer;
 
 TEST_CASE("up-down triangle: groups, masses and the share of planted heads") {
-  // Two sequences of 3 and 2 tokens, four heads, two layers: heads 1 and 3 look to the right, 0 to the left, 2 straight.
+  // Two sequences of 3 and 2 tokens, four heads, two layers: heads 1 and 3 attend to the right, 0 to the left, 2 to the token itself.
   const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 2});
   const std::vector<double> right3{0, 1, 0, 0, 0, 1, 0, 0, 1}, left3{1, 0, 0, 1, 0, 0, 0, 1, 0}, straight3{1, 0, 0, 0, 1, 0, 0, 0, 1};
   const std::vector<double> right2{0, 1, 0, 1}, left2{1, 0, 1, 0}, straight2{1, 0, 0, 1};
@@ -23,7 +23,7 @@ TEST_CASE("up-down triangle: groups, masses and the share of planted heads") {
   CHECK(first.group == std::vector<std::size_t>{2, 1, 2, 1});
   CHECK(first.scores == std::vector<double>{-2, 2, 0, 2});
   CHECK(first.up == doctest::Approx(2.0 / 3));
-  CHECK(first.down == doctest::Approx(1.0 / 3));  // half of the group looks straight
+  CHECK(first.down == doctest::Approx(1.0 / 3));  // half of the group attends to the token itself
   CHECK(first.shows(0.3));
   CHECK_FALSE(first.shows());
   CHECK(first.one == right3);

@@ -10,7 +10,7 @@ using test::error_message;
 
 namespace {
 
-/// What a scheme's factory makes of the options of a config, and whether position embeddings stay, as JSON.
+/// The options that a scheme's factory makes of a config's options, and whether position embeddings are kept, as JSON.
 Json scheme(const std::string& name, const Json& options = nullptr) {
   Json json = {{"position_embedding_type", name}, {"hidden_size", 24u}, {"num_attention_heads", 4u}};
   if (!options.is_null()) json["position_options"] = options;

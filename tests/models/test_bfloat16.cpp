@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Models of bfloat16: their error against double, and that training keeps its weights in float.
+// Models in bfloat16: their error against double, and that training keeps its weights in float.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -36,7 +36,7 @@ TEST_CASE("bfloat16: training adds up in float what one weight could not hold, a
   const auto evaluate = [&] { return cross_entropy(model(batch).logits, batch.labels).item(); };
   step(model, optimizer, 0);
   const float first = evaluate();
-  // 1e-4 is less than half the distance of bfloat16 numbers around 0.1: without the float weights most would never move.
+  // 1e-4 is less than half the spacing of bfloat16 numbers around 0.1: without float weights most would never change.
   std::size_t between = 0, all = 0;
   for (std::size_t i = 0; i < optimizer.state().size(); ++i) {
     const auto& slot = optimizer.state()[i];

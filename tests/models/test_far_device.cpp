@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nothing above the kernels touches a tensor: whole models, their training and their files have the bits of the CPU on a device whose
-// memory the host cannot read.
+// Only kernels access tensors: whole models, their training and their files are bit-identical to the CPU's on a device whose memory the
+// host cannot read.
 #include "../support/far_device.hpp"
 #include "lexformer/models/analysis.hpp"
 #include "lexformer/models/masked_lm.hpp"
@@ -12,7 +12,7 @@ using namespace lexformer;
 
 namespace {
 
-/// Everything that a file holds, by name.
+/// All contents of a file by name.
 std::map<std::string, std::string> bytes_of(const TensorFile& file) {
   std::map<std::string, std::string> all;
   for (const auto& name : file.names()) all.emplace(name, file.bytes(name));
@@ -25,7 +25,7 @@ struct Trained {
   friend bool operator==(const Trained&, const Trained&) = default;
 };
 
-/// Three steps, the optimizer saved and loaded before the last one.
+/// Three steps; the optimizer is saved and loaded before the last one.
 template <class Dev, class Model, class Loss>
 Trained train(Model& model, const Loss& loss_at) {
   Trained out;

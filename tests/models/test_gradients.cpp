@@ -42,7 +42,7 @@ TEST_CASE("models: float gives what double gives, forward and gradients, with dr
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const auto& g = parameters[i].var.grad();
       const auto& e = exact_parameters[i].var.grad();
-      double largest = 0.02 * overall, worst = 0;  // a key's bias has the gradient 0: there is rounding only
+      double largest = 0.02 * overall, worst = 0;  // the gradient of a key's bias is 0 up to rounding
       for (std::size_t k = 0; k < e.size(); ++k) {
         largest = std::max(largest, std::abs(e.data()[k]));
         worst = std::max(worst, std::abs(static_cast<double>(g.data()[k]) - e.data()[k]));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must hold for every model, whatever its weights.
+// Laws for every model, whatever its weights.
 #include <cmath>
 #include <limits>
 
@@ -28,7 +28,7 @@ TEST_CASE("models: one training step reaches every parameter") {
       REQUIRE(p.var.grad().defined());
       double norm = 0;
       Kernels<Cpu>::gradient_norm(std::vector<Elements<double>>{{p.var.size(), p.var.grad().data()}}, nullptr, nullptr, &norm);
-      // A key's bias adds the same to all scores of a row, which softmax does not see, unless keys meet positions.
+      // A key's bias adds a constant to all scores of a row, to which softmax is invariant, unless a scheme combines keys with positions.
       const bool keys_meet_positions = v.name == "relative_key_query" || v.name == "deberta" || v.name == "rope";
       if (p.name.ends_with("key.bias") && (p.name.find(".self.") != p.name.npos ? !keys_meet_positions : v.name == "deberta"))
         CHECK(norm < 1e-14);
@@ -83,7 +83,7 @@ TEST_CASE("models: what is saved scores alike and is saved again byte for byte")
     CHECK(same_bits(back(tiny_batch(back)).logits.value(), model(batch).logits.value()));
     back.save(folder / "b.lxf");
     CHECK(read_file(folder / "b.lxf") == read_file(folder / "a.lxf"));
-    // Loaded to be trained on, with the same options: everything is there.
+    // Loaded for training with the same options: no tensor is missing.
     auto again = CrossEncoder<float>::load(folder / "a.lxf", model.options());
     CHECK(again.new_tensors().empty());
     CHECK(same_bits(again(batch).logits.value(), model(batch).logits.value()));
@@ -137,7 +137,7 @@ TEST_CASE("models: swapping the texts transposes the lexical matrix") {
       const auto a = tokenizer.encode_pair(left, right, 20), b = tokenizer.encode_pair(right, left, 20);
       const auto s = lexical_matrix(a, {.similarity = similarity}), t = lexical_matrix(b, {.similarity = similarity});
       REQUIRE(s.level == t.level);
-      std::vector<std::size_t> to;  // where token i of a stands in b
+      std::vector<std::size_t> to;  // position in b of token i of a
       const std::size_t lefts = tokenizer.encode(left, 20).size() - 2, rights = a.size() - 3 - lefts;
       for (std::size_t i = 1; i <= lefts; ++i) to.push_back(rights + 1 + i);
       for (std::size_t j = 1; j <= rights; ++j) to.push_back(j);
@@ -167,7 +167,7 @@ TEST_CASE("models: a weight that is not finite is traced to its layer and op") {
   trace("bert.encoder.layer.0.output.dense.bias", nan, "encoder.layer.0.feed_forward: linear: the result is not finite, shape (");
   trace("bert.embeddings.LayerNorm.weight", nan, "embeddings: layer_norm: the result is not finite, shape (");
   trace("lexformer.head.norm.bias", nan, "head: layer_norm: the result is not finite, shape (8, 256)");
-  // Finite on the way there, not on the way back.
+  // Finite in the forward pass but not in the backward pass.
   trace("lexformer.head.out.weight", 1e308, "head: linear: the gradient of input 0 is not finite, shape (8, 256)");
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   changed = lea;
   changed.config["lexformer"]["label_names"] = {"no"};
   load_error(changed, "config: 'label_names' has 1 names, 'labels' is 2");
-  // Small files that ask for gigabytes are refused before memory is taken.
+  // Small files that request gigabytes are refused before memory is allocated.
   for (const auto& [key, value] : {std::pair{"vocab_size", 1u << 24}, {"intermediate_size", 1u << 18}, {"hidden_size", 3u << 14}}) {
     changed = lea;
     changed.config[key] = value;
@@ -279,7 +279,7 @@ TEST_CASE("models: a batch that does not fit is refused with a reason") {
 }
 
 TEST_CASE("models: the same bits with 1, 2 and 3 threads, forward, gradients and after two steps") {
-  // Large enough that every kind of work is cut into several blocks.
+  // Large enough that every kind of work is split into several blocks.
   const Json wide = {{"vocab_size", 700u}, {"hidden_size", 48u}, {"intermediate_size", 80u}};
   std::vector<std::vector<float>> runs;
   for (const int n : {1, 2, 3}) {

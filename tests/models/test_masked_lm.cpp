@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Masked language models: equal to transformers' BertForMaskedLM (tools/make_golden.py), and laws of their own.
+// Masked language models: equal to transformers' BertForMaskedLM (tools/make_golden.py), and their own laws.
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/masked_lm.hpp"
 
@@ -17,13 +17,13 @@ using test::same_bits;
 
 namespace {
 
-/// Sequences with some tokens masked.
+/// Sequences with some masked tokens.
 struct Masked {
   Batch batch;
   std::vector<std::int32_t> positions, labels;
 };
 
-/// The pairs of tiny.hpp `copies` times, each time with other masks.
+/// The pairs of tiny.hpp, `copies` times with different masks.
 Masked masked_pairs(const WordPieceTokenizer& tokenizer, std::uint32_t copies = 1) {
   const Masker masker(tokenizer, {.probability = 0.2});
   Masked out;
@@ -42,7 +42,7 @@ Masked masked_pairs(const WordPieceTokenizer& tokenizer, std::uint32_t copies = 
   return out;
 }
 
-/// A model on tiny_file(), whose head gets larger values than an initialisation would draw.
+/// A model on tiny_file() whose head has larger values than an initialisation would draw.
 template <class T = double>
 MaskedLm<T> tiny_masked_lm(const Json& edit = Json::object()) {
   MaskedLm<T> model(test::tiny_file(edit), TrainingStart{.seed = 3});
@@ -70,7 +70,7 @@ TEST_CASE("masked_lm: logits, loss, gradients and ten steps of transformers' Ber
   CHECK(test::count_names(golden.file, "end/") == model.parameters().size());
   const auto positions = golden.integers("positions"), labels = golden.integers("labels");
   auto batch = golden.batch();
-  batch.labels.clear();  // of the tokens, not of the sequences
+  batch.labels.clear();  // labels of the tokens, not of the sequences
   golden.check("logits", model.logits(batch, positions).value());
   golden.check_steps(model, ScheduleKind::linear, [&](std::uint32_t) { return model.loss(batch, positions, labels); });
 }
@@ -141,7 +141,7 @@ TEST_CASE("masked_lm: what is saved predicts alike, is saved again byte for byte
   CHECK(back.new_tensors() == head_names);
   CHECK(same_bits(back.encoder()(m.batch).last.value(), model.encoder()(m.batch).last.value()));
   for (const auto& name : back.unused_tensors()) CHECK(name.starts_with("lexformer."));
-  // Saved, it says no more that it is a cross-encoder.
+  // The saved file no longer describes a cross-encoder.
   CHECK_FALSE(back.file().config->contains("lexformer"));
   CHECK(back.file().config["architectures"] == Json::array({"BertForMaskedLM"}));
 }
@@ -160,7 +160,7 @@ TEST_CASE("masked_lm: logits and loss agree, and the encoder's output comes alon
   REQUIRE(y.encoder.attentions.size() == 2);
   CHECK(y.encoder.attentions[1].shape() == Shape{2, m.batch.offsets.pairs()});
   CHECK(y.encoder.last.requires_grad());
-  // The rows of positions count through all sequences: the same text alone gives the same scores.
+  // Rows of positions are numbered across all sequences: the text alone gives the same scores.
   const auto e = model.tokenizer().encode_pair(test::pairs[1].first, test::pairs[1].second, 20);
   const auto two = make_batch(std::vector{model.tokenizer().encode_pair("a book", "a lens", 20), e}), alone = make_batch(std::vector{e});
   const auto begin = static_cast<std::int32_t>(two.offsets.begin(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The regularizers of MTH on whole models: what they sample, what they measure, their gradients.
+// MTH's regularizers on whole models: their samples, values and gradients.
 #include "lexformer/models/mth.hpp"
 
 #include "../support/error_message.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 const ForwardOptions forward{.training = true, .seed = 4, .step = 3};
 
-/// Both terms with their weights, of one forward pass.
+/// Both weighted terms of one forward pass.
 Var<double> regularizers(const CrossEncoder<double>& model, const Batch& batch, const MthOptions& options, const ForwardOptions& p) {
   const Mth<double> mth(options, 2, 3);
   const auto y = model.encoder()(batch, p, mth.encode(p));
@@ -25,7 +25,7 @@ TEST_CASE("MTH: gradients of every parameter of the encoder, with dropout, of sc
   for (const auto& variant : test::variants()) {
     CAPTURE(variant.name);
     for (const bool probabilities : {false, true}) {
-      if (probabilities && variant.name != "ddrp" && variant.name != "lea") continue;  // for the time that it takes
+      if (probabilities && variant.name != "ddrp" && variant.name != "lea") continue;  // to limit the run time
       auto model = test::tiny_model(variant.options, variant.edit);
       const auto batch = test::tiny_batch(model, 2, 5);
       const MthOptions options{.token_weight = 1, .head_weight = 0.5, .tokens = 4, .probabilities = probabilities};
@@ -64,7 +64,7 @@ TEST_CASE("MTH: with all tokens and all heads it is f(S) and the mean of f(H); s
   }
   const double mean = sum / steps, deviation = std::sqrt(squares / steps - mean * mean);
   CHECK(deviation > 0);
-  CHECK(std::abs(mean - tokens - heads) < 5 * deviation / std::sqrt(steps));  // uniform samples are right in the mean
+  CHECK(std::abs(mean - tokens - heads) < 5 * deviation / std::sqrt(steps));  // the mean over uniform samples is unbiased
 }
 
 TEST_CASE("MTH: heads differ between layers, and each is taken once") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Laws of whole models, each tried on random models, options and texts (how many: support/cases.hpp).
+// Laws of whole models, each tested on random models, options and texts (support/cases.hpp sets how many).
 
 #include "io/expect_error.hpp"
 #include "models/tiny.hpp"
@@ -12,7 +12,7 @@ using test::same_bits;
 
 namespace {
 
-/// Words of the tiny vocabulary, some with a typo, some unknown.
+/// Words of the tiny vocabulary, some with typos, some unknown.
 std::string random_text(RandomStream& random) {
   static const std::vector<std::string> words = {"sony", "black", "blk",  "camera", "screen", "case", "for",   "a",
                                                  "book", "boks",  "lens", "silent", "listen", "k",    "xyzzy", "-"};
@@ -42,13 +42,13 @@ LeaOptions random_lea(RandomStream& random) {
   return lea;
 }
 
-/// Options of a model with LEA or without; its config goes to `edit`.
+/// Options of a model with or without LEA; changes to its config go to `edit`.
 CrossEncoderOptions random_options(RandomStream& random, Json& edit, bool lea) {
   CrossEncoderOptions options;
   if (lea) {
     auto lea_options = random_lea(random);
-    // The last one counts whole steps: 1 when quantised, whole turns for the first sinusoid. An alpha of LeaAlpha::magnitude may then find
-    // nothing to measure itself on.
+    // The last similarity counts whole steps: 1 when quantised, whole turns for the first sinusoid. LeaAlpha::magnitude may then find no
+    // variation to measure.
     lea_options.lexical.similarity = names_of<Similarity>[random.below(lea_options.alpha == LeaAlpha::magnitude ? 5 : 6)].second;
     lea_options.lexical.self_attention = random.below(2) == 0;
     lea_options.lexical.words = names_of<LexicalWords>[random.below(3)].second;
@@ -85,7 +85,7 @@ TEST_CASE("law: a random model is loaded as it was saved, and saved again byte f
     auto model = test::tiny_model<float>(options, edit, n, false);
     if (random.below(2) == 0) model.threshold = random.uniform();
     const auto pairs = random_pairs(random, 3);
-    model.save(folder / "a.lxf");  // also with an alpha that is not set yet
+    model.save(folder / "a.lxf");  // also while alpha is not set
     auto back = CrossEncoder<float>::load(folder / "a.lxf");
     back.save(folder / "b.lxf");
     REQUIRE(read_file(folder / "b.lxf") == read_file(folder / "a.lxf"));
@@ -109,7 +109,7 @@ TEST_CASE("law: LEA with a projection of 0 is plain BERT, bit for bit") {
     auto lea = test::tiny_model<double>(options, edit, n);
     options.attention.clear();
     auto plain = test::tiny_model<double>(options, edit, n);
-    // What comes after LEA draws other numbers than without it: all that is not LEA's is the plain model's.
+    // Tensors drawn after LEA's differ from those of the plain model, so all tensors that are not LEA's are copied from it.
     const auto shared = plain.state();
     for (auto& p : lea.state()) {
       const auto same = std::find_if(shared.begin(), shared.end(), [&](const auto& q) { return q.name == p.name; });

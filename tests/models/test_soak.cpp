@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Long runs must not grow. Left out of the ordinary suite; docs/testing.md says how to run it.
+// Memory must not grow in long runs. Not part of the regular suite; docs/testing.md describes how to run it.
 #include <fstream>
 #include <string>
 
@@ -12,8 +12,8 @@ using namespace lexformer;
 
 namespace {
 
-/// Memory of this process that no file stands behind, in bytes, counted page by page: of the program itself a system may take idle pages
-/// away and bring them back, and the totals in /proc/self/status are rounded.
+/// Anonymous memory of this process in bytes, counted page by page: a system may drop and reload idle pages of the program file, and the
+/// totals in /proc/self/status are rounded.
 double resident_bytes() {
   std::ifstream in("/proc/self/smaps_rollup");
   double kilobytes = 0;

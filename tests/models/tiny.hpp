@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiny models and batches for the tests of whole models.
+// Tiny models and batches for tests of whole models.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@
 
 namespace lexformer::test {
 
-/// For these tiny models more threads only cost time. Ends with the test.
+/// Sets the number of threads until the end of the test: more threads only slow these tiny models down.
 struct Threads {
   explicit Threads(int n) { set_threads(n); }
   Threads(const Threads&) = delete;
@@ -31,8 +31,7 @@ inline const Pairs pairs = {{"sony black camera", "sony blk camera"}, {"screen",
                             {"unheard words here", "others"},         {"blk book", "black books for a lens"}};
 inline const std::vector<std::int32_t> labels = {1, 0, 0, 0, 1, 1, 0, 1};
 
-/// An encoder of two layers with all values drawn from `seed`, so that no term hides behind a zero. `edit` is merged into
-/// its config.
+/// An encoder of two layers with all values drawn from `seed`, so that no term is hidden by a zero. `edit` is merged into its config.
 inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed = 1) {
   ModelFile file;
   file.path = "tiny.lxf";
@@ -71,7 +70,7 @@ Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_
   return batch;
 }
 
-/// A cross-encoder on tiny_file(); what is new in it gets larger values than an initialisation would draw. It is calibrated.
+/// A calibrated cross-encoder on tiny_file(). Its new tensors have larger values than an initialisation would draw.
 template <class T = double>
 CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& edit = Json::object(), std::uint64_t seed = 1,
                            bool calibrate = true) {
@@ -95,7 +94,7 @@ Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch
 
 inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {{"lea", lea}}}; }
 
-/// A kind of model: options of the cross-encoder, and what its config has in particular.
+/// A kind of model: options of the cross-encoder, and its changes to the config.
 struct Variant {
   std::string name;
   CrossEncoderOptions options{};
@@ -104,7 +103,7 @@ struct Variant {
 
 inline const Json electra = {{"model_type", "electra"}, {"embedding_size", 7u}};
 
-/// A model with a position scheme, and LEA beside it.
+/// A model with a position scheme and LEA.
 inline Variant positioned(const std::string& scheme, const Json& options = Json::object(), CrossEncoderOptions model = with_lea()) {
   return {scheme, std::move(model), {{"position_embedding_type", scheme}, {"position_options", options}}};
 }
@@ -139,7 +138,7 @@ inline std::vector<Variant> variants() {
           positioned("rope", {{"base", 100u}})};
 }
 
-/// f of every kind of model. A function, because clang 14 cannot capture structured bindings in what doctest makes of CHECK.
+/// Calls f for every kind of model. A function, because clang 14 cannot capture structured bindings in the lambdas of doctest's CHECK.
 inline void for_each_variant(const std::function<void(Variant)>& f) {
   const Threads one(1);
   for (const Variant& v : variants()) {

@@ -101,7 +101,7 @@ class Crash(Files):
         kills, in_a_save = (200, 50) if LONG else (8, 4)
         for number in range(kills):
             code, what = 0, ""
-            while code != -signal.SIGKILL:  # unless the run was over before
+            while code != -signal.SIGKILL:  # unless the run has ended before
                 self.assertEqual(code, 0)
                 shutil.rmtree(out)
                 if number < in_a_save:
@@ -143,7 +143,7 @@ class Faults(Files):
         # All calls of the second save with both errors, the others with one of them.
         cases = [(n, e) for n, call in enumerate(calls, 1) for i, e in enumerate([errno.EIO, errno.ENOSPC]) if "checkpoint-8" in call or n % 2 == i]
         count = {}
-        between = next(n for n, call in enumerate(calls, 1) if re.search(r"rename .*\.tmp-checkpoint-4-\d+$", call))  # the new one is there, the old one not yet gone
+        between = next(n for n, call in enumerate(calls, 1) if re.search(r"rename .*\.tmp-checkpoint-4-\d+$", call))  # the new checkpoint exists, the old one is not yet deleted
         for n, error in cases if LONG else [(between, errno.EIO), *random.Random(3).sample(cases, 9)]:
             shutil.rmtree(out)
             call, path = calls[n - 1].split(" ", 1)
@@ -153,7 +153,7 @@ class Faults(Files):
                 name = re.sub(r"^\.|\.tmp-\d+$|-\d+$", "", Path(path).name)
                 self.assert_refused(done, [3], out, name, os.strerror(error))
                 self.assertEqual([name for name in self.contents(out) if ".tmp-" in name], [], what)
-                # Without a checkpoint there is nothing to resume, and what there is of a model is not written over unasked.
+                # Without a checkpoint there is nothing to resume, and an existing model is not overwritten unless requested.
                 done = self.train(out, *self.steps, "--resume" if n > first_save else "--overwrite")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assert_same(out, want, what)
@@ -223,11 +223,11 @@ class Limits(Files):
         cases = [("make_model", ["--text", valid, "--model-config", self.folder / "config.json", "--out", self.folder / "m.lxf"]), ("add_typos", []),
                  ("tokenize", model), ("score_pairs", model), ("evaluate", [*model, "--test", valid]), ("train_matcher", self.command(self.folder / "full", "--max-steps", 1)),
                  ("report", ["--help"])]
-        # Opened so that no file is made where the device is missing.
+        # Opened in a mode that creates no file if the device is missing.
         for name, arguments in cases:
             with self.subTest(name), open("/dev/full", "r+b", buffering=0) as full:
                 self.assert_refused(program(name, *arguments, text=self.texts, stdout=full), [3], "standard output: cannot be written")
-        # It is not waited for the end of the input.
+        # The program does not wait for the end of its input.
         with open("/dev/full", "r+b", buffering=0) as full, subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
             self.assert_refused(program("add_typos", stdin=endless.stdout, stdout=full, input=None), [3], "standard output: cannot be written")
             endless.kill()
@@ -242,13 +242,13 @@ class Limits(Files):
     def test_too_little_memory(self):
         out, codes = self.folder / "memory", {}
         step = 64 if LONG else 512
-        # With less than the program itself needs the kernel ends it before it begins.
+        # With less memory than the program itself needs, the kernel ends it before it starts.
         kilobytes, code = 1024 + (BIN / "train_matcher").stat().st_size // 1024, None
         while code != 0:
             shutil.rmtree(out, ignore_errors=True)
             done = self.limited("train_matcher", *self.command(out, "--max-steps", 2), limit=resource.RLIMIT_AS, to=kilobytes * 1024)
             code = done.returncode
-            if code not in (0, 127):  # 127: the system's loader could not begin the program
+            if code not in (0, 127):  # 127: the system's loader could not start the program
                 self.assert_refused(done, [1, 3], "memory")
             codes[code] = codes.get(code, 0) + 1
             kilobytes += step
@@ -312,7 +312,7 @@ class Numbers(Files):
         self.assertIn(entry["loss"], ("nan", "inf"))
 
     def test_gradient(self):
-        # LayerNorm of nothing but zeros gives zeros; back through it the gradient grows by weight / sqrt(eps).
+        # LayerNorm of zeros gives zeros; in its backward pass the gradient grows by weight / sqrt(eps).
         def change(name, values):
             if name.endswith("embeddings.weight"):
                 return [0.0] * len(values)
@@ -328,7 +328,7 @@ class Numbers(Files):
     def test_loss(self):
         rows = [line.rsplit("\t", 1)[0] for line in pairs(32, 4).splitlines()]
         table = self.folder / "numbers.jsonl"
-        for name, label in (("valid", 0.5), ("train", 1e25)):  # of row 22
+        for name, label in (("valid", 0.5), ("train", 1e25)):  # the label of row 22
             lines = [json.dumps({"left": r.split("\t")[0], "right": r.split("\t")[1], "label": label if i == 22 else 0.5 + i % 2}) + "\n" for i, r in enumerate(rows)]
             table.with_stem(name).write_text("".join(lines))
         said, entry = self.stopped(self.folder / "loss", "--task", "regression", "--train", table.with_stem("train"), "--valid", table.with_stem("valid"), "--order", "random", step=2)
@@ -339,7 +339,7 @@ class Numbers(Files):
         said, entry = self.stopped(self.folder / "rate", "--lr", "1e30", "--warmup-epochs", 0, step=2)
         self.assertRegex(said, r"step 2: encoder\.layer\.0\.attention: linear: the result is not finite, shape \(\d+, \d+\); stopped before the update")
         self.assertEqual(entry["loss"], "nan")
-        # The weights overflow in the update itself: such ones never come into a file.
+        # The weights overflow in the update itself: such weights are never saved.
         for more in (["--save-steps", 1], ["--eval-steps", 1], ["--max-steps", 1]):
             out = self.folder / f"overflow{more[0]}"
             done = self.train(out, "--lr", "1e300", "--warmup-epochs", 0, *more)

@@ -40,7 +40,7 @@ class Gpu(unittest.TestCase):
         tools = cls.folder / "tools"
         tools.mkdir()
         write_program(tools / "nvidia-smi", 'echo "stand-in, 0 MiB, 0"\n')
-        # It finds two errors in one place.
+        # A stand-in that finds two errors in one place.
         write_program(tools / "compute-sanitizer",
                       'case "$*" in *racecheck*loss*) echo "== RACECHECK SUMMARY: 2 hazards displayed"; exit 9 ;; esac; echo "== ERROR SUMMARY: 0 errors"\n')
         write_program(tools / "no-torch", "exit 1\n")
@@ -75,7 +75,7 @@ class Gpu(unittest.TestCase):
     def test_every_stage_on_the_stand_in(self):
         out = self.folder / "out"
         done = self.run_script("--short", "--bin", self.bin, "--out", out)
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # the sanitizer found something
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # the sanitizer reported errors
         self.assertIn("racecheck, loss: ended with 9", done.stdout)
         self.assertEqual(done.stdout.count("ended with"), 1, done.stdout)
         text = (out / "results.md").read_text()
@@ -88,7 +88,7 @@ class Gpu(unittest.TestCase):
         self.assertTrue(all(line["same_bits"] for line in attention))
         self.assertIn('"what":"attention_cublas"', (out / "attention.jsonl").read_text().replace(": ", ":"))
 
-        # What ended well is not done again, unless asked for.
+        # Successful stages are not run again unless requested.
         again = self.run_script("--short", "--bin", self.bin, "--out", out)
         self.assertIn("rates: was done before", again.stdout)
         self.assertNotIn("sanitize: was done before", again.stdout)
@@ -127,7 +127,7 @@ class Gpu(unittest.TestCase):
         steps = [step("lexformer", 1.1), step("torch", 5), step("torch-compile", 2), step("torch-graph", 1.5)]
         found = self.judge({"attention": attentions, "memory": attentions, "peers": [*gathered, peer("flex", 4.5), *steps]})
         self.assertEqual([found[g] for g in ("G3", "G5", "G6", "G8")], ["met"] * 4)
-        self.assertEqual([found[g] for g in ("G1", "G2", "G4", "G7", "G9")], ["not measured"] * 5)  # nothing in bfloat16
+        self.assertEqual([found[g] for g in ("G1", "G2", "G4", "G7", "G9")], ["not measured"] * 5)  # no bfloat16 measurements
         self.assertEqual(self.judge({"attention": attentions, "peers": gathered})["G6"], "not measured")  # FlexAttention is missing
         self.assertEqual(self.judge({"attention": attentions, "peers": [*gathered, peer("flex", 4)]})["G6"], "missed")
         self.assertEqual(self.judge({"attention": [attention(32, lea=1.2)]})["G5"], "missed")

@@ -62,7 +62,7 @@ class Pretrain(unittest.TestCase):
 
     def test_it_learns_and_writes_what_it_says(self):
         results = json.loads((self.first / "all_results.json").read_text())
-        # 240 lines, of which 40 are too short and 20 held out; blocks of 60 make 8 + 8 + 8 batches, so 12 steps an epoch
+        # 240 lines, of which 40 are too short and 20 held out; blocks of 60 make 8 + 8 + 8 batches, so 12 steps per epoch
         self.assertEqual((results["train_samples"], results["eval_samples"], results["epoch"]), (180, 20, 6.0))
         for key in ("train_loss", "train_runtime", "train_samples_per_second", "train_steps_per_second", "eval_loss", "eval_accuracy"):
             self.assertIsInstance(results[key], float)
@@ -92,10 +92,10 @@ class Pretrain(unittest.TestCase):
             out, threads = self.folder / f"killed-{number}", 1 + number % 3
             command = self.command(out, "--save-steps", 7, "--threads", threads)
             code = start_and_signal([BIN / "pretrain", *command], out / "log.jsonl", 0.4 * rng.random(), sig)
-            if sig == signal.SIGINT and code != 0:  # unless the run was over before
+            if sig == signal.SIGINT and code != 0:  # unless the run has ended before
                 self.assertEqual(code, 130)
                 self.assertFalse((out / "model.lxf").exists())
-            for _ in range(2):  # a run that is over and is resumed stays as it is
+            for _ in range(2):  # resuming a finished run changes nothing
                 done = self.pretrain(out, "--save-steps", 7, "--resume", "--threads", 4 - threads)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual([(out / name).read_bytes() for name in names], want, f"after {sig} number {number}")
@@ -110,7 +110,7 @@ class Pretrain(unittest.TestCase):
         self.assertEqual(self.pretrain(out, "--max-steps", 10, "--overwrite").returncode, 0)
         for checkpoint in out.glob("checkpoint-*"):
             (checkpoint / "model.lxf").write_bytes(b"damaged")
-        done = self.pretrain(out, "--max-steps", 10, "--resume")  # a model without a whole checkpoint is no run to go on with
+        done = self.pretrain(out, "--max-steps", 10, "--resume")  # a model without an intact checkpoint cannot be resumed
         self.assertEqual(done.returncode, 2)
         self.assertIn("no checkpoint to resume", done.stderr)
 
@@ -129,7 +129,7 @@ class Pretrain(unittest.TestCase):
                        "--out", self.folder / "matcher", "--max-steps", 2, "--progress", "none")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("5 not used (cls.predictions.bias ...)", done.stderr)
-        # A vocabulary of one's own, and a matcher as the beginning
+        # A custom vocabulary, and a matcher as the starting point.
         words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "black", "case", "with", "a"]
         (self.folder / "vocab.txt").write_text("\n".join(words) + "\n")
         done = self.pretrain(self.folder / "own", "--max-steps", 1, model=("--model-config", "config.json", "--vocab", "vocab.txt"))
@@ -171,7 +171,7 @@ class Pretrain(unittest.TestCase):
         for text in ("f(S): mean cosine of", "f(H): mean cosine of", "Up-down: percent of the texts"):
             self.assertIn(text, page)
         rows = (out / "MTH-query-vectors.csv").read_text().splitlines()
-        self.assertEqual(rows[1].split(",")[1:], rows[2].split(",")[1:])  # beyond --size distances share a vector
+        self.assertEqual(rows[1].split(",")[1:], rows[2].split(",")[1:])  # distances beyond --size share a vector
         self.refused(2, program("analyze", "--model", f"a/b={mth}", "--text", self.folder / "valid.txt", "--out", out), "must not contain '/'")
         self.refused(2, program("analyze", "--model", f"m={mth}", "--model", f"m={plain}", "--text", self.folder / "valid.txt", "--out", out), "two are called 'm'")
         self.refused(2, program("analyze", "--model", str(mth), "--text", self.folder / "valid.txt", "--out", out), "write NAME=M.lxf")
@@ -190,7 +190,7 @@ class Pretrain(unittest.TestCase):
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assertRegex(first.stdout, r"\| ddrp_mth \| 1 \| 0\.0 \| \d\.\d{3} \|")
         self.assertIn("RTE's test pairs is 66.7 %", first.stdout)
-        (out / "ddrp_mth/seed-1/rte/all_results.json").unlink()  # broken off: only what is missing is trained
+        (out / "ddrp_mth/seed-1/rte/all_results.json").unlink()  # interrupted: only the missing part is trained
         again = subprocess.run(command, capture_output=True, text=True, env=environment)
         self.assertEqual((again.returncode, again.stdout), (0, first.stdout), again.stderr)
         self.assertNotIn("====", again.stderr)

@@ -62,7 +62,7 @@ class Programs(unittest.TestCase):
         card = (self.trained / "README.md").read_text()
         for part in (f"| {self.folder}/train.tsv | 90 |", "| f1 |", "with typos (mean of 2) |", "- learning_rate: 0.001 (default 5e-05)", "--attention lea", "KDD 2023"):
             self.assertIn(part, card)
-        self.assertNotIn("weight_decay", card)  # as by default
+        self.assertNotIn("weight_decay", card)  # the default
         self.assertGreater(max(e["learning_rate"] for e in log if "loss" in e), 0.9e-3)  # the warm-up is shorter than a short run
 
     def test_saved_model_scores_as_it_did(self):
@@ -118,7 +118,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(program("encode", "--model", self.model, "--normalize", "--output", out, text=text).returncode, 0)
         for line in out.read_text().splitlines():
             self.assertAlmostEqual(sum(float(x) ** 2 for x in line.split("\t")), 1.0, places=5)
-        self.assertEqual(program("encode", "--model", self.trained / "model.lxf", "--output", out, text=text).returncode, 0)  # its texts alone: no pairs, no bias
+        self.assertEqual(program("encode", "--model", self.trained / "model.lxf", "--output", out, text=text).returncode, 0)  # single texts, not pairs, so there is no bias
 
     def test_typos_depend_on_the_seed_alone(self):
         text = pairs(30, 5)
@@ -186,7 +186,7 @@ class Programs(unittest.TestCase):
             want = want or got
             self.assertEqual(got, want)
         losses = [entry["loss"] for entry in map(json.loads, want[1].splitlines()) if "loss" in entry]
-        self.assertEqual(len(losses), 3)  # 12 batches an epoch are 6 steps
+        self.assertEqual(len(losses), 3)  # 12 batches per epoch are 6 steps
         whole = [json.loads(line) for line in (self.trained / "log.jsonl").read_text().splitlines()]
         self.assertAlmostEqual(losses[0], whole[0]["loss"], delta=0.1)  # a mean, not a sum
 
@@ -224,7 +224,7 @@ class Programs(unittest.TestCase):
             out = self.folder / f"killed-{number}"
             command = self.command(out, "--attention", "lea", "--augment", "--save-steps", 4)
             code = start_and_signal([BIN / "train_matcher", *command], out / "log.jsonl", 0.3 * rng.random(), sig)
-            if sig == signal.SIGINT and code != 0:  # unless the run was over before
+            if sig == signal.SIGINT and code != 0:  # unless the run has ended before
                 self.assertEqual(code, 130)
             done = self.train(out, "--attention", "lea", "--augment", "--save-steps", 4, "--resume")
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -233,7 +233,7 @@ class Programs(unittest.TestCase):
             self.assertEqual([p.name for p in out.iterdir() if "tmp" in p.name], [])
 
     def test_a_finished_run_that_is_resumed_stays_as_it_is(self):
-        for save_steps in (0, 10, 12):  # checkpoints at the end alone, before the last step, and at it
+        for save_steps in (0, 10, 12):  # checkpoints only at the end, before the last step, and at it
             out = self.folder / f"finished-{save_steps}"
             files = []
             for resume in ([], ["--resume"], ["--resume"]):
@@ -253,8 +253,8 @@ class Programs(unittest.TestCase):
         (self.folder / "moved.tsv").write_text(text)
         (self.folder / "changed.tsv").write_text(text.replace("camera", "Camera", 1))
         self.refused(2, self.train(out, "--save-steps", 10, "--resume", train="changed.tsv"), "train was")
-        self.assertEqual(self.train(out, "--save-steps", 10, "--resume", train="moved.tsv").returncode, 0)  # the same pairs
-        self.assertEqual(self.train(out).returncode, 2)  # an earlier run is not overwritten unasked
+        self.assertEqual(self.train(out, "--save-steps", 10, "--resume", train="moved.tsv").returncode, 0)  # the same pairs in another file
+        self.assertEqual(self.train(out).returncode, 2)  # an earlier run is not overwritten unless requested
         self.assertEqual(self.train(out, "--overwrite").returncode, 0)
 
     def test_what_is_there_is_not_written_over(self):
@@ -267,7 +267,7 @@ class Programs(unittest.TestCase):
             self.assertIn(name, done.stderr)
             self.assertTrue((out / name).exists())
             if name == "model.lxf":
-                self.assertEqual(self.train(out, "--resume").returncode, 2)  # a model without a checkpoint is no run to go on with
+                self.assertEqual(self.train(out, "--resume").returncode, 2)  # a model without a checkpoint cannot be resumed
                 self.assertEqual((out / name).read_text(), "mine")
             shutil.rmtree(out)
         self.assertEqual(self.train(out, "--seeds", "1,1").returncode, 2)
@@ -346,7 +346,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(len((out / "no-test/split/train.tsv").read_text().splitlines()), 81)
         self.assertEqual(len((out / "no-test/split/valid.tsv").read_text().splitlines()), 9)
         self.assertTrue((out / "whole/report-3/index.html").exists())
-        shutil.rmtree(out / "whole/lea/seed-2")  # broken off: only what is missing is trained
+        shutil.rmtree(out / "whole/lea/seed-2")  # interrupted: only the missing part is trained
         again = subprocess.run(command, capture_output=True, text=True, env=environment)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(again.stderr.count("===="), 1)
@@ -367,7 +367,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (out / "index.html").read_text()
         self.assertNotIn("<script", page)
-        self.assertNotRegex(page, r"(src|href)=\"\w+:")  # nothing is fetched
+        self.assertNotRegex(page, r"(src|href)=\"\w+:")  # nothing is loaded from elsewhere
         pictures = {"attention", "word", "precision_recall", "scores_1", "noise", "loss", "learning_rate", "gradient", "validation"}
         self.assertEqual({p.stem for p in out.glob("*.svg")}, pictures)
         for name in pictures:
@@ -388,10 +388,10 @@ class Programs(unittest.TestCase):
             self.assertIn(text, page)
         self.assertNotIn("class 0", page)
         self.assertNotIn("mse", page)
-        self.assertNotIn("<figcaption> ", page)  # a caption that says nothing
+        self.assertNotIn("<figcaption> ", page)  # no empty caption
         self.assertEqual(page.count("<figcaption>"), len(pictures))
         self.assertIn("match, percent", (out / "scores_1.csv").read_text().splitlines()[0])
-        # Next to a plain model; the word that is shown is the one that changed, though its letters are the same.
+        # Beside a plain model; the word shown is the one that changed, though its letters are the same.
         self.assertEqual(self.train(self.folder / "for-report").returncode, 0)
         done = program("report", "--model", f"plain={self.folder}/for-report/", "--model", f"lea={self.trained}", "--pair", "halvek camera tv", "halvek cmaera tv", "--out", out)
         self.assertEqual(done.returncode, 0, done.stderr)

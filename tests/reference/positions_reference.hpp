@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The scores of every position scheme for one sequence, cell by cell from the papers' formulas.
+// The scores of every position scheme for one sequence, computed cell by cell from the papers' formulas.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace lexformer::test {
 
 enum class PositionScheme { absolute, relative_key, relative_key_query, shaw, bert_r, ddrp, tupe, deberta, t5, alibi, rope };
 
-/// A scheme and all options that the schemes have; the formulas below read them.
+/// A scheme and the options of all schemes; the formulas below read them.
 struct PositionOptions {
   PositionScheme scheme = PositionScheme::absolute;
   std::size_t size = 64;
@@ -28,7 +28,7 @@ struct PositionOptions {
         "absolute", "relative_key", "relative_key_query", "shaw", "bert_r", "ddrp", "tupe", "deberta", "t5", "alibi", "rope"};
     return names[static_cast<std::size_t>(scheme)];
   }
-  /// What a config says for this.
+  /// The config entry for these options.
   TermConfig config() const {
     using enum PositionScheme;
     Json json = Json::object();
@@ -45,7 +45,7 @@ struct PositionOptions {
 struct PositionsReference {
   PositionOptions o;
   EncoderSizes z;
-  std::map<std::string, Tensor<double>> w;  // parameters by their names in the term
+  std::map<std::string, Tensor<double>> w;  // parameters by name
 
   using Row = std::vector<double>;
   static double dot(const Row& a, const Row& b) {
@@ -59,7 +59,7 @@ struct PositionsReference {
     for (std::size_t e = 0; e < t.dim(1); ++e) x.push_back(t.at(static_cast<std::size_t>(r), e));
     return x;
   }
-  /// x W^T + b, the part of one head.
+  /// x W^T + b, for one head.
   Row project(const Row& x, const std::string& name, std::size_t h) const {
     const std::size_t d = z.width / z.heads;
     Row y;
@@ -84,12 +84,12 @@ struct PositionsReference {
     if (n >= exact) {
       const double farther = std::log(static_cast<double>(n) / static_cast<double>(exact)) /
                              std::log(static_cast<double>(o.max_distance) / static_cast<double>(exact)) * static_cast<double>(half - exact);
-      n = std::min(half - 1, exact + static_cast<long>(farther + 1e-6));  // a distance that is a border goes up
+      n = std::min(half - 1, exact + static_cast<long>(farther + 1e-6));  // a distance on a bucket border belongs to the next bucket
     }
     return x > 0 ? n + half : n;
   }
 
-  /// S_ij of head h; q and k the projected rows of the sequence, this head's part.
+  /// S_ij of head h; q and k are this head's projected rows of the sequence.
   double score(const std::vector<Row>& q, const std::vector<Row>& k, std::size_t h, long i, long j) const {
     const double d = static_cast<double>(z.width / z.heads), root = std::sqrt(d),
                  content = dot(q[static_cast<std::size_t>(i)], k[static_cast<std::size_t>(j)]);
@@ -146,7 +146,7 @@ struct PositionsReference {
         return content / root - slope * static_cast<double>(std::abs(i - j));
       }
       case PositionScheme::rope: {
-        double sum = 0;  // turning both is turning one by the difference
+        double sum = 0;  // rotating both by their positions equals rotating one by the difference
         for (std::size_t t = 0; t < qi.size() / 2; ++t) {
           const double angle = static_cast<double>(i - j) * std::pow(o.rope_base, -2.0 * static_cast<double>(t) / d);
           const double a = qi[2 * t] * std::cos(angle) - qi[2 * t + 1] * std::sin(angle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The similarities once more, by definition and without thought of speed. Only for short words.
+// A second implementation of the similarities, by definition and without regard to speed. Only for short words.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 
 namespace reference {
 
-/// What counts of one alignment: which characters of a and b stand in a column together, both words in order.
+/// The counts of one alignment, i.e. a choice of characters of a and b that share a column, in word order.
 struct Alignment {
   int equal = 0, different = 0;
-  int left_out = 0;          // characters that stand alone, in both words
-  int left_out_between = 0;  // those of them between the first and the last column
+  int left_out = 0;          // characters of both words without a partner
+  int left_out_between = 0;  // those between the first and the last column
 };
 
-/// Calls use(alignment) for every way to choose k characters of a and k of b as columns, for every k.
+/// Calls use(alignment) for every choice of k characters of a and k of b as columns, for every k.
 template <class Use>
 void all_alignments(std::u32string_view a, std::u32string_view b, Use&& use) {
-  const auto subsets = [](std::size_t n) {  // all sets of places, each in order
+  const auto subsets = [](std::size_t n) {  // all subsets of positions, each in order
     std::vector<std::vector<std::size_t>> sets(std::size_t{1} << n);
     for (std::size_t mask = 0; mask < sets.size(); ++mask)
       for (std::size_t i = 0; i < n; ++i)
@@ -101,7 +101,7 @@ inline double jaccard(std::u32string_view a, std::u32string_view b) {
   return any.empty() ? 1 : static_cast<double>(both.size()) / static_cast<double>(any.size());
 }
 
-/// levenshtein, lcs, smith_waterman and smith_waterman_raw of one pair: best over all alignments.
+/// levenshtein, lcs, smith_waterman and smith_waterman_raw of a pair: the best over all alignments.
 struct AlignmentSimilarities {
   double levenshtein, lcs, smith_waterman, smith_waterman_raw;
 };

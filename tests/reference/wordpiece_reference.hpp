@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The WordPiece tokenizer once more, one step after the other on whole texts, for differential tests. It shares only the character tables
-// with the library; those are tested against golden values.
+// A second implementation of the WordPiece tokenizer for differential tests, which applies each step to the whole text. It shares only
+// the character tables with the library; these are tested against golden values.
 #pragma once
 
 #include <algorithm>
@@ -44,13 +44,13 @@ inline Text normalise(const Text& text, const TokenizerOptions& options) {
         i += 2;
       }
   if (options.strip_accents.value_or(options.lowercase)) {
-    std::vector<std::pair<char32_t, bool>> parts;  // and whether it is the first of its character
+    std::vector<std::pair<char32_t, bool>> parts;  // with a flag: the first part of its character
     for (const Char& x : out) {
       std::u32string all;
       lexformer::decompose(x.c, [&](char32_t part) { all += part; });
       for (std::size_t k = 0; k < all.size(); ++k) parts.emplace_back(all[k], k == 0);
     }
-    for (bool swapped = true; swapped;) {  // canonical order by exchanging neighbours, as the Unicode standard words it
+    for (bool swapped = true; swapped;) {  // canonical ordering by exchanging neighbours, as the Unicode standard defines it
       swapped = false;
       for (std::size_t k = 1; k < parts.size(); ++k) {
         const auto a = lexformer::combining_class(parts[k - 1].first), b = lexformer::combining_class(parts[k].first);
@@ -87,10 +87,10 @@ class WordPiece {
       if (options_.match_special_tokens && ids_.count(token) == 1) special_.emplace_back(lexformer::to_utf32(token), ids_.at(token));
   }
 
-  /// No right text: a null pointer.
+  /// `right` is null if there is no right text.
   Encoding encode(std::string_view left, const std::string_view* right, std::size_t max_length) const {
     std::vector<Row> a = rows(left), b = right == nullptr ? std::vector<Row>{} : rows(*right);
-    const bool left_first = a.size() <= b.size();  // which one loses the odd token
+    const bool left_first = a.size() <= b.size();  // determines which text loses the odd token
     while (a.size() + b.size() + (right == nullptr ? 2 : 3) > max_length)
       (a.size() > b.size() || (a.size() == b.size() && left_first) ? a : b).pop_back();
     Encoding out;
@@ -119,13 +119,13 @@ class WordPiece {
   struct Row {
     std::int32_t id, word;
     std::uint32_t begin, end;
-    std::u32string text, whole;                  // of its word and its space-separated word
+    std::u32string text, whole;                  // of its word, and of its space-separated word
     std::uint32_t word_begin = 0, word_end = 0;  // characters of the text
   };
 
   Row added(const std::string& token) const { return {ids_.at(token), -1, 0, 0, {}, {}}; }
 
-  /// The word of a token that is about to be added: a new one, or one more token of the last one.
+  /// Adds the word of the next token: a new word, or one more token of the last word.
   static void put_word(const Row& row, std::uint8_t type, Encoding& out) {
     const auto token = static_cast<std::uint32_t>(out.size());
     if (!out.words.empty() && out.words.back().last == token && out.word_ids.back() == row.word && out.words.back().type == type) {
@@ -145,7 +145,7 @@ class WordPiece {
     std::vector<Row> out;
     std::int32_t word = 0;
     for (std::size_t begin = 0; begin < text.size();) {
-      std::size_t end = begin, length = 0;  // the next special token
+      std::size_t end = begin, length = 0;  // end and length of the next special token
       std::int32_t id = -1;
       for (; end < text.size(); ++end) {
         for (const auto& [spelled, special] : special_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures and pages: that what is written is XML, says what it was given, and holds hostile texts.
+// Pictures and pages: the output is XML, contains its inputs, and is safe with hostile texts.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -21,7 +21,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// Elements closed in order, attributes quoted, no bare & or <: what these pictures could get wrong of XML. Empty, or the complaint.
+/// Checks that elements are closed in order, attributes quoted, and & and < escaped. Returns an empty string or the mistake.
 std::string xml_mistake(const std::string& text) {
   std::vector<std::string> open;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("report: texts are escaped, numbers short, colours darken evenly") {
     CHECK(light < before);
     before = light;
   }
-  CHECK(xml_mistake("<a><b c=\"&lt;\"/></a>").empty());  // the checker itself
+  CHECK(xml_mistake("<a><b c=\"&lt;\"/></a>").empty());  // tests the checker itself
   for (const char* bad : {"<a>", "<a></b>", "a & b", "<a b=\"<\"/>", "a > b", "<a"}) CHECK_FALSE(xml_mistake(bad).empty());
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("report: ticks are round numbers within the range") {
   }
   CHECK(range_of({no_number}) == std::pair<double, double>{0, 1});
   CHECK(range_of({2, no_number, 4}).first < 2);
-  const auto almost = range_of({70, std::nextafter(70, 71)});  // differs by rounding alone
+  const auto almost = range_of({70, std::nextafter(70, 71)});  // differs only by rounding
   CHECK(almost.second - almost.first > 1);
   CHECK(axis_ticks(70, std::nextafter(70, 71)).size() == 1);
   CHECK(range_of({5e-5, 5e-5}).first > 0);
@@ -112,15 +112,15 @@ TEST_CASE("report: charts") {
   const ChartOptions options{.title = hostile, .x_label = "step", .y_label = "%", .marks = {{2, "best", false}, {1, "level", true}}};
   const std::string chart = line_chart(series, options);
   CHECK_MESSAGE(xml_mistake(chart).empty(), xml_mistake(chart));
-  CHECK(count(chart, "<circle") == 5);  // three of the first, whose NaN has none, and the highlight with its ring
-  CHECK(count(line_chart({{"a", {1, 2, 3}, {1, no_number, 3}}}, options), "<circle") == 2);  // no line to see them by
-  CHECK(count(chart, "<polygon") == 1);                                                      // the band of the second
+  CHECK(count(chart, "<circle") == 5);  // three of the first series, whose NaN has none, and the highlight with its ring
+  CHECK(count(line_chart({{"a", {1, 2, 3}, {1, no_number, 3}}}, options), "<circle") == 2);  // no line connects them
+  CHECK(count(chart, "<polygon") == 1);                                                      // the band of the second series
   CHECK(count(chart, "best</text>") == 1);
   CHECK(count(chart, "script>") == 0);
   CHECK(count(line_chart({}, options), "<svg") == 1);
-  CHECK(count(line_chart({{"only", {1, 2}, {3, 4}}}, options), ">only</text>") == 1);  // one line has a legend, too
+  CHECK(count(line_chart({{"only", {1, 2}, {3, 4}}}, options), ">only</text>") == 1);  // a single line has a legend, too
   CHECK(chart.find(" viewBox=\"0 0 ") != chart.npos);
-  // Long numbers at the axis move the chart to the right, so that they do not meet the label.
+  // Long numbers on the axis move the chart to the right, so that they do not overlap the label.
   const auto left = [](const std::string& svg) { return std::stod(svg.substr(svg.find("<text x=\"") + 9)); };
   CHECK(left(line_chart({{"a", {1, 2}, {0, 1}}}, options)) == 64);
   CHECK(left(line_chart({{"a", {1, 2}, {1e-5, 1.00004e-5}}}, options)) > 64);
@@ -134,7 +134,7 @@ TEST_CASE("report: charts") {
   const std::string bars = bar_chart({"no", "yes"}, {0, 0.5, 1}, {{10, 90}, {0, 100}}, {.title = "t", .x_label = "score", .y_label = "%"});
   CHECK_MESSAGE(xml_mistake(bars).empty(), xml_mistake(bars));
   CHECK(count(bars, "no, 0.5 to 1: 90") == 1);
-  CHECK(count(bars, "yes, 0 to 0.5") == 0);  // a height of 0 is not drawn
+  CHECK(count(bars, "yes, 0 to 0.5") == 0);  // a bar of height 0 is not drawn
   expect_error(
       ErrorKind::failure,
       [] {
@@ -171,7 +171,7 @@ TEST_CASE("report: attention pictures, at most 200 tokens") {
   const std::vector<std::string> many(230, "x");
   const std::string large = heat_maps(many, {{"p", std::vector<double>(230 * 230, 1.0), 1}}, "t");
   CHECK(count(large, "<rect") > 200 * 200);
-  CHECK(count(large, "x -&gt; x") == 0);  // so many tooltips would fill megabytes
+  CHECK(count(large, "x -&gt; x") == 0);  // so many tooltips would need megabytes
   CHECK(count(large, "the first 200 of 230 tokens") == 1);
   CHECK(count(token_strips(many, {{"p", std::vector<double>(230, 1.0)}}, "t"), "x: 1<") == 200);
 }
@@ -192,9 +192,9 @@ TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what i
   const std::string html = page.html();
   CHECK(count(html, "<footer>\n<p>a &lt; b</p>\n</footer>") == 1);
   CHECK(count(html, "<script") == 0);
-  CHECK(count(html, "://") == 1);  // the name of SVG
+  CHECK(count(html, "://") == 1);  // only the SVG namespace
   CHECK(count(html, "<svg") == 1);
-  CHECK(count(html, "figure svg{display:block;max-width:100%;height:auto}") == 1);  // no picture is wider than the screen
+  CHECK(count(html, "figure svg{display:block;max-width:100%;height:auto}") == 1);  // pictures are never wider than the screen
   const TemporaryFolder folder;
   page.save(folder.path / "r");
   CHECK(read_file((folder.path / "r/index.html").string()) == html);
@@ -215,7 +215,7 @@ TEST_CASE("a map of numbers: every cell, names, the range; nothing but zeros doe
   CHECK(map.find(heat_colour(0)) != map.npos);
   CHECK(map.find(heat_colour(1)) != map.npos);
   CHECK(number_map({"r"}, {"c"}, {0}, "T", "x", "y").find("nan") == std::string::npos);
-  // Where 0 lies is shown, unless it is one of the ends or would be written over them.
+  // The position of 0 is shown, unless it is at or near an end of the scale.
   CHECK(number_map({"r"}, {"b", "c"}, {-2, 3}, "T", "x", "y").find(">0<") != std::string::npos);
   CHECK(number_map({"r"}, {"b", "c"}, {-1, 9}, "T", "x", "y").find(">0<") == std::string::npos);
   CHECK_THROWS_WITH_AS(number_map({"r"}, {"c"}, {0, 1}, "T", "x", "y"), "number_map: 2 values for 1 rows of 1", Error);

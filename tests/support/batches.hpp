@@ -7,7 +7,7 @@
 
 namespace lexformer::test {
 
-/// Sequences of these lengths, all of their ids 0.
+/// Sequences of these lengths with all ids 0.
 inline Batch batch_of_lengths(const std::vector<std::size_t>& lengths) {
   Batch batch;
   batch.offsets = Offsets::from_lengths(lengths);

@@ -7,7 +7,7 @@
 
 namespace lexformer::test {
 
-/// How many random cases a law is tried with: LEXFORMER_CASES of them where that is set (docs/testing.md), else `ordinary`.
+/// The number of random cases per law: LEXFORMER_CASES if it is set (docs/testing.md), else `ordinary`.
 inline std::size_t cases(std::size_t ordinary) {
   const char* text = std::getenv("LEXFORMER_CASES");
   return text == nullptr ? ordinary : std::stoul(text);

@@ -7,7 +7,7 @@
 
 namespace lexformer::test {
 
-/// What the Error says that body() throws; "no error" if it throws none.
+/// The message of the Error that body() throws; "no error" if it throws none.
 template <class Body>
 std::string error_message(Body&& body) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A device whose memory the host cannot read, without any hardware: its pointers are those of the CPU, moved to where no memory is. Its
-// kernels move them back and call the CPU's, so every number is the same, and code that reads or writes a tensor past the kernels dies.
+// A simulated device whose memory the host cannot read: its pointers are the CPU's, moved to unmapped addresses. Its kernels move them
+// back and call the CPU's, so all numbers are the same, and host code that accesses a tensor outside the kernels crashes.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ template <class T>
 T* far(T* p) {
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(p) + far_away);
 }
-/// What the CPU's kernels take: pointers come back, other values stay.
+/// Converts arguments for the CPU's kernels: pointers are moved back, other values are unchanged.
 template <class T>
 T* near(T* p) {
   if (p == nullptr) return p;
@@ -90,7 +90,7 @@ struct Memory<Far> {
     Memory<Cpu>::release(block);
   }
   static void upload(void* to, const void* host, std::size_t bytes) { Memory<Cpu>::copy(near(to), host, bytes); }
-  static inline std::size_t downloads = 0;  // how often the host has asked for what the device has, and waited
+  static inline std::size_t downloads = 0;  // number of synchronizing reads from the device by the host
   static void download(void* host, const void* from, std::size_t bytes) {
     ++downloads;
     Memory<Cpu>::copy(host, near(from), bytes);

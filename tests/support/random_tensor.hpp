@@ -10,7 +10,7 @@
 
 namespace lexformer::test {
 
-/// Normal values; a different `stream` gives different ones.
+/// Normal values; each `stream` gives different ones.
 template <class T = double>
 Tensor<T> random_tensor(Shape shape, std::uint32_t stream = 0, double deviation = 1.0) {
   RandomStream random(7, random_site::user, stream);
@@ -19,7 +19,7 @@ Tensor<T> random_tensor(Shape shape, std::uint32_t stream = 0, double deviation 
   return t;
 }
 
-/// max |a - b| / max(1, |a|, |b|); 0 only for equal shapes.
+/// max |a - b| / max(1, |a|, |b|); 0 only if the shapes are equal.
 template <class A, class B>
 double max_error(const Tensor<A>& a, const Tensor<B>& b) {
   if (!(a.shape() == b.shape())) return 1e30;
@@ -32,7 +32,7 @@ double max_error(const Tensor<A>& a, const Tensor<B>& b) {
   return worst;
 }
 
-/// The same shape and the same bytes: NaN equals itself, and 0 is not -0.
+/// Same shape and same bytes: NaN equals itself, and 0 differs from -0.
 template <class T>
 bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
   return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;

@@ -206,7 +206,7 @@ class Convert(unittest.TestCase):
         self.assert_tensors(self.result()[0], tensors)
         self.assertIn("%d mapped, 2 ignored, 0 missing" % len(tensors), self.out)
         os.remove(self.target)
-        # transformers does not know what torch.nn.DataParallel puts before each name, and lexformer does not either.
+        # torch.nn.DataParallel adds a prefix to each name; neither transformers nor lexformer knows it.
         self.put_weights({"module." + name: tensor for name, tensor in tensors.items()})
         self.refused("needed tensors are missing or of the wrong shape, as 'bert.embeddings.LayerNorm.bias' "
                      "(while 'module.bert.embeddings.LayerNorm.bias' is unknown)")
@@ -243,7 +243,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(self.convert(direct, "--dtype", "BF16"), 0, self.err)
         with open(small, "rb") as a, open(direct, "rb") as b:
             self.assertEqual(a.read(), b.read())
-        with open(self.target, "r+b") as file:  # a damaged file is not passed on with a new checksum
+        with open(self.target, "r+b") as file:  # a damaged file is not rewritten with a new checksum
             file.seek(-1, os.SEEK_END)
             file.write(b"\x7f")
         self.assertEqual(self.convert(os.path.join(self.folder, "third.lxf"), "--dtype", "BF16", source=self.target), 3)
@@ -267,7 +267,7 @@ class Convert(unittest.TestCase):
         for bad in (math.nan, math.inf, -math.inf):
             self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F32", (3,), struct.pack("<3f", 1, bad, 2))}))
             self.refused("tensor 'classifier.bias': holds NaN or infinite values")
-        large = struct.pack("<2d", 1.7e308, 1.7e308)  # their sum is infinite, they are not
+        large = struct.pack("<2d", 1.7e308, 1.7e308)  # their sum is infinite although they are finite
         self.put_weights(dict(tiny_tensors(), **{"classifier.bias": ("F64", (2,), large)}))
         self.assertEqual(bytes(self.result(self.target, "--dtype", "F64")[0]["classifier.bias"].data), large)
 
@@ -331,7 +331,7 @@ class Convert(unittest.TestCase):
         for n in list(range(0, len(good), 997)) + [len(good) - 1]:
             self.put(path, good[:n])
             self.refused(path)
-        self.put(path, pickle.dumps(0x1950A86A20F9469CFC6C, 2) + b"rest")  # PyTorch before 1.6
+        self.put(path, pickle.dumps(0x1950A86A20F9469CFC6C, 2) + b"rest")  # the format before PyTorch 1.6
         self.refused("PyTorch before 1.6")
         draw = random.Random(2)
         for _ in range(300):
@@ -417,7 +417,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(metadata["lexformer.vocab"].split("\n")[5:], ["x", "y", ""])
         flags = json.loads(metadata["lexformer.tokenizer"])
         self.assertEqual((flags["max_input_chars_per_word"], flags["tokenize_chinese_chars"], flags["strip_accents"]), (50, False, True))
-        self.assertIs(flags["do_lower_case"], False)  # tokenizer_config.json says so
+        self.assertIs(flags["do_lower_case"], False)  # from tokenizer_config.json
         os.remove(self.target)
         for path, value, message in ((("model", "type"), "BPE", "model is 'BPE', expected WordPiece"), (("normalizer", "type"), "Sequence", "normalizer is 'Sequence'"),
                                      (("pre_tokenizer", "type"), "Metaspace", "Metaspace"), (("model", "continuing_subword_prefix"), "@", "is not '##'"),
@@ -441,7 +441,7 @@ class Convert(unittest.TestCase):
         self.refused("pooling 'max_tokens' is not supported")
         self.put("modules.json", json.dumps([{"path": "../x", "type": "x.Pooling"}]))
         self.refused("expected a list of modules")
-        # Older folders keep the transformer in a folder of its own.
+        # Older folders have the transformer in a subfolder.
         os.mkdir(os.path.join(self.folder, "outer"))
         os.rename(self.source, os.path.join(self.folder, "outer", "0_BERT"))
         self.source = os.path.join(self.folder, "outer")
@@ -529,16 +529,16 @@ class Convert(unittest.TestCase):
         self.assertEqual(config["label2id"], {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2, "LABEL_3": 3})
         config = self.export(dict(stale, lexformer=dict(ours, labels=1, label_names=[], task="regression")))
         self.assertEqual((config["num_labels"], config["id2label"], config["problem_type"]), (1, {"0": "LABEL_0"}, "regression"))
-        # A head of lexformer alone: what is left for transformers is the encoder.
+        # A head that only lexformer has: transformers can use only the encoder.
         config = self.export(dict(stale, lexformer=dict(ours, head="paper")), {"lexformer.head.out.bias": ("F32", (3,), bytes(12))})
         self.assertEqual((config["architectures"], "id2label" in config, "num_labels" in config), (["BertModel"], False, False))
         self.assertIn("note: transformers leaves out lexformer's own tensors (1, as lexformer.head.out.bias)", self.out)
-        # A model that was converted and not trained keeps what its config says.
+        # A model that was converted but not trained keeps its config.
         self.assertEqual(self.export(stale), stale)
         weight = {"classifier.weight": ("F32", (3, 4), bytes(48))}
         for labels, more, message in ((2, None, "'label_names' does not fit 'labels'"), (2, weight, "the classification head has 3 outputs"),
                                       (10**7, None, "from 1 to 65536"), (2**40, None, "from 1 to 65536"), (0, None, "from 1 to 65536")):
-            with self.assertRaises(AssertionError):  # the large ones took hours and all of the memory
+            with self.assertRaises(AssertionError):  # the large ones took hours and all memory
                 self.export(dict(stale, lexformer=dict(ours, labels=labels)), more)
             self.assertIn(message, self.err)
 
@@ -663,7 +663,7 @@ class Convert(unittest.TestCase):
         there, back = sorted(os.listdir(self.folder)), os.path.join(self.folder, "back")
         for target, arguments, source in ((self.target, [self.target, "--dtype", "F16"], self.source),
                                           (back, ["--to-hf", back], self.target)):
-            for function, calls in (("fsync", 0), ("fsync", 2), ("replace", 0)):  # a folder has four files, a .lxf file is one
+            for function, calls in (("fsync", 0), ("fsync", 2), ("replace", 0)):  # a folder has four files, a .lxf is a single file
                 full = mock.Mock(side_effect=[None] * calls + [OSError(errno.ENOSPC, "No space left on device")])
                 if calls == 0 or target == back:
                     with mock.patch.object(os, function, full):

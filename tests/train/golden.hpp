@@ -31,7 +31,7 @@ inline std::vector<double> read_numbers(std::istream& in) {
   return values;
 }
 
-/// Lines `name count numbers...` up to `last` or the end of the file.
+/// Reads lines `name count numbers...` up to `last` or the end of the file.
 inline Blocks read_blocks(std::istream& in, const std::string& last = "") {
   Blocks blocks;
   for (std::string name; in >> name;) {

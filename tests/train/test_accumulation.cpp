@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Law: the gradient of a step does not depend on how its examples are cut into batches.
+// Law: the gradient of a step does not depend on how its examples are divided into batches.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 const Json no_dropout = {{"hidden_dropout_prob", 0.0}, {"attention_probs_dropout_prob", 0.0}};
 constexpr std::size_t examples = 32;
 
-/// 32 examples as one batch, and as 4 of very different sizes.
+/// 32 examples as one batch, and as 4 batches of very different sizes.
 const std::vector<std::vector<std::size_t>> cuts = {{32}, {3, 12, 1, 16}};
 
 struct Classify {
@@ -72,7 +72,7 @@ struct Predict {
   }
 };
 
-/// The largest difference, relative to max(1, |a|), between loss and gradients of the cuts.
+/// The largest difference, relative to max(1, |a|), between loss and gradients of the divisions.
 template <class Task>
 double largest_difference(Task& task, std::vector<NamedParameter<double>> parameters) {
   std::vector<std::vector<double>> found;
@@ -103,7 +103,7 @@ double largest_difference(Task& task, std::vector<NamedParameter<double>> parame
 TEST_CASE("law: one batch of 32 and four unequal ones have the same gradient: cross-entropy, with class weights, with LEA") {
   const test::Threads one(1);
   for (auto options : {CrossEncoderOptions{}, test::with_lea({.alpha = LeaAlpha::constant, .alpha_value = 0.7})}) {
-    options.head = Head::huggingface;  // the dropout of the paper's is fixed
+    options.head = Head::huggingface;  // the dropout of the paper's head is fixed
     for (const auto& weights : {std::vector<double>{}, {1.0, 5.0}}) {
       auto model = test::tiny_model(options, no_dropout);
       Classify task{model, {.class_weights = weights}};
@@ -111,7 +111,7 @@ TEST_CASE("law: one batch of 32 and four unequal ones have the same gradient: cr
       struct Equal : Classify {
         double weights(const Batch&) const { return 1; }
       } equal{task};
-      CHECK(largest_difference(equal, model.parameters()) > 1e-4);  // what the mean of the means would be
+      CHECK(largest_difference(equal, model.parameters()) > 1e-4);  // the result for a mean of means
     }
   }
 }
@@ -119,7 +119,7 @@ TEST_CASE("law: one batch of 32 and four unequal ones have the same gradient: cr
 TEST_CASE("law: one batch of 32 and four unequal ones have the same gradient: masked language model with MTH") {
   const test::Threads one(1);
   MaskedLm<double> model(test::tiny_file(no_dropout), TrainingStart{.seed = 3});
-  // Every token and head is in the sample, so that it is the same however the documents are cut.
+  // The sample has every token and head, so that it does not depend on how the documents are divided.
   Predict task{model, Mth<double>({.token_weight = 1, .head_weight = 1, .tokens = 20, .heads = 3}, 2, 3),
                Masker(model.tokenizer(), {.probability = 0.3})};
   for (std::size_t i = 0; i < examples; ++i) {
@@ -130,7 +130,7 @@ TEST_CASE("law: one batch of 32 and four unequal ones have the same gradient: ma
   struct OfDocuments : Predict {
     std::vector<double> weights(const MaskedBatch& m) const { return std::vector<double>(3, static_cast<double>(m.batch.size())); }
   } of_documents{task};
-  CHECK(largest_difference(of_documents, model.parameters()) > 1e-6);  // the documents have unequal numbers of masks
+  CHECK(largest_difference(of_documents, model.parameters()) > 1e-6);  // the documents have different numbers of masks
 }
 
 TEST_CASE("every parameter of every kind of model takes part in its loss") {

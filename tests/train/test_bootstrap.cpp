@@ -64,7 +64,7 @@ TEST_CASE("bootstrap: repeatable, whatever the number of threads; the quantiles 
   set_threads(0);
   CHECK(draw(2).low != first.low);
 
-  std::vector<double> drawn;  // the same resamples, by hand
+  std::vector<double> drawn;  // the same resamples, computed directly
   for (std::uint32_t r = 0; r < 101; ++r) {
     RandomStream random(1, random_site::bootstrap, r);
     std::vector<std::size_t> rows(30);

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::int32_t> whole(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
-/// By the definitions, in words: P and R of "score >= t" for every distinct score t from the highest down.
+/// The definition: precision and recall of "score >= t" for every distinct score t in descending order.
 double naive_average_precision(const std::vector<double>& scores, const std::vector<std::int32_t>& labels) {
   const std::set<double, std::greater<>> cuts(scores.begin(), scores.end());
   double sum = 0, recall_before = 0;
@@ -84,7 +84,7 @@ TEST_CASE("law: metrics of 10,000 random sets with ties against the definitions 
     std::vector<double> scores;
     std::vector<std::int32_t> labels;
     for (std::size_t i = 0; i < n; ++i) {
-      // Every other round neighbouring numbers, between which there is no midpoint.
+      // Every other round uses adjacent floating-point numbers, which have no midpoint between them.
       const auto k = static_cast<double>(random.below(values));
       scores.push_back(round % 2 == 0 ? (k - 3) / 4 : 1.0 + k * 0x1p-52);
       labels.push_back(random.uniform() < share ? 1 : 0);
@@ -97,7 +97,7 @@ TEST_CASE("law: metrics of 10,000 random sets with ties against the definitions 
     const BinaryCounts counts = count_binary(scores, labels, found.threshold);
     wrong += std::abs(found.f1 - best) > 1e-15 || std::abs(counts.f1() - found.f1) > 1e-15;
     wrong += std::abs(average_precision(scores, labels) - naive_average_precision(scores, labels)) > 1e-12;
-    // The same rows in another order
+    // The same rows in another order.
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
     random.shuffle(order);
@@ -128,7 +128,7 @@ TEST_CASE("best_f1_threshold: worked cases") {
   CHECK(best({0.2, 0.7}, {1, 1}).threshold < 0.2);
   CHECK(best({0.2, 0.7}, {0, 0}).f1 == 0.0);
   CHECK(best({0.2, 0.7}, {0, 0}).threshold == 0.7);
-  // Of equal ones the highest: {3} and {3, 2, 1} both give 2/3.
+  // The highest of several: {3} and {3, 2, 1} both give 2/3.
   CHECK(best({3, 2, 1}, {1, 0, 1}).threshold == doctest::Approx(0.99).epsilon(0.02));
   CHECK(best({4, 3, 2, 1}, {1, 0, 0, 1}).threshold == 3.5);
 }

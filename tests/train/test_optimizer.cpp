@@ -220,7 +220,7 @@ TEST_CASE("clipping and AdamW give the same bits with 1, 2 and 3 threads") {
 TEST_CASE("AdamW goes on from a saved state with the same bits, and refuses one that does not fit") {
   Toy whole(100), halves(100);
   AdamW<float> one(whole.parameters), first(halves.parameters);
-  one.load_state(one.state());  // empty, too
+  one.load_state(one.state());  // also with empty slots
   whole.run(one, 0, 8);
   halves.run(first, 0, 4);
   AdamW<float> second(halves.parameters);
@@ -237,7 +237,7 @@ TEST_CASE("AdamW goes on from a saved state with the same bits, and refuses one 
   CHECK_THROWS_WITH(smaller.load_state(saved), doctest::Contains("does not fit"));
   for (const std::int64_t step : {std::int64_t{-1}, (std::int64_t{1} << 53) + 1, std::numeric_limits<std::int64_t>::max()}) {
     auto broken = saved;
-    broken[0].step = step;  // the largest would overflow in the next step
+    broken[0].step = step;  // the largest value would overflow in the next step
     CHECK_THROWS_WITH(second.load_state(broken), doctest::Contains("steps, expected 0 to 9007199254740992"));
   }
   saved[0].exp_avg_sq = {};

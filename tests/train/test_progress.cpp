@@ -12,7 +12,7 @@ using namespace lexformer;
 
 namespace {
 
-/// A stream and a clock that stands still until it is moved.
+/// A stream and a clock that moves only when it is set.
 struct Stage {
   std::ostringstream out;
   double now = 1000.0;
@@ -72,7 +72,7 @@ TEST_CASE("a terminal: one line, redrawn at most ten times a second, cut to the 
     progress.update({.step = 101});
     CHECK(stage.take().starts_with("\r 10%  step 101/1000"));
   }
-  CHECK(stage.take() == "\n");  // an error message after it begins on a fresh line
+  CHECK(stage.take() == "\n");  // an error message after it starts on a new line
 }
 
 TEST_CASE("a shorter line covers a longer one") {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-/// w is drawn towards 0; each step's batch is one factor of the loss, and the log is written every fourth step.
+/// Moves w towards 0; the batch of each step is a factor of its loss, and the log is written every fourth step.
 template <class Dev>
 struct ToyRun {
   TemporaryFolder folder;
@@ -93,12 +93,12 @@ TEST_CASE_TEMPLATE("steps are logged with the mean loss since the last line, and
 TEST_CASE("the CPU's steps are looked at at once, those of another device where a line is written") {
   ToyRun<Cpu> here;
   CHECK_THROWS_WITH_AS(here.run({1, 1, not_a_number, 1}), doctest::Contains("step 3: "), Error);
-  CHECK(here.weights.size() == 2);  // it ended within the third
+  CHECK(here.weights.size() == 2);  // it ended in the third step
 
   ToyRun<Far> there;
   const std::size_t before = Memory<Far>::downloads;
   there.run({1, 1, not_a_number});
-  CHECK(Memory<Far>::downloads == before + 2 + 3);  // loss and norm of the first step; and weights, by the toy
+  CHECK(Memory<Far>::downloads == before + 2 + 3);  // loss and norm of the first step, and the weights, read by the toy
   CHECK_THROWS_WITH_AS(there.run({1}), "step 3: scale: the result is not finite, shape (2,); stopped before the update", Error);
   CHECK(there.weights[2] == there.weights[1]);
   CHECK(there.weights[3] == there.weights[1]);
@@ -124,7 +124,7 @@ TEST_CASE("a step that is not finite in one go and finite in the next says so") 
   const TemporaryFolder folder;
   RunLog log(folder / "log.jsonl");
   StepLog<Cpu, int> steps(log, [](const auto&) {});
-  steps.add({6, 0, 0.1, {}, Tensor<double>::from({0.0}), {}});  // a batch with nothing to learn
+  steps.add({6, 0, 0.1, {}, Tensor<double>::from({0.0}), {}});  // a batch without weight
   CHECK_THROWS_WITH_AS(
       steps.add({7, 0, 0.1, Tensor<float>::from({not_a_number}), Tensor<double>::from({std::numeric_limits<double>::quiet_NaN()}), {}}),
       "step 7: the loss is nan, but every single value and gradient is finite; a smaller --lr may help", Error);

@@ -42,8 +42,8 @@ struct Model {
 constexpr std::size_t last_step = 60;
 const Json settings = {{"learning_rate", 0.05}, {"data", "3 pairs"}};
 
-/// A run of 60 steps that goes on from the newest checkpoint: 12 batches an epoch, a checkpoint every 7 steps, a log entry every
-/// 4, with the mean loss since the last one (so the loop carries a sum across checkpoints).
+/// A run of 60 steps that resumes from the newest checkpoint: 12 batches per epoch, a checkpoint every 7 steps, a log entry every 4 with
+/// the mean loss since the last one (so the loop carries a sum across checkpoints).
 void run(const fs::path& folder) {
   Model model;
   AdamW<float> optimizer(model.parameters, {.weight_decay = 0.1});
@@ -105,7 +105,7 @@ TEST_CASE("runs killed at random moments end with the bytes of an unbroken one")
   TemporaryFolder folder;
   const fs::path whole = folder.path / "whole", broken = folder.path / "broken";
   fs::create_directories(whole);
-  set_threads(1);  // a child may not use its parent's threads
+  set_threads(1);  // a child process cannot use its parent's threads
   const auto start = std::chrono::steady_clock::now();
   run(whole);
   const auto third = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count() / 3;
@@ -132,7 +132,7 @@ TEST_CASE("runs killed at random moments end with the bytes of an unbroken one")
       if (WIFEXITED(status)) REQUIRE(WEXITSTATUS(status) == 0);
       kills += WIFSIGNALED(status);
     }
-    run(broken);  // nothing left to do: only sweeps
+    run(broken);  // nothing left to do except cleaning up
     CHECK(contents(broken) == contents(whole));
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(broken)) names.insert(entry.path().filename().string() + " ");

@@ -19,12 +19,12 @@ namespace {
 
 using Numbers = std::vector<float>;
 
-/// Draws w towards the numbers of its batches: the loss is the mean of |w - x|^2 over a batch.
+/// Moves w towards the numbers of its batches: the loss is the mean of |w - x|^2 over a batch.
 template <class Dev = Cpu>
 struct Toy {
   Var<float, Dev> w{Tensor<float, Dev>::from({0.5f, -2.0f}, {2}), true};
   std::vector<std::size_t> sizes = {3, 5, 2, 4, 1};  // of the batches of an epoch
-  std::vector<double> values{};                      // of the evaluations; else minus the distance to 3
+  std::vector<double> values{};                      // results of the evaluations; if empty, minus the distance to 3
   std::size_t evaluations = 0, calibrations = 0, calibrate_at = 0;
   std::vector<ForwardOptions> calibrated_with{};
 
@@ -86,7 +86,7 @@ TrainResult train(Toy<Dev>& toy, const TrainerOptions& options) {
   return Trainer(toy, optimizer, options).run();
 }
 
-/// All files below a folder by their paths. MANIFEST.json only repeats what the others hold.
+/// All files below a folder by path. MANIFEST.json only repeats the contents of the others.
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
@@ -117,7 +117,7 @@ float sum_of(std::size_t first, std::size_t last, std::size_t own) {
 TEST_CASE("the shards of a step are summed in a balanced tree") {
   const auto n = number;
   CHECK(sum_of(0, 4, 4) == (n(0) + n(1)) + (n(2) + n(3)));
-  CHECK(sum_of(0, 4, 4) != ((n(0) + n(1)) + n(2)) + n(3));  // or the test could not fail
+  CHECK(sum_of(0, 4, 4) != ((n(0) + n(1)) + n(2)) + n(3));  // otherwise the test could not fail
   CHECK(sum_of(0, 7, 8) == ((n(0) + n(1)) + (n(2) + n(3))) + ((n(4) + n(5)) + n(6)));
   CHECK(sum_of(0, 5, 8) == ((n(0) + n(1)) + (n(2) + n(3))) + n(4));
   CHECK(sum_of(0, 6, 6) == ((n(0) + n(1)) + n(2)) + ((n(3) + n(4)) + n(5)));
@@ -197,7 +197,7 @@ TEST_CASE_TEMPLATE("a run that is interrupted at any step and resumed leaves the
     CHECK(rest.measured == done.measured);
     auto found = files_of(folder.path / "run");
     const std::string extra = cat("checkpoint-", at, "/");
-    auto same = expected;  // but what was saved when it was interrupted; at the last step that lacks the evaluation after it
+    auto same = expected;  // except for what was saved on interruption: at the last step it lacks the evaluation after it
     for (auto* files : {&found, &same})
       if (at % 4 != 0) std::erase_if(*files, [&](const auto& f) { return f.first.starts_with(extra); });
     CHECK(found == same);
@@ -226,7 +226,7 @@ TEST_CASE("the best model is kept, and a run without a better one ends early, al
     }
     CHECK(done.finished);
     CHECK(done.step == 10);
-    CHECK((interrupt_at == 0 ? toy : second).evaluations == 5);  // 0.5 again is not better
+    CHECK((interrupt_at == 0 ? toy : second).evaluations == 5);  // an equal value (0.5) is not better
     const auto best = read_file(folder / "run/model.lxf");
     CHECK(best == read_file(folder / "run/checkpoint-4/model.lxf"));
     CHECK(best != read_file(folder / "run/checkpoint-10/model.lxf"));
