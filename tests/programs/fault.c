@@ -19,18 +19,18 @@
 
 enum outcome { go_on, fail, half, kill_after };
 
-static void next(void* function, const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
+static void next(void *function, const char *name) {
+  void *found = dlsym(RTLD_NEXT, name);
   memcpy(function, &found, sizeof found);
 }
 
-static enum outcome count(const char* call, const char* path) {
+static enum outcome count(const char *call, const char *path) {
   static long number = 0;
   const char *under = getenv("FAULT_UNDER"), *trace = getenv("FAULT_TRACE"), *at = getenv("FAULT_AT"), *how = getenv("FAULT_HOW");
   if (under == NULL || strstr(path, under) == NULL) return go_on;
   ++number;
   if (trace != NULL) {
-    FILE* file = fopen(trace, "a");
+    FILE *file = fopen(trace, "a");
     fprintf(file, "%s %s\n", call, path);
     fclose(file);
   }
@@ -47,7 +47,7 @@ static enum outcome count(const char* call, const char* path) {
   return fail;
 }
 
-static enum outcome count_descriptor(const char* call, int fd) {
+static enum outcome count_descriptor(const char *call, int fd) {
   char link[64], path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t length = readlink(link, path, sizeof path - 1);
@@ -56,8 +56,8 @@ static enum outcome count_descriptor(const char* call, int fd) {
   return count(call, path);
 }
 
-ssize_t write(int fd, const void* bytes, size_t size) {
-  static ssize_t (*real)(int, const void*, size_t);
+ssize_t write(int fd, const void *bytes, size_t size) {
+  static ssize_t (*real)(int, const void *, size_t);
   if (real == NULL) next(&real, "write");
   const enum outcome o = count_descriptor("write", fd);
   if (o == fail) return -1;
@@ -66,7 +66,7 @@ ssize_t write(int fd, const void* bytes, size_t size) {
   return done;
 }
 
-ssize_t writev(int fd, const struct iovec* parts, int parts_size) {  // used by streams; a short write may write only the first part
+ssize_t writev(int fd, const struct iovec *parts, int parts_size) {  // used by streams; a short write may write only the first part
   for (int i = 0; i < parts_size; ++i)
     if (parts[i].iov_len > 0) return write(fd, parts[i].iov_base, parts[i].iov_len);
   return 0;
@@ -82,8 +82,8 @@ int fsync(int fd) {
   return done;
 }
 
-int rename(const char* from, const char* to) {
-  static int (*real)(const char*, const char*);
+int rename(const char *from, const char *to) {
+  static int (*real)(const char *, const char *);
   if (real == NULL) next(&real, "rename");
   const enum outcome o = count("rename", to);
   if (o == fail) return -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cuBLAS, answered by lexformer's own product.
+// cuBLAS, implemented with lexformer's own matrix product.
 #include <numeric>
 #include <vector>
 

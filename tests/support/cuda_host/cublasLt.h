@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stands in for cuBLASLt's header of the same name: the calls that cuda/ makes, answered by lexformer's own product. It has no algorithm
-// for matrices or a bias that do not begin at 16 bytes, and believes what it is told of alignment only where that is true.
+// A replacement for cuBLASLt's header: the calls that cuda/ makes, implemented with lexformer's own matrix product. It finds no algorithm
+// for matrices or a bias that are not aligned to 16 bytes, and trusts a stated alignment only if it is true.
 #pragma once
 
 #include "cublas_v2.h"
@@ -66,6 +66,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
                               const void* c, const cublasLtMatrixLayoutOpaque_t*, void* d, const cublasLtMatrixLayoutOpaque_t*,
                               const cublasLtMatmulAlgo_t*, void* workspace, std::size_t workspace_bytes, cudaStream_t);
 namespace cuda_host {
-/// How many products cuBLASLt has computed.
+/// The number of products that cuBLASLt has computed.
 std::size_t lt_products();
 }  // namespace cuda_host

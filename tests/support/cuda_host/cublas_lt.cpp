@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cuBLASLt, answered by lexformer's own product.
+// cuBLASLt, implemented with lexformer's own matrix product.
 #include "cublasLt.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the stand-ins of cuBLAS and cuBLASLt have in common.
+// Shared by the replacements of cuBLAS and cuBLASLt.
 #pragma once
 
 #include "cublas_v2.h"
@@ -9,12 +9,12 @@ namespace cuda_host {
 
 inline std::size_t size_of(cudaDataType type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
 
-/// Whether a matrix of `columns` columns of `rows` numbers, ld apart, lies in device memory.
+/// Whether a matrix of `columns` columns with `rows` numbers each, at distance ld, lies in device memory.
 inline bool is_matrix(const void* p, std::int64_t rows, std::int64_t columns, std::int64_t ld, cudaDataType type) {
   return ld >= rows && is_device(p, static_cast<std::size_t>((columns - 1) * ld + rows) * size_of(type));
 }
 
-/// The rows of the product are the columns of cuBLAS', so that the factors change places.
+/// The rows of lexformer's product are cuBLAS's columns, so the factors are exchanged.
 template <class T, class C>
 void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha, const void* a, std::int64_t lda,
              const void* b, std::int64_t ldb, const void* beta, void* c, std::int64_t ldc, const void* bias) {

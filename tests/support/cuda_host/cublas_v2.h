@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stands in for cuBLAS' header of the same name: the calls that cuda/ makes, answered by lexformer's own product.
+// A replacement for cuBLAS's header: the calls that cuda/ makes, implemented with lexformer's own matrix product.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ inline cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t) { return CUB
 inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
 inline const char* cublasGetStatusString(cublasStatus_t) { return cudaGetErrorString(cudaErrorInvalidValue); }
 
-/// C = alpha op(A) op(B) + beta C, matrices by columns: A and B of one type, C of theirs, or of float where they are bfloat16; TF32 is not
-/// imitated.
+/// C = alpha op(A) op(B) + beta C, column-major. A and B have the same type; C has this type, or float if they are bfloat16. TF32 is not
+/// simulated.
 cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
                                std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
                                cudaDataType type_b, std::int64_t ldb, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,
                                cublasComputeType_t, cublasGemmAlgo_t);
-/// The same for `count` products, whose matrices are so many numbers apart.
+/// The same for `count` products; the strides between their matrices are in elements.
 cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
                                              std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda,
                                              long long step_a, const void* b, cudaDataType type_b, std::int64_t ldb, long long step_b,
                                              const void* beta, void* c, cudaDataType type_c, std::int64_t ldc, long long step_c,
                                              std::int64_t count, cublasComputeType_t, cublasGemmAlgo_t);
-/// For groups of products of one size: the lists of sizes and factors are the host's, those of pointers the device's. All types are the
-/// same, and the matrices begin at 16 bytes.
+/// For groups of products of equal size. The lists of sizes and factors are in host memory, those of pointers in device memory. All types
+/// are equal, and the matrices are aligned to 16 bytes.
 cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t, const cublasOperation_t op_a[], const cublasOperation_t op_b[],
                                              const std::int64_t m[], const std::int64_t n[], const std::int64_t k[], const void* alpha,
                                              const void* const a[], cudaDataType type_a, const std::int64_t lda[], const void* const b[],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How cuda_runtime.h runs blocks of threads, and its device memory.
+// Runs the thread blocks of cuda_runtime.h, and manages its device memory.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -52,7 +52,7 @@ using lexformer::cat;
 
 // ---- device memory
 
-/// Device memory is closed to the host: the sanitizer reports who touches it outside a kernel.
+/// Makes device memory inaccessible to the host: the sanitizer reports an access outside a kernel.
 void close_block([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t bytes) {
 #if defined(CUDA_HOST_ASAN)
   ASAN_POISON_MEMORY_REGION(data, bytes);
@@ -67,7 +67,7 @@ void open_block([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t 
 struct DeviceMemory {
   std::map<const char*, std::size_t> blocks;  // start -> bytes
 
-  /// Whether bytes of memory at p lie in one block.
+  /// Whether `bytes` bytes at p lie in one block.
   bool holds(const void* p, std::size_t bytes) const {
     const char* const first = static_cast<const char*>(p);
     auto it = blocks.upper_bound(first);
@@ -83,7 +83,7 @@ struct DeviceMemory {
   }
 };
 DeviceMemory& memory() {
-  static auto* instance = new DeviceMemory;  // tensors with static lifetime may die late
+  static auto* instance = new DeviceMemory;  // tensors with static lifetime may be destroyed late
   return *instance;
 }
 
@@ -99,7 +99,7 @@ enum class State { ready, at_barrier, in_exchange, ended };
 struct Thread {
   uint3 index;
   State state = State::ready;
-  const char* file = "";  // where it waits
+  const char* file = "";  // of the call at which it waits
   int line = 0;
   Exchange given{};
   Exchanged got{};
@@ -108,14 +108,14 @@ struct Thread {
 
 struct Machine {
   std::mutex mutex;
-  std::deque<Fiber> fibers;     // number i runs thread i of the block; kept from launch to launch
-  std::vector<Thread> threads;  // of the block that runs
+  std::deque<Fiber> fibers;     // number i runs thread i of the block; reused by later launches
+  std::vector<Thread> threads;  // of the current block
   std::size_t current = 0;
   const std::function<void()>* body = nullptr;
   std::uint64_t seed = 0;
   std::size_t launches = 0;
   std::unique_ptr<char[]> shared;
-  int any = 0;  // the last barrier's __syncthreads_or
+  int any = 0;  // result of the last __syncthreads_or
 };
 Machine& machine() {
   static auto* instance = new Machine;
@@ -137,7 +137,7 @@ void wait(State state, const char* file, int line) {
   Fiber::yield();
 }
 
-/// "threads 0-31, 64 at rows.cuh:12; threads 32-63 ended": what the threads of [first, last) are doing.
+/// What the threads of [first, last) are doing, e.g. "threads 0-31, 64 at rows.cuh:12; threads 32-63 ended".
 std::string whereabouts(std::size_t first, std::size_t last) {
   const auto& threads = machine().threads;
   const auto place = [&](std::size_t i) {
@@ -158,7 +158,7 @@ std::string whereabouts(std::size_t first, std::size_t last) {
   return text;
 }
 
-/// Gives the lanes of a complete exchange their values. Returns whether any went on; throws for a mask that cannot be met.
+/// Gives the lanes of a complete exchange their values. Returns whether any lane was released; throws for a mask that cannot be satisfied.
 bool release_warp(std::size_t first, std::size_t last) {
   auto& threads = machine().threads;
   bool released = false;
@@ -187,7 +187,7 @@ bool release_warp(std::size_t first, std::size_t last) {
   return released;
 }
 
-/// Runs the threads of one warp, in any order, until none of them can go on alone.
+/// Runs the threads of one warp in any order until all of them wait or have ended.
 void run_warp(std::size_t first, std::size_t last, lexformer::RandomStream* order) {
   Machine& m = machine();
   std::vector<std::size_t> lanes(last - first);
@@ -203,8 +203,8 @@ void run_warp(std::size_t first, std::size_t last, lexformer::RandomStream* orde
   } while (release_warp(first, last));
 }
 
-/// All threads of one block from start to end. Each warp runs as far ahead of the others as it can: that shows a missing barrier of either
-/// kind, before reading what others write and before overwriting what they still have to read.
+/// Runs all threads of one block to the end. Each warp runs ahead of the others as far as it can. This shows a missing barrier of either
+/// kind: before a read of other threads' data, and before a write to data that others still have to read.
 void run_block(lexformer::RandomStream* order) {
   Machine& m = machine();
   std::vector<std::size_t> warps((m.threads.size() + 31) / 32);
@@ -282,7 +282,7 @@ cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std
       run_block(m.seed != 0 ? &random : nullptr);
     } catch (const lexformer::Error& error) {
       result = failed(cudaErrorLaunchFailure, error.what());
-      m.fibers.clear();  // they are stuck in the middle of the kernel
+      m.fibers.clear();  // they are suspended inside the kernel
       break;
     }
   }
@@ -300,7 +300,7 @@ int __syncthreads_or(int predicate, const char* file, int line) {
 }
 
 unsigned __match_any_sync(unsigned mask, unsigned value, const char* file, int line) {
-  static unsigned values[32];  // a warp runs alone until all its lanes wait for the block
+  static unsigned values[32];  // safe, because a warp runs alone until all its lanes wait for the block
   values[cuda_host::lane()] = value;
   __syncwarp(mask, file, line);
   unsigned same = 0;
@@ -315,7 +315,7 @@ const char* cudaGetErrorString(cudaError_t error) { return error == cudaSuccess 
 cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t) {
   char* const block = new (std::nothrow) char[bytes];
   if (block == nullptr) return cuda_host::failed(cudaErrorMemoryAllocation, "out of memory");
-  std::memset(block, 0xFF, bytes);  // NaN: what nobody has written shows
+  std::memset(block, 0xFF, bytes);  // NaN, so that uninitialized memory shows
   cuda_host::memory().blocks.emplace(block, bytes);
   cuda_host::close_block(block, bytes);
   *data = block;

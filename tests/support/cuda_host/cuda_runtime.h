@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Stands in for CUDA's header of the same name, so that the kernels of cuda/ compile as plain C++ and run on the CPU: in the ordinary
+// A replacement for CUDA's header of the same name, so that the kernels of cuda/ compile as plain C++ and run on the CPU: in the regular
 // tests, under the sanitizers, and step by step in a debugger (break in a kernel, print threadIdx).
 //
-//   * The threads of a block are fibers (fiber.hpp). A warp runs until all its threads wait at __syncthreads(), then another one: it
-//     gets as far ahead of the others as it can. The order of warps, of the threads in them and of the blocks is shuffled from
-//     set_order(seed): a result that depends on it lacks a barrier. All runs on one CPU thread, so a bug shows the same way every time.
-//   * A barrier that some threads of the block do not reach, or not the same one, and a warp exchange whose mask names lanes that are
-//     not there, make the launch fail; the message says which threads wait where.
-//   * Device memory is host memory in blocks of its own, filled with NaN. Under the address sanitizer a kernel that leaves a block is
-//     stopped, and so is host code that touches device memory at all. A pointer given to a kernel, a copy or cuBLAS must lie in a block.
-//   * __shared__ is `static`, since one block runs at a time, and guarded by the sanitizer as well. It keeps what the last block left
-//     there, so that a test of a barrier needs other numbers each time. Shared memory whose size is given at the launch is
+//   * The threads of a block are fibers (fiber.hpp). A warp runs until all its threads wait at __syncthreads(), then the next warp runs:
+//     each warp gets as far ahead of the others as it can. set_order(seed) shuffles the order of blocks, of warps and of the threads in
+//     them: a result that depends on it lacks a barrier. Everything runs on one CPU thread, so a bug is reproducible.
+//   * A launch fails if some threads of the block do not reach a barrier, or reach a different one, or if the mask of a warp exchange
+//     names lanes that do not take part. The message says which threads wait where.
+//   * Device memory is host memory in separate blocks, filled with NaN. The address sanitizer reports kernels that access memory outside
+//     a block, and host code that accesses device memory at all. Pointers passed to kernels, copies and cuBLAS must lie in a block.
+//   * __shared__ is `static`, since one block runs at a time, and also guarded by the sanitizer. It keeps the values of the last block, so
+//     a test of a barrier needs different numbers each time. Shared memory whose size is given at the launch is
 //     LEXFORMER_DYNAMIC_SHARED(type, name).
-//   * The instruction of tensor cores is a loop over what the lanes of a warp hold (tensor_core.cpp).
-//   * cuBLAS (cublas_v2.h) is answered by lexformer's own product.
+//   * The tensor core instruction is a loop over the values that the lanes of a warp hold (tensor_core.cpp).
+//   * cuBLAS (cublas_v2.h) is implemented with lexformer's own matrix product.
 #pragma once
 
 #include <algorithm>
@@ -48,15 +48,15 @@ inline constexpr int warpSize = 32;
 
 namespace cuda_host {
 
-inline constexpr int most_shared = 232448;  // bytes that a block can have where the kernel asks for it, as on an H100
+inline constexpr int most_shared = 232448;  // maximum bytes per block, if the kernel requests them, as on an H100
 
-/// The order in which threads and blocks run; 0 = as they are numbered.
+/// Sets the order in which threads and blocks run; 0 = in numerical order.
 void set_order(std::uint64_t seed);
-/// Kernels launched so far.
+/// The number of kernels launched so far.
 std::size_t launches();
-/// Whether p points into a block of device memory, or to its end, and so many bytes from there lie in it.
+/// Whether p points into a block of device memory or to its end, and `bytes` bytes from there lie in the block.
 bool is_device(const void* p, std::size_t bytes = 0);
-/// The host may touch device memory as long as this lives: what a library does on the device.
+/// Allows the host to access device memory during its lifetime: for what a library does on the device.
 struct OpenMemory {
   OpenMemory();
   ~OpenMemory();
@@ -67,13 +67,13 @@ struct OpenMemory {
 void* dynamic_shared();
 void barrier(const char* file, int line);
 
-/// What one lane brings to an exchange of its warp: a value, and the lane (0 ... 31) whose value it wants.
+/// The input of one lane to an exchange of its warp: a value, and the lane (0 ... 31) whose value it requests.
 struct Exchange {
   unsigned mask;
   std::uint64_t value;
   unsigned source;
 };
-/// What it gets: that value, and one bit for every lane of the mask whose value was not 0.
+/// The result: the requested value, and one bit for every lane of the mask whose value was not 0.
 struct Exchanged {
   std::uint64_t value;
   unsigned ballot;
@@ -93,7 +93,7 @@ T shuffle(unsigned mask, T value, unsigned source, const char* file, int line) {
 
 }  // namespace cuda_host
 
-// ---- what kernels call. The place of the call comes along for the messages.
+// ---- called by kernels. The location of the call is passed along for messages.
 
 inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { cuda_host::barrier(file, line); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -131,7 +131,7 @@ void mma_m16n8k16(const unsigned (&left)[4], const unsigned (&right)[2], float (
 
 }  // namespace cuda_host
 
-// Fibers do not interrupt each other, so an atomic operation is a plain one.
+// Fibers do not interrupt each other, so plain operations are atomic.
 template <class T>
 T atomicAdd(T* to, T value) {
   static_assert(std::is_integral_v<T>, "sums of floating point have a fixed order: no atomics");
@@ -146,7 +146,7 @@ T atomicOr(T* to, T value) {
   return old;
 }
 
-// ---- what the host calls
+// ---- called by the host
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorLaunchFailure = 719 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
@@ -165,7 +165,7 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs = 0;
 };
 
-/// After a failed launch this is the message of what happened.
+/// After a failed launch, the message of its error.
 const char* cudaGetErrorString(cudaError_t error);
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
@@ -186,13 +186,13 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 
 namespace cuda_host {
 
-/// `allowed`: bytes of shared memory that the kernel may be launched with.
+/// `allowed`: the bytes of shared memory with which the kernel may be launched.
 cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std::function<void()>& thread);
-/// What cudaFuncSetAttribute has allowed a kernel.
+/// The bytes that cudaFuncSetAttribute has allowed for a kernel.
 template <class... Parameters>
 inline std::map<void (*)(Parameters...), std::size_t> allowed_shared;
 cudaError_t not_device(std::size_t argument);
-/// The error, with a message for cudaGetErrorString.
+/// Returns the error and stores its message for cudaGetErrorString.
 cudaError_t failed(cudaError_t error, std::string text);
 
 }  // namespace cuda_host

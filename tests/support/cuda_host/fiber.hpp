@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A fiber: a function with a stack of its own that can stop in the middle (yield) and be continued later (resume). One of them stands for
-// each thread of a CUDA block (cuda_host.cpp). The sanitizers are told of every switch, else they take the new stack for a broken one.
+// A fiber: a function with its own stack that can be suspended (yield) and continued later (resume). Each thread of a CUDA block is a
+// fiber (cuda_host.cpp). Every switch is announced to the sanitizers, which would otherwise report the new stack as corrupt.
 #pragma once
 
 #include <cstddef>
@@ -36,12 +36,12 @@
 namespace cuda_host {
 
 #if defined(__x86_64__) && defined(__ELF__)
-/// Saves the registers that a function must keep, and the stack pointer in *save; goes on where the stack `load` was left.
-/// swapcontext does the same with two calls of the kernel, which is 50 times slower.
+/// Saves the callee-saved registers, and the stack pointer in *save; continues where the stack `load` was suspended.
+/// swapcontext does the same with two system calls, which is 50 times slower.
 extern "C" void cuda_host_switch(void** save, void* load);
 #endif
 
-/// Runs entry() again and again; entry ends with yield(), and an endless loop around it starts it anew.
+/// Runs entry() repeatedly: entry ends with yield(), and an endless loop around it restarts it.
 class Fiber {
  public:
   static constexpr std::size_t stack_size = std::size_t{1} << 16;
@@ -51,7 +51,7 @@ class Fiber {
     tsan_ = __tsan_create_fiber(0);
 #endif
 #if defined(__x86_64__) && defined(__ELF__)
-    // What cuda_host_switch takes off a stack: six registers and the address to return to.
+    // What cuda_host_switch pops from a stack: six registers and the return address.
     auto* const top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(stack_.get()) + stack_size) & ~std::uintptr_t{15});
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(&Fiber::run);
@@ -90,7 +90,7 @@ class Fiber {
 #endif
   }
 
-  /// Back to who called resume() of the fiber that runs now.
+  /// Returns to the caller of resume() of the current fiber.
   static void yield() {
     Fiber& self = *current();
 #if defined(CUDA_HOST_TSAN)

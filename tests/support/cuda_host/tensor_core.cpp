@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The product of tensor cores by plain loops. Which number lies where is said in cuda/tensor_core.cuh.
+// The tensor core product in plain loops. cuda/tensor_core.cuh defines the layout of the numbers.
 #include "cuda_runtime.h"
 #include "lexformer/core/bfloat16.hpp"
 
 namespace cuda_host {
 namespace {
 
-/// What the lanes of a warp brought: it runs alone until all its lanes wait for the block.
+/// The inputs of a warp's lanes; shared, because a warp runs alone until all its lanes wait for the block.
 struct Words {
   unsigned left[4], right[2];
 } given[32];
