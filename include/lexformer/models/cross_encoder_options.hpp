@@ -110,7 +110,7 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
   if (o.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
   o.task = o.labels == 1 ? Task::regression : Task::classification;
-  // sentence-transformers' rule for a model with one label, unless its config overrides it; "regression" has no activation.
+  // sentence-transformers' rule for a model with one label, unless its config overrides it; none if problem_type is "regression".
   const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
   if (o.labels == 1 && !regression) o.activation = ScoreActivation::sigmoid;
   if (o.labels == 1 && ours.is_object()) o.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.activation);
