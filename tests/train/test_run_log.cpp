@@ -58,7 +58,7 @@ TEST_CASE("the log shows NaN and is valid JSON") {
     CHECK(log.history()->size() == 3);
   }
   CHECK(read_file(path) == "{\"loss\":0.1,\"step\":1}\n{\"loss\":\"nan\",\"step\":2}\n{\"loss\":\"-inf\",\"step\":3}\n");
-  RunLog again(path, Json::array({{{"step", 1}}}));
+  RunLog again(path, JsonValue(Json::array({{{"step", 1}}})));
   again.add({{"step", 2}});
   CHECK(read_file(path) == "{\"step\":1}\n{\"step\":2}\n");
   CHECK_THROWS_AS(RunLog(folder / "missing/log.jsonl"), Error);

@@ -49,7 +49,7 @@ void run(const fs::path& folder) {
   AdamW<float> optimizer(model.parameters, {.weight_decay = 0.1});
   TrainerState state;
   state.settings = settings;
-  state.loop = {{"loss_sum", 0.0}};
+  state.loop = Json{{"loss_sum", 0.0}};
   const auto latest = find_latest_checkpoint(folder);
   if (!latest.ignored.empty()) throw Error(ErrorKind::failure, latest.ignored[0]);
   if (latest.path) state = load_checkpoint(*latest.path, settings, optimizer, [&](const std::string& path) { model.load(path); });
@@ -156,7 +156,7 @@ TEST_CASE("trainer_state.json keeps every bit and has HuggingFace's keys") {
   s.seed = ~std::uint64_t{0};
   s.epoch_index = 3;
   s.batch_index = 17;
-  s.loop = {{"patience", 2}};
+  s.loop = Json{{"patience", 2}};
   const Json json = to_json(s);
   for (const char* key :
        {"global_step", "epoch", "best_metric", "best_model_checkpoint", "log_history", "max_steps", "num_train_epochs", "train_batch_size"})

@@ -50,7 +50,7 @@ struct Toy {
     const auto now = w.value().template to<Cpu>().to_vector();
     const double value = evaluations < values.size() ? values[evaluations] : -std::abs(static_cast<double>(now[0]) - 3);
     ++evaluations;
-    return {{{"eval_value", value}}, value, "value", {{"w", now[0]}}};
+    return {JsonValue(Json{{"eval_value", value}}), value, "value", JsonValue(Json{{"w", now[0]}})};
   }
   bool calibrate(const Numbers&, const ForwardOptions& forward) {
     calibrated_with.push_back(forward);
@@ -75,7 +75,7 @@ TrainerOptions toy_options(const std::string& out) {
   o.schedule = {.kind = ScheduleKind::linear, .base = 0.05, .total = 11};
   o.logging_steps = 3;
   o.accumulate = 2;
-  o.settings = {{"lr", 0.05}};
+  o.settings = Json{{"lr", 0.05}};
   o.save_total_limit = 0;
   return o;
 }

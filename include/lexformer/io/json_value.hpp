@@ -17,12 +17,15 @@ using Json = nlohmann::json;
 class JsonValue {
  public:
   JsonValue();  // null
-  JsonValue(const Json& value);
-  JsonValue(Json&& value);
+  // Explicit, so that braces do not compile: x = {{"a", 1}} would become the array ["a", 1]. Write x = Json{{"a", 1}}.
+  explicit JsonValue(const Json& value);
+  explicit JsonValue(Json&& value);
   JsonValue(const JsonValue& other);
   JsonValue(JsonValue&& other) noexcept;
   JsonValue& operator=(const JsonValue& other);
   JsonValue& operator=(JsonValue&& other) noexcept;
+  JsonValue& operator=(const Json& value);
+  JsonValue& operator=(Json&& value);
   ~JsonValue();
   static JsonValue object();  // {}
   static JsonValue array();   // []
@@ -58,9 +61,11 @@ LEXFORMER_INLINE JsonValue& JsonValue::operator=(const JsonValue& other) {
   return *this;
 }
 LEXFORMER_INLINE JsonValue& JsonValue::operator=(JsonValue&& other) noexcept = default;
+LEXFORMER_INLINE JsonValue& JsonValue::operator=(const Json& value) { return *this = JsonValue(value); }
+LEXFORMER_INLINE JsonValue& JsonValue::operator=(Json&& value) { return *this = JsonValue(std::move(value)); }
 LEXFORMER_INLINE JsonValue::~JsonValue() = default;
-LEXFORMER_INLINE JsonValue JsonValue::object() { return Json::object(); }
-LEXFORMER_INLINE JsonValue JsonValue::array() { return Json::array(); }
+LEXFORMER_INLINE JsonValue JsonValue::object() { return JsonValue(Json::object()); }
+LEXFORMER_INLINE JsonValue JsonValue::array() { return JsonValue(Json::array()); }
 LEXFORMER_INLINE Json& JsonValue::operator[](const std::string& key) { return (*value_)[key]; }
 LEXFORMER_INLINE const Json& JsonValue::operator[](const std::string& key) const { return value_->at(key); }
 LEXFORMER_INLINE bool JsonValue::operator==(const JsonValue& other) const { return *value_ == *other.value_; }

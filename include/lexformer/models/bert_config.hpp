@@ -245,7 +245,7 @@ LEXFORMER_INLINE JsonValue complete_config(const Json& given, std::size_t vocabu
   if (!config.is_object()) fail_file(where, "expected a JSON object, found ", config.type_name());
   if (!config.contains("model_type")) config["model_type"] = std::string(architectures[0].model_type);
   if (!config.contains("vocab_size")) config["vocab_size"] = vocabulary;
-  return config;
+  return JsonValue(std::move(config));
 }
 
 LEXFORMER_INLINE void write_class_name(const std::string& name, Json& json) { json["architectures"] = Json::array({name}); }

@@ -325,12 +325,12 @@ class Trainer {
 namespace lexformer {
 
 LEXFORMER_INLINE JsonValue to_json(const LoopState& s) {
-  return Json{
-      {"best", s.best ? Json{{"value", *s.best}, {"state", s.best_state}} : Json()},
-      {"since_best", s.since_best},
-      {"measured", s.measured},
-      {"measured_step", s.measured_step},
-      {"losses", {{"logged_loss", s.losses.logged_loss}, {"logged_steps", s.losses.logged_steps}, {"loss_sum", s.losses.loss_sum}}}};
+  return JsonValue(
+      Json{{"best", s.best ? Json{{"value", *s.best}, {"state", s.best_state}} : Json()},
+           {"since_best", s.since_best},
+           {"measured", s.measured},
+           {"measured_step", s.measured_step},
+           {"losses", {{"logged_loss", s.losses.logged_loss}, {"logged_steps", s.losses.logged_steps}, {"loss_sum", s.losses.loss_sum}}}});
 }
 
 LEXFORMER_INLINE LoopState parse_loop_state(const Json& json, const std::string& where) {
