@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "io/expect_error.hpp"
 #include "lexformer/data/table.hpp"
@@ -92,4 +94,27 @@ TEST_CASE("parse_json: a long number or text is cut in the message") {
     CHECK(std::string(error.what()).size() < 1100);
   }
   expect_file_error([] { parse_json(std::string(15u << 20, '9') + "x", "f.json"); }, "f.json: not JSON");
+}
+
+TEST_CASE("a JsonValue is a Json behind a pointer: deep copies, conversions both ways, an error for a key that is not there") {
+  CHECK(static_cast<const Json&>(JsonValue()).is_null());
+  CHECK(JsonValue::object()->is_object());
+  CHECK(JsonValue::array()->is_array());
+  JsonValue a(Json{{"x", 1}}), b = a;
+  b["x"] = 2;
+  b["y"] = "new";
+  CHECK(a["x"] == 1);
+  CHECK_FALSE(a == b);
+  const Json out = b;
+  CHECK(out == Json{{"x", 2}, {"y", "new"}});
+  a = out;
+  CHECK(a == b);
+  b = std::move(a);
+  a = Json(3);
+  CHECK(a == JsonValue(Json(3)));
+  CHECK(Json{{"inside", b}} == Json{{"inside", {{"x", 2}, {"y", "new"}}}});
+  const JsonValue& constant = b;
+  CHECK(constant["x"] == 2);
+  CHECK_THROWS_AS(constant["z"], Json::exception);
+  static_assert(!std::is_convertible_v<Json, JsonValue>);  // {{"x", 1}} would be ["x", 1]
 }
