@@ -77,6 +77,7 @@
 #include "lexformer/attention/tupe.hpp"
 
 // text to ids, similarities, typos
+#include "lexformer/text/dependency.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/masking.hpp"
 #include "lexformer/text/nearest_name.hpp"
@@ -93,6 +94,7 @@
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
+#include "lexformer/io/conllu.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/folder_lock.hpp"
 #include "lexformer/io/half.hpp"
