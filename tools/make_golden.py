@@ -249,6 +249,32 @@ class CrossEncoder:
         lexical = torch.cat([b[:, m].flatten() for b, m in zip(bias, cells)])
         return (semantic.std(unbiased=False) / lexical.std(unbiased=False)).item()
 
+    def embed(self, e):
+        table = lambda name: self.w[f"bert.embeddings.{name}_embeddings.weight"]
+        return table("word")[e.ids] + table("token_type")[e.type_ids] + table("position")[:len(e.ids)]
+
+    def biases(self, layer, q, k, similarity):
+        """What is added to the scores of each sequence, (H, n, n)."""
+        if not (self.lea and layer in self.lea["layers"]):
+            return [torch.zeros(()) for _ in q]
+        bias = self.bias(layer, similarity)
+        if layer not in self.alpha:
+            self.alpha[layer] = self.measure(q, k, bias, similarity)
+        return [self.alpha[layer] * b for b in bias]
+
+    def attend(self, layer, q, k, v, similarity, drop):
+        """The context of each sequence, (n, D), of q, k, v (H, n, d). drop(p, i): dropout of the probabilities of sequence i."""
+        context = []
+        for i, bias in enumerate(self.biases(layer, q, k, similarity)):
+            p = drop(torch.softmax(q[i] @ k[i].transpose(1, 2) / math.sqrt(q[i].shape[-1]) + bias, -1), i)
+            context.append((p @ v[i]).transpose(0, 1).flatten(1))
+        return context
+
+    def head(self, xs, drop):
+        pooled = torch.stack([x.mean(0) for x in xs])
+        head = self.norm(self.linear(pooled, "lexformer.head.dense"), "lexformer.head.norm", 1e-5)
+        return self.linear(F.gelu(drop(head, 0.1, 0x10000, 0)), "lexformer.head.out")
+
     def __call__(self, batch, similarity=None, step=None):
         """Logits of a list of encodings. step: with dropout, drawn with seed 5."""
         c, heads = self.c, self.c.num_attention_heads
@@ -261,34 +287,22 @@ class CrossEncoder:
         def drop_rows(xs, p, site):
             return [drop(x, p, site, tokens[i] * x.shape[1]) for i, x in enumerate(xs)]
 
-        table = lambda name: self.w[f"bert.embeddings.{name}_embeddings.weight"]
-        xs = [self.norm(table("word")[e.ids] + table("token_type")[e.type_ids] + table("position")[:len(e.ids)], "bert.embeddings.LayerNorm")
-              for e in batch]
-        xs = drop_rows(xs, c.hidden_dropout_prob, 0)
+        def drop_cells(p, i):  # of sequence i, (H, n, n)
+            return torch.stack([drop(p[h], c.attention_probs_dropout_prob, site, h * cells[-1] + cells[i]) for h in range(heads)])
+
+        xs = drop_rows([self.norm(self.embed(e), "bert.embeddings.LayerNorm") for e in batch], c.hidden_dropout_prob, 0)
         for layer in range(c.num_hidden_layers):
             here, site = f"bert.encoder.layer.{layer}.", 0x100 + 8 * layer
             q, k, v = ([self.linear(x, f"{here}attention.self.{part}").unflatten(1, (heads, -1)).transpose(0, 1) for x in xs]
                        for part in ("query", "key", "value"))
-            scores = [a @ b.transpose(1, 2) / math.sqrt(a.shape[-1]) for a, b in zip(q, k)]
-            if self.lea and layer in self.lea["layers"]:
-                bias = self.bias(layer, similarity)
-                if layer not in self.alpha:
-                    self.alpha[layer] = self.measure(q, k, bias, similarity)
-                scores = [s + self.alpha[layer] * b for s, b in zip(scores, bias)]
-            context = []
-            for i, s in enumerate(scores):
-                p = torch.softmax(s, -1)
-                p = torch.stack([drop(p[h], c.attention_probs_dropout_prob, site, h * cells[-1] + cells[i]) for h in range(heads)])
-                context.append((p @ v[i]).transpose(0, 1).flatten(1))
+            context = self.attend(layer, q, k, v, similarity, drop_cells)
             out = drop_rows([self.linear(x, here + "attention.output.dense") for x in context], c.hidden_dropout_prob, site + 1)
             xs = [self.norm(x + y, here + "attention.output.LayerNorm") for x, y in zip(xs, out)]
             inner = [F.gelu(self.linear(x, here + "intermediate.dense")) for x in xs]
             out = drop_rows([self.linear(x, here + "output.dense") for x in inner], c.hidden_dropout_prob, site + 2)
             xs = [self.norm(x + y, here + "output.LayerNorm") for x, y in zip(xs, out)]
         self.hidden = xs
-        pooled = torch.stack([x.mean(0) for x in xs])
-        head = self.norm(self.linear(pooled, "lexformer.head.dense"), "lexformer.head.norm", 1e-5)
-        return self.linear(F.gelu(drop(head, 0.1, 0x10000, 0)), "lexformer.head.out")
+        return self.head(xs, drop)
 
 
 def check_against_huggingface(parameters, config, encodings):
@@ -345,21 +359,26 @@ def lea(name, full=False, dropout=False, **options):
          first_batch=FIRST, dropout=dropout)
 
 
-FOLDER.mkdir(parents=True, exist_ok=True)
-torch.manual_seed(3)
-encoder()
-classification("bert_2_labels", BertForSequenceClassification(BertConfig(**TINY, num_labels=2)), [1, 0, 1, 1], get_cosine_schedule_with_warmup)
-classification("bert_3_labels", BertForSequenceClassification(BertConfig(**TINY, num_labels=3, hidden_act="gelu_new")), [2, 0, 1, 2],
-               get_linear_schedule_with_warmup)
-classification("electra", ElectraForSequenceClassification(ElectraConfig(**TINY, embedding_size=5, num_labels=2)), [0, 1, 1, 0],
-               get_linear_schedule_with_warmup)
-lea("lea", full=True)
-lea("lea_dropout", dropout=True)
-lea("lea_layer", sharing="layer", layers=[0, 1])
-lea("lea_model", sharing="model", layers=[0, 1])
-lea("lea_learned", representation="learned", levels=6)
-lea("lea_learned_model", representation="learned", levels=4, sharing="model", layers=[0, 1])
-lea("lea_quantised", representation="plain", levels=11, layers=[0])
-lea("lea_magnitude", alpha="magnitude", layers=[0, 1])
-lea("lea_constant", alpha="constant", alpha_value=0.7, within=True)
-masked_lm()
+def main():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(3)
+    encoder()
+    classification("bert_2_labels", BertForSequenceClassification(BertConfig(**TINY, num_labels=2)), [1, 0, 1, 1], get_cosine_schedule_with_warmup)
+    classification("bert_3_labels", BertForSequenceClassification(BertConfig(**TINY, num_labels=3, hidden_act="gelu_new")), [2, 0, 1, 2],
+                   get_linear_schedule_with_warmup)
+    classification("electra", ElectraForSequenceClassification(ElectraConfig(**TINY, embedding_size=5, num_labels=2)), [0, 1, 1, 0],
+                   get_linear_schedule_with_warmup)
+    lea("lea", full=True)
+    lea("lea_dropout", dropout=True)
+    lea("lea_layer", sharing="layer", layers=[0, 1])
+    lea("lea_model", sharing="model", layers=[0, 1])
+    lea("lea_learned", representation="learned", levels=6)
+    lea("lea_learned_model", representation="learned", levels=4, sharing="model", layers=[0, 1])
+    lea("lea_quantised", representation="plain", levels=11, layers=[0])
+    lea("lea_magnitude", alpha="magnitude", layers=[0, 1])
+    lea("lea_constant", alpha="constant", alpha_value=0.7, within=True)
+    masked_lm()
+
+
+if __name__ == "__main__":
+    main()
