@@ -17,12 +17,16 @@ class Golden:
     def __init__(self, path):
         self.tensors, metadata = convert_hf.parse_safetensors(convert_hf.read_bytes(str(path)), str(path))
         self.about = json.loads(metadata["about"])
-        self.trees = [[oracle.read_text([" ".join("/".join(map(str, row)) for row in zip(*(s[key] for key in ("words", "lemmas", "heads", "relations"))))
-                                         for s in text["sentences"]]) for text in pair] for pair in self.about["pairs"]]
+        self.trees = [[self.tree(text) for text in pair] for pair in self.about["pairs"]]
         self.places = []
         for pair in self.about["pairs"]:
             left, right = ([(side, word) for word, count in enumerate(text["pieces"]) for _ in range(count)] for side, text in enumerate(pair))
             self.places.append([None, *left, None, *right, None])
+
+    @staticmethod
+    def tree(text):
+        rows = [zip(s["words"], s["lemmas"], map(str, s["heads"]), s["relations"]) for s in text["sentences"]]
+        return oracle.read_text([" ".join(map("/".join, sentence)) for sentence in rows])
 
     def values(self, name):
         t = self.tensors[name]
