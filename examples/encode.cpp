@@ -2,7 +2,7 @@
 // Computes the hidden states of an encoder for lines of text.
 #include <iomanip>
 
-#include "support/program.hpp"
+#include "support/knowledge.hpp"
 
 namespace lx = lexformer;
 
@@ -25,12 +25,15 @@ int main(int argc, char** argv) {
   app.add_option("--max-length", max_length, "maximum number of tokens per line")->capture_default_str();
   app.add_option("--batch", batch_size, "lines per batch")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "a .npy or .tsv file")->required()->type_name("F.npy");
+  program::KnowledgeOptions knowledge;
+  knowledge.add_to(app);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     program::keep_inputs("--output", output, {model_path});
     if (!output.ends_with(".npy") && !output.ends_with(".tsv"))
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
-    const auto model = lx::Encoder<>::load(model_path);
+    auto model = lx::Encoder<>::load(model_path);
+    model.provide(knowledge.load());
     const auto& config = model.config();
     lx::TextEncodeOptions options{.max_length = std::min(max_length, config.max_position_embeddings), .batch_size = batch_size};
     if (layer > static_cast<int>(config.num_hidden_layers))

@@ -3,6 +3,7 @@
 #include <lexformer/io/json.hpp>
 
 #include "support/evaluation.hpp"
+#include "support/knowledge.hpp"
 
 namespace lx = lexformer;
 
@@ -24,6 +25,8 @@ int main(int argc, char** argv) {
   app.add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "also write the results as JSON")->type_name("F.json");
   app.add_flag("--scores", scores, "with --output: also write score and label of each pair, for compare");
+  program::KnowledgeOptions knowledge;
+  knowledge.add_to(app);
   program::add_table_options(app, table);
   app.add_option("--keep", table.keep, "with --scores: input columns to copy to the output, e.g. ids; names, or numbers from 1")
       ->delimiter(',')
@@ -36,11 +39,13 @@ int main(int argc, char** argv) {
     program::keep_inputs("--output", output, {model_path});
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
-    const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
+    auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
+    model.provide(knowledge.load(copies > 0 ? "--test-typos" : nullptr));
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();
     for (const auto& file : tests) {
       const auto examples = lx::read_examples(file, table, model.options());
+      model.check_texts(program::texts_of(examples), file);
       results.push_back(lx::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies, typos, batch));
       json.push_back(results.back().json());
       if (!scores) continue;

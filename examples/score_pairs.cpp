@@ -2,6 +2,7 @@
 // Scores a stream of pairs of any length: one score per line, in the order of the input.
 #include <iomanip>
 
+#include "support/knowledge.hpp"
 #include "support/program.hpp"
 
 namespace lx = lexformer;
@@ -38,6 +39,8 @@ int main(int argc, char** argv) {
          "number of pairs that are read, sorted by length and scored together; a bad row does not affect the output of earlier windows")
       ->check(program::positive())
       ->capture_default_str();
+  program::KnowledgeOptions knowledge;
+  knowledge.add_to(app);
   program::add_table_options(app, table);
   app.add_option(
          "--keep", table.keep,
@@ -49,7 +52,8 @@ int main(int argc, char** argv) {
   program::add_compute(app, compute);
   program::add_threads(app);
   const auto score = [&](auto number, auto device) {
-    const auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
+    auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
+    model.provide(knowledge.load());
     table.labels = false;
     lx::PairReader reader(std::cin, "standard input", format, table);
     std::cout << std::setprecision(9);

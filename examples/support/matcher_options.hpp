@@ -4,7 +4,10 @@
 
 #include <lexformer/io/json.hpp>
 
+#include <numeric>
+
 #include "evaluation.hpp"
+#include "knowledge.hpp"
 #include "term_options.hpp"
 
 namespace program {
@@ -14,12 +17,13 @@ struct MatcherOptions {
   std::vector<std::string> tests;
   lx::CrossEncoderOptions encoder;
   AttentionOptions attention;
+  KnowledgeOptions knowledge;
   lx::ScheduleKind schedule = lx::ScheduleKind::cosine;
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
   lx::ProgressMode progress = lx::ProgressMode::automatic;
   bool resume = false, augment = false, no_decay_norm = false, quiet = false, overwrite = false;
   lx::TypoOptions typos;
-  double augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, clip = 1.0;
+  double train_share = 1, augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, clip = 1.0;
   std::optional<double> warmup_epochs;  // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
   Compute compute;
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
@@ -52,6 +56,7 @@ struct MatcherOptions {
         ->capture_default_str();
     group->add_option("--freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
     attention.add_to(app, own);
+    knowledge.add_to(*group);
 
     group = app.add_option_group("Typos");
     group->add_flag("--augment", augment, "add typos to the training pairs, drawn anew in every epoch");
@@ -65,6 +70,9 @@ struct MatcherOptions {
         ->capture_default_str();
 
     group = app.add_option_group("Training");
+    group->add_option("--train-share", train_share, "share of the training pairs, drawn by the seed; rounded up")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
     group->add_option("--epochs", epochs, "epochs; may be fractional")->check(program::positive())->capture_default_str();
     group->add_option("--max-steps", max_steps, "number of optimizer steps, instead of --epochs")
         ->check(program::non_negative())
@@ -112,6 +120,7 @@ struct MatcherOptions {
     encoder.label_names = label_names;
     if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
+    if (train_share <= 0) lx::fail_usage("--train-share", "must be above 0");
     if (quiet) progress = lx::ProgressMode::none;
     if (class_weights.empty() || is_balanced()) return;
     if (class_weights.size() != encoder.labels || encoder.task == lx::Task::regression)
@@ -123,6 +132,20 @@ struct MatcherOptions {
         lx::fail_usage("--class-weights", "'", text, "' is neither a number, 0 or more, nor balanced");
       given_weights_.push_back(weight);
     }
+  }
+  /// What the trees are read for.
+  lx::TextKnowledge load_knowledge() const { return knowledge.load(augment ? "--augment" : test_typos > 0 ? "--test-typos" : nullptr); }
+  /// The share of the training pairs that is trained on, in their order.
+  std::vector<lx::PairExample> shared(std::vector<lx::PairExample> examples, std::uint64_t seed) const {
+    if (train_share >= 1) return examples;
+    std::vector<std::size_t> rows(examples.size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    lx::RandomStream(seed, lx::random_site::share).shuffle(rows);
+    rows.resize(static_cast<std::size_t>(std::ceil(train_share * static_cast<double>(rows.size()))));
+    std::sort(rows.begin(), rows.end());
+    std::vector<lx::PairExample> chosen;
+    for (const std::size_t i : rows) chosen.push_back(std::move(examples[i]));
+    return chosen;
   }
   bool is_balanced() const { return class_weights == std::vector<std::string>{"balanced"}; }
 
@@ -175,6 +198,7 @@ struct MatcherOptions {
                     {"precision", lx::name_of(compute.precision)},
                     {"seed", seed}};
     if (!class_weights.empty()) all["class_weights"] = class_weights;
+    if (train_share < 1) all["train_share"] = train_share;
     return all;
   }
 

@@ -76,21 +76,28 @@ struct MatcherTask {
 /// One run with one seed: trains, keeps the best model, evaluates it. Returns nothing if it was interrupted (and saved).
 template <class T, class Dev>
 std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed, const std::string& out,
-                                     const lx::TermFactories<T, Dev>& own) {
+                                     const lx::TextKnowledge& knowledge, const lx::TermFactories<T, Dev>& own) {
   auto options = o.encoder;
   options.seed = seed;
   auto model = lx::CrossEncoder<T, Dev>::load(o.model, options, own);
   if (!o.quiet) report_tensors(o.model, model);
   for (const auto& part : o.freeze) model.freeze(part);
   model.threshold.reset();
+  model.provide(knowledge);
 
-  const lx::PairDataset train(lx::read_examples(o.train_file, o.table, model.options()), model,
-                              {.augment = o.augment ? o.augment_probability : 0.0,
-                               .typos = o.typos,
-                               .labels = options.task == lx::Task::regression ? lx::Labels::numbers : lx::Labels::classes});
+  auto examples = o.shared(lx::read_examples(o.train_file, o.table, model.options()), seed);
   const auto valid = lx::read_examples(o.valid, o.table, model.options());
   std::vector<std::vector<lx::PairExample>> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(lx::read_examples(file, o.table, model.options()));
+  const auto texts = texts_of(examples);
+  model.check_texts(texts, o.train_file);
+  model.check_texts(texts_of(valid), o.valid);
+  for (std::size_t t = 0; t < tests.size(); ++t) model.check_texts(texts_of(tests[t]), o.tests[t]);
+  model.fit(texts);
+  const lx::PairDataset train(std::move(examples), model,
+                              {.augment = o.augment ? o.augment_probability : 0.0,
+                               .typos = o.typos,
+                               .labels = options.task == lx::Task::regression ? lx::Labels::numbers : lx::Labels::classes});
   const auto warned = warnings(o, train.examples(), valid);
   for (const lx::Json& warning : warned) std::cerr << "warning: " << warning.get_ref<const std::string&>() << "\n";
 
@@ -101,6 +108,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.patience = o.patience;
   settings.settings = o.json(seed, train.examples(), valid);
+  if (knowledge.trees != nullptr) settings.settings["parses"] = lx::describe(*knowledge.trees, texts);
   settings.frozen.insert(model.frozen().begin(), model.frozen().end());
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {
@@ -109,7 +117,8 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   }
 
   RunResult result{lx::Evaluation::from_json(done.best), {}, {}};
-  const auto best_model = lx::CrossEncoder<T, Dev>::load(out + "/model.lxf", own);
+  auto best_model = lx::CrossEncoder<T, Dev>::load(out + "/model.lxf", own);
+  best_model.provide(knowledge);
   result.json = {{"valid", result.valid.json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", settings.settings}};
   result.json["train"] = {{"file", o.train_file}, {"pairs", train.size()}};
   result.json["train_runtime"] = done.seconds;
@@ -172,6 +181,7 @@ int train_matcher(int argc, char** argv, const Terms& terms = {}) {
     const lx::FolderLock lock(o.out);
     check_out(o);
     catch_signals();
+    const auto knowledge = o.load_knowledge();
     std::vector<RunResult> runs;
     std::size_t best = 0;
     for (const auto seed : o.seeds) {
@@ -179,7 +189,7 @@ int train_matcher(int argc, char** argv, const Terms& terms = {}) {
       const auto result = compute_with(o.compute, [&](auto number, auto device) {
         using T = decltype(number);
         using Dev = decltype(device);
-        return run_matcher<T, Dev>(o, seed, out, terms.template factories<T, Dev>());
+        return run_matcher<T, Dev>(o, seed, out, knowledge, terms.template factories<T, Dev>());
       });
       if (!result) return 130;
       runs.push_back(*result);

@@ -28,6 +28,7 @@ class TermFlags final : public lx::OptionVisitor {
   void text(const char* name, std::string& value, const char* help) override {
     added_.push_back(app_.add_option(option(name), value, help)->capture_default_str());
   }
+  void counts(const char*, std::size_t&, std::map<std::string, std::size_t>&) override {}
   void layers(std::size_t& first, std::size_t& last, const char* help) override {
     const auto set = [&first, &last](const std::vector<std::size_t>& range) {
       first = range[0];

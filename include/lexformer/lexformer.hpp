@@ -64,6 +64,8 @@
 #include "lexformer/nn/pooling.hpp"
 
 // attention and its terms
+#include "lexformer/attention/dafa.hpp"
+#include "lexformer/attention/dafa_fusion.hpp"
 #include "lexformer/attention/ddrp.hpp"
 #include "lexformer/attention/deberta.hpp"
 #include "lexformer/attention/lea.hpp"
@@ -109,8 +111,10 @@
 // tables, batches, text streams
 #include "lexformer/data/batch.hpp"
 #include "lexformer/data/batch_plan.hpp"
+#include "lexformer/data/dependency_features.hpp"
 #include "lexformer/data/examples.hpp"
 #include "lexformer/data/features.hpp"
+#include "lexformer/data/knowledge.hpp"
 #include "lexformer/data/lines.hpp"
 #include "lexformer/data/make_batch.hpp"
 #include "lexformer/data/masked_batch.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/attention/dafa.hpp"
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/cross_encoder.hpp"
@@ -30,6 +31,35 @@ inline const Pairs pairs = {{"sony black camera", "sony blk camera"}, {"screen",
                             {"lens case", "sony kase screen"},        {"a black screen", "blacks creen"},    {"for", "for"},
                             {"unheard words here", "others"},         {"blk book", "black books for a lens"}};
 inline const std::vector<std::int32_t> labels = {1, 0, 0, 0, 1, 1, 0, 1};
+
+/// Dependency trees of all texts of `pairs`: word i > 0 is below word (i - 1) / 2, and few relations, so that many cells are above 0.
+inline TextKnowledge tiny_knowledge() {
+  DependencyTable table;
+  for (const auto& pair : pairs)
+    for (const std::string& text : {pair.first, pair.second}) {
+      DependencyTrees trees{.text = text};
+      std::vector<DependencyWord> words;
+      std::vector<std::size_t> heads;
+      for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(' ', begin), text.size()), i = words.size();
+        const std::string form = text.substr(begin, end - begin);
+        words.push_back({form, form, i == 0 ? "root" : "dep", -1, {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)}});
+        heads.push_back((i + 1) / 2);
+        begin = end + 1;
+      }
+      trees.add_sentence(std::move(words), heads, "test");
+      table.add(std::move(trees), "test");
+    }
+  return {.trees = std::make_shared<const DependencyTable>(std::move(table))};
+}
+/// Gives a model the trees of `pairs`, and the texts as training texts.
+template <class Model>
+void provide(Model& model) {
+  std::vector<std::string> texts;
+  for (const auto& pair : pairs) texts.insert(texts.end(), {pair.first, pair.second});
+  model.provide(tiny_knowledge());
+  model.fit(texts);
+}
 
 /// An encoder of two layers with all values drawn from `seed`, so that no term is hidden by a zero. `edit` is merged into its config.
 inline ModelFile tiny_file(const Json& edit = Json::object(), std::uint64_t seed = 1) {
@@ -75,6 +105,7 @@ template <class T = double>
 CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& edit = Json::object(), std::uint64_t seed = 1,
                            bool calibrate = true) {
   CrossEncoder<T> model(tiny_file(edit, seed), options);
+  provide(model);
   RandomStream random(seed + 1, random_site::user);
   for (auto& p : model.parameters())
     if (p.name.starts_with("lexformer") || p.name.find("classifier") != p.name.npos || p.name.find("pooler") != p.name.npos)
@@ -92,6 +123,7 @@ Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch
   return mse_loss(logits, Var<A, Dev>(Tensor<A, Dev>::from(targets, {batch.size(), 1})));
 }
 
+inline CrossEncoderOptions with_dafa(const DafaOptions& dafa = {}) { return {.attention = {{"dafa", dafa}}}; }
 inline CrossEncoderOptions with_lea(const LeaOptions& lea = {}) { return {.attention = {{"lea", lea}}}; }
 
 /// A kind of model: options of the cross-encoder, and its changes to the config.
@@ -122,6 +154,18 @@ inline std::vector<Variant> variants() {
                                                          .last_layer = 2})},
           {"lea, plain sinusoids, magnitude",
            with_lea({.representation = LeaRepresentation::plain, .levels = 11, .alpha = LeaAlpha::magnitude})},
+          {"dafa", with_dafa()},
+          {"dafa and lea, all layers, concat, residual",
+           {.attention = {{"lea", LeaOptions{.dimension = 6, .last_layer = 2}},
+                          {"dafa", DafaOptions{.expand = DafaExpand::plus_one,
+                                               .fusion = {.score = DafaScore::concat, .output = DafaOutput::residual},
+                                               .last_layer = 2}}}}},
+          {"dafa, weights of each head", with_dafa({.fusion = {.sharing = DafaSharing::head, .attention_size = 5, .hidden_size = 3}})},
+          {"dafa, merged heads, without cross", with_dafa({.fusion = {.scope = DafaScope::merged}, .without = "cross,tree"})},
+          {"dafa, without gate and filter", with_dafa({.without = "gate,filter"})},
+          {"dafa and ddrp",
+           with_dafa({.without = "filter,tfidf"}),
+           {{"position_embedding_type", "ddrp"}, {"position_options", {{"size", 5u}}}}},
           {"pooler", {.head = Head::huggingface, .labels = 3}},
           {"electra", {.head = Head::huggingface}, electra},
           {"electra, lea, regression", {.attention = {"lea"}, .task = Task::regression, .labels = 1}, electra},

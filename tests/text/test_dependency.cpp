@@ -105,8 +105,8 @@ TEST_CASE("dependency: subgraph similarity equals its definition, and swapped te
 TEST_CASE("dependency: tf-idf weights") {
   const auto text = tree({"The", "dog", "the", "cat"}, {2, 0, 2, 2}, {"det", "root", "det", "obj"});
   DocumentCounts counts;
-  counts.add(text, DependencyMatch::form);
-  counts.add(tree({"a", "dog"}, {2, 0}, {"det", "root"}), DependencyMatch::form);
+  counts.add(text);
+  counts.add(tree({"a", "dog"}, {2, 0}, {"det", "root"}));
   CHECK(counts.documents == 2);
   CHECK(counts.words == std::map<std::string, std::size_t>{{"a", 1}, {"cat", 1}, {"dog", 2}, {"the", 1}});
   const double dog = 1, cat = std::log(1.5) + 1, the = 2 * cat;  // idf times the count in the text

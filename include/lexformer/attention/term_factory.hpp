@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "lexformer/attention/term.hpp"
 #include "lexformer/core/options.hpp"
 #include "lexformer/data/features.hpp"
+#include "lexformer/data/knowledge.hpp"
 #include "lexformer/io/options.hpp"
 #include "lexformer/nn/init.hpp"
 
@@ -78,6 +80,12 @@ class TermFactory {
   virtual std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites& sites) = 0;
   /// Makers of the features that the terms read.
   virtual std::vector<FeatureMaker> features() const { return {}; }
+  /// Gives the knowledge that features are computed from, e.g. dependency trees.
+  virtual void provide(const TextKnowledge&) {}
+  /// Checks that features can be computed for these texts. `where` begins error messages.
+  virtual void check_texts(std::span<const std::string> /*texts*/, const std::string& /*where*/) const {}
+  /// Counts what the features need in the training texts, before features(). The counts are options (OptionVisitor::counts).
+  virtual void fit(std::span<const std::string> /*texts*/) {}
   /// Whether to reuse a stored tensor of a term that was made with the options of `stored`.
   virtual bool reuses(const std::string& /*tensor*/, const TermFactory& /*stored*/) const { return true; }
   /// The name of a term's parameters in a file, after "lexformer.encoder."; a name that begins with "encoder." is one of HuggingFace's.

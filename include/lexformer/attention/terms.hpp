@@ -2,6 +2,7 @@
 // All attention terms of the library by their names in a config.
 #pragma once
 
+#include "lexformer/attention/dafa.hpp"
 #include "lexformer/attention/ddrp.hpp"
 #include "lexformer/attention/deberta.hpp"
 #include "lexformer/attention/lea.hpp"
@@ -17,6 +18,7 @@ template <class T = float, class Dev = Cpu>
 const TermFactories<T, Dev>& library_terms() {
   const auto relative = [](RelativeTable kind) { return [kind] { return std::make_shared<RelativeFactory<T, Dev>>(kind); }; };
   static const TermFactories<T, Dev> all{{"lea", [] { return std::make_shared<LeaFactory<T, Dev>>(); }},
+                                         {"dafa", [] { return std::make_shared<DafaFactory<T, Dev>>(); }},
                                          {"relative_key", relative(RelativeTable::relative_key)},
                                          {"relative_key_query", relative(RelativeTable::relative_key_query)},
                                          {"shaw", relative(RelativeTable::shaw)},

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class OptionVisitor {
   /// A real number in [min, max].
   virtual void number(const char* name, double& value, double min, double max, const char* help) = 0;
   virtual void text(const char* name, std::string& value, const char* help) = 0;
+  /// Numbers counted on the training data: a total, and the counts of words. Saved with a model; not an option of a program.
+  virtual void counts(const char* name, std::size_t& total, std::map<std::string, std::size_t>& words) = 0;
   /// A range of layers, first .. last - 1, as "first_layer" and "last_layer". Both 0 = the reader's default.
   virtual void layers(std::size_t& first, std::size_t& last, const char* help) = 0;
   /// An enum value, by name (core/names.hpp).

@@ -43,6 +43,9 @@ class OptionWriter final : public OptionVisitor {
   void size(const char* name, std::size_t& value, std::size_t, std::size_t, const char*) override { json[name] = value; }
   void number(const char* name, double& value, double, double, const char*) override { json[name] = value; }
   void text(const char* name, std::string& value, const char*) override { json[name] = value; }
+  void counts(const char* name, std::size_t& total, std::map<std::string, std::size_t>& words) override {
+    if (total > 0) json[name] = {{"total", total}, {"words", words}};
+  }
   void layers(std::size_t& first, std::size_t& last, const char*) override {
     json["first_layer"] = first;
     json["last_layer"] = last;
@@ -69,6 +72,17 @@ class OptionReader final : public OptionVisitor {
     value = get_number(json_, known(name), min, max, where_, value);
   }
   void text(const char* name, std::string& value, const char*) override { value = get_string(json_, known(name), where_, value); }
+  void counts(const char* name, std::size_t& total, std::map<std::string, std::size_t>& words) override {
+    const auto found = json_.find(known(name));
+    if (found == json_.end()) return;
+    const std::string here = where_ + ": " + name;
+    if (!found->is_object() || !found->contains("words") || !(*found)["words"].is_object())
+      fail_file(here, "expected an object with 'total' and 'words'");
+    constexpr std::size_t most = std::size_t{1} << 48;
+    total = get_size(*found, "total", 0, most, here);
+    words.clear();
+    for (const auto& word : (*found)["words"].items()) words[word.key()] = get_size((*found)["words"], word.key(), 0, most, here);
+  }
   void layers(std::size_t& first, std::size_t& last, const char* help) override {
     size("first_layer", first, 0, 256, help);
     size("last_layer", last, 0, 256, help);

@@ -55,6 +55,19 @@ class Pretrained {
 
   /// The makers of the features that the attention terms read, for a PairDataset.
   std::vector<FeatureMaker> features() const { return encoder_->features(); }
+  /// Gives the terms the knowledge from which they compute features, e.g. the dependency trees of DAFA:
+  ///   model.provide({.trees = read_conllu(paths)});
+  void provide(const TextKnowledge& knowledge) {
+    for (const auto& term : encoder_->factories()) term.factory->provide(knowledge);
+  }
+  /// Checks that the features of these texts can be computed: for DAFA, that each has a dependency tree. `where` begins error messages.
+  void check_texts(std::span<const std::string> texts, const std::string& where) const {
+    for (const auto& term : encoder_->factories()) term.factory->check_texts(texts, where);
+  }
+  /// Counts what the terms need in the training texts, before features() and training.
+  void fit(std::span<const std::string> texts) {
+    for (const auto& term : encoder_->factories()) term.factory->fit(texts);
+  }
   /// Makes a batch of tokenized texts with all features that the model reads.
   Batch batch(std::span<const Encoding> encodings) const { return make_batch(encodings, features()); }
   /// Lets every attention term measure the values it needs from data before training (LEA: alpha), unless they are known. Returns whether

@@ -28,6 +28,14 @@ class Init {
     for (T& x : values) x = static_cast<T>(deviation_ * random.normal());
     return Var<T, Dev>(Tensor<T, Dev>::from(values, shape), true);
   }
+  /// Draws from the uniform distribution on [-bound, bound), also where normal() allocates alone.
+  template <class T, class Dev>
+  Var<T, Dev> uniform(Shape shape, double bound) {
+    RandomStream random(seed_, random_site::init + number_++);
+    std::vector<T> values(shape.size());
+    for (T& x : values) x = static_cast<T>(bound * (2 * random.uniform() - 1));
+    return Var<T, Dev>(Tensor<T, Dev>::from(values, shape), true);
+  }
   template <class T, class Dev>
   Var<T, Dev> constant(Shape shape, T value) {
     return Var<T, Dev>(Tensor<T, Dev>::full(shape, value), true);

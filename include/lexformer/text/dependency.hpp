@@ -34,7 +34,7 @@ struct DependencyWord {
 /// The dependency trees of a text, one for each sentence.
 struct DependencyTrees {
   std::string text{};
-  std::vector<DependencyWord> words;     // of all sentences, in order
+  std::vector<DependencyWord> words{};   // of all sentences, in order
   std::vector<std::size_t> sentences{};  // the first word of each sentence, ascending from 0
 
   bool operator==(const DependencyTrees&) const = default;
@@ -81,15 +81,15 @@ struct DependencyOptions {
   bool without_tree = false, without_subgraph = false, without_tfidf = false;  // the parts that are left out
 };
 
-/// The key by which words are equal: the form or lemma in lower case.
+/// The key by which words are equal: the form or the lemma, in lower case.
 std::string dependency_key(const DependencyWord& word, DependencyMatch match);
 
 /// In how many texts of a corpus each word occurs.
 struct DocumentCounts {
   std::size_t documents = 0;
-  std::map<std::string, std::size_t> words{};  // by dependency_key
+  std::map<std::string, std::size_t> words{};  // by form, in lower case
 
-  void add(const DependencyTrees& document, DependencyMatch match);
+  void add(const DependencyTrees& document);
   /// idf(w) = ln((1 + documents) / (1 + words[w])) + 1
   double idf(const std::string& word) const;
 };
@@ -105,7 +105,8 @@ std::vector<double> tree_similarity(const DependencyTrees& a, const DependencyTr
 /// else S_ij = 0. -> (n, m), row-major. Time O(n m): each pair of words is read once, by its parents.
 std::vector<double> subgraph_similarity(const DependencyTrees& a, const DependencyTrees& b, const DependencyOptions& options = {});
 
-/// The tf-idf weights of a text's words: the count of the word in the text times idf, divided as options.tfidf says; all 1 without tf-idf.
+/// The tf-idf weights of a text's words (forms): the count of the word in the text times idf, divided as options.tfidf says; all 1 without
+/// tf-idf.
 std::vector<double> tfidf_weights(const DependencyTrees& text, const DocumentCounts& counts, const DependencyOptions& options = {});
 
 /// The dependency matrix (eq. 5):   M_F = (M + S)_ij w_i w_j   -> (n, m), row-major
@@ -206,9 +207,9 @@ LEXFORMER_INLINE std::string dependency_key(const DependencyWord& word, Dependen
   return to_utf8(key);
 }
 
-LEXFORMER_INLINE void DocumentCounts::add(const DependencyTrees& document, DependencyMatch match) {
+LEXFORMER_INLINE void DocumentCounts::add(const DependencyTrees& document) {
   std::vector<std::string> keys;
-  for (const DependencyWord& w : document.words) keys.push_back(dependency_key(w, match));
+  for (const DependencyWord& w : document.words) keys.push_back(dependency_key(w, DependencyMatch::form));
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   for (std::string& key : keys) ++words[std::move(key)];
@@ -259,7 +260,7 @@ LEXFORMER_INLINE std::vector<double> tfidf_weights(const DependencyTrees& text, 
   if (options.without_tfidf || weights.empty()) return weights;
   std::vector<std::string> keys;
   std::unordered_map<std::string_view, std::size_t> in_text;
-  for (const DependencyWord& w : text.words) keys.push_back(dependency_key(w, options.match));
+  for (const DependencyWord& w : text.words) keys.push_back(dependency_key(w, DependencyMatch::form));
   for (const std::string& key : keys) ++in_text[key];
   for (std::size_t i = 0; i < keys.size(); ++i) weights[i] = static_cast<double>(in_text[keys[i]]) * counts.idf(keys[i]);
   double divisor = 1;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// DAFA ("Dependency-Enhanced Adaptive Fusion Attention for Semantic Matching", EMNLP Findings 2022): a second attention whose scores are
+// gated by the similarity of the texts' dependency trees, and the fusion of both. docs/paper-map.md states how open points of the paper are
+// resolved.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lexformer/attention/dafa_fusion.hpp"
+#include "lexformer/attention/term_factory.hpp"
+#include "lexformer/data/dependency_features.hpp"
+
+namespace lexformer {
+
+enum class DafaExpand { ones, plus_one };  // the gate of a pair of words of both texts: M_F, or 1 + M_F
+
+template <>
+inline constexpr auto names_of<DafaExpand> = std::to_array<Named<DafaExpand>>({{"ones", DafaExpand::ones},
+                                                                               {"plus_one", DafaExpand::plus_one}});
+
+struct DafaOptions {
+  DependencyOptions dependency{};
+  DafaExpand expand = DafaExpand::ones;
+  DafaFusionOptions fusion{};
+  std::string without{};  // parts that are left out: some of tree, subgraph, tfidf, cross, gate, filter, separated by commas
+  std::size_t first_layer = 0, last_layer = 0;  // layers first_layer ... last_layer - 1; both 0 = the first layer, as in the paper
+  DocumentCounts counts{};                      // of the training texts
+
+  void visit(OptionVisitor& v) {
+    v.number("theta", dependency.theta, 0, 1e6, "factor of an equal relation (eq. 3)");
+    v.number("alpha", dependency.alpha, 0, 1e6, "score of equal subgraphs (eq. 4)");
+    v.number("nu", dependency.nu, 0, 1e6, "factor of the children's score (eq. 4)");
+    v.choice("match", dependency.match, "words are equal if their forms, or lemmas, are");
+    v.choice("subgraph", dependency.subgraphs, "how eq. 4 is read: alpha for the pair, or for its pairs of children");
+    v.choice("tfidf", dependency.tfidf, "divisor of a text's tf-idf weights");
+    v.choice("expand", expand, "gate of two words: M_F (ones around it), or 1 + M_F");
+    v.choice("score", fusion.score, "of eq. 7; with concat, as printed, one of its inputs has no effect");
+    v.choice("sharing", fusion.sharing, "one set of fusion weights for all heads, or one for each");
+    v.choice("scope", fusion.scope, "fusion of each head, or of the concatenated heads");
+    v.choice("output", fusion.output, "the fused vector l, or s + l");
+    v.size("attention_size", fusion.attention_size, 0, 65536, "d_a of eq. 7; 0 = the size of a head");
+    v.size("hidden_size", fusion.hidden_size, 0, 65536, "size of eq. 8; 0 = the size of a head");
+    v.text("without", without, "parts that are left out: some of tree,subgraph,tfidf,cross,gate,filter");
+    v.layers(first_layer, last_layer, "layers with DAFA; the first by default");
+    v.counts("document_counts", counts.documents, counts.words);
+  }
+};
+
+/// The two attentions of one layer (eq. 6) and their fusion:
+///   Sem = softmax(S) V,  Dep = softmax(S') V;   S = scale q.k + relative + bias,  S' = (scale q.k + relative) gate + bias
+/// on the same q, k and v, each with a dropout mask of its own; Sem's is the mask of a layer without DAFA. -> the fused context (N, D)
+template <class T = float, class Dev = Cpu>
+class Dafa final : public AttentionCore<T, Dev> {
+ public:
+  DafaFusion<T, Dev> fusion;
+
+  Dafa(const DafaFusionOptions& options, const EncoderSizes& sizes, Init& init, DropoutSites& sites)
+      : fusion(options, sizes.heads, sizes.width, init), site_(sites.next()) {}
+
+  /// Attentions that are asked for are those of Sem.
+  AttentionResult<T, Dev> operator()(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms,
+                                     const AttentionOptions& options) const override {
+    auto [semantic, dependency] = both(in, terms, options);
+    return {fusion(semantic.context, dependency.context, in.batch.offsets).context, semantic.attentions};
+  }
+
+  struct Both {
+    AttentionResult<T, Dev> semantic, dependency;
+  };
+  /// Sem and Dep, both with the attentions that are asked for.
+  Both both(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms, const AttentionOptions& options) const {
+    auto of_dependency = options;
+    of_dependency.dropout = in.forward.dropout(options.dropout.p, site_);
+    auto gated = terms;
+    const Var<T, Dev> gate(in.batch.feature("dafa", "dafa").values);
+    gated.gate = terms.gate.defined() ? terms.gate * gate : gate;
+    return {attention(in.qkv, in.batch.offsets, in.heads, terms, options),
+            attention(in.qkv, in.batch.offsets, in.heads, gated, of_dependency)};
+  }
+  void visit(ParameterVisitor<T, Dev>& v) override { fusion.visit(v); }
+
+ private:
+  std::uint32_t site_;  // of Dep's dropout
+};
+
+/// The factory of "dafa" in a config.
+template <class T = float, class Dev = Cpu>
+class DafaFactory final : public TermFactory<T, Dev> {
+ public:
+  const DafaOptions& options() const { return options_; }
+  void visit(OptionVisitor& v) override { options_.visit(v); }
+
+  void check(const EncoderSizes& sizes, const std::string& where) override {
+    if (options_.first_layer == 0 && options_.last_layer == 0) options_.last_layer = 1;
+    resolve_layers("dafa", options_.first_layer, options_.last_layer, 0, sizes.layers);
+    set_parts(where);
+    const auto& o = options_.fusion;
+    const std::size_t width = o.scope == DafaScope::merged ? sizes.width : sizes.head_size();
+    if ((o.without_gate || o.without_filter) && o.hidden_size != 0 && o.hidden_size != width)
+      fail_usage(where, "without gate or filter, hidden_size must be the size of the vectors, ", width, ", or 0; got ", o.hidden_size);
+  }
+  double weights(const EncoderSizes& sizes) const override {
+    const auto& o = options_.fusion;
+    const std::size_t groups = o.scope == DafaScope::merged ? 1 : sizes.heads, sets = o.sharing == DafaSharing::head ? groups : 1;
+    const auto v = static_cast<double>(sizes.width / groups);
+    const double a = o.attention_size == 0 ? v : static_cast<double>(o.attention_size);
+    const double h = o.hidden_size == 0 ? v : static_cast<double>(o.hidden_size);
+    return static_cast<double>(sets * (options_.last_layer - options_.first_layer)) * (2 * a * (2 * v + 3) + 4 * h * (v + 1) + 4 * v);
+  }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites& sites) override {
+    std::vector<PlacedTerm<T, Dev>> cores;
+    for (std::size_t i = options_.first_layer; i < options_.last_layer; ++i)
+      cores.push_back({.layer = i, .core = std::make_shared<Dafa<T, Dev>>(options_.fusion, sizes, init, sites)});
+    return cores;
+  }
+
+  void provide(const TextKnowledge& knowledge) override { trees_ = knowledge.trees; }
+  void check_texts(std::span<const std::string> texts, const std::string& where) const override { require_trees(texts, trees(), where); }
+  void fit(std::span<const std::string> texts) override {
+    options_.counts = {};
+    for (const std::string& text : texts)
+      if (const auto* found = trees().find(text)) options_.counts.add(*found);
+  }
+  std::vector<FeatureMaker> features() const override {
+    trees();
+    if (!options_.dependency.without_tfidf && options_.counts.documents == 0)
+      fail("dafa", "the words of the training texts are not counted: fit() counts them before training, and they are saved with the model");
+    return {dependency_gate(trees_, std::make_shared<DocumentCounts>(options_.counts), options_.dependency,
+                            options_.expand == DafaExpand::ones ? 0 : 1)};
+  }
+
+ private:
+  const DependencyTable& trees() const {
+    if (trees_ == nullptr)
+      fail_usage("dafa",
+                 "the model reads dependency trees: give them with --parses FILE.conllu (in C++: provide({.trees = read_conllu(...)}))");
+    return *trees_;
+  }
+  /// Sets the switches of `without`.
+  void set_parts(const std::string& where) {
+    auto& d = options_.dependency;
+    auto& f = options_.fusion;
+    const std::vector<std::pair<std::string, bool*>> parts{{"tree", &d.without_tree},   {"subgraph", &d.without_subgraph},
+                                                           {"tfidf", &d.without_tfidf}, {"cross", &f.without_cross},
+                                                           {"gate", &f.without_gate},   {"filter", &f.without_filter}};
+    std::vector<std::string> names;
+    for (const auto& [name, off] : parts) {
+      names.push_back(name);
+      *off = false;
+    }
+    std::size_t left = parts.size();
+    for (std::size_t begin = 0; begin < options_.without.size();) {
+      const std::size_t end = std::min(options_.without.find(',', begin), options_.without.size());
+      const std::string name = options_.without.substr(begin, end - begin);
+      const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& p) { return p.first == name; });
+      if (part == parts.end()) fail_usage(where, "without: ", in_quotes(name), " is not a part; use some of: ", join(names, ","));
+      if (!*part->second) --left;
+      *part->second = true;
+      begin = end + 1;
+    }
+    if (left == 0) fail_usage(where, "without: nothing of DAFA is left; train a model without it instead");
+  }
+
+  DafaOptions options_;
+  std::shared_ptr<const DependencyTable> trees_;
+};
+
+}  // namespace lexformer
