@@ -136,3 +136,8 @@
   template void AttentionKernels<Cuda>::attention<T>(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*);                                 \
   template void AttentionKernels<Cuda>::attention_grad<T>(const AttentionArgs<T>&, const T*, const accumulate_t<T>*, const T*, const T*, \
                                                           const AttentionGrads<T>&);
+
+#define LEXFORMER_ADDITIVE_INSTANCES(T)                                                                                     \
+  template void AdditiveKernels<Cuda>::additive_attention<T>(const AdditiveArgs<T>&, accumulate_t<T>*, T*);                 \
+  template void AdditiveKernels<Cuda>::additive_attention_grad<T>(const AdditiveArgs<T>&, const accumulate_t<T>*, const T*, \
+                                                                  const AdditiveGrads<T>&);

@@ -93,13 +93,16 @@ template <class T> void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGrou
 template <class T> void AttentionKernels<Cuda>::attention(const AttentionArgs<T>&, T*, accumulate_t<T>*, T*) { missing(); }
 template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>&, const T*, const accumulate_t<T>*, const T*, const T*, const AttentionGrads<T>&) { missing(); }
 
+template <class T> void AdditiveKernels<Cuda>::additive_attention(const AdditiveArgs<T>&, accumulate_t<T>*, T*) { missing(); }
+template <class T> void AdditiveKernels<Cuda>::additive_attention_grad(const AdditiveArgs<T>&, const accumulate_t<T>*, const T*, const AdditiveGrads<T>&) { missing(); }
+
 template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, accumulate_t<T>, C*, Size, const std::type_identity_t<T>*) { missing(); }
 template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size, Size, const T*, Size, const T*, Size, T*) { missing(); }
 
 LEXFORMER_CAST_INSTANCES
 #define LEXFORMER_ALL_INSTANCES(T) \
   LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
-  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T)
+  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T) LEXFORMER_ADDITIVE_INSTANCES(T)
 LEXFORMER_ALL_INSTANCES(float)
 LEXFORMER_ALL_INSTANCES(double)
 LEXFORMER_ALL_INSTANCES(bfloat16)

@@ -2,6 +2,7 @@
 // lexformer::compiled: the ops that are slowest to compile, and the optimizer.
 #define LEXFORMER_COMPILED
 #include "lexformer/data/batch.hpp"
+#include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/index.hpp"
@@ -14,6 +15,7 @@
 
 #define LEXFORMER_OPS(T)              \
   LEXFORMER_ATTENTION(, T)            \
+  LEXFORMER_ADDITIVE_ATTENTION(, T)   \
   LEXFORMER_MATMUL(, T)               \
   LEXFORMER_ROWS(, T)                 \
   LEXFORMER_DROPOUT(, T)              \

@@ -8,6 +8,7 @@
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
+#include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/index.hpp"
@@ -22,6 +23,7 @@
 namespace lexformer {
 
 LEXFORMER_ATTENTION(extern, bfloat16)
+LEXFORMER_ADDITIVE_ATTENTION(extern, bfloat16)
 LEXFORMER_MATMUL(extern, bfloat16)
 LEXFORMER_ROWS(extern, bfloat16)
 LEXFORMER_DROPOUT(extern, bfloat16)

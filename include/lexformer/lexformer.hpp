@@ -21,6 +21,7 @@
 #include "lexformer/core/tensor.hpp"
 
 // loops over pointers and sizes
+#include "lexformer/kernels/additive_cpu.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
 #include "lexformer/kernels/cuda.hpp"
@@ -41,6 +42,7 @@
 #include "lexformer/autograd/var.hpp"
 
 // one function per operation
+#include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/attention_reference.hpp"
 #include "lexformer/ops/dropout.hpp"

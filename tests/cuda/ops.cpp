@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The ops on the device: code above the kernels accesses memory only through them, so results equal those of the CPU.
+#include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
@@ -32,6 +33,7 @@ std::vector<T> train() {
   const auto q = parameter("q", {d, d}), k = parameter("k", {d, d}), v = parameter("v", {d, d}), bias = parameter("bias", {d});
   const auto dense = parameter("dense", {2 * d, 3 * d}), classes = parameter("classes", {5, 2 * d}), gate = parameter("gate", {10, 1});
   const auto vocabulary = parameter("vocabulary", {20, d}), vocabulary_bias = parameter("vocabulary_bias", {20});
+  const auto additive = parameter("additive", {3, d / 3});
   AdamW<T, Dev> optimizer(parameters, {.lr = 0.05, .weight_decay = 0.1});
 
   const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{4, 1, 5});
@@ -60,6 +62,7 @@ std::vector<T> train() {
     loss = loss + mean(maximum(sequence_max(hidden, offsets), exp(-abs(pooled)))) - 1;
     const auto squares = x * x, replaced = replace_rows(squares, {3, 0}, slice_rows(squares, 8, 10));
     loss = loss + mean(where(relu(x).value(), log(1 + squares), sqrt(minimum(squares, replaced) + 2)));
+    loss = loss + mean(squares * additive_attention(slice_columns(qkv, 0, d), x, additive, mixed, offsets, 3));
     loss.backward();
     result.push_back(loss.value().item());
     result.push_back(static_cast<T>(clip_grad_norm(parameters, 1.0)));

@@ -6,6 +6,7 @@
 
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
+#include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/index.hpp"
@@ -75,6 +76,8 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
   check_far("transpose", {{2, 3, 4}}, [](const auto& v) { return transpose(v[0]); });
   check_far("linear", {{3, 4}, {5, 4}, {5}}, [](const auto& v) { return linear(v[0], v[1], v[2]); });
   check_far("rotary", {{4, 24}}, [](const auto& v) { return rotary(v[0], {0, 1, 2, 7}, 2, 50); });
+  check_far("additive_attention", {{6, 10}, {6, 10}, {2, 5}, {6, 4}},
+            [](const auto& v) { return additive_attention(v[0], v[1], v[2], v[3], far_offsets, 2); });
   check_far("softmax", {{3, 4}}, [](const auto& v) { return log_softmax(softmax(v[0])); });
   check_far("row_max", {{3, 4}}, [](const auto& v) { return row_max(v[0]).values - row_min(v[0]).values; });
   check_far("embedding of indices from the device", {{3, 4}},

@@ -9,6 +9,7 @@
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
@@ -130,6 +131,8 @@ std::vector<Case> cases() {
   list.push_back(CASE("slice_rows", ({{5, 3}}), { return slice_rows(v[0], 1, 4); }));
   list.push_back(CASE("select_columns", ({{3, 4}}), { return select_columns(v[0], {2, 0, 2, 3, 2}); }));
   list.push_back(CASE("rotary", ({{4, 24}}), { return rotary(v[0], {0, 1, 2, 7}, 2, 50); }));
+  list.push_back(
+      CASE("additive_attention", ({{7, 6}, {7, 6}, {2, 3}, {7, 4}}), { return additive_attention(v[0], v[1], v[2], v[3], offsets(), 2); }));
   list.push_back(CASE("slice_columns", ({{5, 4}}), { return slice_columns(v[0], 1, 3); }));
   list.push_back(CASE("concat_rows", ({{2, 3}, {1, 3}}), { return concat_rows(std::vector{v[0], v[1], v[0]}); }));
   list.push_back(CASE("concat_columns", ({{2, 3}, {2, 1}}), { return concat_columns(std::vector{v[0], v[1], v[0]}); }));

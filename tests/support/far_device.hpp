@@ -76,6 +76,21 @@ AttentionGrads<T> near(AttentionGrads<T> g) {
   return g;
 }
 
+template <class T>
+AdditiveArgs<T> near(AdditiveArgs<T> a) {
+  a.token_begin = near(a.token_begin);
+  a.pair_begin = near(a.pair_begin);
+  a.keys = near(a.keys);
+  a.queries = near(a.queries);
+  a.weights = near(a.weights);
+  a.values = near(a.values);
+  return a;
+}
+template <class T>
+AdditiveGrads<T> near(const AdditiveGrads<T>& g) {
+  return {near(g.keys), near(g.queries), near(g.weights), near(g.values)};
+}
+
 }  // namespace test
 
 template <>
@@ -171,6 +186,8 @@ struct Kernels<Far> {
   LEXFORMER_FAR(pairwise_cosine_grad)
   LEXFORMER_FAR(attention)
   LEXFORMER_FAR(attention_grad)
+  LEXFORMER_FAR(additive_attention)
+  LEXFORMER_FAR(additive_attention_grad)
   LEXFORMER_FAR(gemm)
   LEXFORMER_FAR(gemm_batched)
 };

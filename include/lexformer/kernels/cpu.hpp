@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "lexformer/kernels/additive_cpu.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/elementwise_cpu.hpp"
 #include "lexformer/kernels/gemm.hpp"
@@ -16,7 +17,8 @@
 namespace lexformer {
 
 template <>
-struct Kernels<Cpu> : ElementwiseKernels<Cpu>, RowKernels<Cpu>, IndexKernels<Cpu>, LossKernels<Cpu>, AttentionKernels<Cpu> {
+struct Kernels<Cpu>
+    : ElementwiseKernels<Cpu>, RowKernels<Cpu>, IndexKernels<Cpu>, LossKernels<Cpu>, AttentionKernels<Cpu>, AdditiveKernels<Cpu> {
   /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. C is of type T or accumulate_t<T>.
   template <class T, class C>
   static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,

@@ -156,7 +156,17 @@ struct AttentionKernels<Cuda> {
 };
 
 template <>
-struct Kernels<Cuda> : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<Cuda>, LossKernels<Cuda>, AttentionKernels<Cuda> {
+struct AdditiveKernels<Cuda> {
+  template <class T>
+  static void additive_attention(const AdditiveArgs<T>& args, accumulate_t<T>* probabilities, T* out);
+  template <class T>
+  static void additive_attention_grad(const AdditiveArgs<T>& args, const accumulate_t<T>* probabilities, const T* dout,
+                                      const AdditiveGrads<T>& grads);
+};
+
+template <>
+struct Kernels<Cuda>
+    : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<Cuda>, LossKernels<Cuda>, AttentionKernels<Cuda>, AdditiveKernels<Cuda> {
   /// C = alpha op(A) op(B) + beta C, or + bias (gemm.hpp), by cuBLAS. float uses TF32 only if cuda::set_tf32 enables it; bfloat16 is
   /// accumulated in float.
   template <class T, class C>

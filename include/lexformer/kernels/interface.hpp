@@ -30,6 +30,8 @@ template <class Dev>
 struct LossKernels;
 template <class Dev>
 struct AttentionKernels;
+template <class Dev>
+struct AdditiveKernels;
 /// All kernels of a device, including gemm.
 template <class Dev>
 struct Kernels;
@@ -123,6 +125,27 @@ struct AttentionGrads {
   T* position_bias = nullptr;  // (H, bias_length, bias_length)
   T* pair_bias = nullptr;      // (P)
   T* gate = nullptr;           // (P)
+};
+
+/// The inputs of additive attention (ops/additive_attention.hpp). B sequences, N tokens, P token pairs, H heads.
+template <class T>
+struct AdditiveArgs {
+  std::size_t sequences = 0, tokens = 0, pairs = 0, longest = 0;    // B, N, P, tokens of the longest sequence
+  const std::size_t *token_begin = nullptr, *pair_begin = nullptr;  // (B + 1): first token row and first pair of each sequence
+  std::size_t heads = 0, key_size = 0, value_size = 0;              // H, a, d
+  std::size_t weight_rows = 1;                                      // 1 or H
+  const T *keys = nullptr, *queries = nullptr;                      // (N, H a)
+  const T* weights = nullptr;                                       // (weight_rows, a)
+  const T* values = nullptr;                                        // (N, H d)
+
+  LEXFORMER_HD std::size_t keys_width() const { return heads * key_size; }
+  LEXFORMER_HD std::size_t values_width() const { return heads * value_size; }
+};
+
+/// The outputs of additive_attention_grad, of the shapes of the inputs.
+template <class T>
+struct AdditiveGrads {
+  T *keys = nullptr, *queries = nullptr, *weights = nullptr, *values = nullptr;
 };
 
 }  // namespace lexformer
