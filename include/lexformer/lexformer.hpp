@@ -109,6 +109,8 @@
 #include "lexformer/io/safetensors.hpp"
 #include "lexformer/io/tensor_check.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
+#include "lexformer/io/wordnet.hpp"
+#include "lexformer/io/wordnet_files.hpp"
 
 // tables, batches, text streams
 #include "lexformer/data/batch.hpp"
@@ -123,6 +125,7 @@
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/data/text_stream.hpp"
+#include "lexformer/data/uerbert.hpp"
 
 // whole models
 #include "lexformer/models/analysis.hpp"
