@@ -107,7 +107,7 @@ TEST_CASE("WordNet: synsets, lemmas, antonyms, ancestors and depths") {
   CHECK(depths("animal.n.01") == std::pair<std::size_t, std::size_t>(1, 2));
   CHECK(depths("dog.n.01") == std::pair<std::size_t, std::size_t>(2, 3));
   CHECK(depths("anomaly.n.01") == std::pair<std::size_t, std::size_t>(1, 5));
-  CHECK_THROWS_WITH_AS(wordnet->name(1000), "WordNet: synset 1000 is out of range; there are 28", Error);
+  CHECK_THROWS_WITH_AS(wordnet->name(1000), "WordNet: synset 1000 is out of range; there are 30", Error);
 }
 
 TEST_CASE("WordNet: Wu-Palmer similarities by hand") {
@@ -124,17 +124,19 @@ TEST_CASE("WordNet: Wu-Palmer similarities by hand") {
   CHECK(*wup("paris.n.01", "dog.n.01") == doctest::Approx(2.0 / 6));          // c = entity, D = 1, L = 2 + 2
   CHECK(*wup("paris.n.01", "genus_paris.n.01") == doctest::Approx(2.0 / 5));  // c = entity, L = 2 + 1
   CHECK(*wup("anomaly.n.01", "pet.n.01") == doctest::Approx(4.0 / 6));        // c = pet; over entity in 2 steps, not in 4
+  CHECK(*wup("anomaly.n.01", "anomaly.n.01") == doctest::Approx(10.0 / 12));  // c = loop1, whose min_depth is 4
+  CHECK(*wup("zoo.n.01", "zoo.n.01") == 1.0);                                 // c = zoo itself, although area is before it
   CHECK_FALSE(wup("dog.n.01", "thing.n.01").has_value());
   CHECK(*wup("thing.n.01", "thing.n.01") == 1.0);
   CHECK(*wup("jog.v.01", "run.v.01") == doctest::Approx(4.0 / 5));   // c = run, D = 2, L = 1 + 0
-  CHECK(*wup("run.v.01", "walk.v.01") == doctest::Approx(2.0 / 6));  // c = *ROOT*, D = 1, L = 2 + 2: it is before move
+  CHECK(*wup("run.v.01", "walk.v.01") == doctest::Approx(2.0 / 6));  // c = the root, D = 1, L = 2 + 2: it is before move
   CHECK(*wup("run.v.01", "think.v.01") == doctest::Approx(2.0 / 5));
   CHECK(*wup("move.v.01", "run.v.01") == doctest::Approx(2.0 / 3));  // c = move, the first of both
-  CHECK(*wup("run.v.01", "move.v.01") == doctest::Approx(2.0 / 5));  // c = *ROOT*
-  CHECK(*wup("dog.n.01", "run.v.01") == doctest::Approx(2.0 / 7));   // *ROOT* is 3 above dog, 2 above run
+  CHECK(*wup("run.v.01", "move.v.01") == doctest::Approx(2.0 / 5));  // c = the root
+  CHECK(*wup("dog.n.01", "run.v.01") == doctest::Approx(2.0 / 7));   // the root is 3 above dog, 2 above run
   CHECK(*wup("hot.a.01", "cold.a.01") == doctest::Approx(2.0 / 4));
   CHECK(*wup("hot.a.01", "hot.a.01") == 1.0);
-  CHECK_THROWS_AS(wordnet->wup_similarity(0, 28), Error);
+  CHECK_THROWS_AS(wordnet->wup_similarity(0, 30), Error);
 }
 
 TEST_CASE("WordNet: missing files") {

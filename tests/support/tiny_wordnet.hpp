@@ -27,7 +27,7 @@ struct TinySynset {
 /// Hypernyms upwards:
 ///   entity <- organism <- animal <- dog, cat, hamster       run, city, Paris (2) -> entity      thing: alone
 ///   entity <- animal      entity <- pet <- dog, hamster      city <- Paris (1), an instance
-///   pet <- loop3 <- loop2 <- loop1 <- anomaly -> entity
+///   pet <- loop3 <- loop2 <- loop1 <- anomaly -> entity      area <- zoo -> entity <- area
 ///   move <- run <- jog    move <- walk    think
 /// and hot ! cold and cool, cold ! hot, cool ! warm and hot, warm ! cool, torrid a satellite of hot; quickly ! slowly.
 inline std::vector<TinySynset> tiny_synsets() {
@@ -47,6 +47,8 @@ inline std::vector<TinySynset> tiny_synsets() {
           {'n', {"loop1"}, {{"@", "loop2 n"}}},
           {'n', {"anomaly"}, {{"@", "loop1 n"}, {"@", "entity n"}}},
           {'n', {"thing"}},
+          {'n', {"zoo"}, {{"@", "entity n"}, {"@", "area n"}}},
+          {'n', {"area"}, {{"@", "entity n"}}},
           {'v', {"move"}},
           {'v', {"run"}, {{"@", "move v"}}},
           {'v', {"walk"}, {{"@", "move v"}}},

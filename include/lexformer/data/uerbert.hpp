@@ -43,7 +43,7 @@ double uerbert_similarity(const WordNet& wordnet, std::string_view a, std::strin
 /// uerbert_similarity with a memory of words and pairs. Thread-safe.
 class UerbertTable {
  public:
-  /// The memory holds at most `max_pairs` pairs (some 40 bytes each); when it is full it starts anew.
+  /// The memory holds some `max_pairs` pairs (40 bytes each); when it is full it starts anew. Distinct words stay in it.
   explicit UerbertTable(std::shared_ptr<const WordNet> wordnet, std::size_t max_pairs = std::size_t{1} << 20);
 
   /// The similarities of all words of `left` with all of `right`; row-major, left.size() x right.size().

@@ -69,8 +69,8 @@ class WordNet {
   /// Wu-Palmer similarity (Wu and Palmer 1994), 2 D / (L_a + L_b + 2 D) in (0, 1], empty if two nouns have no common ancestor.
   /// c = the common ancestor of a and b with the largest min_depth, D = max_depth(c) + 1, and L_x = the number of steps of the shortest
   /// path from x to c over a common ancestor of x and c. If several have this min_depth, c = a if a is one of them, else the one whose name
-  /// comes first in ASCII. Therefore the similarity is not symmetric. Unless a and b are nouns, a root with the name *ROOT* and depth 0 is
-  /// above all synsets, one step from the farthest ancestor of each.
+  /// comes first in ASCII. Therefore the similarity is not symmetric, and that of a synset to itself may be less than 1. Unless a and b are
+  /// nouns, a root of depth 0 is above all synsets, one step from the farthest ancestor of each; its name comes first.
   std::optional<double> wup_similarity(Id a, Id b) const;
 
  private:
@@ -88,7 +88,7 @@ class WordNet {
   std::string make_name(Id synset) const;
   void find_ancestors(Id synset, std::vector<std::uint8_t>& state);
   void merge_ancestors(Id synset);
-  std::size_t distance(Id from, Id to, bool root) const;
+  std::size_t distance(Id from, Id to) const;
   /// Calls each(ancestor of a, ancestor of b) for each common ancestor.
   template <class Each>
   void for_common(Id a, Id b, Each&& each) const;
@@ -234,9 +234,9 @@ void WordNet::for_common(Id a, Id b, Each&& each) const {
   }
 }
 
-LEXFORMER_INLINE std::size_t WordNet::distance(Id from, Id to, bool root) const {
+LEXFORMER_INLINE std::size_t WordNet::distance(Id from, Id to) const {
   if (from == to) return 0;
-  std::size_t steps = root ? nodes_[from].to_root + nodes_[to].to_root : std::numeric_limits<std::size_t>::max();
+  std::size_t steps = std::numeric_limits<std::size_t>::max();  // the way over the root is longer: `to` is an ancestor of `from`
   for_common(from, to, [&](const Ancestor& a, const Ancestor& b) { steps = std::min<std::size_t>(steps, a.distance + b.distance); });
   return steps;
 }
@@ -254,10 +254,9 @@ LEXFORMER_INLINE std::optional<double> WordNet::wup_similarity(Id a, Id b) const
     if (!lowest || below(*lowest)) lowest = id;
   });
   if (!lowest && !root) return std::nullopt;
-  if (!lowest || (root && nodes_[*lowest].min_depth == 0 && *lowest != a && "*ROOT*" < nodes_[*lowest].name))
-    return 2.0 / (nodes_[a].to_root + nodes_[b].to_root + 2.0);
+  if (!lowest || (root && nodes_[*lowest].min_depth == 0 && *lowest != a)) return 2.0 / (nodes_[a].to_root + nodes_[b].to_root + 2.0);
   const std::size_t depth = nodes_[*lowest].max_depth + 1;
-  const std::size_t steps = distance(a, *lowest, root) + distance(b, *lowest, root);
+  const std::size_t steps = distance(a, *lowest) + distance(b, *lowest);
   return 2.0 * static_cast<double>(depth) / static_cast<double>(steps + 2 * depth);
 }
 
