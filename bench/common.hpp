@@ -11,7 +11,7 @@
 #include <functional>
 #include <type_traits>
 
-#include "../examples/support/program.hpp"
+#include "../examples/support/knowledge.hpp"
 
 namespace bench {
 
@@ -115,10 +115,14 @@ inline double peak_gb() {
 struct Input {
   std::string model, data = "../shared/data/abt-buy/train.tsv", batches, logits, json;
   std::size_t length = 0, max_length = 512, size = 32;
+  std::vector<std::string> labels{"0", "1"};
+  program::KnowledgeOptions knowledge;
 
   explicit Input(CLI::App& app) {
     app.add_option("--model", model, "a .lxf file or a HuggingFace folder")->required();
     app.add_option("--data", data, "labelled pairs")->capture_default_str();
+    app.add_option("--labels", labels, "class names, as in --data")->delimiter(',')->capture_default_str();
+    knowledge.add_to(app);
     app.add_option("--batches", batches, "a file with the rows (from 0) of one batch on each line; default: chosen here");
     app.add_option("--length", length, "repeat each pair until it has so many tokens; 0 = real lengths")->capture_default_str();
     app.add_option("--max-length", max_length, "maximum number of tokens per pair")->capture_default_str();
@@ -130,9 +134,12 @@ struct Input {
         "--threads", [](int n) { lx::set_threads(n); }, "default: all cores");
   }
 
+  /// The pairs as a data set of this model, which gets the trees.
   template <class Model>
-  lx::PairDataset pairs(const Model& model_) const {
-    auto examples = lx::class_examples(lx::read_pairs(data));
+  lx::PairDataset pairs(Model& model_) const {
+    auto examples = lx::class_examples(lx::read_pairs(data), labels);
+    model_.provide(knowledge.load(length > 0 ? "--length" : nullptr));
+    if (!knowledge.parses.empty()) model_.fit(program::texts_of(examples));
     if (length > 0)
       for (auto& e : examples)
         for (std::string* text : {&e.left, &e.right})

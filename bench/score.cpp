@@ -15,7 +15,7 @@ lx::Json measure(const bench::Input& input, std::size_t rounds) {
   // A model without a head gets a random one.
   const auto file = lx::ModelFile::open(input.model);
   const bool trained = file.config->contains("lexformer") && file.config["lexformer"].contains("head");
-  const auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
+  auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
   const auto data = input.pairs(model);
   const auto encodings = data.encode(0);
   const auto rows = input.rows(encodings, 16, true);

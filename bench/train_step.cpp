@@ -22,7 +22,9 @@ struct Trained {
   Trained(const std::string& name, const bench::Input& input)
       : attention(name),
         model(lx::CrossEncoder<T, Dev>::load(
-            input.model, {.attention = name == "none" ? std::vector<lx::TermConfig>{} : std::vector<lx::TermConfig>{name}, .seed = 1})),
+            input.model, {.attention = name == "none" ? std::vector<lx::TermConfig>{} : std::vector<lx::TermConfig>{name},
+                          .labels = input.labels.size(),
+                          .seed = 1})),
         data(input.pairs(model)),
         optimizer(model.parameters(), {.lr = 5e-5, .weight_decay = 5e-5}) {}
 
@@ -141,7 +143,7 @@ int main(int argc, char** argv) {
   bench::Input input(app);
   const bench::Where where(app);
   Options o;
-  app.add_option("--attention", o.attention, "none, lea, or both as none,lea")->delimiter(',')->check(CLI::IsMember({"none", "lea"}));
+  app.add_option("--attention", o.attention, "attention terms, or none; several as none,lea take turns")->delimiter(',');
   app.add_option("--steps", o.steps, "steps that are measured")->capture_default_str();
   app.add_option("--warmup", o.warmup, "steps before them")->capture_default_str();
   app.add_option("--save-start", o.start, "write the model before training (.lxf)");

@@ -20,13 +20,13 @@ struct KnowledgeOptions {
     app.add_option("--parses", parses, "dependency trees of all texts, for attention terms that read them; CoNLL-U (tools/parse_pairs.py)")
         ->type_name("F.conllu");
   }
-  /// Errors: with trees, the program would add typos (`typos` names its option, or is null): the trees would not be the texts'.
-  lx::TextKnowledge load(const char* typos = nullptr) const {
+  /// Errors: with trees, the program would change the texts (`change` names its option, or is null): the trees would not be theirs.
+  lx::TextKnowledge load(const char* change = nullptr) const {
     if (parses.empty()) return {};
-    if (typos != nullptr)
-      lx::fail_usage(typos,
-                     "cannot be used with --parses: the trees would not be those of the texts with typos; write such a table with "
-                     "add_typos, and parse that");
+    if (change != nullptr)
+      lx::fail_usage(change,
+                     "cannot be used with --parses: the trees would not be those of the changed texts; write a table of such texts "
+                     "(typos: add_typos) and parse that");
     return {.trees = lx::read_conllu(parses)};
   }
 };

@@ -53,6 +53,8 @@ class DependencyTable {
   /// The trees of a text; null: there are none. A text of whitespace alone has no words and needs no tree.
   const DependencyTrees* find(const std::string& text) const;
   std::size_t size() const { return trees_.size(); }
+  /// All texts, in ascending order.
+  std::vector<std::string> texts() const;
 
  private:
   std::unordered_map<std::string, DependencyTrees> trees_;
@@ -199,6 +201,13 @@ LEXFORMER_INLINE const DependencyTrees* DependencyTable::find(const std::string&
   const auto found = trees_.find(text);
   if (found != trees_.end()) return &found->second;
   return text.find_first_not_of(" \t\r\n") == text.npos ? &no_words : nullptr;
+}
+
+LEXFORMER_INLINE std::vector<std::string> DependencyTable::texts() const {
+  std::vector<std::string> all;
+  for (const auto& [text, trees] : trees_) all.push_back(text);
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 LEXFORMER_INLINE std::string dependency_key(const DependencyWord& word, DependencyMatch match) {
