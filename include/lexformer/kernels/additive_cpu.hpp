@@ -136,13 +136,14 @@ class AdditiveBlock {
   /// The scores in rows of `row` elements; does not write the last row - n of each.
   template <class R>
   void scores(std::size_t row) const {
-    const A* const weights = b_.weights.data();
+    const A *const keys = b_.keys.data(), *const queries = b_.queries.data(), *const weights = b_.weights.data();
     A* const to = b_.scores.data();
-    for (std::size_t i = 0; i < n_; ++i)
-      for (std::size_t j = 0; j < n_; ++j) {
-        const A *const key = b_.keys.data() + j * padded_, *const query = b_.queries.data() + i * padded_;
+    const std::size_t n = n_, padded = padded_;  // copies: stores could change the members
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) {
+        const A *const key = keys + j * padded, *const query = queries + i * padded;
         Vector sum = {};
-        for (std::size_t e = 0; e < padded_; e += lanes) {
+        for (std::size_t e = 0; e < padded; e += lanes) {
           Vector x, y, w, r;
           load(key + e, x);
           load(query + e, y);
@@ -161,25 +162,26 @@ class AdditiveBlock {
   /// The sums of dS (r - r^2) for each key and each query, and of dS r over both.
   template <class R>
   void slopes() const {
-    const A* const dscores = b_.scores.data();
-    for (std::size_t e = 0; e < padded_; e += lanes) {
+    const A *const keys = b_.keys.data(), *const queries = b_.queries.data(), *const dscores = b_.scores.data();
+    A *const dkeys = b_.dkeys.data(), *const dqueries = b_.dqueries.data();
+    const std::size_t n = n_, padded = padded_;
+    for (std::size_t e = 0; e < padded; e += lanes) {
       Vector dweights = {};
-      for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t i = 0; i < n; ++i) {
         Vector query, dquery = {};
-        load(b_.queries.data() + i * padded_ + e, query);
-        for (std::size_t j = 0; j < n_; ++j) {
-          A* const to = b_.dkeys.data() + j * padded_ + e;
+        load(queries + i * padded + e, query);
+        for (std::size_t j = 0; j < n; ++j) {
           Vector key, dkey, r;
-          load(b_.keys.data() + j * padded_ + e, key);
-          load(to, dkey);
+          load(keys + j * padded + e, key);
+          load(dkeys + j * padded + e, dkey);
           R::apply(key, query, r);
-          const Vector part = dscores[i * n_ + j] * r, slope = part - part * r;
+          const Vector part = dscores[i * n + j] * r, slope = part - part * r;
           dkey += slope;
           dquery += slope;
           dweights += part;
-          store(dkey, to);
+          store(dkey, dkeys + j * padded + e);
         }
-        store(dquery, b_.dqueries.data() + i * padded_ + e);
+        store(dquery, dqueries + i * padded + e);
       }
       store(dweights, b_.dweights.data() + e);
     }
