@@ -209,9 +209,33 @@ def json_seeds(config, tokenizer):
     seed("tokenizer_settings_more", 6, dict(tokenizer, more=1))
 
 
+def conllu_seeds():
+    def word(index, form, head, relation, misc="_"):
+        return f"{index}\t{form}\t_\t_\t_\t_\t{head}\t{relation}\t_\t{misc}\n"
+
+    empty = "\t_" * 8
+    ab = word(1, "A", 2, "det") + word(2, "b", 0, "root", "SpaceAfter=No") + word(3, ".", 2, "punct")
+    seed = lambda name, text: write("conllu", name, text)
+    seed("sentence", ab + "\n" + word(1, "C", 0, "root"))
+    seed("document", "# newdoc id = 1\n# document =  A b.  C \n# text = A b.\n" + ab + "\n" + word(1, "C", 0, "root") + "\n# newdoc\n" + ab)
+    seed("ranges", f"# text = don't go\n1-2\tdon't{empty}\n" + word(1, "do", 3, "aux") + word(2, "n't", 3, "neg") + word(3, "go", 0, "root")
+         + f"3.1\tx{empty}\n")
+    seed("two_roots", word(1, "a", 0, "root") + word(2, "b", 0, "root"))
+    seed("cycle", word(1, "a", 0, "root") + word(2, "b", 3, "x") + word(3, "c", 2, "x"))
+    seed("head", word(1, "a", 9, "root"))
+    seed("columns", "1\ta\t_\t_\t_\t_\t0\troot\t_\n")
+    seed("order", word(2, "a", 0, "root"))
+    seed("not_in_text", "# text = b\n" + word(1, "a", 0, "root"))
+    seed("twice", word(1, "a", 0, "root") + "\n" + word(1, "a", 0, "other"))
+    seed("crlf_utf8", ("# text = \u00e4hm\n" + word(1, "\u00e4hm", 0, "root")).replace("\n", "\r\n"))
+    seed("comments", "#\n#=\n# document\n# text\n#newdoc=\n")
+    write("conllu", "bytes", b"1\t\xff\t\0\t_\t_\t_\t0\t\x80\t_\t_\n")
+
+
 config, tokenizer = reader_seeds()
 tokenizer_seeds()
 table_seeds()
+conllu_seeds()
 json_seeds(config, tokenizer)
 files = [path for path in FOLDER.rglob("*") if path.is_file()]
 print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")
