@@ -102,7 +102,7 @@ TEST_CASE("conllu: files that are none, with file and line") {
 TEST_CASE("conllu: files that cannot be read") {
   const TemporaryFolder folder;
   const std::string missing = folder / "none.conllu", empty = folder / "empty.conllu";
-  expect_file_error([&] { read_conllu(std::vector{missing}); }, "none.conllu: cannot be opened: No such file");
+  expect_file_error([&] { read_conllu({missing}); }, "none.conllu: cannot be opened: No such file");
   std::ofstream(empty) << "# nothing\n";
-  expect_file_error([&] { read_conllu(std::vector{empty}); }, "holds no dependency tree");
+  expect_file_error([&] { read_conllu({empty}); }, "holds no dependency tree");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// DAFA ("Dependency-Enhanced Adaptive Fusion Attention for Semantic Matching", EMNLP Findings 2022): a second attention whose scores are
-// gated by the similarity of the texts' dependency trees, and the fusion of both. docs/paper-map.md states how open points of the paper are
-// resolved.
+// DAFA (Song et al., "Improving Semantic Matching through Dependency-Enhanced Pre-trained Model with Adaptive Fusion", EMNLP Findings
+// 2022): a second attention whose scores are gated by the similarity of the texts' dependency trees, and the fusion of both.
+// docs/paper-map.md states how open points of the paper are resolved.
 #pragma once
 
 #include <memory>

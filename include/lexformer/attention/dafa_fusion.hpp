@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The adaptive fusion of DAFA ("Dependency-Enhanced Adaptive Fusion Attention", EMNLP Findings 2022, eq. 7-9).
+// The adaptive fusion of DAFA (Song et al., "Improving Semantic Matching through Dependency-Enhanced Pre-trained Model with Adaptive
+// Fusion", EMNLP Findings 2022, eq. 7-9).
 #pragma once
 
 #include <array>

@@ -11,7 +11,6 @@
 #include <istream>
 #include <memory>
 #include <ostream>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,7 @@ namespace lexformer {
 void parse_conllu(std::istream& in, const std::string& where, DependencyTable& table);
 
 /// Reads files. Errors: as parse_conllu; a file cannot be opened; the files have no text.
-std::shared_ptr<const DependencyTable> read_conllu(std::span<const std::string> paths);
+std::shared_ptr<const DependencyTable> read_conllu(const std::vector<std::string>& paths);
 
 /// Writes a text with its trees so that parse_conllu reads the same again. Errors: the text has a line break.
 void write_conllu(std::ostream& out, const DependencyTrees& trees);
@@ -178,7 +177,7 @@ LEXFORMER_INLINE void parse_conllu(std::istream& in, const std::string& where, D
   reader.end();
 }
 
-LEXFORMER_INLINE std::shared_ptr<const DependencyTable> read_conllu(std::span<const std::string> paths) {
+LEXFORMER_INLINE std::shared_ptr<const DependencyTable> read_conllu(const std::vector<std::string>& paths) {
   auto table = std::make_shared<DependencyTable>();
   for (const std::string& path : paths) {
     std::ifstream in(path, std::ios::binary);

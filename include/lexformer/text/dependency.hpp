@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Dependency trees of texts, looked up by text, and the similarity of two texts' trees (DAFA: "Dependency-Enhanced Adaptive Fusion
-// Attention", EMNLP Findings 2022, section 2.1). Trees come from a file (io/conllu.hpp); the library has no parser.
+// Dependency trees of texts, looked up by text, and the similarity of two texts' trees (DAFA: Song et al., "Improving Semantic Matching
+// through Dependency-Enhanced Pre-trained Model with Adaptive Fusion", EMNLP Findings 2022, section 2.1). Trees come from a file
+// (io/conllu.hpp); the library has no parser.
 #pragma once
 
 #include <algorithm>
