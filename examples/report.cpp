@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes one HTML page about trained models: LEA's effect on attention, training curves, scores, errors.
+#include "support/knowledge.hpp"
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 
@@ -31,13 +32,17 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 100.0));
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
   app.add_option("--worst", worst, "number of errors to list")->check(program::non_negative())->capture_default_str();
+  program::KnowledgeOptions knowledge_options;
+  knowledge_options.add_to(app);
   program::add_table_options(app, table);
   program::add_threads(app);
   const std::string command = program::command_line("report", argc, argv);
   return program::run(app, argc, argv, [&] {
+    const auto knowledge = knowledge_options.load(noise.empty() ? nullptr : "--noise");
     std::vector<program::Contender> contenders;
     for (const auto& m : models) {
       contenders.push_back(program::Contender::open(m));
+      contenders.back().model.provide(knowledge);
       for (std::size_t i = 0; i + 1 < contenders.size(); ++i)
         if (contenders[i].name == contenders.back().name)
           lx::fail_usage("--model", "two are called '", contenders[i].name, "'; write NAME=DIR");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Reproduces the tables of the LEA paper: trains missing runs, row by row and seed by seed, evaluates and compares them.
+# Reproduces the tables of the LEA paper and of the DAFA paper: trains missing runs, row by row and seed by seed, evaluates and compares them.
 # Interrupted runs are resumed; rows that several tables share are trained once.
 # usage: tools/reproduce.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 30] [--sets a,b] [--rows a,b] [--threads N] [--out DIR]
 #   TABLE    3        plain, with typo augmentation, with augmentation and LEA, on five data sets
@@ -9,15 +9,20 @@
 #            figure3  score against noise level (Abt-Buy), as a report
 #            beyond   not in the paper: character n-grams, the bias within one text (Abt-Buy)
 #            words    words that LEA compares: the tokenizer's, space-separated ones, the larger similarity of both (Abt-Buy)
+#            dafa-main     UERBERT, Syntax-BERT, DAFA and its outputs against BERT (SICK with trees)
+#            dafa8         DAFA without one of its parts;  dafa4: with one of its parts alone
+#            dafa6         shares of the training pairs, layers
+#            dafa-options  weights of words, readings of eq. 4 and 7
 #   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). For a set without test.tsv every tenth
 #            row of train.tsv becomes the validation set and valid.tsv the test set.
+#            For DAFA also DIR/sick/trees.conllu (tools/trees_to_conllu.py SHARED/data/sick-dep --out DIR/sick). WordNet: /usr/share/wordnet.
 #   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
 
 usage() {
-  sed -n '3,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "reproduce.sh: $*" >&2
   exit 2
 }
@@ -57,7 +62,7 @@ PYTHON
 
 # The options of a row.
 row_options() {
-  local lea="--augment --attention lea" n
+  local lea="--augment --attention lea" n parts
   case $1 in
     plain) echo "--attention none" ;;
     augment) echo "--attention none --augment" ;;
@@ -72,6 +77,18 @@ row_options() {
     lea-representation-learned) echo "$lea --lea-representation learned --lea-levels 50" ;;
     lea-words-*) echo "$lea --lea-words ${1##*-}" ;;
     lea-within) echo "$lea --lea-within-sentences" ;;
+    bert) echo "--attention none" ;;
+    uerbert) echo "--attention uerbert" ;;
+    syntax) echo "--attention syntax" ;;
+    bert-share-*) echo "--attention none --train-share 0.${1##*-}" ;;
+    dafa) echo "--attention dafa" ;;
+    dafa-residual) echo "--attention dafa --dafa-output residual" ;;
+    dafa-without-*) parts=${1#dafa-without-}; echo "--attention dafa --dafa-without ${parts//+/,}" ;;
+    dafa-share-*) echo "--attention dafa --train-share 0.${1##*-}" ;;
+    dafa-layers-all) echo "--attention dafa --dafa-layers 0,$(layers)" ;;
+    dafa-layers-last) n=$(layers); echo "--attention dafa --dafa-layers $((n - 1)),$n" ;;
+    dafa-tfidf-* | dafa-subgraph-* | dafa-score-* | dafa-sharing-* | dafa-scope-* | dafa-expand-*)
+      n=${1#dafa-}; echo "--attention dafa --dafa-${n%%-*} ${n#*-}" ;;
     *) usage "--rows: unknown row '$1'" ;;
   esac
 }
@@ -84,13 +101,22 @@ case $table in
   figure3) rows="plain augment lea" ;;
   beyond) rows="augment lea lea-jaccard_bigrams lea-jaccard_trigrams lea-within" ;;
   words) rows="lea lea-words-whitespace lea-words-both" ;;
+  dafa-main) rows="bert uerbert syntax dafa dafa-residual dafa-without-cross+gate+filter" ;;
+  dafa8) rows="dafa bert dafa-without-tree dafa-without-subgraph dafa-without-tfidf dafa-without-cross dafa-without-gate+filter
+               dafa-without-cross+gate+filter" ;;
+  dafa4) rows="bert dafa-without-subgraph+tfidf dafa-without-tree+tfidf dafa-without-tree+subgraph dafa-without-gate+filter
+               dafa-without-cross+filter dafa-without-cross+gate" ;;
+  dafa6) rows="bert dafa bert-share-1 dafa-share-1 bert-share-2 dafa-share-2 bert-share-5 dafa-share-5 dafa-layers-all dafa-layers-last" ;;
+  dafa-options) rows="dafa dafa-tfidf-mean dafa-tfidf-off dafa-subgraph-children dafa-score-concat dafa-expand-plus_one" ;;
   *) usage "unknown table '$table'" ;;
 esac
+typos=3
+case $table in dafa*) typos=0 sets=${sets:-sick} ;; esac
 sets=${sets:-abt-buy}
 rows=${only:-$rows}
 mkdir -p "$out"
 summary=$out/table-$table.md
-echo "# Table $table: $(basename "$model"), $epochs epochs, $seeds seeds, three copies of each test file with typos" >"$summary.new"
+echo "# Table $table: $(basename "$model"), $epochs epochs, $seeds seeds$([ $typos = 0 ] || echo ", three copies of each test file with typos")" >"$summary.new"
 
 for set in ${sets//,/ }; do
   train=$data/$set/train.tsv valid=$data/$set/valid.tsv test=$data/$set/test.tsv
@@ -102,7 +128,13 @@ for set in ${sets//,/ }; do
     train=$out/$set/split/train.tsv valid=$out/$set/split/valid.tsv
     printf '\n%s has no test file: a tenth of its training pairs is used for validation, its validation set for testing.\n' "$set" >>"$summary.new"
   fi
-  results=() models=()
+  results=() models=() parses=() labels=()
+  if [ $typos = 0 ]; then
+    parses=(--parses "$data/$set/trees.conllu")
+    [[ " ${rows//,/ } " != *" uerbert "* ]] || parses+=(--wordnet /usr/share/wordnet)
+    names=$(cut -f 3 "$train" | sort -u | paste -sd ,)
+    [ "$names" = 0,1 ] || labels=(--labels "$names")
+  fi
   for row in ${rows//,/ }; do
     options=$(row_options "$row")
     models+=("$row=$out/$set/$row")
@@ -113,18 +145,20 @@ for set in ${sets//,/ }; do
         echo "==== $set, $row, seed $seed" >&2
         # shellcheck disable=SC2086
         "$bin/train_matcher" --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$seed" \
+          ${parses[@]+"${parses[@]}"} ${labels[@]+"${labels[@]}"} \
           "${threads[@]}" --save-steps 200 --save-total-limit 1 --resume --out "$run" >&2
       fi
-      [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos 3 --scores \
+      [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos $typos --scores \
+        ${parses[@]+"${parses[@]}"} \
         --output "$run/test.json" "${threads[@]}" >/dev/null
     done
   done
   first=${rows%%[ ,]*}
-  case " ${rows//,/ } " in *" augment "*) first=augment ;; esac
+  case " ${rows//,/ } " in *" augment "*) first=augment ;; *" bert "*) first=bert ;; esac
   "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$out/$set/table-$table.json" "${threads[@]}" >>"$summary.new"
   noise=()
   [ "$table" != figure3 ] || noise=(--noise 0,10,20,30,40,50)
-  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" --out "$out/$set/report-$table" "${threads[@]}"
+  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${parses[@]+"${parses[@]}"} --out "$out/$set/report-$table" "${threads[@]}"
 done
 mv "$summary.new" "$summary"
 cat "$summary"
