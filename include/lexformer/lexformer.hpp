@@ -75,10 +75,12 @@
 #include "lexformer/attention/position_bias.hpp"
 #include "lexformer/attention/relative.hpp"
 #include "lexformer/attention/rope.hpp"
+#include "lexformer/attention/syntax.hpp"
 #include "lexformer/attention/term.hpp"
 #include "lexformer/attention/term_factory.hpp"
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/attention/tupe.hpp"
+#include "lexformer/attention/uerbert.hpp"
 
 // text to ids, similarities, typos
 #include "lexformer/text/dependency.hpp"
@@ -123,9 +125,11 @@
 #include "lexformer/data/make_batch.hpp"
 #include "lexformer/data/masked_batch.hpp"
 #include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/data/syntax_features.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/data/text_stream.hpp"
 #include "lexformer/data/uerbert.hpp"
+#include "lexformer/data/word_gate.hpp"
 
 // whole models
 #include "lexformer/models/analysis.hpp"

@@ -118,14 +118,16 @@ class DafaFactory final : public TermFactory<T, Dev> {
   }
 
   void provide(const TextKnowledge& knowledge) override { trees_ = knowledge.trees; }
-  void check_texts(std::span<const std::string> texts, const std::string& where) const override { require_trees(texts, trees(), where); }
+  void check_texts(std::span<const std::string> texts, const std::string& where) const override {
+    require_trees(texts, given_trees(trees_, "dafa"), where);
+  }
   void fit(std::span<const std::string> texts) override {
     options_.counts = {};
     for (const std::string& text : texts)
-      if (const auto* found = trees().find(text)) options_.counts.add(*found);
+      if (const auto* found = given_trees(trees_, "dafa").find(text)) options_.counts.add(*found);
   }
   std::vector<FeatureMaker> features() const override {
-    trees();
+    given_trees(trees_, "dafa");
     if (!options_.dependency.without_tfidf && options_.counts.documents == 0)
       fail("dafa", "the words of the training texts are not counted: fit() counts them before training, and they are saved with the model");
     return {dependency_gate(trees_, std::make_shared<DocumentCounts>(options_.counts), options_.dependency,
@@ -133,12 +135,6 @@ class DafaFactory final : public TermFactory<T, Dev> {
   }
 
  private:
-  const DependencyTable& trees() const {
-    if (trees_ == nullptr)
-      fail_usage("dafa",
-                 "the model reads dependency trees: give them with --parses FILE.conllu (in C++: provide({.trees = read_conllu(...)}))");
-    return *trees_;
-  }
   /// Sets the switches of `without`.
   void set_parts(const std::string& where) {
     auto& d = options_.dependency;

@@ -9,7 +9,9 @@
 #include "lexformer/attention/position_bias.hpp"
 #include "lexformer/attention/relative.hpp"
 #include "lexformer/attention/rope.hpp"
+#include "lexformer/attention/syntax.hpp"
 #include "lexformer/attention/tupe.hpp"
+#include "lexformer/attention/uerbert.hpp"
 
 namespace lexformer {
 
@@ -19,6 +21,8 @@ const TermFactories<T, Dev>& library_terms() {
   const auto relative = [](RelativeTable kind) { return [kind] { return std::make_shared<RelativeFactory<T, Dev>>(kind); }; };
   static const TermFactories<T, Dev> all{{"lea", [] { return std::make_shared<LeaFactory<T, Dev>>(); }},
                                          {"dafa", [] { return std::make_shared<DafaFactory<T, Dev>>(); }},
+                                         {"uerbert", [] { return std::make_shared<UerbertFactory<T, Dev>>(); }},
+                                         {"syntax", [] { return std::make_shared<SyntaxFactory<T, Dev>>(); }},
                                          {"relative_key", relative(RelativeTable::relative_key)},
                                          {"relative_key_query", relative(RelativeTable::relative_key_query)},
                                          {"shaw", relative(RelativeTable::shaw)},

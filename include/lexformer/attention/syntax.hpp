@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Syntax-BERT (Bai et al. 2021, "Syntax-BERT: Improving Pre-trained Transformers with Syntax Trees"): attention under masks from dependency
+// trees. docs/paper-map.md states how open points of the paper are resolved.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/attention/term_factory.hpp"
+#include "lexformer/data/syntax_features.hpp"
+#include "lexformer/ops/elementwise.hpp"
+
+namespace lexformer {
+
+struct SyntaxOptions {
+  std::size_t depth = 3;                        // D: masks of ancestors and descendants at distance 1 ... D
+  std::size_t first_layer = 0, last_layer = 0;  // layers first_layer ... last_layer - 1; both 0 = all
+
+  void visit(OptionVisitor& v) {
+    v.size("depth", depth, 1, max_syntax_depth, "largest distance of an ancestor or descendant with a mask");
+    v.layers(first_layer, last_layer, "layers with masks; all by default");
+  }
+};
+
+/// The lookup tables of the masks: mask k adds 0 to the scores of a code with bit k, -1e4 to others.  -> m tables (H, 2^m), m <= 16
+template <class T = float, class Dev = Cpu>
+std::vector<Var<T, Dev>> syntax_tables(std::size_t masks, std::size_t heads) {
+  std::vector<Var<T, Dev>> tables;
+  const std::size_t codes = std::size_t{1} << masks;
+  for (std::size_t k = 0; k < masks; ++k) {
+    std::vector<T> table(heads * codes);
+    for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<T>((i % codes >> k) % 2 == 1 ? 0.0 : -1e4);
+    tables.emplace_back(Tensor<T, Dev>::from(table, {heads, codes}));
+  }
+  return tables;
+}
+
+/// Attention under m masks on the same q, k and v:
+///   context = sum_k dropout_k(softmax(S + M_k)) V / sqrt(m);   S with all terms,  M_k: 0 where mask k allows the pair, else -1e4
+/// M_k is a lookup by the codes of the feature "syntax". The dropout mask of the last mask, which allows all pairs, is that of a layer
+/// without this core, and so are the attentions that are asked for. -> (N, D)
+template <class T = float, class Dev = Cpu>
+class Syntax final : public AttentionCore<T, Dev> {
+ public:
+  /// tables: syntax_tables(), which all layers share.
+  Syntax(std::vector<Var<T, Dev>> tables, DropoutSites& sites) : tables_(std::move(tables)) {
+    for (std::size_t k = 0; k + 1 < tables_.size(); ++k) sites_.push_back(sites.next());
+  }
+
+  AttentionResult<T, Dev> operator()(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms,
+                                     const AttentionOptions& options) const override {
+    const auto& codes = in.batch.feature("syntax", "syntax").codes;
+    const auto masked = [&](std::size_t k, const AttentionOptions& call) {
+      auto with_mask = terms;
+      with_mask.lookups.push_back({tables_[k], codes});
+      return attention(in.qkv, in.batch.offsets, in.heads, with_mask, call);
+    };
+    auto result = masked(sites_.size(), options);
+    for (std::size_t k = 0; k < sites_.size(); ++k)
+      result.context = result.context + masked(k, {.dropout = in.forward.dropout(options.dropout.p, sites_[k])}).context;
+    result.context = scale(result.context, 1 / std::sqrt(static_cast<accumulate_t<T>>(tables_.size())));
+    return result;
+  }
+
+ private:
+  std::vector<Var<T, Dev>> tables_;
+  std::vector<std::uint32_t> sites_;  // of the dropout of all masks but the last
+};
+
+/// The factory of "syntax" in a config.
+template <class T = float, class Dev = Cpu>
+class SyntaxFactory final : public TermFactory<T, Dev> {
+ public:
+  const SyntaxOptions& options() const { return options_; }
+  void visit(OptionVisitor& v) override { options_.visit(v); }
+  void check(const EncoderSizes& sizes, const std::string&) override {
+    resolve_layers("syntax", options_.first_layer, options_.last_layer, 0, sizes.layers);
+  }
+  std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites& sites) override {
+    const auto tables = syntax_tables<T, Dev>(syntax_masks(options_.depth), sizes.heads);
+    std::vector<PlacedTerm<T, Dev>> cores;
+    for (std::size_t i = options_.first_layer; i < options_.last_layer; ++i)
+      cores.push_back({.layer = i, .core = std::make_shared<Syntax<T, Dev>>(tables, sites)});
+    return cores;
+  }
+
+  void provide(const TextKnowledge& knowledge) override { trees_ = knowledge.trees; }
+  void check_texts(std::span<const std::string> texts, const std::string& where) const override {
+    require_trees(texts, given_trees(trees_, "syntax"), where);
+  }
+  std::vector<FeatureMaker> features() const override {
+    given_trees(trees_, "syntax");
+    return {syntax_feature(trees_, options_.depth)};
+  }
+
+ private:
+  SyntaxOptions options_;
+  std::shared_ptr<const DependencyTable> trees_;
+};
+
+}  // namespace lexformer
