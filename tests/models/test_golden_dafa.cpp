@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// DAFA from the texts and trees of pairs through ten steps of training, against PyTorch (tools/make_golden_dafa.py).
+// DAFA, Syntax-BERT and UERBERT from the texts of pairs through ten steps of training, against PyTorch (tools/make_golden_dafa.py).
+#include <functional>
+#include <numeric>
+
 #include "lexformer/attention/dafa.hpp"
+#include "lexformer/attention/syntax.hpp"
+#include "lexformer/attention/uerbert.hpp"
 #include "models/golden.hpp"
 
 using namespace lexformer;
@@ -63,8 +68,9 @@ Tensor<double> joined(const std::vector<std::vector<double>>& parts) {
   return Tensor<double>::from(all, {all.size()});
 }
 
-/// The batches of a file, after its tokens and the texts' pieces are compared.
-std::vector<Batch> batches_of(const Golden& golden, const CrossEncoder<double>& model, const Pairs& pairs) {
+/// The batches of a file, after its tokens are compared.
+std::vector<Batch> batches_of(const Golden& golden, const CrossEncoder<double>& model, const Pairs& pairs,
+                              const std::vector<FeatureMaker>& features) {
   std::vector<Encoding> encodings;
   std::vector<std::int32_t> ids;
   for (const auto& [left, right] : pairs.texts) {
@@ -75,7 +81,8 @@ std::vector<Batch> batches_of(const Golden& golden, const CrossEncoder<double>& 
   const auto first = golden.about("first_batch").get<std::size_t>();
   const auto labels = golden.about("labels").get<std::vector<std::int32_t>>();
   const auto middle = labels.begin() + static_cast<std::ptrdiff_t>(first);
-  std::vector<Batch> batches{model.batch(std::span(encodings).first(first)), model.batch(std::span(encodings).subspan(first))};
+  std::vector<Batch> batches{make_batch(std::span(encodings).first(first), features),
+                             make_batch(std::span(encodings).subspan(first), features)};
   batches[0].labels.assign(labels.begin(), middle);
   batches[1].labels.assign(middle, labels.end());
   return batches;
@@ -112,7 +119,7 @@ TEST_CASE("DAFA: from texts and trees through ten steps, as written out in PyTor
     const auto& dafa = dynamic_cast<const DafaFactory<double>&>(*named->factory).options();
     CHECK(dafa.counts.documents == golden.about("documents").at("count").get<std::size_t>());
 
-    const auto batches = batches_of(golden, model, pairs);
+    const auto batches = batches_of(golden, model, pairs, model.features());
     if (golden.file.contains("gate")) {
       std::vector<std::vector<double>> m, s, left, right, fused, gates;
       for (const auto& [a, b] : pairs.texts) {
@@ -135,4 +142,76 @@ TEST_CASE("DAFA: from texts and trees through ten steps, as written out in PyTor
     golden.check_training(model, batches, ScheduleKind::cosine, false);
   }
   MESSAGE("largest difference of all files: " << Golden::worst);
+}
+
+TEST_CASE("Syntax-BERT: from texts and trees through ten steps, as written out in PyTorch") {
+  const test::Threads one(1);
+  Golden golden("syntax");
+  const Pairs pairs(golden);
+  CrossEncoder<double> model(model_file(golden),
+                             {.attention = {{"syntax", golden.about("syntax").dump()}}, .head = Head::huggingface, .labels = 3});
+  CHECK(model.new_tensors().empty());
+  CHECK(model.unused_tensors().empty());
+  CHECK(count_names(golden.file, "gradient/") == model.parameters().size());
+  model.provide({.trees = pairs.table});
+  const auto batches = batches_of(golden, model, pairs, model.features());
+
+  // The file's bits are those of the masks that show the key, and a row in which a mask shows nothing stays as it is.
+  const auto masks = syntax_masks(golden.about("syntax").at("depth").get<std::size_t>());
+  std::vector<std::int32_t> shown = golden.integers("codes");
+  std::vector<std::uint16_t> hidden;  // by a mask that shows another key of the row
+  for (const Batch& batch : batches)
+    for (std::size_t s = 0; s < batch.size(); ++s)
+      for (std::size_t i = 0, n = batch.offsets.length(s); i < n; ++i) {
+        const auto row = shown.begin() + static_cast<std::ptrdiff_t>(hidden.size());
+        const auto any = std::accumulate(row, row + static_cast<std::ptrdiff_t>(n), 0, std::bit_or<>());
+        for (std::size_t j = 0; j < n; ++j)
+          hidden.push_back(static_cast<std::uint16_t>(any & ~row[static_cast<std::ptrdiff_t>(j)] & ((1 << masks) - 1)));
+      }
+  std::vector<std::uint16_t> codes;
+  for (const Batch& batch : batches) {
+    const auto& part = batch.codes("syntax").codes;
+    codes.insert(codes.end(), part.begin(), part.end());
+  }
+  CHECK(codes == hidden);
+  golden.check("logits", model(batches[0]).logits.value());
+
+  // With the file's own codes, these rows fall back to full attention by the value of the masks.
+  Batch as_given = batches[0];
+  auto& given = std::get<Codes>(as_given.features.at("syntax").values).codes;
+  for (std::size_t c = 0; c < given.size(); ++c) given[c] = static_cast<std::uint16_t>(~shown[c] & ((1 << masks) - 1));
+  golden.check("logits", model(as_given).logits.value());
+  golden.check_training(model, batches, ScheduleKind::cosine, false);
+}
+
+TEST_CASE("UERBERT: from texts and word similarities through ten steps, as written out in PyTorch") {
+  const test::Threads one(1);
+  Golden golden("uerbert");
+  const Pairs pairs(golden);
+  CrossEncoder<double> model(model_file(golden), {.attention = {"uerbert"}, .head = Head::huggingface, .labels = 3});
+  CHECK(model.new_tensors().empty());
+  CHECK(model.unused_tensors().empty());
+  CHECK(count_names(golden.file, "gradient/") == model.parameters().size());
+
+  using Words = std::vector<std::string>;
+  const auto words = golden.about("words").get<std::vector<std::vector<Words>>>();
+  const auto given = golden.file.get<double>("similarity");
+  const WordSimilarities similarities = [&](std::span<const std::string> left, std::span<const std::string> right) {
+    const double* values = given.data();
+    for (const auto& pair : words) {
+      const std::size_t count = pair[0].size() * pair[1].size();
+      if (std::equal(left.begin(), left.end(), pair[0].begin(), pair[0].end()) &&
+          std::equal(right.begin(), right.end(), pair[1].begin(), pair[1].end()))
+        return std::vector<double>(values, values + count);
+      values += count;
+    }
+    FAIL("the words are not those of a pair of the file: " << join(left, " ") << " | " << join(right, " "));
+    return std::vector<double>();
+  };
+  const auto batches = batches_of(golden, model, pairs, {word_gate(similarities, "uerbert")});
+  std::vector<std::vector<double>> gates;
+  for (const auto& batch : batches) gates.push_back(std::get<std::vector<double>>(batch.features.at("uerbert").values));
+  golden.check("gate", joined(gates));
+  golden.check("logits", model(batches[0]).logits.value());
+  golden.check_training(model, batches, ScheduleKind::cosine, false);
 }

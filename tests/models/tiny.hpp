@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "lexformer/attention/dafa.hpp"
+#include "lexformer/attention/syntax.hpp"
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "support/tiny_wordnet.hpp"
 
 namespace lexformer::test {
 
@@ -32,6 +34,21 @@ inline const Pairs pairs = {{"sony black camera", "sony blk camera"}, {"screen",
                             {"unheard words here", "others"},         {"blk book", "black books for a lens"}};
 inline const std::vector<std::int32_t> labels = {1, 0, 0, 0, 1, 1, 0, 1};
 
+/// A WordNet with some of the words of `pairs`.
+inline std::shared_ptr<const WordNet> tiny_words() {
+  static const auto words = [] {
+    const TemporaryFolder folder;
+    write_tiny_wordnet(folder, {{'n', {"thing"}},
+                                {'n', {"device"}, {{"@", "thing n"}}},
+                                {'n', {"camera"}, {{"@", "device n"}}},
+                                {'n', {"lens"}, {{"@", "device n"}}},
+                                {'n', {"screen"}, {{"@", "device n"}}},
+                                {'n', {"case", "book"}, {{"@", "thing n"}}},
+                                {'a', {"black"}}});
+    return WordNet::load(folder.path);
+  }();
+  return words;
+}
 /// Dependency trees of all texts of `pairs`: word i > 0 is below word (i - 1) / 2, and few relations, so that many cells are above 0.
 inline TextKnowledge tiny_knowledge() {
   DependencyTable table;
@@ -50,9 +67,9 @@ inline TextKnowledge tiny_knowledge() {
       trees.add_sentence(std::move(words), heads, "test");
       table.add(std::move(trees), "test");
     }
-  return {.trees = std::make_shared<const DependencyTable>(std::move(table))};
+  return {.trees = std::make_shared<const DependencyTable>(std::move(table)), .wordnet = tiny_words()};
 }
-/// Gives a model the trees of `pairs`, and the texts as training texts.
+/// Gives a model the trees of `pairs` and the WordNet, and the texts as training texts.
 template <class Model>
 void provide(Model& model) {
   std::vector<std::string> texts;
@@ -165,6 +182,12 @@ inline std::vector<Variant> variants() {
           {"dafa, without gate and filter", with_dafa({.without = "gate,filter"})},
           {"dafa and ddrp",
            with_dafa({.without = "filter,tfidf"}),
+           {{"position_embedding_type", "ddrp"}, {"position_options", {{"size", 5u}}}}},
+          {"uerbert", {.attention = {"uerbert"}}},
+          {"uerbert and dafa", {.attention = {"uerbert", "dafa"}}},
+          {"syntax", {.attention = {{"syntax", SyntaxOptions{.depth = 2}}}}},
+          {"syntax, lea and ddrp, second layer",
+           {.attention = {{"lea", LeaOptions{.dimension = 6}}, {"syntax", SyntaxOptions{.depth = 1, .first_layer = 1, .last_layer = 2}}}},
            {{"position_embedding_type", "ddrp"}, {"position_options", {{"size", 5u}}}}},
           {"pooler", {.head = Head::huggingface, .labels = 3}},
           {"electra", {.head = Head::huggingface}, electra},

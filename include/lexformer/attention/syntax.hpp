@@ -25,49 +25,48 @@ struct SyntaxOptions {
   }
 };
 
-/// The lookup tables of the masks: mask k adds 0 to the scores of a code with bit k, -1e4 to others.  -> m tables (H, 2^m), m <= 16
+/// The lookup tables of the masks: mask k adds -1e4 to the scores of a code with bit k, 0 to the others.  -> (H, 2^masks) for each mask
 template <class T = float, class Dev = Cpu>
 std::vector<Var<T, Dev>> syntax_tables(std::size_t masks, std::size_t heads) {
   std::vector<Var<T, Dev>> tables;
   const std::size_t codes = std::size_t{1} << masks;
   for (std::size_t k = 0; k < masks; ++k) {
     std::vector<T> table(heads * codes);
-    for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<T>((i % codes >> k) % 2 == 1 ? 0.0 : -1e4);
+    for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<T>((i >> k) % 2 == 1 ? -1e4f : 0.0f);
     tables.emplace_back(Tensor<T, Dev>::from(table, {heads, codes}));
   }
   return tables;
 }
 
 /// Attention under m masks on the same q, k and v:
-///   context = sum_k dropout_k(softmax(S + M_k)) V / sqrt(m);   S with all terms,  M_k: 0 where mask k allows the pair, else -1e4
-/// M_k is a lookup by the codes of the feature "syntax". The dropout mask of the last mask, which allows all pairs, is that of a layer
-/// without this core, and so are the attentions that are asked for. -> (N, D)
+///   context = sum_k dropout_k(softmax(S + M_k)) V / sqrt(m);   S with all terms,  M_k: -1e4 where mask k hides the key, else 0
+/// M_k is a lookup by the codes of the feature "syntax". One of the masks hides nothing. Its dropout mask is that of a layer without this
+/// core, and its attentions are those that are asked for; the other dropout masks have sites of their own. -> (N, D)
 template <class T = float, class Dev = Cpu>
 class Syntax final : public AttentionCore<T, Dev> {
  public:
-  /// tables: syntax_tables(), which all layers share.
+  /// tables: syntax_tables(); all layers can share them.
   Syntax(std::vector<Var<T, Dev>> tables, DropoutSites& sites) : tables_(std::move(tables)) {
-    for (std::size_t k = 0; k + 1 < tables_.size(); ++k) sites_.push_back(sites.next());
+    for (std::size_t k = 0; k < tables_.size(); ++k) sites_.push_back(sites.next());
   }
 
   AttentionResult<T, Dev> operator()(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms,
                                      const AttentionOptions& options) const override {
     const auto& codes = in.batch.feature("syntax", "syntax").codes;
-    const auto masked = [&](std::size_t k, const AttentionOptions& call) {
-      auto with_mask = terms;
-      with_mask.lookups.push_back({tables_[k], codes});
-      return attention(in.qkv, in.batch.offsets, in.heads, with_mask, call);
-    };
-    auto result = masked(sites_.size(), options);
-    for (std::size_t k = 0; k < sites_.size(); ++k)
-      result.context = result.context + masked(k, {.dropout = in.forward.dropout(options.dropout.p, sites_[k])}).context;
-    result.context = scale(result.context, 1 / std::sqrt(static_cast<accumulate_t<T>>(tables_.size())));
+    auto result = attention(in.qkv, in.batch.offsets, in.heads, terms, options);
+    for (std::size_t k = 0; k < tables_.size(); ++k) {
+      auto masked = terms;
+      masked.lookups.push_back({tables_[k], codes});
+      const auto dropout = in.forward.dropout(options.dropout.p, sites_[k]);
+      result.context = result.context + attention(in.qkv, in.batch.offsets, in.heads, masked, {.dropout = dropout}).context;
+    }
+    result.context = scale(result.context, 1 / std::sqrt(static_cast<accumulate_t<T>>(tables_.size() + 1)));
     return result;
   }
 
  private:
   std::vector<Var<T, Dev>> tables_;
-  std::vector<std::uint32_t> sites_;  // of the dropout of all masks but the last
+  std::vector<std::uint32_t> sites_;  // of the dropout of each table's mask
 };
 
 /// The factory of "syntax" in a config.

@@ -14,21 +14,20 @@
 
 namespace lexformer {
 
-/// The number of masks:  2 depth + 3.  At most 16, the bits of a code.
-constexpr std::size_t syntax_masks(std::size_t depth) { return 2 * depth + 3; }
-inline constexpr std::size_t max_syntax_depth = 6;
+/// The number of masks that hide anything; one more hides nothing.  2 depth + 2
+constexpr std::size_t syntax_masks(std::size_t depth) { return 2 * depth + 2; }
+inline constexpr std::size_t max_syntax_depth = 7;  // a code has 16 bits
 
 /// Makes the masks of each pair of tokens as codes, in batch order, under a name in Batch::features. Bit k of the code of (i, j) is set if
-/// mask k lets the query i see the key j:
-///   0 ... depth - 1          the word of j is the ancestor of the word of i at distance 1 ... depth
-///   depth ... 2 depth - 1    it is the descendant at this distance
-///   2 depth                  the words are siblings: different words with the same head
-///   2 depth + 1              the tokens have different type ids
-///   2 depth + 2              all pairs
+/// mask k hides the key j from the query i. The masks show:
+///   0 ... depth - 1          the ancestor at distance 1 ... depth: the keys of the word that is this ancestor of the query's word
+///   depth ... 2 depth - 1    the descendants at distance 1 ... depth
+///   2 depth                  the siblings: other words with the same head
+///   2 depth + 1              the tokens with the other type id
 /// The pieces of a word have the relations of their word, and none among themselves. Tokens without a word ([CLS], [SEP]) have none.
-/// A query that a mask lets see no key sees all keys under this mask. That is the limit of adding the same large negative number to all of
-/// its scores, without its rounding errors.
-/// The codes have no levels. Errors: depth is 0 or above max_syntax_depth; when called: a text has no tree (kind usage).
+/// A mask that would hide all keys from a query hides none. To add one large negative number to all scores of a row has the same effect,
+/// but rounding errors.
+/// The codes have no levels. Errors (usage): depth is 0 or above max_syntax_depth; when called: a text has no tree.
 FeatureMaker syntax_feature(std::shared_ptr<const DependencyTable> trees, std::size_t depth, std::string name = "syntax");
 
 }  // namespace lexformer
@@ -37,23 +36,20 @@ FeatureMaker syntax_feature(std::shared_ptr<const DependencyTable> trees, std::s
 namespace lexformer {
 
 namespace detail {
-/// Bits 0 ... 2 depth of each pair of words of a text, row-major.
-inline std::vector<std::uint16_t> tree_relations(const DependencyTrees& text, std::size_t depth) {
+/// The masks 0 ... 2 depth that show word j to word i, as bits, row-major.
+inline std::vector<unsigned> tree_relations(const DependencyTrees& text, std::size_t depth) {
   const std::size_t n = text.words.size();
-  std::vector<std::uint16_t> relations(n * n, 0);
-  const auto add = [&](std::size_t query, std::size_t key, std::size_t mask) {
-    relations[query * n + key] = static_cast<std::uint16_t>(relations[query * n + key] | (1u << mask));
-  };
+  std::vector<unsigned> relations(n * n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     std::int32_t above = text.words[i].head;
     for (std::size_t distance = 1; distance <= depth && above >= 0; ++distance) {
       const auto j = static_cast<std::size_t>(above);
-      add(i, j, distance - 1);
-      add(j, i, depth + distance - 1);
+      relations[i * n + j] |= 1u << (distance - 1);
+      relations[j * n + i] |= 1u << (depth + distance - 1);
       above = text.words[j].head;
     }
     for (std::size_t j = 0; j < n; ++j)
-      if (i != j && text.words[i].head >= 0 && text.words[i].head == text.words[j].head) add(i, j, 2 * depth);
+      if (i != j && text.words[i].head >= 0 && text.words[i].head == text.words[j].head) relations[i * n + j] |= 1u << (2 * depth);
   }
   return relations;
 }
@@ -66,25 +62,25 @@ LEXFORMER_INLINE FeatureMaker syntax_feature(std::shared_ptr<const DependencyTab
     parallel_for(encodings.size(), 1, [&](std::size_t s, std::size_t) {
       const Encoding& e = encodings[s];
       const TokenWords tokens = token_words(e, *trees, name);
-      std::vector<std::vector<std::uint16_t>> relations;
+      std::vector<std::vector<unsigned>> relations;
       for (const DependencyTrees* text : tokens.texts) relations.push_back(detail::tree_relations(*text, depth));
-      const unsigned cross = 1u << (2 * depth + 1), full = cross << 1, all = (full << 1) - 1;
+      const unsigned cross = 1u << (2 * depth + 1);
       const std::size_t n = e.size();
+      std::vector<unsigned> shown(n);  // of a row
       for (std::size_t i = 0; i < n; ++i) {
-        std::uint16_t* row = codes.data() + batch.offsets.pair_begin(s) + i * n;
-        const std::uint8_t type = e.type_ids[i];
-        unsigned seen = 0;
+        const std::size_t type = e.type_ids[i];
+        unsigned shows_any = 0;
         for (std::size_t j = 0; j < n; ++j) {
-          unsigned code = full;
+          shown[j] = 0;
           if (e.type_ids[j] != type)
-            code |= cross;
+            shown[j] = cross;
           else if (tokens.words[i] >= 0 && tokens.words[j] >= 0)
-            code |= relations[type][static_cast<std::size_t>(tokens.words[i]) * tokens.texts[type]->words.size() +
-                                    static_cast<std::size_t>(tokens.words[j])];
-          row[j] = static_cast<std::uint16_t>(code);
-          seen |= code;
+            shown[j] = relations[type][static_cast<std::size_t>(tokens.words[i]) * tokens.texts[type]->words.size() +
+                                       static_cast<std::size_t>(tokens.words[j])];
+          shows_any |= shown[j];
         }
-        for (std::size_t j = 0; j < n; ++j) row[j] = static_cast<std::uint16_t>(row[j] | (all & ~seen));
+        std::uint16_t* row = codes.data() + batch.offsets.pair_begin(s) + i * n;
+        for (std::size_t j = 0; j < n; ++j) row[j] = static_cast<std::uint16_t>(shows_any & ~shown[j]);
       }
     });
     batch.features[name] = {Per::pair, Codes{std::move(codes), {}}};
