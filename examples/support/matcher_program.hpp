@@ -109,6 +109,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   settings.patience = o.patience;
   settings.settings = o.json(seed, train.examples(), valid);
   if (knowledge.trees != nullptr) settings.settings["parses"] = lx::describe(*knowledge.trees, texts);
+  if (knowledge.wordnet != nullptr) settings.settings["wordnet"] = lx::cat(knowledge.wordnet->size(), " synsets");
   settings.frozen.insert(model.frozen().begin(), model.frozen().end());
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {

@@ -236,6 +236,12 @@ TEST_CASE("syntax: trees are given again to a saved model; what does not fit is 
   expect_error(
       ErrorKind::usage, [&] { test::tiny_model(with_syntax({.first_layer = 1, .last_layer = 3})); },
       "syntax: layers 1 to 3 of a model with 2 layers");
+  expect_error(
+      ErrorKind::usage,
+      [&] {
+        test::tiny_model({.attention = {"dafa", "syntax"}});
+      },
+      "layer 0 has another term that replaces its call of attention");
   expect_file_error([&] { test::tiny_model(with_syntax({.depth = 8})); }, "'depth' is 8");
   expect_error(
       ErrorKind::usage, [&] { syntax_feature(test::tiny_knowledge().trees, 8); }, "syntax: the depth must be 1 to 7, got 8");

@@ -52,6 +52,7 @@ Trained train_matcher(const test::Variant& variant) {
   const auto batch = test::tiny_batch(test::tiny_model<float>(variant.options, variant.edit));
   model.calibrate(batch, {.training = true, .seed = 1});
   auto out = train<Dev>(model, [&](const ForwardOptions& forward) { return test::loss_of(model, batch, forward); });
+  test::provide(model);
   for (const double score : model.predict(test::pairs, 3)) out.numbers.push_back(score);
   return out;
 }

@@ -30,7 +30,8 @@ TEST_CASE("models: one training step reaches every parameter") {
       Kernels<Cpu>::gradient_norm(std::vector<Elements<double>>{{p.var.size(), p.var.grad().data()}}, nullptr, nullptr, &norm);
       // A key's bias adds a constant to all scores of a row, to which softmax is invariant, unless a scheme combines keys with positions.
       const bool keys_meet_positions = v.name == "relative_key_query" || v.name == "deberta" || v.name == "rope";
-      const bool gated = v.name.starts_with("dafa") && (p.name.find("layer.0.") != p.name.npos || v.name.find("all layers") != v.name.npos);
+      const bool gated = (v.name.starts_with("dafa") || v.name.starts_with("uerbert")) &&
+                         (p.name.find("layer.0.") != p.name.npos || v.name.find("all layers") != v.name.npos);
       const bool no_effect = v.name.find("concat") != v.name.npos && (p.name.ends_with(".query") || p.name.ends_with(".bias")) &&
                              p.name.find(".dafa.") != p.name.npos && !p.name.ends_with("output.bias");
       if (p.name.ends_with("key.bias") && (p.name.find(".self.") != p.name.npos ? !keys_meet_positions && !gated : v.name == "deberta"))

@@ -273,7 +273,7 @@ void BertEncoder<T, Dev>::place(const std::string& path, PlacedTerm<T, Dev> plac
   if (placed.core) {
     if (!placed.layer) fail("BertEncoder", "'", path, "': a core belongs to one layer");
     if (std::exchange(layers[*placed.layer].attention.core, placed.core))
-      fail("BertEncoder", "'", path, "': layer ", *placed.layer, " has another term that replaces its call of attention");
+      fail_usage("BertEncoder", "'", path, "': layer ", *placed.layer, " has another term that replaces its call of attention");
   }
   if (placed.term) (placed.layer ? layers[*placed.layer].attention.terms : shared_).push_back(placed.term);
   terms_.push_back({path, std::move(placed)});
