@@ -20,11 +20,11 @@ using test::same_bits;
 namespace {
 
 const Offsets offsets = Offsets::from_lengths(std::vector<std::size_t>{5, 1, 4});
-constexpr std::size_t heads = 3, width = 12, tokens = 10;
+constexpr std::size_t head_count = 3, width = 12, tokens = 10;
 
 DafaFusion<double> fusion_of(const DafaFusionOptions& options) {
   Init init(3);
-  DafaFusion<double> fusion(options, heads, width, init);
+  DafaFusion<double> fusion(options, head_count, width, init);
   RandomStream random(5, random_site::user);
   for (auto& p : named_parameters<double, Cpu>(fusion))
     for (double& x : p.var.mutable_value().mutable_span()) x += 0.4 * random.normal();

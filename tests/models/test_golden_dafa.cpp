@@ -6,6 +6,7 @@
 #include "lexformer/attention/dafa.hpp"
 #include "lexformer/attention/syntax.hpp"
 #include "lexformer/attention/uerbert.hpp"
+#include "lexformer/io/config.hpp"
 #include "models/golden.hpp"
 
 using namespace lexformer;

@@ -73,7 +73,7 @@ class Dafa final : public AttentionCore<T, Dev> {
   /// Sem and Dep, both with the attentions that are asked for.
   Both both(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms, const AttentionOptions& options) const {
     auto of_dependency = options;
-    of_dependency.dropout = in.forward.dropout(options.dropout.p, site_);
+    of_dependency.dropout = in.forward.dropout(static_cast<double>(options.dropout.p), site_);
     auto gated = terms;
     const Var<T, Dev> gate(in.batch.feature("dafa", "dafa").values);
     gated.gate = terms.gate.defined() ? terms.gate * gate : gate;

@@ -57,7 +57,7 @@ class Syntax final : public AttentionCore<T, Dev> {
     for (std::size_t k = 0; k < tables_.size(); ++k) {
       auto masked = terms;
       masked.lookups.push_back({tables_[k], codes});
-      const auto dropout = in.forward.dropout(options.dropout.p, sites_[k]);
+      const auto dropout = in.forward.dropout(static_cast<double>(options.dropout.p), sites_[k]);
       result.context = result.context + attention(in.qkv, in.batch.offsets, in.heads, masked, {.dropout = dropout}).context;
     }
     result.context = scale(result.context, 1 / std::sqrt(static_cast<accumulate_t<T>>(tables_.size() + 1)));
