@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes one HTML page about trained models: LEA's effect on attention, training curves, scores, errors.
 #include "support/knowledge.hpp"
+#include "support/report_dependencies.hpp"
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 
@@ -70,6 +71,7 @@ int main(int argc, char** argv) {
 
     lx::ReportPage page(title);
     if (!pair.empty() || !examples.empty()) program::attention_section(page, contenders, view);
+    if (!pair.empty() || !examples.empty()) program::dependency_section(page, contenders, view, knowledge);
     if (!examples.empty()) program::scores_section(page, contenders, test, examples, worst);
     if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
     program::training_section(page, contenders);

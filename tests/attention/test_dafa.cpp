@@ -10,6 +10,7 @@
 #include "../support/random_tensor.hpp"
 #include "io/expect_error.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/models/dafa_analysis.hpp"
 #include "models/tiny.hpp"
 
 using namespace lexformer;
@@ -227,6 +228,23 @@ TEST_CASE("dafa: a gate of 1 makes both attentions equal to the bit; any other d
   model(batch, {.training = true, .seed = 1});  // two dropout masks
   const auto semantic = seen->semantic.clone();
   CHECK(max_error(semantic, seen->dependency) > 1e-3);
+}
+
+TEST_CASE("dafa: a view of a layer has its attentions and filter gate") {
+  const auto model = test::tiny_model(test::with_dafa());
+  const auto batch = test::tiny_batch(model);
+  const auto view = view_dafa(model.encoder(), DeviceBatch<double>(batch), 0);
+  const auto run = model(batch, {}, {.attentions = Attentions::probabilities}).encoder;
+  CHECK(same_bits(view.semantic, run.attentions[0].value()));
+  CHECK(max_error(view.semantic, view.dependency) > 1e-3);
+  const auto means = view.filter_means(batch.offsets);
+  REQUIRE(means.size() == batch.size());
+  double sum = 0;
+  for (std::size_t e = 0; e < batch.offsets.length(0) * 3; ++e) sum += view.filter.data()[e];
+  CHECK(means[0] == doctest::Approx(sum / static_cast<double>(3 * batch.offsets.length(0))));
+  CHECK((means[1] > 0 && means[1] < 1));
+  expect_error(
+      ErrorKind::failure, [&] { view_dafa(model.encoder(), DeviceBatch<double>(batch), 1); }, "view_dafa: layer 1 has no DAFA");
 }
 
 TEST_CASE("dafa: s + l with W_l = 0 is the model without DAFA to the bit, also in training") {

@@ -18,18 +18,18 @@ using test::random_tensor;
 
 namespace {
 
-const Offsets batch = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 18, 7});
+const Offsets four_sequences = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 18, 7});
 
 /// Random keys, queries, weights and values; `size` = the standard deviation of keys and queries.
 std::vector<Tensor<double>> inputs(std::size_t heads, std::size_t a, std::size_t d, std::size_t weight_rows, double size = 1) {
-  const std::size_t n = batch.tokens();
+  const std::size_t n = four_sequences.tokens();
   return {random_tensor({n, heads * a}, 0, size), random_tensor({n, heads * a}, 1, size), random_tensor({weight_rows, a}, 2),
           random_tensor({n, heads * d}, 3)};
 }
 
 template <class T>
 Var<T> of_batch(const std::vector<Var<T>>& v, std::size_t heads) {
-  return additive_attention(v[0], v[1], v[2], v[3], batch, heads);
+  return additive_attention(v[0], v[1], v[2], v[3], four_sequences, heads);
 }
 template <class T>
 std::vector<Var<T>> leaves(const std::vector<Tensor<double>>& x) {
@@ -56,7 +56,7 @@ TEST_CASE("additive attention is what plain loops give, for features that fill v
         CAPTURE(heads);
         CAPTURE(a);
         const auto x = inputs(heads, a, 5, shared ? 1 : heads);
-        const auto expected = test::additive_reference(x[0], x[1], x[2], x[3], batch, heads);
+        const auto expected = test::additive_reference(x[0], x[1], x[2], x[3], four_sequences, heads);
         CHECK(max_error(of_batch(leaves<double>(x), heads).value(), expected) < 1e-14);
         CHECK(max_error(of_batch(leaves<float>(x), heads).value(), expected) < 4e-6);
       }
@@ -69,7 +69,7 @@ TEST_CASE("additive attention: gradients, of moderate numbers and of ones whose 
       const auto x = inputs(2, 5, 3, shared ? 1 : 2, size);
       const auto result = gradcheck([](const std::vector<Var<double>>& v) { return of_batch(v, 2); }, x);
       CHECK_MESSAGE(result.ok, result.message);
-      CHECK(max_error(of_batch(leaves<double>(x), 2).value(), test::additive_reference(x[0], x[1], x[2], x[3], batch, 2)) < 1e-14);
+      CHECK(max_error(of_batch(leaves<double>(x), 2).value(), test::additive_reference(x[0], x[1], x[2], x[3], four_sequences, 2)) < 1e-14);
       const auto exact = outcome(leaves<double>(x), 2);
       const auto found = outcome(leaves<float>(x), 2);
       for (std::size_t i = 0; i < exact.size(); ++i) CHECK(max_error(found[i], exact[i]) < 2e-5);
@@ -84,8 +84,8 @@ TEST_CASE("additive attention: a sequence with huge numbers next to others, whos
     x[0].mutable_data()[4 * 10 + 3] = huge;                                       // the first token of the third sequence, head 0
     x[1].mutable_data()[5 * 10 + 3] = std::abs(huge) < 1e6 ? -0.75 - huge : -25;  // their sum is moderate, or huge
     const auto after = of_batch(leaves<float>(x), 2).value();
-    if (std::abs(huge) < 1e6) CHECK(max_error(after, test::additive_reference(x[0], x[1], x[2], x[3], batch, 2)) < 4e-6);
-    for (std::size_t i = 0; i < batch.tokens(); ++i)
+    if (std::abs(huge) < 1e6) CHECK(max_error(after, test::additive_reference(x[0], x[1], x[2], x[3], four_sequences, 2)) < 4e-6);
+    for (std::size_t i = 0; i < four_sequences.tokens(); ++i)
       for (std::size_t e = 0; e < 6; ++e) {
         CHECK(scalar::finite(after.at(i, e)));
         if (i < 4 || i >= 22 || e >= 3) CHECK(after.at(i, e) == before.at(i, e));
@@ -97,7 +97,7 @@ TEST_CASE("additive attention: a NaN spreads over its sequence and head only") {
   auto x = inputs(2, 5, 3, 2);
   x[0].mutable_data()[4 * 10 + 3] = std::numeric_limits<double>::quiet_NaN();
   const auto y = of_batch(leaves<float>(x), 2).value();
-  for (std::size_t i = 0; i < batch.tokens(); ++i)
+  for (std::size_t i = 0; i < four_sequences.tokens(); ++i)
     for (std::size_t e = 0; e < 6; ++e) CHECK(std::isnan(y.at(i, e)) == (i >= 4 && i < 22 && e < 3));
 }
 

@@ -156,7 +156,7 @@ TEST_CASE("report: attention pictures, at most 200 tokens") {
       [&] {
         heat_maps(tokens, {{"p", {1}, 1}}, "t");
       },
-      "panel 'p' has 1 values for 3 tokens");
+      "panel 'p' has 1 values for 3 x 3 tokens");
 
   const std::string strips = token_strips(tokens, {{"plain", {0, 1, 2}}, {"lea", {2, 1, 0}}}, "title");
   CHECK_MESSAGE(xml_mistake(strips).empty(), xml_mistake(strips));
@@ -174,6 +174,39 @@ TEST_CASE("report: attention pictures, at most 200 tokens") {
   CHECK(count(large, "x -&gt; x") == 0);  // so many tooltips would need megabytes
   CHECK(count(large, "the first 200 of 230 tokens") == 1);
   CHECK(count(token_strips(many, {{"p", std::vector<double>(230, 1.0)}}, "t"), "x: 1<") == 200);
+}
+
+TEST_CASE("report: matrices of two texts, and their dependency trees") {
+  const std::vector<std::string> left = {"a", hostile}, right = {"x", "y", "z"};
+  const std::string maps = heat_maps(left, right, {{"M", {0, 1, 2, 3, 4, 5}, 5}}, "title");
+  CHECK_MESSAGE(xml_mistake(maps).empty(), xml_mistake(maps));
+  CHECK(count(maps, "a -&gt; z: 2<") == 1);
+
+  const auto tree = [](const std::vector<std::string>& forms, const std::vector<std::size_t>& heads) {
+    DependencyTrees trees;
+    std::vector<DependencyWord> words;
+    for (const auto& form : forms) words.push_back({form, form, "rel"});
+    trees.add_sentence(std::move(words), heads, "test");
+    return trees;
+  };
+  // The arcs 1-2 and 4-5 are at level 1, 1-3 (over 1-2) at 2, 1-5 (over all) at 3.
+  const auto a = tree({"exceeded", hostile, "c", "d", "e"}, {0, 1, 1, 5, 1}), b = tree({"f"}, {0});
+  const std::string trees = tree_picture(a, b, {0, 0.5, 0, 0, 2}, "title");
+  CHECK_MESSAGE(xml_mistake(trees).empty(), xml_mistake(trees));
+  CHECK(count(trees, ">rel</text>") == 6);
+  CHECK(count(trees, "<polyline") == 4 + 2 + 2);  // arcs, strokes of the roots, lines between the texts
+  CHECK(count(trees, "M_F up to 2;") == 1);
+  std::vector<double> heights;
+  for (std::size_t at = trees.find(">rel</text>"); at != trees.npos && heights.size() < 5; at = trees.find(">rel</text>", at + 1)) {
+    const std::size_t y = trees.find(" y=\"", trees.rfind("<text", at));
+    heights.push_back(std::stod(trees.substr(y + 4)));
+  }
+  REQUIRE(heights.size() == 5);
+  CHECK(heights[1] == heights[3]);
+  CHECK(heights[1] - heights[2] == doctest::Approx(22));
+  CHECK(heights[2] - heights[4] == doctest::Approx(22));
+  expect_error(
+      ErrorKind::failure, [&] { tree_picture(a, b, {1}, "t"); }, "tree_picture: the matrix has 1 entries for 5 x 1 words");
 }
 
 TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what it shows") {

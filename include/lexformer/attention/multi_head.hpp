@@ -50,13 +50,13 @@ struct MultiHeadAttention {
     if (o.heads == 0 || o.width % o.heads != 0) fail("MultiHeadAttention", "width ", o.width, " is not divisible by ", o.heads, " heads");
   }
 
-  struct Output {
-    Var<T, Dev> hidden;      // (N, D)
-    Var<T, Dev> attentions;  // (requested heads, P) or undefined
+  /// The inputs of the attention call: q, k and v after the terms' transformations, and the score terms.
+  struct Prepared {
+    Var<T, Dev> qkv;  // (N, 3D)
+    ScoreTerms<T, Dev> scores;
   };
-  Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
-    const NameScope scope("attention");
-    auto qkv = linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});  // (N, 3D)
+  Prepared prepare(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
+    auto qkv = linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});
     const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
     for (const auto& term : terms) qkv = term->transform(in);
     auto scores = layer.shared;
@@ -64,6 +64,17 @@ struct MultiHeadAttention {
       if (layer.calibrated != nullptr && !term->calibrate(in, scores)) *layer.calibrated = false;
       term->contribute(in, scores);
     }
+    return {std::move(qkv), std::move(scores)};
+  }
+
+  struct Output {
+    Var<T, Dev> hidden;      // (N, D)
+    Var<T, Dev> attentions;  // (requested heads, P) or undefined
+  };
+  Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
+    const NameScope scope("attention");
+    const auto [qkv, scores] = prepare(x, layer);
+    const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
     auto call = layer.attention;
     call.dropout = layer.forward.dropout(options.attention_dropout, attention_site);
     const auto y = core ? (*core)(in, scores, call) : attention(qkv, layer.batch.offsets, options.heads, scores, call);

@@ -12,48 +12,53 @@
 
 namespace lexformer {
 
-/// A matrix over tokens, row-major, drawn from 0 (white) to `most` (dark).
+/// A matrix, row-major, drawn from 0 (white) to `most` (dark).
 struct HeatPanel {
   std::string title;
-  std::vector<double> values;  // n x n
+  std::vector<double> values;
   double most = 1;
 };
 
 inline constexpr std::size_t most_tokens_drawn = 200;
 
-/// Draws the panels side by side, with the tokens to the left of and below each. Draws at most the first 200 tokens and then says so.
-inline std::string heat_maps(const std::vector<std::string>& tokens, const std::vector<HeatPanel>& panels, const std::string& title) {
+/// Draws the panels side by side, with the names of rows to the left of the first and those of columns below each. Draws at most the first
+/// 200 rows and columns and then says so.
+inline std::string heat_maps(const std::vector<std::string>& rows, const std::vector<std::string>& columns,
+                             const std::vector<HeatPanel>& panels, const std::string& title) {
   for (const auto& p : panels)
-    if (p.values.size() != tokens.size() * tokens.size())
-      fail("heat_maps", "panel '", p.title, "' has ", p.values.size(), " values for ", tokens.size(), " tokens");
-  const std::size_t n = std::min(tokens.size(), most_tokens_drawn);
-  const double cell = std::clamp(380.0 / static_cast<double>(std::max<std::size_t>(1, n)), 4.0, 20.0), font = std::min(11.0, cell * 0.9);
-  double label = 20;
-  for (std::size_t i = 0; i < n; ++i) label = std::max(label, text_width(tokens[i], font, true) + 8);
-  const double side = cell * static_cast<double>(n), top = 62;
-  double wide = std::max(side, 120.0);  // 120: the colour bar
+    if (p.values.size() != rows.size() * columns.size())
+      fail("heat_maps", "panel '", p.title, "' has ", p.values.size(), " values for ", rows.size(), " x ", columns.size(), " tokens");
+  const std::size_t m = std::min(rows.size(), most_tokens_drawn), n = std::min(columns.size(), most_tokens_drawn), longest = std::max(m, n);
+  const double cell = std::clamp(380.0 / static_cast<double>(std::max<std::size_t>(1, longest)), 4.0, 20.0),
+               font = std::min(11.0, cell * 0.9);
+  double left_label = 20, label = 20;
+  for (std::size_t i = 0; i < m; ++i) left_label = std::max(left_label, text_width(rows[i], font, true) + 8);
+  for (std::size_t j = 0; j < n; ++j) label = std::max(label, text_width(columns[j], font, true) + 8);
+  const double height = cell * static_cast<double>(m), width = cell * static_cast<double>(n), top = 62;
+  double wide = std::max(width, 120.0);  // 120: the colour bar
   for (const auto& p : panels) wide = std::max(wide, text_width(p.title, 13));
   const double step = wide + 24;
-  Svg svg(std::max(label + step * static_cast<double>(panels.size()), text_width(title, 14)) + 16, top + side + label + 46, title);
+  Svg svg(std::max(left_label + step * static_cast<double>(panels.size()), text_width(title, 14)) + 16, top + height + label + 46, title);
   svg.label(8, 20, title, {.size = 14, .bold = true});
-  if (n < tokens.size()) svg.label(8, 36, cat("the first ", n, " of ", tokens.size(), " tokens"), {.size = 11});
+  if (longest < std::max(rows.size(), columns.size()))
+    svg.label(8, 36, cat("the first ", longest, " of ", std::max(rows.size(), columns.size()), " tokens"), {.size = 11});
   for (std::size_t k = 0; k < panels.size(); ++k) {
     const HeatPanel& p = panels[k];
-    const double left = label + step * static_cast<double>(k);
+    const double left = left_label + step * static_cast<double>(k);
     svg.label(left, top - 8, p.title, {.size = 13});
-    for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t i = 0; i < m; ++i)
       for (std::size_t j = 0; j < n; ++j)
-        if (const double v = p.values[i * tokens.size() + j];
+        if (const double v = p.values[i * columns.size() + j];
             v > 0.02 * p.most)  // nearly white cells are left out: they would be most of the file
           svg.rectangle(left + cell * static_cast<double>(j), top + cell * static_cast<double>(i), cell, cell, heat_colour(v / p.most),
-                        n > 64 ? "" : cat(tokens[i], " -> ", tokens[j], ": ", short_number(v, 3)));
-    svg.frame(left, top, side, side);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double middle = cell * (static_cast<double>(i) + 0.5) + font * 0.35;
-      if (k == 0) svg.label(left - 4, top + middle, tokens[i], {.size = font, .anchor = "end", .mono = true});
-      svg.label(left + middle, top + side + 4, tokens[i], {.size = font, .anchor = "end", .rotate = -90, .mono = true});
-    }
-    const double bar = top + side + label + 14;
+                        longest > 64 ? "" : cat(rows[i], " -> ", columns[j], ": ", short_number(v, 3)));
+    svg.frame(left, top, width, height);
+    const auto middle = [&](std::size_t i) { return cell * (static_cast<double>(i) + 0.5) + font * 0.35; };
+    for (std::size_t i = 0; i < m && k == 0; ++i)
+      svg.label(left - 4, top + middle(i), rows[i], {.size = font, .anchor = "end", .mono = true});
+    for (std::size_t j = 0; j < n; ++j)
+      svg.label(left + middle(j), top + height + 4, columns[j], {.size = font, .anchor = "end", .rotate = -90, .mono = true});
+    const double bar = top + height + label + 14;
     for (std::size_t c = 0; c < 40; ++c)
       svg.rectangle(left + 3.0 * static_cast<double>(c), bar, 3.2, 10, heat_colour(static_cast<double>(c) / 39));
     svg.frame(left, bar, 120, 10);
@@ -61,6 +66,10 @@ inline std::string heat_maps(const std::vector<std::string>& tokens, const std::
     svg.label(left + 120, bar + 23, short_number(p.most, 3), {.size = 11, .anchor = "end"});
   }
   return svg.str();
+}
+/// The same for matrices over the tokens of one input.
+inline std::string heat_maps(const std::vector<std::string>& tokens, const std::vector<HeatPanel>& panels, const std::string& title) {
+  return heat_maps(tokens, tokens, panels, title);
 }
 
 /// One row of a matrix with its name.

@@ -4,6 +4,7 @@
 
 #include "lexformer/report/attention_picture.hpp"
 #include "lexformer/report/chart.hpp"
+#include "lexformer/report/dependency_picture.hpp"
 #include "lexformer/report/differences.hpp"
 #include "lexformer/report/page.hpp"
 #include "lexformer/report/svg.hpp"
