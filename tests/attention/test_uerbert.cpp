@@ -90,11 +90,12 @@ TEST_CASE("word_gate: what a function that takes words gets and gives") {
     return std::vector<double>{2, 3, 4};
   });
   const auto& gate = std::get<std::vector<double>>(batch.features.at("gate").values);
-  REQUIRE(e.size() == 8);  // [CLS] sony , bl ##k [SEP] a [SEP]
+  const std::size_t n = 8;
+  REQUIRE(e.size() == n);  // [CLS] sony , bl ##k [SEP] a [SEP]
   const std::vector<double> row = {1, 2, 3, 4, 4, 1, 1, 1};
-  for (std::size_t q = 0; q < 8; ++q) {
-    CHECK(gate[6 * 8 + q] == row[q]);
-    CHECK(gate[q * 8 + 6] == row[q]);
+  for (std::size_t q = 0; q < n; ++q) {
+    CHECK(gate[6 * n + q] == row[q]);
+    CHECK(gate[q * n + 6] == row[q]);
     CHECK(gate[q] == 1);
   }
   expect_error(
