@@ -23,7 +23,7 @@ lx::Json rows(const std::vector<double>& values, std::size_t columns) {
 }
 
 /// Spaces that fill `text` up to `width` characters.
-std::string pad(const std::string& text, std::size_t width) {
+std::string padding(const std::string& text, std::size_t width) {
   const std::size_t length = lx::to_utf32(text).size();
   return std::string(width > length ? width - length : 0, ' ');
 }
@@ -34,7 +34,7 @@ void print_tree(std::ostream& out, const lx::DependencyTrees& trees, const std::
   out << trees.text << "\n";
   for (std::size_t i = 0; i < trees.words.size(); ++i) {
     const auto& w = trees.words[i];
-    out << std::setw(4) << i + 1 << "  " << w.form << pad(w.form, width) << "  " << std::setw(3) << w.head + 1 << "  " << w.relation;
+    out << std::setw(4) << i + 1 << "  " << w.form << padding(w.form, width) << "  " << std::setw(3) << w.head + 1 << "  " << w.relation;
     if (w.head >= 0) out << " of " << trees.words[static_cast<std::size_t>(w.head)].form;
     out << ", weight " << std::fixed << std::setprecision(2) << weights[i] << "\n";
   }
@@ -45,13 +45,13 @@ void print_matrix(std::ostream& out, const std::string& title, const lx::Depende
   std::size_t left = 0;
   for (const auto& w : a.words) left = std::max(left, lx::to_utf32(w.form).size());
   out << "\n" << title << "\n" << std::string(left, ' ');
-  for (const auto& w : b.words) out << "  " << pad(w.form, 6) << w.form;
+  for (const auto& w : b.words) out << "  " << padding(w.form, 6) << w.form;
   for (std::size_t i = 0; i < a.words.size(); ++i) {
-    out << "\n" << a.words[i].form << pad(a.words[i].form, left);
+    out << "\n" << a.words[i].form << padding(a.words[i].form, left);
     for (std::size_t j = 0; j < b.words.size(); ++j) {
       const double x = values[i * b.words.size() + j];
       const std::string cell = x == 0 ? "." : lx::cat(std::fixed, std::setprecision(2), x);
-      out << "  " << pad(cell, std::max<std::size_t>(6, lx::to_utf32(b.words[j].form).size())) << cell;
+      out << "  " << padding(cell, std::max<std::size_t>(6, lx::to_utf32(b.words[j].form).size())) << cell;
     }
   }
   out << "\n";
@@ -84,13 +84,15 @@ int main(int argc, char** argv) {
   for (auto* option : options) option->excludes(from);
   return program::run(app, argc, argv, [&] {
     const auto trees = knowledge.load().trees;
+    lx::EncoderSizes sizes{.layers = 256, .heads = 1, .width = 1, .max_length = 1};  // no model: no matrix depends on them
     if (!model.empty()) {
       const auto config = lx::parse_bert_config(lx::ModelFile::open(model).config, model);
       const auto dafa = std::find_if(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "dafa"; });
       if (dafa == config.attention.end()) lx::fail_usage("--model", "'", model, "' is a model without DAFA");
+      sizes = config.sizes();
       lx::read_options(dafa->options, model, [&](lx::OptionVisitor& v) { factory.visit(v); });
     }
-    factory.check({.layers = 256, .heads = 1, .width = 1, .max_length = 1}, "dependencies");
+    factory.check(sizes, "dependencies");
     factory.provide({.trees = trees});
     if (model.empty()) factory.fit(trees->texts());
     const auto& counts = factory.options().counts;

@@ -69,6 +69,10 @@ int main(int argc, char** argv) {
       view.right = shown.right;
     }
 
+    for (const auto& c : contenders) {
+      if (!pair.empty()) c.model.check_texts(pair, "--pair");
+      if (!examples.empty()) c.model.check_texts(program::texts_of(examples), test);
+    }
     lx::ReportPage page(title);
     if (!pair.empty() || !examples.empty()) program::attention_section(page, contenders, view);
     if (!pair.empty() || !examples.empty()) program::dependency_section(page, contenders, view, knowledge);

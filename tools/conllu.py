@@ -93,6 +93,7 @@ def read(path):
                     end_sentence()
                 elif line.startswith("#"):
                     if re.match(r"#\s*newdoc\b", line):
+                        end_sentence()
                         end_text()
                         whole = True
                     elif line.startswith("# document = "):

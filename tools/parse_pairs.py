@@ -88,7 +88,7 @@ def collect(tables, columns, header):
             count += 1
             for text in pair:
                 if not text.strip():
-                    raise conllu.Stop(3, "%s: line %d: a text is empty, so it has no tree" % (path, number))
+                    continue  # no words, no tree
                 if conllu.line_break(text):
                     raise conllu.Stop(3, "%s: line %d: the text %r has a line break, which CoNLL-U cannot hold" % (path, number, text[:80]))
                 texts[text] = None

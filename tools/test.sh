@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 preset=${1:-dev}
-packages=(g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev)
+packages=(wordnet-base g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev)
 case $preset in
   clang | tsan) packages+=(clang libomp-dev) ;;
   headers) packages+=(doxygen) ;;

@@ -15,9 +15,11 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {
   StringWriter card;
   const bool lea = o.encoder.has("lea");
+  const bool trees = o.encoder.has("dafa") || o.encoder.has("syntax"), wordnet = o.encoder.has("uerbert");
   card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
        << "Trained with lexformer " << LEXFORMER_VERSION << ", starting from `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
-       << "```sh\nscore_pairs --model model.lxf < pairs.tsv > scores.tsv\n```\n\n"
+       << "```sh\nscore_pairs --model model.lxf" << (trees ? " --parses trees.conllu" : "")
+       << (wordnet ? " --wordnet /usr/share/wordnet" : "") << " < pairs.tsv > scores.tsv\n```\n\n"
        << "## Data\n\n| file | pairs |\n| --- | --- |\n";
   for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
 

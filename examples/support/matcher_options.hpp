@@ -133,10 +133,10 @@ struct MatcherOptions {
       given_weights_.push_back(weight);
     }
   }
-  /// What the trees are read for.
+  /// Reads --parses and --wordnet. Errors: trees with an option that changes texts.
   lx::TextKnowledge load_knowledge() const { return knowledge.load(augment ? "--augment" : test_typos > 0 ? "--test-typos" : nullptr); }
   /// The share of the training pairs that is trained on, in their order.
-  std::vector<lx::PairExample> shared(std::vector<lx::PairExample> examples, std::uint64_t seed) const {
+  std::vector<lx::PairExample> training_sample(std::vector<lx::PairExample> examples, std::uint64_t seed) const {
     if (train_share >= 1) return examples;
     std::vector<std::size_t> rows(examples.size());
     std::iota(rows.begin(), rows.end(), std::size_t{0});

@@ -82,7 +82,8 @@ class AttentionOptions {
     const auto factories = lx::all_terms(own, "--attention");
     auto known = lx::names_of_terms(factories);
     known.insert(known.begin(), "none");
-    app.add_option("--attention", names_, "comma-separated attention terms: lea, a position scheme, a custom term; or none")
+    app.add_option("--attention", names_,
+                   "comma-separated attention terms: lea, dafa, uerbert, syntax, a position scheme, a custom term; or none")
         ->delimiter(',')
         ->check(one_of(known))
         ->default_str("none");

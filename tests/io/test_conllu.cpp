@@ -69,6 +69,12 @@ TEST_CASE("conllu: ranges and empty nodes are skipped; positions are characters,
   CHECK(trees.word_at(12) == -1);
 }
 
+TEST_CASE("conllu: a text without words leaves nothing to the next; a byte order mark is skipped") {
+  const auto table = parse("\xEF\xBB\xBF# newdoc\n# document = A\n# text = A\n# newdoc\n" + word(1, "b", 0, "root"));
+  CHECK(table.size() == 1);
+  CHECK(found(table, "b").words.size() == 1);
+}
+
 TEST_CASE("conllu: what is written is read again") {
   const auto table = parse("# newdoc\n# document = One two.  Three \n" + word(1, "One", 2, "det") + word(2, "two", 0, "root") +
                            word(3, ".", 2, "punct") + "\n" + word(1, "Three", 0, "root"));
@@ -82,21 +88,22 @@ TEST_CASE("conllu: what is written is read again") {
       ErrorKind::failure, [&] { write_conllu(out, broken); }, "has a line break");
 }
 
-TEST_CASE("conllu: files that are none, with file and line") {
+TEST_CASE("conllu: malformed files, with file and line") {
   const auto refused = [](const std::string& text, const std::string& message) { expect_file_error([&] { parse(text); }, message); };
   const std::string two = word(1, "a", 2, "x") + word(2, "b", 0, "root");
-  refused(two + "\n" + "1\ta\t_\t_\t_\t_\t0\troot\t_\n", "f:4: expected 10 columns separated by tabs, found 9");
-  refused("one\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", "f:1: the index (column 1) is 'one', expected a number");
-  refused(word(2, "a", 0, "root"), "f:1: the index of the word is 2, expected 1");
-  refused("1\ta\t_\t_\t_\t_\t_\troot\t_\t_\n", "f:1: the head (column 7) is '_', expected a number");
-  refused("1\ta\t_\t_\t_\t_\t99999999999999999999999\troot\t_\t_\n", "f:1: the head (column 7) is '99999999999999999999999'");
-  refused("1\t\t_\t_\t_\t_\t0\troot\t_\t_\n", "f:1: the form (column 2) is empty");
-  refused(two + "\n" + word(1, "a", 2, "x") + word(2, "b", 1, "x"), "f:4: the sentence has 0 roots");
-  refused(word(1, "a", 7, "x") + word(2, "b", 0, "root"), "f:1: the head of word 1 is 7");
-  refused("# text = a c\n" + two, "f:3: the word 'b' is not in the rest of the text 'a c'");
-  refused("# text = b a\n" + two, "f:3: the word 'b' is not in the rest of the text 'b a'");
+  refused(two + "\n" + "1\ta\t_\t_\t_\t_\t0\troot\t_\n", "f: line 4: expected 10 columns separated by tabs, found 9");
+  refused("one\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", "f: line 1: the index (column 1) is 'one', expected a number");
+  refused("1\t\xC3\x28\t_\t_\t_\t_\t0\troot\t_\t_\n", "f: line 1: byte 3 is not UTF-8");
+  refused(word(2, "a", 0, "root"), "f: line 1: the index of the word is 2, expected 1");
+  refused("1\ta\t_\t_\t_\t_\t_\troot\t_\t_\n", "f: line 1: the head (column 7) is '_', expected a number");
+  refused("1\ta\t_\t_\t_\t_\t99999999999999999999999\troot\t_\t_\n", "f: line 1: the head (column 7) is '99999999999999999999999'");
+  refused("1\t\t_\t_\t_\t_\t0\troot\t_\t_\n", "f: line 1: the form (column 2) is empty");
+  refused(two + "\n" + word(1, "a", 2, "x") + word(2, "b", 1, "x"), "f: line 4: the sentence has 0 roots");
+  refused(word(1, "a", 7, "x") + word(2, "b", 0, "root"), "f: line 1: the head of word 1 is 7");
+  refused("# text = a c\n" + two, "f: line 3: the word 'b' is not in the rest of the text 'a c'");
+  refused("# text = b a\n" + two, "f: line 3: the word 'b' is not in the rest of the text 'b a'");
   refused("# text = a b\n" + two + "\n# text = a b\n" + word(1, "a", 0, "root") + word(2, "b", 1, "x"),
-          "f:6: the text 'a b' has another tree above");
+          "f: line 6: the text 'a b' already has a different tree");
 }
 
 TEST_CASE("conllu: files that cannot be read") {
@@ -104,5 +111,5 @@ TEST_CASE("conllu: files that cannot be read") {
   const std::string missing = folder / "none.conllu", empty = folder / "empty.conllu";
   expect_file_error([&] { read_conllu({missing}); }, "none.conllu: cannot be opened: No such file");
   std::ofstream(empty) << "# nothing\n";
-  expect_file_error([&] { read_conllu({empty}); }, "holds no dependency tree");
+  expect_file_error([&] { read_conllu({empty}); }, "contains no dependency tree");
 }

@@ -65,6 +65,7 @@ class Dafa(unittest.TestCase):
         both = program("score_pairs", "--model", model, "--parses", self.folder / "a.conllu", self.folder / "b.conllu", text=unlabelled)
         self.assertEqual((both.returncode, both.stdout), (0, other.stdout), both.stderr)
         self.assertNotEqual(other.stdout, first.stdout)
+        self.assertIn("score_pairs --model model.lxf --parses trees.conllu <", (self.folder / "run" / "README.md").read_text())
         evaluated = program("evaluate", "--model", model, "--test", self.test, "--parses", self.parses)
         self.assertEqual(evaluated.returncode, 0, evaluated.stderr)
         encoded = program("encode", "--pairs", "--model", model, "--parses", self.parses, "--output", self.folder / "e.npy", text=unlabelled)
@@ -90,12 +91,16 @@ class Dafa(unittest.TestCase):
         self.refused(self.train_with("part", "--max-steps", 8, "--save-steps", 3, "--resume", parses=other), 2, "parses")
 
     def test_share_of_the_training_pairs(self):
+        chosen = []
         for seed in (1, 1, 2):
             done = self.train_with("share", "--max-steps", 2, "--train-share", 0.1, "--seed", seed, "--overwrite")
             self.assertEqual(done.returncode, 0, done.stderr)
             result = json.loads((self.folder / "share" / "all_results.json").read_text())
             self.assertEqual(result["train"]["pairs"], 6)
             self.assertEqual(result["settings"]["train_share"], 0.1)
+            chosen.append(result["settings"]["train"])
+        self.assertEqual(chosen[0], chosen[1])
+        self.assertNotEqual(chosen[0], chosen[2])
 
     def test_refused(self):
         self.refused(program("train_matcher", "--attention", "dafa", "--model", self.model, "--train", self.train, "--valid", self.train, "--out",
@@ -109,9 +114,9 @@ class Dafa(unittest.TestCase):
         self.refused(self.train_with("x", parses=few), 2, "train.tsv: ", " texts have no dependency tree, the first: '", "tools/parse_pairs.py")
         missing = self.train_with("x", parses=self.folder / "none.conllu")
         self.refused(missing, 3, "none.conllu: cannot be opened")
-        for text, message in (("1\ta\t_\t_\t_\t_\t0\troot\t_\n", "bad.conllu:1: expected 10 columns"),
-                              ("# text = a b\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n", "bad.conllu:2: the sentence has 2 roots"),
-                              ("# text = x\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", "bad.conllu:2: the word 'a' is not in the rest of the text 'x'")):
+        for text, message in (("1\ta\t_\t_\t_\t_\t0\troot\t_\n", "bad.conllu: line 1: expected 10 columns"),
+                              ("# text = a b\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n", "bad.conllu: line 2: the sentence has 2 roots"),
+                              ("# text = x\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", "bad.conllu: line 2: the word 'a' is not in the rest of the text 'x'")):
             bad = self.folder / "bad.conllu"
             bad.write_text(text)
             self.refused(self.train_with("x", parses=bad), 3, message)

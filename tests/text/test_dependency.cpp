@@ -145,7 +145,7 @@ TEST_CASE("dependency: words are compared by form or lemma, in lower case") {
   CHECK(dependency_key(tree({"\xC3\x84pfel"}, {0}, {"root"}).words[0], DependencyMatch::form) == "\xC3\xA4pfel");
 }
 
-TEST_CASE("dependency: trees that are none") {
+TEST_CASE("dependency: invalid trees") {
   const auto refused = [](const std::vector<std::size_t>& heads, const std::string& message) {
     expect_file_error([&] { tree(Words(heads.size(), "w"), heads, Words(heads.size(), "r")); }, message);
   };
@@ -162,6 +162,10 @@ TEST_CASE("dependency: a table keeps one tree for each text") {
   DependencyTable table;
   auto a = apple;
   a.text = "Apple exceeded company";
+  expect_file_error([&] { table.add(a, "f:1"); }, "the word 'Apple' has the characters 0 to 0 after 0");
+  a.words[0].characters = {0, 5};
+  a.words[1].characters = {6, 14};
+  a.words[2].characters = {15, 22};
   table.add(a, "f:1");
   table.add(a, "f:9");
   CHECK(table.size() == 1);
@@ -169,5 +173,5 @@ TEST_CASE("dependency: a table keeps one tree for each text") {
   CHECK(table.find("Apple exceeded") == nullptr);
   CHECK(table.find(" \t") != nullptr);
   a.words[0].relation = "dep";
-  expect_file_error([&] { table.add(a, "f:12"); }, "f:12: the text 'Apple exceeded company' has another tree above");
+  expect_file_error([&] { table.add(a, "f:12"); }, "f:12: the text 'Apple exceeded company' already has a different tree");
 }

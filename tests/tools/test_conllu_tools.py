@@ -166,7 +166,6 @@ class Tables(Folder):
         out = self.folder / "o.conllu"
         for name, content, part, code in (("t.tsv", "a\tb\nc\n", "line 2: the row has 1 columns, expected 2", 3),
                                           ("t.tsv", "a\n", "line 1: there is no column '2'", 3),
-                                          ("t.tsv", "a\tb\nc\t \n", "line 2: a text is empty", 3),
                                           ("t.tsv", b"a\tb\n\xff\tb\n", "is not UTF-8", 3), ("t.tsv", "", "has no rows", 3),
                                           ("t.jsonl", '{"left": "a"}\n', "line 1: there is no text under the key 'right'", 3),
                                           ("t.jsonl", '{"left": "a\\nb", "right": "c"}\n', "line 1: the text 'a\\nb' has a line break", 3),

@@ -37,12 +37,12 @@ struct DafaOptions {
     v.choice("subgraph", dependency.subgraphs, "how eq. 4 is read: alpha for the pair, or for its pairs of children");
     v.choice("tfidf", dependency.tfidf, "divisor of a text's tf-idf weights");
     v.choice("expand", expand, "gate of two words: M_F (ones around it), or 1 + M_F");
-    v.choice("score", fusion.score, "of eq. 7; with concat, as printed, one of its inputs has no effect");
+    v.choice("score", fusion.score, "of eq. 7: additive, or concat as printed (the query then has no effect)");
     v.choice("sharing", fusion.sharing, "one set of fusion weights for all heads, or one for each");
     v.choice("scope", fusion.scope, "fusion of each head, or of the concatenated heads");
     v.choice("output", fusion.output, "the fused vector l, or s + l");
-    v.size("attention_size", fusion.attention_size, 0, 65536, "d_a of eq. 7; 0 = the size of a head");
-    v.size("hidden_size", fusion.hidden_size, 0, 65536, "size of eq. 8; 0 = the size of a head");
+    v.size("attention_size", fusion.attention_size, 0, 65536, "d_a of eq. 7; 0 = d_v (head size; model width if merged)");
+    v.size("hidden_size", fusion.hidden_size, 0, 65536, "d_hid of eq. 8; 0 = d_v (head size; model width if merged)");
     v.text("without", without, "parts that are left out: some of tree,subgraph,tfidf,cross,gate,filter");
     v.layers(first_layer, last_layer, "layers with DAFA; the first by default");
     v.counts("document_counts", counts.documents, counts.words);
@@ -96,7 +96,7 @@ class DafaFactory final : public TermFactory<T, Dev> {
   void check(const EncoderSizes& sizes, const std::string& where) override {
     if (options_.first_layer == 0 && options_.last_layer == 0) options_.last_layer = 1;
     resolve_layers("dafa", options_.first_layer, options_.last_layer, 0, sizes.layers);
-    set_parts(where);
+    parse_without(where);
     const auto& o = options_.fusion;
     const std::size_t width = o.scope == DafaScope::merged ? sizes.width : sizes.head_size();
     if ((o.without_gate || o.without_filter) && o.hidden_size != 0 && o.hidden_size != width)
@@ -135,8 +135,8 @@ class DafaFactory final : public TermFactory<T, Dev> {
   }
 
  private:
-  /// Sets the switches of `without`.
-  void set_parts(const std::string& where) {
+  /// Sets the switches that `without` names.
+  void parse_without(const std::string& where) {
     auto& d = options_.dependency;
     auto& f = options_.fusion;
     const std::vector<std::pair<std::string, bool*>> parts{{"tree", &d.without_tree},   {"subgraph", &d.without_subgraph},

@@ -75,7 +75,11 @@ class SyntaxFactory final : public TermFactory<T, Dev> {
  public:
   const SyntaxOptions& options() const { return options_; }
   void visit(OptionVisitor& v) override { options_.visit(v); }
-  void check(const EncoderSizes& sizes, const std::string&) override {
+  void check(const EncoderSizes& sizes, const std::string& where) override {
+    const std::size_t masks = syntax_masks(options_.depth);
+    if (masks * sizes.heads > (std::size_t{1} << 24) >> masks)  // no tensor of the file accounts for these numbers
+      fail_file(where, "syntax: the tables of depth ", options_.depth, " for ", sizes.heads, " heads have more than ", 1u << 24,
+                " numbers");
     resolve_layers("syntax", options_.first_layer, options_.last_layer, 0, sizes.layers);
   }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init&, DropoutSites& sites) override {

@@ -20,7 +20,7 @@
 namespace lexformer {
 
 /// Reads all texts of a file and adds them to `table`. `where` begins error messages, followed by the line. Errors: a line without 10
-/// columns; an index or a head that is no number, or out of order; no root or two in a sentence; a cycle; a form that the text does not
+/// columns; an index or a head that is not a number, or out of order; no root or two in a sentence; a cycle; a form that the text does not
 /// contain after the forms before it; different trees for the same text.
 void parse_conllu(std::istream& in, const std::string& where, DependencyTable& table);
 
@@ -55,6 +55,13 @@ class ConlluReader {
   void line(std::string_view line) {
     ++number_;
     if (line.ends_with('\r')) line.remove_suffix(1);
+    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
+    for (std::size_t i = 0; i < line.size();) {
+      const Decoded d = decode_utf8(line, i);
+      if (d.character == replacement_character && line.compare(i, 3, "\xEF\xBF\xBD") != 0)
+        fail_file(here(number_), "byte ", i + 1, " is not UTF-8");
+      i += d.bytes;
+    }
     if (line.find_first_not_of(" \t") == line.npos)
       end_sentence();
     else if (line.starts_with('#'))
@@ -68,7 +75,7 @@ class ConlluReader {
   }
 
  private:
-  std::string here(std::size_t line) const { return cat(where_, ":", line); }
+  std::string here(std::size_t line) const { return cat(where_, ": line ", line); }
 
   void comment(std::string_view text) {
     const std::size_t equals = std::min(text.find('='), text.size());
@@ -79,6 +86,8 @@ class ConlluReader {
     if (key == "newdoc" || key.starts_with("newdoc ")) {
       end_sentence();
       end_text();
+      document_.reset();  // of a text without words
+      sentence_text_.reset();
       in_document_ = true;
     } else if (key == "document") {
       document_ = value;
@@ -184,7 +193,7 @@ LEXFORMER_INLINE std::shared_ptr<const DependencyTable> read_conllu(const std::v
     if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
     parse_conllu(in, path, *table);
   }
-  if (table->size() == 0) fail_file(paths.empty() ? "CoNLL-U" : paths[0], "holds no dependency tree");
+  if (table->size() == 0) fail_file(paths.empty() ? "CoNLL-U" : paths[0], "contains no dependency tree");
   return table;
 }
 

@@ -81,7 +81,7 @@ class OptionReader final : public OptionVisitor {
     constexpr std::size_t most = std::size_t{1} << 48;
     total = get_size(*found, "total", 0, most, here);
     words.clear();
-    for (const auto& word : (*found)["words"].items()) words[word.key()] = get_size((*found)["words"], word.key(), 0, most, here);
+    for (const auto& word : (*found)["words"].items()) words[word.key()] = get_size((*found)["words"], word.key(), 0, total, here);
   }
   void layers(std::size_t& first, std::size_t& last, const char* help) override {
     size("first_layer", first, 0, 256, help);

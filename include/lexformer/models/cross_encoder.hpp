@@ -61,6 +61,10 @@ class CrossEncoder : public Pretrained<T, Dev> {
   std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const;
 
   const CrossEncoderOptions& options() const { return options_; }
+  void fit(std::span<const std::string> texts) override {
+    Pretrained<T, Dev>::fit(texts);
+    options_.attention = this->config().attention;
+  }
 
   std::optional<double> threshold;  // decision threshold, chosen on validation data; saved with the model
 
@@ -133,10 +137,11 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const TextPair> p
       encodings[i] = this->tokenizer().encode_pair(pairs[i].first, pairs[i].second, options_.max_length);
   });
   Tensor<accumulate_t<T>> y({pairs.size(), options_.labels});
+  const auto makers = this->features();
   for (const auto& rows : batches_by_length(token_counts(encodings), batch_size)) {
     std::vector<Encoding> chosen;
     for (const std::size_t i : rows) chosen.push_back(encodings[i]);
-    const auto out = (*this)(this->batch(chosen)).logits.value().template to<Cpu>();
+    const auto out = (*this)(make_batch(chosen, makers)).logits.value().template to<Cpu>();
     for (std::size_t i = 0; i < rows.size(); ++i)
       std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + rows[i] * options_.labels);
   }

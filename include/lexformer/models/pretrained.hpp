@@ -64,9 +64,10 @@ class Pretrained {
   void check_texts(std::span<const std::string> texts, const std::string& where) const {
     for (const auto& term : encoder_->factories()) term.factory->check_texts(texts, where);
   }
-  /// Counts what the terms need in the training texts, before features() and training.
-  void fit(std::span<const std::string> texts) {
+  /// Counts what the terms need in the training texts, before features() and training. The counts become options of the terms.
+  virtual void fit(std::span<const std::string> texts) {
     for (const auto& term : encoder_->factories()) term.factory->fit(texts);
+    encoder_->config.attention = attention();
   }
   /// Makes a batch of tokenized texts with all features that the model reads.
   Batch batch(std::span<const Encoding> encodings) const { return make_batch(encodings, features()); }
@@ -77,7 +78,7 @@ class Pretrained {
   /// The model in the form in which it is saved.
   ModelFile file();
   void save(const std::string& path) { file().save(path); }
-  /// Copies all parameters and buffers from a saved model. Errors: one is missing or has another shape.
+  /// Copies all parameters and buffers from a saved model, but no options. Errors: one is missing or has another shape.
   void restore(const ModelFile& saved);
 
   /// Parameters that the file does not have; they are newly initialised.
@@ -109,6 +110,13 @@ class Pretrained {
 
  private:
   void check_vocabulary() const;
+  /// The terms with the options in use.
+  std::vector<TermConfig> attention() const {
+    std::vector<TermConfig> terms;
+    for (const auto& [name, factory] : encoder_->factories())
+      terms.push_back({name, options_text([&, &made = *factory](OptionVisitor& v) { made.visit(v); })});
+    return terms;
+  }
 
   std::string path_;                       // for messages
   std::shared_ptr<const ModelFile> file_;  // only until load_state()
@@ -298,9 +306,7 @@ ModelFile Pretrained<T, Dev>::file() {
   ModelFile f;
   f.config = json_;
   BertConfig c = encoder_->config;
-  c.attention.clear();
-  for (const auto& [name, factory] : encoder_->factories())
-    c.attention.push_back({name, options_text([&, &made = *factory](OptionVisitor& v) { made.visit(v); })});
+  c.attention = attention();
   write_config(c, f.config);
   f.vocabulary = tokenizer_.vocabulary();
   f.tokenizer = tokenizer_.options();

@@ -49,7 +49,7 @@ struct DependencyTrees {
 /// Dependency trees of many texts.
 class DependencyTable {
  public:
-  /// Errors: the text has different trees already. Equal ones are kept once.
+  /// Equal trees are kept once. Errors: the text already has different trees; the characters of the words do not ascend.
   void add(DependencyTrees trees, const std::string& where);
   /// The trees of a text; null: there are none. A text of whitespace alone has no words and needs no tree.
   const DependencyTrees* find(const std::string& text) const;
@@ -113,7 +113,7 @@ std::vector<double> subgraph_similarity(const DependencyTrees& a, const Dependen
 std::vector<double> tfidf_weights(const DependencyTrees& text, const DocumentCounts& counts, const DependencyOptions& options = {});
 
 /// The dependency matrix (eq. 5):   M_F = (M + S)_ij w_i w_j   -> (n, m), row-major
-/// Without both tree and subgraph similarity, M + S is 1: weights alone.
+/// Without both tree and subgraph similarity, M + S is 1: only the weights.
 std::vector<double> dependency_matrix(const DependencyTrees& a, const DependencyTrees& b, const DocumentCounts& counts,
                                       const DependencyOptions& options = {});
 
@@ -193,8 +193,15 @@ LEXFORMER_INLINE std::int32_t DependencyTrees::word_at(std::uint32_t character) 
 }
 
 LEXFORMER_INLINE void DependencyTable::add(DependencyTrees trees, const std::string& where) {
+  std::uint32_t end = 0;
+  for (const DependencyWord& w : trees.words) {
+    if (w.characters.first < end || w.characters.second <= w.characters.first)
+      fail_file(where, "the word ", in_quotes(w.form), " has the characters ", w.characters.first, " to ", w.characters.second, " after ",
+                end);
+    end = w.characters.second;
+  }
   const auto [entry, added] = trees_.try_emplace(trees.text, trees);
-  if (!added && !(entry->second == trees)) fail_file(where, "the text ", in_quotes(trees.text), " has another tree above");
+  if (!added && !(entry->second == trees)) fail_file(where, "the text ", in_quotes(trees.text), " already has a different tree");
 }
 
 LEXFORMER_INLINE const DependencyTrees* DependencyTable::find(const std::string& text) const {
