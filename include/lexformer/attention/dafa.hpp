@@ -105,7 +105,8 @@ class DafaFactory final : public TermFactory<T, Dev> {
   double weights(const EncoderSizes& sizes) const override {
     const auto& o = options_.fusion;
     const std::size_t groups = o.scope == DafaScope::merged ? 1 : sizes.heads, sets = o.sharing == DafaSharing::head ? groups : 1;
-    const auto v = static_cast<double>(sizes.width / groups);
+    const std::size_t size = sizes.width / groups;
+    const auto v = static_cast<double>(size);
     const double a = o.attention_size == 0 ? v : static_cast<double>(o.attention_size);
     const double h = o.hidden_size == 0 ? v : static_cast<double>(o.hidden_size);
     return static_cast<double>(sets * (options_.last_layer - options_.first_layer)) * (2 * a * (2 * v + 3) + 4 * h * (v + 1) + 4 * v);
