@@ -114,6 +114,14 @@ TEST_CASE("UTF-8 there and back for every code point; surrogates and larger numb
   CHECK(to_utf8(std::u32string(1, char32_t{0x110000})) == "\xEF\xBF\xBD");
 }
 
+TEST_CASE("the first invalid byte; a U+FFFD of the text is valid") {
+  CHECK(find_invalid_utf8("") == std::string::npos);
+  CHECK(find_invalid_utf8("\xC3\xA4 \xEF\xBF\xBD") == std::string::npos);
+  CHECK(find_invalid_utf8("\xC3\xA4\xC3(") == 2);
+  CHECK(find_invalid_utf8("ab\xEF\xBF") == 2);
+  CHECK(lower_case("\xC3\x84PFEL 7") == "\xC3\xA4pfel 7");
+}
+
 TEST_CASE("character classes") {
   CHECK(is_word_character('_'));
   CHECK(is_word_character(U'é'));

@@ -178,12 +178,9 @@ LEXFORMER_INLINE bool PairReader::read_line(std::string& line) {
   }
   if (line.ends_with('\r')) line.pop_back();
   if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
-  for (std::size_t i = 0; i < line.size();) {
-    const Decoded d = decode_utf8(line, i);
-    const bool bad = d.character == replacement_character && line.compare(i, 3, "\xEF\xBF\xBD") != 0;
-    if (bad || d.character == 0) fail_file(cat(where_, ": line ", last_line_), "byte ", i + 1, bad ? " is not UTF-8" : " is zero");
-    i += d.bytes;
-  }
+  const std::size_t invalid = find_invalid_utf8(line), zero = line.find('\0');
+  if (const std::size_t first = std::min(invalid, zero); first != line.npos)
+    fail_file(cat(where_, ": line ", last_line_), "byte ", first + 1, invalid < zero ? " is not UTF-8" : " is zero");
   return true;
 }
 

@@ -56,12 +56,8 @@ class ConlluReader {
     ++number_;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
-    for (std::size_t i = 0; i < line.size();) {
-      const Decoded d = decode_utf8(line, i);
-      if (d.character == replacement_character && line.compare(i, 3, "\xEF\xBF\xBD") != 0)
-        fail_file(here(number_), "byte ", i + 1, " is not UTF-8");
-      i += d.bytes;
-    }
+    if (const std::size_t invalid = find_invalid_utf8(line); invalid != line.npos)
+      fail_file(here(number_), "byte ", invalid + 1, " is not UTF-8");
     if (line.find_first_not_of(" \t") == line.npos)
       end_sentence();
     else if (line.starts_with('#'))

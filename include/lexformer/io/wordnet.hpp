@@ -112,12 +112,6 @@ class WordNet {
 namespace lexformer {
 
 namespace detail {
-LEXFORMER_INLINE std::string lower_case(std::string_view text) {
-  std::u32string characters = to_utf32(text);
-  for (char32_t& c : characters) c = to_lower(c);
-  return to_utf8(characters);
-}
-
 struct DetachmentRule {
   PartOfSpeech part;
   std::string_view ending, replacement;
@@ -144,7 +138,7 @@ LEXFORMER_INLINE WordNet::WordNet(const std::filesystem::path& folder) : files_(
 
 LEXFORMER_INLINE std::string WordNet::make_name(Id synset) const {
   const auto& synsets = files_.synsets();
-  const std::string lemma = detail::lower_case(files_.lemmas(synset).front());
+  const std::string lemma = lower_case(files_.lemmas(synset).front());
   std::size_t sense = 0;
   for (const Id other : files_.senses(lemma, synsets[synset].part)) {
     if (synsets[synset].type != 's' || synsets[other].type == 's') ++sense;
@@ -191,7 +185,7 @@ LEXFORMER_INLINE void WordNet::merge_ancestors(Id synset) {
 }
 
 LEXFORMER_INLINE std::vector<std::string> WordNet::base_forms(std::string_view word, PartOfSpeech part) const {
-  const std::string form = detail::lower_case(word);
+  const std::string form = lower_case(word);
   std::vector<std::string> out;
   const auto add = [&](std::string base) {
     if (!files_.senses(base, part).empty() && std::find(out.begin(), out.end(), base) == out.end()) out.push_back(std::move(base));

@@ -219,9 +219,7 @@ LEXFORMER_INLINE std::vector<std::string> DependencyTable::texts() const {
 }
 
 LEXFORMER_INLINE std::string dependency_key(const DependencyWord& word, DependencyMatch match) {
-  std::u32string key = to_utf32(match == DependencyMatch::form ? word.form : word.lemma);
-  for (char32_t& c : key) c = to_lower(c);
-  return to_utf8(key);
+  return lower_case(match == DependencyMatch::form ? word.form : word.lemma);
 }
 
 LEXFORMER_INLINE void DocumentCounts::add(const DependencyTrees& document) {

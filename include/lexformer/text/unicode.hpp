@@ -52,6 +52,9 @@ std::u32string to_utf32(std::string_view text);
 
 std::string to_utf8(std::u32string_view text);
 
+/// The index of the first byte that is not part of a valid character; npos: there is none.
+std::size_t find_invalid_utf8(std::string_view text);
+
 namespace detail {
 
 /// The entry of a sorted table of ranges that contains c, or null.
@@ -95,6 +98,9 @@ std::uint8_t combining_class(char32_t c);
 /// The lowercase of c, else c itself. The mapping is one to one and context-free (no final sigma). Only U+0130 (capital I with a dot) has
 /// two lowercase characters, i and U+0307; this function returns i.
 char32_t to_lower(char32_t c);
+
+/// A text with each character in lower case.
+std::string lower_case(std::string_view text);
 
 /// The first uppercase character that to_lower maps to c, else c itself.
 char32_t to_upper(char32_t c);
@@ -158,6 +164,21 @@ LEXFORMER_INLINE std::string to_utf8(std::u32string_view text) {
   out.reserve(text.size());
   for (char32_t c : text) append_utf8(out, c);
   return out;
+}
+
+LEXFORMER_INLINE std::size_t find_invalid_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const Decoded next = decode_utf8(text, i);
+    if (next.character == replacement_character && text.substr(i, 3) != "\xEF\xBF\xBD") return i;
+    i += next.bytes;
+  }
+  return text.npos;
+}
+
+LEXFORMER_INLINE std::string lower_case(std::string_view text) {
+  std::u32string characters = to_utf32(text);
+  for (char32_t& c : characters) c = to_lower(c);
+  return to_utf8(characters);
 }
 
 LEXFORMER_INLINE std::uint8_t combining_class(char32_t c) {
