@@ -89,11 +89,16 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   const auto valid = lx::read_examples(o.valid, o.table, model.options());
   std::vector<std::vector<lx::PairExample>> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(lx::read_examples(file, o.table, model.options()));
-  const auto texts = texts_of(examples), valid_texts = texts_of(valid);
-  model.check_texts(texts, o.train_file);
-  model.check_texts(valid_texts, o.valid);
-  for (std::size_t t = 0; t < tests.size(); ++t) model.check_texts(texts_of(tests[t]), o.tests[t]);
-  model.fit(texts);
+  std::string parses;
+  {
+    const auto texts = texts_of(examples), valid_texts = texts_of(valid);
+    model.check_texts(texts, o.train_file);
+    model.check_texts(valid_texts, o.valid);
+    for (std::size_t t = 0; t < tests.size(); ++t) model.check_texts(texts_of(tests[t]), o.tests[t]);
+    model.fit(texts);
+    if (knowledge.trees != nullptr)
+      parses = lx::cat(lx::describe(*knowledge.trees, texts), "; ", lx::describe(*knowledge.trees, valid_texts));
+  }
   const lx::PairDataset train(std::move(examples), model,
                               {.augment = o.augment ? o.augment_probability : 0.0,
                                .typos = o.typos,
@@ -108,8 +113,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.patience = o.patience;
   settings.settings = o.json(seed, train.examples(), valid);
-  if (knowledge.trees != nullptr)
-    settings.settings["parses"] = lx::cat(lx::describe(*knowledge.trees, texts), "; ", lx::describe(*knowledge.trees, valid_texts));
+  if (!parses.empty()) settings.settings["parses"] = parses;
   if (knowledge.wordnet != nullptr) settings.settings["wordnet"] = lx::cat(knowledge.wordnet->size(), " synsets");
   settings.frozen.insert(model.frozen().begin(), model.frozen().end());
   const auto done = lx::Trainer(task, optimizer, settings).run();

@@ -94,10 +94,11 @@ Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const Encoding> texts,
   for (std::size_t i = 0; i < texts.size(); ++i) begins[i + 1] = begins[i] + (pooling == Pooling::none ? texts[i].size() : 1);
   const std::size_t width = this->config().hidden_size;
   Tensor<A> y({begins.back(), width});
+  const auto makers = this->features();
   for (const auto& part : batches_by_length(token_counts(texts), options.batch_size)) {
     std::vector<Encoding> chosen;
     for (const std::size_t i : part) chosen.push_back(texts[i]);
-    const DeviceBatch<T, Dev> batch(this->batch(chosen));
+    const DeviceBatch<T, Dev> batch(make_batch(chosen, makers));
     const auto x = cast<A>(pool((*this)(batch, {}, {.layers = options.layers}).last, batch.offsets, pooling)).value().template to<Cpu>();
     const A* row = x.data();
     for (const std::size_t i : part) {

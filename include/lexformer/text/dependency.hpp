@@ -159,6 +159,35 @@ struct DependencyNumbers {
     fill(second, b);
   }
 };
+
+inline std::vector<double> tree_similarity(const DependencyNumbers& numbers, const DependencyOptions& options) {
+  const auto &x = numbers.a, &y = numbers.b;
+  const std::size_t n = x.word.size(), m = y.word.size();
+  std::vector<double> similarity(n * m);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < m; ++j)
+      similarity[i * m + j] =
+          ((x.head[i] == y.head[j] ? 1 : 0) + (x.word[i] == y.word[j] ? 1 : 0)) * (x.relation[i] == y.relation[j] ? options.theta : 1);
+  return similarity;
+}
+
+inline std::vector<double> subgraph_similarity(const DependencyNumbers& numbers, const DependencyOptions& options) {
+  const auto &x = numbers.a, &y = numbers.b;
+  const std::size_t m = y.word.size();
+  std::vector<double> similarity(x.word.size() * m, 0);
+  for (const std::size_t i : x.bottom_up)
+    for (const std::size_t j : y.bottom_up) {
+      if (x.word[i] != y.word[j] || x.relation[i] != y.relation[j]) continue;
+      double below = 0, equal = 0;
+      for (const std::size_t child : x.children[i])
+        for (const std::size_t other : y.children[j]) {
+          below += similarity[child * m + other];
+          equal += x.word[child] == y.word[other] ? 1 : 0;
+        }
+      similarity[i * m + j] = options.alpha * (options.subgraphs == DependencySubgraph::pairs ? 1 : equal) + options.nu * below;
+    }
+  return similarity;
+}
 }  // namespace detail
 
 LEXFORMER_INLINE void DependencyTrees::add_sentence(std::vector<DependencyWord> sentence, const std::vector<std::size_t>& heads,
@@ -238,35 +267,12 @@ LEXFORMER_INLINE double DocumentCounts::idf(const std::string& word) const {
 }
 
 LEXFORMER_INLINE std::vector<double> tree_similarity(const DependencyTrees& a, const DependencyTrees& b, const DependencyOptions& options) {
-  const detail::DependencyNumbers numbers(a, b, options.match);
-  const auto &x = numbers.a, &y = numbers.b;
-  const std::size_t n = x.word.size(), m = y.word.size();
-  std::vector<double> similarity(n * m);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < m; ++j)
-      similarity[i * m + j] =
-          ((x.head[i] == y.head[j] ? 1 : 0) + (x.word[i] == y.word[j] ? 1 : 0)) * (x.relation[i] == y.relation[j] ? options.theta : 1);
-  return similarity;
+  return detail::tree_similarity({a, b, options.match}, options);
 }
 
 LEXFORMER_INLINE std::vector<double> subgraph_similarity(const DependencyTrees& a, const DependencyTrees& b,
                                                          const DependencyOptions& options) {
-  const detail::DependencyNumbers numbers(a, b, options.match);
-  const auto &x = numbers.a, &y = numbers.b;
-  const std::size_t m = y.word.size();
-  std::vector<double> similarity(x.word.size() * m, 0);
-  for (const std::size_t i : x.bottom_up)
-    for (const std::size_t j : y.bottom_up) {
-      if (x.word[i] != y.word[j] || x.relation[i] != y.relation[j]) continue;
-      double below = 0, equal = 0;
-      for (const std::size_t child : x.children[i])
-        for (const std::size_t other : y.children[j]) {
-          below += similarity[child * m + other];
-          equal += x.word[child] == y.word[other] ? 1 : 0;
-        }
-      similarity[i * m + j] = options.alpha * (options.subgraphs == DependencySubgraph::pairs ? 1 : equal) + options.nu * below;
-    }
-  return similarity;
+  return detail::subgraph_similarity({a, b, options.match}, options);
 }
 
 LEXFORMER_INLINE std::vector<double> tfidf_weights(const DependencyTrees& text, const DocumentCounts& counts,
@@ -294,8 +300,11 @@ LEXFORMER_INLINE std::vector<double> dependency_matrix(const DependencyTrees& a,
   const auto add = [&](const std::vector<double>& part) {
     for (std::size_t e = 0; e < n * m; ++e) fused[e] += part[e];
   };
-  if (!options.without_tree) add(tree_similarity(a, b, options));
-  if (!options.without_subgraph) add(subgraph_similarity(a, b, options));
+  if (!weights_alone) {
+    const detail::DependencyNumbers numbers(a, b, options.match);
+    if (!options.without_tree) add(detail::tree_similarity(numbers, options));
+    if (!options.without_subgraph) add(detail::subgraph_similarity(numbers, options));
+  }
   const auto of_a = tfidf_weights(a, counts, options), of_b = tfidf_weights(b, counts, options);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < m; ++j) fused[i * m + j] *= of_a[i] * of_b[j];
