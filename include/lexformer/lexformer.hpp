@@ -79,6 +79,7 @@
 #include "lexformer/attention/term.hpp"
 #include "lexformer/attention/term_factory.hpp"
 #include "lexformer/attention/terms.hpp"
+#include "lexformer/attention/tree_term.hpp"
 #include "lexformer/attention/tupe.hpp"
 #include "lexformer/attention/uerbert.hpp"
 

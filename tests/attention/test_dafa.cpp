@@ -195,7 +195,7 @@ struct Probe final : AttentionCore<double> {
   mutable Tensor<double> semantic, dependency;
   AttentionResult<double, Cpu> operator()(const AttentionInputs<double>& in, const ScoreTerms<double>& terms,
                                           const AttentionOptions& options) const override {
-    const auto both = dynamic_cast<const Dafa<double>&>(*inner).both(in, terms, options);
+    const auto both = dynamic_cast<const Dafa<double>&>(*inner).both(in, terms, options, Attentions::none);
     semantic = both.semantic.context.value();
     dependency = both.dependency.context.value();
     return (*inner)(in, terms, options);

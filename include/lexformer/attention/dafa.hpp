@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "lexformer/attention/dafa_fusion.hpp"
-#include "lexformer/attention/term_factory.hpp"
-#include "lexformer/data/dependency_features.hpp"
+#include "lexformer/attention/tree_term.hpp"
 
 namespace lexformer {
 
@@ -63,20 +62,20 @@ class Dafa final : public AttentionCore<T, Dev> {
   /// Attentions that are asked for are those of Sem.
   AttentionResult<T, Dev> operator()(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms,
                                      const AttentionOptions& options) const override {
-    auto [semantic, dependency] = both(in, terms, options);
+    auto [semantic, dependency] = both(in, terms, options, Attentions::none);
     return {fusion(semantic.context, dependency.context, in.batch.offsets).context, semantic.attentions};
   }
 
   struct Both {
     AttentionResult<T, Dev> semantic, dependency;
   };
-  /// Sem and Dep, both with the attentions that are asked for.
-  Both both(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms, const AttentionOptions& options) const {
+  /// Sem with `options`, and Dep, which returns `of_dep`.
+  Both both(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms, const AttentionOptions& options, Attentions of_dep) const {
     auto of_dependency = options;
+    of_dependency.attentions = of_dep;
     of_dependency.dropout = in.forward.dropout(static_cast<double>(options.dropout.p), site_);
     auto gated = terms;
-    const Var<T, Dev> gate(in.batch.feature("dafa", "dafa").values);
-    gated.gate = terms.gate.defined() ? terms.gate * gate : gate;
+    gated.multiply_gate(Var<T, Dev>(in.batch.feature("dafa", "dafa").values));
     return {attention(in.qkv, in.batch.offsets, in.heads, terms, options),
             attention(in.qkv, in.batch.offsets, in.heads, gated, of_dependency)};
   }
@@ -88,8 +87,10 @@ class Dafa final : public AttentionCore<T, Dev> {
 
 /// The factory of "dafa" in a config.
 template <class T = float, class Dev = Cpu>
-class DafaFactory final : public TermFactory<T, Dev> {
+class DafaFactory final : public TreeTermFactory<T, Dev> {
  public:
+  DafaFactory() : TreeTermFactory<T, Dev>("dafa") {}
+
   const DafaOptions& options() const { return options_; }
   void visit(OptionVisitor& v) override { options_.visit(v); }
 
@@ -98,18 +99,15 @@ class DafaFactory final : public TermFactory<T, Dev> {
     resolve_layers("dafa", options_.first_layer, options_.last_layer, 0, sizes.layers);
     parse_without(where);
     const auto& o = options_.fusion;
-    const std::size_t width = o.scope == DafaScope::merged ? sizes.width : sizes.head_size();
-    if ((o.without_gate || o.without_filter) && o.hidden_size != 0 && o.hidden_size != width)
-      fail_usage(where, "without gate or filter, hidden_size must be the size of the vectors, ", width, ", or 0; got ", o.hidden_size);
+    const DafaSizes of(o, sizes.heads, sizes.width);
+    if ((o.without_gate || o.without_filter) && of.hidden != of.vector)
+      fail_usage(where, "without gate or filter, hidden_size must be the size of the vectors, ", of.vector, ", or 0; got ", of.hidden);
   }
   double weights(const EncoderSizes& sizes) const override {
-    const auto& o = options_.fusion;
-    const std::size_t groups = o.scope == DafaScope::merged ? 1 : sizes.heads, sets = o.sharing == DafaSharing::head ? groups : 1;
-    const std::size_t size = sizes.width / groups;
-    const auto v = static_cast<double>(size);
-    const double a = o.attention_size == 0 ? v : static_cast<double>(o.attention_size);
-    const double h = o.hidden_size == 0 ? v : static_cast<double>(o.hidden_size);
-    return static_cast<double>(sets * (options_.last_layer - options_.first_layer)) * (2 * a * (2 * v + 3) + 4 * h * (v + 1) + 4 * v);
+    const DafaSizes of(options_.fusion, sizes.heads, sizes.width);
+    const auto size = [](std::size_t n) { return static_cast<double>(n); };
+    const double v = size(of.vector), a = size(of.attention), h = size(of.hidden);
+    return size(of.sets * (options_.last_layer - options_.first_layer)) * (2 * a * (2 * v + 3) + 4 * h * (v + 1) + 4 * v);
   }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites& sites) override {
     std::vector<PlacedTerm<T, Dev>> cores;
@@ -118,20 +116,17 @@ class DafaFactory final : public TermFactory<T, Dev> {
     return cores;
   }
 
-  void provide(const TextKnowledge& knowledge) override { trees_ = knowledge.trees; }
-  void check_texts(std::span<const std::string> texts, const std::string& where) const override {
-    require_trees(texts, given_trees(trees_, "dafa"), where);
-  }
   void fit(std::span<const std::string> texts) override {
+    const auto trees = this->trees();
     options_.counts = {};
     for (const std::string& text : texts)
-      if (const auto* found = given_trees(trees_, "dafa").find(text)) options_.counts.add(*found);
+      if (const auto* found = trees->find(text)) options_.counts.add(*found);
   }
   std::vector<FeatureMaker> features() const override {
-    given_trees(trees_, "dafa");
+    const auto trees = this->trees();
     if (!options_.dependency.without_tfidf && options_.counts.documents == 0)
       fail("dafa", "the words of the training texts are not counted: fit() counts them before training, and they are saved with the model");
-    return {dependency_gate(trees_, std::make_shared<DocumentCounts>(options_.counts), options_.dependency,
+    return {dependency_gate(trees, std::make_shared<DocumentCounts>(options_.counts), options_.dependency,
                             options_.expand == DafaExpand::ones ? 0 : 1)};
   }
 
@@ -162,7 +157,6 @@ class DafaFactory final : public TermFactory<T, Dev> {
   }
 
   DafaOptions options_;
-  std::shared_ptr<const DependencyTable> trees_;
 };
 
 }  // namespace lexformer

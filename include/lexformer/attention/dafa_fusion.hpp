@@ -45,6 +45,20 @@ struct DafaFusionOptions {
   bool without_cross = false, without_gate = false, without_filter = false;
 };
 
+/// The sizes of a fusion's weights.
+struct DafaSizes {
+  std::size_t groups;                     // heads that are fused one by one: H, or 1 for the concatenated heads
+  std::size_t sets;                       // G: sets of weights
+  std::size_t vector, attention, hidden;  // d_v, d_a, d_hid
+
+  DafaSizes(const DafaFusionOptions& o, std::size_t heads, std::size_t width)
+      : groups(o.scope == DafaScope::merged ? 1 : heads),
+        sets(o.sharing == DafaSharing::head ? groups : 1),
+        vector(width / groups),
+        attention(o.attention_size == 0 ? vector : o.attention_size),
+        hidden(o.hidden_size == 0 ? vector : o.hidden_size) {}
+};
+
 /// A linear layer applied to each head: x (N, H in), weight (G, out, in), bias (G, out) or undefined -> (N, H out).
 /// G = 1: the same for all heads, in one product; G = H: one for each head.
 template <class T, class Dev>
@@ -63,8 +77,9 @@ Var<T, Dev> head_linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const V
 /// Fuses the contexts s and d of the semantic and the dependency attention, for each head (scope head) or for the concatenated heads:
 ///   d*_i = sum_j softmax_j(w_d . tanh(W_D d_j + W_s s_i + b_s)) d_j                           (eq. 7; the tokens j of the sequence)
 ///   s*_i = sum_j softmax_j(w_s . tanh(W_S s_j + W_d d*_i + b_d)) s_j
-///   g_i  = sigmoid(W_g [tanh(W_dh d*_i + b); tanh(W_sh s*_i + b)]),   v_i = g_i tanh(W_sh s*_i + b) + (1 - g_i) tanh(W_dh d*_i + b)   (eq.
-///   8) f_i  = sigmoid(W_f [s_i; W_v v_i + b_v]),   l_i = f_i tanh(W_l v_i + b_l)                  (eq. 9)
+///   g_i  = sigmoid(W_g [tanh(W_dh d*_i + b); tanh(W_sh s*_i + b)])                            (eq. 8)
+///   v_i  = g_i tanh(W_sh s*_i + b) + (1 - g_i) tanh(W_dh d*_i + b)
+///   f_i  = sigmoid(W_f [s_i; W_v v_i + b_v]),   l_i = f_i tanh(W_l v_i + b_l)                  (eq. 9)
 /// without_cross: d* = d, s* = s. without_gate: v = (s* + d*) / 2. without_filter: l = v. Without all three: (s + d) / 2.
 template <class T = float, class Dev = Cpu>
 struct DafaFusion {
@@ -88,9 +103,9 @@ struct DafaFusion {
 
   /// New matrices are uniform in +-1 / sqrt(inputs), like those of PyTorch's Linear.
   DafaFusion(const DafaFusionOptions& o, std::size_t heads, std::size_t width, Init& init)
-      : options(o), groups(o.scope == DafaScope::merged ? 1 : heads) {
-    const std::size_t sets = o.sharing == DafaSharing::head ? groups : 1, v = width / groups;
-    const std::size_t a = o.attention_size == 0 ? v : o.attention_size, h = o.hidden_size == 0 ? v : o.hidden_size;
+      : DafaFusion(o, DafaSizes(o, heads, width), init) {}
+  DafaFusion(const DafaFusionOptions& o, const DafaSizes& sizes, Init& init) : options(o), groups(sizes.groups) {
+    const std::size_t sets = sizes.sets, v = sizes.vector, a = sizes.attention, h = sizes.hidden;
     const auto uniform = [&](Shape shape, std::size_t inputs) {
       return init.uniform<T, Dev>(shape, 1 / std::sqrt(static_cast<double>(inputs)));
     };

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/attention/term_factory.hpp"
+#include "lexformer/attention/tree_term.hpp"
 #include "lexformer/data/syntax_features.hpp"
 #include "lexformer/ops/elementwise.hpp"
 
@@ -71,8 +71,10 @@ class Syntax final : public AttentionCore<T, Dev> {
 
 /// The factory of "syntax" in a config.
 template <class T = float, class Dev = Cpu>
-class SyntaxFactory final : public TermFactory<T, Dev> {
+class SyntaxFactory final : public TreeTermFactory<T, Dev> {
  public:
+  SyntaxFactory() : TreeTermFactory<T, Dev>("syntax") {}
+
   const SyntaxOptions& options() const { return options_; }
   void visit(OptionVisitor& v) override { options_.visit(v); }
   void check(const EncoderSizes& sizes, const std::string& where) override {
@@ -89,19 +91,10 @@ class SyntaxFactory final : public TermFactory<T, Dev> {
       cores.push_back({.layer = i, .core = std::make_shared<Syntax<T, Dev>>(tables, sites)});
     return cores;
   }
-
-  void provide(const TextKnowledge& knowledge) override { trees_ = knowledge.trees; }
-  void check_texts(std::span<const std::string> texts, const std::string& where) const override {
-    require_trees(texts, given_trees(trees_, "syntax"), where);
-  }
-  std::vector<FeatureMaker> features() const override {
-    given_trees(trees_, "syntax");
-    return {syntax_feature(trees_, options_.depth)};
-  }
+  std::vector<FeatureMaker> features() const override { return {syntax_feature(this->trees(), options_.depth)}; }
 
  private:
   SyntaxOptions options_;
-  std::shared_ptr<const DependencyTable> trees_;
 };
 
 }  // namespace lexformer

@@ -12,7 +12,6 @@
 #include "lexformer/attention/term_factory.hpp"
 #include "lexformer/data/uerbert.hpp"
 #include "lexformer/data/word_gate.hpp"
-#include "lexformer/ops/operators.hpp"
 
 namespace lexformer {
 
@@ -22,8 +21,7 @@ namespace lexformer {
 template <class T = float, class Dev = Cpu>
 struct Uerbert final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
-    const Var<T, Dev> gate(in.batch.feature("uerbert", "uerbert").values);
-    out.gate = out.gate.defined() ? out.gate * gate : gate;
+    out.multiply_gate(Var<T, Dev>(in.batch.feature("uerbert", "uerbert").values));
   }
 };
 

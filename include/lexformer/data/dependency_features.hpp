@@ -23,9 +23,6 @@ struct TokenWords {
 /// Errors (usage): a text has no trees; `who` begins the message.
 TokenWords token_words(const Encoding& encoding, const DependencyTable& trees, const std::string& who);
 
-/// The trees of a model. Errors (usage): there are none; `who`, the attention term that reads them, begins the message.
-const DependencyTable& given_trees(const std::shared_ptr<const DependencyTable>& trees, const std::string& who);
-
 /// Checks that all texts have trees. Errors (usage): names the first text that has none, and their number; `where` begins the message.
 void require_trees(std::span<const std::string> texts, const DependencyTable& trees, const std::string& where);
 
@@ -63,12 +60,6 @@ LEXFORMER_INLINE TokenWords token_words(const Encoding& encoding, const Dependen
   for (std::size_t t = 0; t < encoding.size(); ++t)
     found.words.push_back(encoding.word_ids[t] < 0 ? -1 : found.texts.at(encoding.type_ids[t])->word_at(encoding.offsets[t].first));
   return found;
-}
-
-LEXFORMER_INLINE const DependencyTable& given_trees(const std::shared_ptr<const DependencyTable>& trees, const std::string& who) {
-  if (trees == nullptr)
-    fail_usage(who, "the model reads dependency trees: give them with --parses FILE.conllu (in C++: provide({.trees = read_conllu(...)}))");
-  return *trees;
 }
 
 LEXFORMER_INLINE void require_trees(std::span<const std::string> texts, const DependencyTable& trees, const std::string& where) {

@@ -41,7 +41,7 @@ DafaView<T, Dev> view_dafa(const BertEncoder<T, Dev>& encoder, const DeviceBatch
   const LayerInputs<T, Dev> inputs{.batch = batch, .shared = std::move(shared)};
   const auto [qkv, scores] = encoder.layers[layer].attention.prepare(x, inputs);
   const AttentionInputs<T, Dev> in{qkv, batch, encoder.config.num_attention_heads, {}};
-  const auto [semantic, dependency] = dafa->both(in, scores, {.attentions = Attentions::probabilities});
+  const auto [semantic, dependency] = dafa->both(in, scores, {.attentions = Attentions::probabilities}, Attentions::probabilities);
   const auto fused = dafa->fusion(semantic.context, dependency.context, batch.offsets);
   return {semantic.attentions.value(), dependency.attentions.value(), fused.filter.defined() ? fused.filter.value() : Tensor<T, Dev>()};
 }
