@@ -6,10 +6,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/data/features.hpp"
+#include "lexformer/data/word_gate.hpp"
 #include "lexformer/text/dependency.hpp"
 
 namespace lexformer {
@@ -29,9 +30,7 @@ void require_trees(std::span<const std::string> texts, const DependencyTable& tr
 /// Number and checksum of the trees of these texts. A resumed run compares it: its trees must be the same.
 std::string describe(const DependencyTable& trees, std::span<const std::string> texts);
 
-/// Makes DAFA's gate of each pair of tokens, in batch order, under a name in Batch::features: a real number per pair,
-///   gate[p, q] = gate[q, p] = offset + M_F(i, j)   for a token p of word i of the first text and a token q of word j of the second,
-///   1 otherwise.
+/// Makes DAFA's gate (pair_gate) with the values offset + M_F of the words of the trees.
 /// offset: 0 (the paper's "adding 1" pads with ones), or 1.
 FeatureMaker dependency_gate(std::shared_ptr<const DependencyTable> trees, std::shared_ptr<const DocumentCounts> counts,
                              const DependencyOptions& options, double offset, std::string name = "dafa");
@@ -85,24 +84,15 @@ LEXFORMER_INLINE std::string describe(const DependencyTable& trees, std::span<co
 
 LEXFORMER_INLINE FeatureMaker dependency_gate(std::shared_ptr<const DependencyTable> trees, std::shared_ptr<const DocumentCounts> counts,
                                               const DependencyOptions& options, double offset, std::string name) {
-  return [=, name = std::move(name)](std::span<const Encoding> encodings, Batch& batch) {
-    std::vector<double> gates(batch.offsets.pairs(), 1);
-    parallel_for(encodings.size(), 1, [&](std::size_t s, std::size_t) {
-      const TokenWords tokens = token_words(encodings[s], *trees, name);
-      if (tokens.texts.size() != 2) return;
-      const std::size_t n = encodings[s].size(), columns = tokens.texts[1]->words.size();
-      const auto fused = dependency_matrix(*tokens.texts[0], *tokens.texts[1], *counts, options);
-      double* gate = gates.data() + batch.offsets.pair_begin(s);
-      for (std::size_t p = 0; p < n; ++p)
-        for (std::size_t q = p + 1; q < n; ++q) {
-          if (tokens.words[p] < 0 || tokens.words[q] < 0 || encodings[s].type_ids[p] == encodings[s].type_ids[q]) continue;
-          const double value =
-              offset + fused[static_cast<std::size_t>(tokens.words[p]) * columns + static_cast<std::size_t>(tokens.words[q])];
-          gate[p * n + q] = gate[q * n + p] = value;
-        }
-    });
-    batch.features[name] = {Per::pair, std::move(gates)};
+  const auto pairs = [trees = std::move(trees), counts = std::move(counts), options, offset, name](const Encoding& e) -> WordPairs {
+    TokenWords tokens = token_words(e, *trees, name);
+    if (tokens.texts.size() != 2) return {};
+    WordPairs found{std::move(tokens.words), dependency_matrix(*tokens.texts[0], *tokens.texts[1], *counts, options),
+                    tokens.texts[1]->words.size()};
+    for (double& x : found.values) x += offset;
+    return found;
   };
+  return pair_gate(pairs, std::move(name));
 }
 
 }  // namespace lexformer

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A gate for each pair of tokens from the similarities of the words of two texts.
+// A gate for each pair of tokens from a number for each pair of words of two texts, e.g. their similarity.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -12,49 +13,75 @@
 
 namespace lexformer {
 
+/// The words of an encoding's tokens, and a number for each pair of words of both texts.
+struct WordPairs {
+  std::vector<std::int32_t> words{};  // (n): the index of the token's word among the words of its text; -1: none
+  std::vector<double> values{};       // (left, right), row-major; empty: there is one text alone
+  std::size_t right = 0;
+};
+
+/// Makes a gate for each pair of tokens, in batch order, under a name in Batch::features: a real number per pair,
+///   gate[p, q] = gate[q, p] = values[i, j]   for a token p of word i of the first text and a token q of word j of the second,
+///   1 otherwise.
+/// `pairs` is called by several threads.
+FeatureMaker pair_gate(std::function<WordPairs(const Encoding&)> pairs, std::string name);
+
 /// Computes the similarity of each word of `left` with each of `right` -> (left, right), row-major. It is called by several threads.
 using WordSimilarities = std::function<std::vector<double>(std::span<const std::string> left, std::span<const std::string> right)>;
 
-/// Makes a gate for each pair of tokens, in batch order, under a name in Batch::features: a real number per pair,
-///   gate[p, q] = gate[q, p] = similarity of the words of p and q   for a token p of the first text and a token q of the second,
-///   1 otherwise.
-/// The words are the tokenizer's, in its normalization (Encoding::text). Errors: `similarities` returns another number of values.
+/// Makes the gate whose values are the similarities of the tokenizer's words, in its normalization (Encoding::text). Errors: `similarities`
+/// returns another number of values.
 FeatureMaker word_gate(WordSimilarities similarities, std::string name);
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
-LEXFORMER_INLINE FeatureMaker word_gate(WordSimilarities similarities, std::string name) {
-  return [similarities = std::move(similarities), name = std::move(name)](std::span<const Encoding> encodings, Batch& batch) {
+LEXFORMER_INLINE FeatureMaker pair_gate(std::function<WordPairs(const Encoding&)> pairs, std::string name) {
+  return [pairs = std::move(pairs), name = std::move(name)](std::span<const Encoding> encodings, Batch& batch) {
     std::vector<double> gates(batch.offsets.pairs(), 1);
     parallel_for(encodings.size(), 1, [&](std::size_t s, std::size_t) {
       const Encoding& e = encodings[s];
-      std::vector<const Word*> of_type[2];
-      std::vector<std::string> texts[2];
-      for (const Word& word : e.words) {
-        of_type[word.type].push_back(&word);
-        texts[word.type].push_back(to_utf8(e.text(word)));
-      }
-      if (texts[0].empty() || texts[1].empty()) return;
-      const auto values = similarities(texts[0], texts[1]);
-      if (values.size() != texts[0].size() * texts[1].size())
-        fail(name, "got ", values.size(), " similarities of ", texts[0].size(), " and ", texts[1].size(), " words");
+      const WordPairs found = pairs(e);
+      if (found.values.empty()) return;
       const std::size_t n = e.size();
       double* gate = gates.data() + batch.offsets.pair_begin(s);
-      auto value = values.begin();
-      for (const Word* a : of_type[0])
-        for (const Word* b : of_type[1]) {
-          for (std::size_t p = a->first; p < a->last; ++p)
-            for (std::size_t q = b->first; q < b->last; ++q) gate[p * n + q] = gate[q * n + p] = *value;
-          ++value;
+      for (std::size_t p = 0; p < n; ++p)
+        for (std::size_t q = p + 1; q < n; ++q) {
+          if (found.words[p] < 0 || found.words[q] < 0 || e.type_ids[p] == e.type_ids[q]) continue;
+          gate[p * n + q] = gate[q * n + p] =
+              found.values[static_cast<std::size_t>(found.words[p]) * found.right + static_cast<std::size_t>(found.words[q])];
         }
     });
     batch.features[name] = {Per::pair, std::move(gates)};
   };
+}
+
+LEXFORMER_INLINE FeatureMaker word_gate(WordSimilarities similarities, std::string name) {
+  const auto pairs = [similarities = std::move(similarities), name](const Encoding& e) -> WordPairs {
+    WordPairs found;
+    found.words.assign(e.size(), -1);
+    std::vector<std::string> texts[2];
+    for (const Word& word : e.words) {
+      std::fill(found.words.begin() + static_cast<std::ptrdiff_t>(word.first), found.words.begin() + static_cast<std::ptrdiff_t>(word.last),
+                static_cast<std::int32_t>(texts[word.type].size()));
+      texts[word.type].push_back(to_utf8(e.text(word)));
+    }
+    if (texts[0].empty() || texts[1].empty()) return {};
+    found.values = similarities(texts[0], texts[1]);
+    found.right = texts[1].size();
+    if (found.values.size() != texts[0].size() * found.right)
+      fail(name, "got ", found.values.size(), " similarities of ", texts[0].size(), " and ", found.right, " words");
+    return found;
+  };
+  return pair_gate(pairs, std::move(name));
 }
 
 }  // namespace lexformer
