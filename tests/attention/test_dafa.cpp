@@ -282,25 +282,7 @@ TEST_CASE("dafa: the gate of a pair of tokens is that of their words, 1 elsewher
 }
 
 TEST_CASE("dafa: document counts are saved with the model; trees are given again") {
-  const TemporaryFolder folder;
-  const std::string path = folder / "m.lxf";
-  auto model = test::tiny_model<float>(test::with_dafa());
-  model.save(path);
-  auto same = CrossEncoder<float>::load(path);
-  expect_error(
-      ErrorKind::usage, [&] { same.predict({test::pairs[0]}); },
-      "dafa: the model reads dependency trees: give them with --parses FILE.conllu");
-  same.provide(test::tiny_knowledge());
-  CHECK(same_bits(same.logits(test::pairs), model.logits(test::pairs)));
-  expect_error(
-      ErrorKind::usage,
-      [&] {
-        same.predict({{"no such text", "lens"}});
-      },
-      "dafa: the text 'no such text' has no dependency tree; make trees");
-  const std::vector<std::string> texts{"for", "none", "lens case", "no tree"};
-  expect_error(
-      ErrorKind::usage, [&] { same.check_texts(texts, "t.tsv"); }, "t.tsv: 2 of 4 texts have no dependency tree, the first: 'none'");
+  test::check_trees_are_needed(test::with_dafa(), "dafa");
   // Before the counts are there, no gate is made.
   CrossEncoder<float> fresh(test::tiny_file(), test::with_dafa());
   fresh.provide(test::tiny_knowledge());

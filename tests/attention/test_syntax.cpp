@@ -211,28 +211,7 @@ TEST_CASE("syntax: in a model, the attentions are those of full attention and ea
 }
 
 TEST_CASE("syntax: trees are given again to a saved model; what does not fit is refused") {
-  const TemporaryFolder folder;
-  const std::string path = folder / "m.lxf";
-  auto model = test::tiny_model<float>(with_syntax());
-  model.save(path);
-  auto same = CrossEncoder<float>::load(path);
-  expect_error(
-      ErrorKind::usage, [&] { same.predict({test::pairs[0]}); },
-      "syntax: the model reads dependency trees: give them with --parses FILE.conllu");
-  same.provide(test::tiny_knowledge());
-  CHECK(same_bits(same.logits(test::pairs), model.logits(test::pairs)));
-  expect_error(
-      ErrorKind::usage,
-      [&] {
-        same.predict({{"no such text", "lens"}});
-      },
-      "syntax: the text 'no such text' has no dependency tree; make trees");
-  expect_error(
-      ErrorKind::usage,
-      [&] {
-        same.check_texts(std::vector<std::string>{"for", "none"}, "t.tsv");
-      },
-      "t.tsv: 1 of 2 texts have no dependency tree, the first: 'none'");
+  test::check_trees_are_needed(with_syntax(), "syntax");
   expect_error(
       ErrorKind::usage, [&] { test::tiny_model(with_syntax({.first_layer = 1, .last_layer = 3})); },
       "syntax: layers 1 to 3 of a model with 2 layers");

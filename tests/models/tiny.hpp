@@ -9,12 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "io/expect_error.hpp"
 #include "lexformer/attention/dafa.hpp"
 #include "lexformer/attention/syntax.hpp"
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "support/random_tensor.hpp"
 #include "support/tiny_wordnet.hpp"
 
 namespace lexformer::test {
@@ -212,6 +214,23 @@ inline void for_each_variant(const std::function<void(Variant)>& f) {
     CAPTURE(v.name);
     f(v);
   }
+}
+
+/// A saved model whose term reads trees needs them again, and says which texts have none.
+inline void check_trees_are_needed(const CrossEncoderOptions& options, const std::string& term) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.lxf";
+  auto model = tiny_model<float>(options);
+  model.save(path);
+  auto same = CrossEncoder<float>::load(path);
+  const auto refused = [](const auto& body, const std::string& message) { expect_error(ErrorKind::usage, body, message); };
+  refused([&] { same.predict({pairs[0]}); }, term + ": the model reads dependency trees: give them with --parses FILE.conllu");
+  same.provide(tiny_knowledge());
+  CHECK(same_bits(same.logits(pairs), model.logits(pairs)));
+  const Pairs missing{{"no such text", "lens"}};
+  refused([&] { same.predict(missing); }, term + ": the text 'no such text' has no dependency tree; make trees");
+  const std::vector<std::string> texts{"for", "none", "lens case", "no tree"};
+  refused([&] { same.check_texts(texts, "t.tsv"); }, "t.tsv: 2 of 4 texts have no dependency tree, the first: 'none'");
 }
 
 }  // namespace lexformer::test

@@ -39,3 +39,12 @@ def pairs(count, seed):
         right = left if i % 3 == 0 else f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(100, 999)}"
         rows.append(f"{left}\t{right} \"x\"\t{int(i % 3 == 0)}\n")
     return "".join(rows)
+
+
+def start_model(folder, text):
+    """A new model of two small layers for the words of a file."""
+    config, model = folder / "config.json", folder / "start.lxf"
+    config.write_text('{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}')
+    done = program("make_model", "--text", text, "--vocab-size", 200, "--model-config", config, "--out", model)
+    assert done.returncode == 0, done.stderr
+    return model

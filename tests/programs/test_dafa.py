@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import pairs, program
+from support import pairs, program, start_model
 
 
 def trees(texts, seed=1):
@@ -28,17 +28,13 @@ class Dafa(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        config = self.folder / "config.json"
-        config.write_text('{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}')
         self.train, self.test = self.folder / "train.tsv", self.folder / "test.tsv"
         self.train.write_text(pairs(60, 1))
         self.test.write_text(pairs(12, 2))
         self.texts = sorted({text for file in (self.train, self.test) for line in file.read_text().splitlines() for text in line.split("\t")[:2]})
         self.parses = self.folder / "trees.conllu"
         self.parses.write_text(trees(self.texts))
-        self.model = self.folder / "start.lxf"
-        done = program("make_model", "--text", self.train, "--vocab-size", 200, "--model-config", config, "--out", self.model)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.model = start_model(self.folder, self.train)
 
     def train_with(self, out, *more, model=None, parses=None):
         return program("train_matcher", "--attention", "dafa", "--model", model or self.model, "--train", self.train, "--valid", self.train,

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, pairs, program
+from support import BIN, pairs, program, start_model
 
 BINARY = BIN.resolve()
 
@@ -14,13 +14,9 @@ class Own(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        config = self.folder / "config.json"
-        config.write_text('{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}')
         (self.folder / "train.tsv").write_text(pairs(60, 1))
         (self.folder / "unlabelled.tsv").write_text("".join(line.rsplit("\t", 1)[0] + "\n" for line in pairs(8, 2).splitlines()))
-        self.model = self.folder / "start.lxf"
-        done = program("make_model", "--text", self.folder / "train.tsv", "--vocab-size", 200, "--model-config", config, "--out", self.model)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.model = start_model(self.folder, self.folder / "train.tsv")
 
     def test_the_example(self):
         done = program(BINARY / "05_attention_term", cwd=self.folder)
