@@ -16,13 +16,14 @@
 #   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). For a set without test.tsv every tenth
 #            row of train.tsv becomes the validation set and valid.tsv the test set.
 #            For DAFA also DIR/sick/trees.conllu (tools/trees_to_conllu.py SHARED/data/sick-dep --out DIR/sick). WordNet: /usr/share/wordnet.
+#            Labels with a decimal point are those of a regression.
 #   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
 
 usage() {
-  sed -n '3,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "reproduce.sh: $*" >&2
   exit 2
 }
@@ -133,14 +134,22 @@ for set in ${sets//,/ }; do
     parses=(--parses "$data/$set/trees.conllu")
     [[ " ${rows//,/ } " != *" uerbert "* ]] || parses+=(--wordnet /usr/share/wordnet)
     names=$(cut -f 3 "$train" | sort -u | paste -sd ,)
-    [ "$names" = 0,1 ] || labels=(--labels "$names")
+    case $names in
+      0,1) ;;
+      *.*) labels=(--task regression) ;;
+      *) labels=(--labels "$names") ;;
+    esac
   fi
   for row in ${rows//,/ }; do
     options=$(row_options "$row")
     models+=("$row=$out/$set/$row")
     for ((seed = 1; seed <= seeds; ++seed)); do
       run=$out/$set/$row/seed-$seed
-      results+=("$row=$run/test.json")
+      case $row in
+        *-share-*) results+=("${row%-share-*}@${row##*-}0=$run/test.json") ;; # compare's NAME@X
+        *) results+=("$row=$run/test.json") ;;
+      esac
+      case $table,$row in dafa6,bert | dafa6,dafa) results+=("$row@100=$run/test.json") ;; esac
       if [ ! -f "$run/all_results.json" ]; then
         echo "==== $set, $row, seed $seed" >&2
         # shellcheck disable=SC2086
@@ -155,7 +164,8 @@ for set in ${sets//,/ }; do
   done
   first=${rows%%[ ,]*}
   case " ${rows//,/ } " in *" augment "*) first=augment ;; *" bert "*) first=bert ;; esac
-  "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$out/$set/table-$table.json" "${threads[@]}" >>"$summary.new"
+  "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$out/$set/table-$table.json" \
+    --plots "$out/$set/plots-$table" --x-label "training pairs, %" "${threads[@]}" >>"$summary.new"
   noise=()
   [ "$table" != figure3 ] || noise=(--noise 0,10,20,30,40,50)
   "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${parses[@]+"${parses[@]}"} --out "$out/$set/report-$table" "${threads[@]}"

@@ -309,7 +309,8 @@ class Programs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         one, two = json.loads((self.folder / "compared.json").read_text())["test"][0]["systems"]
         self.assertEqual((one["runs"], two["runs"]), (1, 2))
-        for name, key in (("F1 at argmax", "argmax_f1"), ("F1 at the stored threshold", "f1"), ("average precision", "average_precision")):
+        for name, key in (("F1 at argmax", "argmax_f1"), ("F1 at the stored threshold", "f1"), ("accuracy at argmax", "argmax_accuracy"),
+                          ("average precision", "average_precision")):
             self.assertAlmostEqual(one[name]["clean"]["mean"], 100 * measured[0][key])
             self.assertAlmostEqual(two[name]["clean"]["mean"], 50 * (measured[1][key] + measured[2][key]))
             self.assertAlmostEqual(one[name]["typos"]["mean"], 50 * sum(t[key] for t in measured[0]["typos"]))
@@ -321,12 +322,34 @@ class Programs(unittest.TestCase):
         self.assertIn("| two | 2 | ", done.stdout)
         self.refused(2, program("compare", "--result", f"one={a}", "--baseline", "three"), "no --result is called 'three'")
         self.refused(2, program("compare", "--result", str(a)), "NAME=FILE")
+        self.refused(2, program("compare", "--result", f"@5={a}"), "has no name before the @")
+        self.refused(2, program("compare", "--result", f"one@half={a}"), "'half' is not a number", "bert@10=F.json")
         self.refused(3, program("compare", "--result", f"x={self.trained}/all_results.json"), "all_results.json: is not what `evaluate --scores")
         shorter = json.loads(b.read_text())
         shorter["test"][0]["scores"].pop()
         (self.folder / "shorter.json").write_text(json.dumps(shorter))
         self.refused(3, program("compare", "--result", f"one={a}", f"two={self.folder}/shorter.json"), "39 scores for 40 pairs")
         self.refused(2, program("evaluate", "--model", self.trained / "model.lxf", "--test", self.folder / "test.tsv", "--scores"), "--output")
+        # Pictures: a box for each system without X, a line over X for the others; those are compared at the same X.
+        plots = self.folder / "plots"
+        done = program("compare", "--result", f"one={a}", f"two={b}", f"two={c}", f"one@10={b}", f"one@20={a}", f"two@10={b}", f"two@20={c}", "--x-label", "pairs, %",
+                       "--plots", plots, "--output", self.folder / "lines.json", "--resamples", 50)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        systems = {s["name"]: s for s in json.loads((self.folder / "lines.json").read_text())["test"][0]["systems"]}
+        self.assertEqual(systems["two@10"]["F1 at argmax"]["clean"]["difference"]["mean"], 0)
+        self.assertNotIn("difference", systems["one@20"]["F1 at argmax"]["clean"])
+        self.assertAlmostEqual(systems["two@20"]["F1 at argmax"]["clean"]["difference"]["mean"], 100 * (measured[2]["argmax_f1"] - measured[0]["argmax_f1"]))
+        self.assertEqual({p.stem for p in plots.glob("*.svg")}, {"runs_1", "lines_1", "runs_typos_1", "lines_typos_1"})
+        self.assertIn("pairs, %", (plots / "lines_1.svg").read_text())
+        with open(plots / "runs_1.csv", newline="") as file:
+            rows = [(r["system"], float(r["F1 at the stored threshold, %"])) for r in csv.DictReader(file)]
+        self.assertEqual([name for name, _ in rows], ["one", "two", "two"])
+        self.assertAlmostEqual(rows[2][1], 100 * measured[2]["f1"], places=5)
+
+    def compared(self, *arguments):
+        done = program("compare", "--output", self.folder / "compared.json", "--resamples", 50, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads((self.folder / "compared.json").read_text())["test"][0]["systems"]
 
     def test_reproduce(self):
         if shutil.which("bash") is None or not REPRODUCE.exists():
@@ -351,11 +374,12 @@ class Programs(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(again.stderr.count("===="), 1)
         self.assertEqual((out / "table-3.md").read_text(), table)
+        self.assertTrue((out / "whole/plots-3/runs_1.svg").exists())
         for name, rows in (("6", "augment,lea-lcs,lea-sharing-model,lea-layers-1"), ("11", "lea-representation-learned,lea-representation-plain,lea"), ("beyond", "lea,lea-jaccard_bigrams,lea-within")):
             more = ["bash", REPRODUCE, name, *command[3:7], "--sets", "whole", "--rows", rows, "--seeds", "1", "--epochs", "0.25", "--threads", "1", "--out", out]
             done = subprocess.run(more, capture_output=True, text=True, env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(done.stdout.count("| 1 | "), 3 * len(rows.split(",")))
+            self.assertEqual(done.stdout.count("| 1 | "), 4 * len(rows.split(",")))  # four metrics
         wrong = subprocess.run(["bash", REPRODUCE, "7", "--model", self.model, "--data", data], capture_output=True, text=True, env=environment)
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("unknown table '7'", wrong.stderr)
@@ -407,6 +431,7 @@ class Programs(unittest.TestCase):
         rows = pairs(60, 9).splitlines()
         (self.folder / "three.csv").write_text("".join(f"a,b,c{i % 3}\n" if i else "left,right,label\n" for i in range(30)))
         (self.folder / "numbers.jsonl").write_text("".join(json.dumps({"left": r.split("\t")[0], "right": r.split("\t")[1], "label": i / 10}) + "\n" for i, r in enumerate(rows)))
+        results = []
         for name, more, metric in (("three.csv", ["--labels", "c0,c1,c2"], "accuracy"), ("numbers.jsonl", ["--task", "regression"], "spearman")):
             out, file = self.folder / f"out-{name}", self.folder / name
             done = program("train_matcher", "--model", self.model, "--train", file, "--valid", file, "--test", file, "--out", out, "--max-steps", 3, "--quiet", *more)
@@ -417,6 +442,19 @@ class Programs(unittest.TestCase):
             self.assertIn(f"{metric}, %", (out / "report/noise.svg").read_text())
             self.assertEqual("mse in squared units" in (out / "report/index.html").read_text(), metric == "spearman")
             self.refused(2, program("report", "--model", out, "--model", self.trained, "--out", out / "no"), "other classes")
+            result = out / "scores.json"
+            self.assertEqual(program("evaluate", "--model", out / "model.lxf", "--test", file, "--scores", "--output", result).returncode, 0)
+            [system] = self.compared("--result", f"a={result}")
+            measured = json.loads(result.read_text())["test"][0]
+            for title, key in {"accuracy": [("accuracy", "accuracy"), ("macro-F1", "macro_f1")],
+                               "spearman": [("Spearman's correlation", "spearman"), ("Pearson's correlation", "pearson")]}[metric]:
+                self.assertAlmostEqual(system[title]["clean"]["mean"], 100 * measured[key])
+            results.append(result)
+        self.refused(3, program("compare", "--result", f"a={results[0]}", f"b={results[1]}"), "was measured on other pairs")
+        wrong = json.loads(results[0].read_text())
+        wrong["test"][0]["scores"][0] = 0.5
+        (self.folder / "wrong.json").write_text(json.dumps(wrong))
+        self.refused(3, program("compare", "--result", f"a={self.folder}/wrong.json"), "has the predicted class 0.5")
 
     def test_class_weights(self):
         def train(name, *more):

@@ -191,7 +191,9 @@ class Refusals(unittest.TestCase):
     def test_compare_with_foreign_json(self):
         entry = {"file": "x", "labels": [0, 1], "scores": [0.1, 0.9], "threshold": 0.5}
         for content in ([], {}, 5, None, {"test": None}, {"test": []}, {"test": {}}, {"test": [5]}, {"test": [{**entry, "labels": [0, 1.5]}]}, {"test": [{**entry, "labels": 5}]},
-                        {"test": [{**entry, "scores": ["a", "b"]}]}, {"test": [{**entry, "threshold": None}]}, {"test": [{**entry, "file": 5}]}):
+                        {"test": [{**entry, "scores": ["a", "b"]}]}, {"test": [{**entry, "threshold": None}]}, {"test": [{**entry, "file": 5}]},
+                        {"test": [{**entry, "labels": [], "scores": []}]}, {"test": [{"file": "x", "macro_f1": 0, "labels": [], "scores": []}]},
+                        {"test": [{"file": "x", "macro_f1": 0, "labels": [0, -1], "scores": [0, 1]}]}, {"test": [{"file": "x", "labels": [0], "scores": [0]}]}):
             (self.folder / "foreign.json").write_text(json.dumps(content))
             done = program("compare", "--result", f"a={self.folder}/foreign.json")
             self.refused(3, done, "foreign.json: ")

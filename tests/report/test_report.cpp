@@ -145,6 +145,35 @@ TEST_CASE("report: charts") {
       ErrorKind::failure, [] { bar_chart({"a"}, {}, {}, {}); }, "1 names for 0 groups");
 }
 
+TEST_CASE("report: box plots and their quantiles") {
+  // Values of numpy.quantile.
+  CHECK(quantile({4, 1, 3, 2}, 0.25) == 1.75);
+  CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);
+  CHECK(quantile({3, 1, 2}, 1) == 3);
+  CHECK(quantile({7}, 0.75) == 7);
+  const std::string boxes = box_plot({{hostile, {1, 2, 3}}, {"one", {2.5}}}, hostile, "F1, %");
+  CHECK_MESSAGE(xml_mistake(boxes).empty(), xml_mistake(boxes));
+  CHECK(count(boxes, "<circle") == 4);  // a dot for each value
+  CHECK(count(boxes, "one: 2.5") == 1);
+  CHECK(count(boxes, "script>") == 0);
+  expect_error(
+      ErrorKind::failure, [] { box_plot({}, "", ""); }, "there are no groups");
+  expect_error(
+      ErrorKind::failure,
+      [] {
+        box_plot({{"a", {}}}, "", "");
+      },
+      "the group 'a' has no values");
+  expect_error(
+      ErrorKind::failure, [] { quantile({1}, 1.5); }, "q = 1.5 of 1 values");
+  expect_error(
+      ErrorKind::failure,
+      [] {
+        quantile({1, no_number}, 0.5);
+      },
+      "a value is nan");
+}
+
 TEST_CASE("report: attention pictures, at most 200 tokens") {
   const std::vector<std::string> tokens = {"[CLS]", hostile, "##k"};
   const std::string attentions = heat_maps(tokens, {{"p", {0, 1, 2, 3, 4, 5, 6, 7, 8}, 8}, {"q", std::vector<double>(9, 0.0), 1}}, "title");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lexformer/report/attention_picture.hpp"
+#include "lexformer/report/box_plot.hpp"
 #include "lexformer/report/chart.hpp"
 #include "lexformer/report/dependency_picture.hpp"
 #include "lexformer/report/differences.hpp"
