@@ -2,6 +2,7 @@
 // Measures what encoders have learned about positions and how similar their tokens and heads are; writes numbers and plots.
 #include <lexformer/io/json.hpp>
 
+#include "support/knowledge.hpp"
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
 
@@ -29,6 +30,8 @@ struct Subject {
 void position_pictures(lx::ReportPage& page, const Subject& subject) {
   const auto& encoder = subject.model.encoder();
   const auto& config = encoder.config;
+  const auto& terms = encoder.factories();
+  if (std::none_of(terms.begin(), terms.end(), [](const auto& t) { return t.factory->positions(); })) return;
   const std::size_t reach = std::min<std::size_t>(64, config.max_position_embeddings - 1), heads = config.num_attention_heads;
   lx::Batch one;  // of one sequence
   one.offsets = lx::Offsets::from_lengths(std::vector<std::size_t>{reach + 1});
@@ -86,7 +89,7 @@ void position_pictures(lx::ReportPage& page, const Subject& subject) {
 void triangle_picture(lx::ReportPage& page, const Subject& subject, const std::string& text, std::size_t max_length) {
   const lx::NoGrad no_grad;
   const auto encoding = subject.model.tokenizer().encode(text, std::min(max_length, subject.model.config().max_position_embeddings));
-  const auto batch = lx::make_batch(std::span(&encoding, 1));
+  const auto batch = subject.model.batch(std::span(&encoding, 1));
   const auto attentions = subject.model(batch, {}, {.attentions = lx::Attentions::probabilities}).attentions;
   const auto triangle = lx::up_down(attentions, batch.offsets, 0);
   std::vector<std::string> tokens;
@@ -158,12 +161,16 @@ int main(int argc, char** argv) {
   app.add_option("--least", least, "minimum share of attention on its side that a group needs for the up-down triangle")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  program::KnowledgeOptions knowledge_options;
+  knowledge_options.add_to(app);
   program::add_threads(app);
   const std::string command = program::command_line("analyze", argc, argv);
   return program::run(app, argc, argv, [&] {
+    const auto knowledge = knowledge_options.load();
     std::vector<Subject> subjects;
     for (const auto& m : models) {
       subjects.push_back(Subject::open(m));
+      subjects.back().model.provide(knowledge);
       for (std::size_t i = 0; i + 1 < subjects.size(); ++i)
         if (subjects[i].name == subjects.back().name) lx::fail_usage("--model", "two are called '", subjects[i].name, "'");
     }
@@ -181,10 +188,12 @@ int main(int argc, char** argv) {
     lx::Json figures = lx::Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const auto& s : subjects) {
+      s.model.check_texts(lines, text_file);
+      s.model.check_texts(std::span(&sentence, 1), "--sentence");
       std::vector<lx::Encoding> texts;
       for (const auto& text : lines)
         texts.push_back(s.model.tokenizer().encode(text, std::min(max_length, s.model.config().max_position_embeddings)));
-      const auto f = lx::encoder_figures(s.model.encoder(), texts, least);
+      const auto f = lx::encoder_figures(s.model, texts, least);
       rows.push_back({lx::escape_xml(s.name), s.model.encoder().positions(), lx::short_number(f.token_similarity),
                       lx::short_number(f.mean_head_similarity()), lx::short_number(100 * f.up_down), std::to_string(f.texts)});
       lx::Json entry = lx::Json::object();

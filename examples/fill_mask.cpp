@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
         tokens += e.size();
       }
       if (texts.empty()) break;
-      const auto logits = model.logits(lx::make_batch(texts), positions).value();
+      const auto logits = model.logits(model.batch(texts), positions).value();
       lx::require_finite(logits, "standard input", "mask", masks_done + 1);
       masks_done += positions.size();
       std::size_t row = 0;

@@ -34,7 +34,7 @@ lx::Json measure(const lx::MaskedLm<T, Dev>& model, const std::vector<lx::Encodi
   if (total == 0)
     lx::fail("pretrain", "no validation document has a word that can be masked; check that they are in the vocabulary's language");
   const auto count = static_cast<double>(total);
-  const auto figures = lx::encoder_figures(model.encoder(), std::span(documents).first(std::min<std::size_t>(documents.size(), 100)));
+  const auto figures = lx::encoder_figures(model, std::span(documents).first(std::min<std::size_t>(documents.size(), 100)));
   return {{"eval_loss", lx::log_number(loss / count)},
           {"eval_perplexity", lx::log_number(std::exp(loss / count))},
           {"eval_accuracy", lx::log_number(static_cast<double>(right) / count)},

@@ -43,7 +43,7 @@ TEST_CASE("figures of an encoder are the means over texts of what a batch of all
   const auto batch = make_batch(texts);
   const auto y = model.encoder()(batch, {}, {.attentions = Attentions::scores});
   const auto p = model.encoder()(batch, {}, {.attentions = Attentions::probabilities});
-  const auto figures = encoder_figures(model.encoder(), texts, 0.2);
+  const auto figures = encoder_figures(model, texts, 0.2);
   CHECK(figures.texts == texts.size());
   CHECK(figures.tokens == batch.offsets.tokens());
   CHECK(figures.token_similarity == doctest::Approx(token_similarity(y.last, batch.offsets).item()).epsilon(1e-10));

@@ -71,7 +71,7 @@ Trained pretrain() {
     return mth.add_to(y.loss, mth.losses(y.encoder, batch.offsets, forward));
   });
   for (const float x : model.logits(batch, positions).value().to_vector()) out.numbers.push_back(static_cast<double>(x));
-  const auto figures = encoder_figures(model.encoder(), texts);
+  const auto figures = encoder_figures(model, texts);
   out.numbers.push_back(figures.token_similarity);
   out.numbers.push_back(figures.up_down);
   out.numbers.insert(out.numbers.end(), figures.head_similarity.begin(), figures.head_similarity.end());

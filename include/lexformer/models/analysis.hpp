@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/data/make_batch.hpp"
-#include "lexformer/models/bert.hpp"
+#include "lexformer/models/pretrained.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
 
@@ -86,15 +85,16 @@ struct EncoderFigures {
 };
 
 template <class T, class Dev>
-EncoderFigures encoder_figures(const BertEncoder<T, Dev>& encoder, std::span<const Encoding> texts, double least = 0.7) {
+EncoderFigures encoder_figures(const Pretrained<T, Dev>& model, std::span<const Encoding> texts, double least = 0.7) {
   const NoGrad no_grad;
+  const auto& encoder = model.encoder();
   const std::size_t layers = encoder.layers.size();
   EncoderFigures out;
   out.head_similarity.assign(layers, 0);
   out.head_similarity_after.assign(layers, 0);
   std::size_t several = 0;
   for (const Encoding& text : texts) {  // one by one, because a batch needs memory for the maps of every layer
-    const auto batch = make_batch(std::span(&text, 1));
+    const auto batch = model.batch(std::span(&text, 1));
     const auto y = encoder(batch, {}, {.attentions = Attentions::scores});
     std::vector<Var<T, Dev>> probabilities;
     for (const auto& scores : y.attentions)
