@@ -114,7 +114,8 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   settings.patience = o.patience;
   settings.settings = o.json(seed, train.examples(), valid);
   if (!parses.empty()) settings.settings["parses"] = parses;
-  if (knowledge.wordnet != nullptr) settings.settings["wordnet"] = lx::cat(knowledge.wordnet->size(), " synsets");
+  if (knowledge.wordnet != nullptr)
+    settings.settings["wordnet"] = lx::cat(knowledge.wordnet->size(), " synsets, crc32 ", std::hex, knowledge.wordnet->checksum());
   settings.frozen.insert(model.frozen().begin(), model.frozen().end());
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {

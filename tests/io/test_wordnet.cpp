@@ -161,14 +161,14 @@ TEST_CASE("WordNet: broken lines are named by file and line") {
   };
   broken("data.noun", " | a gloss", "", "data.noun: line 3: has no | before the gloss");
   broken("data.noun", "entity 0", "entity  0", "data.noun: line 4: starts at byte 123 of the file, but says 122; was the file edited?");
-  broken("data.noun", "03 n 01 entity", "03 v 01 entity", "data.noun: line 3: 'v' is no type of synset of this file");
-  broken("data.adj", "03 s", "03 as", "data.adj: line 4: 'as' is no type of synset of this file");
+  broken("data.noun", "03 n 01 entity", "03 v 01 entity", "data.noun: line 3: 'v' is not a type of synset of this file");
+  broken("data.adj", "03 s", "03 as", "data.adj: line 4: 'as' is not a type of synset of this file");
   broken("data.noun", "01 entity", "00 entity", "data.noun: line 3: has no lemma");
   broken("data.noun", "01 entity", "xy entity", "data.noun: line 3: expected a hexadecimal number, found 'xy'");
   broken("data.noun", "01 entity", "ff entity", "data.noun: line 3: ends too early");
   broken("data.noun", "organism 0 001", "organism 0 0x1", "data.noun: line 4: expected a number, found '0x1'");
   broken("data.noun", "organism 0 001", "organism 0 002", "data.noun: line 4: ends too early");
-  broken("data.noun", "@ 00000061 n", "@ 00000061 x", "data.noun: line 4: 'x' is no part of speech");
+  broken("data.noun", "@ 00000061 n", "@ 00000061 x", "data.noun: line 4: 'x' is not a part of speech");
   broken("data.noun", "@ 00000061 n", "@ 00000062 n", "data.noun: line 4: there is no synset at byte 62 of data.noun");
   broken("data.noun", "n 0000", "n 000", "data.noun: line 4: expected four hexadecimal digits, found '000'");
   broken("data.adj", "0101", "0301", "data.adj: line 3: an antonym goes from lemma 3 of 1 to lemma 1 of 2");

@@ -37,6 +37,7 @@ class WordNet {
   explicit WordNet(const std::filesystem::path& folder);
 
   std::size_t size() const { return nodes_.size(); }
+  std::uint32_t checksum() const { return files_.checksum(); }
 
   /// The words of this part of speech that `word`, in lower case, can be a form of: the word itself; then its entries in the exception
   /// list, or, if it has none, the words that one of the detachment rules of morphy(7WN) makes of it. Noun axes: ax, axis.

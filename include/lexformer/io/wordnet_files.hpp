@@ -57,6 +57,9 @@ class WordNetFiles {
   /// File and line of a synset, for messages.
   std::string where(Id synset) const;
 
+  /// The CRC-32 of all files, to tell versions apart.
+  std::uint32_t checksum() const { return checksum_; }
+
  private:
   static constexpr std::size_t parts = 4;
   struct Line;
@@ -79,6 +82,7 @@ class WordNetFiles {
   Id find(PartOfSpeech part, std::uint32_t offset, From&& from) const;
 
   std::filesystem::path folder_;
+  std::uint32_t checksum_ = 0;
   std::array<std::string, parts> data_text_, index_text_, exception_text_;  // the views below point into them
   std::vector<Synset> synsets_;
   std::vector<std::string_view> lemmas_;
@@ -188,6 +192,8 @@ LEXFORMER_INLINE WordNetFiles::WordNetFiles(const std::filesystem::path& folder)
     });
   }
   resolve();
+  for (const auto* texts : {&data_text_, &index_text_, &exception_text_})
+    for (const std::string& text : *texts) checksum_ = crc32(text, checksum_);
 }
 
 /// offset, lexicographer file, type, number of lemmas, {lemma, lex_id}, number of pointers, {symbol, offset, type, lemmas}, ... | gloss
@@ -200,7 +206,7 @@ LEXFORMER_INLINE void WordNetFiles::add_synset(Line& line, PartOfSpeech part, st
   line.text();
   const std::string_view type = line.text();
   if (type.size() != 1 || detail::wordnet_part(part).types.find(type) == std::string_view::npos)
-    line.stop(in_quotes(type), " is no type of synset of this file");
+    line.stop(in_quotes(type), " is not a type of synset of this file");
   const auto id = static_cast<Id>(synsets_.size());
   const Range lemmas{static_cast<std::uint32_t>(lemmas_.size()), line.integer(16)};
   if (lemmas.count == 0) line.stop("has no lemma");
@@ -217,7 +223,7 @@ LEXFORMER_INLINE void WordNetFiles::add_synset(Line& line, PartOfSpeech part, st
     const auto found = std::find_if(detail::wordnet_parts.begin(), detail::wordnet_parts.end(), [&](const detail::WordNetPart& p) {
       return target.size() == 1 && p.types.find(target) != std::string_view::npos;
     });
-    if (found == detail::wordnet_parts.end()) line.stop(in_quotes(target), " is no part of speech");
+    if (found == detail::wordnet_parts.end()) line.stop(in_quotes(target), " is not a part of speech");
     if (numbers.size() != 4) line.stop("expected four hexadecimal digits, found ", in_quotes(numbers));
     const Pointer pointer{id, line.integer(numbers.substr(0, 2), 16), line.integer(numbers.substr(2), 16),
                           static_cast<PartOfSpeech>(found - detail::wordnet_parts.begin()), offset};
