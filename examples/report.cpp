@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
     if (!pair.empty() || !examples.empty()) program::attention_section(page, contenders, view);
     if (!pair.empty() || !examples.empty()) program::dependency_section(page, contenders, view, knowledge);
     if (!examples.empty()) program::scores_section(page, contenders, test, examples, worst);
+    if (!examples.empty()) program::filter_section(page, contenders, examples);
     if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
     program::training_section(page, contenders);
     program::report_footer(page, command);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Dependency trees from CoNLL-U files in the programs: training with DAFA, resuming, scoring, and what is refused."""
+import csv
 import json
 import random
 import shutil
@@ -24,6 +25,20 @@ def trees(texts, seed=1):
     return "\n".join(lines) + "\n"
 
 
+def write_wordnet(folder, nouns):
+    """A WordNet of nouns alone, each a hyponym of `entity`."""
+    folder.mkdir()
+    data, index = "", ""
+    for noun in ["entity", *nouns]:
+        offset = f"{len(data):08d}"
+        data += f"{offset} 03 n 01 {noun} 0 {'000' if noun == 'entity' else '001 @ 00000000 n 0000'} | a gloss\n"
+        index += f"{noun} n 1 1 @ 1 0 {offset}\n"
+    for part in ("noun", "verb", "adj", "adv"):
+        (folder / f"data.{part}").write_text(data if part == "noun" else "")
+        (folder / f"index.{part}").write_text(index if part == "noun" else "")
+        (folder / f"{part}.exc").write_text("")
+
+
 class Dafa(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
@@ -36,8 +51,8 @@ class Dafa(unittest.TestCase):
         self.parses.write_text(trees(self.texts))
         self.model = start_model(self.folder, self.train)
 
-    def train_with(self, out, *more, model=None, parses=None):
-        return program("train_matcher", "--attention", "dafa", "--model", model or self.model, "--train", self.train, "--valid", self.train,
+    def train_with(self, out, *more, attention="dafa", model=None, parses=None):
+        return program("train_matcher", "--attention", attention, "--model", model or self.model, "--train", self.train, "--valid", self.train,
                        "--parses", parses or self.parses, "--out", self.folder / out, "--quiet", *more)
 
     def refused(self, done, code, *parts):
@@ -67,24 +82,29 @@ class Dafa(unittest.TestCase):
         encoded = program("encode", "--pairs", "--model", model, "--parses", self.parses, "--output", self.folder / "e.npy", text=unlabelled)
         self.assertEqual(encoded.returncode, 0, encoded.stderr)
 
-    def test_resume_and_threads(self):
-        whole = self.train_with("whole", "--max-steps", 8)
-        self.assertEqual(whole.returncode, 0, whole.stderr)
-        for threads in (1, 3):
-            name = f"threads-{threads}"
-            self.assertEqual(self.train_with(name, "--max-steps", 8, "--threads", threads).returncode, 0)
-            self.assertEqual((self.folder / name / "model.lxf").read_bytes(), (self.folder / "whole" / "model.lxf").read_bytes())
-        self.assertEqual(self.train_with("part", "--max-steps", 8, "--save-steps", 3).returncode, 0)
-        for path in (self.folder / "part").iterdir():
+    def same_weights_however_run(self, name, *options):
+        """Trains with the term `name` on two threads, on one, on three, and with an interruption."""
+        options = ["--max-steps", 8, "--save-steps", 3, *options]
+        model = {}
+        for threads in (2, 1, 3):
+            done = self.train_with(f"{name}-{threads}", *options, "--threads", threads, attention=name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            model[threads] = (self.folder / f"{name}-{threads}" / "model.lxf").read_bytes()
+        self.assertEqual(model[1], model[2])
+        self.assertEqual(model[1], model[3])
+        for path in (self.folder / f"{name}-1").iterdir():
             if path.name != "checkpoint-3":
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        resumed = self.train_with("part", "--max-steps", 8, "--save-steps", 3, "--resume")
+        resumed = self.train_with(f"{name}-1", *options, "--resume", attention=name)
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
-        self.assertEqual((self.folder / "part" / "model.lxf").read_bytes(), (self.folder / "whole" / "model.lxf").read_bytes())
+        self.assertEqual((self.folder / f"{name}-1" / "model.lxf").read_bytes(), model[1])
+
+    def test_resume_and_threads(self):
+        self.same_weights_however_run("dafa")
         # Other trees are another run.
         other = self.folder / "other.conllu"
         other.write_text(trees(self.texts, seed=2))
-        self.refused(self.train_with("part", "--max-steps", 8, "--save-steps", 3, "--resume", parses=other), 2, "parses")
+        self.refused(self.train_with("dafa-1", "--max-steps", 8, "--save-steps", 3, "--resume", parses=other), 2, "parses")
 
     def test_share_of_the_training_pairs(self):
         chosen = []
@@ -116,6 +136,59 @@ class Dafa(unittest.TestCase):
             bad = self.folder / "bad.conllu"
             bad.write_text(text)
             self.refused(self.train_with("x", parses=bad), 3, message)
+
+    def test_report(self):
+        for out, attention in (("plain", "none"), ("dafa", "dafa")):
+            self.assertEqual(self.train_with(out, "--max-steps", 4, attention=attention).returncode, 0)
+        done = program("report", "--model", f"plain={self.folder}/plain", f"dafa={self.folder}/dafa", "--test", self.test, "--parses", self.parses,
+                       "--out", self.folder / "report")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLessEqual({"trees", "matrices", "semantic_and_dependency", "filter_by_class", "filter_by_prediction"},
+                             {p.stem for p in (self.folder / "report").glob("*.svg")})
+        result = self.folder / "scores.json"
+        self.assertEqual(program("evaluate", "--model", self.folder / "dafa" / "model.lxf", "--test", self.test, "--parses", self.parses, "--scores", "--output",
+                                 result).returncode, 0)
+        with open(self.folder / "report" / "filter_by_class.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row, score in zip(rows, json.loads(result.read_text())["test"][0]["scores"], strict=True):
+            self.assertAlmostEqual(float(row["score"]), score, places=6)
+            self.assertTrue(0 < float(row["filter"]) < 1)
+        page = (self.folder / "report" / "index.html").read_text()
+        self.assertIn("Filter gate of the test pairs", page)
+        self.refused(program("report", "--model", self.folder / "dafa", "--test", self.test, "--noise", 10, "--parses", self.parses, "--out",
+                             self.folder / "x"), 2, "--noise: cannot be used with --parses")
+        # Encoders of models with trees are analysed, too.
+        text = self.folder / "texts.txt"
+        text.write_text("\n".join(self.texts) + "\n")
+        options = ["--model", f"dafa={self.folder}/dafa/model.lxf", "--text", text, "--out", self.folder / "analysis"]
+        done = program("analyze", *options, "--parses", self.parses)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(program("analyze", *options), 2, "give them with --parses FILE.conllu")
+        self.refused(program("analyze", *options, "--parses", self.parses, "--sentence", "no tree here"), 2, "--sentence: ", "'no tree here'")
+        done = program("report", "--model", self.folder / "plain", "--test", self.test, "--out", self.folder / "report-plain")
+        self.assertEqual((done.returncode, (self.folder / "report-plain" / "trees.svg").exists()), (0, False), done.stderr)
+
+    def test_syntax_and_uerbert(self):
+        self.same_weights_however_run("syntax")
+        wordnet, other = self.folder / "wordnet", self.folder / "other-wordnet"
+        write_wordnet(wordnet, ["camera", "phone", "oven"])
+        write_wordnet(other, ["camera", "phone", "even"])
+        self.same_weights_however_run("uerbert", "--wordnet", wordnet)
+        again = self.train_with("uerbert-1", "--max-steps", 8, "--save-steps", 3, "--resume", "--wordnet", other, attention="uerbert")
+        self.refused(again, 2, "wordnet")
+        model = self.folder / "uerbert-1" / "model.lxf"
+        unlabelled = "".join(line.rsplit("\t", 1)[0] + "\n" for line in self.test.read_text().splitlines())
+        scores = program("score_pairs", "--model", model, "--wordnet", wordnet, text=unlabelled)
+        self.assertEqual((scores.returncode, len(scores.stdout.splitlines())), (0, 12), scores.stderr)
+        # The words of a text change with typos, and so does its gate.
+        done = program("evaluate", "--model", model, "--test", self.test, "--test-typos", 2, "--wordnet", wordnet)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = program("report", "--model", self.folder / "uerbert-1", "--test", self.test, "--noise", "0,50", "--wordnet", wordnet, "--out", self.folder / "report")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(program("score_pairs", "--model", model, text=unlabelled), 2, "--wordnet DIR")
+        (wordnet / "data.verb").unlink()
+        self.refused(program("score_pairs", "--model", model, "--wordnet", wordnet, text=unlabelled), 2, "data.verb: is missing", "wordnet-base")
+        self.refused(program("score_pairs", "--model", model, "--wordnet", self.folder / "none", text=unlabelled), 2, "none", "wordnet-base")
 
     def test_dependencies(self):
         parses = self.folder / "apple.conllu"
