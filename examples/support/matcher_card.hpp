@@ -44,8 +44,11 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   if (lea)
     card
         << " M. Almagro, E. Almazán, D. Ortego, D. Jiménez: LEA: Improving Sentence Similarity Robustness to Typos Using Lexical Attention "
-           "Bias, KDD 2023 (doi 10.1145/3580305.3599402); for the program";
-  card << " lexformer " << LEXFORMER_VERSION << ".\n";
+           "Bias, KDD 2023 (doi 10.1145/3580305.3599402);";
+  if (o.encoder.has("dafa"))
+    card << " J. Song, D. Liang, R. Li, Y. Li, S. Wang, M. Peng, W. Wu, Y. Yu: Improving Semantic Matching through Dependency-Enhanced "
+            "Pre-trained Model with Adaptive Fusion, Findings of EMNLP 2022;";
+  card << (lea || o.encoder.has("dafa") ? " for the program" : "") << " lexformer " << LEXFORMER_VERSION << ".\n";
   return card.str();
 }
 
