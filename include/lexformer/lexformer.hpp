@@ -129,7 +129,7 @@
 #include "lexformer/data/syntax_features.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/data/text_stream.hpp"
-#include "lexformer/data/uerbert.hpp"
+#include "lexformer/data/uerbert_similarity.hpp"
 #include "lexformer/data/word_gate.hpp"
 
 // whole models

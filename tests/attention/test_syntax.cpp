@@ -36,7 +36,7 @@ struct Layer {
     batch.features["syntax"] = {Per::pair, Codes{codes, {}}};
     const DeviceBatch<double> on_device(batch);
     DropoutSites sites(0, 16);
-    const Syntax<double> core(syntax_tables<double>(syntax_masks(depth), heads), sites);
+    const SyntaxAttention<double> core(syntax_tables<double>(syntax_masks(depth), heads), sites);
     return core({qkv, on_device, heads, {}}, terms, {}).context;
   }
 };
@@ -199,7 +199,7 @@ TEST_CASE("syntax: in a model, the attentions are those of full attention and ea
   }();
   const DeviceBatch<double> on_device(empty);
   DropoutSites sites(40, 4);
-  const Syntax<double> core(syntax_tables<double>(4, Layer::heads), sites);
+  const SyntaxAttention<double> core(syntax_tables<double>(4, Layer::heads), sites);
   const ForwardOptions forward{.training = true, .seed = 7, .step = 1};
   const auto found = core({layer.qkv, on_device, Layer::heads, forward}, {}, {.dropout = forward.dropout(0.3, 9)}).context;
   Var<double> sum;

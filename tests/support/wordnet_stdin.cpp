@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lexformer/data/uerbert.hpp"
+#include "lexformer/data/uerbert_similarity.hpp"
 
 namespace lx = lexformer;
 

@@ -43,10 +43,10 @@ std::vector<Var<T, Dev>> syntax_tables(std::size_t masks, std::size_t heads) {
 /// M_k is a lookup by the codes of the feature "syntax". One of the masks hides nothing. Its dropout mask is that of a layer without this
 /// core, and its attentions are those that are asked for; the other dropout masks have sites of their own. -> (N, D)
 template <class T = float, class Dev = Cpu>
-class Syntax final : public AttentionCore<T, Dev> {
+class SyntaxAttention final : public AttentionCore<T, Dev> {
  public:
   /// tables: syntax_tables(); all layers can share them.
-  Syntax(std::vector<Var<T, Dev>> tables, DropoutSites& sites) : tables_(std::move(tables)) {
+  SyntaxAttention(std::vector<Var<T, Dev>> tables, DropoutSites& sites) : tables_(std::move(tables)) {
     for (std::size_t k = 0; k < tables_.size(); ++k) sites_.push_back(sites.next());
   }
 
@@ -88,7 +88,7 @@ class SyntaxFactory final : public TreeTermFactory<T, Dev> {
     const auto tables = syntax_tables<T, Dev>(syntax_masks(options_.depth), sizes.heads);
     std::vector<PlacedTerm<T, Dev>> cores;
     for (std::size_t i = options_.first_layer; i < options_.last_layer; ++i)
-      cores.push_back({.layer = i, .core = std::make_shared<Syntax<T, Dev>>(tables, sites)});
+      cores.push_back({.layer = i, .core = std::make_shared<SyntaxAttention<T, Dev>>(tables, sites)});
     return cores;
   }
   std::vector<FeatureMaker> features() const override { return {syntax_feature(this->trees(), options_.depth)}; }

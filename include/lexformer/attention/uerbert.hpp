@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lexformer/attention/term_factory.hpp"
-#include "lexformer/data/uerbert.hpp"
+#include "lexformer/data/uerbert_similarity.hpp"
 #include "lexformer/data/word_gate.hpp"
 
 namespace lexformer {

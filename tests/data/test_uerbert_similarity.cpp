@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/data/uerbert.hpp"
+#include "lexformer/data/uerbert_similarity.hpp"
 
 #include <doctest/doctest.h>
 
