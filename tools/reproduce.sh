@@ -63,7 +63,7 @@ PYTHON
 
 # The options of a row.
 row_options() {
-  local lea="--augment --attention lea" n parts
+  local lea="--augment --attention lea" dafa="--attention dafa --dafa-output literal" n parts
   case $1 in
     plain) echo "--attention none" ;;
     augment) echo "--attention none --augment" ;;
@@ -82,14 +82,15 @@ row_options() {
     uerbert) echo "--attention uerbert" ;;
     syntax) echo "--attention syntax" ;;
     bert-share-*) echo "--attention none --train-share 0.${1##*-}" ;;
-    dafa) echo "--attention dafa" ;;
+    dafa) echo "$dafa" ;;
     dafa-residual) echo "--attention dafa --dafa-output residual" ;;
-    dafa-without-*) parts=${1#dafa-without-}; echo "--attention dafa --dafa-without ${parts//+/,}" ;;
-    dafa-share-*) echo "--attention dafa --train-share 0.${1##*-}" ;;
-    dafa-layers-all) echo "--attention dafa --dafa-layers 0,$(layers)" ;;
-    dafa-layers-last) n=$(layers); echo "--attention dafa --dafa-layers $((n - 1)),$n" ;;
+    dafa-without-*) parts=${1#dafa-without-}; echo "$dafa --dafa-without ${parts//+/,}" ;;
+    dafa-share-*) echo "$dafa --train-share 0.${1##*-}" ;;
+    dafa-residual-share-*) echo "--attention dafa --dafa-output residual --train-share 0.${1##*-}" ;;
+    dafa-layers-all) echo "$dafa --dafa-layers 0,$(layers)" ;;
+    dafa-layers-last) n=$(layers); echo "$dafa --dafa-layers $((n - 1)),$n" ;;
     dafa-tfidf-* | dafa-subgraph-* | dafa-score-* | dafa-sharing-* | dafa-scope-* | dafa-expand-*)
-      n=${1#dafa-}; echo "--attention dafa --dafa-${n%%-*} ${n#*-}" ;;
+      n=${1#dafa-}; echo "$dafa --dafa-${n%%-*} ${n#*-}" ;;
     *) usage "--rows: unknown row '$1'" ;;
   esac
 }
@@ -107,7 +108,7 @@ case $table in
                dafa-without-cross+gate+filter" ;;
   dafa4) rows="bert dafa-without-subgraph+tfidf dafa-without-tree+tfidf dafa-without-tree+subgraph dafa-without-gate+filter
                dafa-without-cross+filter dafa-without-cross+gate" ;;
-  dafa6) rows="bert dafa bert-share-1 dafa-share-1 bert-share-2 dafa-share-2 bert-share-5 dafa-share-5 dafa-layers-all dafa-layers-last" ;;
+  dafa6) rows="bert dafa bert-share-1 dafa-share-1 dafa-residual-share-1 bert-share-2 dafa-share-2 bert-share-5 dafa-share-5 dafa-layers-all dafa-layers-last" ;;
   dafa-options) rows="dafa dafa-tfidf-mean dafa-tfidf-off dafa-subgraph-children dafa-score-concat dafa-expand-plus_one" ;;
   *) usage "unknown table '$table'" ;;
 esac

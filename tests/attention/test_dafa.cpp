@@ -159,7 +159,7 @@ TEST_CASE("dafa: the fusion equals its formulas, with all gradients, for all opt
 TEST_CASE("dafa: eq. 7 as printed gives all tokens of a sequence the same vector, and half of its weights no gradient") {
   for (const auto score : {DafaScore::additive, DafaScore::concat}) {
     // The output is (s* + d*) / 2; with concat all tokens of a sequence get the same vector.
-    auto fusion = fusion_of({.score = score, .without_gate = true, .without_filter = true});
+    auto fusion = fusion_of({.score = score, .output = DafaOutput::literal, .without_gate = true, .without_filter = true});
     const Var<double> s(sem), d(dep);
     const auto y = fusion(s, d, offsets).context;
     double spread = 0;

@@ -20,7 +20,7 @@ namespace lexformer {
 enum class DafaScore { additive, concat };    // of eq. 7: w . tanh(P_j + U_i), or as printed w . tanh([P_j; U_i]), where U_i has no effect
 enum class DafaSharing { shared, head };      // one set of weights for all heads, or one for each
 enum class DafaScope { head, merged };        // the fusion of each head, or of the concatenated heads
-enum class DafaOutput { literal, residual };  // l_i, or s_i + l_i
+enum class DafaOutput { literal, residual };  // l_i, as printed, or s_i + l_i
 
 template <>
 inline constexpr auto names_of<DafaScore> = std::to_array<Named<DafaScore>>({{"additive", DafaScore::additive},
@@ -39,7 +39,7 @@ struct DafaFusionOptions {
   DafaScore score = DafaScore::additive;
   DafaSharing sharing = DafaSharing::shared;
   DafaScope scope = DafaScope::head;
-  DafaOutput output = DafaOutput::literal;
+  DafaOutput output = DafaOutput::residual;
   std::size_t attention_size = 0;  // d_a, 0 = d_v
   std::size_t hidden_size = 0;     // d_hid, 0 = d_v
   bool without_cross = false, without_gate = false, without_filter = false;
