@@ -76,6 +76,9 @@
   template void RowKernels<Cuda>::row_extreme_grad<T>(std::size_t, std::size_t, const std::int32_t*, const T*, T*);                \
   template void RowKernels<Cuda>::log_sum_exp<T>(std::size_t, std::size_t, const T*, accumulate_t<T>*);                            \
   template void RowKernels<Cuda>::log_sum_exp_grad<T>(std::size_t, std::size_t, const T*, const T*, const accumulate_t<T>*, T*);   \
+  template void RowKernels<Cuda>::standardize<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, T*, accumulate_t<T>*);       \
+  template void RowKernels<Cuda>::standardize_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*,               \
+                                                      const accumulate_t<T>*, T*);                                                 \
   template void RowKernels<Cuda>::l2_normalize<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, T*, accumulate_t<T>*);      \
   template void RowKernels<Cuda>::l2_normalize_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*,              \
                                                        const accumulate_t<T>*, T*);                                                \

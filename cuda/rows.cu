@@ -138,6 +138,39 @@ __global__ void l2_normalize_grad_kernel(std::size_t rows, std::size_t n, accumu
 }
 
 template <class Team, class T>
+__global__ void standardize_kernel(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* deviation) {
+  using A = accumulate_t<T>;
+  for (std::size_t r = first_row(); r < rows; r += row_step()) {
+    const T* from = x + r * n;
+    A sum{}, squares{};
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) sum += static_cast<A>(from[j]);
+    const A mean = Team::sum(sum) / static_cast<A>(n);
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) squares += (from[j] - mean) * (from[j] - mean);
+    const A s = std::sqrt(Team::sum(squares) / static_cast<A>(n - 1)), factor = A{1} / (s + eps);
+    if (threadIdx.x == 0) deviation[r] = s;
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) y[r * n + j] = static_cast<T>((from[j] - mean) * factor);
+  }
+}
+
+template <class Team, class T>
+__global__ void standardize_grad_kernel(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y,
+                                        const accumulate_t<T>* deviation, T* dx) {
+  using A = accumulate_t<T>;
+  for (std::size_t r = first_row(); r < rows; r += row_step()) {
+    const T *g = dy + r * n, *h = y + r * n;
+    A sum{}, dot{};
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) {
+      sum += static_cast<A>(g[j]);
+      dot += static_cast<A>(g[j]) * static_cast<A>(h[j]);
+    }
+    const A mean = Team::sum(sum) / static_cast<A>(n), s = deviation[r], factor = A{1} / (s + eps);
+    dot = Team::sum(dot);
+    const A slope = s > 0 ? dot / (static_cast<A>(n - 1) * s) : A{};
+    for (std::size_t j = threadIdx.x; j < n; j += Team::threads) dx[r * n + j] = static_cast<T>((g[j] - mean) * factor - h[j] * slope);
+  }
+}
+
+template <class Team, class T>
 __global__ void softmax_kernel(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
@@ -305,6 +338,17 @@ void RowKernels<Cuda>::l2_normalize_grad(std::size_t rows, std::size_t n, accumu
                                          const accumulate_t<T>* norm, T* dx) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(l2_normalize_grad_kernel, T, rows, n, rows, n, eps, dy, y, norm, dx);
+}
+template <class T>
+void RowKernels<Cuda>::standardize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* deviation) {
+  using namespace cuda;
+  LEXFORMER_LAUNCH_TEAMS(standardize_kernel, T, rows, n, rows, n, eps, x, y, deviation);
+}
+template <class T>
+void RowKernels<Cuda>::standardize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y,
+                                        const accumulate_t<T>* deviation, T* dx) {
+  using namespace cuda;
+  LEXFORMER_LAUNCH_TEAMS(standardize_grad_kernel, T, rows, n, rows, n, eps, dy, y, deviation, dx);
 }
 template <class T>
 void RowKernels<Cuda>::softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {

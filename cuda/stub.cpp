@@ -62,6 +62,8 @@ template <class T> void RowKernels<Cuda>::row_extreme(Size, Size, bool, const T*
 template <class T> void RowKernels<Cuda>::row_extreme_grad(Size, Size, Ids, const T*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::log_sum_exp(Size, Size, const T*, accumulate_t<T>*) { missing(); }
 template <class T> void RowKernels<Cuda>::log_sum_exp_grad(Size, Size, const T*, const T*, const accumulate_t<T>*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::standardize(Size, Size, accumulate_t<T>, const T*, T*, accumulate_t<T>*) { missing(); }
+template <class T> void RowKernels<Cuda>::standardize_grad(Size, Size, accumulate_t<T>, const T*, const T*, const accumulate_t<T>*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::l2_normalize(Size, Size, accumulate_t<T>, const T*, T*, accumulate_t<T>*) { missing(); }
 template <class T> void RowKernels<Cuda>::l2_normalize_grad(Size, Size, accumulate_t<T>, const T*, const T*, const accumulate_t<T>*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::softmax(Size, Size, bool, const T*, T*) { missing(); }

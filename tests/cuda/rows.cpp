@@ -107,6 +107,28 @@ TEST_CASE_TEMPLATE("cuda: the largest and smallest numbers of rows, their places
       }
 }
 
+TEST_CASE_TEMPLATE("cuda: standardized rows, forward and backward, also of a constant row", T, float, double, bfloat16) {
+  using A = accumulate_t<T>;
+  for (const auto& size_of : matrices) {
+    const std::size_t rows = size_of.first, n = size_of.second;
+    if (n < 2) continue;
+    CAPTURE(rows);
+    CAPTURE(n);
+    compare<T>(
+        [=](auto device) {
+          using Dev = decltype(device);
+          auto values = random_values<T>(rows * n);
+          for (std::size_t j = 0; j < n && rows > 0; ++j) values[j] = T{1};
+          const Array<T, Dev> x(values), dy(random_values<T>(rows * n, 1)), y(zeros<T>(rows * n)), dx(zeros<T>(rows * n));
+          const Array<A, Dev> deviation(zeros<A>(rows));
+          Kernels<Dev>::standardize(rows, n, A(1e-3), x.data(), y.data(), deviation.data());
+          Kernels<Dev>::standardize_grad(rows, n, A(1e-3), dy.data(), y.data(), deviation.data(), dx.data());
+          return joined(y.values(), deviation.values(), dx.values());
+        },
+        10 * tolerance<T>);
+  }
+}
+
 TEST_CASE_TEMPLATE("cuda: log-sum-exp and L2 norms of rows, forward and backward", T, float, double, bfloat16) {
   using A = accumulate_t<T>;
   for (const auto& size_of : matrices) {

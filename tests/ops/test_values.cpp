@@ -131,6 +131,18 @@ TEST_CASE("log_sum_exp: large numbers, and rows of infinities") {
   CHECK(error_message([] { log_sum_exp(leaf({}, {2, 0})); }) == "log_sum_exp: needs a last axis of at least one element, got shape (2, 0)");
 }
 
+TEST_CASE("standardize: mean 0, unbiased deviation 1 but for eps, and a constant row") {
+  const auto x = leaf({1, 2, 3, 6});
+  const auto y = values_of(standardize(x, 1e-6));
+  const double s = std::sqrt(14.0 / 3);  // squares of -2, -1, 0, 3 over n - 1
+  for (std::size_t j = 0; j < 4; ++j) CHECK(y[j] == doctest::Approx(std::vector<double>{-2, -1, 0, 3}[j] / (s + 1e-6)).epsilon(1e-14));
+  const auto constant = leaf({5, 5, 5});
+  const auto zero = standardize(constant, 1e-6);
+  CHECK(values_of(zero) == Values{0, 0, 0});
+  CHECK(error_message([&] { standardize(leaf({1}), 1e-6); }).starts_with("standardize: needs rows of at least 2 elements"));
+  CHECK(error_message([&] { standardize(x, 0.0); }).starts_with("standardize: needs rows of at least 2 elements and a positive eps"));
+}
+
 TEST_CASE("l2_normalize: rows of length 1, and what it does to a row of zeros") {
   const auto x = leaf({3, 4, 0, 0, 0.3, 0.4}, {3, 2});
   const auto y = l2_normalize(x, 1.0);

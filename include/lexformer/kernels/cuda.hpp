@@ -75,6 +75,11 @@ struct RowKernels<Cuda> {
   template <class T>
   static void log_sum_exp_grad(std::size_t rows, std::size_t n, const T* dy, const T* x, const accumulate_t<T>* y, T* dx);
   template <class T>
+  static void standardize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* deviation);
+  template <class T>
+  static void standardize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y,
+                               const accumulate_t<T>* deviation, T* dx);
+  template <class T>
   static void l2_normalize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* norm);
   template <class T>
   static void l2_normalize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y, const accumulate_t<T>* norm,

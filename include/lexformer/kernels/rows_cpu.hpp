@@ -151,6 +151,37 @@ struct RowKernels<Cpu> {
     });
   }
 
+  /// y = (x - mean) / (s + eps), s = sqrt(sum (x - mean)^2 / (n - 1)); deviation = s. n is at least 2.
+  template <class T>
+  static void standardize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* deviation) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T* const from = x + i * n;
+        const A mean = row::lane_sum<A>(n, [from](std::size_t j) { return static_cast<A>(from[j]); }) / static_cast<A>(n);
+        const A squares = row::lane_sum<A>(n, [from, mean](std::size_t j) { return (from[j] - mean) * (from[j] - mean); });
+        deviation[i] = std::sqrt(squares / static_cast<A>(n - 1));
+        const A factor = A{1} / (deviation[i] + eps);
+        for (std::size_t j = 0; j < n; ++j) y[i * n + j] = static_cast<T>((from[j] - mean) * factor);
+      }
+    });
+  }
+  /// dx = (dy - mean(dy)) / (s + eps) - y <dy, y> / ((n - 1) s); the last term is 0 for s = 0.
+  template <class T>
+  static void standardize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y,
+                               const accumulate_t<T>* deviation, T* dx) {
+    using A = accumulate_t<T>;
+    parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T *const g = dy + i * n, *const h = y + i * n;
+        const A mean = row::lane_sum<A>(n, [=](std::size_t j) { return static_cast<A>(g[j]); }) / static_cast<A>(n);
+        const A dot = row::lane_sum<A>(n, [=](std::size_t j) { return static_cast<A>(g[j]) * static_cast<A>(h[j]); });
+        const A factor = A{1} / (deviation[i] + eps), slope = deviation[i] > 0 ? dot / (static_cast<A>(n - 1) * deviation[i]) : A{0};
+        for (std::size_t j = 0; j < n; ++j) dx[i * n + j] = static_cast<T>((g[j] - mean) * factor - h[j] * slope);
+      }
+    });
+  }
+
   /// y = softmax(x) by rows, or log-softmax if `log`.
   template <class T>
   static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {

@@ -102,6 +102,24 @@ Var<T, Dev> l2_normalize(const Var<T, Dev>& x, accumulate_t<T> eps = static_cast
                 });
 }
 
+/// Standardizes rows: y = (x - mean x) / (s + eps), s = sqrt(sum_j (x_j - mean x)^2 / (n - 1)), x (..., n).
+///   dx = (dy - mean(dy)) / (s + eps) - y <dy, y> / ((n - 1) s); the last term is 0 where s = 0.
+/// Differs from layer_norm: s divides by n - 1, and eps is outside of the root. Errors: n < 2, or eps is not positive.
+template <class T, class Dev>
+Var<T, Dev> standardize(const Var<T, Dev>& x, accumulate_t<T> eps) {
+  const std::size_t rows = x.shape().rows(), n = x.shape().rank() == 0 ? 0 : x.shape().last();
+  if (n < 2 || !(eps > 0)) fail("standardize", "needs rows of at least 2 elements and a positive eps, got ", x.shape(), " and ", eps);
+  Tensor<T, Dev> y(x.shape());
+  Tensor<accumulate_t<T>, Dev> deviation({rows});
+  Kernels<Dev>::standardize(rows, n, eps, x.value().data(), y.mutable_data(), deviation.mutable_data());
+  return record("standardize", y, std::vector{x},
+                [=, yv = Saved(y), deviation = Saved(deviation)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                  Tensor<T, Dev> dx(dy.shape());
+                  Kernels<Dev>::standardize_grad(rows, n, eps, dy.data(), yv->data(), deviation->data(), dx.mutable_data());
+                  return {dx};
+                });
+}
+
 /// Row maximum: values[i] = max_j x[i, j], x (..., n) -> (...); indices[i] is the first j that attains it. NaN counts as the largest.
 ///   dx[i, indices[i]] = dvalues[i], 0 elsewhere.    Errors: n = 0
 template <class T, class Dev>
