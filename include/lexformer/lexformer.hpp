@@ -44,6 +44,7 @@
 // one function per operation
 #include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
+#include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/ops/attention_reference.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/elementwise.hpp"
@@ -141,6 +142,7 @@
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/models/dafa_analysis.hpp"
 #include "lexformer/models/encoder.hpp"
+#include "lexformer/models/love_encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/models/pretrained.hpp"

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// LOVE's encoder and its losses: sizes, the paper's weights of positional attention, oracles, invariances, gradients.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "io/expect_error.hpp"
+#include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/models/love_encoder.hpp"
+#include "lexformer/ops/contrastive_loss.hpp"
+#include "lexformer/ops/loss.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+using Words = std::vector<std::vector<std::int32_t>>;
+
+const Words some_words{{2, 7, 8, 9, 5, 10, 3}, {2, 7, 5, 11, 12, 3}, {2, 9, 8, 7, 7, 5, 13, 14, 3}, {2, 15, 5, 16, 3}};
+
+LoveOptions small_love(LoveStructure structure, std::size_t heads = 1, std::size_t layers = 1) {
+  return {.size = 12, .units = 20, .query_size = 4, .heads = heads, .layers = layers, .structure = structure};
+}
+
+struct Units {
+  Indices<std::int32_t, Cpu> ids;
+  Offsets offsets;
+
+  explicit Units(const Words& words) {
+    std::vector<std::int32_t> all;
+    std::vector<std::size_t> lengths;
+    for (const auto& w : words) {
+      all.insert(all.end(), w.begin(), w.end());
+      lengths.push_back(w.size());
+    }
+    ids = Indices<std::int32_t, Cpu>(all);
+    offsets = Offsets::from_lengths(lengths);
+  }
+};
+
+std::size_t count_parameters(const LoveOptions& options) {
+  LoveEncoder<float> encoder(options, 1);
+  std::size_t count = 0;
+  for (const auto& p : named_parameters<float, Cpu>(encoder)) count += p.name == "units.weight" ? 0 : p.var.size();
+  return count;
+}
+
+Var<double> rows_of(const std::vector<double>& values, std::size_t columns) {
+  return Var<double>(Tensor<double>::from(values, {values.size() / columns, columns}), true);
+}
+
+}  // namespace
+
+TEST_CASE("LOVE: the released model's and the paper's numbers of parameters") {
+  const auto sized = [](std::size_t size, LoveStructure structure) {
+    return LoveOptions{.size = size, .units = 1, .structure = structure};
+  };
+  CHECK(count_parameters(sized(300, LoveStructure::sequential)) == 200464);
+  CHECK(count_parameters(sized(300, LoveStructure::merge)) == 290464);
+  CHECK(count_parameters(sized(384, LoveStructure::sequential)) == 321088);
+  CHECK(count_parameters(sized(384, LoveStructure::merge)) == 468544);
+}
+
+TEST_CASE("LOVE: weights of positional attention, middle row of 16 units") {
+  const auto weights = [](std::size_t d, const std::string& scale) {
+    const auto scores = position_scores(16, d);
+    std::vector<double> row;
+    for (int j = 0; j < 16; ++j)
+      row.push_back(std::exp((scores[static_cast<std::size_t>(std::abs(j - 8))] - scores[0]) / love_divisor(scale, d)));
+    const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+    std::vector<int> thousandths;
+    for (std::size_t j = 8; j < 12; ++j) thousandths.push_back(static_cast<int>(std::lround(1000 * row[j] / sum)));
+    return thousandths;
+  };
+  using Row = std::vector<int>;
+  CHECK(weights(300, "quarter") == Row{554, 205, 17, 1});
+  CHECK(weights(300, "sqrt") == Row{207, 163, 89, 45});
+  CHECK(weights(384, "quarter") == Row{608, 186, 10, 0});
+  CHECK(weights(50, "quarter") == Row{247, 176, 78, 35});
+  CHECK(love_divisor("2.5", 300) == 2.5);
+  expect_error(
+      ErrorKind::usage, [] { love_divisor("half", 300); }, "scale is 'half'; expected quarter, sqrt or a positive number");
+  expect_error(
+      ErrorKind::usage, [] { love_divisor("-1", 300); }, "scale is '-1'");
+}
+
+TEST_CASE("LOVE: unit vectors that depend on the word alone, not on its batch") {
+  for (const auto structure : {LoveStructure::sequential, LoveStructure::merge}) {
+    const LoveEncoder<double> encoder(small_love(structure, 2, 2), 3);
+    const Units all(some_words);
+    const auto y = encoder(all.ids, all.offsets).value();
+    CHECK(y.shape() == Shape{4, 12});
+    auto turned = some_words;
+    std::reverse(turned.begin(), turned.end());
+    const Units other(turned);
+    const auto z = encoder(other.ids, other.offsets).value();
+    for (std::size_t w = 0; w < 4; ++w) {
+      double square = 0;
+      for (std::size_t j = 0; j < 12; ++j) {
+        square += y.at(w, j) * y.at(w, j);
+        CHECK(y.at(w, j) == z.at(3 - w, j));
+      }
+      CHECK(square == doctest::Approx(1).epsilon(1e-14));
+      const Units alone(Words{some_words[w]});
+      const auto x = encoder(alone.ids, alone.offsets).value();
+      for (std::size_t j = 0; j < 12; ++j) CHECK(x.at(0, j) == doctest::Approx(y.at(w, j)).epsilon(1e-12));
+    }
+    // Dropout acts in training alone, and depends on the step.
+    const auto trained = [&](std::uint32_t step) {
+      return encoder(all.ids, all.offsets, {.training = true, .seed = 1, .step = step}).value().at(0, 0);
+    };
+    CHECK(trained(1) == trained(1));
+    CHECK(trained(1) != trained(2));
+    CHECK(trained(1) != y.at(0, 0));
+  }
+}
+
+TEST_CASE("LOVE: starts as in PyTorch, with a row of zeros for [PAD]") {
+  const LoveEncoder<float> encoder({.size = 64, .units = 500}, 1);
+  const auto table = encoder.table.weight.value();
+  double squares = 0;
+  for (std::size_t j = 0; j < 64; ++j) CHECK(table.at(0, j) == 0);
+  for (std::size_t e = 64; e < table.size(); ++e) squares += static_cast<double>(table.data()[e]) * static_cast<double>(table.data()[e]);
+  CHECK(squares / static_cast<double>(table.size() - 64) == doctest::Approx(1).epsilon(0.03));
+  const auto weight = encoder.layers[0].query.weight.value();
+  const auto [low, high] = std::minmax_element(weight.span().begin(), weight.span().end());
+  CHECK(*low >= -0.125f);
+  CHECK(*low < -0.12f);
+  CHECK(*high < 0.125f);
+  CHECK(*high > 0.12f);
+}
+
+TEST_CASE("LOVE: gradients of the encoder with each loss, by finite differences") {
+  const Units units(some_words);
+  std::vector<double> values(4 * 12);
+  for (std::size_t e = 0; e < values.size(); ++e) values[e] = std::sin(1.7 * static_cast<double>(e) + 0.3);
+  const Var<double> targets(Tensor<double>::from(values, {4, 12}));
+  const std::vector<std::int32_t> words{0, 1, 2, 1};
+  for (const auto structure : {LoveStructure::sequential, LoveStructure::merge})
+    for (const std::size_t heads : {std::size_t{1}, std::size_t{2}}) {
+      LoveEncoder<double> encoder(small_love(structure, heads, 2), 5);
+      auto parameters = named_parameters<double, Cpu>(encoder);
+      std::vector<Var<double>> inputs;
+      for (auto& p : parameters) inputs.push_back(p.var);
+      const auto check = [&](const char* name, auto&& loss) {
+        CAPTURE(name);
+        const auto result = gradcheck([&] { return loss(encoder(units.ids, units.offsets)); }, inputs);
+        CHECK_MESSAGE(result.ok, result.message);
+      };
+      check("nt_xent", [&](const Var<double>& x) { return nt_xent(targets, x, words, 0.07); });
+      if (heads == 2) continue;
+      check("align_uniform", [&](const Var<double>& x) { return align_uniform(targets, x, 1.0); });
+      check("euclidean", [&](const Var<double>& x) { return euclidean_loss(targets, x); });
+    }
+}
+
+TEST_CASE("NT-Xent: one pair is 0, orthonormal targets that are met, rows of the same word are no negatives") {
+  const std::vector<std::int32_t> one{0}, three{0, 1, 2}, same{0, 0, 1};
+  CHECK(nt_xent(rows_of({3, 4}, 2), rows_of({1, 2}, 2), one, 0.07).item() == doctest::Approx(0).epsilon(1e-12));
+  const std::vector<double> unit{1, 0, 0, 0, 2, 0, 0, 0, 3};
+  CHECK(nt_xent(rows_of(unit, 3), rows_of(unit, 3), three, 0.07).item() ==
+        doctest::Approx(std::log1p(4 * std::exp(-1 / 0.07))).epsilon(1e-10));
+  // Rows 0 and 1 are the same word: each anchor of them sees its counterpart and the two rows of word 1.
+  const double seen = std::log1p(2 * std::exp(-1 / 0.07)), other = std::log1p(4 * std::exp(-1 / 0.07));
+  CHECK(nt_xent(rows_of(unit, 3), rows_of(unit, 3), same, 0.07).item() == doctest::Approx((2 * seen + other) / 3).epsilon(1e-10));
+  expect_error(
+      ErrorKind::failure, [&] { nt_xent(rows_of(unit, 3), rows_of(unit, 3), one, 0.07); }, "1 words for 3 rows");
+  expect_error(
+      ErrorKind::failure, [&] { nt_xent(rows_of(unit, 3), rows_of(unit, 3), three, 0); }, "the temperature must be positive");
+}
+
+TEST_CASE("uniformity, alignment and Euclidean distance on known vectors") {
+  CHECK(uniformity(rows_of({2, 0, 0, 5}, 2)).item() == doctest::Approx(-4).epsilon(1e-12));
+  CHECK(uniformity(rows_of({1, 0, 1, 0}, 2)).item() == doctest::Approx(0).epsilon(1e-12));
+  // Three unit vectors: two equal, one opposite: squared distances 0, 4, 4.
+  CHECK(uniformity(rows_of({1, 0, 1, 0, -1, 0}, 2)).item() == doctest::Approx(std::log((1 + 2 * std::exp(-8)) / 3)).epsilon(1e-12));
+  const auto t = rows_of({1, 0, 0, 1}, 2), x = rows_of({0, 1, 1, 0}, 2);
+  CHECK(align_uniform(t, x, 1.0).item() == doctest::Approx(2 - 4).epsilon(1e-12));
+  CHECK(align_uniform(t, x, 0.0).item() == doctest::Approx(2).epsilon(1e-12));
+  CHECK(euclidean_loss(rows_of({0, 0, 1, 1}, 2), rows_of({3, 4, 1, 2}, 2)).item() == doctest::Approx(3).epsilon(1e-12));
+  expect_error(
+      ErrorKind::failure,
+      [] {
+        uniformity(rows_of({1, 2}, 2));
+      },
+      "B >= 2");
+}
+
+TEST_CASE("LOVE: options that do not fit") {
+  const auto refused = [](LoveOptions o, const char* part) {
+    expect_error(
+        ErrorKind::usage, [&] { LoveEncoder<float>(o, 1); }, part);
+  };
+  refused({.size = 12}, "must be positive");
+  refused({.size = 10, .units = 5, .query_size = 4, .heads = 2}, "size / heads must be an even number");
+  refused({.size = 12, .units = 5, .query_size = 3, .heads = 2}, "query_size must be a multiple of the 2 heads");
+  refused({.size = 12, .units = 5, .query_size = 32}, "at most the size 12; got 32");
+  refused({.size = 12, .units = 5, .query_size = 4, .scale = "wide"}, "scale is 'wide'");
+  const LoveEncoder<float> encoder({.size = 12, .units = 5, .query_size = 4}, 1);
+  const std::vector<std::size_t> lengths{2};
+  expect_error(
+      ErrorKind::failure, [&] { encoder(Indices<std::int32_t, Cpu>(std::vector<std::int32_t>{1}), Offsets::from_lengths(lengths)); },
+      "1 ids but the offsets have 2 units");
+}
