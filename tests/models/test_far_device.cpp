@@ -3,8 +3,10 @@
 // host cannot read.
 #include "../support/far_device.hpp"
 #include "lexformer/models/analysis.hpp"
+#include "lexformer/models/love_encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
+#include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/train/state.hpp"
 #include "models/tiny.hpp"
 
@@ -78,7 +80,34 @@ Trained pretrain() {
   return out;
 }
 
+template <class Dev>
+std::vector<double> train_love(LoveStructure structure) {
+  LoveEncoder<float, Dev> encoder({.size = 8, .units = 10, .query_size = 4, .heads = 2, .structure = structure}, 1);
+  const Indices<std::int32_t, Dev> ids(std::vector<std::int32_t>{2, 7, 8, 5, 9, 3, 2, 8, 5, 6, 3});
+  const std::vector<std::size_t> lengths{6, 5};
+  const std::vector<std::int32_t> words{0, 1};
+  const auto offsets = Offsets::from_lengths(lengths);
+  const Var<float, Dev> targets(Tensor<float, Dev>::from({1, 2, 3, 4, 5, 6, 7, 8, 8, -7, 6, -5, 4, -3, 2, -1}, {2, 8}));
+  AdamW<float, Dev> optimizer(named_parameters<float, Dev>(encoder), {.lr = 0.01});
+  std::vector<double> numbers;
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    const auto y = encoder(ids, offsets, {.training = true, .seed = 1, .step = step});
+    const auto loss = add(nt_xent(targets, y, words, 0.07), align_uniform(targets, y, 1.0));
+    loss.backward();
+    numbers.push_back(optimizer.clip_and_step(1.0, loss.value()).item());
+    numbers.push_back(static_cast<double>(loss.item()));
+  }
+  for (const float x : encoder(ids, offsets).value().to_vector()) numbers.push_back(static_cast<double>(x));
+  return numbers;
+}
+
 }  // namespace
+
+TEST_CASE("LOVE is trained on a device whose memory the host cannot read, bit for bit as on the CPU") {
+  const test::Threads one(1);
+  for (const auto structure : {LoveStructure::sequential, LoveStructure::merge})
+    CHECK(train_love<Far>(structure) == train_love<Cpu>(structure));
+}
 
 TEST_CASE("matchers are trained, saved and used on a device whose memory the host cannot read, bit for bit as on the CPU") {
   const test::Threads one(1);

@@ -159,6 +159,8 @@ struct Kernels<Far> {
   LEXFORMER_FAR(row_extreme_grad)
   LEXFORMER_FAR(log_sum_exp)
   LEXFORMER_FAR(log_sum_exp_grad)
+  LEXFORMER_FAR(standardize)
+  LEXFORMER_FAR(standardize_grad)
   LEXFORMER_FAR(l2_normalize)
   LEXFORMER_FAR(l2_normalize_grad)
   LEXFORMER_FAR(softmax)
