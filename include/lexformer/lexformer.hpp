@@ -88,6 +88,7 @@
 #include "lexformer/text/dependency.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/masking.hpp"
+#include "lexformer/text/near_words.hpp"
 #include "lexformer/text/nearest_name.hpp"
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/typos.hpp"
