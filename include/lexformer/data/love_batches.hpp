@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Training batches of LOVE: words with augmented spellings and hard negatives, a pure function of (words, options, seed, epoch, batch).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/random.hpp"
+
+namespace lexformer {
+
+/// swap      swaps a character with an adjacent one
+/// drop      deletes a character
+/// insert    inserts a random letter before a character
+/// keyboard  replaces a character by a neighbouring letter of a US keyboard
+enum class WordEdit { swap, drop, insert, keyboard };
+
+/// Edits one random character of a word; the result may equal the word, e.g. if no neighbouring key is a letter. Words of fewer than four
+/// characters are returned as they are. New characters are a-z; with any_characters those of PyPI's nlpaug, which LOVE's released code
+/// uses: also capitals, digits and signs.
+std::string edit_word(const std::string& word, WordEdit edit, bool any_characters, RandomStream& random);
+
+struct LoveBatchOptions {
+  std::size_t batch = 4;                                                            // words of a batch, besides their negatives
+  std::size_t negatives = 3;                                                        // hard negatives for each word
+  double swap = 0.07, drop = 0.07, insert = 0.07, keyboard = 0.07, synonym = 0.36;  // probabilities; the rest stays unchanged
+  bool any_characters = false;                                                      // see edit_word()
+};
+
+/// Rows of a batch. The target of a row is the vector of its word, whatever its spelling.
+struct LoveBatch {
+  std::vector<std::uint32_t> words;    // row -> index of a word
+  std::vector<std::string> spellings;  // row -> the word after augmentation
+};
+
+class LoveBatches {
+ public:
+  using Lists = std::vector<std::vector<std::uint32_t>>;
+
+  /// synonyms, near: lists of other words for each word, possibly empty; near are the candidates for hard negatives. Errors: a list is
+  /// missing or has a number that is no word's; the options are no probabilities, or ask for more negatives than there are other words.
+  LoveBatches(std::vector<std::string> words, Lists synonyms, Lists near, const LoveBatchOptions& options, std::uint64_t seed);
+
+  /// Batches of an epoch; the last one may have fewer words.
+  std::size_t size() const { return (words_.size() + options_.batch - 1) / options_.batch; }
+
+  /// Each word once an epoch, in an order of its own. A word is followed by its negatives: drawn without replacement from `near`, filled
+  /// up with random other words. Every row draws one augmentation. A synonym is a word of `synonyms`, drawn evenly; without synonyms the
+  /// spelling stays. Errors: there is no such batch.
+  LoveBatch batch(std::uint32_t epoch, std::size_t index) const;
+
+ private:
+  std::vector<std::uint32_t> order_of(std::uint32_t epoch) const;
+  std::string spelling(std::uint32_t word, RandomStream& random) const;
+
+  std::vector<std::string> words_;
+  Lists synonyms_, near_;
+  LoveBatchOptions options_;
+  std::uint64_t seed_;
+};
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "lexformer/text/typos.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE std::string edit_word(const std::string& word, WordEdit edit, bool any_characters, RandomStream& random) {
+  std::u32string text = to_utf32(word);
+  if (text.size() < 4) return word;
+  const auto one_of = [&](std::string_view characters) {
+    return static_cast<char32_t>(static_cast<unsigned char>(characters[static_cast<std::size_t>(random.below(characters.size()))]));
+  };
+  const auto i = static_cast<std::size_t>(random.below(text.size()));
+  switch (edit) {
+    case WordEdit::swap: {
+      const bool right = i == 0 || (i + 1 < text.size() && random.below(2) == 1);
+      std::swap(text[i], text[right ? i + 1 : i - 1]);
+      break;
+    }
+    case WordEdit::drop:
+      text.erase(i, 1);
+      break;
+    case WordEdit::insert:
+      text.insert(i, 1,
+                  one_of(any_characters ? "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*()_+"
+                                        : "abcdefghijklmnopqrstuvwxyz"));
+      break;
+    case WordEdit::keyboard: {
+      std::string keys = keyboard_neighbours(text[i]);
+      if (!any_characters) std::erase_if(keys, [](char c) { return c < 'a' || c > 'z'; });
+      if (!keys.empty()) text[i] = one_of(keys);
+      break;
+    }
+  }
+  return to_utf8(text);
+}
+
+LEXFORMER_INLINE LoveBatches::LoveBatches(std::vector<std::string> words, Lists synonyms, Lists near, const LoveBatchOptions& options,
+                                          std::uint64_t seed)
+    : words_(std::move(words)), synonyms_(std::move(synonyms)), near_(std::move(near)), options_(options), seed_(seed) {
+  const auto& o = options_;
+  if (words_.empty() || o.batch == 0)
+    fail_usage("LoveBatches", words_.size(), " words in batches of ", o.batch, "; expected at least 1 of both");
+  if (o.negatives >= words_.size())
+    fail_usage("LoveBatches", o.negatives, " negatives for each word, but there are only ", words_.size() - 1, " other words");
+  const std::array shares{o.swap, o.drop, o.insert, o.keyboard, o.synonym};
+  double sum = 0;
+  for (const double p : shares) {
+    if (!(p >= 0)) fail_usage("LoveBatches", "a probability of augmentation is ", p, "; expected at least 0");
+    sum += p;
+  }
+  if (!(sum <= 1 + 1e-9)) fail_usage("LoveBatches", "the probabilities of augmentation add up to ", sum, "; expected at most 1");
+  for (const auto* lists : {&synonyms_, &near_}) {
+    if (lists->size() != words_.size()) fail("LoveBatches", lists->size(), " lists for ", words_.size(), " words");
+    for (const auto& list : *lists)
+      for (const std::uint32_t w : list)
+        if (w >= words_.size()) fail("LoveBatches", "a list has the word number ", w, " of ", words_.size(), " words");
+  }
+}
+
+LEXFORMER_INLINE std::vector<std::uint32_t> LoveBatches::order_of(std::uint32_t epoch) const {
+  std::vector<std::uint32_t> order(words_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  RandomStream random(seed_, random_site::shuffle, epoch);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(i))]);
+  return order;
+}
+
+LEXFORMER_INLINE std::string LoveBatches::spelling(std::uint32_t word, RandomStream& random) const {
+  const std::string& text = words_[word];
+  double u = random.uniform();
+  const std::array<std::pair<double, WordEdit>, 4> edits{{{options_.swap, WordEdit::swap},
+                                                          {options_.drop, WordEdit::drop},
+                                                          {options_.insert, WordEdit::insert},
+                                                          {options_.keyboard, WordEdit::keyboard}}};
+  for (const auto& [share, edit] : edits) {
+    if (u < share) return edit_word(text, edit, options_.any_characters, random);
+    u -= share;
+  }
+  const auto& synonyms = synonyms_[word];
+  if (u < options_.synonym && !synonyms.empty()) return words_[synonyms[static_cast<std::size_t>(random.below(synonyms.size()))]];
+  return text;
+}
+
+LEXFORMER_INLINE LoveBatch LoveBatches::batch(std::uint32_t epoch, std::size_t index) const {
+  if (index >= size()) fail("LoveBatches", "there is no batch ", index, "; an epoch has ", size());
+  const auto order = order_of(epoch);
+  LoveBatch out;
+  for (std::size_t i = index * options_.batch; i < std::min(order.size(), (index + 1) * options_.batch); ++i) {
+    const std::uint32_t word = order[i];
+    RandomStream random(seed_, random_site::typos + epoch % 0x1000000u, word);
+    std::vector<std::uint32_t> rows{word}, candidates = near_[word];
+    while (rows.size() <= options_.negatives && !candidates.empty()) {
+      const auto k = static_cast<std::size_t>(random.below(candidates.size()));
+      if (std::find(rows.begin(), rows.end(), candidates[k]) == rows.end()) rows.push_back(candidates[k]);
+      candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    while (rows.size() <= options_.negatives) {
+      const auto other = static_cast<std::uint32_t>(random.below(words_.size()));
+      if (std::find(rows.begin(), rows.end(), other) == rows.end()) rows.push_back(other);
+    }
+    for (const std::uint32_t row : rows) {
+      out.words.push_back(row);
+      out.spellings.push_back(spelling(row, random));
+    }
+  }
+  return out;
+}
+
+}  // namespace lexformer
+#endif

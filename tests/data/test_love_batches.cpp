@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/data/love_batches.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "io/expect_error.hpp"
+#include "lexformer/text/similarity.hpp"
+#include "lexformer/text/unicode.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+using Lists = LoveBatches::Lists;
+
+const std::vector<std::string> ten_words{"screen", "screens", "green", "camera", "cat", "phone", "kitchen", "oven", "monitor", "keyboard"};
+const Lists nothing(10);
+
+bool only_letters(const std::string& word) {
+  return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+}  // namespace
+
+TEST_CASE("LOVE's edits change one character, words of three characters not at all") {
+  RandomStream random(1, random_site::user);
+  std::set<std::string> seen;
+  for (int k = 0; k < 400; ++k)
+    for (const WordEdit edit : {WordEdit::swap, WordEdit::drop, WordEdit::insert, WordEdit::keyboard}) {
+      CHECK(edit_word("cat", edit, true, random) == "cat");
+      const std::string word = "screen", edited = edit_word(word, edit, false, random);
+      CHECK(only_letters(edited));
+      const std::ptrdiff_t grown = edit == WordEdit::drop ? -1 : edit == WordEdit::insert ? 1 : 0;
+      CHECK(static_cast<std::ptrdiff_t>(edited.size()) == 6 + grown);
+      std::string sorted = edited, before = word;
+      std::sort(sorted.begin(), sorted.end());
+      std::sort(before.begin(), before.end());
+      if (edit == WordEdit::swap) CHECK(sorted == before);
+      const double distance =
+          std::round((1 - levenshtein(to_utf32(word), to_utf32(edited))) * static_cast<double>(std::max(word.size(), edited.size())));
+      CHECK(distance <= (edit == WordEdit::swap ? 2 : 1));
+      seen.insert(edited);
+    }
+  for (const char* expected : {"csreen", "screne", "creen", "scree", "acreen", "screem"})
+    CHECK_MESSAGE(seen.count(expected) == 1, expected);
+  CHECK(seen.count("screen") == 1);  // the two e's are swapped
+  // Everything that nlpaug inserts: capitals, digits and signs.
+  bool sign = false;
+  for (int k = 0; k < 200; ++k) sign = sign || !only_letters(edit_word("screen", WordEdit::insert, true, random));
+  CHECK(sign);
+  CHECK(to_utf32(edit_word("größer", WordEdit::drop, false, random)).size() == 5);
+}
+
+TEST_CASE("LOVE's batches: each word once an epoch with its negatives; near words first, then others") {
+  Lists near(10);
+  near[0] = {1, 2};
+  const LoveBatches batches(ten_words, nothing, near, {.batch = 4, .negatives = 3}, 7);
+  REQUIRE(batches.size() == 3);
+  std::map<std::uint32_t, int> first;
+  for (std::uint32_t epoch = 0; epoch < 3; ++epoch)
+    for (std::size_t b = 0; b < 3; ++b) {
+      const auto batch = batches.batch(epoch, b);
+      REQUIRE(batch.words.size() == (b == 2 ? 2 : 4) * 4);
+      REQUIRE(batch.spellings.size() == batch.words.size());
+      for (std::size_t i = 0; i < batch.words.size(); i += 4) {
+        ++first[batch.words[i]];
+        const std::set<std::uint32_t> group(batch.words.begin() + static_cast<std::ptrdiff_t>(i),
+                                            batch.words.begin() + static_cast<std::ptrdiff_t>(i + 4));
+        CHECK(group.size() == 4);  // no word twice
+        if (batch.words[i] == 0) CHECK((group.count(1) == 1 && group.count(2) == 1));
+      }
+    }
+  for (const auto& [word, times] : first) CHECK(times == 3);
+  CHECK(first.size() == 10);
+  // The same again from another object; other epochs and seeds differ.
+  const LoveBatches again(ten_words, nothing, near, {.batch = 4, .negatives = 3}, 7),
+      other(ten_words, nothing, near, {.batch = 4, .negatives = 3}, 8);
+  CHECK(again.batch(1, 2).spellings == batches.batch(1, 2).spellings);
+  CHECK(again.batch(1, 0).words != batches.batch(2, 0).words);
+  CHECK(other.batch(1, 0).words != batches.batch(1, 0).words);
+}
+
+TEST_CASE("LOVE's batches: shares of the augmentations") {
+  Lists synonyms(10);
+  for (std::uint32_t w = 0; w < 10; ++w) synonyms[w] = {(w + 1) % 10};
+  synonyms[3] = {};
+  const LoveBatches batches(ten_words, synonyms, nothing, {.batch = 10, .negatives = 0}, 1);
+  std::size_t rows = 0, synonym = 0, unchanged = 0, longer = 0;
+  for (std::uint32_t epoch = 0; epoch < 2000; ++epoch) {
+    const auto batch = batches.batch(epoch, 0);
+    for (std::size_t i = 0; i < batch.words.size(); ++i) {
+      const auto w = batch.words[i];
+      if (w == 4 || w == 3) {  // cat is too short for edits; camera has no synonym
+        const bool kept = batch.spellings[i] == ten_words[w];
+        CHECK((w == 3 || kept || batch.spellings[i] == ten_words[5]));
+        continue;
+      }
+      ++rows;
+      synonym += batch.spellings[i] == ten_words[(w + 1) % 10];
+      unchanged += batch.spellings[i] == ten_words[w];
+      longer += batch.spellings[i].size() == ten_words[w].size() + 1 && batch.spellings[i] != ten_words[(w + 1) % 10];
+    }
+  }
+  const auto share = [&](std::size_t n) { return static_cast<double>(n) / static_cast<double>(rows); };
+  CHECK(share(synonym) == doctest::Approx(0.36).epsilon(0.05));
+  CHECK(share(unchanged) == doctest::Approx(0.36 + 0.07 * 0.1).epsilon(0.06));  // and swaps of equal letters
+  CHECK(share(longer) == doctest::Approx(0.07).epsilon(0.1));
+}
+
+TEST_CASE("LOVE's batches: options that do not fit") {
+  const auto refused = [](const LoveBatchOptions& o, const char* part) {
+    expect_error(
+        ErrorKind::usage, [&] { LoveBatches(ten_words, nothing, nothing, o, 1); }, part);
+  };
+  refused({.negatives = 10}, "10 negatives for each word, but there are only 9 other words");
+  refused({.batch = 0}, "in batches of 0");
+  refused({.swap = 0.9}, "add up to 1.47");
+  refused({.drop = -0.1}, "is -0.1; expected at least 0");
+  expect_error(
+      ErrorKind::failure, [] { LoveBatches(ten_words, Lists(3), nothing, {}, 1); }, "3 lists for 10 words");
+  Lists broken(10);
+  broken[2] = {10};
+  expect_error(
+      ErrorKind::failure, [&] { LoveBatches(ten_words, nothing, broken, {}, 1); }, "the word number 10 of 10 words");
+  expect_error(
+      ErrorKind::failure, [] { LoveBatches(ten_words, nothing, nothing, {}, 1).batch(0, 3); }, "there is no batch 3; an epoch has 3");
+}
