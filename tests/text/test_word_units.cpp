@@ -48,7 +48,9 @@ TEST_CASE("the word is normalized and split as by BERT's tokenizer") {
   CHECK(spelled(units, "ab!bc") == "[CLS] a b ! b c [SUB] ab ! b ##c [SEP]");  // the part after ! starts without ##
   CHECK(spelled(units, " a  b\n") == "[CLS] a b [SUB] a b [SEP]");
   CHECK(spelled(units, "a\xE4\xBD\xA0") == "[CLS] a \xE4\xBD\xA0 [SUB] a \xE4\xBD\xA0 [SEP]");
-  CHECK(spelled(units, "[SUB]") == "[CLS] [UNK] [UNK] [UNK] b [UNK] [SUB] [UNK] [UNK] [UNK] [SEP]");  // text, not a special token
+  // Text that looks like a special token is text.
+  CHECK(spelled(units, "[SUB]") == "[CLS] [UNK] [UNK] [UNK] b [UNK] [SUB] [UNK] [UNK] [UNK] [SEP]");
+  CHECK(spelled(units, "[SEP]") == "[CLS] [UNK] [UNK] e [UNK] [UNK] [SUB] [UNK] [UNK] [UNK] [SEP]");
 }
 
 TEST_CASE("letters and pieces that the vocabulary lacks are unknown") {
