@@ -7,9 +7,10 @@
 
 #include "io/expect_error.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
-#include "lexformer/models/love_encoder.hpp"
+#include "lexformer/models/love.hpp"
 #include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "models/tiny.hpp"
 
 using namespace lexformer;
 
@@ -202,4 +203,41 @@ TEST_CASE("LOVE: options that do not fit") {
   expect_error(
       ErrorKind::failure, [&] { encoder(Indices<std::int32_t, Cpu>(std::vector<std::int32_t>{1}), Offsets::from_lengths(lengths)); },
       "1 ids but the offsets have 2 units");
+}
+
+TEST_CASE("LOVE: a model is saved and loaded with its vocabulary and options; other files are refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "love.lxf";
+  const WordUnits units(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]", "a", "b", "c", "ab", "##c"}));
+  Love<float> made(units, {.size = 12, .query_size = 4, .heads = 2, .layers = 2, .structure = LoveStructure::merge, .scale = "3.5"}, 4);
+  CHECK(made.options().units == 10);
+  made.save(path);
+  const auto loaded = Love<float>::load(path);
+  const std::vector<std::string> words{"ab", "abc", "bac", "x", "abcabc"};
+  const auto a = made.vectors(words, 2), b = loaded.vectors(words);
+  CHECK(a.shape() == Shape{5, 12});
+  for (std::size_t e = 0; e < a.size(); ++e) CHECK(a.data()[e] == doctest::Approx(static_cast<double>(b.data()[e])).epsilon(1e-6));
+  CHECK(loaded.options().scale == "3.5");
+  CHECK(loaded.options().structure == LoveStructure::merge);
+  CHECK(made.vectors({}).shape() == Shape{0, 12});
+
+  auto file = made.file();
+  file.tensors.erase("love.norm.bias");
+  file.save(path);
+  expect_error(
+      ErrorKind::file, [&] { Love<float>::load(path); }, "love.norm.bias");
+  file = made.file();
+  file.tensors.erase("love.units.weight");
+  file.save(path);
+  expect_error(
+      ErrorKind::file, [&] { Love<float>::load(path); }, "the config asks for at least");
+  file = made.file();
+  file.vocabulary = Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"});
+  file.save(path);
+  expect_error(
+      ErrorKind::file, [&] { Love<float>::load(path); }, "[SUB]");
+  auto other = test::tiny_file();
+  other.save(path);
+  expect_error(
+      ErrorKind::file, [&] { Love<float>::load(path); }, "is not a LOVE model: its model_type is 'bert'");
 }

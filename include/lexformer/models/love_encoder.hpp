@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/core/names.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/ops/attention.hpp"
@@ -27,15 +28,28 @@ inline constexpr auto names_of<LoveStructure> = std::to_array<Named<LoveStructur
 struct LoveOptions {
   std::size_t size = 300;       // D, of the vectors
   std::size_t units = 0;        // V, rows of the table
+  std::size_t pad = 0;          // the row of [PAD]
   std::size_t query_size = 32;  // Q, of queries and keys of the self-attention, all heads together
   std::size_t heads = 1, layers = 1;
   double dropout = 0.2;
   LoveStructure structure = LoveStructure::sequential;
-  std::string scale =
-      "quarter";  // scores are divided by the fourth root of the head size (released code), its square root (sqrt), or a number
+  std::string scale = "quarter";  // of attention scores, see love_divisor()
+
+  /// All but the rows of the table, which the vocabulary determines.
+  void visit(OptionVisitor& v) {
+    v.size("size", size, 2, 1 << 16, "size of the vectors");
+    v.choice("structure", structure, "positional attention before self-attention (paper), or beside it (released model)");
+    v.text("scale", scale,
+           "attention scores are divided by the fourth root of the head size (quarter), its square root (sqrt), or a number");
+    v.size("query_size", query_size, 1, 1 << 16, "size of the queries and keys of the self-attention, all heads together");
+    v.size("heads", heads, 1, 256, "attention heads");
+    v.size("layers", layers, 1, 64, "layers");
+    v.number("dropout", dropout, 0, 0.99, "dropout after the normalization");
+  }
 };
 
-/// The divisor of attention scores of heads of this size. Errors: the scale is not quarter, sqrt or a positive number.
+/// The divisor of attention scores of heads of this size: its fourth root (quarter, the released code's), its square root (sqrt), or a
+/// given number. Errors: the scale is none of these, or not positive.
 inline double love_divisor(const std::string& scale, std::size_t head_size) {
   const auto d = static_cast<double>(head_size);
   if (scale == "quarter") return std::sqrt(std::sqrt(d));
@@ -85,8 +99,9 @@ class LoveEncoder {
   Var<T, Dev> norm_weight, norm_bias;
   LoveOptions options;
 
-  /// Starts as PyTorch does: the table N(0, 1) with a row of zeros for [PAD], number 0; matrices and biases uniform in +-1 / sqrt(inputs).
-  /// Errors: a size is 0; D / heads is not an even number; Q is not a multiple of the heads or exceeds D; the scale is unknown.
+  /// Starts as PyTorch does: the table N(0, 1) with a row of zeros for [PAD]; matrices and biases uniform in +-1 / sqrt(inputs).
+  /// Errors: a size is 0; [PAD] is not a row; D / heads is not an even number; Q is not a multiple of the heads or exceeds D; the scale is
+  /// unknown.
   LoveEncoder(const LoveOptions& o, std::uint64_t seed) : LoveEncoder(checked(o), Init(seed, 1.0)) {}
 
   /// Computes the vectors of B words. ids: the units of all words, one after another -> (B, D)
@@ -116,7 +131,7 @@ class LoveEncoder {
         norm_bias(init.constant<T, Dev>({o.size}, T{0})),
         options(o) {
     auto values = table.weight.value().template to<Cpu>();
-    std::fill_n(values.mutable_data(), o.size, T{0});
+    std::fill_n(values.mutable_data() + o.pad * o.size, o.size, T{0});
     table.weight.mutable_value().assign(values.span());
     const auto linear_layer = [&](std::size_t in, std::size_t out) {
       const double bound = 1 / std::sqrt(static_cast<double>(in));
@@ -136,6 +151,7 @@ class LoveEncoder {
     if (o.size == 0 || o.units == 0 || o.query_size == 0 || o.heads == 0 || o.layers == 0)
       fail_usage("LoveOptions", "size, units, query_size, heads and layers must be positive, got ", o.size, ", ", o.units, ", ",
                  o.query_size, ", ", o.heads, ", ", o.layers);
+    if (o.pad >= o.units) fail("LoveOptions", "[PAD] is row ", o.pad, " of a table of ", o.units, " rows");
     if (o.size % (2 * o.heads) != 0)
       fail_usage("LoveOptions", "size / heads must be an even number, for sines and cosines; got ", o.size, " / ", o.heads);
     if (o.query_size % o.heads != 0 || o.query_size > o.size)

@@ -14,6 +14,7 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/vocabulary.hpp"
 #include "lexformer/text/wordpiece.hpp"
@@ -30,6 +31,11 @@ inline constexpr auto names_of<UnitMode> =
 struct WordUnitOptions {
   UnitMode mode = UnitMode::mixed;
   std::size_t buckets = 0;  // 0: one table row per token; else the tokens that are not special share this many rows (Table A1, hashing)
+
+  void visit(OptionVisitor& v) {
+    v.choice("mode", mode, "units of a word");
+    v.size("buckets", buckets, 0, std::size_t{1} << 24, "rows that all tokens but the special ones share, by hashing; 0 = a row for each");
+  }
 };
 
 /// Converts a word to the rows of LOVE's unit table. All methods are const and thread-safe.

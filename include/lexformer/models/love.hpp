@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// LOVE (Chen et al. 2022): vectors for any word, from its letters and pieces.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/io/model_file.hpp"
+#include "lexformer/io/options.hpp"
+#include "lexformer/io/tensor_check.hpp"
+#include "lexformer/models/love_encoder.hpp"
+#include "lexformer/text/word_units.hpp"
+
+namespace lexformer {
+
+namespace detail {
+/// Writes the options of a LOVE model to the config of a file, or reads them. Errors (file): the file holds another kind of model or has
+/// no vocabulary; an option is unknown or out of range; the options ask for more weights than the file has.
+void write_love_options(const LoveOptions& options, const WordUnitOptions& units, ModelFile& file);
+std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file);
+}  // namespace detail
+
+/// A vocabulary of letters and pieces with an encoder.
+template <class T = float, class Dev = Cpu>
+class Love {
+ public:
+  /// A new model. options.units and options.pad are set from the units. Errors: those of LoveEncoder.
+  Love(const WordUnits& units, LoveOptions options, std::uint64_t seed)
+      : units_(units), encoder_(fitted(std::move(options), units), seed) {}
+  /// Errors (file): the file holds another kind of model; an option or a tensor is missing or has another size.
+  explicit Love(const ModelFile& file) : Love(file, detail::read_love_options(file)) {}
+  static Love load(const std::string& path) { return Love(ModelFile::open(path)); }
+
+  const WordUnits& units() const { return units_; }
+  const LoveOptions& options() const { return encoder_.options; }
+  const LoveEncoder<T, Dev>& encoder() const { return encoder_; }
+  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(encoder_); }
+
+  /// Computes the vectors of a batch of words, of length 1: (B, D). Errors: there are no words.
+  Var<T, Dev> operator()(std::span<const std::string> words, const ForwardOptions& forward = {}) const {
+    if (words.empty()) fail("Love", "the batch has no words");
+    std::vector<std::int32_t> ids;
+    std::vector<std::size_t> lengths;
+    for (const std::string& word : words) {
+      const auto of_word = units_.ids(word);
+      ids.insert(ids.end(), of_word.begin(), of_word.end());
+      lengths.push_back(of_word.size());
+    }
+    return encoder_(Indices<std::int32_t, Dev>(ids), Offsets::from_lengths(lengths), forward);
+  }
+  /// Computes the vectors of any number of words in batches: (words, D), on the CPU.
+  Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 256) const {
+    if (batch == 0) fail("Love", "batch is 0; expected at least 1");
+    const NoGrad no_grad;
+    std::vector<T> all;
+    all.reserve(words.size() * options().size);
+    for (std::size_t first = 0; first < words.size(); first += batch) {
+      const auto part = (*this)(words.subspan(first, std::min(batch, words.size() - first))).value().template to<Cpu>();
+      all.insert(all.end(), part.span().begin(), part.span().end());
+    }
+    return Tensor<T>::from(all, {words.size(), options().size});
+  }
+
+  /// The model in the form in which it is saved (docs/format.md).
+  ModelFile file() {
+    ModelFile out;
+    detail::write_love_options(options(), units_.options(), out);
+    out.vocabulary = units_.vocabulary();
+    for (const auto& p : parameters()) out.tensors.set(prefix + p.name, p.var.value().template to<Cpu>());
+    return out;
+  }
+  void save(const std::string& path) { file().save(path); }
+  /// Copies all parameters from a saved model, but no options. Errors: one is missing or has another shape.
+  void restore(const ModelFile& saved) {
+    auto all = parameters();
+    std::vector<ExpectedTensor> needed;
+    for (const auto& p : all) needed.push_back({prefix + p.name, p.var.shape()});
+    require_tensors(saved.tensors, needed, saved.path);
+    for (auto& p : all) p.var.mutable_value().assign(saved.tensors.template get<T>(prefix + p.name).span());
+  }
+
+ private:
+  static constexpr const char* prefix = "love.";
+
+  static LoveOptions fitted(LoveOptions options, const WordUnits& units) {
+    options.units = units.size();
+    options.pad = static_cast<std::size_t>(units.pad_id());
+    return options;
+  }
+  Love(const ModelFile& file, std::pair<WordUnits, LoveOptions> parts)
+      : units_(std::move(parts.first)), encoder_(fitted(parts.second, units_), 0) {
+    restore(file);
+  }
+
+  WordUnits units_;
+  LoveEncoder<T, Dev> encoder_;
+};
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer::detail {
+
+LEXFORMER_INLINE void write_love_options(const LoveOptions& options, const WordUnitOptions& units, ModelFile& file) {
+  Json ours = Json::object();
+  ours["love"] = options_json([o = options](OptionVisitor& v) mutable { o.visit(v); });
+  ours["units"] = options_json([o = units](OptionVisitor& v) mutable { o.visit(v); });
+  file.config["model_type"] = "love";
+  file.config["lexformer"] = std::move(ours);
+}
+
+LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file) {
+  const std::string where = file.path + ": config";
+  if (const std::string type = get_string(file.config, "model_type", where, "bert"); type != "love")
+    fail_file(file.path, "is not a LOVE model: its model_type is ", in_quotes(type), "; train_love makes one");
+  if (file.vocabulary.size() == 0) fail_file(file.path, "has no vocabulary, so it cannot read words");
+  LoveOptions options;
+  WordUnitOptions of_units;
+  const Json* ours = find_value(file.config, "lexformer", true, where);
+  const auto read = [&](const char* key, auto& into) {
+    const Json* found = find_value(*ours, key, true, where + ": lexformer");
+    read_options(found->dump(), where + ": " + key, [&](OptionVisitor& v) { into.visit(v); });
+  };
+  read("love", options);
+  read("units", of_units);
+  WordUnits units(file.vocabulary, of_units, file.path);
+  // Compared before memory is allocated.
+  const auto d = static_cast<double>(options.size), q = static_cast<double>(options.query_size);
+  const double of_layer = d * d + 2 * q * d + (options.structure == LoveStructure::merge ? 2 : 1) * d * d;
+  const double weights = static_cast<double>(units.size()) * d + static_cast<double>(options.layers) * of_layer;
+  double held = 0;
+  for (const std::string& name : file.tensors.names()) held += static_cast<double>(file.tensors.shape(name).size());
+  if (weights > held) fail_file(file.path, "the config asks for at least ", weights, " weights, the file has ", held);
+  return {std::move(units), options};
+}
+
+}  // namespace lexformer::detail
+#endif
