@@ -54,7 +54,7 @@ class Love {
     return encoder_(Indices<std::int32_t, Dev>(ids), Offsets::from_lengths(lengths), forward);
   }
   /// Computes the vectors of any number of words in batches: (words, D), on the CPU.
-  Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 256) const {
+  Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 64) const {
     if (batch == 0) fail("Love", "batch is 0; expected at least 1");
     const NoGrad no_grad;
     std::vector<T> all;
