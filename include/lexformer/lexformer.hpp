@@ -147,6 +147,7 @@
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/love.hpp"
 #include "lexformer/models/love_encoder.hpp"
+#include "lexformer/models/love_lists.hpp"
 #include "lexformer/models/love_loss.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
