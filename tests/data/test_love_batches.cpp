@@ -60,7 +60,7 @@ TEST_CASE("LOVE's batches: each word once an epoch with its negatives; near word
   near[0] = {1, 2};
   const LoveBatches batches(ten_words, nothing, near, {.batch = 4, .negatives = 3}, 7);
   REQUIRE(batches.size() == 3);
-  std::map<std::uint32_t, int> first;
+  std::map<std::int32_t, int> first;
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch)
     for (std::size_t b = 0; b < 3; ++b) {
       const auto batch = batches.batch(epoch, b);
@@ -68,14 +68,20 @@ TEST_CASE("LOVE's batches: each word once an epoch with its negatives; near word
       REQUIRE(batch.spellings.size() == batch.words.size());
       for (std::size_t i = 0; i < batch.words.size(); i += 4) {
         ++first[batch.words[i]];
-        const std::set<std::uint32_t> group(batch.words.begin() + static_cast<std::ptrdiff_t>(i),
-                                            batch.words.begin() + static_cast<std::ptrdiff_t>(i + 4));
+        const std::set<std::int32_t> group(batch.words.begin() + static_cast<std::ptrdiff_t>(i),
+                                           batch.words.begin() + static_cast<std::ptrdiff_t>(i + 4));
         CHECK(group.size() == 4);  // no word twice
         if (batch.words[i] == 0) CHECK((group.count(1) == 1 && group.count(2) == 1));
       }
     }
   for (const auto& [word, times] : first) CHECK(times == 3);
   CHECK(first.size() == 10);
+  CHECK(batches.batch(batches.order(1), 1, 2).spellings == batches.batch(1, 2).spellings);
+  // Losses compare rows: a single last one joins the batch before it.
+  const LoveBatches alone(ten_words, nothing, nothing, {.batch = 3, .negatives = 0}, 7);
+  CHECK(alone.size() == 3);
+  CHECK(alone.batch(0, 2).words.size() == 4);
+  CHECK(LoveBatches(ten_words, nothing, nothing, {.batch = 4, .negatives = 0}, 7).size() == 3);
   // The same again from another object; other epochs and seeds differ.
   const LoveBatches again(ten_words, nothing, near, {.batch = 4, .negatives = 3}, 7),
       other(ten_words, nothing, near, {.batch = 4, .negatives = 3}, 8);
@@ -93,7 +99,7 @@ TEST_CASE("LOVE's batches: shares of the augmentations") {
   for (std::uint32_t epoch = 0; epoch < 2000; ++epoch) {
     const auto batch = batches.batch(epoch, 0);
     for (std::size_t i = 0; i < batch.words.size(); ++i) {
-      const auto w = batch.words[i];
+      const auto w = static_cast<std::size_t>(batch.words[i]);
       if (w == 4 || w == 3) {  // cat is too short for edits; camera has no synonym
         const bool kept = batch.spellings[i] == ten_words[w];
         CHECK((w == 3 || kept || batch.spellings[i] == ten_words[5]));

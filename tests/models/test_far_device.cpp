@@ -82,7 +82,7 @@ Trained pretrain() {
 
 template <class Dev>
 std::vector<double> train_love(LoveStructure structure) {
-  LoveEncoder<float, Dev> encoder({.size = 8, .units = 10, .query_size = 4, .heads = 2, .structure = structure}, 1);
+  LoveEncoder<float, Dev> encoder({.size = 8, .rows = 10, .query_size = 4, .heads = 2, .structure = structure}, 1);
   const Indices<std::int32_t, Dev> ids(std::vector<std::int32_t>{2, 7, 8, 5, 9, 3, 2, 8, 5, 6, 3});
   const std::vector<std::size_t> lengths{6, 5};
   const std::vector<std::int32_t> words{0, 1};

@@ -36,7 +36,7 @@ void check_file(const std::string& name) {
   Golden golden(name);
   const Json config = golden.about("config");
   LoveOptions o{.size = config["size"],
-                .units = config["units"],
+                .rows = config["units"],
                 .query_size = config["query_size"],
                 .heads = config["heads"],
                 .layers = config["layers"]};

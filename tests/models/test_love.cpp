@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "io/expect_error.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
@@ -21,7 +22,7 @@ using Words = std::vector<std::vector<std::int32_t>>;
 const Words some_words{{2, 7, 8, 9, 5, 10, 3}, {2, 7, 5, 11, 12, 3}, {2, 9, 8, 7, 7, 5, 13, 14, 3}, {2, 15, 5, 16, 3}};
 
 LoveOptions small_love(LoveStructure structure, std::size_t heads = 1, std::size_t layers = 1) {
-  return {.size = 12, .units = 20, .query_size = 4, .heads = heads, .layers = layers, .structure = structure};
+  return {.size = 12, .rows = 20, .query_size = 4, .heads = heads, .layers = layers, .structure = structure};
 }
 
 struct Units {
@@ -54,9 +55,7 @@ Var<double> rows_of(const std::vector<double>& values, std::size_t columns) {
 }  // namespace
 
 TEST_CASE("LOVE: the released model's and the paper's numbers of parameters") {
-  const auto sized = [](std::size_t size, LoveStructure structure) {
-    return LoveOptions{.size = size, .units = 1, .structure = structure};
-  };
+  const auto sized = [](std::size_t size, LoveStructure structure) { return LoveOptions{.size = size, .rows = 1, .structure = structure}; };
   CHECK(count_parameters(sized(300, LoveStructure::sequential)) == 200464);
   CHECK(count_parameters(sized(300, LoveStructure::merge)) == 290464);
   CHECK(count_parameters(sized(384, LoveStructure::sequential)) == 321088);
@@ -81,7 +80,7 @@ TEST_CASE("LOVE: weights of positional attention, middle row of 16 units") {
   CHECK(weights(50, "quarter") == Row{247, 176, 78, 35});
   CHECK(love_divisor("2.5", 300) == 2.5);
   expect_error(
-      ErrorKind::usage, [] { love_divisor("half", 300); }, "scale is 'half'; expected quarter, sqrt or a positive number");
+      ErrorKind::usage, [] { love_divisor("half", 300); }, "scale is 'half'; expected quarter, sqrt or a number from 0.001 to 1000000");
   expect_error(
       ErrorKind::usage, [] { love_divisor("-1", 300); }, "scale is '-1'");
 }
@@ -118,7 +117,7 @@ TEST_CASE("LOVE: unit vectors that depend on the word alone, not on its batch") 
 }
 
 TEST_CASE("LOVE: starts as in PyTorch, with a row of zeros for [PAD]") {
-  const LoveEncoder<float> encoder({.size = 64, .units = 500}, 1);
+  const LoveEncoder<float> encoder({.size = 64, .rows = 500}, 1);
   const auto table = encoder.table.weight.value();
   double squares = 0;
   for (std::size_t j = 0; j < 64; ++j) CHECK(table.at(0, j) == 0);
@@ -180,12 +179,17 @@ TEST_CASE("uniformity, alignment and Euclidean distance on known vectors") {
   CHECK(align_uniform(t, x, 1.0).item() == doctest::Approx(2 - 4).epsilon(1e-12));
   CHECK(align_uniform(t, x, 0.0).item() == doctest::Approx(2).epsilon(1e-12));
   CHECK(euclidean_loss(rows_of({0, 0, 1, 1}, 2), rows_of({3, 4, 1, 2}, 2)).item() == doctest::Approx(3).epsilon(1e-12));
+  // A row that equals its target has no slope.
+  const auto met = rows_of({1, 2, 3, 4}, 2);
+  euclidean_loss(rows_of({1, 2, 0, 0}, 2), met).backward();
+  CHECK(met.grad().at(0, 0) == 0);
+  CHECK(met.grad().at(1, 0) == doctest::Approx(0.5 * 0.6).epsilon(1e-12));
   expect_error(
       ErrorKind::failure,
       [] {
         uniformity(rows_of({1, 2}, 2));
       },
-      "B >= 2");
+      "needs at least two rows");
 }
 
 TEST_CASE("LOVE: options that do not fit") {
@@ -194,11 +198,11 @@ TEST_CASE("LOVE: options that do not fit") {
         ErrorKind::usage, [&] { LoveEncoder<float>(o, 1); }, part);
   };
   refused({.size = 12}, "must be positive");
-  refused({.size = 10, .units = 5, .query_size = 4, .heads = 2}, "size / heads must be an even number");
-  refused({.size = 12, .units = 5, .query_size = 3, .heads = 2}, "query_size must be a multiple of the 2 heads");
-  refused({.size = 12, .units = 5, .query_size = 32}, "at most the size 12; got 32");
-  refused({.size = 12, .units = 5, .query_size = 4, .scale = "wide"}, "scale is 'wide'");
-  const LoveEncoder<float> encoder({.size = 12, .units = 5, .query_size = 4}, 1);
+  refused({.size = 10, .rows = 5, .query_size = 4, .heads = 2}, "size / heads must be an even number");
+  refused({.size = 12, .rows = 5, .query_size = 3, .heads = 2}, "query_size must be a multiple of the 2 heads");
+  refused({.size = 12, .rows = 5, .query_size = 32}, "at most the size 12; got 32");
+  refused({.size = 12, .rows = 5, .query_size = 4, .scale = "wide"}, "scale is 'wide'");
+  const LoveEncoder<float> encoder({.size = 12, .rows = 5, .query_size = 4}, 1);
   const std::vector<std::size_t> lengths{2};
   expect_error(
       ErrorKind::failure, [&] { encoder(Indices<std::int32_t, Cpu>(std::vector<std::int32_t>{1}), Offsets::from_lengths(lengths)); },
@@ -210,7 +214,7 @@ TEST_CASE("LOVE: a model is saved and loaded with its vocabulary and options; ot
   const std::string path = folder / "love.lxf";
   const WordUnits units(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]", "a", "b", "c", "ab", "##c"}));
   Love<float> made(units, {.size = 12, .query_size = 4, .heads = 2, .layers = 2, .structure = LoveStructure::merge, .scale = "3.5"}, 4);
-  CHECK(made.options().units == 10);
+  CHECK(made.options().rows == 10);
   made.save(path);
   const auto loaded = Love<float>::load(path);
   const std::vector<std::string> words{"ab", "abc", "bac", "x", "abcabc"};
@@ -236,6 +240,17 @@ TEST_CASE("LOVE: a model is saved and loaded with its vocabulary and options; ot
   file.save(path);
   expect_error(
       ErrorKind::file, [&] { Love<float>::load(path); }, "[SUB]");
+  for (const auto& [key, value, part] :
+       {std::tuple{"scale", Json("wide"), "scale is 'wide'"}, std::tuple{"heads", Json(5), "size / heads must be an even number"},
+        std::tuple{"query_size", Json(14), "at most the size 12; got 14"},
+        std::tuple{"structure", Json("other"), "'structure' is 'other'"}}) {
+    file = made.file();
+    Json& options = file.config["lexformer"]["love"];
+    options[key] = value;
+    file.save(path);
+    expect_error(
+        ErrorKind::file, [&] { Love<float>::load(path); }, part);
+  }
   auto other = test::tiny_file();
   other.save(path);
   expect_error(

@@ -19,9 +19,10 @@
 namespace lexformer {
 
 namespace detail {
-/// Writes the options of a LOVE model to the config of a file, or reads them. Errors (file): the file holds another kind of model or has
-/// no vocabulary; an option is unknown or out of range; the options ask for more weights than the file has.
+/// Writes the options of a LOVE model to the config of a file.
 void write_love_options(const LoveOptions& options, const WordUnitOptions& units, ModelFile& file);
+/// Reads them. Errors (file): the file holds another kind of model, or has no vocabulary; an option is unknown, out of range or does not
+/// fit another; the options ask for more weights than the file has.
 std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file);
 }  // namespace detail
 
@@ -29,7 +30,7 @@ std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file);
 template <class T = float, class Dev = Cpu>
 class Love {
  public:
-  /// A new model. options.units and options.pad are set from the units. Errors: those of LoveEncoder.
+  /// A new model. options.rows and options.pad are set from the units. Errors: those of LoveEncoder.
   Love(const WordUnits& units, LoveOptions options, std::uint64_t seed)
       : units_(units), encoder_(fitted(std::move(options), units), seed) {}
   /// Errors (file): the file holds another kind of model; an option or a tensor is missing or has another size.
@@ -88,12 +89,11 @@ class Love {
   static constexpr const char* prefix = "love.";
 
   static LoveOptions fitted(LoveOptions options, const WordUnits& units) {
-    options.units = units.size();
+    options.rows = units.size();
     options.pad = static_cast<std::size_t>(units.pad_id());
     return options;
   }
-  Love(const ModelFile& file, std::pair<WordUnits, LoveOptions> parts)
-      : units_(std::move(parts.first)), encoder_(fitted(parts.second, units_), 0) {
+  Love(const ModelFile& file, std::pair<WordUnits, LoveOptions> parts) : units_(std::move(parts.first)), encoder_(parts.second) {
     restore(file);
   }
 
@@ -132,13 +132,22 @@ LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const Model
   read("love", options);
   read("units", of_units);
   WordUnits units(file.vocabulary, of_units, file.path);
+  options.rows = units.size();
+  options.pad = static_cast<std::size_t>(units.pad_id());
+  try {
+    check_love_options(options);
+  } catch (const Error& e) {
+    fail_file(where, e.what());
+  }
   // Compared before memory is allocated.
   const auto d = static_cast<double>(options.size), q = static_cast<double>(options.query_size);
   const double of_layer = d * d + 2 * q * d + (options.structure == LoveStructure::merge ? 2 : 1) * d * d;
   const double weights = static_cast<double>(units.size()) * d + static_cast<double>(options.layers) * of_layer;
   double held = 0;
   for (const std::string& name : file.tensors.names()) held += static_cast<double>(file.tensors.shape(name).size());
-  if (weights > held) fail_file(file.path, "the config asks for at least ", weights, " weights, the file has ", held);
+  if (weights > held)
+    fail_file(file.path, "the config asks for at least ", static_cast<std::uint64_t>(weights), " weights, the file has ",
+              static_cast<std::uint64_t>(held));
   return {std::move(units), options};
 }
 

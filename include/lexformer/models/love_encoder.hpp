@@ -27,7 +27,7 @@ inline constexpr auto names_of<LoveStructure> = std::to_array<Named<LoveStructur
 
 struct LoveOptions {
   std::size_t size = 300;       // D, of the vectors
-  std::size_t units = 0;        // V, rows of the table
+  std::size_t rows = 0;         // V, of the table
   std::size_t pad = 0;          // the row of [PAD]
   std::size_t query_size = 32;  // Q, of queries and keys of the self-attention, all heads together
   std::size_t heads = 1, layers = 1;
@@ -49,25 +49,42 @@ struct LoveOptions {
 };
 
 /// The divisor of attention scores of heads of this size: its fourth root (quarter, the released code's), its square root (sqrt), or a
-/// given number. Errors: the scale is none of these, or not positive.
+/// given number. Errors: the scale is none of these, or not in 0.001 .. 1000000.
 inline double love_divisor(const std::string& scale, std::size_t head_size) {
   const auto d = static_cast<double>(head_size);
   if (scale == "quarter") return std::sqrt(std::sqrt(d));
   if (scale == "sqrt") return std::sqrt(d);
   double number = 0;
   const auto [end, error] = std::from_chars(scale.data(), scale.data() + scale.size(), number);
-  if (error != std::errc() || end != scale.data() + scale.size() || !(number > 0) || !std::isfinite(number))
-    fail_usage("LoveOptions", "scale is ", in_quotes(scale), "; expected quarter, sqrt or a positive number");
+  if (error != std::errc() || end != scale.data() + scale.size() || !(number >= 1e-3 && number <= 1e6))
+    fail_usage("LoveOptions", "scale is ", in_quotes(scale), "; expected quarter, sqrt or a number from 0.001 to 1000000");
   return number;
+}
+
+/// Returns the options if they fit each other. Errors (usage): a size is 0; [PAD] is not a row; D / heads is not an even number; Q is not a
+/// multiple of the heads or exceeds D; the scale is unknown.
+inline const LoveOptions& check_love_options(const LoveOptions& o) {
+  if (o.size == 0 || o.rows == 0 || o.query_size == 0 || o.heads == 0 || o.layers == 0)
+    fail_usage("LoveOptions", "size, rows, query_size, heads and layers must be positive, got ", o.size, ", ", o.rows, ", ", o.query_size,
+               ", ", o.heads, ", ", o.layers);
+  if (o.pad >= o.rows) fail_usage("LoveOptions", "[PAD] is row ", o.pad, " of a table of ", o.rows, " rows");
+  if (o.size % (2 * o.heads) != 0)
+    fail_usage("LoveOptions", "size / heads must be an even number, for sines and cosines; got ", o.size, " / ", o.heads);
+  if (o.query_size % o.heads != 0 || o.query_size > o.size)
+    fail_usage("LoveOptions", "query_size must be a multiple of the ", o.heads, " heads and at most the size ", o.size, "; got ",
+               o.query_size);
+  love_divisor(o.scale, 1);
+  return o;
 }
 
 /// Scores of positional attention: entry m is P_i . P_j for |i - j| = m, where P[t, 2k] = sin(t / 10000^(2k / d)) and P[t, 2k + 1] is the
 /// cosine of the same; the product is sum_k cos((i - j) / 10000^(2k / d)). d is even.
 inline std::vector<double> position_scores(std::size_t n, std::size_t d) {
   std::vector<double> scores(n);
-  for (std::size_t m = 0; m < n; ++m)
-    for (std::size_t k = 0; 2 * k < d; ++k)
-      scores[m] += std::cos(static_cast<double>(m) / std::pow(10000.0, 2 * static_cast<double>(k) / static_cast<double>(d)));
+  for (std::size_t k = 0; 2 * k < d; ++k) {
+    const double frequency = std::pow(10000.0, -2 * static_cast<double>(k) / static_cast<double>(d));
+    for (std::size_t m = 0; m < n; ++m) scores[m] += std::cos(static_cast<double>(m) * frequency);
+  }
   return scores;
 }
 
@@ -76,8 +93,9 @@ inline std::vector<double> position_scores(std::size_t n, std::size_t d) {
 ///   Z = A (sequential) or X (merge);  q = relu(Z W_q^T + b_q),  k = relu(Z W_k^T + b_k)
 ///   B = softmax(q k^T / s_s) Z                                        self-attention
 ///   C = relu(B W_o^T + b_o) (sequential) or relu([B | A] W_o^T + b_o) (merge)
-///   Y = X + dropout(gamma (C - mean) / (deviation + 1e-6) + beta)     is the X of the next layer; all layers share gamma and beta
+///   Y = X + dropout(gamma (C - mean) / (deviation + 1e-6) + beta);    the next layer reads Y as X; all layers share gamma and beta
 ///   vector of a word = sum of its rows of Y, scaled to length 1
+/// s_p = love_divisor(scale, D / H), s_s = love_divisor(scale, Q / H) with H heads; P has D / H columns, the same for each head.
 /// W_a (D, D), W_q, W_k (Q, D), W_o (D, D) or (D, 2 D). The deviation divides by D - 1, as in the released code (ops/rows.hpp:
 /// standardize).
 template <class T = float, class Dev = Cpu>
@@ -100,17 +118,22 @@ class LoveEncoder {
   LoveOptions options;
 
   /// Starts as PyTorch does: the table N(0, 1) with a row of zeros for [PAD]; matrices and biases uniform in +-1 / sqrt(inputs).
-  /// Errors: a size is 0; [PAD] is not a row; D / heads is not an even number; Q is not a multiple of the heads or exceeds D; the scale is
-  /// unknown.
-  LoveEncoder(const LoveOptions& o, std::uint64_t seed) : LoveEncoder(checked(o), Init(seed, 1.0)) {}
+  /// Errors: those of check_love_options().
+  LoveEncoder(const LoveOptions& o, std::uint64_t seed) : LoveEncoder(o, Init(seed, 1.0)) {
+    auto values = table.weight.value().template to<Cpu>();
+    std::fill_n(values.mutable_data() + o.pad * o.size, o.size, T{0});
+    table.weight.mutable_value().assign(values.span());
+  }
+  /// For a model that is loaded from a file: the table has no values yet.
+  explicit LoveEncoder(const LoveOptions& o) : LoveEncoder(o, Init::none()) {}
 
   /// Computes the vectors of B words. ids: the units of all words, one after another -> (B, D)
   Var<T, Dev> operator()(const Indices<std::int32_t, Dev>& ids, const Offsets& words, const ForwardOptions& forward = {}) const {
     if (ids.size() != words.tokens()) fail("LoveEncoder", ids.size(), " ids but the offsets have ", words.tokens(), " units");
-    const auto nearness = position_bias(words.longest());
+    const auto bias = position_bias(words.longest());
     auto x = table(ids);
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const auto y = mix(layers[i], x, words, nearness);
+      const auto y = mix(layers[i], x, words, bias);
       const auto normed = add(multiply(standardize(y, accumulate_t<T>(1e-6)), norm_weight), norm_bias);
       x = add(x, dropout(normed, forward.dropout(options.dropout, static_cast<std::uint32_t>(i))));
     }
@@ -126,13 +149,10 @@ class LoveEncoder {
 
  private:
   LoveEncoder(const LoveOptions& o, Init init)
-      : table(o.units, o.size, init),
+      : table(check_love_options(o).rows, o.size, init),
         norm_weight(init.constant<T, Dev>({o.size}, T{1})),
         norm_bias(init.constant<T, Dev>({o.size}, T{0})),
         options(o) {
-    auto values = table.weight.value().template to<Cpu>();
-    std::fill_n(values.mutable_data() + o.pad * o.size, o.size, T{0});
-    table.weight.mutable_value().assign(values.span());
     const auto linear_layer = [&](std::size_t in, std::size_t out) {
       const double bound = 1 / std::sqrt(static_cast<double>(in));
       Linear<T, Dev> layer(in, out, init);
@@ -145,20 +165,6 @@ class LoveEncoder {
       auto output = linear_layer(o.structure == LoveStructure::merge ? 2 * o.size : o.size, o.size);
       layers.push_back({std::move(position), std::move(query), std::move(key), std::move(output)});
     }
-  }
-
-  static const LoveOptions& checked(const LoveOptions& o) {
-    if (o.size == 0 || o.units == 0 || o.query_size == 0 || o.heads == 0 || o.layers == 0)
-      fail_usage("LoveOptions", "size, units, query_size, heads and layers must be positive, got ", o.size, ", ", o.units, ", ",
-                 o.query_size, ", ", o.heads, ", ", o.layers);
-    if (o.pad >= o.units) fail("LoveOptions", "[PAD] is row ", o.pad, " of a table of ", o.units, " rows");
-    if (o.size % (2 * o.heads) != 0)
-      fail_usage("LoveOptions", "size / heads must be an even number, for sines and cosines; got ", o.size, " / ", o.heads);
-    if (o.query_size % o.heads != 0 || o.query_size > o.size)
-      fail_usage("LoveOptions", "query_size must be a multiple of the ", o.heads, " heads and at most the size ", o.size, "; got ",
-                 o.query_size);
-    love_divisor(o.scale, 1);
-    return o;
   }
 
   /// P P^T / s_p, (H, n, n).
@@ -187,14 +193,14 @@ class LoveEncoder {
   }
 
   /// C of the formulas above.
-  Var<T, Dev> mix(const Layer& layer, const Var<T, Dev>& x, const Offsets& words, const Var<T, Dev>& nearness) const {
+  Var<T, Dev> mix(const Layer& layer, const Var<T, Dev>& x, const Offsets& words, const Var<T, Dev>& bias) const {
     const std::size_t heads = options.heads;
     ScoreTerms<T, Dev> by_position, by_content;
-    by_position.position_bias = nearness;
+    by_position.position_bias = bias;
     by_content.scale = static_cast<accumulate_t<T>>(1 / love_divisor(options.scale, options.query_size / heads));
     const Var<T, Dev> no_query_and_key(Tensor<T, Dev>::zeros({x.dim(0), 2 * x.dim(1)}));
-    const auto near = attention(concat_columns<T, Dev>({no_query_and_key, x}), words, heads, by_position).context;
-    const auto a = relu(layer.position(near));
+    const auto blurred = attention(concat_columns<T, Dev>({no_query_and_key, x}), words, heads, by_position).context;
+    const auto a = relu(layer.position(blurred));
     const auto& z = options.structure == LoveStructure::sequential ? a : x;
     const auto q = widen(relu(layer.query(z))), k = widen(relu(layer.key(z)));
     const auto b = attention(concat_columns<T, Dev>({q, k, z}), words, heads, by_content).context;

@@ -61,7 +61,7 @@ Var<T, Dev> nt_xent(const Var<T, Dev>& targets, const Var<T, Dev>& outputs, std:
 /// Two orthogonal rows: -4.    Errors: B < 2.
 template <class T, class Dev>
 Var<T, Dev> uniformity(const Var<T, Dev>& rows) {
-  detail::check_pairs_of_rows("uniformity", rows, rows, 2);
+  if (rows.shape().rank() != 2 || rows.dim(0) < 2) fail("uniformity", "needs at least two rows (B, D), got ", rows.shape());
   const std::size_t n = rows.dim(0);
   const auto x = l2_normalize(rows);
   std::vector<T> allowed;
@@ -85,12 +85,13 @@ Var<T, Dev> align_uniform(const Var<T, Dev>& targets, const Var<T, Dev>& outputs
   return add(alignment, scale(add(uniformity(targets), uniformity(outputs)), static_cast<accumulate_t<T>>(lambda / 2)));
 }
 
-/// Mean Euclidean distance of rows: mean_b |x_b - t_b|. It has no gradient where a row equals its target.
+/// Mean Euclidean distance of rows: mean_b |x_b - t_b|. Its gradient is 0 where a row equals its target.
 template <class T, class Dev>
 Var<T, Dev> euclidean_loss(const Var<T, Dev>& targets, const Var<T, Dev>& outputs) {
   detail::check_pairs_of_rows("euclidean_loss", targets, outputs, 1);
   const auto difference = subtract(outputs, targets);
-  return mean(sqrt(row_sum(multiply(difference, difference))));
+  const Var<T, Dev> least(Tensor<T, Dev>::full({1}, static_cast<T>(1e-30f)));  // the maximum has no gradient for a smaller sum
+  return mean(sqrt(maximum(row_sum(multiply(difference, difference)), least)));
 }
 
 }  // namespace lexformer

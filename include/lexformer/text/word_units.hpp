@@ -34,7 +34,7 @@ struct WordUnitOptions {
 
   void visit(OptionVisitor& v) {
     v.choice("mode", mode, "units of a word");
-    v.size("buckets", buckets, 0, std::size_t{1} << 24, "rows that all tokens but the special ones share, by hashing; 0 = a row for each");
+    v.size("buckets", buckets, 0, Vocabulary::max_size, "rows that all tokens but the special ones share, by hashing; 0 = a row for each");
   }
 };
 
