@@ -115,6 +115,7 @@
 #include "lexformer/io/safetensors.hpp"
 #include "lexformer/io/tensor_check.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
+#include "lexformer/io/vectors.hpp"
 #include "lexformer/io/wordnet.hpp"
 #include "lexformer/io/wordnet_files.hpp"
 

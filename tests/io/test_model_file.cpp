@@ -13,7 +13,7 @@ using namespace lexformer;
 namespace fs = std::filesystem;
 
 namespace {
-const std::vector<std::string> words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "caf\xC3\xA9"};
+const std::vector<std::string> file_words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "caf\xC3\xA9"};
 
 TensorFile tiny_tensors(const std::string& prefix, const std::string& weight) {
   TensorFile tensors;
@@ -24,12 +24,12 @@ TensorFile tiny_tensors(const std::string& prefix, const std::string& weight) {
 }
 void write(const std::string& path, const std::string& text) { write_file_atomic(path, text); }
 
-/// A HuggingFace folder with a vocabulary of `words`.
+/// A HuggingFace folder with a vocabulary of `file_words`.
 struct TinyFolder : TemporaryFolder {
   TinyFolder() {
     write(*this / "config.json", R"({"model_type": "bert", "hidden_size": 1, "vocab_size": 8})");
     std::string vocab;
-    for (const auto& word : words) vocab += word + "\r\n";
+    for (const auto& word : file_words) vocab += word + "\r\n";
     write(*this / "vocab.txt", vocab);
     write(*this / "tokenizer_config.json",
           R"({"do_lower_case": false, "tokenizer_class": "BertTokenizer", "mask_token": {"content": "[MASK]"}})");
@@ -66,7 +66,7 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   const TemporaryFolder folder;
   ModelFile model;
   model.config = parse_json(R"({"model_type": "bert", "layer_norm_eps": 1e-12, "lexformer": {"pooling": "mean"}})", "c");
-  model.vocabulary = Vocabulary(words);
+  model.vocabulary = Vocabulary(file_words);
   model.tokenizer.lowercase = false;
   model.tokenizer.strip_accents = true;
   model.tokenizer.match_special_tokens = false;
@@ -78,7 +78,7 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
 
   const ModelFile back = ModelFile::open(folder / "a.lxf");
   CHECK(back.config == model.config);
-  CHECK(back.vocabulary.tokens() == words);
+  CHECK(back.vocabulary.tokens() == file_words);
   CHECK_FALSE(back.tokenizer.lowercase);
   CHECK(back.tokenizer.strip_accents == true);
   CHECK_FALSE(back.tokenizer.match_special_tokens);
@@ -107,7 +107,7 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
 TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
   const TemporaryFolder folder;
   ModelFile model;
-  model.vocabulary = Vocabulary(words);
+  model.vocabulary = Vocabulary(file_words);
   model.tensors = tiny_tensors("bert.", "weight");
   model.save(folder / "a.lxf");
   const TensorFile good = TensorFile::read(folder / "a.lxf");
@@ -143,7 +143,7 @@ TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
   refused("lexformer.threshold", "\"0.5\"", "lexformer.threshold is '\"0.5\"', expected a number");
   expect_file_error([] { parse_vocabulary_text(std::string(Vocabulary::max_size + 1, '\n'), "memory"); },
                     "memory: has more than 1048576 tokens");
-  CHECK(ModelFile::parse(read_file(folder / "a.lxf"), "memory").vocabulary.tokens() == words);
+  CHECK(ModelFile::parse(read_file(folder / "a.lxf"), "memory").vocabulary.tokens() == file_words);
   expect_file_error([&] { ModelFile::parse("", "memory"); }, "memory: has 0 bytes");
   expect_file_error([&] { ModelFile::open(folder / "none.lxf"); }, "none.lxf: cannot be opened");
   write(folder / "empty.lxf", "");
@@ -153,7 +153,7 @@ TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
 TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   const TinyFolder folder;
   ModelFile model = ModelFile::open(folder.path.string());
-  CHECK(model.vocabulary.tokens() == words);
+  CHECK(model.vocabulary.tokens() == file_words);
   CHECK_FALSE(model.tokenizer.lowercase);
   CHECK(model.tokenizer.max_word_chars == 100);
   CHECK(model.tensors.names() == tiny_tensors("bert.", "weight").names());
@@ -169,12 +169,12 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   CHECK_FALSE(model.tokenizer.handle_chinese_chars);
   CHECK_FALSE(model.tokenizer.lowercase);
   const auto bad_tokenizer = [&](const char* pointer, const Json& value, const std::string& part) {
-    Json root = tokenizer_json_of(words);
+    Json root = tokenizer_json_of(file_words);
     root[Json::json_pointer(pointer)] = value;
     folder.refused("tokenizer.json", root.dump(), "tokenizer.json: " + part);
   };
   bad_tokenizer("/model/type", "BPE", "model: 'type' is 'BPE', which is not supported; lexformer reads BERT's WordPiece");
-  Json foreign = tokenizer_json_of(words);  // like GPT-2's
+  Json foreign = tokenizer_json_of(file_words);  // like GPT-2's
   foreign["model"]["type"] = "BPE";
   foreign["normalizer"] = nullptr;
   folder.refused("tokenizer.json", foreign.dump(), "tokenizer.json: model: 'type' is 'BPE', which is not supported");
@@ -188,7 +188,7 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   bad_tokenizer("/model/vocab/", 9, "the token with id 9 is empty or holds a line feed");
   bad_tokenizer("/model/vocab/a\nb", 9, "the token with id 9 is empty or holds a line feed");
   bad_tokenizer("/model/max_input_chars_per_word", 0, "'max_input_chars_per_word' is 0, expected a whole number from 1");
-  Json one = tokenizer_json_of(words);
+  Json one = tokenizer_json_of(file_words);
   one["model"]["max_input_chars_per_word"] = 1;
   write(folder / "tokenizer.json", one.dump());
   CHECK(ModelFile::open(folder.path.string()).tokenizer.max_word_chars == 1);
