@@ -232,10 +232,39 @@ def conllu_seeds():
     write("conllu", "bytes", b"1\t\xff\t\0\t_\t_\t_\t0\t\x80\t_\t_\n")
 
 
+
+def vectors_seeds():
+    def seed(name, text, cased=0):
+        write("vectors", name, bytes([cased]) + (text if isinstance(text, bytes) else text.encode()))
+
+    seed("word2vec", "2 3\nThe 1 -2 0.5 \nof 3e-1 0 4 \n")
+    seed("glove", "the 0.418 0.24968\n, -0.41242 1.2e-05\n")
+    seed("cased", "The 1\nthe 2\n", 1)
+    seed("twice", "The 1\nthe 2\n\u00c4 3\n\u00e4 4\n")
+    seed("bom_crlf", "\ufeffa\t1\t2\r\nb\t3\t4")
+    seed("ranges", "a 1e-45 3.4028235e38 -1.17549435e-38 1e-400 -0 16777217\n")
+    seed("not_finite", "a 1 nan\n")
+    seed("overflow", "a 1e39\n")
+    seed("no_number", "a 1 0x1p3\n")
+    seed("zero", "a 0 -0\n")
+    seed("short_row", "a 1 2\nb 1\n")
+    seed("long_row", "a 1 2\nb 1 2 3\n")
+    seed("header_count", "3 1\na 1\n")
+    seed("attack_header_dimension", "1 4611686018427387905\na 1\n")
+    seed("attack_header_wraps", "18446744073709551616 1\na 1\n")
+    seed("attack_one_wide_row", "a" + " 1" * 1000 + "\nb 1" * 1000)
+    seed("empty_word", "a 1\n 2\n")
+    seed("blank_line", "a 1\n\nb 1\n")
+    seed("empty", "")
+    seed("bytes", b"a\xff 1\n\0 2\n\xe2\x80\xa8 3\n")
+    seed("control", b"\0 2\n\xe2\x80\xa8 3\n\xc2\xa0 4\n\x0b 5\n")
+
+
 config, tokenizer = reader_seeds()
 tokenizer_seeds()
 table_seeds()
 conllu_seeds()
+vectors_seeds()
 json_seeds(config, tokenizer)
 files = [path for path in FOLDER.rglob("*") if path.is_file()]
 print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")
