@@ -106,8 +106,8 @@ class Targets(unittest.TestCase):
         self.write_model(rows=len(TOKENS))
         (self.folder / "vocab.txt").write_text("".join("%s\n" % token for token in [*TOKENS, "more"]), encoding="utf-8")
         self.assertIn("of shape [12, 2], expected floats of (13, dimension)", self.run_tool("model", self.folder, self.out, code=3))
-        TOKENS_OF_ZEROS = [*TOKENS[:7], "aa", *TOKENS[8:]]
-        (self.folder / "vocab.txt").write_text("".join("%s\n" % token for token in TOKENS_OF_ZEROS), encoding="utf-8")
+        tokens = [*TOKENS[:7], "aa", *TOKENS[8:]]
+        (self.folder / "vocab.txt").write_text("".join("%s\n" % token for token in tokens), encoding="utf-8")
         self.assertIn("the vector of 'aa' is zero or not finite", self.run_tool("model", self.folder, self.out, code=3))
         (self.folder / "model.safetensors").unlink()
         self.assertIn("there is none of model.safetensors", self.run_tool("model", self.folder, self.out, code=3))
