@@ -12,8 +12,8 @@
 
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/options.hpp"
-#include "lexformer/io/tensor_check.hpp"
 #include "lexformer/models/love_encoder.hpp"
+#include "lexformer/models/pretrained.hpp"
 #include "lexformer/text/word_units.hpp"
 
 namespace lexformer {
@@ -40,7 +40,9 @@ class Love {
   const WordUnits& units() const { return units_; }
   const LoveOptions& options() const { return encoder_.options; }
   const LoveEncoder<T, Dev>& encoder() const { return encoder_; }
-  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(encoder_); }
+  /// The parameters under their names in a file.
+  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(*this); }
+  void visit(ParameterVisitor<T, Dev>& v) { v("love", encoder_); }
 
   /// Computes the vectors of a batch of words, of length 1: (B, D). Errors: there are no words.
   Var<T, Dev> operator()(std::span<const std::string> words, const ForwardOptions& forward = {}) const {
@@ -72,22 +74,17 @@ class Love {
     ModelFile out;
     detail::write_love_options(options(), units_.options(), out);
     out.vocabulary = units_.vocabulary();
-    for (const auto& p : parameters()) out.tensors.set(prefix + p.name, p.var.value().template to<Cpu>());
+    for (const auto& p : parameters()) out.tensors.set(p.name, p.var.value().template to<Cpu>());
     return out;
   }
   void save(const std::string& path) { file().save(path); }
   /// Copies all parameters from a saved model, but no options. Errors: one is missing or has another shape.
   void restore(const ModelFile& saved) {
     auto all = parameters();
-    std::vector<ExpectedTensor> needed;
-    for (const auto& p : all) needed.push_back({prefix + p.name, p.var.shape()});
-    require_tensors(saved.tensors, needed, saved.path);
-    for (auto& p : all) p.var.mutable_value().assign(saved.tensors.template get<T>(prefix + p.name).span());
+    load_parameters(all, saved.tensors, saved.path);
   }
 
  private:
-  static constexpr const char* prefix = "love.";
-
   static LoveOptions fitted(LoveOptions options, const WordUnits& units) {
     options.rows = units.size();
     options.pad = static_cast<std::size_t>(units.pad_id());
