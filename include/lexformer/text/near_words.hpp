@@ -31,7 +31,6 @@ std::vector<std::vector<NearWord>> near_words(std::span<const std::string> words
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <numeric>
 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/text/unicode.hpp"
@@ -87,11 +86,8 @@ LEXFORMER_INLINE std::vector<std::vector<NearWord>> near_words(std::span<const s
   std::vector<std::vector<std::uint32_t>> spelled(words.size());
   std::size_t longest = 0;
   for (std::size_t w = 0; w < words.size(); ++w) {
-    for (std::size_t i = 0; i < words[w].size();) {
-      const Decoded d = decode_utf8(words[w], i);
-      spelled[w].push_back(numbers.try_emplace(d.character, static_cast<std::uint32_t>(numbers.size())).first->second);
-      i += d.bytes;
-    }
+    for (const char32_t c : to_utf32(words[w]))
+      spelled[w].push_back(numbers.try_emplace(c, static_cast<std::uint32_t>(numbers.size())).first->second);
     longest = std::max(longest, spelled[w].size());
   }
   std::vector<std::vector<std::uint32_t>> of_length(longest + 1);  // words by length, ascending within a length
