@@ -76,8 +76,12 @@ int main(int argc, char** argv) {
     lx::ReportPage page(title);
     if (!pair.empty() || !examples.empty()) program::attention_section(page, contenders, view);
     if (!pair.empty() || !examples.empty()) program::dependency_section(page, contenders, view, knowledge);
-    if (!examples.empty()) program::scores_section(page, contenders, test, examples, worst);
-    if (!examples.empty()) program::filter_section(page, contenders, examples);
+    if (!examples.empty()) {
+      std::vector<lx::Evaluation> evaluations;
+      for (const auto& c : contenders) evaluations.push_back(lx::evaluate(c.model, c.name, examples, c.model.threshold.value_or(0.5), 64));
+      program::scores_section(page, contenders, evaluations, test, examples, worst);
+      program::filter_section(page, contenders, evaluations, examples);
+    }
     if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
     program::training_section(page, contenders);
     program::report_footer(page, command);

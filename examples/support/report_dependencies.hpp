@@ -88,15 +88,16 @@ inline void dependency_section(lx::ReportPage& page, const std::vector<Contender
 }
 
 /// Plots the distribution of the filter gate (eq. 9) over the test pairs, by class, and by right and wrong predictions. Nothing is written
-/// if no model has DAFA's filter gate.
-inline void filter_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::PairExample>& examples) {
+/// if no model has DAFA's filter gate. evaluations: of each contender on the examples.
+inline void filter_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations,
+                           const std::vector<lx::PairExample>& examples) {
   const auto shown = std::find_if(contenders.rbegin(), contenders.rend(),
                                   [](const Contender& c) { return dafa_options(c) != nullptr && !dafa_options(c)->fusion.without_filter; });
   if (shown == contenders.rend()) return;
   const auto& model = shown->model;
   const std::size_t layer = dafa_options(*shown)->first_layer, batch_size = 64;
   const bool regression = model.options().task == lx::Task::regression;
-  const auto scores = lx::evaluate(model, shown->name, examples, model.threshold.value_or(0.5), batch_size).scores;
+  const auto& scores = evaluations[static_cast<std::size_t>(contenders.rend() - shown) - 1].scores;
   std::vector<double> gates;
   for (std::size_t first = 0; first < examples.size(); first += batch_size) {
     std::vector<lx::Encoding> encodings;

@@ -64,8 +64,9 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
 }
 
 /// Shows metrics, precision and recall, histograms and the worst errors on a test file.
-inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::string& file,
-                           const std::vector<lx::PairExample>& examples, std::size_t worst) {
+/// evaluations: of each contender on the examples.
+inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations,
+                           const std::string& file, const std::vector<lx::PairExample>& examples, std::size_t worst) {
   page.heading("Test pairs");
   page.paragraph(lx::cat(file, ", ", examples.size(), " pairs"));
   std::vector<std::vector<std::string>> table;
@@ -74,9 +75,9 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   std::vector<std::int32_t> labels;
   for (const auto& e : examples) labels.push_back(e.label);
   std::vector<std::string> header{"model"};
-  for (const auto& c : contenders) {
-    const double threshold = c.model.threshold.value_or(0.5);
-    const auto e = lx::evaluate(c.model, c.name, examples, threshold, 64);
+  for (std::size_t k = 0; k < contenders.size(); ++k) {
+    const auto& c = contenders[k];
+    const auto& e = evaluations[k];
     table.push_back({lx::escape_xml(c.name)});
     for (const auto& key : lx::main_metrics(e)) {
       if (table.size() == 1) header.push_back(key);
