@@ -117,7 +117,7 @@ LEXFORMER_INLINE void write_love_options(const LoveOptions& options, const WordU
 LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file) {
   const std::string where = file.path + ": config";
   if (const std::string type = get_string(file.config, "model_type", where, "bert"); type != "love")
-    fail_file(file.path, "is not a LOVE model: its model_type is ", in_quotes(type), "; train_love makes one");
+    fail_file(file.path, "is not a LOVE model: its model_type is ", in_quotes(type));
   if (file.vocabulary.size() == 0) fail_file(file.path, "has no vocabulary, so it cannot read words");
   LoveOptions options;
   WordUnitOptions of_units;
