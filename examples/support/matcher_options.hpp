@@ -24,6 +24,7 @@ struct MatcherOptions {
   bool resume = false, augment = false, no_decay_norm = false, quiet = false, overwrite = false;
   lx::TypoOptions typos;
   double train_share = 1, augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, clip = 1.0;
+  std::optional<double> new_lr;         // default: lr
   std::optional<double> warmup_epochs;  // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
   Compute compute;
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
@@ -80,6 +81,9 @@ struct MatcherOptions {
     group->add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
     group->add_option("--accumulate", accumulate, "batches per step")->check(program::positive())->capture_default_str();
     group->add_option("--lr", lr, "learning rate")->check(program::non_negative())->capture_default_str();
+    group->add_option("--new-lr", new_lr, "learning rate of the tensors that the start model does not have (the head, attention terms)")
+        ->check(program::non_negative())
+        ->default_str("that of --lr");
     add_choice(*group, "--schedule", schedule, "learning rate schedule");
     group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")
         ->check(program::non_negative())
@@ -121,6 +125,7 @@ struct MatcherOptions {
     if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
     if (train_share <= 0) lx::fail_usage("--train-share", "must be above 0");
+    if (new_lr && lr == 0) lx::fail_usage("--new-lr", "follows the schedule of --lr, which is 0; freeze the other tensors with --freeze");
     if (quiet) progress = lx::ProgressMode::none;
     if (class_weights.empty() || is_balanced()) return;
     if (class_weights.size() != encoder.labels || encoder.task == lx::Task::regression)
@@ -199,6 +204,7 @@ struct MatcherOptions {
                     {"seed", seed}};
     if (!class_weights.empty()) all["class_weights"] = class_weights;
     if (train_share < 1) all["train_share"] = train_share;
+    if (new_lr) all["new_learning_rate"] = *new_lr;
     return all;
   }
 

@@ -109,6 +109,10 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   MatcherTask<T, Dev> task{
       o, model, lx::PairBatches(train, o.batch, o.order), valid, {.class_weights = o.class_weights_of(train.examples())}};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
+  if (o.new_lr)
+    for (const auto& p : optimizer.parameters())
+      if (const auto& added = model.new_tensors(); std::find(added.begin(), added.end(), p.name) != added.end())
+        optimizer.set_lr_factor(p.name, *o.new_lr / o.lr);
   auto settings = trainer_options(o, out, seed);
   settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.patience = o.patience;

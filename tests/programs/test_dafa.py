@@ -118,6 +118,22 @@ class Dafa(unittest.TestCase):
         self.assertEqual(chosen[0], chosen[1])
         self.assertNotEqual(chosen[0], chosen[2])
 
+    def test_learning_rate_of_new_tensors(self):
+        weights = {}
+        for name, more in (("same", ()), ("same-given", ("--new-lr", 5e-5)), ("faster", ("--new-lr", 1e-2))):
+            done = self.train_with(name, "--max-steps", 4, "--warmup-epochs", 0, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            raw = (self.folder / name / "model.lxf").read_bytes()
+            size = int.from_bytes(raw[:8], "little")
+            header = json.loads(raw[8:8 + size])
+            weights[name] = {key: raw[8 + size + at["data_offsets"][0]:8 + size + at["data_offsets"][1]] for key, at in header.items() if key != "__metadata__"}
+        self.assertEqual(weights["same"], weights["same-given"])
+        changed = {key for key in weights["same"] if weights["same"][key] != weights["faster"][key]}
+        self.assertTrue(any(".dafa." in key for key in changed) and any(".head." in key for key in changed), changed)
+        results = json.loads((self.folder / "faster" / "all_results.json").read_text())
+        self.assertEqual(results["settings"]["new_learning_rate"], 0.01)
+        self.refused(self.train_with("x", "--lr", 0, "--new-lr", 1e-3), 2, "--new-lr", "--freeze")
+
     def test_refused(self):
         self.refused(program("train_matcher", "--attention", "dafa", "--model", self.model, "--train", self.train, "--valid", self.train, "--out",
                              self.folder / "x", "--quiet"), 2, "the model reads dependency trees: give them with --parses FILE.conllu")

@@ -5,7 +5,10 @@
 #include <limits>
 
 #include "golden.hpp"
+#include "lexformer/ops/elementwise.hpp"
+#include "lexformer/ops/rows.hpp"
 #include "lexformer/train/schedule.hpp"
+#include "support/error_message.hpp"
 
 using namespace lexformer;
 using namespace lexformer::test;
@@ -151,6 +154,34 @@ TEST_CASE("AdamW leaves alone what is frozen, has no gradient or is a buffer") {
   CHECK(parameters[0].var.value().at(0, 0) == doctest::Approx(0.95 - 0.5).epsilon(1e-6));
   for (std::size_t i = 1; i < 4; ++i) CHECK(parameters[i].var.value().to_vector() == std::vector<double>(4, 1.0));
   CHECK_FALSE(optimizer.state()[1].exp_avg.defined());
+}
+
+TEST_CASE("AdamW: a factor of the learning rate of one parameter is another optimizer's rate") {
+  const auto trained = [](double lr, double factor) {
+    std::vector<NamedParameter<double>> parameters{{"a", Var<double>(Tensor<double>::from({1, 2}, {2}), true)},
+                                                   {"b", Var<double>(Tensor<double>::from({3, 4}, {2}), true)}};
+    AdamW<double> optimizer(parameters, {.lr = lr, .weight_decay = 0.1});
+    optimizer.set_lr_factor("b", factor);
+    for (int k = 0; k < 3; ++k) {
+      optimizer.set_lr(lr / (k + 1));
+      sum(multiply(multiply(parameters[0].var, parameters[1].var), parameters[1].var)).backward();
+      optimizer.step();
+    }
+    return std::pair(parameters[0].var.value().to_vector(), parameters[1].var.value().to_vector());
+  };
+  // With a factor of 0 b stays, and a is trained as before beside a constant.
+  CHECK(trained(0.01, 0).second == std::vector<double>{3, 4});
+  CHECK(trained(0.01, 1) != trained(0.01, 4));
+  std::vector<NamedParameter<double>> one{{"b", Var<double>(Tensor<double>::from({3, 4}, {2}), true)}},
+      other{{"b", Var<double>(Tensor<double>::from({3, 4}, {2}), true)}};
+  AdamW<double> scaled(one, {.lr = 0.25, .weight_decay = 0.1}), plain(other, {.lr = 1, .weight_decay = 0.1});
+  scaled.set_lr_factor("b", 4);
+  for (auto* of : {&one, &other}) sum(multiply((*of)[0].var, (*of)[0].var)).backward();
+  scaled.step();
+  plain.step();
+  CHECK(one[0].var.value().to_vector() == other[0].var.value().to_vector());
+  CHECK(error_message([&] { scaled.set_lr_factor("c", 1); }) == "AdamW::set_lr_factor: there is no parameter 'c'");
+  CHECK(error_message([&] { scaled.set_lr_factor("b", -1); }).starts_with("AdamW::set_lr_factor: the factor of 'b' is -1"));
 }
 
 TEST_CASE("a step between forward and backward is noticed") {

@@ -59,6 +59,16 @@ class AdamW {
     options_.lr = lr;
   }
 
+  /// Multiplies the learning rate of one parameter by `factor` in all steps, e.g. to train new weights faster than pre-trained ones. It is
+  /// not part of the state. Errors: there is no such parameter; the factor is negative or not finite.
+  void set_lr_factor(const std::string& name, double factor) {
+    const auto found = std::find_if(parameters_.begin(), parameters_.end(), [&](const auto& p) { return p.name == name; });
+    if (found == parameters_.end()) fail("AdamW::set_lr_factor", "there is no parameter '", name, "'");
+    if (!std::isfinite(factor) || factor < 0.0)
+      fail("AdamW::set_lr_factor", "the factor of '", name, "' is ", factor, ", expected a finite number, 0 or more");
+    factors_[static_cast<std::size_t>(found - parameters_.begin())] = factor;
+  }
+
   /// Takes one step. Consumes and clears the gradients. Changes nothing if memory for the moments cannot be allocated.
   void step() { update({}); }
 
@@ -99,7 +109,8 @@ class AdamW {
   std::vector<NamedParameter<T, Dev>> parameters_;
   AdamWOptions options_;
   std::vector<Slot> slots_;
-  Tensor<double, Dev> norm_;  // of the last clip_and_step
+  std::vector<double> factors_;  // of the learning rate, for each parameter
+  Tensor<double, Dev> norm_;     // of the last clip_and_step
 };
 
 /// Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1; norm is the L2 norm of all gradients together, summed in double
@@ -139,6 +150,7 @@ AdamW<T, Dev>::AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOption
     if (!names.insert(p.name).second) fail("AdamW", "two parameters are called '", p.name, "'");
     slots_.push_back({p.name});
   }
+  factors_.assign(parameters_.size(), 1.0);
 }
 
 template <class T, class Dev>
@@ -163,7 +175,6 @@ void AdamW<T, Dev>::load_state(std::vector<Slot> saved) {
 
 template <class T, class Dev>
 void AdamW<T, Dev>::update(const GradientClip& clip) {
-  const double lr = options_.lr;
   const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Var<T, Dev>& var = parameters_[i].var;
@@ -183,6 +194,7 @@ void AdamW<T, Dev>::update(const GradientClip& clip) {
     Slot& s = slots_[i];
     ++s.step;
     const auto t = static_cast<double>(s.step);
+    const double lr = options_.lr * factors_[i];
     const bool decays = options_.decay_bias_and_norm || var.shape().rank() > 1;
     const AdamWFactors factors{
         1.0 - lr * (decays ? options_.weight_decay : 0.0), options_.beta1, options_.beta2, lr / (1.0 - std::pow(options_.beta1, t)),
