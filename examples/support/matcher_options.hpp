@@ -169,7 +169,7 @@ struct MatcherOptions {
     const std::size_t total = max_steps > 0 ? max_steps : lx::epochs_to_steps(epochs, steps_per_epoch);
     const std::size_t warmup = warmup_epochs ? lx::epochs_to_steps(*warmup_epochs, steps_per_epoch)
                                              : std::min(lx::epochs_to_steps(1.5, steps_per_epoch), total * 3 / 20);
-    return {schedule, lr, warmup, total};
+    return {.kind = schedule, .base = lr, .warmup = warmup, .total = total, .period = steps_per_epoch};
   }
 
   /// The settings that identify a run; a resumed run must have the same. Data are identified by the pairs, not by

@@ -49,11 +49,7 @@ class WordVectors {
   /// lower row first. The result does not depend on the number of threads. Errors: the query has another size, is zero or not finite.
   std::vector<Neighbor> nearest(std::span<const float> query, std::size_t k) const;
 
-  /// The vectors as text: a line with number and dimension, then in each line a word and its numbers, separated by spaces. Numbers have as
-  /// few digits as read back to the same float.
-  std::string to_text() const;
-
-  /// Writes to_text() atomically.
+  /// Writes vectors_text() of all words atomically.
   void write(const std::string& path) const;
 
  private:
@@ -67,6 +63,10 @@ struct VectorOptions {
   bool lower_case = true;   ///< convert words to lower case
   std::string word_list{};  ///< for .npy: a file with one word per line, as many as the array has rows
 };
+
+/// Word vectors as text: a line with number and dimension, then in each line a word and its numbers, separated by spaces. Numbers have as
+/// few digits as read back to the same float. values (words, dimension). A word may occur more than once.
+std::string vectors_text(std::span<const std::string> words, const Tensor<float>& values);
 
 /// Parses text in the form of word2vec (a first line of two whole numbers: how many vectors, and their dimension) or of GloVe (without).
 /// Each other line is a word and its numbers, separated by spaces or tabs. `where` begins error messages, followed by the line.
@@ -275,11 +275,12 @@ LEXFORMER_INLINE std::vector<WordVectors::Neighbor> WordVectors::nearest(std::sp
   return all;
 }
 
-LEXFORMER_INLINE std::string WordVectors::to_text() const {
-  std::string text = cat(size(), ' ', dimension(), '\n');
-  for (std::size_t i = 0; i < size(); ++i) {
-    text += words()[i];
-    for (const float x : row(i)) {
+LEXFORMER_INLINE std::string vectors_text(std::span<const std::string> words, const Tensor<float>& values) {
+  if (values.rank() != 2 || values.dim(0) != words.size()) fail("vectors_text", words.size(), " words for vectors ", values.shape());
+  std::string text = cat(words.size(), ' ', values.dim(1), '\n');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += words[i];
+    for (const float x : values.span().subspan(i * values.dim(1), values.dim(1))) {
       char digits[32];
       text += ' ';
       text.append(digits, std::to_chars(std::begin(digits), std::end(digits), x).ptr);
@@ -289,7 +290,7 @@ LEXFORMER_INLINE std::string WordVectors::to_text() const {
   return text;
 }
 
-LEXFORMER_INLINE void WordVectors::write(const std::string& path) const { write_file_atomic(path, to_text()); }
+LEXFORMER_INLINE void WordVectors::write(const std::string& path) const { write_file_atomic(path, vectors_text(words(), values_)); }
 
 LEXFORMER_INLINE WordVectors parse_vectors(std::string_view text, const std::string& where, bool lower) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark

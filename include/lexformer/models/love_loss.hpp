@@ -39,21 +39,23 @@ struct LoveLossOptions {
 
 /// The loss of outputs (B, D) for targets (B, D); words (B): rows of equal numbers belong to the same word. Errors: those of the losses.
 template <class T, class Dev>
-Var<T, Dev> love_loss(const Var<T, Dev>& targets, const Var<T, Dev>& outputs, std::span<const std::int32_t> words,
-                      const LoveLossOptions& options) {
+Var<accumulate_t<T>, Dev> love_loss(const Var<accumulate_t<T>, Dev>& targets, const Var<T, Dev>& outputs,
+                                    std::span<const std::int32_t> words, const LoveLossOptions& options) {
+  using A = accumulate_t<T>;
+  const auto x = cast<A>(outputs);
   switch (options.loss) {
     case LoveLoss::align_uniform:
-      return align_uniform(targets, outputs, options.lambda);
+      return align_uniform(targets, x, options.lambda);
     case LoveLoss::mse:
-      return mse_loss(outputs, targets);
+      return mse_loss(x, targets);
     case LoveLoss::euclidean:
-      return euclidean_loss(targets, outputs);
+      return euclidean_loss(targets, x);
     case LoveLoss::cosine:
-      return add_scalar(scale(mean(cosine_similarity(outputs, targets)), accumulate_t<T>{-1}), accumulate_t<T>{1});
+      return add_scalar(scale(mean(cosine_similarity(x, targets)), A{-1}), A{1});
     case LoveLoss::nt_xent:
       break;
   }
-  return nt_xent(targets, outputs, words, options.temperature);
+  return nt_xent(targets, x, words, options.temperature);
 }
 
 }  // namespace lexformer

@@ -12,12 +12,13 @@
 
 namespace lexformer {
 
-enum class ScheduleKind { constant, linear, cosine };
+enum class ScheduleKind { constant, linear, cosine, exponential };
 
 template <>
 inline constexpr auto names_of<ScheduleKind> = std::to_array<Named<ScheduleKind>>({{"constant", ScheduleKind::constant},
                                                                                    {"linear", ScheduleKind::linear},
-                                                                                   {"cosine", ScheduleKind::cosine}});
+                                                                                   {"cosine", ScheduleKind::cosine},
+                                                                                   {"exponential", ScheduleKind::exponential}});
 
 /// The optimizer steps of an epoch; the last one may have fewer batches.
 inline std::size_t steps_per_epoch(std::size_t batches, std::size_t accumulate) {
@@ -37,6 +38,7 @@ inline std::size_t epochs_to_steps(double epochs, std::size_t steps_per_epoch) {
 ///   constant     base
 ///   linear       minimum + (base - minimum) (1 - t)               t = (k - warmup) / (total - warmup), at most 1
 ///   cosine       minimum + (base - minimum) (1 + cos(pi t)) / 2
+///   exponential  base gamma^floor((k - warmup) / period)          PyTorch's StepLR; with period = the steps of an epoch, ExponentialLR
 /// With minimum 0 these are the values of transformers' get_constant/linear/cosine_schedule_with_warmup, where k counts the optimizer
 /// steps already done. After `total` the rate stays constant (transformers' cosine rises again).
 struct Schedule {
@@ -44,10 +46,14 @@ struct Schedule {
   double base = 5e-5;
   std::size_t warmup = 0, total = 0;  // steps
   double minimum = 0.0;
+  double gamma = 0.97;     // of exponential
+  std::size_t period = 1;  // of exponential, steps
 
   double operator()(std::size_t step) const {
     if (step < warmup) return base * static_cast<double>(step) / static_cast<double>(warmup);
     if (kind == ScheduleKind::constant) return base;
+    if (kind == ScheduleKind::exponential)
+      return base * std::pow(gamma, static_cast<double>((step - warmup) / std::max<std::size_t>(period, 1)));
     const double t = step >= total || total <= warmup ? 1.0 : static_cast<double>(step - warmup) / static_cast<double>(total - warmup);
     const double share = kind == ScheduleKind::linear ? 1.0 - t : 0.5 * (1.0 + std::cos(std::numbers::pi * t));
     return minimum + (base - minimum) * share;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Writes LOVE's vectors of the words on standard input, or their nearest known words.
+#include <iomanip>
+
+#include "support/word_sources.hpp"
+
+#include <lexformer/models/love.hpp>
+
+namespace lx = lexformer;
+
+namespace {
+
+/// The words of standard input, one per line. Errors: none; a line that is no word.
+std::vector<std::string> read_words() {
+  std::vector<std::string> words;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    if (line.ends_with('\r')) line.pop_back();
+    const std::string where = lx::cat("standard input: line ", words.size() + 1);
+    if (const auto invalid = lx::find_invalid_utf8(line); invalid != line.npos) lx::fail_file(where, "byte ", invalid + 1, " is not UTF-8");
+    if (line.empty() || line.find_first_of(" \t") != line.npos)
+      lx::fail_file(where, "expected one word per line, found ", line.empty() ? "an empty line" : lx::in_quotes(line));
+    words.push_back(line);
+  }
+  if (words.empty()) lx::fail_file("standard input", "is empty; expected words, one per line");
+  return words;
+}
+
+/// Line by line: word, rank, neighbour, cosine.
+std::string neighbours(const std::vector<std::string>& words, const lx::Tensor<float>& vectors, const lx::WordVectors& targets,
+                       std::size_t count) {
+  program::StringWriter text;
+  text << std::fixed << std::setprecision(4);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::size_t rank = 0;
+    for (const auto& n : targets.nearest(vectors.span().subspan(i * targets.dimension(), targets.dimension()), count))
+      text << words[i] << '\t' << ++rank << '\t' << targets.words()[n.row] << '\t' << n.cosine << '\n';
+  }
+  return text.str();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Imputes vectors for the words on standard input, one per line, and writes them as text in the form of word2vec or as .npy; with "
+      "--nearest: the known words that are most similar, as lines of word, rank, neighbour, cosine.",
+      "impute");
+  std::string model_path, output, targets_path, words_path;
+  std::size_t nearest = 0;
+  app.add_option("--model", model_path, "a LOVE model (train_love)")->required()->type_name("L.lxf");
+  app.add_option("--output", output, "a .npy or a text file; without it, text on standard output")->type_name("F");
+  auto* known =
+      app.add_option("--targets", targets_path, "with --nearest: word vectors, or a model, whose whole-word rows are used")->type_name("V");
+  app.add_option("--words", words_path, "for a .npy file of targets: its words, one per line")->type_name("F")->needs(known);
+  auto* count = app.add_option("--nearest", nearest, "number of neighbours of each word")->check(program::positive())->needs(known);
+  known->needs(count);
+  program::add_threads(app);
+  return program::run(app, argc, argv, [&] {
+    program::keep_inputs("--output", output, {model_path, targets_path, words_path});
+    const auto love = lx::Love<>::load(model_path);
+    std::optional<lx::WordVectors> targets;
+    if (nearest > 0) targets = program::read_word_vectors(targets_path, words_path);
+    if (targets && targets->dimension() != love.options().size)
+      lx::fail_usage("--targets", "the words in ", targets_path, " have ", targets->dimension(), " numbers, the vectors of ", model_path,
+                     " have ", love.options().size);
+    const auto words = read_words();
+    const auto vectors = love.vectors(words);
+    if (output.ends_with(".npy")) {
+      if (targets) lx::fail_usage("--output", "neighbours are written as text; choose a name that does not end in .npy");
+      lx::save_npy(output, vectors);
+    } else {
+      const std::string text = targets ? neighbours(words, vectors, *targets, nearest) : lx::vectors_text(words, vectors);
+      if (output.empty()) {
+        std::cout << text;
+      } else {
+        lx::write_file_atomic(output, text);
+      }
+    }
+    if (!output.empty()) std::cerr << output << ": " << words.size() << " words\n";
+    return 0;
+  });
+}

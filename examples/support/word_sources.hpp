@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Word vectors as options of a program: a file of vectors, or the word table of a model.
+#pragma once
+
+#include <lexformer/io/model_file.hpp>
+#include <lexformer/io/vectors.hpp>
+
+#include "program.hpp"
+
+namespace program {
+
+/// Reads word vectors: a text file, .npy with a word list, or the whole-word rows of the word table of a model (.lxf or a HuggingFace
+/// folder). Words are converted to lower case.
+inline lx::WordVectors read_word_vectors(const std::string& path, const std::string& word_list = "") {
+  if (!path.ends_with(".lxf") && !lx::is_folder(path)) return lx::read_vectors(path, {.word_list = word_list});
+  if (!word_list.empty()) lx::fail_usage(path, "is a model, which has its own words; a word list belongs to a .npy file");
+  const auto file = lx::ModelFile::open(path);
+  for (const auto& name : file.tensors.names())
+    if (name.ends_with(".embeddings.word_embeddings.weight"))
+      return lx::whole_word_vectors(file.vocabulary, file.tensors.get<float>(name), path);
+  lx::fail_file(path, "has no table of word embeddings; expected an encoder such as BERT, or a file of word vectors");
+}
+
+}  // namespace program
