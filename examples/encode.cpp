@@ -3,6 +3,7 @@
 #include <iomanip>
 
 #include "support/knowledge.hpp"
+#include "support/love_plug_options.hpp"
 
 namespace lx = lexformer;
 
@@ -27,12 +28,15 @@ int main(int argc, char** argv) {
   app.add_option("--output", output, "a .npy or .tsv file")->required()->type_name("F.npy");
   program::KnowledgeOptions knowledge;
   knowledge.add_to(app);
+  program::LovePlugFlags love;
+  love.add_to(app);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     program::keep_inputs("--output", output, {model_path});
     if (!output.ends_with(".npy") && !output.ends_with(".tsv"))
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
     auto model = lx::Encoder<>::load(model_path);
+    love.apply(model);
     model.provide(knowledge.load());
     const auto& config = model.config();
     lx::TextEncodeOptions options{.max_length = std::min(max_length, config.max_position_embeddings), .batch_size = batch_size};

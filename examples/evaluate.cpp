@@ -4,6 +4,7 @@
 
 #include "support/evaluation.hpp"
 #include "support/knowledge.hpp"
+#include "support/love_plug_options.hpp"
 
 namespace lx = lexformer;
 
@@ -27,6 +28,8 @@ int main(int argc, char** argv) {
   app.add_flag("--scores", scores, "with --output: also write score and label of each pair, for compare");
   program::KnowledgeOptions knowledge;
   knowledge.add_to(app);
+  program::LovePlugFlags love;
+  love.add_to(app);
   program::add_table_options(app, table);
   app.add_option("--keep", table.keep, "with --scores: input columns to copy to the output, e.g. ids; names, or numbers from 1")
       ->delimiter(',')
@@ -40,6 +43,7 @@ int main(int argc, char** argv) {
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
     auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
+    love.apply(model);
     model.provide(knowledge.load(copies > 0 ? "--test-typos" : nullptr));
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes one HTML page about trained models: LEA's effect on attention, training curves, scores, errors.
 #include "support/knowledge.hpp"
+#include "support/love_plug_options.hpp"
 #include "support/report_dependencies.hpp"
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
@@ -35,6 +36,8 @@ int main(int argc, char** argv) {
   app.add_option("--worst", worst, "number of errors to list")->check(program::non_negative())->capture_default_str();
   program::KnowledgeOptions knowledge_options;
   knowledge_options.add_to(app);
+  program::LovePlugFlags love;
+  love.add_to(app);
   program::add_table_options(app, table);
   program::add_threads(app);
   const std::string command = program::command_line("report", argc, argv);
@@ -43,6 +46,7 @@ int main(int argc, char** argv) {
     std::vector<program::Contender> contenders;
     for (const auto& m : models) {
       contenders.push_back(program::Contender::open(m));
+      love.apply(contenders.back().model);
       contenders.back().model.provide(knowledge);
       for (std::size_t i = 0; i + 1 < contenders.size(); ++i)
         if (contenders[i].name == contenders.back().name)

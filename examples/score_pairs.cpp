@@ -3,6 +3,7 @@
 #include <iomanip>
 
 #include "support/knowledge.hpp"
+#include "support/love_plug_options.hpp"
 #include "support/program.hpp"
 
 namespace lx = lexformer;
@@ -41,6 +42,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   program::KnowledgeOptions knowledge;
   knowledge.add_to(app);
+  program::LovePlugFlags love;
+  love.add_to(app);
   program::add_table_options(app, table);
   app.add_option(
          "--keep", table.keep,
@@ -53,6 +56,7 @@ int main(int argc, char** argv) {
   program::add_threads(app);
   const auto score = [&](auto number, auto device) {
     auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
+    love.apply(model);
     model.provide(knowledge.load());
     table.labels = false;
     lx::PairReader reader(std::cin, "standard input", format, table);

@@ -8,6 +8,7 @@
 
 #include "evaluation.hpp"
 #include "knowledge.hpp"
+#include "love_plug_options.hpp"
 #include "term_options.hpp"
 
 namespace program {
@@ -18,6 +19,7 @@ struct MatcherOptions {
   lx::CrossEncoderOptions encoder;
   AttentionOptions attention;
   KnowledgeOptions knowledge;
+  LovePlugFlags love;
   lx::ScheduleKind schedule = lx::ScheduleKind::cosine;
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
   lx::ProgressMode progress = lx::ProgressMode::automatic;
@@ -58,6 +60,7 @@ struct MatcherOptions {
     group->add_option("--freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
     attention.add_to(app, own);
     knowledge.add_to(*group);
+    love.add_to(*app.add_option_group("Unknown words"), true);
 
     group = app.add_option_group("Typos");
     group->add_flag("--augment", augment, "add typos to the training pairs, drawn anew in every epoch");
@@ -205,6 +208,7 @@ struct MatcherOptions {
     if (!class_weights.empty()) all["class_weights"] = class_weights;
     if (train_share < 1) all["train_share"] = train_share;
     if (new_lr) all["new_learning_rate"] = *new_lr;
+    if (love.used()) all["love"] = love.json();
     return all;
   }
 

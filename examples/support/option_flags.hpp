@@ -19,7 +19,9 @@ class OptionFlags final : public lx::OptionVisitor {
 
   std::vector<CLI::Option*> added{};
 
-  void flag(const char* name, bool& value, const char* help) override { added.push_back(app_.add_flag(option(name), value, help)); }
+  void flag(const char* name, bool& value, const char* help) override {
+    if (name != skip_) added.push_back(app_.add_flag(option(name), value, help));
+  }
   void size(const char* name, std::size_t& value, std::size_t min, std::size_t max, const char* help) override {
     if (name != skip_) number_in(name, value, min, max, help);
   }

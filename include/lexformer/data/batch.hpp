@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -32,6 +33,12 @@ struct Feature {
   std::variant<Codes, std::vector<std::int32_t>, std::vector<double>> values;
 };
 
+/// Tokens whose word embeddings come from a vector of their word (models/love_plug.hpp).
+struct ImputedWords {
+  std::vector<std::string> words;             // distinct
+  std::vector<std::int32_t> tokens, word_of;  // (K): tokens of the batch, ascending, and the index of the word of each
+};
+
 /// B sequences with N tokens in total, concatenated.
 struct Batch {
   std::vector<std::int32_t> ids, type_ids;  // (N)
@@ -39,6 +46,7 @@ struct Batch {
   std::vector<std::int32_t> position_ids;   // (N), counted from 0 in each sequence
   Offsets offsets;                          // (B + 1)
   std::map<std::string, Feature> features;
+  std::optional<ImputedWords> imputed{};  // only for a model with a plug
 
   std::vector<std::int32_t> labels;  // (B) classes; empty for regression, and if there are no labels
   std::vector<float> targets;        // (B) values of a regression; else empty
@@ -72,6 +80,7 @@ struct DeviceBatch {
   Indices<std::int32_t, Dev> ids, type_ids, position_ids, word_ids;
   Offsets offsets;
   std::map<std::string, DeviceFeature<T, Dev>> features;
+  std::optional<ImputedWords> imputed;
 
   DeviceBatch(const Batch& batch);
 
@@ -87,7 +96,12 @@ struct DeviceBatch {
 
 template <class T, class Dev>
 DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch)
-    : ids(batch.ids), type_ids(batch.type_ids), position_ids(batch.position_ids), word_ids(batch.word_ids), offsets(batch.offsets) {
+    : ids(batch.ids),
+      type_ids(batch.type_ids),
+      position_ids(batch.position_ids),
+      word_ids(batch.word_ids),
+      offsets(batch.offsets),
+      imputed(batch.imputed) {
   const auto require = [](const std::string& what, std::size_t found, std::size_t expected) {
     if (found != expected) fail("DeviceBatch", what, " has ", found, " values, the offsets of the batch say ", expected);
   };

@@ -49,6 +49,9 @@ class WordVectors {
   /// lower row first. The result does not depend on the number of threads. Errors: the query has another size, is zero or not finite.
   std::vector<Neighbor> nearest(std::span<const float> query, std::size_t k) const;
 
+  /// The mean length of the vectors.
+  double mean_norm() const;
+
   /// Writes vectors_text() of all words atomically.
   void write(const std::string& path) const;
 
@@ -273,6 +276,12 @@ LEXFORMER_INLINE std::vector<WordVectors::Neighbor> WordVectors::nearest(std::sp
                     [](const auto& a, const auto& b) { return a.cosine != b.cosine ? a.cosine > b.cosine : a.row < b.row; });
   all.resize(k);
   return all;
+}
+
+LEXFORMER_INLINE double WordVectors::mean_norm() const {
+  double sum = 0;
+  for (const double norm : norms_) sum += norm;
+  return size() == 0 ? 0 : sum / static_cast<double>(size());
 }
 
 LEXFORMER_INLINE std::string vectors_text(std::span<const std::string> words, const Tensor<float>& values) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lexformer/attention/multi_head.hpp"
+#include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/ops/dropout.hpp"
@@ -22,6 +23,27 @@ inline DropoutSites head() { return {0x10000, 0x10000}; }
 inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention terms and cores, in the order of the config's list
 }  // namespace site
 
+/// Changes the rows of the word table that a batch reads, e.g. gives words of several pieces vectors of their own (models/love_plug.hpp).
+template <class T = float, class Dev = Cpu>
+struct EmbeddingPlug {
+  EmbeddingPlug() = default;
+  EmbeddingPlug(const EmbeddingPlug&) = delete;
+  EmbeddingPlug& operator=(const EmbeddingPlug&) = delete;
+  virtual ~EmbeddingPlug() = default;
+
+  /// rows (N, E) -> (N, E), before the sum with the other embeddings.
+  virtual Var<T, Dev> operator()(const Var<T, Dev>& rows, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const = 0;
+  virtual void visit(ParameterVisitor<T, Dev>& v) = 0;
+  /// The input of a batch that it reads.
+  virtual FeatureMaker feature() const = 0;
+  /// Whether a word of several pieces is one token (TokenizerOptions::whole_words).
+  virtual bool whole_words() const = 0;
+  /// Adds its description to a model's file.
+  virtual void write(ModelFile& file) = 0;
+  /// Called after its parameters were changed from outside.
+  virtual void reset() {}
+};
+
 /// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])); in Electra x W^T + b if the sizes differ.
 /// The position embeddings are left out if a position scheme replaces them (attention/terms.hpp).
 template <class T = float, class Dev = Cpu>
@@ -30,7 +52,8 @@ struct BertEmbeddings {
   std::unique_ptr<Embedding<T, Dev>> position;
   Embedding<T, Dev> type;
   LayerNorm<T, Dev> norm;
-  std::unique_ptr<Linear<T, Dev>> projection;  // Electra's embeddings_project
+  std::unique_ptr<Linear<T, Dev>> projection;   // Electra's embeddings_project
+  std::shared_ptr<EmbeddingPlug<T, Dev>> plug;  // changes word[id] of some tokens; usually null
   std::size_t max_length;
   double dropout_p;
 
@@ -50,7 +73,9 @@ struct BertEmbeddings {
     if (batch.offsets.longest() > max_length)
       fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
            "; shorten it (max_length)");
-    auto sum = add(word(batch.ids), type(batch.type_ids));
+    auto words = word(batch.ids);
+    if (plug) words = (*plug)(words, batch, forward);
+    auto sum = add(words, type(batch.type_ids));
     if (position) sum = add(sum, (*position)(batch.position_ids));
     const auto x = dropout(norm(sum), forward.dropout(dropout_p, site::embeddings));
     return projection ? (*projection)(x) : x;  // (N, D)
@@ -164,6 +189,7 @@ struct BertEncoder {
     std::vector<FeatureMaker> all;
     for (const auto& f : factories_)
       for (auto& maker : f.factory->features()) all.push_back(std::move(maker));
+    if (embeddings.plug) all.push_back(embeddings.plug->feature());
     return all;
   }
   /// The terms of the config, with the options in use.
@@ -183,6 +209,7 @@ struct BertEncoder {
   }
   /// Visits the parameters of attention terms under lexformer's own names: positions.distance, layer.3.lea.projection, ...
   void visit_terms(ParameterVisitor<T, Dev>& v) {
+    if (embeddings.plug) v("love", *embeddings.plug);
     for (const auto& t : terms_)
       if (!t.path.starts_with("encoder.")) t.visit(v);
   }

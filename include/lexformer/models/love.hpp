@@ -12,17 +12,21 @@
 
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/options.hpp"
+#include "lexformer/models/load_parameters.hpp"
 #include "lexformer/models/love_encoder.hpp"
-#include "lexformer/models/pretrained.hpp"
 #include "lexformer/text/word_units.hpp"
 
 namespace lexformer {
 
 namespace detail {
-/// Writes the options of a LOVE model to the config of a file.
+/// Writes the options of a LOVE model as "love" and "units" into a JSON object.
+void write_love_options(const LoveOptions& options, const WordUnitOptions& units, Json& into);
 void write_love_options(const LoveOptions& options, const WordUnitOptions& units, ModelFile& file);
-/// Reads them. Errors (file): the file holds another kind of model, or has no vocabulary; an option is unknown, out of range or does not
-/// fit another; the options ask for more weights than the file has.
+/// Reads them. Errors (file): an option is unknown, out of range or does not fit another or the vocabulary; the options ask for more
+/// weights than the tensors have.
+std::pair<WordUnits, LoveOptions> read_love_options(const Json& from, const Vocabulary& vocabulary, const TensorFile& tensors,
+                                                    const std::string& where);
+/// The same for a file that holds a LOVE model. Errors (file): it holds another kind of model, or has no vocabulary.
 std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file);
 }  // namespace detail
 
@@ -34,12 +38,15 @@ class Love {
   Love(const WordUnits& units, LoveOptions options, std::uint64_t seed)
       : units_(units), encoder_(fitted(std::move(options), units), seed) {}
   /// Errors (file): the file holds another kind of model; an option or a tensor is missing or has another size.
-  explicit Love(const ModelFile& file) : Love(file, detail::read_love_options(file)) {}
+  explicit Love(const ModelFile& file) : Love(detail::read_love_options(file)) { restore(file); }
   static Love load(const std::string& path) { return Love(ModelFile::open(path)); }
+  /// A model whose parameters are loaded later; they have no values yet.
+  static Love blank(const WordUnits& units, const LoveOptions& options) { return Love({units, options}); }
 
   const WordUnits& units() const { return units_; }
   const LoveOptions& options() const { return encoder_.options; }
   const LoveEncoder<T, Dev>& encoder() const { return encoder_; }
+  LoveEncoder<T, Dev>& encoder() { return encoder_; }
   /// The parameters under their names in a file.
   std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(*this); }
   void visit(ParameterVisitor<T, Dev>& v) { v("love", encoder_); }
@@ -90,9 +97,7 @@ class Love {
     options.pad = static_cast<std::size_t>(units.pad_id());
     return options;
   }
-  Love(const ModelFile& file, std::pair<WordUnits, LoveOptions> parts) : units_(std::move(parts.first)), encoder_(parts.second) {
-    restore(file);
-  }
+  explicit Love(std::pair<WordUnits, LoveOptions> parts) : units_(std::move(parts.first)), encoder_(parts.second) {}
 
   WordUnits units_;
   LoveEncoder<T, Dev> encoder_;
@@ -106,29 +111,27 @@ class Love {
 
 namespace lexformer::detail {
 
-LEXFORMER_INLINE void write_love_options(const LoveOptions& options, const WordUnitOptions& units, ModelFile& file) {
-  Json ours = Json::object();
-  ours["love"] = options_json([o = options](OptionVisitor& v) mutable { o.visit(v); });
-  ours["units"] = options_json([o = units](OptionVisitor& v) mutable { o.visit(v); });
-  file.config["model_type"] = "love";
-  file.config["lexformer"] = std::move(ours);
+LEXFORMER_INLINE void write_love_options(const LoveOptions& options, const WordUnitOptions& units, Json& into) {
+  into["love"] = options_json([o = options](OptionVisitor& v) mutable { o.visit(v); });
+  into["units"] = options_json([o = units](OptionVisitor& v) mutable { o.visit(v); });
 }
 
-LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file) {
-  const std::string where = file.path + ": config";
-  if (const std::string type = get_string(file.config, "model_type", where, "bert"); type != "love")
-    fail_file(file.path, "is not a LOVE model: its model_type is ", in_quotes(type));
-  if (file.vocabulary.size() == 0) fail_file(file.path, "has no vocabulary, so it cannot read words");
+LEXFORMER_INLINE void write_love_options(const LoveOptions& options, const WordUnitOptions& units, ModelFile& file) {
+  file.config["model_type"] = "love";
+  write_love_options(options, units, file.config["lexformer"] = Json::object());
+}
+
+LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const Json& from, const Vocabulary& vocabulary,
+                                                                     const TensorFile& tensors, const std::string& where) {
   LoveOptions options;
   WordUnitOptions of_units;
-  const Json* ours = find_value(file.config, "lexformer", true, where);
   const auto read = [&](const char* key, auto& into) {
-    const Json* found = find_value(*ours, key, true, where + ": lexformer");
+    const Json* found = find_value(from, key, true, where);
     read_options(found->dump(), where + ": " + key, [&](OptionVisitor& v) { into.visit(v); });
   };
   read("love", options);
   read("units", of_units);
-  WordUnits units(file.vocabulary, of_units, file.path);
+  WordUnits units(vocabulary, of_units, where);
   options.rows = units.size();
   options.pad = static_cast<std::size_t>(units.pad_id());
   try {
@@ -141,11 +144,19 @@ LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const Model
   const double of_layer = d * d + 2 * q * d + (options.structure == LoveStructure::merge ? 2 : 1) * d * d;
   const double weights = static_cast<double>(units.size()) * d + static_cast<double>(options.layers) * of_layer;
   double held = 0;
-  for (const std::string& name : file.tensors.names()) held += static_cast<double>(file.tensors.shape(name).size());
+  for (const std::string& name : tensors.names()) held += static_cast<double>(tensors.shape(name).size());
   if (weights > held)
-    fail_file(file.path, "the config asks for at least ", static_cast<std::uint64_t>(weights), " weights, the file has ",
+    fail_file(where, "LOVE's options ask for at least ", static_cast<std::uint64_t>(weights), " weights, the file has ",
               static_cast<std::uint64_t>(held));
   return {std::move(units), options};
+}
+
+LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file) {
+  const std::string where = file.path + ": config";
+  if (const std::string type = get_string(file.config, "model_type", where, "bert"); type != "love")
+    fail_file(file.path, "is not a LOVE model: its model_type is ", in_quotes(type));
+  if (file.vocabulary.size() == 0) fail_file(file.path, "has no vocabulary, so it cannot read words");
+  return read_love_options(*find_value(file.config, "lexformer", true, where), file.vocabulary, file.tensors, where + ": lexformer");
 }
 
 }  // namespace lexformer::detail

@@ -15,8 +15,10 @@
 #include "lexformer/data/make_batch.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/options.hpp"
-#include "lexformer/io/tensor_check.hpp"
+#include "lexformer/io/vectors.hpp"
 #include "lexformer/models/bert.hpp"
+#include "lexformer/models/load_parameters.hpp"
+#include "lexformer/models/love_plug.hpp"
 
 namespace lexformer {
 
@@ -48,6 +50,9 @@ class Pretrained {
   std::vector<NamedParameter<T, Dev>> state();
   /// The parameters that an optimizer trains: state() without buffers.
   std::vector<NamedParameter<T, Dev>> parameters() { return without_buffers(state()); }
+  /// Gives words of several pieces the vectors that LOVE imputes (models/love_plug.hpp); the plug is saved with the model. Call it before
+  /// features(), parameters() and tokenizer(). Errors (usage): the size of LOVE's vectors is not that of the word embeddings.
+  void plug_in(Love<T, Dev> love, LovePlugOptions options = {});
   /// Excludes every parameter whose name contains `part` from training; returns how many. Errors: there is none.
   std::size_t freeze(const std::string& part);
   /// The names of the frozen parameters.
@@ -110,6 +115,7 @@ class Pretrained {
 
  private:
   void check_vocabulary() const;
+  void set_plug(std::shared_ptr<LovePlug<T, Dev>> plug);
   /// The terms with the options in use.
   std::vector<TermConfig> attention() const {
     std::vector<TermConfig> terms;
@@ -132,15 +138,6 @@ class Pretrained {
   std::unique_ptr<BertEncoder<T, Dev>> encoder_;
   std::vector<std::string> frozen_, new_tensors_, unused_tensors_, unused_config_;
 };
-
-/// Copies tensors of a file into the parameters of the same names. Errors: one is missing or has another shape.
-template <class T, class Dev>
-void load_parameters(std::vector<NamedParameter<T, Dev>>& parameters, const TensorFile& file, const std::string& where) {
-  std::vector<ExpectedTensor> needed;
-  for (const auto& p : parameters) needed.push_back({p.name, p.var.shape()});
-  require_tensors(file, needed, where);
-  for (auto& p : parameters) p.var.mutable_value().assign(file.template get<T>(p.name).span());
-}
 
 // Bodies are outside the class so that lexformer::compiled can hold them once.
 
@@ -217,6 +214,30 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
   }
   auto blank = Init::none();
   encoder_ = std::make_unique<BertEncoder<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_);
+  if (file_ != nullptr) set_plug(LovePlug<T, Dev>::of(*file_, tokenizer_.unk_id()));
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::set_plug(std::shared_ptr<LovePlug<T, Dev>> plug) {
+  if (!plug) return;
+  const std::size_t size = plug->love().options().size, expected = config().embedding_size;
+  if (size != expected)
+    fail_usage(path_, "its word embeddings have ", expected, " numbers, LOVE's vectors ", size,
+               "; train LOVE on vectors of this size, e.g. on the model's own words: train_love --targets ", path_);
+  TokenizerOptions options = tokenizer_.options();
+  options.whole_words = plug->whole_words();
+  tokenizer_ = WordPieceTokenizer(tokenizer_.vocabulary(), options);
+  encoder_->embeddings.plug = std::move(plug);
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::plug_in(Love<T, Dev> love, LovePlugOptions options) {
+  options.length = 1;
+  if (options.rescale == LoveRescale::mean_norm) {
+    const auto table = cast<float>(encoder_->embeddings.word.weight).value().template to<Cpu>();
+    options.length = whole_word_vectors(tokenizer_.vocabulary(), table, path_, false).mean_norm();
+  }
+  set_plug(std::make_shared<LovePlug<T, Dev>>(std::move(love), options, tokenizer_.unk_id()));
 }
 
 template <class T, class Dev>
@@ -286,6 +307,7 @@ template <class T, class Dev>
 void Pretrained<T, Dev>::restore(const ModelFile& saved) {
   auto parameters = state();
   load_parameters(parameters, saved.tensors, saved.path);
+  if (encoder_->embeddings.plug) encoder_->embeddings.plug->reset();
 }
 
 template <class T, class Dev>
@@ -312,6 +334,7 @@ ModelFile Pretrained<T, Dev>::file() {
   f.tokenizer = tokenizer_.options();
   f.metadata = metadata_;
   for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
+  if (encoder_->embeddings.plug) encoder_->embeddings.plug->write(f);
   write(f);
   return f;
 }

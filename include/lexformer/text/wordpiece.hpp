@@ -30,6 +30,7 @@ struct Word {
   std::uint32_t text_begin, text_end;    // its own text in Encoding::characters
   std::uint32_t whole_begin, whole_end;  // the text of the whole space-separated word
   std::uint8_t type;                     // index of the input text: 0 or 1
+  std::uint16_t pieces = 1;              // number of pieces, also of those that truncation or TokenizerOptions::whole_words removed
 };
 
 /// The tokens and words of a text or a pair. ids, type_ids, word_ids and offsets have one value per token.
@@ -112,8 +113,8 @@ class WordPieceTokenizer {
   const Special* special_at(std::string_view text) const;
 
   /// Greedy longest match: the longest token that starts the word, then the longest ## token that continues it, and so on. If a step
-  /// finds none, or the word is too long, the word becomes one unknown token.
-  void append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch, Encoding& out) const;
+  /// finds none, or the word is too long, the word becomes one unknown token. Returns the number of pieces.
+  std::size_t append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch, Encoding& out) const;
 
   Vocabulary vocabulary_;
   TokenizerOptions options_;
@@ -239,20 +240,21 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Enc
   const auto type = static_cast<std::uint8_t>(out.texts.size());
   out.texts.emplace_back(text);
   // Adds the word whose tokens and characters were just appended. joined: it continues a space-separated word.
-  const auto add_word = [&](std::size_t token, std::size_t character, std::uint32_t begin, std::uint32_t end, bool joined) {
+  const auto add_word = [&](std::size_t token, std::size_t character, std::uint32_t begin, std::uint32_t end, bool joined,
+                            std::size_t pieces) {
     if (out.characters.size() > std::numeric_limits<std::uint32_t>::max()) fail("WordPieceTokenizer", "a text is too long; split it");
     const auto text_begin = static_cast<std::uint32_t>(character), text_end = static_cast<std::uint32_t>(out.characters.size());
     const std::uint32_t whole_begin = joined ? out.words.back().whole_begin : text_begin;
     out.words.push_back({begin, end, static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(out.size()), text_begin, text_end,
-                         whole_begin, text_end, type});
+                         whole_begin, text_end, type, static_cast<std::uint16_t>(pieces)});
   };
   const auto append_words = [&](std::string_view part) {
     origin += splitter.split(part, origin, [&](std::span<const TextChar> word, bool joined) {
       const std::size_t token = out.size(), character = out.characters.size();
-      append_word(word, static_cast<std::int32_t>(out.words.size() - first_word), scratch, out);
+      const std::size_t pieces = append_word(word, static_cast<std::int32_t>(out.words.size() - first_word), scratch, out);
       out.characters.resize(character + word.size());
       for (std::size_t i = 0; i < word.size(); ++i) out.characters[character + i] = word[i].character;
-      add_word(token, character, word.front().origin, word.back().origin + 1, joined);
+      add_word(token, character, word.front().origin, word.back().origin + 1, joined, pieces);
     });
   };
   std::size_t begin = 0;
@@ -267,7 +269,7 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Enc
     const auto end = origin + static_cast<std::uint32_t>(spelled.size());
     add(out, special->id, static_cast<std::int32_t>(out.words.size() - first_word), origin, end);
     out.characters += spelled;
-    add_word(out.size() - 1, out.characters.size() - spelled.size(), origin, end, false);
+    add_word(out.size() - 1, out.characters.size() - spelled.size(), origin, end, false, 1);
     origin = end;
     begin = i += special->text.size();
   }
@@ -282,10 +284,17 @@ LEXFORMER_INLINE const WordPieceTokenizer::Special* WordPieceTokenizer::special_
   return nullptr;
 }
 
-LEXFORMER_INLINE void WordPieceTokenizer::append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch,
-                                                      Encoding& out) const {
-  const auto unknown = [&] { add(out, unk_, index, word.front().origin, word.back().origin + 1); };
-  if (word.size() > options_.max_word_chars) return unknown();
+LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch,
+                                                             Encoding& out) const {
+  const std::size_t before = out.ids.size();
+  const auto unknown = [&](std::size_t pieces) {
+    out.ids.resize(before);
+    out.word_ids.resize(before);
+    out.offsets.resize(before);
+    add(out, unk_, index, word.front().origin, word.back().origin + 1);
+    return pieces;
+  };
+  if (word.size() > options_.max_word_chars) return unknown(1);
 
   scratch.bytes.clear();
   scratch.ends.clear();
@@ -294,7 +303,6 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_word(std::span<const TextChar> 
     scratch.ends.push_back(scratch.bytes.size());
   }
   const std::string_view bytes = scratch.bytes;
-  const std::size_t before = out.ids.size();
   for (std::size_t first = 0; first < word.size();) {
     const std::string_view prefix = first == 0 ? std::string_view{} : continuation;
     const std::size_t start = first == 0 ? 0 : scratch.ends[first - 1];
@@ -312,15 +320,12 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_word(std::span<const TextChar> 
       id = vocabulary_.find(scratch.hashes[last - first - 1], prefix, bytes.substr(start, scratch.ends[last - 1] - start));
       if (id >= 0) break;
     }
-    if (id < 0) {
-      out.ids.resize(before);
-      out.word_ids.resize(before);
-      out.offsets.resize(before);
-      return unknown();
-    }
+    if (id < 0) return unknown(1);
     add(out, id, index, word[first].origin, word[last - 1].origin + 1);
     first = last;
   }
+  const std::size_t pieces = out.ids.size() - before;
+  return options_.whole_words && pieces > 1 ? unknown(pieces) : pieces;
 }
 
 }  // namespace lexformer
