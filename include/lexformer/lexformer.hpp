@@ -136,6 +136,7 @@
 #include "lexformer/data/text_stream.hpp"
 #include "lexformer/data/uerbert_similarity.hpp"
 #include "lexformer/data/word_gate.hpp"
+#include "lexformer/data/word_tasks.hpp"
 
 // whole models
 #include "lexformer/models/analysis.hpp"
@@ -162,6 +163,7 @@
 #include "lexformer/train/evaluation.hpp"
 #include "lexformer/train/gradient_sum.hpp"
 #include "lexformer/train/graph_check.hpp"
+#include "lexformer/train/kmeans.hpp"
 #include "lexformer/train/log_reader.hpp"
 #include "lexformer/train/metrics.hpp"
 #include "lexformer/train/optimizer.hpp"

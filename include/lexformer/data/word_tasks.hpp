@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Data for the evaluation of word vectors: word similarity and word categories.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+/// Two words in lower case and how similar people find them.
+struct ScoredWordPair {
+  std::string left, right;
+  double score = 0;
+};
+
+/// Parses lines `word word score`, separated by tabs; more columns may follow. If the first column of the first line is a number and
+/// the third is not, each line begins with an index: `index word word score`. `where` begins error messages. Errors (kind file): a line has
+/// too few columns, an empty word, bytes that are not UTF-8 or a score that is no finite number; there are no lines.
+std::vector<ScoredWordPair> parse_word_pairs(std::string_view text, const std::string& where);
+
+/// Reads a file in this form. Errors: those of parse_word_pairs; the file cannot be read.
+std::vector<ScoredWordPair> read_word_pairs(const std::string& path);
+
+/// A word in lower case and its category.
+struct CategorizedWord {
+  std::string word, category;
+};
+
+/// Reads a table (.csv, .tsv, .jsonl; see PairReader) with a header that has the columns `category` and `word`. Rows without a word are
+/// left out. Errors: those of read_pairs; no row has a word.
+std::vector<CategorizedWord> read_categorized_words(const std::string& path);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <system_error>
+
+#include "lexformer/data/table.hpp"
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/vectors.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+namespace detail {
+inline std::vector<std::string_view> split_tabs(std::string_view line) {
+  std::vector<std::string_view> columns;
+  for (std::size_t begin = 0, end = 0; end != line.npos; begin = end + 1) {
+    end = line.find('\t', begin);
+    columns.push_back(line.substr(begin, end - begin));
+  }
+  return columns;
+}
+
+inline bool parse_score(std::string_view text, double& score) {
+  const auto got = std::from_chars(text.data(), text.data() + text.size(), score);
+  return got.ec == std::errc() && got.ptr == text.data() + text.size() && std::isfinite(score);
+}
+}  // namespace detail
+
+LEXFORMER_INLINE std::vector<ScoredWordPair> parse_word_pairs(std::string_view text, const std::string& where) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
+  std::vector<ScoredWordPair> pairs;
+  std::size_t first = 0;  // the column of the first word
+  for (const std::string_view line : detail::split_lines(text)) {
+    const std::string here = cat(where, ": line ", pairs.size() + 1);
+    if (const std::size_t invalid = find_invalid_utf8(line); invalid != line.npos) fail_file(here, "byte ", invalid + 1, " is not UTF-8");
+    const auto columns = detail::split_tabs(line);
+    double score = 0;
+    if (pairs.empty() && columns.size() > 3 && detail::parse_score(columns[0], score) && !detail::parse_score(columns[2], score)) first = 1;
+    if (columns.size() < first + 3)
+      fail_file(here, "expected ", first == 1 ? "an index, " : "", "two words and a score, separated by tabs; found ", columns.size(),
+                columns.size() == 1 ? " column" : " columns");
+    if (columns[first].empty() || columns[first + 1].empty()) fail_file(here, "a word is empty");
+    if (!detail::parse_score(columns[first + 2], score))
+      fail_file(here, "the score ", in_quotes(columns[first + 2]), " is no finite number");
+    pairs.push_back({lower_case(columns[first]), lower_case(columns[first + 1]), score});
+  }
+  if (pairs.empty()) fail_file(where, "has no pairs of words");
+  return pairs;
+}
+
+LEXFORMER_INLINE std::vector<ScoredWordPair> read_word_pairs(const std::string& path) { return parse_word_pairs(read_file(path), path); }
+
+LEXFORMER_INLINE std::vector<CategorizedWord> read_categorized_words(const std::string& path) {
+  std::vector<CategorizedWord> words;
+  for (const PairRow& row : read_pairs(path, {.columns = {"category", "word"}, .labels = false}).rows)
+    if (!row.right.empty()) words.push_back({lower_case(row.right), row.left});
+  if (words.empty()) fail_file(path, "no row has a word");
+  return words;
+}
+
+}  // namespace lexformer
+#endif

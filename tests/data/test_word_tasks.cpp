@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "io/expect_error.hpp"
+#include "lexformer/data/word_tasks.hpp"
+#include "lexformer/io/file.hpp"
+
+using namespace lexformer;
+
+namespace {
+
+std::string shown(const std::vector<ScoredWordPair>& pairs) {
+  std::string out;
+  for (const auto& p : pairs) out += cat(p.left, ' ', p.right, ' ', p.score, '\n');
+  return out;
+}
+void refused(const std::string& text, const std::string& part) {
+  expect_file_error([&] { parse_word_pairs(text, "f"); }, part);
+}
+
+}  // namespace
+
+TEST_CASE("word pairs: with and without an index, more columns, CR LF, byte order mark") {
+  const std::string expected = "tiger cat 7.35\nstock jaguar 0.9\n";
+  CHECK(shown(parse_word_pairs("tiger\tcat\t7.35\nstock\tjaguar\t.9\n", "f")) == expected);
+  CHECK(shown(parse_word_pairs("\xEF\xBB\xBFTiger\tCAT\t7.35\r\nstock\tJaguar\t0.90", "f")) == expected);
+  CHECK(shown(parse_word_pairs("0\ttiger\tcat\t7.35\n1\tstock\tjaguar\t0.92e0\t5\n", "f")) == "tiger cat 7.35\nstock jaguar 0.92\n");
+  // Lines may have different numbers of columns after the score, as in RareWord.
+  CHECK(shown(parse_word_pairs("tiger\tcat\t7.35\t7\t8\nstock\tjaguar\t0.9\t1\n", "f")) == expected);
+  // Words may be numbers and have spaces.
+  CHECK(shown(parse_word_pairs("5\t7\t1\t2\n", "f")) == "5 7 1\n");
+  CHECK(shown(parse_word_pairs("0\t\xC3\x84ta bar\t7\t-2\n", "f")) == "0 \xC3\xA4ta bar 7\n");
+  CHECK(shown(parse_word_pairs("0\tnew york\tx\t-2\n", "f")) == "new york x -2\n");
+}
+
+TEST_CASE("word pairs: what is refused") {
+  refused("", "f: has no pairs of words");
+  refused("tiger cat 7\n", "f: line 1: expected two words and a score, separated by tabs; found 1 column");
+  refused("a\tb\t1\nc\td\n", "f: line 2: expected two words and a score, separated by tabs; found 2 columns");
+  refused("0\ta\tb\t1\n1\tc\td\n", "f: line 2: expected an index, two words and a score, separated by tabs; found 3 columns");
+  refused("a\tb\t1\n\nc\td\t2\n", "f: line 2: expected");
+  refused("word1\tword2\tscore\na\tb\t1\n", "f: line 1: the score 'score' is no finite number");
+  refused("word1\tword2\tPOS\tscore\na\tb\tN\t1\n", "f: line 1: the score 'POS' is no finite number");
+  refused("a\tb\t1\nc\td\t1.5x\n", "f: line 2: the score '1.5x' is no finite number");
+  refused("a\tb\tnan\n", "f: line 1: the score 'nan' is no finite number");
+  refused("a\tb\t1e999\n", "is no finite number");
+  refused("a\tb\t1\n\tb\t1\n", "f: line 2: a word is empty");
+  refused("a\tb\t1\na\t\xFF\t1\n", "f: line 2: byte 3 is not UTF-8");
+  expect_file_error([] { read_word_pairs("/nonexistent/pairs.txt"); }, "/nonexistent/pairs.txt");
+}
+
+TEST_CASE("categorized words: columns by name; rows without a word are left out") {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& text) {
+    write_file_atomic(folder / "c.csv", text);
+    std::string out;
+    for (const auto& w : read_categorized_words(folder / "c.csv")) out += w.word + '/' + w.category + '\n';
+    return out;
+  };
+  CHECK(read(",category,word\n0,Tool,Hammer\n1,Tool,\n2,\"sea, or land\",\"polar bear\"\n") == "hammer/Tool\npolar bear/sea, or land\n");
+  CHECK(read("word,category\nhammer,tool\n") == "hammer/tool\n");
+  expect_file_error([&] { read("0,tool,hammer\n"); }, "c.csv: line 1: there is no column");
+  expect_file_error([&] { read(",category,word\n0,tool,hammer\n1,tool\n"); }, "c.csv: line 3: the row has 2 columns, expected 3");
+  expect_file_error([&] { read(",category,word\n0,tool,h\xFFmmer\n"); }, "c.csv: line 2: byte 9 is not UTF-8");
+  expect_file_error([&] { read(",category,word\n"); }, "c.csv: the table has no rows");
+  expect_file_error([&] { read(",category,word\n0,tool,\n"); }, "c.csv: no row has a word");
+}
