@@ -20,9 +20,11 @@ namespace {
 Tensor<float> groups_of(std::size_t groups, std::size_t count, std::size_t d, double spread) {
   RandomStream random(7, random_site::user);
   std::vector<float> values;
-  for (std::size_t g = 0; g < groups; ++g)
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::size_t length = 1 + g / d;
     for (std::size_t i = 0; i < count * d; ++i)
-      values.push_back(static_cast<float>((i % d == g % d ? static_cast<double>(1 + g / d) : 0.0) + spread * random.normal()));
+      values.push_back(static_cast<float>((i % d == g % d ? static_cast<double>(length) : 0.0) + spread * random.normal()));
+  }
   return Tensor<float>::from(values, {groups * count, d});
 }
 
@@ -144,6 +146,9 @@ TEST_CASE("kmeans and purity: what is refused") {
   CHECK(error_message([&] { kmeans(rows, {.clusters = 1, .starts = 0}); }).find("0 starts") != std::string::npos);
   CHECK(error_message([&] { kmeans(Tensor<float>(Shape{3}), {}); }).find("expected (rows, dimension)") != std::string::npos);
   CHECK(error_message([&] { kmeans(Tensor<float>(Shape{0, 2}), {}); }).find("expected (rows, dimension)") != std::string::npos);
+  Tensor<float> wide(Shape{3, 2});
+  wide.mutable_data()[3] = std::numeric_limits<float>::infinity();
+  CHECK(error_message([&] { kmeans(wide, {.clusters = 2}); }).find("a number is not finite") != std::string::npos);
   CHECK(error_message([&] { best_start({}); }).find("no starts") != std::string::npos);
   CHECK(error_message([&] { purity(two, three); }).find("2 rows with clusters, 3 with labels") != std::string::npos);
   CHECK(error_message([&] { purity(none, none); }).find("at least 1") != std::string::npos);

@@ -23,11 +23,12 @@ struct Clustering {
 };
 
 /// Clusters the rows of (rows, dimension) by Lloyd's algorithm: rows join the cluster with the nearest center, centers become the means of
-/// their clusters, until no row changes its cluster,
-/// but at most 300 times. A cluster that loses all rows keeps its center. Initial centers are rows: the first is
-/// drawn evenly, each other one with a probability proportional to the squared distance to the nearest center before it (k-means++, Arthur
-/// & Vassilvitskii 2007). Returns all starts in order. The result does not depend on the number of threads. Errors: the shape has not two
-/// sizes above 0; there are no clusters, more clusters than rows, or no starts.
+/// their clusters, until no row changes its cluster, but at most 300 times. A cluster that loses all rows keeps its center.
+/// Initial centers are rows. The first is drawn evenly. For each other one, 2 + log(clusters) rows are drawn with a probability
+/// proportional to the squared distance to the nearest center before it; the one that makes the sum of these distances smallest is taken
+/// (greedy k-means++ as in scikit-learn; Arthur & Vassilvitskii 2007). Returns all starts in order. The result does not depend on the
+/// number of threads. Errors: the shape has not two sizes above 0; a number is not finite; there are no clusters, more clusters than rows,
+/// or no starts.
 std::vector<Clustering> kmeans(const Tensor<float>& rows, const KMeansOptions& options = {});
 
 /// The start with the smallest inertia, the first of equal ones. Errors: there are no starts.
@@ -41,6 +42,7 @@ double purity(std::span<const std::int32_t> clusters, std::span<const std::int32
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -73,11 +75,11 @@ class KMeansStart {
   KMeansStart(std::span<const double> rows, std::size_t d, std::size_t clusters, RandomStream random)
       : rows_(rows), d_(d), nearest_(rows.size() / d, std::numeric_limits<double>::infinity()) {
     clustering_.cluster.assign(nearest_.size(), -1);
-    std::size_t chosen = static_cast<std::size_t>(random.below(nearest_.size()));
-    for (std::size_t c = 0;; chosen = draw(random)) {
-      centers_.insert(centers_.end(), row(chosen), row(chosen) + d_);
-      for (std::size_t i = 0; i < nearest_.size(); ++i) nearest_[i] = std::min(nearest_[i], squared_distance(row(i), row(chosen), d_));
-      if (++c == clusters) return;
+    add_center({static_cast<std::size_t>(random.below(nearest_.size()))});
+    std::vector<std::size_t> candidates(static_cast<std::size_t>(2 + std::log(static_cast<double>(clusters))));
+    while (centers_.size() < clusters * d_) {
+      for (auto& candidate : candidates) candidate = draw(random);
+      add_center(candidates);
     }
   }
 
@@ -89,6 +91,24 @@ class KMeansStart {
 
  private:
   const double* row(std::size_t i) const { return rows_.data() + i * d_; }
+
+  /// Adds the candidate with the smallest sum of nearest_ after it, the first of equal ones.
+  void add_center(const std::vector<std::size_t>& candidates) {
+    std::vector<double> distances(nearest_.size()), best;
+    double least = std::numeric_limits<double>::infinity();
+    std::size_t chosen = 0;
+    for (const std::size_t candidate : candidates) {
+      double sum = 0;
+      for (std::size_t i = 0; i < nearest_.size(); ++i)
+        sum += distances[i] = std::min(nearest_[i], squared_distance(row(i), row(candidate), d_));
+      if (sum >= least) continue;
+      least = sum;
+      chosen = candidate;
+      best = distances;
+    }
+    centers_.insert(centers_.end(), row(chosen), row(chosen) + d_);
+    nearest_ = std::move(best);
+  }
 
   /// A row, with a probability proportional to nearest_; any row if all are 0.
   std::size_t draw(RandomStream& random) const {
@@ -148,6 +168,8 @@ LEXFORMER_INLINE std::vector<Clustering> kmeans(const Tensor<float>& rows, const
   if (options.clusters == 0 || options.clusters > rows.dim(0))
     fail("kmeans", options.clusters, " clusters of ", rows.dim(0), " rows; expected at least 1 and at most as many as rows");
   if (options.starts == 0) fail("kmeans", "0 starts; expected at least 1");
+  if (!std::all_of(rows.span().begin(), rows.span().end(), [](float x) { return std::isfinite(x); }))
+    fail_numeric("kmeans", "a number is not finite");
   const std::vector<double> values(rows.span().begin(), rows.span().end());
   std::vector<Clustering> starts(options.starts);
   parallel_for(starts.size(), 1, [&](std::size_t begin, std::size_t end) {
