@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// Evaluates word vectors: similarity of words against human scores, clusters against categories.
+#include <iomanip>
+#include <lexformer/io/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "support/program.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+struct Options {
+  std::string vectors, words, love, output;
+  std::vector<std::string> similarity, clusters;
+  bool love_only = false;
+  lx::KMeansOptions kmeans;
+};
+
+/// The distinct words of all files and their vectors.
+struct WordTable {
+  std::unordered_map<std::string, std::size_t> index;
+  std::vector<std::string> words;
+  std::vector<bool> covered;  // --vectors has the word
+  std::vector<bool> known;    // the word has a vector
+  lx::Tensor<float> unit;     // (words, D), of length 1
+
+  std::size_t add(const std::string& word) {
+    const auto [it, added] = index.emplace(word, words.size());
+    if (added) words.push_back(word);
+    return it->second;
+  }
+};
+
+/// Makes vectors for words that have none, (words, D). Other methods of imputation belong here.
+lx::Tensor<float> impute(const Options& o, const std::vector<std::string>& words, std::size_t dimension) {
+  const auto model = lx::Love<>::load(o.love);
+  const std::size_t size = model.options().size;
+  if (dimension != 0 && dimension != size)
+    lx::fail_usage("--love", o.love, " makes vectors of ", size, " numbers, but those of ", o.vectors, " have ", dimension);
+  auto vectors = model.vectors(words);
+  lx::require_finite(vectors, o.love, "word", 1);
+  return vectors;
+}
+
+void add_vectors(WordTable& table, const Options& o) {
+  lx::WordVectors held;
+  if (!o.vectors.empty()) held = lx::read_vectors(o.vectors, {.word_list = o.words});
+  const std::size_t count = table.words.size();
+  std::vector<std::span<const float>> rows(count);
+  std::vector<std::size_t> without;
+  std::vector<std::string> to_impute;
+  table.covered.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string& word = table.words[i];
+    const auto row = held.size() > 0 ? held.find(word) : std::nullopt;
+    table.covered[i] = row.has_value();
+    if (row && !o.love_only)
+      rows[i] = held.row(*row);
+    else if (!o.love.empty() && word.find(' ') == word.npos) {  // LOVE's authors, too, leave out pairs with a space
+      without.push_back(i);
+      to_impute.push_back(word);
+    }
+  }
+  lx::Tensor<float> imputed;
+  if (!without.empty()) imputed = impute(o, to_impute, held.dimension());
+  const std::size_t size = imputed.defined() ? imputed.dim(1) : held.dimension();
+  for (std::size_t i = 0; i < without.size(); ++i) rows[without[i]] = imputed.span().subspan(i * size, size);
+
+  table.known.resize(count);
+  table.unit = lx::Tensor<float>(lx::Shape{count, size});
+  float* out = table.unit.mutable_data();
+  for (std::size_t i = 0; i < count; ++i) {
+    table.known[i] = !rows[i].empty();
+    double squares = 0;
+    for (const float x : rows[i]) squares += static_cast<double>(x) * static_cast<double>(x);
+    const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
+    for (std::size_t j = 0; j < rows[i].size(); ++j) out[i * size + j] = static_cast<float>(scale * static_cast<double>(rows[i][j]));
+  }
+}
+
+double cosine(const WordTable& table, std::size_t a, std::size_t b) {
+  const std::size_t size = table.unit.dim(1);
+  const float *x = table.unit.data() + a * size, *y = table.unit.data() + b * size;
+  double sum = 0;
+  for (std::size_t j = 0; j < size; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(y[j]);
+  return sum;
+}
+
+/// Spearman's correlation of the pairs that `use` accepts, x 100; null for fewer than two.
+template <class Use>
+lx::Json similarity_on(const WordTable& table, const std::vector<lx::ScoredWordPair>& pairs, Use&& use) {
+  std::vector<double> cosines, scores;
+  for (const auto& p : pairs) {
+    const std::size_t a = table.index.at(p.left), b = table.index.at(p.right);
+    if (!use(a) || !use(b)) continue;
+    cosines.push_back(cosine(table, a, b));
+    scores.push_back(p.score);
+  }
+  lx::Json json = {{"pairs", scores.size()}, {"spearman", nullptr}};
+  if (scores.size() > 1) json["spearman"] = 100 * lx::spearman(cosines, scores);
+  return json;
+}
+
+/// Purity x 100 of the clusters of the words that `use` accepts, as many as these words have categories; null without words.
+template <class Use>
+lx::Json purity_on(const WordTable& table, const std::vector<lx::CategorizedWord>& words, lx::KMeansOptions options, Use&& use) {
+  std::vector<float> rows;
+  std::vector<std::int32_t> labels;
+  std::unordered_map<std::string, std::int32_t> categories;
+  for (const auto& w : words) {
+    const std::size_t i = table.index.at(w.word);
+    if (!use(i)) continue;
+    labels.push_back(categories.emplace(w.category, static_cast<std::int32_t>(categories.size())).first->second);
+    const auto row = table.unit.span().subspan(i * table.unit.dim(1), table.unit.dim(1));
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  lx::Json json = {{"words", labels.size()}, {"categories", categories.size()}, {"purity", nullptr}, {"purity_mean", nullptr}};
+  if (labels.empty()) return json;
+  options.clusters = categories.size();
+  const auto starts = lx::kmeans(lx::Tensor<float>::from(rows, {labels.size(), table.unit.dim(1)}), options);
+  std::vector<double> purities;
+  for (const auto& start : starts) purities.push_back(100 * lx::purity(start.cluster, labels));
+  const auto over_starts = lx::mean_and_deviation(purities);
+  json["purity"] = 100 * lx::purity(lx::best_start(starts).cluster, labels);
+  json["purity_mean"] = over_starts.mean;
+  json["purity_deviation"] = over_starts.deviation;
+  json["inertia"] = lx::best_start(starts).inertia;
+  return json;
+}
+
+/// The results of a file: over the covered items and over all. `measure(use)` computes them for the words that use(i) accepts.
+template <class Measure>
+lx::Json result_of(const std::string& file, const char* items, std::size_t count, const WordTable& table, Measure&& measure) {
+  lx::Json json = {{"file", file}, {items, count}};
+  json["on_covered"] = measure([&](std::size_t i) { return table.covered[i] && table.known[i]; });
+  json["on_all"] = table.covered == table.known ? json["on_covered"] : measure([&](std::size_t i) { return bool{table.known[i]}; });
+  json["covered"] = json["on_covered"][items];
+  json["left_out"] = count - json["on_all"][items].get<std::size_t>();
+  return json;
+}
+
+void print(const lx::Json& results, std::size_t starts) {
+  std::vector<std::array<std::string, 7>> lines{{"file", "measure", "total", "covered", "on covered", "left out", "on all"}};
+  const auto value = [](const lx::Json& number) {
+    program::StringWriter out;
+    if (number.is_null()) return std::string("-");
+    out << std::fixed << std::setprecision(1) << number.get<double>();
+    return out.str();
+  };
+  const auto add = [&](const lx::Json& r, const std::string& measure, const char* items, const char* key) {
+    lines.push_back({r["file"], measure, r[items].dump(), r["covered"].dump(), value(r["on_covered"][key]), r["left_out"].dump(),
+                     value(r["on_all"][key])});
+  };
+  for (const auto& r : results["similarity"]) add(r, "Spearman", "pairs", "spearman");
+  for (const auto& r : results["clusters"]) {
+    add(r, "purity", "words", "purity");
+    add(r, lx::cat("purity, mean of ", starts), "words", "purity_mean");
+  }
+  std::array<std::size_t, 7> widths{};
+  for (const auto& line : lines)
+    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+  for (const auto& line : lines) {
+    for (std::size_t c = 0; c < line.size(); ++c)
+      std::cout << (c == 0 ? "" : "  ") << (c < 2 ? std::left : std::right) << std::setw(static_cast<int>(widths[c])) << line[c];
+    std::cout << "\n";
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Evaluates word vectors. Similarity: Spearman's correlation of cosines and human scores. Clusters: purity of k-means on vectors of "
+      "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. All x "
+      "100. "
+      "'covered' counts the pairs and words that --vectors has; with --love the other words get vectors from LOVE, else they are left out. "
+      "Words with a space are left out.",
+      "evaluate_words");
+  Options o;
+  app.add_option("--vectors", o.vectors, "word vectors: text (word2vec, GloVe), or .npy with --words")->type_name("F");
+  app.add_option("--words", o.words, "for .npy: the words, one per line")->type_name("F");
+  app.add_option("--love", o.love, "a LOVE model, which makes vectors for the words that --vectors has not")->type_name("L.lxf");
+  app.add_flag("--love-only", o.love_only, "take all vectors from LOVE; --vectors, if given, only tells which words are covered");
+  app.add_option("--similarity", o.similarity, "files of lines `word word score` or `index word word score`, separated by tabs")
+      ->type_name("F");
+  app.add_option("--clusters", o.clusters, "tables (.csv, .tsv, .jsonl) with columns `category` and `word`")->type_name("F");
+  app.add_option("--starts", o.kmeans.starts, "starts of k-means")->check(CLI::Range(1, 10000))->capture_default_str();
+  app.add_option("--seed", o.kmeans.seed, "random seed of k-means")->capture_default_str();
+  app.add_option("--output", o.output, "also write the results as JSON")->type_name("F.json");
+  program::add_threads(app);
+  return program::run(app, argc, argv, [&] {
+    if (o.love_only && o.love.empty()) lx::fail_usage("--love-only", "needs --love");
+    if (o.vectors.empty() && !o.love_only) lx::fail_usage("--vectors", "is missing; without it use --love and --love-only");
+    if (o.vectors.empty() && !o.words.empty()) lx::fail_usage("--words", "needs --vectors");
+    if (o.similarity.empty() && o.clusters.empty())
+      lx::fail_usage("--similarity", "no file to evaluate on, neither here nor for --clusters");
+    program::keep_inputs("--output", o.output, {o.vectors, o.words, o.love});
+    program::keep_inputs("--output", o.output, o.similarity);
+    program::keep_inputs("--output", o.output, o.clusters);
+
+    WordTable table;
+    std::vector<std::vector<lx::ScoredWordPair>> pairs;
+    std::vector<std::vector<lx::CategorizedWord>> categorized;
+    for (const auto& file : o.similarity)
+      for (const auto& p : pairs.emplace_back(lx::read_word_pairs(file))) {
+        table.add(p.left);
+        table.add(p.right);
+      }
+    for (const auto& file : o.clusters)
+      for (const auto& w : categorized.emplace_back(lx::read_categorized_words(file))) table.add(w.word);
+    add_vectors(table, o);
+
+    lx::Json json = {{"similarity", lx::Json::array()}, {"clusters", lx::Json::array()}};
+    json["settings"] = {{"vectors", o.vectors},     {"words", o.words},          {"love", o.love},
+                        {"love_only", o.love_only}, {"starts", o.kmeans.starts}, {"seed", o.kmeans.seed}};
+    for (std::size_t f = 0; f < pairs.size(); ++f)
+      json["similarity"].push_back(
+          result_of(o.similarity[f], "pairs", pairs[f].size(), table, [&](auto&& use) { return similarity_on(table, pairs[f], use); }));
+    for (std::size_t f = 0; f < categorized.size(); ++f)
+      json["clusters"].push_back(result_of(o.clusters[f], "words", categorized[f].size(), table,
+                                           [&](auto&& use) { return purity_on(table, categorized[f], o.kmeans, use); }));
+    print(json, o.kmeans.starts);
+    if (!o.output.empty()) lx::write_file_atomic(o.output, json.dump(2) + "\n");
+    return 0;
+  });
+}
