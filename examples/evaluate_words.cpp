@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "support/program.hpp"
+#include "support/word_sources.hpp"
 
 namespace lx = lexformer;
 
@@ -46,7 +46,7 @@ lx::Tensor<float> impute(const Options& o, const std::vector<std::string>& words
 
 void add_vectors(WordTable& table, const Options& o) {
   lx::WordVectors held;
-  if (!o.vectors.empty()) held = lx::read_vectors(o.vectors, {.word_list = o.words});
+  if (!o.vectors.empty()) held = program::read_word_vectors(o.vectors, o.words);
   const std::size_t count = table.words.size();
   std::vector<std::span<const float>> rows(count);
   std::vector<std::size_t> without;
@@ -179,9 +179,10 @@ int main(int argc, char** argv) {
       "Words with a space are left out.",
       "evaluate_words");
   Options o;
-  app.add_option("--vectors", o.vectors, "word vectors: text (word2vec, GloVe), or .npy with --words")->type_name("F");
-  app.add_option("--words", o.words, "for .npy: the words, one per line")->type_name("F");
-  app.add_option("--love", o.love, "a LOVE model, which makes vectors for the words that --vectors has not")->type_name("L.lxf");
+  app.add_option("--vectors", o.vectors, "word vectors: a text file, a .npy file with --words, or a model, whose whole-word rows are used")
+      ->type_name("V");
+  app.add_option("--words", o.words, "for a .npy file of vectors: its words, one per line")->type_name("F");
+  app.add_option("--love", o.love, "a LOVE model (train_love), which makes vectors for the words that --vectors lacks")->type_name("L.lxf");
   app.add_flag("--love-only", o.love_only, "take all vectors from LOVE; --vectors, if given, only tells which words are covered");
   app.add_option("--similarity", o.similarity, "files of lines `word word score` or `index word word score`, separated by tabs")
       ->type_name("F");

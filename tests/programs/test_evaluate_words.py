@@ -165,6 +165,7 @@ class EvaluateWords(unittest.TestCase):
         self.refused(3, "there is no column 'category'", *given, "--clusters", self.write("bad.csv", "kind,word\ntool,saw\n"))
         self.refused(3, "line 1", "--vectors", self.write("bad.txt", "a 1 x\n"), "--similarity", self.pairs)
         self.refused(3, "absent.tsv", *given, "--similarity", self.folder / "absent.tsv")
+        self.refused(3, "has no table of word embeddings", "--vectors", self.love, "--similarity", self.pairs)
         self.refused(3, "v.txt", *given, "--love", self.vectors, "--similarity", self.pairs)
 
 
