@@ -29,6 +29,8 @@ namespace lexformer {
 LEXFORMER_OPS(float)
 LEXFORMER_OPS(double)
 LEXFORMER_OPS(bfloat16)
+template class AdamWRows<float>;
+template class AdamWRows<bfloat16>;
 template class AdamW<float, Cpu>;
 template class AdamW<bfloat16, Cpu>;
 }  // namespace lexformer

@@ -38,6 +38,7 @@ extern template class Pretrained<bfloat16, Cpu>;
 extern template class Encoder<bfloat16, Cpu>;
 extern template class CrossEncoder<bfloat16, Cpu>;
 extern template class MaskedLm<bfloat16, Cpu>;
+extern template class AdamWRows<bfloat16>;
 extern template class AdamW<bfloat16, Cpu>;
 #if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
 extern template class Pretrained<bfloat16, Cuda>;

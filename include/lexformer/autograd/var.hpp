@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/autograd/row_gradient.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/kernels/cpu.hpp"
@@ -76,12 +77,16 @@ struct Node {
   }
 };
 
-/// Accumulates the gradient of one value: the first contribution is moved in, later ones are added.
+/// Accumulates the gradient of one value: the first contribution is moved in, later ones are added. It is a Tensor, or, as long as all
+/// contributions are rows of a table, those rows.
 template <class T, class Dev>
 struct GradBox {
   Tensor<T, Dev> grad;
+  RowGradient<T, Dev> rows;
 
+  bool defined() const { return grad.defined() || rows.defined(); }
   void add(Tensor<T, Dev> g) {
+    make_dense();
     if (!grad.defined()) {
       grad = std::move(g);
       return;
@@ -89,7 +94,26 @@ struct GradBox {
     if (!grad.unique()) grad = grad.clone();  // the first contribution may be shared with another reader
     Kernels<Dev>::add_to(grad.size(), g.data(), grad.mutable_data());
   }
-  Tensor<T, Dev> take() { return std::exchange(grad, {}); }
+  void add(RowGradient<T, Dev> g) {
+    if (grad.defined()) return add(g.dense());
+    if (rows.defined())
+      rows.add(g);
+    else
+      rows = std::move(g);
+  }
+  void add(GradBox other) {
+    if (other.rows.defined())
+      add(std::move(other.rows));
+    else
+      add(std::move(other.grad));
+  }
+  void make_dense() {
+    if (rows.defined()) grad = std::exchange(rows, {}).dense();
+  }
+  Tensor<T, Dev> take() {
+    make_dense();
+    return std::exchange(grad, {});
+  }
 };
 
 /// Runs the ops from `last_node` back to the leaves, the newest first.
@@ -211,17 +235,23 @@ class Var {
   /// The gradient accumulated by backward(); undefined if there is none yet. Errors: the variable does not require a gradient.
   const Tensor<T, Dev>& grad() const {
     if (!requires_grad()) fail("Var::grad", "this variable does not require a gradient");
+    cell_->box->make_dense();
     return cell_->box->grad;
   }
   void set_grad(Tensor<T, Dev> g) {
     if (!requires_grad()) fail("Var::set_grad", "this variable does not require a gradient");
     if (g.defined() && !(g.shape() == shape())) fail("Var::set_grad", "gradient ", g.shape(), " for a variable of shape ", shape());
-    cell_->box->take();
-    cell_->box->add(std::move(g));
+    *cell_->box = {std::move(g), {}};
   }
   void clear_grad() {
-    if (requires_grad()) cell_->box->take();
+    if (requires_grad()) *cell_->box = {};
   }
+  /// Whether it requires a gradient and backward() has stored one.
+  bool has_grad() const { return requires_grad() && cell_->box->defined(); }
+  /// For optimizers: the gradient in the form in which it was accumulated, a Tensor or the rows of a table. Null if no gradient is
+  /// required.
+  const std::shared_ptr<detail::GradBox<T, Dev>>& grad_box() const { return cell().box; }
+  bool is_leaf() const { return !cell().node; }
   /// Identifies the variable: the same for all copies; null if it does not require a gradient.
   const void* id() const { return defined() ? cell_->box.get() : nullptr; }
   /// A constant with the same value, without history.

@@ -10,6 +10,7 @@
 
 #include "lexformer/core/broadcast.hpp"
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/kernels/adamw_cpu.hpp"
 #include "lexformer/kernels/interface.hpp"
 #include "lexformer/kernels/row.hpp"
 #include "lexformer/kernels/scalar.hpp"
@@ -120,7 +121,7 @@ struct ElementwiseKernels<Cpu> {
   static void gradient_norm(const std::vector<Elements<T>>& arrays, const accumulate_t<T>* loss, const double* before, double* norm) {
     double squares = 0;
     for (const auto& a : arrays)
-      squares += reduce<double>(a.count, [x = a.data](std::size_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
+      squares += a.rows != nullptr ? squares_of_rows(a) : reduce<double>(a.count, [x = a.data](std::size_t i) { return square(x[i]); });
     *norm = scalar::gradient_norm(squares, loss, before);
   }
 
@@ -132,20 +133,8 @@ struct ElementwiseKernels<Cpu> {
     const auto clipped = static_cast<A>(clip.norm == nullptr ? 1.0 : scalar::clip_factor(*clip.norm, clip.max_norm));
     for (const auto& update : updates)
       parallel_for(update.count, detail::element_block, [&update, clipped](std::size_t begin, std::size_t end) {
-        // Copy factors and pointers: references could alias the stores, which would prevent vectorization.
-        const auto [count, factors, gradient, exp_avg, exp_avg_sq, master, parameter] = update;
-        const auto decay = static_cast<A>(factors.decay), eps = static_cast<A>(factors.eps);
-        const auto rest1 = static_cast<A>(1.0 - factors.beta1), beta2 = static_cast<A>(factors.beta2);
-        const auto rest2 = static_cast<A>(1.0 - factors.beta2), step_size = static_cast<A>(factors.step_size);
-        const auto root_correction = static_cast<A>(factors.root_correction);
-        for (std::size_t i = begin; i < end; ++i) {
-          const A g = clipped * static_cast<A>(gradient[i]);
-          exp_avg[i] += rest1 * (g - exp_avg[i]);
-          exp_avg_sq[i] = beta2 * exp_avg_sq[i] + rest2 * g * g;
-          const A denominator = std::sqrt(exp_avg_sq[i]) / root_correction + eps;
-          master[i] = master[i] * decay - step_size * exp_avg[i] / denominator;
-          if constexpr (!std::is_same_v<T, A>) parameter[i] = static_cast<T>(master[i]);
-        }
+        detail::adamw_elements(end - begin, detail::AdamWNumbers<A>(update.factors, clipped), update.gradient + begin,
+                               update.exp_avg + begin, update.exp_avg_sq + begin, update.master + begin, update.parameter + begin);
       });
   }
 
@@ -154,15 +143,38 @@ struct ElementwiseKernels<Cpu> {
   static T combine(T a, T b) {
     return static_cast<T>(F{}(static_cast<accumulate_t<T>>(a), static_cast<accumulate_t<T>>(b)));
   }
+  template <class T>
+  static double square(T x) {
+    return static_cast<double>(x) * static_cast<double>(x);
+  }
+  /// The sum over all rows in the order of reduce; the rows that are not stored are 0 and skipped.
+  template <class T>
+  static double squares_of_rows(const Elements<T>& a) {
+    return reduce_blocks<double>(a.count, [&a](std::size_t begin, std::size_t end) {
+      row::LaneSum<double> sum;
+      const std::int32_t* const last = a.rows + a.row_count;
+      for (const auto* r = std::lower_bound(a.rows, last, static_cast<std::int32_t>(begin / a.columns)); r != last; ++r) {
+        const std::size_t start = static_cast<std::size_t>(*r) * a.columns;  // of the row
+        if (start >= end) break;
+        const T* const x = a.data + static_cast<std::size_t>(r - a.rows) * a.columns;
+        sum.add(std::max(start, begin) - begin, std::min(start + a.columns, end) - begin,
+                [=](std::size_t i) { return square(x[begin + i - start]); });
+      }
+      return sum.total();
+    });
+  }
   template <class A, class F>
   static A reduce(std::size_t n, F&& f) {
+    return reduce_blocks<A>(
+        n, [&](std::size_t begin, std::size_t end) { return row::lane_sum<A>(end - begin, [&](std::size_t i) { return f(begin + i); }); });
+  }
+  /// Sums sum_of(begin, end) of the blocks, in order.
+  template <class A, class F>
+  static A reduce_blocks(std::size_t n, F&& sum_of) {
     constexpr std::size_t block = detail::element_block;
     const std::size_t blocks = (n + block - 1) / block;
     std::vector<A> partial(blocks);
-    parallel_for(blocks, 1, [&](std::size_t b, std::size_t) {
-      const std::size_t begin = b * block, count = std::min(block, n - begin);
-      partial[b] = row::lane_sum<A>(count, [&](std::size_t i) { return f(begin + i); });
-    });
+    parallel_for(blocks, 1, [&](std::size_t b, std::size_t) { partial[b] = sum_of(b * block, std::min(n, (b + 1) * block)); });
     A total{};
     for (const A& p : partial) total += p;
     return total;

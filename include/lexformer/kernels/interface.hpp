@@ -36,10 +36,14 @@ struct AdditiveKernels;
 template <class Dev>
 struct Kernels;
 
+/// An array of `count` elements. With `rows` (CPU), a matrix of this many columns: data holds only these rows, in ascending order, and the
+/// others are zero.
 template <class T>
 struct Elements {
   std::size_t count = 0;
   const T* data = nullptr;
+  const std::int32_t* rows = nullptr;
+  std::size_t row_count = 0, columns = 0;
 };
 
 /// The factors of one AdamW step; computed in double, used in the type of the moments.

@@ -29,6 +29,27 @@ A lane_sum(std::size_t n, F&& f) {
   return acc[0];
 }
 
+/// The same sum of f over several ascending ranges of 0 .. n-1, where f is 0 elsewhere: the same bits as lane_sum over all of them.
+template <class A>
+class LaneSum {
+ public:
+  template <class F>
+  void add(std::size_t begin, std::size_t end, F&& f) {
+    std::size_t i = begin;
+    for (; i < end && i % lanes != 0; ++i) acc_[i % lanes] += f(i);
+    for (; i + lanes <= end; i += lanes)
+      for (std::size_t l = 0; l < lanes; ++l) acc_[l] += f(i + l);
+    for (; i < end; ++i) acc_[i % lanes] += f(i);
+  }
+  A total() const {
+    return lane_sum<A>(lanes, [this](std::size_t l) { return acc_[l]; });
+  }
+
+ private:
+  static constexpr std::size_t lanes = 16;
+  A acc_[lanes] = {};
+};
+
 /// max(x[0..n-1]), n > 0. May ignore NaN: softmax propagates it through x - max.
 template <class T>
 T max(const T* x, std::size_t n) {

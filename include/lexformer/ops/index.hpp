@@ -14,8 +14,25 @@
 
 namespace lexformer {
 
+namespace detail {
+/// The gradient of a table (V, D) of which the rows ids were looked up, from that of the rows.
+template <class T>
+RowGradient<T, Cpu> row_gradient(const Shape& table, const Indices<std::int32_t, Cpu>& ids, const Tensor<T, Cpu>& dy) {
+  auto places = ids.to_vector();
+  RowGradient<T, Cpu> g{table, places, {}};
+  std::sort(g.ids.begin(), g.ids.end());
+  g.ids.erase(std::unique(g.ids.begin(), g.ids.end()), g.ids.end());
+  for (auto& place : places) place = static_cast<std::int32_t>(std::lower_bound(g.ids.begin(), g.ids.end(), place) - g.ids.begin());
+  auto rows = Tensor<accumulate_t<T>, Cpu>::zeros({g.ids.size(), table[1]});
+  Kernels<Cpu>::scatter_add(places.size(), table[1], dy.data(), places.data(), rows.mutable_data());
+  g.rows = cast<T>(rows);
+  return g;
+}
+}  // namespace detail
+
 /// Looks up rows of a table: y[i] = table[ids[i]].    dtable[ids[i]] += dy[i], in the order of i
 ///   table (V, D), ids N integers in 0 .. V-1 -> y (N, D).    Errors: an id is out of range
+/// On the CPU the gradient of a parameter of more than N rows is kept as the rows that were looked up, so it costs no pass over the table.
 template <class T, class Dev>
 Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indices<std::int32_t, Dev>>& ids) {
   if (table.shape().rank() != 2) fail("embedding", "the table must be (V, D), got ", table.shape());
@@ -28,6 +45,13 @@ Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indic
   }
   Tensor<T, Dev> y({n, d});
   Kernels<Dev>::gather(n, d, table.value().data(), ids.data(), y.mutable_data());
+  if constexpr (std::is_same_v<Dev, Cpu>)
+    if (n < vocabulary && table.requires_grad() && table.is_leaf() && !detail::graph_state().check_finite)
+      return record("embedding", y, std::vector{table},
+                    [shape = table.shape(), ids, box = table.grad_box()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+                      box->add(detail::row_gradient(shape, ids, dy));
+                      return {Tensor<T, Dev>()};
+                    });
   return record("embedding", y, std::vector{table},
                 [shape = table.shape(), n, d, ids](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
                   auto dtable = Tensor<accumulate_t<T>, Dev>::zeros(shape);

@@ -33,8 +33,8 @@ class GradientSum {
     if (loss.defined()) shard.loss.add(std::move(loss));
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       Var<T, Dev>& var = parameters_[i].var;
-      if (!var.requires_grad() || !var.grad().defined()) continue;
-      shard.gradients[i].add(var.grad());
+      if (!var.has_grad()) continue;
+      shard.gradients[i].add(*var.grad_box());
       var.clear_grad();  // so that a parameter listed under two names is added once
     }
     if (count_++ % run_ == 0) {
@@ -53,7 +53,7 @@ class GradientSum {
     while (sums_.size() > 1) merge_last();
     // For several machines: combine their sums_[0] here by recursive doubling, lower shards on the left.
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      if (sums_[0].gradients[i].grad.defined()) parameters_[i].var.set_grad(sums_[0].gradients[i].take());
+      if (sums_[0].gradients[i].defined()) *parameters_[i].var.grad_box() = std::move(sums_[0].gradients[i]);
     auto loss = sums_[0].loss.take();
     sums_.clear();
     count_ = 0;
@@ -70,7 +70,7 @@ class GradientSum {
   static void add_to(Sum& left, Sum& right) {
     if (right.loss.grad.defined()) left.loss.add(right.loss.take());
     for (std::size_t i = 0; i < left.gradients.size(); ++i)
-      if (right.gradients[i].grad.defined()) left.gradients[i].add(right.gradients[i].take());
+      if (right.gradients[i].defined()) left.gradients[i].add(std::move(right.gradients[i]));
   }
   void merge_last() {
     Sum right = std::move(sums_.back());

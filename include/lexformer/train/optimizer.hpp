@@ -81,8 +81,11 @@ class AdamW {
     detail::check_max_norm("AdamW::clip_and_step", max_norm);
     if (loss.defined() && loss.size() != 1) fail("AdamW::clip_and_step", "the loss is ", loss.shape(), ", expected one number");
     std::vector<Elements<T>> gradients;
-    for (const auto& p : parameters_)
-      if (p.var.requires_grad() && p.var.grad().defined()) gradients.push_back({p.var.size(), p.var.grad().data()});
+    for (const auto& p : parameters_) {
+      if (!p.var.has_grad()) continue;
+      const detail::GradBox<T, Dev>& g = *p.var.grad_box();
+      gradients.push_back(g.rows.defined() ? g.rows.elements() : Elements<T>{g.grad.size(), g.grad.data()});
+    }
     Tensor<double, Dev> norm(Shape{});
     Kernels<Dev>::gradient_norm(gradients, loss.data(), norm_.data(), norm.mutable_data());
     update({norm.data(), max_norm});
@@ -92,8 +95,8 @@ class AdamW {
   const AdamWOptions& options() const { return options_; }
   const std::vector<NamedParameter<T, Dev>>& parameters() const { return parameters_; }
 
-  /// One slot per parameter, in parameter order; the tensors share storage with the optimizer.
-  const std::vector<Slot>& state() const { return slots_; }
+  /// One slot per parameter, in parameter order; the tensors share storage with the optimizer and are up to date until the next step.
+  const std::vector<Slot>& state() const;
   /// Restores a saved state, which must have the same parameters in any order. Takes ownership of the tensors.
   void load_state(std::vector<Slot> saved);
 
@@ -109,8 +112,9 @@ class AdamW {
   std::vector<NamedParameter<T, Dev>> parameters_;
   AdamWOptions options_;
   std::vector<Slot> slots_;
-  std::vector<double> factors_;  // of the learning rate, for each parameter
-  Tensor<double, Dev> norm_;     // of the last clip_and_step
+  mutable std::vector<AdamWRows<T>> rows_;  // of each parameter; changed by state(), which brings the moments up to date
+  std::vector<double> factors_;             // of the learning rate, for each parameter
+  Tensor<double, Dev> norm_;                // of the last clip_and_step
 };
 
 /// Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1; norm is the L2 norm of all gradients together, summed in double
@@ -151,6 +155,17 @@ AdamW<T, Dev>::AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOption
     slots_.push_back({p.name});
   }
   factors_.assign(parameters_.size(), 1.0);
+  rows_.resize(parameters_.size());
+}
+
+template <class T, class Dev>
+auto AdamW<T, Dev>::state() const -> const std::vector<Slot>& {
+  if constexpr (std::is_same_v<Dev, Cpu>)
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      auto m = slots_[i].exp_avg, v = slots_[i].exp_avg_sq;
+      if (m.defined()) rows_[i].finish({1, options_.beta1, options_.beta2, 0, 1, 0}, m.mutable_data(), v.mutable_data());
+    }
+  return slots_;
 }
 
 template <class T, class Dev>
@@ -170,27 +185,29 @@ void AdamW<T, Dev>::load_state(std::vector<Slot> saved) {
     saved.erase(it);
   }
   slots_ = std::move(slots);
+  rows_.assign(slots_.size(), {});
   norm_ = {};
 }
 
 template <class T, class Dev>
 void AdamW<T, Dev>::update(const GradientClip& clip) {
-  const auto updates = [](const Var<T, Dev>& var) { return var.requires_grad() && var.grad().defined(); };
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Var<T, Dev>& var = parameters_[i].var;
     Slot& s = slots_[i];
-    if (!updates(var) || s.step > 0) continue;
+    if (!var.has_grad()) continue;
+    if (var.grad_box()->rows.defined() && rows_[i].empty()) rows_[i] = {var.dim(0), var.dim(1), s.step == 0};
+    if (s.step > 0) continue;
     s.exp_avg = Tensor<A, Dev>::zeros(var.shape());
     s.exp_avg_sq = Tensor<A, Dev>::zeros(var.shape());
     if constexpr (!std::is_same_v<T, A>) s.master = cast<A>(var.detach()).value();
   }
   std::vector<AdamWUpdate<T>> updated;
-  std::vector<Tensor<T, Dev>> gradients;
+  std::vector<detail::GradBox<T, Dev>> gradients;
   updated.reserve(parameters_.size());
   gradients.reserve(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     Var<T, Dev>& var = parameters_[i].var;
-    if (!updates(var)) continue;
+    if (!var.has_grad()) continue;
     Slot& s = slots_[i];
     ++s.step;
     const auto t = static_cast<double>(s.step);
@@ -206,15 +223,25 @@ void AdamW<T, Dev>::update(const GradientClip& clip) {
     } else {
       master = s.master.mutable_data();
     }
-    gradients.push_back(var.grad());
+    const detail::GradBox<T, Dev>& g = gradients.emplace_back(std::move(*var.grad_box()));
     var.clear_grad();  // so that a parameter listed under two names is updated once
-    updated.push_back(
-        {var.size(), factors, gradients.back().data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(), master, parameter});
+    const bool of_rows = g.rows.defined();
+    const AdamWUpdate<T> update{
+        var.size(), factors,  of_rows ? g.rows.rows.data() : g.grad.data(), s.exp_avg.mutable_data(), s.exp_avg_sq.mutable_data(),
+        master,     parameter};
+    if constexpr (std::is_same_v<Dev, Cpu>) {
+      if (of_rows)
+        rows_[i].step(update, g.rows.ids, clip);
+      else
+        rows_[i].wake(update);
+    }
+    if (!of_rows) updated.push_back(update);
   }
   Kernels<Dev>::adamw(updated, clip);
 }
 
 #if defined(LEXFORMER_COMPILED)
+extern template class AdamWRows<float>;
 extern template class AdamW<float, Cpu>;
 #endif
 
