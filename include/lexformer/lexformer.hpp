@@ -21,6 +21,7 @@
 #include "lexformer/core/tensor.hpp"
 
 // loops over pointers and sizes
+#include "lexformer/kernels/adamw_cpu.hpp"
 #include "lexformer/kernels/additive_cpu.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
@@ -39,13 +40,14 @@
 
 // automatic differentiation
 #include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/autograd/gradient.hpp"
 #include "lexformer/autograd/var.hpp"
 
 // one function per operation
 #include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
-#include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/ops/attention_reference.hpp"
+#include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"

@@ -110,10 +110,10 @@ void compare(std::size_t rows, std::size_t columns, const AdamWOptions& options,
 }  // namespace
 
 TEST_CASE("AdamW of a table's rows: the bits of the step over the whole table") {
-  for (const std::size_t columns : std::initializer_list<std::size_t>{24, 19, 1, 130}) {
-    compare<float>(40, columns, {}, 2200);
-    compare<double>(40, columns, {}, 1200);
-    compare<bfloat16>(40, columns, {}, 1200);
+  for (const std::size_t columns : std::initializer_list<std::size_t>{24, 19, 1}) {
+    compare<float>(20, columns, {}, 1500);
+    compare<double>(20, columns, {}, 1100);
+    compare<bfloat16>(20, columns, {}, 800);
   }
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("AdamW of a table's rows: options under which rows come to rest sooner
     CAPTURE(options.beta2);
     CAPTURE(options.eps);
     CAPTURE(options.weight_decay);
-    compare<float>(30, 21, options, 1100);
+    compare<float>(20, 21, options, 1100);
   }
 }
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/autograd/row_gradient.hpp"
+#include "lexformer/autograd/gradient.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/kernels/cpu.hpp"
@@ -74,45 +74,6 @@ struct Node {
   static std::uint64_t next_id() {
     static std::atomic<std::uint64_t> counter{0};
     return ++counter;
-  }
-};
-
-/// Accumulates the gradient of one value: the first contribution is moved in, later ones are added. It is a Tensor, or, as long as all
-/// contributions are rows of a table, those rows.
-template <class T, class Dev>
-struct GradBox {
-  Tensor<T, Dev> grad;
-  RowGradient<T, Dev> rows;
-
-  bool defined() const { return grad.defined() || rows.defined(); }
-  void add(Tensor<T, Dev> g) {
-    make_dense();
-    if (!grad.defined()) {
-      grad = std::move(g);
-      return;
-    }
-    if (!grad.unique()) grad = grad.clone();  // the first contribution may be shared with another reader
-    Kernels<Dev>::add_to(grad.size(), g.data(), grad.mutable_data());
-  }
-  void add(RowGradient<T, Dev> g) {
-    if (grad.defined()) return add(g.dense());
-    if (rows.defined())
-      rows.add(g);
-    else
-      rows = std::move(g);
-  }
-  void add(GradBox other) {
-    if (other.rows.defined())
-      add(std::move(other.rows));
-    else
-      add(std::move(other.grad));
-  }
-  void make_dense() {
-    if (rows.defined()) grad = std::exchange(rows, {}).dense();
-  }
-  Tensor<T, Dev> take() {
-    make_dense();
-    return std::exchange(grad, {});
   }
 };
 

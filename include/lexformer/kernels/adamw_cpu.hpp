@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -88,19 +87,17 @@ class AdamWRows {
   AdamWRows() = default;
   /// All rows are at rest, if `zero` (the moments are 0), or none is.
   AdamWRows(std::size_t rows, std::size_t columns, bool zero)
-      : columns_(columns), steps_(rows), moving_(rows), gradient_of_(rows, none), zeros_(columns) {
+      : columns_(columns), steps_(rows), moving_(rows, !zero), gradient_of_(rows, none), zeros_(columns) {
     list_.reserve(rows);
-    if (!zero) move_all();
   }
   bool empty() const { return steps_.empty(); }
   /// The number of rows that each step updates.
-  std::size_t moving() const { return list_.size(); }
+  std::size_t moving() const { return static_cast<std::size_t>(std::count(moving_.begin(), moving_.end(), true)); }
 
   /// Brings the moments up to date, and lets the next step update all rows.
   void wake(const AdamWUpdate<T, A>& update) {
-    if (list_.size() == steps_.size()) return;
     finish(update.factors, update.exp_avg, update.exp_avg_sq);
-    move_all();
+    std::fill(moving_.begin(), moving_.end(), true);
   }
 
   /// One step, where update.gradient holds only the given rows.
@@ -117,11 +114,14 @@ class AdamWRows {
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const auto r = static_cast<std::size_t>(rows[k]);
       gradient_of_[r] = static_cast<std::int32_t>(k);
-      if (!moving_[r]) list_.push_back(rows[k]);
+      moving_[r] = true;
     }
+    list_.clear();
+    for (std::size_t r = 0; r < moving_.size(); ++r)
+      if (moving_[r]) list_.push_back(r);
     parallel_for(list_.size(), block(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
-        const auto r = static_cast<std::size_t>(list_[k]), at = r * columns_;
+        const std::size_t r = list_[k], at = r * columns_;
         A *const m = update.exp_avg + at, *const v = update.exp_avg_sq + at, *const w = update.master + at;
         catch_up(r, by, update.exp_avg, update.exp_avg_sq);
         const T* const g = gradient_of_[r] == none ? zeros_.data() : update.gradient + static_cast<std::size_t>(gradient_of_[r]) * columns_;
@@ -132,7 +132,6 @@ class AdamWRows {
     });
     ++step_;
     for (const std::int32_t r : rows) gradient_of_[static_cast<std::size_t>(r)] = none;
-    std::erase_if(list_, [this](std::int32_t r) { return !moving_[static_cast<std::size_t>(r)]; });
   }
 
   /// Brings the moments of all rows up to date.
@@ -144,14 +143,10 @@ class AdamWRows {
   }
 
  private:
+  using Flag = unsigned char;  // not bool: threads write neighbours
   static constexpr std::int32_t none = -1;
   static constexpr A smallest = A(0x1p-60);  // weights below it, except those with m = 0, do not rest
 
-  void move_all() {
-    list_.resize(steps_.size());
-    std::iota(list_.begin(), list_.end(), 0);
-    std::fill(moving_.begin(), moving_.end(), std::uint8_t{1});
-  }
   std::size_t block() const { return std::max<std::size_t>(1, 16384 / std::max<std::size_t>(1, columns_)); }
 
   /// Whether the reasoning above holds: weights do not decay, m falls faster than sqrt(v), and numbers so small that they lose digits do
@@ -182,9 +177,9 @@ class AdamWRows {
   std::int64_t step_ = 0;                  // steps done
   A limit_ = 0;                            // of step_size
   std::vector<std::int64_t> steps_;        // of each row: the step up to which its moments are known
-  std::vector<std::uint8_t> moving_;       // of each row: whether it is in list_
+  std::vector<Flag> moving_;               // of each row: whether each step updates it
   std::vector<std::int32_t> gradient_of_;  // of each row: its number in the gradient, during step()
-  std::vector<std::int32_t> list_;         // the rows that are updated in each step
+  std::vector<std::size_t> list_;          // the rows that step() updates, ascending
   std::vector<T> zeros_;
 };
 

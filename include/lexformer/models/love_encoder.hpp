@@ -152,7 +152,8 @@ class LoveEncoder {
       : table(check_love_options(o).rows, o.size, init),
         norm_weight(init.constant<T, Dev>({o.size}, T{1})),
         norm_bias(init.constant<T, Dev>({o.size}, T{0})),
-        options(o) {
+        options(o),
+        scores_(position_scores(usual_length, o.size / o.heads)) {
     const auto linear_layer = [&](std::size_t in, std::size_t out) {
       const double bound = 1 / std::sqrt(static_cast<double>(in));
       Linear<T, Dev> layer(in, out, init);
@@ -167,10 +168,13 @@ class LoveEncoder {
     }
   }
 
+  static constexpr std::size_t usual_length = 64;  // units of a word; the scores of longer ones are computed each time
+  std::vector<double> scores_;
+
   /// P P^T / s_p, (H, n, n).
   Var<T, Dev> position_bias(std::size_t n) const {
     const std::size_t d = options.size / options.heads;
-    const auto scores = position_scores(n, d);
+    const auto scores = n <= scores_.size() ? scores_ : position_scores(n, d);
     const double divisor = love_divisor(options.scale, d);
     std::vector<T> bias;
     for (std::size_t h = 0; h < options.heads; ++h)
