@@ -163,6 +163,33 @@ __global__ void sequence_max_grad_kernel(std::size_t sequences, std::size_t n, c
         dx[i * n + j] = i - begin[s] == static_cast<std::size_t>(index[s * n + j]) ? dy[s * n + j] : T{0};
 }
 
+/// As sequence_mean_grad_kernel.
+template <class T>
+__global__ void window_kernel(std::size_t sequences, std::size_t n, std::size_t before, std::size_t width, const std::size_t* begin,
+                              const T* x, T* y) {
+  for (std::size_t s = blockIdx.y; s < sequences; s += gridDim.y)
+    for (std::size_t i = begin[s] + first_row(); i < begin[s + 1]; i += row_step())
+      for (std::size_t w = 0; w < width; ++w) {
+        const bool inside = i + w >= begin[s] + before && i + w < begin[s + 1] + before;
+        for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) y[(i * width + w) * n + j] = inside ? x[(i + w - before) * n + j] : T{0};
+      }
+}
+
+template <class T>
+__global__ void window_grad_kernel(std::size_t sequences, std::size_t n, std::size_t before, std::size_t width, const std::size_t* begin,
+                                   const T* dy, T* dx) {
+  using A = accumulate_t<T>;
+  for (std::size_t s = blockIdx.y; s < sequences; s += gridDim.y)
+    for (std::size_t i = begin[s] + first_row(); i < begin[s + 1]; i += row_step())
+      for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
+        A sum{};
+        for (std::size_t w = 0; w < width; ++w)
+          if (i + before >= begin[s] + w && i + before < begin[s + 1] + w)
+            sum += static_cast<A>(dy[((i + before - w) * width + w) * n + j]);
+        dx[i * n + j] = static_cast<T>(sum);
+      }
+}
+
 template <class T>
 __global__ void rotary_kernel(std::size_t rows, std::size_t width, std::size_t d, const accumulate_t<T>* turn,
                               const std::int32_t* positions, accumulate_t<T> direction, const T* x, T* y) {
@@ -264,6 +291,23 @@ void IndexKernels<Cuda>::sequence_max_grad(std::size_t sequences, std::size_t n,
   const RowLaunch by_rows(8, n);  // of one sequence
   const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
   launch(LEXFORMER_KERNEL(sequence_max_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, begin, index, dy, dx);
+}
+
+template <class T>
+void IndexKernels<Cuda>::window(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
+                                const T* x, T* y) {
+  using namespace cuda;
+  const RowLaunch by_rows(8, n);  // of one sequence
+  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
+  launch(LEXFORMER_KERNEL(window_kernel<T>), grid, by_rows.block, 0, sequences, n, before, before + 1 + after, begin, x, y);
+}
+template <class T>
+void IndexKernels<Cuda>::window_grad(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
+                                     const T* dy, T* dx) {
+  using namespace cuda;
+  const RowLaunch by_rows(8, n);  // of one sequence
+  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
+  launch(LEXFORMER_KERNEL(window_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, before, before + 1 + after, begin, dy, dx);
 }
 
 template <class T>

@@ -100,6 +100,8 @@
   template void IndexKernels<Cuda>::sequence_mean_grad<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*);                     \
   template void IndexKernels<Cuda>::sequence_max<T>(std::size_t, std::size_t, const std::size_t*, const T*, T*, std::int32_t*);            \
   template void IndexKernels<Cuda>::sequence_max_grad<T>(std::size_t, std::size_t, const std::size_t*, const std::int32_t*, const T*, T*); \
+  template void IndexKernels<Cuda>::window<T>(std::size_t, std::size_t, std::size_t, std::size_t, const std::size_t*, const T*, T*);       \
+  template void IndexKernels<Cuda>::window_grad<T>(std::size_t, std::size_t, std::size_t, std::size_t, const std::size_t*, const T*, T*);  \
   template void IndexKernels<Cuda>::rotary<T>(std::size_t, std::size_t, std::size_t, const accumulate_t<T>*, const std::int32_t*,          \
                                               accumulate_t<T>, const T*, T*);                                                              \
   template void IndexKernels<Cuda>::distance_bias<T>(std::size_t, std::size_t, const double*, T*);
@@ -144,3 +146,8 @@
   template void AdditiveKernels<Cuda>::additive_attention<T>(const AdditiveArgs<T>&, accumulate_t<T>*, T*);                 \
   template void AdditiveKernels<Cuda>::additive_attention_grad<T>(const AdditiveArgs<T>&, const accumulate_t<T>*, const T*, \
                                                                   const AdditiveGrads<T>&);
+
+#define LEXFORMER_LSTM_INSTANCES(T)                                                                                                        \
+  template void LstmKernels<Cuda>::lstm_step<T>(std::size_t, std::size_t, const accumulate_t<T>*, accumulate_t<T>*, accumulate_t<T>*, T*); \
+  template void LstmKernels<Cuda>::lstm_step_grad<T>(std::size_t, std::size_t, const accumulate_t<T>*, const accumulate_t<T>*,             \
+                                                     const accumulate_t<T>*, const T*, const accumulate_t<T>*, accumulate_t<T>*, T*);

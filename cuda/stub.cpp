@@ -80,6 +80,8 @@ template <class T> void IndexKernels<Cuda>::sequence_mean(Size, Size, const Size
 template <class T> void IndexKernels<Cuda>::sequence_mean_grad(Size, Size, const Size*, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::sequence_max(Size, Size, const Size*, const T*, T*, std::int32_t*) { missing(); }
 template <class T> void IndexKernels<Cuda>::sequence_max_grad(Size, Size, const Size*, Ids, const T*, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::window(Size, Size, Size, Size, const Size*, const T*, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::window_grad(Size, Size, Size, Size, const Size*, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::rotary(Size, Size, Size, const accumulate_t<T>*, Ids, accumulate_t<T>, const T*, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::distance_bias(Size, Size, const double*, T*) { missing(); }
 
@@ -98,13 +100,16 @@ template <class T> void AttentionKernels<Cuda>::attention_grad(const AttentionAr
 template <class T> void AdditiveKernels<Cuda>::additive_attention(const AdditiveArgs<T>&, accumulate_t<T>*, T*) { missing(); }
 template <class T> void AdditiveKernels<Cuda>::additive_attention_grad(const AdditiveArgs<T>&, const accumulate_t<T>*, const T*, const AdditiveGrads<T>&) { missing(); }
 
+template <class T> void LstmKernels<Cuda>::lstm_step(Size, Size, const accumulate_t<T>*, accumulate_t<T>*, accumulate_t<T>*, T*) { missing(); }
+template <class T> void LstmKernels<Cuda>::lstm_step_grad(Size, Size, const accumulate_t<T>*, const accumulate_t<T>*, const accumulate_t<T>*, const T*, const accumulate_t<T>*, accumulate_t<T>*, T*) { missing(); }
+
 template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, accumulate_t<T>, C*, Size, const std::type_identity_t<T>*) { missing(); }
 template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size, Size, const T*, Size, const T*, Size, T*) { missing(); }
 
 LEXFORMER_CAST_INSTANCES
 #define LEXFORMER_ALL_INSTANCES(T) \
   LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
-  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T) LEXFORMER_ADDITIVE_INSTANCES(T)
+  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T) LEXFORMER_ADDITIVE_INSTANCES(T) LEXFORMER_LSTM_INSTANCES(T)
 LEXFORMER_ALL_INSTANCES(float)
 LEXFORMER_ALL_INSTANCES(double)
 LEXFORMER_ALL_INSTANCES(bfloat16)

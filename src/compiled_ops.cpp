@@ -8,6 +8,7 @@
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/lstm.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
@@ -23,6 +24,7 @@
   LEXFORMER_ROTARY(, T)               \
   LEXFORMER_LOSS(, T)                 \
   LEXFORMER_LINEAR_CROSS_ENTROPY(, T) \
+  LEXFORMER_LSTM(, T)                 \
   template struct DeviceBatch<T, Cpu>;
 
 namespace lexformer {

@@ -32,6 +32,7 @@
 #include "lexformer/kernels/index_cpu.hpp"
 #include "lexformer/kernels/interface.hpp"
 #include "lexformer/kernels/loss_cpu.hpp"
+#include "lexformer/kernels/lstm_cpu.hpp"
 #include "lexformer/kernels/relative_rows_cpu.hpp"
 #include "lexformer/kernels/row.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
@@ -53,11 +54,13 @@
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/lstm.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/operators.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
+#include "lexformer/ops/window.hpp"
 
 // layers
 #include "lexformer/nn/activation.hpp"
@@ -65,6 +68,7 @@
 #include "lexformer/nn/init.hpp"
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
+#include "lexformer/nn/lstm.hpp"
 #include "lexformer/nn/module.hpp"
 #include "lexformer/nn/pooling.hpp"
 

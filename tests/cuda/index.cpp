@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("cuda: columns by number", T, float, double, bfloat16) {
     }
 }
 
-TEST_CASE_TEMPLATE("cuda: means of sequences, rotary positions, distances", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("cuda: means, maxima and windows of sequences, rotary positions, distances", T, float, double, bfloat16) {
   const std::vector<std::size_t> begins = {0, 1, 8, 9, 42};
   for (const std::size_t n : {1u, 33u, 300u})
     compare<T>([&](auto device) {
@@ -83,6 +83,17 @@ TEST_CASE_TEMPLATE("cuda: means of sequences, rotary positions, distances", T, f
           return joined(y.values(), index.values(), dx, placed, x.values());
         },
         0);
+    for (const auto& [before, after] : {std::pair<std::size_t, std::size_t>{1, 2}, {0, 0}, {0, 4}, {40, 1}})
+      compare<T>([&, before = before, after = after](auto device) {
+        using Dev = decltype(device);
+        const std::size_t width = before + 1 + after;
+        const Array<std::size_t, Dev> begin(begins);
+        const Array<T, Dev> x(random_values<T>(42 * n)), y(zeros<T>(42 * width * n)), dy(random_values<T>(42 * width * n, 1));
+        const Array<T, Dev> dx(std::vector<T>(42 * n, T{99}));
+        Kernels<Dev>::window(4, n, before, after, begin.data(), x.data(), y.data());
+        Kernels<Dev>::window_grad(4, n, before, after, begin.data(), dy.data(), dx.data());
+        return joined(y.values(), dx.values());
+      });
   }
   for (const std::size_t d : {2u, 6u, 32u})
     for (const int direction : {1, -1})

@@ -5,11 +5,13 @@
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/lstm.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/operators.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
+#include "lexformer/ops/window.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "on_device.hpp"
 
@@ -34,6 +36,7 @@ std::vector<T> train() {
   const auto dense = parameter("dense", {2 * d, 3 * d}), classes = parameter("classes", {5, 2 * d}), gate = parameter("gate", {10, 1});
   const auto vocabulary = parameter("vocabulary", {20, d}), vocabulary_bias = parameter("vocabulary_bias", {20});
   const auto additive = parameter("additive", {3, d / 3});
+  const auto input = parameter("input", {4 * d, 3 * d}), states = parameter("states", {4 * d, d}), gates = parameter("gates", {4 * d});
   AdamW<T, Dev> optimizer(parameters, {.lr = 0.05, .weight_decay = 0.1});
 
   const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{4, 1, 5});
@@ -63,6 +66,7 @@ std::vector<T> train() {
     const auto squares = x * x, replaced = replace_rows(squares, {3, 0}, slice_rows(squares, 8, 10));
     loss = loss + mean(where(relu(x).value(), log(1 + squares), sqrt(minimum(squares, replaced) + 2)));
     loss = loss + mean(squares * additive_attention(slice_columns(qkv, 0, d), x, additive, mixed, offsets, 3));
+    loss = loss + mean(squares * lstm(window(mixed, offsets, 1, 1), offsets, input, states, gates, step % 2 == 1));
     loss.backward();
     result.push_back(loss.value().item());
     result.push_back(static_cast<T>(clip_grad_norm(parameters, 1.0)));

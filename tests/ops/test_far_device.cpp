@@ -12,10 +12,12 @@
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/lstm.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/operators.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
+#include "lexformer/ops/window.hpp"
 
 using namespace lexformer;
 using test::error_message;
@@ -78,6 +80,9 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
   check_far("rotary", {{4, 24}}, [](const auto& v) { return rotary(v[0], {0, 1, 2, 7}, 2, 50); });
   check_far("additive_attention", {{6, 10}, {6, 10}, {2, 5}, {6, 4}},
             [](const auto& v) { return additive_attention(v[0], v[1], v[2], v[3], far_offsets, 2); });
+  for (const bool reverse : {false, true})
+    check_far("lstm", {{6, 3}, {16, 3}, {16, 4}, {16}}, [=](const auto& v) { return lstm(v[0], far_offsets, v[1], v[2], v[3], reverse); });
+  check_far("window", {{6, 4}}, [](const auto& v) { return window(v[0], far_offsets, 1, 2); });
   check_far("softmax", {{3, 4}}, [](const auto& v) { return log_softmax(softmax(v[0])); });
   check_far("row_max", {{3, 4}}, [](const auto& v) { return row_max(v[0]).values - row_min(v[0]).values; });
   check_far("embedding of indices from the device", {{3, 4}},

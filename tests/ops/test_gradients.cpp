@@ -14,10 +14,12 @@
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "lexformer/ops/lstm.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/operators.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
+#include "lexformer/ops/window.hpp"
 
 using namespace lexformer;
 using test::max_error;
@@ -141,6 +143,10 @@ std::vector<Case> cases() {
   list.push_back(CASE("replace_rows by rows of itself", ({{5, 3}}), { return replace_rows(v[0], {4, 1}, slice_rows(v[0], 0, 2)); }));
   list.push_back(CASE("replace_rows by nothing", ({{5, 3}, {0, 3}}), { return replace_rows(v[0], {}, v[1]); }));
   list.push_back(CASE("sequence_max", ({{7, 3}}), { return sequence_max(v[0], offsets()); }));
+  list.push_back(CASE("window", ({{7, 3}}), { return window(v[0], offsets(), 1, 2); }));
+  list.push_back(CASE("window of later tokens", ({{7, 3}}), { return window(v[0], offsets(), 0, 9); }));
+  list.push_back(CASE("lstm", ({{7, 3}, {8, 3}, {8, 2}, {8}}), { return lstm(v[0], offsets(), v[1], v[2], v[3]); }));
+  list.push_back(CASE("lstm in reverse", ({{7, 3}, {8, 3}, {8, 2}}), { return lstm(v[0], offsets(), v[1], v[2], {}, true); }));
   list.push_back(CASE("sequence_mean", ({{7, 3}}), { return sequence_mean(v[0], offsets()); }));
   list.push_back(CASE("cross_entropy", ({{4, 3}}), { return cross_entropy(v[0], std::vector<std::int32_t>{0, 2, 1, 2}); }));
   list.push_back(CASE("cross_entropy weights and ignore", ({{4, 3}}), {
@@ -190,7 +196,8 @@ TEST_CASE("every op refuses an input without value") {
     CAPTURE(c.name);
     if (c.name == "cast") continue;  // to the same type: returns x itself
     for (std::size_t i = 0; i < c.shapes.size(); ++i) {
-      const bool optional = (c.name.starts_with("linear") && i > 0 && i % 2 == 0) || (c.name.starts_with("residual_layer_norm") && i == 1);
+      const bool optional = (c.name.starts_with("linear") && i > 0 && i % 2 == 0) ||
+                            (c.name.starts_with("residual_layer_norm") && i == 1) || (c.name == "lstm" && i == 3);
       CAPTURE(i);
       for (const Var<float>& none : {Var<float>(), Var<float>(Tensor<float>())}) {
         std::vector<Var<float>> v;

@@ -11,6 +11,7 @@
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/operators.hpp"
 #include "lexformer/ops/rows.hpp"
+#include "lexformer/ops/window.hpp"
 
 using namespace lexformer;
 using test::error_message;
@@ -197,6 +198,19 @@ TEST_CASE("sequence_max: the first token that has the largest number gets the gr
   y.backward(Tensor<double>::from({10, 20, 30, 40}, {2, 2}));
   CHECK(gradient_of(x) == Values{0, 20, 10, 0, 0, 0, 30, 40});
   CHECK(error_message([&] { sequence_max(leaf({1, 2}, {2, 1}), offsets); }) == "sequence_max: x (2, 1) but the offsets have 4 tokens");
+}
+
+TEST_CASE("window: the rows around each token, zeros outside of its sequence") {
+  const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 1});
+  const auto x = leaf({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+  const auto y = window(x, offsets, 1, 2);
+  CHECK(y.shape() == Shape{4, 8});
+  CHECK(values_of(y) == Values{0, 0, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 0, 0, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 7, 8, 0, 0, 0, 0});
+  y.backward(Tensor<double>::ones({4, 8}));
+  CHECK(gradient_of(x) == Values{2, 2, 3, 3, 3, 3, 1, 1});
+  CHECK(values_of(window(x, offsets, 0, 0)) == values_of(x));
+  CHECK(values_of(window(x, offsets, 2, 0)) == Values{0, 0, 0, 0, 1, 2, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 7, 8});
+  CHECK(error_message([&] { window(leaf({1, 2}, {2, 1}), offsets, 1, 1); }) == "window: x (2, 1) but the offsets have 4 tokens");
 }
 
 TEST_CASE("replace_rows: x keeps its own rows, and no row is named twice") {

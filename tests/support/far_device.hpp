@@ -176,6 +176,8 @@ struct Kernels<Far> {
   LEXFORMER_FAR(sequence_mean_grad)
   LEXFORMER_FAR(sequence_max)
   LEXFORMER_FAR(sequence_max_grad)
+  LEXFORMER_FAR(window)
+  LEXFORMER_FAR(window_grad)
   LEXFORMER_FAR(rotary)
   LEXFORMER_FAR(distance_bias)
   LEXFORMER_FAR(cross_entropy)
@@ -190,6 +192,8 @@ struct Kernels<Far> {
   LEXFORMER_FAR(attention_grad)
   LEXFORMER_FAR(additive_attention)
   LEXFORMER_FAR(additive_attention_grad)
+  LEXFORMER_FAR(lstm_step)
+  LEXFORMER_FAR(lstm_step_grad)
   LEXFORMER_FAR(gemm)
   LEXFORMER_FAR(gemm_batched)
 };

@@ -11,14 +11,20 @@
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/index_cpu.hpp"
 #include "lexformer/kernels/loss_cpu.hpp"
+#include "lexformer/kernels/lstm_cpu.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
 #include "lexformer/kernels/widen_cpu.hpp"
 
 namespace lexformer {
 
 template <>
-struct Kernels<Cpu>
-    : ElementwiseKernels<Cpu>, RowKernels<Cpu>, IndexKernels<Cpu>, LossKernels<Cpu>, AttentionKernels<Cpu>, AdditiveKernels<Cpu> {
+struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
+                      RowKernels<Cpu>,
+                      IndexKernels<Cpu>,
+                      LossKernels<Cpu>,
+                      AttentionKernels<Cpu>,
+                      AdditiveKernels<Cpu>,
+                      LstmKernels<Cpu> {
   /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. C is of type T or accumulate_t<T>.
   template <class T, class C>
   static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,

@@ -120,6 +120,12 @@ struct IndexKernels<Cuda> {
   static void sequence_max_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index, const T* dy,
                                 T* dx);
   template <class T>
+  static void window(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin, const T* x,
+                     T* y);
+  template <class T>
+  static void window_grad(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
+                          const T* dy, T* dx);
+  template <class T>
   static void rotary(std::size_t rows, std::size_t heads, std::size_t d, const accumulate_t<T>* turn, const std::int32_t* positions,
                      accumulate_t<T> direction, const T* x, T* y);
   template <class T>
@@ -170,8 +176,22 @@ struct AdditiveKernels<Cuda> {
 };
 
 template <>
-struct Kernels<Cuda>
-    : ElementwiseKernels<Cuda>, RowKernels<Cuda>, IndexKernels<Cuda>, LossKernels<Cuda>, AttentionKernels<Cuda>, AdditiveKernels<Cuda> {
+struct LstmKernels<Cuda> {
+  template <class T>
+  static void lstm_step(std::size_t rows, std::size_t n, const accumulate_t<T>* before, accumulate_t<T>* gates, accumulate_t<T>* c, T* h);
+  template <class T>
+  static void lstm_step_grad(std::size_t rows, std::size_t n, const accumulate_t<T>* gates, const accumulate_t<T>* before,
+                             const accumulate_t<T>* c, const T* dy, const accumulate_t<T>* dh, accumulate_t<T>* dc, T* dgates);
+};
+
+template <>
+struct Kernels<Cuda> : ElementwiseKernels<Cuda>,
+                       RowKernels<Cuda>,
+                       IndexKernels<Cuda>,
+                       LossKernels<Cuda>,
+                       AttentionKernels<Cuda>,
+                       AdditiveKernels<Cuda>,
+                       LstmKernels<Cuda> {
   /// C = alpha op(A) op(B) + beta C, or + bias (gemm.hpp), by cuBLAS. float uses TF32 only if cuda::set_tf32 enables it; bfloat16 is
   /// accumulated in float.
   template <class T, class C>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "lexformer/kernels/rows_cpu.hpp"
 
@@ -105,6 +106,45 @@ struct IndexKernels<Cpu> {
         std::fill(dx + begin[s] * n, dx + begin[s + 1] * n, T{0});
         for (std::size_t j = 0; j < n; ++j) dx[(begin[s] + static_cast<std::size_t>(index[s * n + j])) * n + j] = dy[s * n + j];
       }
+    });
+  }
+
+  /// Row i of y (N, (before + 1 + after) n) = the rows i - before .. i + after of x (N, n), 0 for those outside the sequence of i.
+  template <class T>
+  static void window(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin, const T* x,
+                     T* y) {
+    const std::size_t width = before + 1 + after;
+    parallel_for(sequences, 1, [&](std::size_t first, std::size_t last) {
+      for (std::size_t s = first; s < last; ++s)
+        for (std::size_t i = begin[s]; i < begin[s + 1]; ++i)
+          for (std::size_t w = 0; w < width; ++w) {
+            const bool inside = i + w >= begin[s] + before && i + w < begin[s + 1] + before;
+            T* const to = y + (i * width + w) * n;
+            if (inside)
+              std::copy_n(x + (i + w - before) * n, n, to);
+            else
+              std::fill_n(to, n, T{0});
+          }
+    });
+  }
+  /// dx[i] = the sum of all parts of dy (N, (before + 1 + after) n) that were copied from row i, the latest window first.
+  template <class T>
+  static void window_grad(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
+                          const T* dy, T* dx) {
+    using A = accumulate_t<T>;
+    const std::size_t width = before + 1 + after;
+    parallel_for(sequences, 1, [&](std::size_t first, std::size_t last) {
+      std::vector<A> sum(n);
+      for (std::size_t s = first; s < last; ++s)
+        for (std::size_t i = begin[s]; i < begin[s + 1]; ++i) {
+          std::fill(sum.begin(), sum.end(), A{0});
+          for (std::size_t w = 0; w < width; ++w) {  // part w of the window of row i + before - w
+            if (i + before < begin[s] + w || i + before >= begin[s + 1] + w) continue;
+            const T* const from = dy + ((i + before - w) * width + w) * n;
+            for (std::size_t j = 0; j < n; ++j) sum[j] += static_cast<A>(from[j]);
+          }
+          for (std::size_t j = 0; j < n; ++j) dx[i * n + j] = static_cast<T>(sum[j]);
+        }
     });
   }
 

@@ -32,6 +32,8 @@ template <class Dev>
 struct AttentionKernels;
 template <class Dev>
 struct AdditiveKernels;
+template <class Dev>
+struct LstmKernels;
 /// All kernels of a device, including gemm.
 template <class Dev>
 struct Kernels;
