@@ -81,8 +81,8 @@ Trained pretrain() {
 }
 
 template <class Dev>
-std::vector<double> train_love(LoveStructure structure) {
-  LoveEncoder<float, Dev> encoder({.size = 8, .rows = 10, .query_size = 4, .heads = 2, .structure = structure}, 1);
+std::vector<double> train_love(const LoveOptions& options) {
+  LoveEncoder<float, Dev> encoder(options, 1);
   const Indices<std::int32_t, Dev> ids(std::vector<std::int32_t>{2, 7, 8, 5, 9, 3, 2, 8, 5, 6, 3});
   const std::vector<std::size_t> lengths{6, 5};
   const std::vector<std::int32_t> words{0, 1};
@@ -105,8 +105,11 @@ std::vector<double> train_love(LoveStructure structure) {
 
 TEST_CASE("LOVE is trained on a device whose memory the host cannot read, bit for bit as on the CPU") {
   const test::Threads one(1);
+  const auto check = [](const LoveOptions& options) { CHECK(train_love<Far>(options) == train_love<Cpu>(options)); };
   for (const auto structure : {LoveStructure::sequential, LoveStructure::merge})
-    CHECK(train_love<Far>(structure) == train_love<Cpu>(structure));
+    check({.size = 8, .rows = 10, .query_size = 4, .heads = 2, .structure = structure});
+  for (const auto encoder : {LoveEncoderKind::attention, LoveEncoderKind::cnn, LoveEncoderKind::rnn})
+    check({.size = 8, .rows = 10, .encoder = encoder});
 }
 
 TEST_CASE("matchers are trained, saved and used on a device whose memory the host cannot read, bit for bit as on the CPU") {

@@ -5,6 +5,7 @@
 #include "lexformer/models/love_encoder.hpp"
 #include "lexformer/models/love_loss.hpp"
 #include "models/golden.hpp"
+#include "support/random_tensor.hpp"
 
 using namespace lexformer;
 using test::Golden;
@@ -40,6 +41,7 @@ void check_file(const std::string& name) {
                 .query_size = config["query_size"],
                 .heads = config["heads"],
                 .layers = config["layers"]};
+  o.encoder = *find_name<LoveEncoderKind>(config["encoder"].get<std::string>());
   o.structure = *find_name<LoveStructure>(config["structure"].get<std::string>());
   o.scale = config["scale"].is_string() ? config["scale"].get<std::string>() : config["scale"].dump();
   LoveEncoder<double> encoder(o, 1);
@@ -71,13 +73,35 @@ void check_file(const std::string& name) {
 
 TEST_CASE("LOVE: vectors, losses, gradients and ten steps in all settings, as written out in PyTorch") {
   const double before = std::exchange(Golden::worst, 0.0);
-  for (const char* name :
-       {"love", "love_sqrt", "love_number", "love_layers", "love_merge", "love_merge_sqrt", "love_merge_number", "love_merge_layers"}) {
+  for (const char* name : {"love", "love_sqrt", "love_number", "love_layers", "love_merge", "love_merge_sqrt", "love_merge_number",
+                           "love_merge_layers", "love_attention", "love_attention_layers", "love_cnn", "love_rnn", "love_rnn_layers"}) {
     CAPTURE(name);
     check_file(name);
   }
   MESSAGE("largest difference of all files: " << Golden::worst);
   Golden::worst = std::max(before, Golden::worst);
+}
+
+TEST_CASE("LSTM: torch.nn.LSTM over packed sequences, in both directions, with gradients") {
+  Golden golden("lstm");
+  Init init(1);
+  BiLstm<double> layer(5, 3, init);
+  auto parameters = named_parameters<double, Cpu>(layer);
+  for (auto& p : parameters) p.var.mutable_value().assign(golden.file.get<double>(p.name).span());
+  const auto lengths = golden.integers("lengths");
+  const auto offsets = Offsets::from_lengths(std::vector<std::size_t>(lengths.begin(), lengths.end()));
+  const Var<double> x(golden.file.get<double>("x"), true);
+  const auto y = layer(x, offsets), last = last_states(y, offsets);
+  const Var<double> dy(golden.file.get<double>("dy")), dlast(golden.file.get<double>("dlast"));
+  add(sum(multiply(y, dy)), sum(multiply(last, dlast))).backward();
+  const auto check = [&](const std::string& name, const Tensor<double>& found) {
+    CAPTURE(name);
+    CHECK(test::max_error(found, golden.file.get<double>(name)) < 1e-12);
+  };
+  check("y", y.value());
+  check("last", last.value());
+  check("gradient/x", x.grad());
+  for (const auto& p : parameters) check("gradient/" + p.name, p.var.grad());
 }
 
 TEST_CASE("LOVE: each loss and standardize by themselves, as in PyTorch") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <variant>
 
 #include "io/expect_error.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
@@ -23,6 +24,16 @@ const Words some_words{{2, 7, 8, 9, 5, 10, 3}, {2, 7, 5, 11, 12, 3}, {2, 9, 8, 7
 
 LoveOptions small_love(LoveStructure structure, std::size_t heads = 1, std::size_t layers = 1) {
   return {.size = 12, .rows = 20, .query_size = 4, .heads = heads, .layers = layers, .structure = structure};
+}
+/// One of the other encoders.
+LoveOptions small_love(LoveEncoderKind encoder, std::size_t heads = 1, std::size_t layers = 1) {
+  return {.size = 12, .rows = 20, .heads = heads, .layers = layers, .encoder = encoder};
+}
+/// Every encoder, with heads and layers where it has them.
+std::vector<LoveOptions> all_encoders() {
+  using enum LoveEncoderKind;
+  return {small_love(LoveStructure::sequential, 2, 2), small_love(LoveStructure::merge, 2, 2), small_love(attention, 3, 2), small_love(cnn),
+          small_love(rnn, 1, 2)};
 }
 
 struct Units {
@@ -60,6 +71,11 @@ TEST_CASE("LOVE: the released model's and the paper's numbers of parameters") {
   CHECK(count_parameters(sized(300, LoveStructure::merge)) == 290464);
   CHECK(count_parameters(sized(384, LoveStructure::sequential)) == 321088);
   CHECK(count_parameters(sized(384, LoveStructure::merge)) == 468544);
+  const auto other = [](LoveEncoderKind encoder) { return count_parameters({.size = 300, .rows = 1, .encoder = encoder}); };
+  CHECK(other(LoveEncoderKind::attention) == 600);
+  CHECK(other(LoveEncoderKind::cnn) == (3 + 4 + 5 + 3) * 300 * 300 + 4 * 300);
+  // As torch.nn.LSTM(300, 150, bidirectional=True), and two linear layers.
+  CHECK(other(LoveEncoderKind::rnn) == 2 * (600 * 300 + 600 * 150 + 2 * 600) + 2 * (300 * 300 + 300));
 }
 
 TEST_CASE("LOVE: weights of positional attention, middle row of 16 units") {
@@ -86,8 +102,9 @@ TEST_CASE("LOVE: weights of positional attention, middle row of 16 units") {
 }
 
 TEST_CASE("LOVE: unit vectors that depend on the word alone, not on its batch") {
-  for (const auto structure : {LoveStructure::sequential, LoveStructure::merge}) {
-    const LoveEncoder<double> encoder(small_love(structure, 2, 2), 3);
+  for (const LoveOptions& options : all_encoders()) {
+    CAPTURE(name_of(options.encoder));
+    const LoveEncoder<double> encoder(options, 3);
     const Units all(some_words);
     const auto y = encoder(all.ids, all.offsets).value();
     CHECK(y.shape() == Shape{4, 12});
@@ -106,6 +123,16 @@ TEST_CASE("LOVE: unit vectors that depend on the word alone, not on its batch") 
       const auto x = encoder(alone.ids, alone.offsets).value();
       for (std::size_t j = 0; j < 12; ++j) CHECK(x.at(0, j) == doctest::Approx(y.at(w, j)).epsilon(1e-12));
     }
+    // The order of a word's units matters, but to attention without positions; a short word has a vector, too.
+    const Units swapped(Words{{2, 7, 8, 9, 5, 10, 3}, {2, 8, 7, 9, 5, 10, 3}, {7}, {7, 8}});
+    const auto pair = encoder(swapped.ids, swapped.offsets).value();
+    double difference = 0;
+    for (std::size_t j = 0; j < 12; ++j) {
+      difference = std::max(difference, std::abs(pair.at(0, j) - pair.at(1, j)));
+      CHECK(scalar::finite(pair.at(2, j)));
+      CHECK(scalar::finite(pair.at(3, j)));
+    }
+    CHECK((difference > 1e-3) == (options.encoder != LoveEncoderKind::attention));
     // Dropout acts in training alone, and depends on the step.
     const auto trained = [&](std::uint32_t step) {
       return encoder(all.ids, all.offsets, {.training = true, .seed = 1, .step = step}).value().at(0, 0);
@@ -123,12 +150,18 @@ TEST_CASE("LOVE: starts as in PyTorch, with a row of zeros for [PAD]") {
   for (std::size_t j = 0; j < 64; ++j) CHECK(table.at(0, j) == 0);
   for (std::size_t e = 64; e < table.size(); ++e) squares += static_cast<double>(table.data()[e]) * static_cast<double>(table.data()[e]);
   CHECK(squares / static_cast<double>(table.size() - 64) == doctest::Approx(1).epsilon(0.03));
-  const auto weight = encoder.layers[0].query.weight.value();
-  const auto [low, high] = std::minmax_element(weight.span().begin(), weight.span().end());
-  CHECK(*low >= -0.125f);
-  CHECK(*low < -0.12f);
-  CHECK(*high < 0.125f);
-  CHECK(*high > 0.12f);
+  const auto fills = [](const Var<float>& weight, float bound) {  // uniform in -bound .. bound
+    const auto [low, high] = std::minmax_element(weight.value().span().begin(), weight.value().span().end());
+    CHECK(*low >= -bound);
+    CHECK(*low < -0.96f * bound);
+    CHECK(*high < bound);
+    CHECK(*high > 0.96f * bound);
+  };
+  fills(std::get<LovePam<float>>(encoder.mixer).layers[0].query.weight, 0.125f);
+  const LoveEncoder<float> cnn({.size = 64, .rows = 5, .encoder = LoveEncoderKind::cnn}, 1);
+  fills(std::get<LoveCnn<float>>(cnn.mixer).convolutions[1].weight, 0.0625f);
+  const LoveEncoder<float> rnn({.size = 32, .rows = 5, .encoder = LoveEncoderKind::rnn}, 1);
+  fills(std::get<LoveRnn<float>>(rnn.mixer).layers[0].reverse.weight_ih, 0.25f);
 }
 
 TEST_CASE("LOVE: gradients of the encoder with each loss, by finite differences") {
@@ -153,6 +186,51 @@ TEST_CASE("LOVE: gradients of the encoder with each loss, by finite differences"
       check("align_uniform", [&](const Var<double>& x) { return align_uniform(targets, x, 1.0); });
       check("euclidean", [&](const Var<double>& x) { return euclidean_loss(targets, x); });
     }
+}
+
+TEST_CASE("LOVE: gradients of the other encoders, by finite differences") {
+  const Units units(some_words);
+  for (const LoveOptions& options : all_encoders()) {
+    if (options.encoder == LoveEncoderKind::pam) continue;
+    CAPTURE(name_of(options.encoder));
+    LoveEncoder<double> encoder(options, 5);
+    std::vector<Var<double>> inputs;
+    for (auto& p : named_parameters<double, Cpu>(encoder)) inputs.push_back(p.var);
+    const auto result = gradcheck([&] { return encoder(units.ids, units.offsets); }, inputs);
+    CHECK_MESSAGE(result.ok, result.message);
+  }
+}
+
+TEST_CASE("LOVE: the convolutions are those of plain loops, with zeros beyond the word") {
+  const LoveEncoder<double> encoder(small_love(LoveEncoderKind::cnn), 2);
+  const auto& cnn = std::get<LoveCnn<double>>(encoder.mixer);
+  const Units units(Words{{2, 7, 3}, {2, 9, 8, 5, 7, 3}});
+  const auto found = encoder(units.ids, units.offsets).value();
+  const auto ids = units.ids.to_vector();
+  for (std::size_t s = 0; s < 2; ++s) {
+    std::vector<double> pooled;
+    for (const std::size_t w : {3u, 4u, 5u})
+      for (std::size_t filter = 0; filter < 12; ++filter) {
+        double best = 0;  // relu
+        for (std::size_t t = 0; t < units.offsets.length(s); ++t) {
+          const auto& convolution = cnn.convolutions[w - 3];
+          double z = convolution.bias.value().data()[filter];
+          for (std::size_t k = 0; k < w && t + k < units.offsets.length(s); ++k)
+            for (std::size_t j = 0; j < 12; ++j)
+              z += convolution.weight.value().at(filter, 12 * k + j) *
+                   encoder.table.weight.value().at(static_cast<std::size_t>(ids[units.offsets.begin(s) + t + k]), j);
+          best = std::max(best, z);
+        }
+        pooled.push_back(best);
+      }
+    std::vector<double> y;
+    for (std::size_t i = 0; i < 12; ++i) {
+      y.push_back(cnn.output.bias.value().data()[i]);
+      for (std::size_t j = 0; j < 36; ++j) y[i] += cnn.output.weight.value().at(i, j) * pooled[j];
+    }
+    const double norm = std::sqrt(std::inner_product(y.begin(), y.end(), y.begin(), 0.0));
+    for (std::size_t i = 0; i < 12; ++i) CHECK(found.at(s, i) == doctest::Approx(y[i] / norm).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("NT-Xent: one pair is 0, orthonormal targets that are met, rows of the same word are no negatives") {
@@ -202,6 +280,11 @@ TEST_CASE("LOVE: options that do not fit") {
   refused({.size = 12, .rows = 5, .query_size = 3, .heads = 2}, "query_size must be a multiple of the 2 heads");
   refused({.size = 12, .rows = 5, .query_size = 32}, "at most the size 12; got 32");
   refused({.size = 12, .rows = 5, .query_size = 4, .scale = "wide"}, "scale is 'wide'");
+  refused({.size = 13, .rows = 5, .encoder = LoveEncoderKind::rnn}, "encoder rnn needs an even size and 1 head, got 13 and 1");
+  refused({.size = 12, .rows = 5, .heads = 2, .encoder = LoveEncoderKind::rnn}, "got 12 and 2");
+  refused({.size = 12, .rows = 5, .layers = 2, .encoder = LoveEncoderKind::cnn}, "encoder cnn has 1 head and 1 layer, got 1 and 2");
+  refused({.size = 12, .rows = 5, .heads = 5, .encoder = LoveEncoderKind::attention}, "size must be a multiple of the heads, got 12 and 5");
+  const LoveEncoder<float> odd({.size = 9, .rows = 5, .heads = 3, .encoder = LoveEncoderKind::attention}, 1);  // only pam needs pairs
   const LoveEncoder<float> encoder({.size = 12, .rows = 5, .query_size = 4}, 1);
   const std::vector<std::size_t> lengths{2};
   expect_error(
@@ -251,8 +334,57 @@ TEST_CASE("LOVE: a model is saved and loaded with its vocabulary and options; ot
     expect_error(
         ErrorKind::file, [&] { Love<float>::load(path); }, part);
   }
+  // Files from before there was a choice of encoders.
+  file = made.file();
+  CHECK(file.config["lexformer"]["love"].erase("encoder") == 1);
+  file.save(path);
+  CHECK(Love<float>::load(path).options().encoder == LoveEncoderKind::pam);
   auto other = test::tiny_file();
   other.save(path);
   expect_error(
       ErrorKind::file, [&] { Love<float>::load(path); }, "is not a LOVE model: its model_type is 'bert'");
+}
+
+TEST_CASE("LOVE: models of the other encoders are saved and loaded") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "love.lxf";
+  const WordUnits units(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]", "a", "b", "c", "ab", "##c"}));
+  const std::vector<std::string> words{"ab", "abc", "x"};
+  const auto names = [](const ModelFile& file) {
+    auto all = file.tensors.names();
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  using Names = std::vector<std::string>;
+  for (LoveOptions options : all_encoders()) {
+    CAPTURE(name_of(options.encoder));
+    Love<float> made(units, options, 4);
+    made.save(path);
+    auto file = ModelFile::open(path);
+    const Love<float> loaded(file);
+    CHECK(loaded.options().encoder == options.encoder);
+    const auto a = made.vectors(words), b = loaded.vectors(words);
+    for (std::size_t e = 0; e < a.size(); ++e) CHECK(a.data()[e] == b.data()[e]);
+    if (options.encoder == LoveEncoderKind::attention)
+      CHECK(names(file) == Names{"love.norm.bias", "love.norm.weight", "love.units.weight"});
+    if (options.encoder == LoveEncoderKind::cnn)
+      CHECK(names(file) == Names{"love.convolution.3.bias", "love.convolution.3.weight", "love.convolution.4.bias",
+                                 "love.convolution.4.weight", "love.convolution.5.bias", "love.convolution.5.weight", "love.output.bias",
+                                 "love.output.weight", "love.units.weight"});
+    if (options.encoder == LoveEncoderKind::rnn) {
+      CHECK(names(file).size() == 1 + 2 * 8 + 4);
+      CHECK(file.tensors.contains("love.layer.1.reverse.weight_hh"));
+      CHECK(file.tensors.contains("love.hidden.weight"));
+    }
+    // The config asks for other weights than the file has: for more, except after rnn, whose two layers have as many.
+    const bool to_rnn = options.encoder == LoveEncoderKind::cnn;
+    Json& love = file.config["lexformer"]["love"];
+    love["encoder"] = to_rnn ? "rnn" : "cnn";
+    love["heads"] = 1;
+    love["layers"] = to_rnn ? 3 : 1;
+    file.save(path);
+    expect_error(
+        ErrorKind::file, [&] { Love<float>::load(path); },
+        options.encoder == LoveEncoderKind::rnn ? "love.convolution.3.weight" : "the config asks for at least");
+  }
 }

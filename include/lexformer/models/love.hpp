@@ -140,9 +140,7 @@ LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const Json&
     fail_file(where, e.what());
   }
   // Compared before memory is allocated.
-  const auto d = static_cast<double>(options.size), q = static_cast<double>(options.query_size);
-  const double of_layer = d * d + 2 * q * d + (options.structure == LoveStructure::merge ? 2 : 1) * d * d;
-  const double weights = static_cast<double>(units.size()) * d + static_cast<double>(options.layers) * of_layer;
+  const double weights = static_cast<double>(units.size()) * static_cast<double>(options.size) + love_weights(options);
   double held = 0;
   for (const std::string& name : tensors.names()) held += static_cast<double>(tensors.shape(name).size());
   if (weights > held)

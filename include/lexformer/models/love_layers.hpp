@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What LOVE's encoders have in common.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "lexformer/nn/linear.hpp"
+#include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/rows.hpp"
+
+namespace lexformer {
+
+namespace detail {
+
+/// A linear layer with PyTorch's initial values: weight and bias uniform in +-1 / sqrt(in).
+template <class T, class Dev>
+Linear<T, Dev> love_linear(std::size_t in, std::size_t out, Init& init) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  Linear<T, Dev> layer(in, out, init);
+  layer.weight = init.template uniform<T, Dev>({out, in}, bound);
+  layer.bias = init.template uniform<T, Dev>({out}, bound);
+  return layer;
+}
+
+}  // namespace detail
+
+/// LOVE's residual connection: Y = X + dropout(weight (C - mean) / (deviation + 1e-6) + bias) for the output C of a layer, (N, D). The
+/// deviation divides by D - 1, as in the released code (ops/rows.hpp: standardize).
+template <class T = float, class Dev = Cpu>
+struct LoveNorm {
+  Var<T, Dev> weight, bias;
+
+  LoveNorm(std::size_t size, Init& init) : weight(init.constant<T, Dev>({size}, T{1})), bias(init.constant<T, Dev>({size}, T{0})) {}
+  Var<T, Dev> operator()(const Var<T, Dev>& x, const Var<T, Dev>& c, const DropoutMask& mask) const {
+    return add(x, dropout(add(multiply(standardize(c, accumulate_t<T>(1e-6)), weight), bias), mask));
+  }
+  void visit(ParameterVisitor<T, Dev>& v) {
+    v("weight", weight);
+    v("bias", bias);
+  }
+};
+
+}  // namespace lexformer
