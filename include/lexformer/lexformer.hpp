@@ -102,6 +102,7 @@
 #include "lexformer/text/unicode_table.hpp"
 #include "lexformer/text/vocab_trainer.hpp"
 #include "lexformer/text/vocabulary.hpp"
+#include "lexformer/text/word_edit.hpp"
 #include "lexformer/text/word_units.hpp"
 #include "lexformer/text/wordpiece.hpp"
 #include "lexformer/text/words.hpp"

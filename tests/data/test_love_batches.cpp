@@ -8,8 +8,6 @@
 #include <set>
 
 #include "io/expect_error.hpp"
-#include "lexformer/text/similarity.hpp"
-#include "lexformer/text/unicode.hpp"
 
 using namespace lexformer;
 
@@ -20,40 +18,7 @@ using Lists = LoveBatches::Lists;
 const std::vector<std::string> ten_words{"screen", "screens", "green", "camera", "cat", "phone", "kitchen", "oven", "monitor", "keyboard"};
 const Lists nothing(10);
 
-bool only_letters(const std::string& word) {
-  return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-}
-
 }  // namespace
-
-TEST_CASE("LOVE's edits change one character, words of three characters not at all") {
-  RandomStream random(1, random_site::user);
-  std::set<std::string> seen;
-  for (int k = 0; k < 400; ++k)
-    for (const WordEdit edit : {WordEdit::swap, WordEdit::drop, WordEdit::insert, WordEdit::keyboard}) {
-      CHECK(edit_word("cat", edit, true, random) == "cat");
-      const std::string word = "screen", edited = edit_word(word, edit, false, random);
-      CHECK(only_letters(edited));
-      const std::ptrdiff_t grown = edit == WordEdit::drop ? -1 : edit == WordEdit::insert ? 1 : 0;
-      CHECK(static_cast<std::ptrdiff_t>(edited.size()) == 6 + grown);
-      std::string sorted = edited, before = word;
-      std::sort(sorted.begin(), sorted.end());
-      std::sort(before.begin(), before.end());
-      if (edit == WordEdit::swap) CHECK(sorted == before);
-      const double distance =
-          std::round((1 - levenshtein(to_utf32(word), to_utf32(edited))) * static_cast<double>(std::max(word.size(), edited.size())));
-      CHECK(distance <= (edit == WordEdit::swap ? 2 : 1));
-      seen.insert(edited);
-    }
-  for (const char* expected : {"csreen", "screne", "creen", "scree", "acreen", "screem"})
-    CHECK_MESSAGE(seen.count(expected) == 1, expected);
-  CHECK(seen.count("screen") == 1);  // the two e's are swapped
-  // Everything that nlpaug inserts: capitals, digits and signs.
-  bool sign = false;
-  for (int k = 0; k < 200; ++k) sign = sign || !only_letters(edit_word("screen", WordEdit::insert, true, random));
-  CHECK(sign);
-  CHECK(to_utf32(edit_word("größer", WordEdit::drop, false, random)).size() == 5);
-}
 
 TEST_CASE("LOVE's batches: each word once an epoch with its negatives; near words first, then others") {
   Lists near(10);

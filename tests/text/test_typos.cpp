@@ -97,23 +97,6 @@ TEST_CASE("a swap leaves capitals where they were") {
     CHECK(std::abs(seen[text] - n * share) < 4 * std::sqrt(n * share * (1 - share)));
 }
 
-TEST_CASE("keyboard neighbours") {
-  const auto sorted = [](std::string keys) {
-    std::sort(keys.begin(), keys.end());
-    return keys;
-  };
-  CHECK(sorted(keyboard_neighbours('s')) == sorted("adwezxADWEZX"));
-  CHECK(sorted(keyboard_neighbours('S')) == sorted("adwezxADWEZX"));
-  CHECK(sorted(keyboard_neighbours('p')) == sorted("o[0-;lO{)_:L"));
-  CHECK(sorted(keyboard_neighbours('1')) == sorted("`2q~@Q"));
-  CHECK(sorted(keyboard_neighbours('/')) == sorted(".;'>:\""));
-  CHECK(keyboard_neighbours(U'é').empty());
-  CHECK(keyboard_neighbours(' ').empty());
-  for (char32_t a = 33; a < 127; ++a)  // neighborhood is symmetric
-    for (char b : keyboard_neighbours(a))
-      CHECK(keyboard_neighbours(static_cast<unsigned char>(b)).find(static_cast<char>(a)) != std::string::npos);
-}
-
 TEST_CASE("released: one operation, ceil(0.2 T) words of at least 3 characters, ceil(0.1 length) characters each; nothing else changes") {
   const std::string text = "extraordinarily long (words) in a-b  text: Überraschung,\tincontrovertibly \xFF ok";
   const auto before = words_of(text);
@@ -225,7 +208,7 @@ TEST_CASE("typo options are checked and described") {
   CHECK_THROWS_AS(with_typos("a", {.char_share = std::nan("")}, 1), Error);
   CHECK_THROWS_AS(with_typos("a", {.ops = {}}, 1), Error);
   CHECK(parse_name<TypoMode>("printed", "mode") == TypoMode::printed);
-  CHECK_THROWS_WITH_AS(parse_name<TypoMode>("nlpaug", "mode"), "mode: 'nlpaug' is not known; use one of: released, printed", Error);
+  CHECK_THROWS_WITH_AS(parse_name<TypoMode>("nlpaug", "mode"), "mode: 'nlpaug' is not known; use one of: released, printed, love", Error);
   CHECK(describe({}) == "released word_share=0.2 char_share=0.1 min_chars=0 ops=insert,delete,substitute,swap,keyboard respace=0");
 }
 
@@ -264,4 +247,57 @@ TEST_CASE("rates on Abt-Buy are those of the authors' typo files") {
   CHECK(changed / tokens == doctest::Approx(0.243).epsilon(0.03));
   CHECK(changed / words == doctest::Approx(0.327).epsilon(0.03));
   CHECK(unchanged < 30);
+}
+
+TEST_CASE("love: each word of at least 4 characters on its own, one edit each, all four equally often; shorter words and spaces stay") {
+  const std::string text = "Movement\tno yuks  (not much) of größer 've";
+  const TypoOptions options{.mode = TypoMode::love, .word_share = 0.5};
+  const auto split = [](const std::string& s) {
+    std::vector<std::u32string> words(1);
+    for (const char32_t c : to_utf32(s))
+      if (c == ' ' || c == '\t')
+        words.emplace_back();
+      else
+        words.back() += c;
+    return words;
+  };
+  const auto before = split(text);
+  std::map<std::string, std::size_t> edits;
+  std::size_t hits = 0, candidates = 0;
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    const std::string changed = with_typos(text, options, seed);
+    const auto after = split(changed);
+    REQUIRE(after.size() == before.size());
+    CHECK(changed.find('\t') < changed.find("  "));
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (before[i].size() < 4) {
+        CHECK(after[i] == before[i]);
+        continue;
+      }
+      ++candidates;
+      if (after[i] == before[i]) continue;
+      ++hits;
+      CHECK(distance(before[i], after[i]) <= 2);
+      auto sorted = after[i], expected = before[i];
+      std::sort(sorted.begin(), sorted.end());
+      std::sort(expected.begin(), expected.end());
+      ++edits[after[i].size() > before[i].size()   ? "insert"
+              : after[i].size() < before[i].size() ? "delete"
+              : sorted == expected                 ? "swap"
+                                                   : "key"];
+    }
+  }
+  CHECK(candidates == 5 * 4000);
+  // Some edits change nothing: of "(", of o-umlaut, which have no neighbouring letter.
+  CHECK(std::abs(static_cast<double>(hits) / 20000 - 0.49) < 0.015);
+  for (const char* edit : {"insert", "delete", "swap", "key"})
+    CHECK_MESSAGE(std::abs(static_cast<double>(edits[edit]) / static_cast<double>(hits) - 0.25) < 0.02, edit, ": ", edits[edit]);
+
+  CHECK(with_typos(text, {.mode = TypoMode::love, .word_share = 0}, 1) == text);
+  CHECK(with_typos("", options, 1).empty());
+  const TypoOptions long_words{.mode = TypoMode::love, .word_share = 1, .min_chars = 9};
+  CHECK(with_typos(text, long_words, 1) == text);
+  RandomStream random = typo_stream(1, 0, 0);
+  CHECK_THROWS_WITH(add_typos("a b", {.mode = TypoMode::love, .respace = true}, random), doctest::Contains("mode love has others"));
+  CHECK(add_typos_to_pair(text, "", options, random).second.empty());
 }

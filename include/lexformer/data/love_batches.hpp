@@ -12,19 +12,9 @@
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/options.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/text/word_edit.hpp"
 
 namespace lexformer {
-
-/// swap      swaps a character with an adjacent one
-/// drop      deletes a character
-/// insert    inserts a random letter before a character
-/// keyboard  replaces a character by a neighbouring letter of a US keyboard
-enum class WordEdit { swap, drop, insert, keyboard };
-
-/// Edits one random character of a word; the result may equal the word, e.g. if no neighbouring key is a letter. Words of fewer than four
-/// characters are returned as they are. New characters are a-z; with any_characters those of PyPI's nlpaug, which LOVE's released code
-/// uses: also capitals, digits and signs.
-std::string edit_word(const std::string& word, WordEdit edit, bool any_characters, RandomStream& random);
 
 struct LoveBatchOptions {
   std::size_t batch = 4;                                                            // words of a batch, besides their negatives
@@ -86,44 +76,9 @@ class LoveBatches {
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
-#include "lexformer/text/typos.hpp"
-#include "lexformer/text/unicode.hpp"
-
 namespace lexformer {
-
-LEXFORMER_INLINE std::string edit_word(const std::string& word, WordEdit edit, bool any_characters, RandomStream& random) {
-  std::u32string text = to_utf32(word);
-  if (text.size() < 4) return word;
-  const auto one_of = [&](std::string_view characters) {
-    return static_cast<char32_t>(static_cast<unsigned char>(characters[static_cast<std::size_t>(random.below(characters.size()))]));
-  };
-  const auto i = static_cast<std::size_t>(random.below(text.size()));
-  switch (edit) {
-    case WordEdit::swap: {
-      const bool right = i == 0 || (i + 1 < text.size() && random.below(2) == 1);
-      std::swap(text[i], text[right ? i + 1 : i - 1]);
-      break;
-    }
-    case WordEdit::drop:
-      text.erase(i, 1);
-      break;
-    case WordEdit::insert:
-      text.insert(i, 1,
-                  one_of(any_characters ? "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*()_+"
-                                        : "abcdefghijklmnopqrstuvwxyz"));
-      break;
-    case WordEdit::keyboard: {
-      std::string keys = keyboard_neighbours(text[i]);
-      if (!any_characters) std::erase_if(keys, [](char c) { return c < 'a' || c > 'z'; });
-      if (!keys.empty()) text[i] = one_of(keys);
-      break;
-    }
-  }
-  return to_utf8(text);
-}
 
 LEXFORMER_INLINE LoveBatches::LoveBatches(std::vector<std::string> words, Lists synonyms, Lists near, const LoveBatchOptions& options,
                                           std::uint64_t seed)

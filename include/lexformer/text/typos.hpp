@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Typo augmentation as used to train and test LEA (Almagro et al. 2023, section 4.1.1): pure functions of text, options and random
-// numbers. The paper's description and the authors' released test files differ, so there are two modes:
+// Typo augmentation as used to train and test LEA (Almagro et al. 2023, section 4.1.1) and to test LOVE (Chen et al. 2022): pure functions
+// of text, options and random numbers. The description in LEA's paper and the authors' released test files differ, so there are two modes:
 //   released  one operation per text; ceil(word_share * tokens) words of at least 3 characters, drawn without replacement; in each,
 //             max(1, ceil(char_share * length)) characters. This is what the authors' Python package nlpaug does.
 //   printed   each word of more than 3 characters with probability word_share; one operation per word, on one character.
 // Words are split as in nlpaug: runs of \w; every other non-whitespace character is a token, too. The rest of the text is unchanged.
+//   love      each word of at least 4 characters with probability word_share; one edit per word, all four of word_edit.hpp equally likely.
+//             Words are separated by whitespace. LOVE's released SST2 files with typos are made in this way.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +23,11 @@
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/unicode.hpp"
+#include "lexformer/text/word_edit.hpp"
 
 namespace lexformer {
 
-enum class TypoMode { released, printed };
+enum class TypoMode { released, printed, love };
 
 /// insert      inserts a random letter or digit before a character
 /// remove      deletes the character
@@ -34,8 +37,8 @@ enum class TypoMode { released, printed };
 enum class TypoOp { insert, remove, substitute, swap, keyboard };
 
 template <>
-inline constexpr auto names_of<TypoMode> = std::to_array<Named<TypoMode>>({{"released", TypoMode::released},
-                                                                           {"printed", TypoMode::printed}});
+inline constexpr auto names_of<TypoMode> =
+    std::to_array<Named<TypoMode>>({{"released", TypoMode::released}, {"printed", TypoMode::printed}, {"love", TypoMode::love}});
 template <>
 inline constexpr auto names_of<TypoOp> = std::to_array<Named<TypoOp>>({{"insert", TypoOp::insert},
                                                                        {"delete", TypoOp::remove},
@@ -47,7 +50,8 @@ struct TypoOptions {
   TypoMode mode = TypoMode::released;
   double word_share = 0.2;
   double char_share = 0.1;  // mode released only
-  unsigned min_chars = 0;   // shorter words are not changed; 0 = the mode's default: 3 (released) or 4 (printed)
+  unsigned min_chars = 0;   // shorter words are not changed; 0 = the mode's default: 3 (released) or 4 (printed, love)
+  // not of mode love:
   std::vector<TypoOp> ops{TypoOp::insert, TypoOp::remove, TypoOp::substitute, TypoOp::swap, TypoOp::keyboard};
   bool respace = false;  // nlpaug's spacing: tokens separated by spaces, no space before . , : ; ? ! % and inside brackets
 };
@@ -57,10 +61,6 @@ std::string describe(const TypoOptions& options);
 
 /// The random stream of one example in one epoch. The typos do not depend on order, batch or thread.
 RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t example);
-
-/// The characters, without and with shift, of the keys next to the key of c on a US keyboard; empty if c is not on it.
-/// Keys are 1 wide and 1 high, successive rows are offset by 1.5, 0.25 and 0.5; keys up to a distance of 1.3 are neighbors.
-std::string keyboard_neighbours(char32_t c);
 
 namespace detail {
 
@@ -85,10 +85,13 @@ std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, Rando
 /// Joins tokens with spaces, then removes spaces by nlpaug's rules (one left-to-right pass per rule, without overlapping matches).
 std::string respaced(const std::vector<std::string>& tokens);
 
+/// Mode love.
+std::string add_love_typos(std::string_view text, const TypoOptions& options, RandomStream& random);
+
 }  // namespace detail
 
 /// Adds typos to a text. A pure function of text, options and random stream.
-/// Errors: a share is not in [0, 1]; there are no operations.
+/// Errors: a share is not in [0, 1]; there are no operations; `respace` with mode love.
 std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random);
 
 /// Adds typos to both texts of a pair; operations and words are drawn for each text.
@@ -109,31 +112,6 @@ LEXFORMER_INLINE std::string describe(const TypoOptions& options) {
 
 LEXFORMER_INLINE RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t example) {
   return RandomStream(seed, random_site::typos + epoch % 0x1000000u, example);
-}
-
-LEXFORMER_INLINE std::string keyboard_neighbours(char32_t c) {
-  struct Row {
-    std::string_view plain, shifted;
-    double left;
-  };
-  static constexpr Row rows[] = {{"`1234567890-=", "~!@#$%^&*()_+", 0.0},
-                                 {"qwertyuiop[]\\", "QWERTYUIOP{}|", 1.5},
-                                 {"asdfghjkl;'", "ASDFGHJKL:\"", 1.75},
-                                 {"zxcvbnm,./", "ZXCVBNM<>?", 2.25}};
-  std::string found;
-  if (c >= 0x80) return found;
-  for (std::size_t r = 0; r < 4; ++r) {
-    const std::size_t k = std::min(rows[r].plain.find(static_cast<char>(c)), rows[r].shifted.find(static_cast<char>(c)));
-    if (k == std::string_view::npos) continue;
-    for (std::size_t row = r == 0 ? 0 : r - 1; row < std::min<std::size_t>(r + 2, 4); ++row)
-      for (std::size_t key = 0; key < rows[row].plain.size(); ++key) {
-        const double dx = rows[row].left + static_cast<double>(key) - rows[r].left - static_cast<double>(k), dy = row == r ? 0.0 : 1.0;
-        if (dx * dx + dy * dy > 1.3 * 1.3 || (row == r && key == k)) continue;
-        found += rows[row].plain[key];
-        found += rows[row].shifted[key];
-      }
-  }
-  return found;
 }
 
 namespace detail {
@@ -228,6 +206,31 @@ LEXFORMER_INLINE std::string respaced(const std::vector<std::string>& tokens) {
   const std::size_t first = out.find_first_not_of(' ');
   return first == std::string::npos ? std::string() : out.substr(first, out.find_last_not_of(' ') + 1 - first);
 }
+LEXFORMER_INLINE std::string add_love_typos(std::string_view text, const TypoOptions& options, RandomStream& random) {
+  if (options.respace) fail_usage("typos", "respace follows the tokens of the modes released and printed; mode love has others");
+  constexpr WordEdit edits[] = {WordEdit::keyboard, WordEdit::insert, WordEdit::swap, WordEdit::drop};
+  std::string out;
+  std::size_t begin = 0, characters = 0;  // of the current word
+  const auto end_word = [&](std::size_t end) {
+    const std::string word(text.substr(begin, end - begin));
+    const bool changed = characters >= std::max(options.min_chars, 4u) && random.uniform() < options.word_share;
+    out += changed ? edit_word(word, edits[random.below(4)], false, random) : word;
+    characters = 0;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const Decoded next = decode_utf8(text, i);
+    if (is_whitespace(next.character)) {
+      end_word(i);
+      out.append(text, i, next.bytes);
+      begin = i + next.bytes;
+    } else {
+      ++characters;
+    }
+    i += next.bytes;
+  }
+  end_word(text.size());
+  return out;
+}
 }  // namespace detail
 
 LEXFORMER_INLINE std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random) {
@@ -235,6 +238,7 @@ LEXFORMER_INLINE std::string add_typos(std::string_view text, const TypoOptions&
   if (!is_share(options.word_share) || !is_share(options.char_share))
     fail_usage("typos", "word_share is ", options.word_share, ", char_share ", options.char_share, "; expected values in [0, 1]");
   if (options.ops.empty()) fail_usage("typos", "ops is empty; give at least one operation");
+  if (options.mode == TypoMode::love) return detail::add_love_typos(text, options, random);
   const bool released = options.mode == TypoMode::released;
   const unsigned min_chars = options.min_chars > 0 ? options.min_chars : released ? 3 : 4;
   const auto draw_op = [&] { return options.ops[static_cast<std::size_t>(random.below(options.ops.size()))]; };
