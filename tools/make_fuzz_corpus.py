@@ -133,8 +133,8 @@ def tokenizer_seeds():
 
 
 def table_seeds():
-    def seed(name, kind, header, unlabelled, columns, text, names=b""):
-        write("table", name, bytes([kind, header, unlabelled, columns]) + names + text)
+    def seed(name, kind, header, row, columns, text, names=b""):  # row: 0 pairs, 1 without labels, 2 and 3 single texts
+        write("table", name, bytes([kind, header, row, columns]) + names + text)
 
     tsv, csv, jsonl = 0, 1, 2
     seed("tsv", tsv, 0, 0, 0, b"left\tright\tlabel\na b\t\"c\t1\nx\t\t0\n")
@@ -142,6 +142,8 @@ def table_seeds():
     seed("tsv_bom_crlf", tsv, 1, 0, 1, b"\xef\xbb\xbfa\tb\tc\r\n1\t2\t3\r\n")
     seed("tsv_widths", tsv, 0, 0, 1, b"a\tb\t0\nc\td\n")
     seed("csv", csv, 0, 0, 2, b'id,label,left,right\n1,0,"a, ""b""\nc",d\n2,1,,\xc3\xa9\n')
+    seed("single_texts", csv, 0, 2, 0, b"label,sentence\n1,good\n0,\n")
+    seed("single_texts_jsonl", jsonl, 0, 3, 0, b'{"text":"a"}\n{"sentence":"b","label":1}\n')
     seed("csv_never_closed", csv, 0, 0, 0, b'a,"b\nc\n')
     seed("csv_quote_inside", csv, 0, 0, 0, b'a,b"c,1\n')
     seed("csv_after_quote", csv, 0, 0, 0, b'a,"b"c,1\n')

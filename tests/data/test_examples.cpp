@@ -35,4 +35,5 @@ TEST_CASE("a description of the data notices every change") {
   CHECK(seen.size() == 6);
   CHECK(describe(std::vector<PairExample>{{"a", "b", 1}}) == describe(std::vector<PairExample>{{"a", "b", 1}}));
   CHECK(describe(data).starts_with("5 pairs, crc32 "));
+  CHECK(describe(data, 1).starts_with("5 texts, crc32 "));
 }

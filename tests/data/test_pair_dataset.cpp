@@ -108,7 +108,7 @@ TEST_CASE("typos depend on seed, epoch and row alone; about the asked share of p
 TEST_CASE("a data set takes tokenizer, length, features and seed from a model") {
   struct Model {
     struct Options {
-      std::size_t max_length = 7;
+      std::size_t max_length = 7, texts = 2;
     };
     WordPieceTokenizer vocabulary;
     const WordPieceTokenizer& tokenizer() const { return vocabulary; }
@@ -123,4 +123,19 @@ TEST_CASE("a data set takes tokenizer, length, features and seed from a model") 
   const auto encodings = data.encode(0);
   for (const std::size_t tokens : token_counts(encodings)) CHECK(tokens <= 7);
   CHECK(data.batch(encodings, std::vector<std::size_t>{0, 1}).features.contains("lexical"));
+}
+
+TEST_CASE("single texts: [CLS] text [SEP], with the typos of the text") {
+  std::vector<PairExample> texts = examples(40);
+  for (auto& e : texts) e.right.clear();
+  const auto t = tokenizer();
+  const PairDataset data(texts, t, {.max_length = 6, .texts = 1}), noisy(texts, t, {.augment = 1, .seed = 3, .texts = 1});
+  const auto plain = data.encode(0), changed = noisy.encode(2);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    CHECK(plain[i].ids == t.encode(texts[i].left, 6).ids);
+    CHECK(plain[i].texts.size() == 1);
+    RandomStream random = typo_stream(3, 2, static_cast<std::uint32_t>(i));
+    random.uniform();  // whether there are typos
+    CHECK(changed[i].ids == t.encode(add_typos(texts[i].left, {}, random), 128).ids);
+  }
 }

@@ -212,6 +212,47 @@ TEST_CASE("a first row that looks like a header with other names is refused, wit
   CHECK(rows("title\tname\t1\n", TableFormat::tsv).size() == 1);
 }
 
+TEST_CASE("tables of single texts: text and label") {
+  const auto with = [](std::vector<std::string> columns, TableHeader header = TableHeader::automatic, bool labels = true) {
+    return TableOptions{.columns = std::move(columns), .header = header, .labels = labels, .texts = 1};
+  };
+  const TableOptions first = with({}), scored = with({}, TableHeader::automatic, false);
+  for (const auto format : {TableFormat::tsv, TableFormat::csv}) {
+    const std::string s = format == TableFormat::tsv ? "\t" : ",";
+    CHECK(rows("good film" + s + "1\nbad" + s + "0\n", format, first) == Rows{"good film||1|1", "bad||0|2"});
+    CHECK(rows("sentence" + s + "label\ngood" + s + "1\n", format, first) == Rows{"good||1|2"});
+    CHECK(rows("label" + s + "sentence" + s + "text\n1" + s + "a" + s + "b\n", format, first) == Rows{"b||1|2"});
+    CHECK(rows("id" + s + "y" + s + "review\n7" + s + "1" + s + "good\n", format, with({"review", "y"})) == Rows{"good||1|2"});
+    CHECK(rows("7" + s + "good" + s + "1\n", format, with({"2", "3"})) == Rows{"good||1|1"});
+    CHECK(rows("good" + s + "1\n", format, scored) == Rows{"good|||1"});
+    CHECK(rows("id" + s + "text\n7" + s + "good\n", format, scored) == Rows{"good|||2"});
+    CHECK(rows("a" + s + "b\n", format, with({"b", "a"}, TableHeader::automatic, false)).empty());
+    refused("title" + s + "label\n", format,
+            "looks like a header, but has no columns 'text' and 'label'; name the columns (--columns title,label), or say --header yes to "
+            "take the first ones, --header no if this row is a text",
+            first);
+    refused("good" + s + "1\nbad\n", format, "x: line 2: the row has 1 columns, expected 2", first);
+  }
+  CHECK(rows("good, film\nbad\n", TableFormat::tsv, scored) == Rows{"good, film|||1", "bad|||2"});
+  CHECK(rows("text\t1\n", TableFormat::tsv, first) == Rows{"text||1|1"});  // a text: there is no column 'label'
+  CHECK(rows("\t1\n", TableFormat::tsv, first) == Rows{"||1|1"});
+  CHECK(rows("{\"text\": \"a\", \"label\": 1}\n{\"label\": \"x\", \"sentence\": \"b\"}\n", TableFormat::jsonl, first) ==
+        Rows{"a||1|1", "b||x|2"});
+  CHECK(rows("{\"q\": \"a\"}", TableFormat::jsonl, with({"q", "y"}, TableHeader::automatic, false)) == Rows{"a|||1"});
+  refused("{\"left\": \"a\", \"label\": 1}", TableFormat::jsonl, "x: line 1: there is no key 'text'", first);
+  refused("{\"text\": 5, \"label\": 1}", TableFormat::jsonl, "x: line 1: 'text' is number, expected a text", first);
+  refused("name\n", TableFormat::tsv, "'name' looks like a header, but has no column 'text'; name the columns (--columns name)", scored);
+  refused("good\n", TableFormat::tsv, "x: line 1: the table has 1 column; column 2 (label) is missing", first);
+  const auto usage = [&](const TableOptions& options, const std::string& message) {
+    expect_error(
+        ErrorKind::usage, [&] { rows("a\tb\n", TableFormat::tsv, options); }, message);
+  };
+  usage(with({"a"}), "x: 1 column is named, expected 2 (text, label)");
+  usage(with({"a", "b", "c"}, TableHeader::automatic, false), "x: 3 columns are named, expected 1 (text)");
+  usage({.keep = {"b"}, .texts = 1}, "the table has no columns 'text' and 'label'; name the columns, too");
+  usage({.texts = 3}, "x: rows have 1 or 2 texts, not 3");
+}
+
 TEST_CASE("columns that are separated by something else, or almost have the name that was given") {
   refused("a;b;1\n", TableFormat::csv, "the table has 1 column; column 2 (right) is missing; this row has ';', but the columns of a .csv");
   refused("a\tb\t1\n", TableFormat::csv, "is missing; this row has tabs: is it a .tsv (--format tsv)?");

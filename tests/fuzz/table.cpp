@@ -35,7 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const TableFormat format = formats[in.below(3)];
   TableOptions options;
   options.header = headers[in.below(3)];
-  options.labels = !in.flag();
+  const auto kind = in.below(4);
+  options.labels = kind % 2 == 0;
+  options.texts = kind < 2 ? 2 : 1;
   const auto columns = in.below(7);
   if (columns == 1) options.columns = {"1", "2", "3"};
   if (columns == 2) options.columns = {"left", "right", "label"};

@@ -93,6 +93,7 @@ class DafaFactory final : public TreeTermFactory<T, Dev> {
 
   const DafaOptions& options() const { return options_; }
   void visit(OptionVisitor& v) override { options_.visit(v); }
+  bool needs_pairs() const override { return true; }
 
   void check(const EncoderSizes& sizes, const std::string& where) override {
     if (options_.first_layer == 0 && options_.last_layer == 0) options_.last_layer = 1;

@@ -214,6 +214,7 @@ class LeaFactory final : public TermFactory<T, Dev> {
 
   const LeaOptions& options() const { return options_; }
   void visit(OptionVisitor& v) override { options_.visit(v); }
+  bool needs_pairs() const override { return !options_.lexical.self_attention; }
   void check(const EncoderSizes& sizes, const std::string& where) override {
     if (options_.levels * options_.dimension > 1u << 24)  // no tensor of the file accounts for these numbers
       fail_file(where, "lea: ", options_.levels, " 'levels' of 'dimension' ", options_.dimension, " are more than ", 1u << 24, " numbers");

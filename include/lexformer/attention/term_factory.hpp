@@ -73,6 +73,8 @@ class TermFactory {
   virtual void visit(OptionVisitor&) {}
   /// Whether the terms encode positions. A model has at most one such scheme; with one it has no position embeddings by default.
   virtual bool positions() const { return false; }
+  /// Whether the terms compare the two texts of a pair, so that they have no meaning for a single text.
+  virtual bool needs_pairs() const { return false; }
   /// Checks the options against each other and the encoder; may set a default that depends on its sizes. `where` begins error messages.
   virtual void check(const EncoderSizes&, const std::string& /*where*/) {}
   /// The number of weights. It is compared with the size of a file before memory is allocated.

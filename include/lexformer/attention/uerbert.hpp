@@ -32,6 +32,7 @@ class UerbertFactory final : public TermFactory<T, Dev> {
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes&, Init&, DropoutSites&) override {
     return {{.layer = 0, .term = std::make_shared<Uerbert<T, Dev>>()}};
   }
+  bool needs_pairs() const override { return true; }
   void provide(const TextKnowledge& knowledge) override {
     table_ = knowledge.wordnet == nullptr ? nullptr : std::make_shared<UerbertTable>(knowledge.wordnet);
   }

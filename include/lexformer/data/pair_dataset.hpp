@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Turns pairs of texts into batches: encodes them, with typos that are drawn per epoch.
+// Turns pairs of texts, or single texts, into batches: encodes them, with typos that are drawn per epoch.
 // Everything is a pure function of (data, options, epoch), so a run can resume at any batch of any epoch.
 #pragma once
 
@@ -32,12 +32,13 @@ struct PairDatasetOptions {
   TypoOptions typos{};
   std::uint64_t seed = 0;           // of the typos
   Labels labels = Labels::classes;  // which labels the batches carry
+  std::size_t texts = 2;            // of an example: 2, a pair, or 1
 };
 
 /// Labelled pairs, and how they are encoded.
 class PairDataset {
  public:
-  /// Takes tokenizer, max_length, features and seed from a model.
+  /// Takes tokenizer, max_length, number of texts, features and seed from a model.
   template <class Model>
   requires requires(const Model& m) { m.features(); }
   PairDataset(std::vector<PairExample> examples, const Model& model, PairDatasetOptions options = {})
@@ -58,6 +59,7 @@ class PairDataset {
   template <class Model>
   static PairDatasetOptions as_read_by(const Model& model, PairDatasetOptions options) {
     options.max_length = model.options().max_length;
+    options.texts = model.options().texts;
     options.features = model.features();
     options.seed = model.seed();
     return options;
@@ -89,9 +91,9 @@ LEXFORMER_INLINE std::vector<Encoding> PairDataset::encode(std::uint32_t epoch) 
       RandomStream random = typo_stream(options_.seed, epoch, static_cast<std::uint32_t>(i));
       if (options_.augment > 0.0 && random.uniform() < options_.augment) {
         const auto [left, right] = add_typos_to_pair(pair.left, pair.right, options_.typos, random);
-        encodings[i] = tokenizer_.encode_pair(left, right, options_.max_length);
+        encodings[i] = encode_texts(tokenizer_, left, right, options_.texts, options_.max_length);
       } else {
-        encodings[i] = tokenizer_.encode_pair(pair.left, pair.right, options_.max_length);
+        encodings[i] = encode_texts(tokenizer_, pair.left, pair.right, options_.texts, options_.max_length);
       }
     }
   });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Tables of sentence pairs: .tsv (split at tabs, no quoting, because a title may begin with a quote), .csv (RFC 4180), .jsonl
-// (one object per line). Rows are read one by one, so the input may be a pipe.
+// Tables of labelled pairs of texts, or of single texts: .tsv (split at tabs, no quoting, because a title may begin with a quote), .csv
+// (RFC 4180), .jsonl (one object per line). Rows are read one by one, so the input may be a pipe.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <istream>
 #include <string>
 #include <vector>
@@ -26,15 +27,17 @@ inline constexpr auto names_of<TableHeader> =
 TableFormat table_format(const std::string& path);
 
 struct TableOptions {
-  /// Left text, right text and, with labels, label; each is a column name or a column number from 1.
-  /// Empty: the columns `left`, `right`, `label` of .jsonl or of a header that has them, else the first columns.
+  /// Left text, right text and, with labels, label; each is a column name or a column number from 1. With texts = 1: text and label.
+  /// Empty: the columns `left`, `right`, `label` of .jsonl or of a header that has them, else the first columns. With texts = 1, these
+  /// names are `text` (or `sentence`) and `label`.
   std::vector<std::string> columns{};
-  /// automatic: there is a header if a column is given by name, or if the first row contains `left` and `right`. A first row that looks
-  /// like another header is an error, because it could also be a pair.
+  /// automatic: there is a header if a column is given by name, or if the first row contains `left` and `right` (texts = 1: `text` or
+  /// `sentence`, and `label` if labels are read). A first row that looks like another header is an error, because it could also be data.
   TableHeader header = TableHeader::automatic;
-  bool labels = true;  // false: two columns suffice
+  bool labels = true;  // false: the columns of the texts suffice
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
+  std::size_t texts = 2;  // of a row: 2, a pair; 1: PairRow::right stays empty
 };
 
 struct PairRow {
@@ -43,13 +46,13 @@ struct PairRow {
   std::vector<std::string> kept{};         // values of the columns in TableOptions::keep, in that order
 };
 
-/// Reads pairs one at a time. Every error message contains the file, the line and, if there is one, the column.
+/// Reads pairs, or single texts, one at a time. Every error message contains the file, the line and, if there is one, the column.
 class PairReader {
  public:
   /// `where` names the input in messages; the stream must outlive the reader.
   PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options = {});
 
-  /// Reads the next pair; returns false at the end of the input. Errors: an invalid row; the input cannot be read.
+  /// Reads the next row; returns false at the end of the input. Errors: an invalid row; the input cannot be read.
   bool next(PairRow& row);
 
   /// The names of the kept columns, valid after the first row: from the header, or as they were given.
@@ -82,6 +85,11 @@ class PairReader {
   bool looks_like_header() const;
   std::string& field(std::size_t i) { return fields_[places_[i]]; }
 
+  /// The columns that are read: the texts, and the label.
+  std::size_t needed() const { return options_.texts + (options_.labels ? 1 : 0); }
+  /// The usual names of texts and label, if `has` tells which names there are.
+  std::vector<std::string> usual_names(const std::function<bool(const char*)>& has) const;
+
   bool next_json(PairRow& row);
 
   std::istream* in_;
@@ -90,14 +98,14 @@ class PairReader {
   TableOptions options_;
   std::string text_;
   std::vector<std::string> fields_;
-  std::vector<std::size_t> places_;  // of left, right, label in the fields
+  std::vector<std::size_t> places_;  // of the texts and the label in the fields
   std::vector<std::size_t> kept_places_;
   std::vector<std::string> kept_names_;
   std::size_t width_ = 0;  // columns of the first row
   std::size_t line_ = 0, last_line_ = 0;
 };
 
-/// All pairs of a file.
+/// All rows of a file.
 struct PairTable {
   std::string path;
   std::vector<PairRow> rows;
@@ -139,10 +147,12 @@ LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
 
 LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options)
     : in_(&in), where_(std::move(where)), format_(format), options_(std::move(options)) {
-  const std::size_t given = options_.columns.size();
-  // Without labels, a third column may be named, so that the same options work for training and for scoring.
-  if (given != 0 && given != 3 && (given != 2 || options_.labels))
-    fail_usage(where_, given, " columns are named, expected ", options_.labels ? "3 (left, right, label)" : "2 (left, right)");
+  if (options_.texts < 1 || options_.texts > 2) fail_usage(where_, "rows have 1 or 2 texts, not ", options_.texts);
+  const std::size_t given = options_.columns.size(), all = options_.texts + 1;
+  // Without labels, the label's column may be named, so that the same options work for training and for scoring.
+  if (given != 0 && given != all && (given != options_.texts || options_.labels))
+    fail_usage(where_, given, given == 1 ? " column is named" : " columns are named", ", expected ", needed(), " (",
+               options_.texts == 1 ? "text" : "left, right", options_.labels ? ", label)" : ")");
   kept_names_ = options_.keep;
 }
 
@@ -155,10 +165,10 @@ LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
   }
   if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the rows above");
   row.line = line_;
-  row.label_column = options_.labels ? places_[2] + 1 : 0;
+  row.label_column = options_.labels ? places_[options_.texts] + 1 : 0;
   row.left = field(0);
-  row.right = field(1);
-  row.label = options_.labels ? field(2) : "";
+  row.right = options_.texts == 2 ? field(1) : "";
+  row.label = options_.labels ? field(options_.texts) : "";
   row.kept.clear();
   for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
   return true;
@@ -242,24 +252,33 @@ LEXFORMER_INLINE void PairReader::read_csv_fields() {
   }
 }
 
+LEXFORMER_INLINE std::vector<std::string> PairReader::usual_names(const std::function<bool(const char*)>& has) const {
+  if (options_.texts == 2) return {"left", "right", "label"};
+  return {!has("text") && has("sentence") ? "sentence" : "text", "label"};
+}
+
 LEXFORMER_INLINE bool PairReader::find_columns() {
-  static const std::vector<std::string> usual = {"left", "right", "label"};
-  const std::size_t needed = options_.labels ? 3 : 2;
   const auto place = [&](const std::string& name) {
     return static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), name) - fields_.begin());
   };
   const auto is_number = [](const std::string& s) { return s.find_first_not_of("0123456789") == s.npos; };
   const auto has_names = [&](const std::vector<std::string>& list) { return !std::all_of(list.begin(), list.end(), is_number); };
   const bool named = has_names(options_.columns) || has_names(options_.keep);
+  const auto has = [&](const std::string& name) { return place(name) < width_; };
+  const auto usual = usual_names(has);
+  const bool has_usual = has(usual[0]) && (needed() == 1 || has(usual[1]));  // all but the label of a pair
+  const std::string no_usual = needed() == 1         ? "no column 'text'"
+                               : options_.texts == 1 ? "no columns 'text' and 'label'"
+                                                     : "no columns 'left' and 'right'";
   bool header = options_.header == TableHeader::yes;
-  if (options_.header == TableHeader::automatic) header = named || (place("left") < width_ && place("right") < width_);
+  if (options_.header == TableHeader::automatic) header = named || has_usual;
   if (named && !header) fail_usage(where_, "columns are given by name, but the table has no header");
 
   std::vector<std::string> columns = options_.columns;
-  if (columns.empty() && named && options_.header == TableHeader::automatic && (place("left") == width_ || place("right") == width_))
-    fail_usage(where_, "a column to keep is given by its name, but the table has no columns 'left' and 'right'; name the columns, too");
-  // If the header has no `left` and `right`, the first columns are used.
-  if (columns.empty() && header && place("left") < width_ && place("right") < width_) columns = usual;
+  if (columns.empty() && named && options_.header == TableHeader::automatic && !has_usual)
+    fail_usage(where_, "a column to keep is given by its name, but the table has ", no_usual, "; name the columns, too");
+  // If the header has no usual names, the first columns are used.
+  if (columns.empty() && header && has_usual) columns = usual;
   const auto find = [&](const std::string& given) {
     std::size_t at = 0;  // keeps this value, which is refused below, if the number is too large
     if (is_number(given)) {
@@ -271,7 +290,7 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
       fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_));
     return at;
   };
-  for (std::size_t i = 0; i < needed; ++i) {
+  for (std::size_t i = 0; i < needed(); ++i) {
     const std::size_t at = columns.empty() ? i : find(columns[i]);
     if (at >= width_)
       fail_file(here(), "the table has ", width_, width_ == 1 ? " column" : " columns", "; column ", at + 1, " (", usual[i], ") is missing",
@@ -285,9 +304,9 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
   }
   if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
-    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has no columns 'left' and 'right'; name the columns (--columns ",
-              join(std::span(fields_).first(needed), ","),
-              "), or say --header yes to take the first ones, --header no if this row is a pair");
+    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual, "; name the columns (--columns ",
+              join(std::span(fields_).first(needed()), ","), "), or say --header yes to take the first ones, --header no if this row is a ",
+              options_.texts == 1 ? "text" : "pair");
   return header;
 }
 
@@ -322,18 +341,22 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
   row.label_column = 0;
   const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
   if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
+  const auto keys = options_.columns.empty() ? usual_names([&](const char* name) { return object.contains(name); }) : options_.columns;
   const auto value = [&](std::size_t i) -> const Json& {
-    static const std::vector<std::string> usual = {"left", "right", "label"};
-    const std::string& key = options_.columns.empty() ? usual[i] : options_.columns[i];
+    const std::string& key = keys[i];
     const auto it = object.find(key);
     if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
-    if (!it->is_string() && !(i == 2 && it->is_number())) fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
+    if (!it->is_string() && !(i == options_.texts && it->is_number()))
+      fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
     return *it;
   };
   row.left = value(0).get<std::string>();
-  row.right = value(1).get<std::string>();
+  row.right = options_.texts == 2 ? value(1).get<std::string>() : "";
   row.label.clear();
-  if (options_.labels) row.label = value(2).is_string() ? value(2).get<std::string>() : value(2).dump();
+  if (options_.labels) {
+    const Json& label = value(options_.texts);
+    row.label = label.is_string() ? label.get<std::string>() : label.dump();
+  }
   row.kept.clear();
   for (const auto& key : options_.keep) {
     const auto it = object.find(key);

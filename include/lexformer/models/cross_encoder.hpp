@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A cross-encoder: the encoder reads both texts of a pair together, and a head computes logits.
+// A cross-encoder: the encoder reads both texts of a pair together, or a single text, and a head computes logits.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lexformer/data/batch_plan.hpp"
+#include "lexformer/data/examples.hpp"
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/pretrained.hpp"
 
@@ -40,23 +43,41 @@ class CrossEncoder : public Pretrained<T, Dev> {
 
   Output operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
 
-  /// Computes the logits of text pairs, (pairs, labels), in input order, on the CPU. Pairs are batched by length internally.
-  Tensor<accumulate_t<T>> logits(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
+  /// Encodes an example as the model reads it: the pair, or, with options().texts = 1, `left` alone.
+  Encoding encode(std::string_view left, std::string_view right) const {
+    return encode_texts(this->tokenizer(), left, right, options_.texts, options_.max_length);
+  }
 
-  /// Computes class probabilities, (pairs, labels): softmax of the logits. Errors: the model is a regression.
-  Tensor<accumulate_t<T>> probabilities(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
+  /// Computes logits, (examples, labels), in input order, on the CPU. Examples are batched by length internally.
+  /// Errors: pairs for a model of single texts, or the reverse. Of a PairExample only the texts that the model reads are used.
+  Tensor<accumulate_t<T>> logits(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
+  Tensor<accumulate_t<T>> logits(std::span<const std::string> texts, std::size_t batch_size = 32) const;
+  Tensor<accumulate_t<T>> logits(std::span<const PairExample> examples, std::size_t batch_size = 32) const;
+
+  /// Computes class probabilities, (examples, labels): softmax of the logits. Errors: the model is a regression; those of logits().
+  Tensor<accumulate_t<T>> probabilities(std::span<const TextPair> pairs, std::size_t batch_size = 32) const {
+    return probabilities_of(logits(pairs, batch_size));
+  }
+  Tensor<accumulate_t<T>> probabilities(std::span<const std::string> texts, std::size_t batch_size = 32) const {
+    return probabilities_of(logits(texts, batch_size));
+  }
   Tensor<accumulate_t<T>> probabilities(std::initializer_list<TextPair> pairs) const {
     return probabilities(std::span<const TextPair>(pairs.begin(), pairs.size()));
   }
 
-  /// Predicts a class (0, 1, ...) per pair, or the value of a regression. The class is the most probable one; with two classes and a
-  /// `threshold`, it is 1 if the probability of class 1 is at least the threshold.
-  std::vector<double> predict(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
+  /// Predicts a class (0, 1, ...) per example, or the value of a regression. The class is the most probable one; with two classes and a
+  /// `threshold`, it is 1 if the probability of class 1 is at least the threshold. Errors: those of logits().
+  std::vector<double> predict(std::span<const TextPair> pairs, std::size_t batch_size = 32) const {
+    return predictions_of(logits(pairs, batch_size));
+  }
+  std::vector<double> predict(std::span<const std::string> texts, std::size_t batch_size = 32) const {
+    return predictions_of(logits(texts, batch_size));
+  }
   std::vector<double> predict(std::initializer_list<TextPair> pairs) const {
     return predict(std::span<const TextPair>(pairs.begin(), pairs.size()));
   }
 
-  /// Returns one number per pair for ranking and thresholds: the probability of class 1 of two classes, the index of the most probable
+  /// Returns one number per example for ranking and thresholds: the probability of class 1 of two classes, the index of the most probable
   /// class of more, the value of a regression.
   std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const;
 
@@ -73,6 +94,10 @@ class CrossEncoder : public Pretrained<T, Dev> {
                const TermFactories<T, Dev>& own);
   void visit_head(ParameterVisitor<T, Dev>& v) override { v("", *head_); }
   void write(ModelFile& file) const override;
+  Tensor<accumulate_t<T>> probabilities_of(const Tensor<accumulate_t<T>>& logits) const;
+  std::vector<double> predictions_of(const Tensor<accumulate_t<T>>& logits) const;
+  /// The logits of encoding(0) ... encoding(n - 1).
+  Tensor<accumulate_t<T>> logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding, std::size_t batch_size) const;
 
   CrossEncoderOptions options_;
   std::unique_ptr<ClassificationHead<T, Dev>> head_;
@@ -109,12 +134,18 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
   if (options_.task == Task::classification && options_.labels < 2)
     fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.labels);
-  if (options_.max_length < 5)
-    fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for two texts; the least is 5");
-  if (config.max_position_embeddings < 5)
-    fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for two texts");
+  if (options_.texts < 1 || options_.texts > 2) fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.texts);
+  const char* const texts = options_.texts == 1 ? "a text" : "two texts";
+  const std::size_t least = min_length(options_.texts);
+  if (options_.max_length < least)
+    fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for ", texts, "; the least is ", least);
+  if (config.max_position_embeddings < least)
+    fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for ", texts);
   options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
   this->make_encoder(static_cast<double>(options_.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
+  for (const auto& [name, factory] : this->encoder().factories())
+    if (options_.texts == 1 && factory->needs_pairs())
+      fail_usage("CrossEncoder", "the attention term '", name, "' compares the words of two texts; a model of single texts cannot have it");
   head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.labels, this->init());
   this->load_state();
   options_.attention = this->config().attention;
@@ -129,14 +160,34 @@ typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Dev
 }
 
 template <class T, class Dev>
+Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const PairExample> examples, std::size_t batch_size) const {
+  return logits_of(
+      examples.size(), [&](std::size_t i) { return encode(examples[i].left, examples[i].right); }, batch_size);
+}
+
+template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const TextPair> pairs, std::size_t batch_size) const {
+  if (options_.texts != 2) fail_usage("CrossEncoder", "the model reads single texts, not pairs");
+  return logits_of(
+      pairs.size(), [&](std::size_t i) { return encode(pairs[i].first, pairs[i].second); }, batch_size);
+}
+
+template <class T, class Dev>
+Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const std::string> texts, std::size_t batch_size) const {
+  if (options_.texts != 1) fail_usage("CrossEncoder", "the model reads pairs of texts, not single ones");
+  return logits_of(
+      texts.size(), [&](std::size_t i) { return encode(texts[i], {}); }, batch_size);
+}
+
+template <class T, class Dev>
+Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding,
+                                                        std::size_t batch_size) const {
   const NoGrad no_grad;
-  std::vector<Encoding> encodings(pairs.size());
-  parallel_for(pairs.size(), 8, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      encodings[i] = this->tokenizer().encode_pair(pairs[i].first, pairs[i].second, options_.max_length);
+  std::vector<Encoding> encodings(n);
+  parallel_for(n, 8, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) encodings[i] = encoding(i);
   });
-  Tensor<accumulate_t<T>> y({pairs.size(), options_.labels});
+  Tensor<accumulate_t<T>> y({n, options_.labels});
   const auto makers = this->features();
   for (const auto& rows : batches_by_length(token_counts(encodings), batch_size)) {
     std::vector<Encoding> chosen;
@@ -149,15 +200,15 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const TextPair> p
 }
 
 template <class T, class Dev>
-Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::probabilities(std::span<const TextPair> pairs, std::size_t batch_size) const {
+Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::probabilities_of(const Tensor<accumulate_t<T>>& logits) const {
   if (options_.task == Task::regression) fail_usage("CrossEncoder::probabilities", "the model is a regression; predict() gives its values");
   const NoGrad no_grad;
-  return softmax(Var<accumulate_t<T>>(logits(pairs, batch_size))).value();
+  return softmax(Var<accumulate_t<T>>(logits)).value();
 }
 
 template <class T, class Dev>
-std::vector<double> CrossEncoder<T, Dev>::predict(std::span<const TextPair> pairs, std::size_t batch_size) const {
-  auto answers = scores_of(logits(pairs, batch_size));
+std::vector<double> CrossEncoder<T, Dev>::predictions_of(const Tensor<accumulate_t<T>>& logits) const {
+  auto answers = scores_of(logits);
   if (options_.labels == 2)
     for (double& x : answers) x = x >= threshold.value_or(0.5) ? 1 : 0;
   return answers;

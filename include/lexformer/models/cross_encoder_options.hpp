@@ -35,15 +35,21 @@ struct CrossEncoderOptions {
   Head head = Head::paper;
   Task task = Task::classification;
   std::size_t labels = 2;                  // classes; 1 for regression
-  std::size_t max_length = 512;            // tokens of a pair, including [CLS] and both [SEP]
+  std::size_t max_length = 512;            // tokens of an example, including [CLS] and each [SEP]
   std::vector<std::string> label_names{};  // in class order, or empty
   ScoreActivation activation = ScoreActivation::identity;
   std::uint64_t seed = 0;  // of new parameters; not saved
+  std::size_t texts = 2;   // of an example: 2, a pair, or 1
 
   bool has(const std::string& term) const {
     return std::any_of(attention.begin(), attention.end(), [&](const auto& t) { return t.name == term; });
   }
+  /// Whether a decision threshold is chosen on validation data: for pairs of two classes.
+  bool has_threshold() const { return task == Task::classification && labels == 2 && texts == 2; }
 };
+
+/// The least max_length that leaves room for a token of each text: [CLS], and each text with its [SEP].
+constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
 
 /// The options as stored in a file, without the attention terms, which the encoder stores.
 Json to_json(const CrossEncoderOptions& o);
@@ -72,6 +78,7 @@ LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
   json["label_names"] = o.label_names;
   json["max_length"] = o.max_length;
   if (o.task == Task::regression) json["activation"] = name_of(o.activation);
+  if (o.texts != 2) json["texts"] = o.texts;
   return json;
 }
 
@@ -80,7 +87,8 @@ LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& jso
   o.task = get_name<Task>(json, "task", where);
   o.head = get_name<Head>(json, "head", where);
   o.labels = get_size(json, "labels", 1, 65536, where);
-  o.max_length = get_size(json, "max_length", 5, 1u << 20, where);
+  o.texts = get_size(json, "texts", 1, 2, where, o.texts);
+  o.max_length = get_size(json, "max_length", min_length(o.texts), 1u << 20, where);
   o.activation = get_name<ScoreActivation>(json, "activation", where, ScoreActivation::identity);
   if (const Json* names = detail::find_value(json, "label_names", false, where)) {
     if (!names->is_array()) fail_file(where, "'label_names' must be an array");
@@ -103,9 +111,9 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   const Architecture& architecture = find_architecture(get_string(file.config, "model_type", file.path, "bert"), file.path + ": config");
   const std::string weight = std::string(architecture.head_out) + ".weight";
   if (!file.tensors.contains(weight))
-    fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher");
+    fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher or train_text");
   if (get_string(file.config, "problem_type", file.path, "") == "multi_label_classification")
-    fail_file(file.path, "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each pair");
+    fail_file(file.path, "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each example");
   o.head = Head::huggingface;
   o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
   if (o.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");

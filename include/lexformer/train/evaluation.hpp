@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Evaluation of a cross-encoder on labelled pairs, without and with typos.
+// Evaluation of a cross-encoder on labelled examples (pairs or single texts), without and with typos.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,12 @@ void require_finite(const Tensor<T>& rows, const std::string& where, const char*
                    "; its weights overflow");
 }
 
-/// The metrics of a set of pairs by name; models are compared by `primary`.
+/// The metrics of a set of examples by name; models are compared by `primary`.
 struct Evaluation {
   std::string file;
   std::vector<std::pair<std::string, double>> metrics;
   std::string primary;
-  std::vector<double> scores{};  // of the pairs; not saved
+  std::vector<double> scores{};  // of the examples; not saved
 
   double value(const std::string& name) const;
   Json json() const;
@@ -43,32 +43,33 @@ struct Evaluation {
   static Evaluation from_json(const Json& json);
 };
 
-/// Reads a file of labelled pairs as examples of the model's task. Class names: the model's, else 0, 1, ...
-std::vector<PairExample> read_examples(const std::string& path, const TableOptions& table, const CrossEncoderOptions& options);
+/// Reads a file as examples of the model's task, with its number of texts. Class names: the model's, else 0, 1, ...
+std::vector<PairExample> read_examples(const std::string& path, TableOptions table, const CrossEncoderOptions& options);
+
+/// The metric that models are compared by: spearman of a regression; f1 of two classes of pairs; otherwise accuracy.
+std::string primary_metric(const CrossEncoderOptions& options);
 
 /// Evaluates a model.
-/// Two classes: f1, precision, recall and accuracy at `threshold` of the probability of class 1 (none: the best threshold on these
-/// examples, for validation data), average precision, and the same metrics at argmax. More classes: accuracy and macro-F1.
-/// Regression: Pearson, Spearman, mean squared error.
+/// Two classes of pairs: f1, precision, recall and accuracy at `threshold` of the probability of class 1 (none: the best threshold on
+/// these examples, for validation data), average precision, and the same metrics at argmax. Two classes of single texts: accuracy, f1,
+/// precision, recall at argmax (threshold 0.5), average precision. More classes: accuracy and macro-F1. Regression: Pearson, Spearman,
+/// mean squared error.
 template <class T, class Dev>
 Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<PairExample>& examples,
                     std::optional<double> threshold, std::size_t batch) {
-  std::vector<std::pair<std::string, std::string>> pairs;
   std::vector<std::int32_t> labels;
   std::vector<double> targets;
   for (const auto& e : examples) {
-    pairs.emplace_back(e.left, e.right);
     labels.push_back(e.label);
     targets.push_back(static_cast<double>(e.target));
   }
-  const auto logits = model.logits(pairs, batch);
-  require_finite(logits, file, "pair", 1);
+  const auto logits = model.logits(examples, batch);
+  require_finite(logits, file, model.options().texts == 1 ? "text" : "pair", 1);
   const auto scores = model.scores_of(logits);
-  Evaluation result{file, {}, {}, scores};
+  Evaluation result{file, {}, primary_metric(model.options()), scores};
   if (model.options().task == Task::regression) {
     result.metrics = {
         {"pearson", pearson(scores, targets)}, {"spearman", spearman(scores, targets)}, {"mse", mean_squared_error(scores, targets)}};
-    result.primary = "spearman";
     return result;
   }
   double loss = 0;
@@ -80,7 +81,17 @@ Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, 
     const std::vector<double> values(logits.span().begin(), logits.span().end());
     const auto matrix = confusion_matrix(argmax_rows(values, logits.dim(1)), labels, logits.dim(1));
     result.metrics = {{"accuracy", matrix.accuracy()}, {"macro_f1", matrix.macro_f1()}, {"loss", loss}};
-    result.primary = "accuracy";
+    return result;
+  }
+  if (!model.options().has_threshold()) {
+    const auto r = binary_report(scores, labels, 0.5);
+    result.metrics = {{"accuracy", r.accuracy},
+                      {"f1", r.f1},
+                      {"precision", r.precision},
+                      {"recall", r.recall},
+                      {"average_precision", r.average_precision},
+                      {"threshold", r.threshold},
+                      {"loss", loss}};
     return result;
   }
   if (!threshold) threshold = best_f1_threshold(scores, labels).threshold;
@@ -96,7 +107,6 @@ Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, 
                     {"argmax_recall", argmax.recall},
                     {"argmax_accuracy", argmax.accuracy},
                     {"loss", loss}};
-  result.primary = "f1";
   return result;
 }
 
@@ -109,7 +119,7 @@ struct TestResult {
   Json json() const;
 };
 
-/// Adds the typos of copy `copy` to the pairs. They are drawn from (seed = 100 + copy, row), so they are always the same.
+/// Adds the typos of copy `copy` to the texts. They are drawn from (seed = 100 + copy, row), so they are always the same.
 std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos);
 
 template <class T, class Dev>
@@ -166,13 +176,17 @@ LEXFORMER_INLINE Json TestResult::json() const {
   return out;
 }
 
-LEXFORMER_INLINE std::vector<PairExample> read_examples(const std::string& path, const TableOptions& table,
-                                                        const CrossEncoderOptions& options) {
+LEXFORMER_INLINE std::vector<PairExample> read_examples(const std::string& path, TableOptions table, const CrossEncoderOptions& options) {
+  table.texts = options.texts;
   const auto rows = read_pairs(path, table);
   if (options.task == Task::regression) return number_examples(rows);
   auto names = options.label_names;
   for (std::size_t c = 0; c < options.labels && options.label_names.empty(); ++c) names.push_back(std::to_string(c));
   return class_examples(rows, names);
+}
+
+LEXFORMER_INLINE std::string primary_metric(const CrossEncoderOptions& options) {
+  return options.task == Task::regression ? "spearman" : options.has_threshold() ? "f1" : "accuracy";
 }
 
 LEXFORMER_INLINE std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos) {
