@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes the metrics of a trained model on files of labelled pairs.
+// Computes the metrics of a trained model on files of labelled examples.
 #include <lexformer/io/json.hpp>
 
 #include "support/evaluation.hpp"
@@ -9,7 +9,10 @@
 namespace lx = lexformer;
 
 int main(int argc, char** argv) {
-  CLI::App app("Evaluates a trained model on labelled pairs, at its stored threshold and at argmax.", "evaluate");
+  CLI::App app(
+      "Evaluates a trained model on labelled pairs, at its stored threshold and at argmax; or, if it reads single texts, on labelled "
+      "texts.",
+      "evaluate");
   std::string model_path, output;
   std::vector<std::string> tests;
   std::size_t batch = 32, copies = 0;
@@ -19,13 +22,13 @@ int main(int argc, char** argv) {
   app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier")
       ->required()
       ->type_name("M.lxf");
-  app.add_option("--test", tests, "files of pairs: .tsv, .csv, .jsonl")->required()->type_name("F");
+  app.add_option("--test", tests, "files of pairs or texts: .tsv, .csv, .jsonl")->required()->type_name("F");
   app.add_option("--test-typos", copies, "number of copies of each file with typos to evaluate, too")->capture_default_str();
   program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
   app.add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
+  app.add_option("--batch", batch, "pairs or texts per batch")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "also write the results as JSON")->type_name("F.json");
-  app.add_flag("--scores", scores, "with --output: also write score and label of each pair, for compare");
+  app.add_flag("--scores", scores, "with --output: also write score and label of each pair or text, for compare");
   program::KnowledgeOptions knowledge;
   knowledge.add_to(app);
   program::LovePlugFlags love;
@@ -49,7 +52,7 @@ int main(int argc, char** argv) {
     lx::Json json = lx::Json::array();
     for (const auto& file : tests) {
       const auto examples = lx::read_examples(file, table, model.options());
-      model.check_texts(program::texts_of(examples), file);
+      model.check_texts(program::texts_of(examples, model.options().texts), file);
       results.push_back(lx::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies, typos, batch));
       json.push_back(results.back().json());
       if (!scores) continue;

@@ -18,13 +18,16 @@ int main(int argc, char** argv) {
   std::size_t worst = 20;
   lx::TableOptions table;
   lx::TypoOptions typos;
-  app.add_option("--model", models, "models to compare, the main one last: NAME=DIR of train_matcher (one or more seeds) or NAME=M.lxf")
+  app.add_option("--model", models,
+                 "models to compare, the main one last: NAME=DIR of train_matcher or train_text (one or more seeds) or NAME=M.lxf")
       ->required()
       ->type_name("NAME=DIR");
   app.add_option("--out", out, "folder for the report")->required()->type_name("DIR");
   app.add_option("--title", title, "title of the page")->capture_default_str();
-  app.add_option("--test", test, "labelled pairs: scores, errors, noise")->type_name("F");
-  app.add_option("--pair", pair, "the two texts whose attention is plotted (default: the first match of --test)")->expected(2);
+  app.add_option("--test", test, "labelled pairs, or texts if the models read those: scores, errors, noise")->type_name("F");
+  app.add_option("--pair", pair,
+                 "the two texts whose attention is plotted (default: the first match of --test); not for models of single texts")
+      ->expected(2);
   app.add_option("--word", view.word,
                  "word of the left text whose row is plotted (default: the one with the most similar different word on the right)");
   app.add_option("--layer", view.layer, "layer whose attention is plotted, from 0 (default: the last)")->check(program::non_negative());
@@ -55,14 +58,18 @@ int main(int argc, char** argv) {
     const auto classes = [](const lx::CrossEncoderOptions& o) {
       auto names = o.label_names;
       for (std::size_t c = 0; c < o.labels && o.label_names.empty(); ++c) names.push_back(std::to_string(c));
-      return std::pair(o.task, names);
+      return std::tuple(o.task, o.texts, names);
     };
     for (const auto& c : contenders)
       if (classes(c.model.options()) != classes(contenders.back().model.options()))
-        lx::fail_usage("--model", c.name, " has another task or other classes than ", contenders.back().name, "; compare models of one");
+        lx::fail_usage("--model", c.name, " has another task, other classes or another number of texts than ", contenders.back().name,
+                       "; compare models of one");
     std::vector<lx::PairExample> examples;
     if (!test.empty()) examples = lx::read_examples(test, table, contenders.back().model.options());
     if (test.empty() && !noise.empty()) lx::fail_usage("--noise", "needs --test");
+    const auto texts = contenders.back().model.options().texts;
+    if (texts == 1 && !pair.empty()) lx::fail_usage("--pair", "the models read single texts; the attention of a text of --test is plotted");
+    if (texts == 1 && !view.word.empty()) lx::fail_usage("--word", "the models read single texts, which have no right text");
     if (!pair.empty()) {
       view.left = pair[0];
       view.right = pair[1];
@@ -75,7 +82,7 @@ int main(int argc, char** argv) {
 
     for (const auto& c : contenders) {
       if (!pair.empty()) c.model.check_texts(pair, "--pair");
-      if (!examples.empty()) c.model.check_texts(program::texts_of(examples), test);
+      if (!examples.empty()) c.model.check_texts(program::texts_of(examples, texts), test);
     }
     lx::ReportPage page(title);
     if (!pair.empty() || !examples.empty()) program::attention_section(page, contenders, view);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scores a stream of pairs of any length: one score per line, in the order of the input.
+// Scores a stream of pairs, or single texts, of any length: one score per line, in the order of the input.
 #include <iomanip>
 
 #include "support/knowledge.hpp"
@@ -21,7 +21,8 @@ std::string cell(std::string text) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Scores pairs from standard input. Two classes: the probability of class 1; more classes: the most probable class; regression: the "
+      "Scores pairs, or single texts if the model reads those, from standard input. Two classes: the probability of class 1; more classes: "
+      "the most probable class; regression: the "
       "value.",
       "score_pairs");
   std::string model_path;
@@ -34,10 +35,10 @@ int main(int argc, char** argv) {
       ->type_name("M.lxf");
   app.add_flag("--logits", logits, "write the logits of all classes, separated by tabs");
   program::add_choice(app, "--format", format, "input format");
-  app.add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
-  app.add_option(
-         "--window", window,
-         "number of pairs that are read, sorted by length and scored together; a bad row does not affect the output of earlier windows")
+  app.add_option("--batch", batch, "pairs or texts per batch")->check(program::positive())->capture_default_str();
+  app.add_option("--window", window,
+                 "number of pairs or texts that are read, sorted by length and scored together; a bad row does not affect the output of "
+                 "earlier windows")
       ->check(program::positive())
       ->capture_default_str();
   program::KnowledgeOptions knowledge;
@@ -59,28 +60,29 @@ int main(int argc, char** argv) {
     love.apply(model);
     model.provide(knowledge.load());
     table.labels = false;
+    table.texts = model.options().texts;
     lx::PairReader reader(std::cin, "standard input", format, table);
     std::cout << std::setprecision(9);
     bool header = !table.keep.empty();
     std::size_t scored = 0;
     for (bool more = true; more;) {
-      std::vector<std::pair<std::string, std::string>> pairs;
-      std::vector<std::string> kept;  // of each pair, each followed by a tab
-      for (lx::PairRow row; pairs.size() < window && (more = reader.next(row));) {
-        pairs.emplace_back(row.left, row.right);
+      std::vector<lx::PairExample> examples;
+      std::vector<std::string> kept;  // of each row, each followed by a tab
+      for (lx::PairRow row; examples.size() < window && (more = reader.next(row));) {
+        examples.push_back({row.left, row.right});
         kept.emplace_back();
         for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
       }
-      const auto y = model.logits(pairs, batch);
-      lx::require_finite(y, "standard input", "pair", scored + 1);
-      scored += pairs.size();
+      const auto y = model.logits(examples, batch);
+      lx::require_finite(y, "standard input", table.texts == 1 ? "text" : "pair", scored + 1);
+      scored += examples.size();
       if (std::exchange(header, false)) {
         for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';
         for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');
         if (!logits) std::cout << "score\n";
       }
       const auto scores = model.scores_of(y);
-      for (std::size_t i = 0; i < pairs.size(); ++i) {
+      for (std::size_t i = 0; i < examples.size(); ++i) {
         std::cout << kept[i];
         for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
         if (!logits) std::cout << scores[i] << '\n';

@@ -38,11 +38,14 @@ struct KnowledgeOptions {
   }
 };
 
-/// Both texts of all pairs.
-inline std::vector<std::string> texts_of(const std::vector<lx::PairExample>& examples) {
-  std::vector<std::string> texts;
-  for (const auto& e : examples) texts.insert(texts.end(), {e.left, e.right});
-  return texts;
+/// All texts of examples with so many texts each.
+inline std::vector<std::string> texts_of(const std::vector<lx::PairExample>& examples, std::size_t texts) {
+  std::vector<std::string> all;
+  for (const auto& e : examples) {
+    all.push_back(e.left);
+    if (texts == 2) all.push_back(e.right);
+  }
+  return all;
 }
 
 }  // namespace program

@@ -9,23 +9,26 @@
 
 namespace program {
 
-/// settings: of the run (MatcherOptions::json); rows: of its table; data: its files with their numbers of pairs.
+/// settings: of the run (MatcherOptions::json); rows: of its table; data: its files with their numbers of examples.
 inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
                               const std::vector<std::pair<std::string, lx::Evaluation>>& rows,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {
   StringWriter card;
   const bool lea = o.encoder.has("lea");
   const bool trees = o.encoder.has("dafa") || o.encoder.has("syntax"), wordnet = o.encoder.has("uerbert");
-  card << "# A cross-encoder for pairs of texts" << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
+  const bool single = o.encoder.texts == 1;
+  const std::string examples = lx::examples_name(o.encoder.texts);
+  card << (single ? "# A model that reads single texts" : "# A cross-encoder for pairs of texts")
+       << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
        << "Trained with lexformer " << LEXFORMER_VERSION << ", starting from `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
        << "```sh\nscore_pairs --model model.lxf" << (trees ? " --parses trees.conllu" : "")
-       << (wordnet ? " --wordnet /usr/share/wordnet" : "") << " < pairs.tsv > scores.tsv\n```\n\n"
-       << "## Data\n\n| file | pairs |\n| --- | --- |\n";
-  for (const auto& [file, pairs] : data) card << "| " << table_cell(file) << " | " << pairs << " |\n";
+       << (wordnet ? " --wordnet /usr/share/wordnet" : "") << " < " << examples << ".tsv > scores.tsv\n```\n\n"
+       << "## Data\n\n| file | " << examples << " |\n| --- | --- |\n";
+  for (const auto& [file, size] : data) card << "| " << table_cell(file) << " | " << size << " |\n";
 
   card << "\n## Results\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse unscaled)" : "") << ". The best model"
-       << (rows[0].second.primary == "f1" ? " and its threshold were" : " was")
-       << " chosen on the validation pairs (first row), so that row is optimistic.\n\n|  |";
+       << (rows[0].second.primary == "f1" ? " and its threshold were" : " was") << " chosen on the validation " << examples
+       << " (first row)" << (single ? " by " + rows[0].second.primary : "") << ", so that row is optimistic.\n\n|  |";
   const auto columns = lx::main_metrics(rows[0].second);
   for (const auto& key : columns) card << " " << key << " |";
   card << "\n| --- |";
@@ -37,6 +40,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   }
 
   MatcherOptions untouched;
+  untouched.encoder.texts = o.encoder.texts;
   untouched.finish();
   untouched.encoder.attention = o.encoder.attention;
   card << "\n" << changed_settings(settings, untouched.json(0, {}, {}), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);

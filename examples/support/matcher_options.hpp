@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of train_matcher: names, help texts, and keys in all_results.json.
+// The options of train_matcher and train_text: names, help texts, and keys in all_results.json.
 #pragma once
 
 #include <lexformer/io/json.hpp>
@@ -35,36 +35,47 @@ struct MatcherOptions {
   std::vector<std::string> freeze, label_names, class_weights;
   lx::TableOptions table;
 
-  /// own: attention terms of the program, in addition to the built-in ones.
+  /// own: attention terms of the program, in addition to the built-in ones. encoder.texts chooses the help texts.
   void add_to(CLI::App& app, const lx::TermFactories<>& own = {}) {
+    const std::string examples = lx::examples_name(encoder.texts);
     const auto number = [&](const char* flag, auto& value, const char* text) {
       return app.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
     };
     app.add_option("--model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
         ->required()
         ->type_name("M.lxf");
-    app.add_option("--train", train_file, "training pairs: .tsv, .csv or .jsonl")->required()->type_name("F");
-    app.add_option("--valid", valid, "validation pairs, which select the best model and its threshold")->required()->type_name("F");
-    app.add_option("--test", tests, "test pairs; one or more files")->type_name("F");
+    app.add_option("--train", train_file, "training " + examples + ": .tsv, .csv or .jsonl")->required()->type_name("F");
+    app.add_option("--valid", valid,
+                   encoder.texts == 1
+                       ? "validation texts, which select the best model: by accuracy, or Spearman's correlation in a regression"
+                       : "validation pairs, which select the best model and its threshold")
+        ->required()
+        ->type_name("F");
+    app.add_option("--test", tests, "test " + examples + "; one or more files")->type_name("F");
     app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
     app.add_flag("--overwrite", overwrite, "start again in a folder with an earlier run");
-    add_table_options(app, table);
+    add_table_options(app, table, encoder.texts);
 
     auto* group = app.add_option_group("Model");
     add_choice(*group, "--head", encoder.head, "head on top of the encoder");
     add_choice(*group, "--task", encoder.task, "kind of labels");
     group->add_option("--labels", label_names, "class names in order, as in the files (default: 0,1)")->delimiter(',');
-    group->add_option("--max-length", max_length, "maximum number of tokens per pair; the longer text is cut first")
+    group
+        ->add_option(
+            "--max-length", max_length,
+            encoder.texts == 1 ? "maximum number of tokens per text" : "maximum number of tokens per pair; the longer text is cut first")
         ->check(program::non_negative())
         ->capture_default_str();
     group->add_option("--freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
-    attention.add_to(app, own);
+    attention.add_to(app, own, encoder.texts);
     knowledge.add_to(*group);
     love.add_to(*app.add_option_group("Unknown words"), true);
 
     group = app.add_option_group("Typos");
-    group->add_flag("--augment", augment, "add typos to the training pairs, drawn anew in every epoch");
-    group->add_option("--augment-probability", augment_probability, "probability that a pair gets typos, in both texts")
+    group->add_flag("--augment", augment, "add typos to the training " + examples + ", drawn anew in every epoch");
+    group
+        ->add_option("--augment-probability", augment_probability,
+                     encoder.texts == 1 ? "probability that a text gets typos" : "probability that a pair gets typos, in both texts")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
     add_choice(*group, "--typo-mode", typos.mode, "see add_typos --help");
@@ -74,14 +85,14 @@ struct MatcherOptions {
         ->capture_default_str();
 
     group = app.add_option_group("Training");
-    group->add_option("--train-share", train_share, "share of the training pairs, drawn by the seed; rounded up")
+    group->add_option("--train-share", train_share, "share of the training " + examples + ", drawn by the seed; rounded up")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
     group->add_option("--epochs", epochs, "epochs; may be fractional")->check(program::positive())->capture_default_str();
     group->add_option("--max-steps", max_steps, "number of optimizer steps, instead of --epochs")
         ->check(program::non_negative())
         ->capture_default_str();
-    group->add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
+    group->add_option("--batch", batch, examples + " per batch")->check(program::positive())->capture_default_str();
     group->add_option("--accumulate", accumulate, "batches per step")->check(program::positive())->capture_default_str();
     group->add_option("--lr", lr, "learning rate")->check(program::non_negative())->capture_default_str();
     group->add_option("--new-lr", new_lr, "learning rate of the tensors that the start model does not have (the head, attention terms)")
@@ -100,11 +111,11 @@ struct MatcherOptions {
         ->add_option("--class-weights", class_weights,
                      "class weights in the loss, one per class; balanced: inversely proportional to the class frequencies")
         ->delimiter(',');
-    add_choice(*group, "--order", order, "order of the pairs");
+    add_choice(*group, "--order", order, "order of the " + examples);
     group->add_option("--seed,--seeds", seeds, "one or more seeds, e.g. 1,2,3; each is a separate run")
         ->delimiter(',')
         ->capture_default_str();
-    number("--eval-batch", eval_batch, "pairs per batch in evaluation")->check(program::positive());
+    number("--eval-batch", eval_batch, (examples + " per batch in evaluation").c_str())->check(program::positive());
     number("--eval-steps", eval_steps, "steps between evaluations on --valid; 0 = after each epoch");
     number("--patience", patience, "stop after this many evaluations without improvement; 0 = never");
     number("--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
@@ -143,7 +154,7 @@ struct MatcherOptions {
   }
   /// Reads --parses and --wordnet. Errors: trees with an option that changes texts.
   lx::TextKnowledge load_knowledge() const { return knowledge.load(augment ? "--augment" : test_typos > 0 ? "--test-typos" : nullptr); }
-  /// The share of the training pairs that is trained on, in their order.
+  /// The share of the training examples that is trained on, in their order.
   std::vector<lx::PairExample> training_sample(std::vector<lx::PairExample> examples, std::uint64_t seed) const {
     if (train_share >= 1) return examples;
     std::vector<std::size_t> rows(examples.size());
@@ -157,7 +168,7 @@ struct MatcherOptions {
   }
   bool is_balanced() const { return class_weights == std::vector<std::string>{"balanced"}; }
 
-  /// The class weights, empty if all are equal. balanced: n / (classes n_c), with n_c of the n pairs in class c.
+  /// The class weights, empty if all are equal. balanced: n / (classes n_c), with n_c of the n examples in class c.
   std::vector<double> class_weights_of(const std::vector<lx::PairExample>& examples) const {
     if (!is_balanced()) return given_weights_;
     if (encoder.task == lx::Task::regression) lx::fail_usage("--class-weights", "a regression has no classes");
@@ -175,14 +186,14 @@ struct MatcherOptions {
     return {.kind = schedule, .base = lr, .warmup = warmup, .total = total, .period = steps_per_epoch};
   }
 
-  /// The settings that identify a run; a resumed run must have the same. Data are identified by the pairs, not by
+  /// The settings that identify a run; a resumed run must have the same. Data are identified by the texts, not by
   /// file names.
   lx::Json json(std::uint64_t seed, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& validation) const {
     lx::Json terms = lx::Json::object();
     for (const auto& t : encoder.attention) terms[t.name] = lx::parse_json(t.options, t.name);
     lx::Json all = {{"model", model},
-                    {"train", lx::describe(train)},
-                    {"valid", lx::describe(validation)},
+                    {"train", lx::describe(train, encoder.texts)},
+                    {"valid", lx::describe(validation, encoder.texts)},
                     {"encoder", lx::to_json(encoder)},
                     {"attention", terms},
                     {"augment", augment ? augment_probability : 0.0},
@@ -216,10 +227,10 @@ struct MatcherOptions {
   std::vector<double> given_weights_;  // class_weights as numbers
 };
 
-/// Warnings about data that allow training but no useful model: no positive pairs to learn from, or to select the best model by.
+/// Warnings about data that allow training but no useful model of pairs: no positive pairs to learn from, or to select the best model by.
 inline lx::Json warnings(const MatcherOptions& o, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& valid) {
   lx::Json all = lx::Json::array();
-  if (o.encoder.task == lx::Task::regression || o.encoder.labels != 2) return all;
+  if (!o.encoder.has_threshold()) return all;
   const auto check = [&](const std::string& file, const std::vector<lx::PairExample>& examples, const char* meaning) {
     if (std::none_of(examples.begin(), examples.end(), [](const auto& e) { return e.label == 1; }))
       all.push_back(lx::cat(file, ": none of the ", examples.size(), " pairs is of the positive class; ", meaning));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program train_matcher, also used by programs with custom attention terms (examples/05_attention_term.cpp).
+// The programs train_matcher, also used by programs with custom attention terms (examples/05_attention_term.cpp), and train_text.
 #pragma once
 
 #include <lexformer/io/json.hpp>
@@ -30,7 +30,7 @@ struct RunResult {
   }
 };
 
-/// The task for Trainer: batches of pairs, their loss, and the evaluation on the validation pairs.
+/// The task for Trainer: batches, their loss, and the evaluation on the validation file.
 template <class T, class Dev>
 struct MatcherTask {
   const MatcherOptions& o;
@@ -41,7 +41,7 @@ struct MatcherTask {
 
   std::size_t batches() const { return source.batches(); }
   lx::Batch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
-  /// The number of pairs that the loss is a mean over, weighted by class.
+  /// The number of examples that the loss is a mean over, weighted by class.
   double weights(const lx::Batch& batch) const {
     if (loss_options.class_weights.empty()) return static_cast<double>(batch.size());
     double sum = 0;
@@ -92,10 +92,11 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   for (const auto& file : o.tests) tests.push_back(lx::read_examples(file, o.table, model.options()));
   std::string parses;
   {
-    const auto texts = texts_of(examples), valid_texts = texts_of(valid);
+    const std::size_t each = options.texts;
+    const auto texts = texts_of(examples, each), valid_texts = texts_of(valid, each);
     model.check_texts(texts, o.train_file);
     model.check_texts(valid_texts, o.valid);
-    for (std::size_t t = 0; t < tests.size(); ++t) model.check_texts(texts_of(tests[t]), o.tests[t]);
+    for (std::size_t t = 0; t < tests.size(); ++t) model.check_texts(texts_of(tests[t], each), o.tests[t]);
     model.fit(texts);
     if (knowledge.trees != nullptr)
       parses = lx::cat(lx::describe(*knowledge.trees, texts), "; ", lx::describe(*knowledge.trees, valid_texts));
@@ -117,6 +118,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   auto settings = trainer_options(o, out, seed);
   settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.patience = o.patience;
+  settings.progress.samples = lx::examples_name(options.texts);
   settings.settings = o.json(seed, train.examples(), valid);
   if (!parses.empty()) settings.settings["parses"] = parses;
   if (knowledge.wordnet != nullptr)
@@ -132,7 +134,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   auto best_model = lx::CrossEncoder<T, Dev>::load(out + "/model.lxf", own);
   best_model.provide(knowledge);
   result.json = {{"valid", result.valid.json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", settings.settings}};
-  result.json["train"] = {{"file", o.train_file}, {"pairs", train.size()}};
+  result.json["train"] = {{"file", o.train_file}, {lx::examples_name(options.texts), train.size()}};
   result.json["train_runtime"] = done.seconds;
   result.json["train_samples_per_second"] = static_cast<double>(done.samples) / done.seconds;
   if (!warned.empty()) result.json["warnings"] = warned;
@@ -182,12 +184,14 @@ inline void check_out(const MatcherOptions& o) {
   for (const auto seed : o.seeds) lx::check_out(lx::cat(o.out, "/seed-", seed));
 }
 
-template <class Terms = LibraryTerms>
-int train_matcher(int argc, char** argv, const Terms& terms = {}) {
-  CLI::App app("Trains a cross-encoder on labelled text pairs. The defaults are the settings of the LEA paper.", "train_matcher");
+/// The program `program_name`, for examples of so many texts.
+template <class Terms>
+int train_program(const char* program_name, std::string about, std::size_t texts, int argc, char** argv, const Terms& terms) {
+  CLI::App app(std::move(about), program_name);
   MatcherOptions o;
+  o.encoder.texts = texts;
   o.add_to(app, terms.template factories<float, lx::Cpu>());
-  o.command = command_line("train_matcher", argc, argv);
+  o.command = command_line(program_name, argc, argv);
   return run(app, argc, argv, [&] {
     o.finish();
     const lx::FolderLock lock(o.out);
@@ -241,6 +245,20 @@ int train_matcher(int argc, char** argv, const Terms& terms = {}) {
     lx::write_file_atomic(o.out + "/README.md", card.str());
     return 0;
   });
+}
+
+template <class Terms = LibraryTerms>
+int train_matcher(int argc, char** argv, const Terms& terms = {}) {
+  return train_program("train_matcher", "Trains a cross-encoder on labelled text pairs. The defaults are the settings of the LEA paper.", 2,
+                       argc, argv, terms);
+}
+
+inline int train_text(int argc, char** argv) {
+  return train_program(
+      "train_text",
+      "Trains a classifier, or a regression, on labelled single texts. The defaults are those of train_matcher; for a larger "
+      "data set use fewer epochs.",
+      1, argc, argv, LibraryTerms());
 }
 
 }  // namespace program

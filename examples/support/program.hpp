@@ -82,9 +82,12 @@ inline void add_threads(CLI::App& app) {
       ->default_str("all cores");
 }
 
-/// Adds the options for reading pair tables: columns and header.
-inline void add_table_options(CLI::App& app, lx::TableOptions& table) {
-  app.add_option("--columns", table.columns, "columns of left text, right text and label: names, or numbers from 1")->delimiter(',');
+/// Adds the options for reading tables: columns and header. texts: of a row; 0: as many as the model reads.
+inline void add_table_options(CLI::App& app, lx::TableOptions& table, std::size_t texts = 0) {
+  const std::string columns = texts == 1   ? "columns of text and label"
+                              : texts == 2 ? "columns of left text, right text and label"
+                                           : "columns of left text, right text and label; of text and label for a model of single texts";
+  app.add_option("--columns", table.columns, columns + ": names, or numbers from 1")->delimiter(',');
   add_choice(app, "--header", table.header, "whether tables have a header row");
 }
 

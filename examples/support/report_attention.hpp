@@ -11,7 +11,7 @@
 
 namespace program {
 
-/// One of the compared models: an output folder of train_matcher (with folders seed-* if it had several seeds), or a file.
+/// One of the compared models: an output folder of train_matcher or train_text (with folders seed-* if it had several seeds), or a file.
 struct Contender {
   std::string name;
   std::vector<std::string> seeds;  // the models of all seeds; at least one
@@ -32,7 +32,7 @@ struct Contender {
     if (seeds.empty()) seeds.push_back(path);
     return {name, seeds, shown, lx::CrossEncoder<>::load(shown)};
   }
-  /// The results of train_matcher in a folder; an empty object for a file.
+  /// The results of the training in a folder; an empty object for a file.
   static lx::Json results(const std::string& run) {
     const std::string file = run + "/all_results.json";
     return std::filesystem::exists(file) ? lx::parse_json(lx::read_file(file), file) : lx::Json::object();
@@ -70,7 +70,8 @@ struct Contender {
 
 /// The class names in plots.
 inline std::vector<std::string> class_names(const lx::CrossEncoderOptions& options) {
-  if (options.label_names.empty() && options.labels == 2) return {"no match", "match"};
+  if (options.label_names.empty() && options.labels == 2)
+    return options.texts == 1 ? std::vector<std::string>{"class 0", "class 1"} : std::vector<std::string>{"no match", "match"};
   return options.label_names;
 }
 
@@ -80,7 +81,7 @@ struct AttentionView {
   int head = -1;                       // from 0; -1: mean of the heads
 };
 
-/// The attention probabilities of one layer for one pair, (n, n), row-major: of one head, or the mean of all.
+/// The attention probabilities of one layer for one example, (n, n), row-major: of one head, or the mean of all.
 inline std::vector<double> attention_of(const lx::CrossEncoder<>& model, const lx::Encoding& encoding, const AttentionView& view) {
   const auto& config = model.encoder().config;
   const std::size_t layer = view.layer.value_or(config.num_hidden_layers - 1);
@@ -136,28 +137,26 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   for (const auto& c : contenders) (c.model.options().has("lea") ? with : without) = &c;
   const auto& main = with != nullptr ? with->model : contenders.back().model;
   const auto& config = main.encoder().config;
-  const auto encode = [&](const lx::CrossEncoder<>& model) {
-    return model.tokenizer().encode_pair(view.left, view.right, model.options().max_length);
-  };
   const auto& tokenizer = main.tokenizer();
-  const auto encoding = encode(main);
+  const auto encoding = main.encode(view.left, view.right);
+  const bool single = main.options().texts == 1;
   const std::size_t n = encoding.size();
   std::vector<std::string> tokens;
   for (const std::int32_t id : encoding.ids) tokens.push_back(tokenizer.vocabulary().token(id));
   auto batch = main.batch(std::span(&encoding, 1));
-  if (!batch.features.contains("lexical")) lx::lexical_feature({})(std::span(&encoding, 1), batch);
+  if (!batch.features.contains("lexical")) lx::lexical_feature({.self_attention = single})(std::span(&encoding, 1), batch);
   const auto& lexical = batch.codes("lexical");
   std::vector<double> similarity;
   for (const std::uint16_t code : lexical.codes) similarity.push_back(lexical.levels[code]);
 
   page.heading("Attention");
-  page.paragraph("Left: " + view.left);
-  page.paragraph("Right: " + view.right);
+  page.paragraph((single ? "Text: " : "Left: ") + view.left);
+  if (!single) page.paragraph("Right: " + view.right);
   if (with != nullptr && without != nullptr) {
     const auto& other = without->model.encoder().config;
-    if (encode(without->model).ids != encoding.ids || other.num_hidden_layers != config.num_hidden_layers ||
+    if (without->model.encode(view.left, view.right).ids != encoding.ids || other.num_hidden_layers != config.num_hidden_layers ||
         other.num_attention_heads != config.num_attention_heads) {
-      page.paragraph(without->name + " has other tokens for this pair or other layers, so it is not shown here.");
+      page.paragraph(without->name + " has other tokens for this example or other layers, so it is not shown here.");
       without = nullptr;
     }
   }

@@ -11,11 +11,11 @@ namespace program {
 /// HTML that is not wrapped in a narrow table column.
 inline std::string on_one_line(const std::string& text) { return "<span class=\"line\">" + lx::escape_xml(text) + "</span>"; }
 
-/// Plots the log of train_matcher by epoch, one line for each run.
+/// Plots the log of the training by epoch, one line for each run.
 inline void training_section(lx::ReportPage& page, const std::vector<Contender>& contenders) {
   const auto& options = contenders.back().model.options();
   const bool regression = options.task == lx::Task::regression;
-  const std::string primary = regression ? "spearman" : options.labels > 2 ? "accuracy" : "f1";
+  const std::string primary = lx::primary_metric(options);
   struct Curve {
     std::string name, key, title, y_label;
     std::string caption{};
@@ -67,8 +67,11 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
 /// evaluations: of each contender on the examples.
 inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations,
                            const std::string& file, const std::vector<lx::PairExample>& examples, std::size_t worst) {
-  page.heading("Test pairs");
-  page.paragraph(lx::cat(file, ", ", examples.size(), " pairs"));
+  const auto& options = contenders.back().model.options();
+  const bool single = options.texts == 1;
+  const std::string pairs = lx::examples_name(options.texts);
+  page.heading("Test " + pairs);
+  page.paragraph(lx::cat(file, ", ", examples.size(), " ", pairs));
   std::vector<std::vector<std::string>> table;
   std::vector<lx::Series> curves;
   std::vector<std::vector<double>> all_scores;
@@ -96,9 +99,8 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   }
   std::string shown;
   for (const auto& c : contenders) shown += (shown.empty() ? "" : "; ") + c.shown();
-  const auto& options = contenders.back().model.options();
   page.paragraph(options.task == lx::Task::regression ? "In percent; mse in squared units of the label."
-                 : options.labels == 2                ? "In percent, at the stored threshold."
+                 : options.has_threshold()            ? "In percent, at the stored threshold."
                                                       : "In percent.");
   page.paragraph("One model each. " + shown + ".");
   page.table(header, table);
@@ -109,7 +111,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                                        .y_label = "precision, %",
                                        .x_range = {{0, 100}},
                                        .y_range = {{0, 100}}}),
-               lx::series_csv(curves), "Dots: the stored thresholds.");
+               lx::series_csv(curves), single ? "Dots: threshold 0.5." : "Dots: the stored thresholds.");
 
   const auto names = class_names(options);
   for (std::size_t k = 0; k < contenders.size(); ++k) {
@@ -132,12 +134,12 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                  lx::bar_chart(names, edges, heights,
                                {.title = "Scores of " + c.name,
                                 .x_label = "score: probability of " + names[1],
-                                .y_label = "pairs of the class, %",
+                                .y_label = pairs + " of the class, %",
                                 .y_range = {{0, 100}},
                                 .marks = {{threshold, "threshold", false}}}),
                  csv,
-                 lx::cat("Distribution of the scores of each class, in 20 bins. Left of the threshold a pair is classified as ", names[0],
-                         ", right of it as ", names[1], "."));
+                 lx::cat("Distribution of the scores of each class, in 20 bins. Left of the threshold a ", single ? "text" : "pair",
+                         " is classified as ", names[0], ", right of it as ", names[1], "."));
   }
 
   const auto& c = contenders.back();
@@ -150,16 +152,21 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   std::stable_sort(wrong.begin(), wrong.end(),
                    [&](auto a, auto b) { return std::abs(scores[a] - threshold) > std::abs(scores[b] - threshold); });
   page.heading("Worst errors of " + c.name);
-  page.paragraph(lx::cat(
-      wrong.size(), " of ", examples.size(),
-      " pairs are on the wrong side of the threshold. Wavy line: the other text has a similar word; coloured background: it has none."));
+  page.paragraph(lx::cat(wrong.size(), " of ", examples.size(), " ", pairs, " are on the wrong side of the threshold.",
+                         single ? "" : " Wavy line: the other text has a similar word; coloured background: it has none."));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t k = 0; k < std::min(worst, wrong.size()); ++k) {
     const auto& e = examples[wrong[k]];
-    rows.push_back({lx::cat(wrong[k] + 1), on_one_line(names[static_cast<std::size_t>(e.label)]), lx::short_number(scores[wrong[k]], 3),
-                    lx::mark_differences(e.left, e.right), lx::mark_differences(e.right, e.left)});
+    rows.push_back({lx::cat(wrong[k] + 1), on_one_line(names[static_cast<std::size_t>(e.label)]), lx::short_number(scores[wrong[k]], 3)});
+    if (single)
+      rows.back().push_back(lx::escape_xml(e.left));
+    else
+      rows.back().insert(rows.back().end(), {lx::mark_differences(e.left, e.right), lx::mark_differences(e.right, e.left)});
   }
-  page.table({"pair", "class", "score", "left", "right"}, rows);
+  if (single)
+    page.table({"row", "class", "score", "text"}, rows);
+  else
+    page.table({"pair", "class", "score", "left", "right"}, rows);
 }
 
 /// Plots the main score against the share of words with typos, one line for each model; the band is one standard deviation over seeds.
@@ -190,7 +197,7 @@ inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& co
       s.x.push_back(percent);
       s.y.push_back(m.mean);
       if (models.size() > 1) s.deviation.push_back(m.deviation);
-      if (percent == 0) s.highlights = {{percent, m.mean}};  // the clean pairs
+      if (percent == 0) s.highlights = {{percent, m.mean}};  // the clean texts
     }
   }
   page.heading("Noise");
@@ -199,7 +206,7 @@ inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& co
                                        .x_label = "words with a typo, %",
                                        .y_label = primary + (primary == "f1" ? " at the stored threshold, %" : ", %")}),
                lx::series_csv(series),
-               "All models get the same typos; large dots: the clean pairs. With several seeds a line is the mean and its band one "
+               "All models get the same typos; large dots: the clean texts. With several seeds a line is the mean and its band one "
                "standard deviation.");
 }
 

@@ -14,12 +14,14 @@ namespace program {
 /// The attention terms of a run and their options.
 class AttentionOptions {
  public:
-  void add_to(CLI::App& app, const lx::TermFactories<>& own) {
+  /// texts: of an example of the model.
+  void add_to(CLI::App& app, const lx::TermFactories<>& own, std::size_t texts = 2) {
     const auto factories = lx::all_terms(own, "--attention");
     auto known = lx::names_of_terms(factories);
     known.insert(known.begin(), "none");
     app.add_option("--attention", names_,
-                   "comma-separated attention terms: lea, dafa, uerbert, syntax, a position scheme, a custom term; or none")
+                   texts == 1 ? "comma-separated attention terms: lea (with --lea-within-sentences), syntax, a position scheme; or none"
+                              : "comma-separated attention terms: lea, dafa, uerbert, syntax, a position scheme, a custom term; or none")
         ->delimiter(',')
         ->check(one_of(known))
         ->default_str("none");
