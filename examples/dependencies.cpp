@@ -67,7 +67,6 @@ int main(int argc, char** argv) {
   bool json = false;
   program::KnowledgeOptions knowledge;
   lx::DafaFactory<> factory;
-  std::vector<CLI::Option*> options;
   knowledge.add_to(app);
   app.get_option("--parses")->required();
   app.add_option("--pair", pairs, "two texts, each with trees in --parses; may be given several times")
@@ -79,9 +78,9 @@ int main(int argc, char** argv) {
       app.add_option("--model", model, "take the options and the document counts of this model; default: count all texts of --parses")
           ->type_name("M.lxf");
   app.add_flag("--json", json, "write one JSON object per pair");
-  program::detail::TermFlags flags(app, "dafa", options);
+  program::OptionFlags flags(app, "dafa-");
   factory.visit(flags);
-  for (auto* option : options) option->excludes(from);
+  for (auto* option : flags.added) option->excludes(from);
   return program::run(app, argc, argv, [&] {
     const auto trees = knowledge.load().trees;
     lx::EncoderSizes sizes{.layers = 256, .heads = 1, .width = 1, .max_length = 1};  // no model: no matrix depends on them
