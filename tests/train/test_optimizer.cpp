@@ -70,9 +70,9 @@ void check_golden(double tolerance, bool in_one) {
 }
 
 /// One parameter of n elements and a gradient that depends on the step.
-struct Toy {
+struct TwoTensors {
   std::vector<NamedParameter<float>> parameters;
-  explicit Toy(std::size_t n) : parameters{{"w", Var<float>(Tensor<float>({n}), true)}} {
+  explicit TwoTensors(std::size_t n) : parameters{{"w", Var<float>(Tensor<float>({n}), true)}} {
     RandomStream random(1, random_site::user);
     for (float& x : parameters[0].var.mutable_value().mutable_span()) x = static_cast<float>(random.normal());
   }
@@ -238,7 +238,7 @@ TEST_CASE("clipping and AdamW give the same bits with 1, 2 and 3 threads") {
   std::vector<std::vector<float>> results;
   for (int count : {1, 2, 3}) {
     set_threads(count);
-    Toy toy(50001);
+    TwoTensors toy(50001);
     AdamW<float> optimizer(toy.parameters, {.weight_decay = 0.01});
     toy.run(optimizer, 0, 3);
     results.push_back(toy.weights());
@@ -249,7 +249,7 @@ TEST_CASE("clipping and AdamW give the same bits with 1, 2 and 3 threads") {
 }
 
 TEST_CASE("AdamW goes on from a saved state with the same bits, and refuses one that does not fit") {
-  Toy whole(100), halves(100);
+  TwoTensors whole(100), halves(100);
   AdamW<float> one(whole.parameters), first(halves.parameters);
   one.load_state(one.state());  // also with empty slots
   whole.run(one, 0, 8);
