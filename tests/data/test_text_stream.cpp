@@ -146,7 +146,7 @@ TEST_CASE("text stream: lines of any length and bytes that are no UTF-8") {
   const TemporaryFolder folder;
   std::string text = document(1) + "\n";
   for (std::size_t i = 0; i < 400000; ++i) text += "a ";  // more than one buffer
-  for (const std::string& part : {std::string("\n"), document(2), std::string(" \xff\xc3 a\n"), document(3)}) text += part;
+  text += "\n" + document(2) + " \xff\xc3 a\n" + document(3);
   write_file_atomic(folder / "t.txt", text);
   const TextStream stream({folder / "t.txt"}, {.max_length = 20, .held_out = 0});
   CHECK(stream.documents() == 4);
