@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""tools/reproduce_love.sh on small data: what it trains, that it resumes, its tables, what it refuses. Needs bash and the built programs
+(LEXFORMER_BIN)."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import BIN, BRANDS, KINDS, pairs, program
+
+REPRODUCE = Path(__file__).resolve().parents[2] / "tools/reproduce_love.sh"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@unittest.skipIf(shutil.which("bash") is None, "no bash")
+class ReproduceLove(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
+        text, config = cls.folder / "text.tsv", cls.folder / "config.json"
+        text.write_text(pairs(60, 1))
+        config.write_text('{"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}')
+        cls.model = cls.folder / "model.lxf"
+        done = program("make_model", "--text", text, "--vocab-size", 200, "--model-config", config, "--out", cls.model)
+        assert done.returncode == 0, done.stderr
+
+        cls.data = cls.folder / "data"
+        for name in ("love-vocab", "wordsim-love", "wordcluster", "sst2"):
+            (cls.data / name).mkdir(parents=True)
+        tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]", *LETTERS, *("##" + c for c in LETTERS)]
+        (cls.data / "love-vocab/vocab.txt").write_text("\n".join(tokens) + "\n")
+        words = BRANDS + " ".join(KINDS).split()
+        for shift, name in enumerate(("rw", "men", "simLex", "rel353"), 1):
+            rows = [f"{w}\t{words[(i + shift) % len(words)]}\t{i}\n" for i, w in enumerate(words)]
+            (cls.data / f"wordsim-love/{name}.txt").write_text("".join(rows) + "halvekk\ttaviom\t3\n")
+        for name in ("ap", "bless"):
+            (cls.data / f"wordcluster/{name}.csv").write_text("category,word\n" + "".join(f"brand,{w}\n" for w in BRANDS) + "".join(f"kind,{w}\n" for w in words[len(BRANDS):]))
+        for seed, name in enumerate(("train.tsv", "dev.tsv", "test.tsv", "typo_test_10.txt", "typo_test_90.txt")):
+            (cls.data / "sst2" / name).write_text("".join(line.split("\t", 1)[0] + line[line.rindex("\t"):] for line in pairs(24, seed).splitlines(True)))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def reproduce(self, table, out, *more, data=None):
+        command = ["bash", REPRODUCE, table, "--model", self.model, "--data", data or self.data, "--epochs", "0.5", "--text-epochs", "1", "--threads", "1", "--out", out, *more]
+        return subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, "LEXFORMER_BIN": str(BIN.resolve())})
+
+    def test_words(self):
+        out = self.folder / "words"
+        first = self.reproduce("inputs", out, "--seeds", "2", "--rows", "love,pieces")
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertEqual(first.stderr.count("===="), 4)
+        lines = (out / "table-inputs.md").read_text().splitlines()
+        self.assertEqual(first.stdout.splitlines(), lines)
+        self.assertIn("0.5 epochs, 2 seeds", lines[0])
+        table = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+        self.assertEqual(len(table), 2 + 1 + 2 * 3)
+        self.assertEqual({len(row) for row in table[2:]}, {7})
+        settings = json.loads((out / "love/pieces/seed-2/all_results.json").read_text())["settings"]
+        self.assertEqual((settings["units"]["mode"], settings["seed"]), ("pieces", 2))
+        # The mean of the seeds, in the column of men.
+        alone = [json.loads((out / f"words/pieces-{seed}.json").read_text())["similarity"][1] for seed in (1, 2)]
+        row = next(r for r in table if r[0] == "pieces, all words")
+        self.assertEqual(row[2].split()[0], f"{sum(r['on_all']['spearman'] for r in alone) / 2:.1f}")
+        self.assertNotEqual(alone[0]["on_all"], alone[0]["on_covered"])
+        shutil.rmtree(out / "love/pieces/seed-2")  # interrupted: only the missing part is trained
+        (out / "words/pieces-2.json").unlink()
+        again = self.reproduce("inputs", out, "--seeds", "2", "--rows", "love,pieces")
+        self.assertEqual((again.returncode, again.stdout), (0, first.stdout), again.stderr)
+        self.assertEqual(again.stderr.count("===="), 1)
+        shared = self.reproduce("intrinsic", out, "--seeds", "2")  # the default model is there
+        self.assertEqual(shared.returncode, 0, shared.stderr)
+        self.assertNotIn("====", shared.stderr)
+        # All rows are commands that train_love takes.
+        for table, rows in (("structures", 1), ("encoders", 3), ("losses", 4), ("batches", 2)):
+            done = self.reproduce(table, out, "--seeds", "1")
+            self.assertEqual((done.returncode, done.stderr.count("====")), (0, rows), done.stderr)
+        other = self.reproduce("intrinsic", out, "--epochs", "0.6")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("holds runs with other options: 0.5 epochs", other.stderr)
+
+    def test_sst2(self):
+        out = self.folder / "sst2"
+        rows = "none,replace,linear-frozen,add-mean_norm-train"
+        first = self.reproduce("sst2", out, "--seeds", "1", "--rows", rows)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertEqual(first.stderr.count("===="), 5)  # LOVE once
+        table = [line.strip("| ").split(" | ") for line in first.stdout.splitlines() if line.startswith("|")]
+        self.assertEqual(table[0], ["test", "typos in % of the words: 10", "typos in % of the words: 90"])
+        self.assertEqual([row[0] for row in table[2:]], rows.split(","))
+        settings = {row: json.loads((out / f"sst2/{row}/seed-1/all_results.json").read_text())["settings"] for row in rows.split(",")}
+        self.assertNotIn("love", settings["none"])
+        self.assertEqual([settings[row]["love"]["mode"] for row in rows.split(",")[1:]], ["replace", "linear", "add"])
+        self.assertEqual([settings[row]["freeze"] for row in ("replace", "linear-frozen")], [[], ["embeddings.word_embeddings"]])
+        self.assertEqual((settings["add-mean_norm-train"]["love"]["train"], settings["add-mean_norm-train"]["love"]["rescale"]), (True, "mean_norm"))
+        measured = json.loads((out / "sst2/replace/seed-1/test.json").read_text())["test"]
+        self.assertEqual(table[3][1:], [f"{100 * t['accuracy']:.1f}" for t in measured])
+        shutil.rmtree(out / "sst2/none")
+        again = self.reproduce("sst2", out, "--seeds", "1", "--rows", rows)
+        self.assertEqual((again.returncode, again.stdout, again.stderr.count("====")), (0, first.stdout, 1), again.stderr)
+        other = self.reproduce("sst2", out, "--lr", "1e-4")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("holds runs with other options: 1 epochs, learning rate 5e-5", other.stderr)
+
+    def test_refusals(self):
+        out = self.folder / "refused"
+        for more, message in ((("nothing",), "unknown table 'nothing'"), (("inputs", "--rows", "love,letters"), "unknown row 'letters'"),
+                              (("sst2", "--rows", "none-train"), "unknown row 'none-train'"), (("sst2", "--seeds", "0"), "positive integer"),
+                              (("sst2", "--data", self.folder), "there is no file"), (("sst2", "--tau", "1"), "unknown option --tau")):
+            table, *options = more
+            done = self.reproduce(table, out, *options)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
+        self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
