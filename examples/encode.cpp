@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   love.add_to(app);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
-    program::keep_inputs("--output", output, {model_path});
+    program::keep_inputs("--output", output, {model_path, love.path()});
     if (!output.ends_with(".npy") && !output.ends_with(".tsv"))
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
     auto model = lx::Encoder<>::load(model_path);

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   program::add_threads(app);
   const auto measure = [&](auto number, auto device) {
     program::keep_inputs("--output", output, tests);
-    program::keep_inputs("--output", output, {model_path});
+    program::keep_inputs("--output", output, {model_path, love.path()});
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
     auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);

@@ -10,16 +10,14 @@ namespace lx = lexformer;
 
 namespace {
 
-/// The words of standard input, one per line. Errors: none; a line that is no word.
+/// The words of standard input, one per line. Errors: there are no words; a line is no word.
 std::vector<std::string> read_words() {
   std::vector<std::string> words;
   std::string line;
   while (std::getline(std::cin, line)) {
     if (line.ends_with('\r')) line.pop_back();
-    const std::string where = lx::cat("standard input: line ", words.size() + 1);
-    if (const auto invalid = lx::find_invalid_utf8(line); invalid != line.npos) lx::fail_file(where, "byte ", invalid + 1, " is not UTF-8");
-    if (line.empty() || line.find_first_of(" \t") != line.npos)
-      lx::fail_file(where, "expected one word per line, found ", line.empty() ? "an empty line" : lx::in_quotes(line));
+    if (const std::string fault = lx::word_fault(line); !fault.empty())
+      lx::fail_file(lx::cat("standard input: line ", words.size() + 1), fault, "; expected one word per line");
     words.push_back(line);
   }
   if (words.empty()) lx::fail_file("standard input", "is empty; expected words, one per line");
@@ -58,6 +56,8 @@ int main(int argc, char** argv) {
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     program::keep_inputs("--output", output, {model_path, targets_path, words_path});
+    if (nearest > 0 && output.ends_with(".npy"))
+      lx::fail_usage("--output", "neighbours are written as text; choose a name that does not end in .npy");
     const auto love = lx::Love<>::load(model_path);
     std::optional<lx::WordVectors> targets;
     if (nearest > 0) targets = program::read_word_vectors(targets_path, words_path);
@@ -66,8 +66,8 @@ int main(int argc, char** argv) {
                      " have ", love.options().size);
     const auto words = read_words();
     const auto vectors = love.vectors(words);
+    lx::require_finite(vectors, model_path, "word", 1);
     if (output.ends_with(".npy")) {
-      if (targets) lx::fail_usage("--output", "neighbours are written as text; choose a name that does not end in .npy");
       lx::save_npy(output, vectors);
     } else {
       const std::string text = targets ? neighbours(words, vectors, *targets, nearest) : lx::vectors_text(words, vectors);

@@ -49,6 +49,7 @@ struct LoveTest {
     results["eval_cosine"] = lx::log_number(cosines(imputed(spellings), words));
     if (typos.empty()) return results;
     const auto found = imputed(typos);
+    results["eval_typo_words"] = typos.size();
     results["eval_typo_cosine"] = lx::log_number(cosines(found, misspelled));
     std::size_t right = 0;
     for (std::size_t i = 0; i < typos.size(); ++i)
@@ -109,11 +110,12 @@ struct LoveTask {
 template <class T, class Dev>
 bool run(program::LoveTrainOptions o) {
   const lx::WordUnits units(lx::Vocabulary::load_vocab_txt(o.vocab), o.units, o.vocab);
-  const lx::WordVectors all = program::read_word_vectors(o.targets, o.words);
-  o.love.size = all.dimension();
+  std::optional<lx::WordVectors> all = program::read_word_vectors(o.targets, o.words);
+  o.love.size = all->dimension();
   lx::Love<T, Dev> model(units, o.love, o.seed);
   if (!o.quiet) std::cerr << "searching synonyms and hard negatives ...\n";
-  const program::LoveWords words(all, o);
+  const program::LoveWords words(*all, o);
+  all.reset();
   if (!o.quiet) std::cerr << words.text() << "\n";
 
   const lx::LoveBatches source(words.targets.words(), words.synonyms, words.negatives, o.batches, o.seed);
@@ -125,6 +127,7 @@ bool run(program::LoveTrainOptions o) {
   settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.progress.samples = "words";
   settings.settings = o.json(program::describe(words.targets), program::describe(units.vocabulary()));
+  settings.settings["lists_crc32"] = words.checksum();
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {
     program::say_interrupted(lx::cat("step ", done.step), o.out);

@@ -27,7 +27,7 @@ inline std::string love_card(const LoveTrainOptions& o, const lx::LoveOptions& l
                                   {"eval_typo_top1", "share of the words with a typo whose nearest target is the right one"}})
     if (results.contains(key)) card << "| " << name << " | " << rounded(key) << " |\n";
   if (results.contains("eval_words"))
-    card << "\nMeans over " << results["eval_words"] << " of the training words, without augmentation and dropout.\n";
+    card << "\nMeans over " << results["eval_words"] << " of the training words; with a typo, over those of them that a typo changes.\n";
   card << changed_settings(results["settings"], LoveTrainOptions().json("", ""), {"targets", "vocab", "seed"}) << how_it_was_made(o.command)
        << "\n## Citation\n\nlexformer " << LEXFORMER_VERSION << ", and Chen, Varoquaux and Suchanek, \"Imputing Out-of-Vocabulary "
        << "Embeddings with LOVE Makes Language Models Robust with Little Cost\", ACL 2022.\n";

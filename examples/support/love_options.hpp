@@ -84,7 +84,7 @@ struct LoveTrainOptions {
     number(*group, "--accumulate", accumulate, "batches per step")->check(program::positive());
     number(*group, "--lr", lr, "learning rate");
     add_choice(*group, "--schedule", schedule, "learning rate schedule");
-    number(*group, "--lr-decay", lr_decay, "factor of the learning rate in each epoch, for --schedule exponential")
+    number(*group, "--lr-decay", lr_decay, "with --schedule exponential: factor of the learning rate in each epoch")
         ->check(CLI::Range(0.0, 1.0));
     number(*group, "--warmup", warmup, "share of the steps with linear warm-up")->check(CLI::Range(0.0, 1.0));
     group->add_option("--clip", clip, "maximum gradient norm")->check(program::positive())->capture_default_str();

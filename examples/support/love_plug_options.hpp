@@ -31,10 +31,13 @@ class LovePlugFlags {
     if (!path_.empty()) model.plug_in(lx::Love<T, Dev>::load(path_), options_);
   }
   bool used() const { return !path_.empty(); }
+  const std::string& path() const { return path_; }
   /// The settings of a run.
   lx::Json json() const {
     lx::Json all = lx::options_json([o = options_](lx::OptionVisitor& v) mutable { o.visit(v); });
+    const std::string file = lx::is_folder(path_) ? path_ + "/model.lxf" : path_;
     all["model"] = path_;
+    all["crc32"] = lx::crc32(lx::read_file(file));
     return all;
   }
 

@@ -92,12 +92,26 @@ struct LoveWords {
   lx::WordVectors targets;
   WordLists synonyms, negatives;
 
-  LoveWords(lx::WordVectors all, const LoveTrainOptions& o) : targets(select_words(all, o)), synonyms(synonym_lists(targets, o)) {
+  LoveWords(const lx::WordVectors& all, const LoveTrainOptions& o) : targets(select_words(all, o)), synonyms(synonym_lists(targets, o)) {
     if (o.batches.negatives == 0) {
       negatives.resize(targets.size());
     } else {
       negatives = lx::hard_negatives(lx::near_words(targets.words(), o.near_ratio, o.near_most), synonyms, targets.values(), o.near_cosine);
     }
+  }
+  /// A checksum of synonyms and negatives.
+  std::uint32_t checksum() const {
+    std::uint32_t sum = 0;
+    const auto add = [&sum](const std::uint32_t* numbers, std::size_t count) {
+      sum = lx::crc32({reinterpret_cast<const char*>(numbers), count * sizeof(*numbers)}, sum);
+    };
+    for (const auto* lists : {&synonyms, &negatives})
+      for (const auto& list : *lists) {
+        const auto size = static_cast<std::uint32_t>(list.size());
+        add(&size, 1);
+        add(list.data(), list.size());
+      }
+    return sum;
   }
   static std::size_t filled(const WordLists& lists) {
     return static_cast<std::size_t>(std::count_if(lists.begin(), lists.end(), [](const auto& list) { return !list.empty(); }));

@@ -98,7 +98,7 @@ struct MatcherOptions {
     group->add_option("--new-lr", new_lr, "learning rate of the tensors that the start model does not have (the head, attention terms)")
         ->check(program::non_negative())
         ->default_str("that of --lr");
-    add_choice(*group, "--schedule", schedule, "learning rate schedule");
+    add_choice(*group, "--schedule", schedule, "learning rate schedule; exponential: x 0.97 in each epoch");
     group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")
         ->check(program::non_negative())
         ->default_str("1.5, at most 15 % of the run");

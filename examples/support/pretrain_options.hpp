@@ -61,7 +61,7 @@ struct PretrainOptions {
     number(*group, "--batch", batch, "documents per batch")->check(program::positive());
     number(*group, "--accumulation,--accumulate", accumulate, "batches per step")->check(program::positive());
     number(*group, "--lr", lr, "learning rate");
-    add_choice(*group, "--schedule", schedule, "learning rate schedule");
+    add_choice(*group, "--schedule", schedule, "learning rate schedule; exponential: x 0.97 in each epoch");
     group->add_option("--warmup", warmup, "share of the steps with linear warm-up")->check(CLI::Range(0.0, 1.0))->capture_default_str();
     number(*group, "--weight-decay", weight_decay, "AdamW's decoupled weight decay, not applied to biases and LayerNorm");
     group->add_option("--clip", clip, "maximum gradient norm")->check(program::positive())->capture_default_str();

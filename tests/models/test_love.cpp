@@ -317,7 +317,7 @@ TEST_CASE("LOVE: a model is saved and loaded with its vocabulary and options; ot
   file.tensors.erase("love.units.weight");
   file.save(path);
   expect_error(
-      ErrorKind::file, [&] { Love<float>::load(path); }, "the config asks for at least");
+      ErrorKind::file, [&] { Love<float>::load(path); }, "options ask for at least");
   file = made.file();
   file.vocabulary = Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"});
   file.save(path);
@@ -385,6 +385,6 @@ TEST_CASE("LOVE: models of the other encoders are saved and loaded") {
     file.save(path);
     expect_error(
         ErrorKind::file, [&] { Love<float>::load(path); },
-        options.encoder == LoveEncoderKind::rnn ? "love.convolution.3.weight" : "the config asks for at least");
+        options.encoder == LoveEncoderKind::rnn ? "love.convolution.3.weight" : "options ask for at least");
   }
 }

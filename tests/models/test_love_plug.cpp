@@ -191,6 +191,9 @@ TEST_CASE("a plugged model is saved with LOVE, loaded and restored; fixed vector
       CHECK(loaded.config().attention.size() == 1);
       auto again = CrossEncoder<float>::load(path, test::with_lea());  // for training: the plug stays
       CHECK(again.new_tensors().empty());
+      const auto& added = model.new_tensors();
+      CHECK(std::count(added.begin(), added.end(), "lexformer.encoder.love.gate") == (mode == LoveMode::linear ? 1 : 0));
+      CHECK(std::count(added.begin(), added.end(), "lexformer.encoder.love.units.weight") == (train ? 1 : 0));
       CHECK(again.parameters().size() == model.parameters().size());
       auto other = test::tiny_model<float>(test::with_lea(), Json::object(), 5, false);
       other.plug_in(tiny_love<float>(12, 9), {.mode = mode, .rescale = LoveRescale::mean_norm, .train = train, .unk = true});
@@ -219,6 +222,11 @@ TEST_CASE("a plug is refused: another size, a damaged description, a batch of an
   model.plug_in(tiny_love<double>());
   CHECK_THROWS_WITH_AS(model(batch), doctest::Contains("which words have several pieces"), Error);
 
+  expect_error(
+      ErrorKind::usage, [&] { model.plug_in(tiny_love<double>()); }, "has LOVE plugged in already");
+  ModelFile damaged = plugged<float>().file();
+  damaged.tensors.erase("lexformer.encoder.love.units.weight");
+  CHECK_THROWS_WITH_AS(CrossEncoder<float>(damaged, CrossEncoderOptions{}), doctest::Contains("units.weight' is missing"), Error);
   const auto with = [&](const std::function<void(ModelFile&)>& edit) {
     ModelFile file = plugged<float>().file();
     edit(file);
@@ -233,6 +241,11 @@ TEST_CASE("a plug is refused: another size, a damaged description, a batch of an
                        Error);
   CHECK_THROWS_WITH_AS(with([](ModelFile& f) { f.config["lexformer"]["love"]["love"]["size"] = 10; }), doctest::Contains("12 numbers"),
                        Error);
-  CHECK_THROWS_WITH_AS(with([](ModelFile& f) { f.metadata.erase("lexformer.love_vocab"); }), doctest::Contains("love_vocab"), Error);
+  CHECK_THROWS_WITH_AS(with([](ModelFile& f) { f.metadata.erase("lexformer.love_vocab"); }), doctest::Contains("love_vocab is missing"),
+                       Error);
+  CHECK_THROWS_WITH_AS(
+      with([](ModelFile& f) { std::swap(f.metadata["lexformer.love_vocab"][40], f.metadata["lexformer.love_vocab"][44]); }),
+      doctest::Contains("checksum"), Error);
+  expect_file_error([&] { with([](ModelFile& f) { f.config["lexformer"]["love"]["love"]["size"] = 10; }); }, "LOVE plug 10");
   CHECK_THROWS_WITH_AS(with([](ModelFile& f) { f.config["lexformer"]["love"] = 1; }), doctest::Contains("expected a JSON object"), Error);
 }

@@ -48,7 +48,7 @@ class Love(unittest.TestCase):
 
     @classmethod
     def command(cls, out, *more):
-        given = {"--targets": cls.targets, "--vocab": cls.vocab, "--out": out, "--epochs": 20, "--batch": 8, "--lr": "5e-3", "--query-size": 8,
+        given = {"--targets": cls.targets, "--vocab": cls.vocab, "--out": out, "--epochs": 12, "--batch": 8, "--lr": "5e-3", "--query-size": 8,
                  "--logging-steps": 20, **dict(zip(more[::2], more[1::2]))}
         return [x for pair in given.items() for x in pair if x != ""]
 
@@ -65,12 +65,12 @@ class Love(unittest.TestCase):
     def test_it_learns_and_writes_what_it_says(self):
         results = json.loads((self.first / "all_results.json").read_text())
         self.assertEqual((results["train_samples"], results["eval_words"], results["epoch"]), (80, 80, 12.0))
-        self.assertEqual(results["parameters"], 67 * 16 + 16 * 16 * 2 + 2 * 8 * 16 + 16 * 4 + 2 * 8)
+        self.assertEqual(results["parameters"], 67 * 16 + 16 * 16 * 3 + 2 * 8 * 16 + 16 * 4 + 2 * 8)
         log = [json.loads(line) for line in (self.first / "log.jsonl").read_text().splitlines()]
         self.assertEqual([e["step"] for e in log if "loss" in e], list(range(20, 121, 20)))
         rates = [e["learning_rate"] for e in log if "loss" in e]  # steps 19, 39, ... of epochs of 10 steps
         for k, rate in enumerate(rates):
-            self.assertAlmostEqual(rate, 2e-3 * 0.97 ** (2 * k + 1), delta=1e-12)
+            self.assertAlmostEqual(rate, 5e-3 * 0.97 ** (2 * k + 1), delta=1e-12)
         measured = [e for e in log if "eval_cosine" in e]
         self.assertEqual(len(measured), 12)
         self.assertGreater(measured[-1]["eval_cosine"], measured[0]["eval_cosine"] + 0.2)
@@ -101,10 +101,16 @@ class Love(unittest.TestCase):
         self.refused(2, self.train(out, "--resume", "", "--tau", 1), "--tau")
         self.refused(2, self.train(out, "--resume", "", "--quiet", "", "--temperature", 1), "temperature")
         self.refused(2, self.train(out), "--resume", "--overwrite")
+        synonyms = self.folder / "synonyms.txt"
+        for pair, code in (("halvek halvor", 0), ("halvek halvis", 2)):  # a resumed run has the same synonyms
+            synonyms.write_text(pair + "\n")
+            done = self.train(self.folder / "synonyms", "--max-steps", 2, "--resume", "", "--quiet", "", "--synonyms", synonyms)
+            self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn("lists_crc32", done.stderr)
 
     def test_options(self):
         (self.folder / "pairs.txt").write_text("halvek halvor\nlumenas nothing\n")
-        for more in (("--synonyms", "none", "--negatives", 0, "--structure", "merge", "--scale", "sqrt", "--loss", "mse"),
+        for more in (("--synonyms", "none", "--negatives", 0, "--structure", "sequential", "--scale", "sqrt", "--loss", "mse"),
                      ("--synonyms", self.folder / "pairs.txt", "--mode", "pieces", "--buckets", 20, "--loss", "align_uniform", "--precision", "bfloat16"),
                      ("--mode", "characters", "--loss", "cosine", "--schedule", "constant", "--max-words", 20, "--heads", 2, "--layers", 2)):
             with self.subTest(more):
@@ -134,8 +140,8 @@ class Love(unittest.TestCase):
         self.assertEqual(nearest[0].split("\t")[2], "halvek")
         self.assertIn("lumen", nearest[2].split("\t")[2])
         for code, done, *parts in ((3, program("impute", "--model", model, text=""), "standard input: is empty"),
-                                   (3, program("impute", "--model", model, text="a\n\nb\n"), "line 2", "an empty line"),
-                                   (3, program("impute", "--model", model, text="two words\n"), "line 1", "'two words'"),
+                                   (3, program("impute", "--model", model, text="a\n\nb\n"), "line 2", "the word is empty"),
+                                   (3, program("impute", "--model", model, text="two words\n"), "line 1", "'two words' has a space"),
                                    (3, program("impute", "--model", self.vocab, text="a\n"), "vocab.txt"),
                                    (2, program("impute", "--model", model, "--nearest", 2, text="a\n"), "--targets")):
             self.refused(code, done, *parts)
@@ -146,17 +152,17 @@ class Love(unittest.TestCase):
         for text, *parts in (("halvek 1 2\nhalvor 1\n", "bad.txt: line 2", "expected 2 numbers", "found 1"), ("a nan 1\n", "line 1", "'nan'"),
                              ("a 0 0\n", "line 1", "zero"), ("3 2\na 1 2\n", "line 1", "3 vectors", "the file has 1")):
             bad.write_text(text)
-            self.refused(3, self.train(out, "--targets", bad), *parts)
+            self.refused(3, self.train(out, "--quiet", "", "--targets", bad), *parts)
         bad.write_text("a1 1 2 3 4 5 6 7 8\n3 3 4 5 6 7 8 9 9\n")
-        self.refused(2, self.train(out, "--targets", bad), "none of the 2 words", "--all-words")
-        self.refused(2, self.train(out, "--negatives", 80), "80 negatives", "79 other words")
-        self.refused(2, self.train(out, "--swap", 0.9), "add up to")
-        self.refused(2, self.train(out, "--heads", 3), "16 / 3")
+        self.refused(2, self.train(out, "--quiet", "", "--targets", bad), "none of the 2 words", "--all-words")
+        self.refused(2, self.train(out, "--quiet", "", "--negatives", 80), "80 negatives", "79 other words")
+        self.refused(2, self.train(out, "--quiet", "", "--swap", 0.9), "add up to")
+        self.refused(2, self.train(out, "--quiet", "", "--heads", 3), "16 / 3")
         bad.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n")
-        self.refused(3, self.train(out, "--vocab", bad), "bad.txt", "[SUB]", "make_love_vocab.py")
+        self.refused(3, self.train(out, "--quiet", "", "--vocab", bad), "bad.txt", "[SUB]", "make_love_vocab.py")
         bad.write_text("one\n")
-        self.refused(3, self.train(out, "--synonyms", bad), "bad.txt: line 1", "two words")
-        self.refused(3, self.train(out, "--synonyms", "wordnet", "--wordnet", self.folder), "index.noun")
+        self.refused(3, self.train(out, "--quiet", "", "--synonyms", bad), "bad.txt: line 1", "two words")
+        self.refused(3, self.train(out, "--quiet", "", "--synonyms", "wordnet", "--wordnet", self.folder), "index.noun")
 
     def test_plugged_into_a_matcher(self):
         train = self.folder / "train.tsv"
@@ -194,6 +200,8 @@ class Love(unittest.TestCase):
             lengths.append(len(npy.read_bytes()))
         self.assertLess(lengths[1], lengths[0])  # one token for each word
         self.refused(2, program("evaluate", "--model", plain, "--love-mode", "add", "--test", train), "--love-mode", "needs --love")
+        self.refused(2, program("evaluate", "--model", one, "--love", self.first, "--test", train), "LOVE plugged in already")
+        self.refused(2, program("evaluate", "--model", plain, "--love", self.first / "model.lxf", "--test", train, "--output", self.first / "model.lxf"), "--output")
         small = self.folder / "small"
         (self.folder / "small.txt").write_text(text_of(WORDS, vectors(WORDS, 8)))
         self.assertEqual(self.train(small, "--targets", self.folder / "small.txt", "--max-steps", 1).returncode, 0)

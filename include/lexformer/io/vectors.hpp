@@ -67,6 +67,9 @@ struct VectorOptions {
   std::string word_list{};  ///< for .npy: a file with one word per line, as many as the array has rows
 };
 
+/// What is wrong with a word of a file of vectors: empty, no UTF-8, a space, a tab or a line break. Empty: nothing.
+std::string word_fault(std::string_view word);
+
 /// Word vectors as text: a line with number and dimension, then in each line a word and its numbers, separated by spaces. Numbers have as
 /// few digits as read back to the same float. values (words, dimension). A word may occur more than once.
 std::string vectors_text(std::span<const std::string> words, const Tensor<float>& values);
@@ -107,14 +110,6 @@ WordVectors whole_word_vectors(const Vocabulary& vocabulary, const Tensor<float>
 namespace lexformer {
 
 namespace detail {
-
-/// What is wrong with a word; empty: nothing.
-inline std::string word_fault(std::string_view word) {
-  if (word.empty()) return "the word is empty";
-  if (const std::size_t invalid = find_invalid_utf8(word); invalid != word.npos) return cat("byte ", invalid + 1, " is not UTF-8");
-  if (word.find_first_of(" \t\r\n") != word.npos) return cat("the word ", in_quotes(word), " has a space, a tab or a line break");
-  return {};
-}
 
 /// dot(a, b). Several sums, so that the compiler can use vector instructions; their number is fixed.
 inline double dot(const float* a, const float* b, std::size_t size) {
@@ -215,6 +210,13 @@ inline std::vector<std::string> read_word_list(const std::string& path) {
 
 }  // namespace detail
 
+LEXFORMER_INLINE std::string word_fault(std::string_view word) {
+  if (word.empty()) return "the word is empty";
+  if (const std::size_t invalid = find_invalid_utf8(word); invalid != word.npos) return cat("byte ", invalid + 1, " is not UTF-8");
+  if (word.find_first_of(" \t\r\n") != word.npos) return cat("the word ", in_quotes(word), " has a space, a tab or a line break");
+  return {};
+}
+
 LEXFORMER_INLINE WordVectors::WordVectors(std::vector<std::string> words, Tensor<float> values, bool lower, const std::string& where,
                                           ErrorKind kind)
     : values_(std::move(values)) {
@@ -223,7 +225,7 @@ LEXFORMER_INLINE WordVectors::WordVectors(std::vector<std::string> words, Tensor
   if (values_.rank() != 2 || values_.dim(0) != words.size() || values_.dim(1) == 0)
     stop("the vectors have shape ", values_.shape(), ", expected (", words.size(), ", dimension): one row for each word");
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (const std::string fault = detail::word_fault(words[i]); !fault.empty()) stop("word ", i + 1, ": ", fault);
+    if (const std::string fault = word_fault(words[i]); !fault.empty()) stop("word ", i + 1, ": ", fault);
     if (lower) words[i] = lexformer::lower_case(words[i]);
   }
   norms_.resize(words.size());

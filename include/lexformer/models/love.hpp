@@ -38,7 +38,13 @@ class Love {
   Love(const WordUnits& units, LoveOptions options, std::uint64_t seed)
       : units_(units), encoder_(fitted(std::move(options), units), seed) {}
   /// Errors (file): the file holds another kind of model; an option or a tensor is missing or has another size.
-  explicit Love(const ModelFile& file) : Love(detail::read_love_options(file)) { restore(file); }
+  explicit Love(const ModelFile& file) : Love(detail::read_love_options(file)) {
+    restore(file);
+    std::vector<ExpectedTensor> all;
+    for (const auto& p : parameters()) all.push_back({p.name, p.var.shape()});
+    if (const auto others = compare_tensors(file.tensors, all).unexpected; !others.empty())
+      fail_file(file.path, "holds tensors that its options do not use: ", others.front(), others.size() > 1 ? ", ..." : "");
+  }
   static Love load(const std::string& path) { return Love(ModelFile::open(path)); }
   /// A model whose parameters are loaded later; they have no values yet.
   static Love blank(const WordUnits& units, const LoveOptions& options) { return Love({units, options}); }

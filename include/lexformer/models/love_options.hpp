@@ -25,6 +25,8 @@ template <>
 inline constexpr auto names_of<LoveStructure> = std::to_array<Named<LoveStructure>>({{"sequential", LoveStructure::sequential},
                                                                                      {"merge", LoveStructure::merge}});
 
+inline constexpr std::size_t max_love_size = 1 << 16;
+
 struct LoveOptions {
   std::size_t size = 300;       // D, of the vectors
   std::size_t rows = 0;         // V, of the table
@@ -33,15 +35,15 @@ struct LoveOptions {
   std::size_t heads = 1, layers = 1;
   double dropout = 0.2;
   LoveEncoderKind encoder = LoveEncoderKind::pam;
-  LoveStructure structure = LoveStructure::sequential;
+  LoveStructure structure = LoveStructure::merge;
   std::string scale = "quarter";  // of attention scores, see love_divisor()
 
   /// All but the rows of the table, which the vocabulary determines.
   void visit(OptionVisitor& v) {
-    v.size("size", size, 2, 1 << 16, "size of the vectors");
+    v.size("size", size, 2, max_love_size, "size of the vectors");
     v.choice("encoder", encoder,
              "how units become a vector: positional attention and self-attention (pam), self-attention alone, convolutions, or an LSTM");
-    v.choice("structure", structure, "pam: positional attention before self-attention (paper), or beside it (released model)");
+    v.choice("structure", structure, "pam: positional attention beside self-attention (released model), or before it (paper)");
     v.text("scale", scale,
            "pam and attention: scores are divided by the fourth root of the head size (quarter), its square root (sqrt), or a number");
     v.size("query_size", query_size, 1, 1 << 16, "pam: size of the queries and keys of the self-attention, all heads together");
@@ -71,6 +73,7 @@ inline const LoveOptions& check_love_options(const LoveOptions& o) {
   if (o.size == 0 || o.rows == 0 || o.query_size == 0 || o.heads == 0 || o.layers == 0)
     fail_usage("LoveOptions", "size, rows, query_size, heads and layers must be positive, got ", o.size, ", ", o.rows, ", ", o.query_size,
                ", ", o.heads, ", ", o.layers);
+  if (o.size < 2 || o.size > max_love_size) fail_usage("LoveOptions", "size is ", o.size, ", expected 2 to ", max_love_size);
   if (o.pad >= o.rows) fail_usage("LoveOptions", "[PAD] is row ", o.pad, " of a table of ", o.rows, " rows");
   using Kind = LoveEncoderKind;
   if (o.encoder == Kind::rnn && (o.size % 2 != 0 || o.heads != 1))

@@ -34,12 +34,14 @@ struct LovePlugOptions {
   LoveMode mode = LoveMode::replace;
   LoveRescale rescale = LoveRescale::none;
   bool train = false;  // LOVE's parameters, too
-  bool unk = false;    // also words that are [UNK]
+  bool unk = false;    // also words that are [UNK], and [UNK] itself in a text
   double length = 1;   // of v; set by plug_in()
 
   /// The options of a program.
   void visit(OptionVisitor& v) {
-    v.choice("mode", mode, "what becomes of a word of several pieces: one token with LOVE's vector, or its pieces plus the vector");
+    v.choice("mode", mode,
+             "a word of several pieces becomes one token with LOVE's vector (replace), or its pieces are added to the vector (add), or "
+             "mixed with it by a trained gate (linear)");
     v.choice("rescale", rescale, "length of LOVE's vectors: 1, or the mean length of the model's rows of whole words");
     v.flag("train", train, "train LOVE with the model; without it, LOVE's vectors are fixed");
     v.flag("unk", unk, "give unknown words ([UNK]) LOVE's vectors, too");
@@ -91,7 +93,7 @@ struct StoredLovePlug {
   WordUnits units;
 };
 /// The options in a model's file; empty if it has no plug. Errors (file): an option is unknown or out of range; the vocabulary is missing
-/// or does not fit; LOVE's size is not that of the model's word embeddings.
+/// or does not fit.
 std::optional<StoredLovePlug> read_love_plug(const ModelFile& file);
 }  // namespace detail
 
@@ -228,7 +230,9 @@ LEXFORMER_INLINE void write_love_plug(const LovePlugOptions& options, const Love
   Json& stored = ours["love"] = Json::object();
   stored["plug"] = std::move(plug);
   write_love_options(love, units.options(), stored);
-  file.metadata["lexformer.love_vocab"] = vocabulary_text(units.vocabulary());
+  const std::string text = vocabulary_text(units.vocabulary());
+  file.metadata["lexformer.love_vocab"] = text;
+  file.metadata["lexformer.love_vocab_crc32"] = std::to_string(crc32(text));
 }
 
 LEXFORMER_INLINE std::optional<StoredLovePlug> read_love_plug(const ModelFile& file) {
@@ -245,6 +249,9 @@ LEXFORMER_INLINE std::optional<StoredLovePlug> read_love_plug(const ModelFile& f
   read_options(plug.dump(), here + ": plug", [&](OptionVisitor& v) { options.visit(v); });
   const auto text = file.metadata.find("lexformer.love_vocab");
   if (text == file.metadata.end()) fail_file(file.path, "lexformer.love_vocab is missing");
+  if (const auto sum = file.metadata.find("lexformer.love_vocab_crc32");
+      sum == file.metadata.end() || sum->second != std::to_string(crc32(text->second)))
+    fail_file(file.path, "lexformer.love_vocab does not fit its checksum; the file is damaged");
   auto [units, love] =
       read_love_options(*stored, parse_vocabulary_text(text->second, file.path + ": lexformer.love_vocab"), file.tensors, here);
   return StoredLovePlug{options, love, std::move(units)};

@@ -95,6 +95,8 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, const std::optional<TrainingSt
     fail_file(file.path,
               "the output layer has a weight of its own ('cls.predictions.decoder.weight'); only the word embeddings are supported");
   make(file.path);
+  if (this->encoder().embeddings.plug)
+    fail_usage(file.path, "has LOVE plugged in; a masked language model predicts pieces, so it needs a model without it");
 }
 
 template <class T, class Dev>

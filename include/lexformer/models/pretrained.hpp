@@ -51,7 +51,8 @@ class Pretrained {
   /// The parameters that an optimizer trains: state() without buffers.
   std::vector<NamedParameter<T, Dev>> parameters() { return without_buffers(state()); }
   /// Gives words of several pieces the vectors that LOVE imputes (models/love_plug.hpp); the plug is saved with the model. Call it before
-  /// features(), parameters() and tokenizer(). Errors (usage): the size of LOVE's vectors is not that of the word embeddings.
+  /// features(), parameters() and tokenizer(). Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the
+  /// size of LOVE's vectors is not that of the word embeddings; the model has a plug already.
   void plug_in(Love<T, Dev> love, LovePlugOptions options = {});
   /// Excludes every parameter whose name contains `part` from training; returns how many. Errors: there is none.
   std::size_t freeze(const std::string& part);
@@ -214,13 +215,15 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
   }
   auto blank = Init::none();
   encoder_ = std::make_unique<BertEncoder<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_);
-  if (file_ != nullptr) set_plug(LovePlug<T, Dev>::of(*file_, tokenizer_.unk_id()));
+  if (file_ == nullptr) return;
+  if (auto plug = LovePlug<T, Dev>::of(*file_, tokenizer_.unk_id())) set_plug(std::move(plug));
 }
 
 template <class T, class Dev>
 void Pretrained<T, Dev>::set_plug(std::shared_ptr<LovePlug<T, Dev>> plug) {
-  if (!plug) return;
   const std::size_t size = plug->love().options().size, expected = config().embedding_size;
+  if (size != expected && file_ != nullptr)
+    fail_file(path_, "its word embeddings have ", expected, " numbers, the vectors of its LOVE plug ", size);
   if (size != expected)
     fail_usage(path_, "its word embeddings have ", expected, " numbers, LOVE's vectors ", size,
                "; train LOVE on vectors of this size, e.g. on the model's own words: train_love --targets ", path_);
@@ -232,12 +235,15 @@ void Pretrained<T, Dev>::set_plug(std::shared_ptr<LovePlug<T, Dev>> plug) {
 
 template <class T, class Dev>
 void Pretrained<T, Dev>::plug_in(Love<T, Dev> love, LovePlugOptions options) {
+  if (encoder_->embeddings.plug) fail_usage(path_, "has LOVE plugged in already; start from the model without it");
   options.length = 1;
   if (options.rescale == LoveRescale::mean_norm) {
     const auto table = cast<float>(encoder_->embeddings.word.weight).value().template to<Cpu>();
     options.length = whole_word_vectors(tokenizer_.vocabulary(), table, path_, false).mean_norm();
   }
   set_plug(std::make_shared<LovePlug<T, Dev>>(std::move(love), options, tokenizer_.unk_id()));
+  for (const auto& p : parameters())
+    if (p.name.starts_with("lexformer.encoder.love.")) new_tensors_.push_back(p.name);
 }
 
 template <class T, class Dev>
@@ -258,7 +264,7 @@ void Pretrained<T, Dev>::load_state() {
       if (before.name == now.name)
         changed.emplace_back(now, configure_terms<T, Dev>({before}, own_, parsed_.sizes(), path_ + ": config")[0]);
   const auto may_stay = [&](const NamedParameter<T, Dev>& p) {
-    if (!start_) return false;
+    if (!start_ || p.name.starts_with("lexformer.encoder.love.")) return false;  // a plug is saved with all it has
     const bool known = p.name.starts_with("lexformer.") || p.name.ends_with(".attention.self.distance_embedding.weight") ||
                        is_head_tensor(architecture, p.name);
     const bool fits = tensors.contains(p.name) && tensors.shape(p.name) == p.var.shape();

@@ -246,7 +246,7 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Enc
     const auto text_begin = static_cast<std::uint32_t>(character), text_end = static_cast<std::uint32_t>(out.characters.size());
     const std::uint32_t whole_begin = joined ? out.words.back().whole_begin : text_begin;
     out.words.push_back({begin, end, static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(out.size()), text_begin, text_end,
-                         whole_begin, text_end, type, static_cast<std::uint16_t>(pieces)});
+                         whole_begin, text_end, type, static_cast<std::uint16_t>(std::min<std::size_t>(pieces, 0xFFFF))});
   };
   const auto append_words = [&](std::string_view part) {
     origin += splitter.split(part, origin, [&](std::span<const TextChar> word, bool joined) {

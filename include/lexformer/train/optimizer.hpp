@@ -37,7 +37,8 @@ struct AdamWOptions {
 ///   p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
 /// t counts the steps in which this parameter had a gradient. A parameter without gradient or frozen does not change, not even by weight
 /// decay; buffers never change. Moments and master weights are accumulate_t<T>. The rows of a table that were not looked up cost nothing,
-/// or little, with the same bits (kernels/adamw_cpu.hpp), if they have no weight decay.
+/// or little, with the same bits (kernels/adamw_cpu.hpp), if they have no weight decay; after such a table was changed between two steps,
+/// call load_state(state()).
 template <class T = float, class Dev = Cpu>
 class AdamW {
  public:

@@ -40,7 +40,8 @@ inline std::size_t epochs_to_steps(double epochs, std::size_t steps_per_epoch) {
 ///   cosine       minimum + (base - minimum) (1 + cos(pi t)) / 2
 ///   exponential  base gamma^floor((k - warmup) / period)          PyTorch's StepLR; with period = the steps of an epoch, ExponentialLR
 /// With minimum 0 these are the values of transformers' get_constant/linear/cosine_schedule_with_warmup, where k counts the optimizer
-/// steps already done. After `total` the rate stays constant (transformers' cosine rises again).
+/// steps already done. After `total` the rate stays constant (transformers' cosine rises again), except that
+/// `exponential` goes on.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::cosine;
   double base = 5e-5;
