@@ -32,7 +32,7 @@ TEST_CASE("models of single texts: a text is [CLS] text [SEP]; the number of tex
     const auto encoding = model.tokenizer().encode(single_texts[i], 8);
     CHECK(model.encode(single_texts[i], "not read").ids == encoding.ids);
     const auto alone = model(model.batch(std::span(&encoding, 1))).logits.value();
-    for (std::size_t c = 0; c < 3; ++c) CHECK(alone.at(0, c) == doctest::Approx(logits.at(i, c)).epsilon(1e-5));
+    for (std::size_t c = 0; c < 3; ++c) CHECK(alone.at(0, c) == doctest::Approx(static_cast<double>(logits.at(i, c))).epsilon(1e-5));
   }
   CHECK(same_bits(model.logits(examples_of({0, 1, 2, 0, 1})), logits));
   const auto p = model.probabilities(single_texts);

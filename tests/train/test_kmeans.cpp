@@ -56,14 +56,14 @@ double least_inertia(const Tensor<float>& rows, std::size_t clusters) {
 
 }  // namespace
 
-TEST_CASE("kmeans: groups that are far apart are found; the labels are the groups") {
+TEST_CASE("kmeans: groups that are far apart are found; the categories are the groups") {
   const auto rows = groups_of(7, 20, 5, 0.02);
-  std::vector<std::int32_t> labels;
-  for (std::int32_t i = 0; i < 140; ++i) labels.push_back(i / 20);
+  std::vector<std::int32_t> categories;
+  for (std::int32_t i = 0; i < 140; ++i) categories.push_back(i / 20);
   const auto starts = kmeans(rows, {.clusters = 7, .starts = 10, .seed = 1});
   CHECK(starts.size() == 10);
   const auto& best = best_start(starts);
-  CHECK(purity(best.cluster, labels) == 1);
+  CHECK(purity(best.cluster, categories) == 1);
   CHECK(std::set<std::int32_t>(best.cluster.begin(), best.cluster.end()).size() == 7);
   CHECK(best.inertia == doctest::Approx(140 * 5 * 0.02 * 0.02).epsilon(0.2));
   for (const auto& start : starts) CHECK(start.inertia >= best.inertia);
@@ -132,10 +132,10 @@ TEST_CASE("kmeans: equal rows, as many clusters as rows, one cluster") {
 }
 
 TEST_CASE("purity: the most frequent label of each cluster") {
-  const std::vector<std::int32_t> clusters{0, 0, 0, 1, 1, 4, 4}, labels{2, 2, 9, 2, 0, 1, 1};
-  CHECK(purity(clusters, labels) == doctest::Approx(5.0 / 7));
-  CHECK(purity(labels, labels) == 1);
-  CHECK(purity(std::vector<std::int32_t>(7, 0), labels) == doctest::Approx(3.0 / 7));
+  const std::vector<std::int32_t> clusters{0, 0, 0, 1, 1, 4, 4}, categories{2, 2, 9, 2, 0, 1, 1};
+  CHECK(purity(clusters, categories) == doctest::Approx(5.0 / 7));
+  CHECK(purity(categories, categories) == 1);
+  CHECK(purity(std::vector<std::int32_t>(7, 0), categories) == doctest::Approx(3.0 / 7));
 }
 
 TEST_CASE("kmeans and purity: what is refused") {
