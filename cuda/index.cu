@@ -215,6 +215,13 @@ __global__ void distance_bias_kernel(std::size_t heads, std::size_t n, const dou
   }
 }
 
+/// For kernels whose blocks process rows of one sequence: 8 rows at a time, sequences along y.
+RowLaunch launch_by_sequence(std::size_t sequences, std::size_t n) {
+  RowLaunch rows(8, n);
+  rows.grid.y = blocks_for(sequences, 1);
+  return rows;
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -272,9 +279,8 @@ void IndexKernels<Cuda>::sequence_mean(std::size_t sequences, std::size_t n, con
 template <class T>
 void IndexKernels<Cuda>::sequence_mean_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx) {
   using namespace cuda;
-  const RowLaunch by_rows(8, n);  // of one sequence
-  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
-  launch(LEXFORMER_KERNEL(sequence_mean_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, begin, dy, dx);
+  const RowLaunch by_sequence = launch_by_sequence(sequences, n);
+  launch(LEXFORMER_KERNEL(sequence_mean_grad_kernel<T>), by_sequence.grid, by_sequence.block, 0, sequences, n, begin, dy, dx);
 }
 
 template <class T>
@@ -288,26 +294,24 @@ template <class T>
 void IndexKernels<Cuda>::sequence_max_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index,
                                            const T* dy, T* dx) {
   using namespace cuda;
-  const RowLaunch by_rows(8, n);  // of one sequence
-  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
-  launch(LEXFORMER_KERNEL(sequence_max_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, begin, index, dy, dx);
+  const RowLaunch by_sequence = launch_by_sequence(sequences, n);
+  launch(LEXFORMER_KERNEL(sequence_max_grad_kernel<T>), by_sequence.grid, by_sequence.block, 0, sequences, n, begin, index, dy, dx);
 }
 
 template <class T>
 void IndexKernels<Cuda>::window(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
                                 const T* x, T* y) {
   using namespace cuda;
-  const RowLaunch by_rows(8, n);  // of one sequence
-  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
-  launch(LEXFORMER_KERNEL(window_kernel<T>), grid, by_rows.block, 0, sequences, n, before, before + 1 + after, begin, x, y);
+  const RowLaunch by_sequence = launch_by_sequence(sequences, n);
+  launch(LEXFORMER_KERNEL(window_kernel<T>), by_sequence.grid, by_sequence.block, 0, sequences, n, before, before + 1 + after, begin, x, y);
 }
 template <class T>
 void IndexKernels<Cuda>::window_grad(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
                                      const T* dy, T* dx) {
   using namespace cuda;
-  const RowLaunch by_rows(8, n);  // of one sequence
-  const dim3 grid(by_rows.grid.x, blocks_for(sequences, 1));
-  launch(LEXFORMER_KERNEL(window_grad_kernel<T>), grid, by_rows.block, 0, sequences, n, before, before + 1 + after, begin, dy, dx);
+  const RowLaunch by_sequence = launch_by_sequence(sequences, n);
+  launch(LEXFORMER_KERNEL(window_grad_kernel<T>), by_sequence.grid, by_sequence.block, 0, sequences, n, before, before + 1 + after, begin,
+         dy, dx);
 }
 
 template <class T>

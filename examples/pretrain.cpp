@@ -132,7 +132,7 @@ bool run(program::PretrainOptions o) {
   PretrainTask<T, Dev> task{o, model, lx::TextBatches(train, model.tokenizer(), masker, o.batch, o.seed), masker, mth, valid};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .eps = 1e-6, .weight_decay = o.weight_decay, .decay_bias_and_norm = false});
   auto settings = program::trainer_options(o, o.out, o.seed);
-  settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
+  settings.schedule = program::schedule_by_share(o, lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.eval_epochs = false;
   settings.progress.samples = "documents";
   settings.settings = o.json(train.describe(), other ? other->describe() : "", config);
@@ -143,16 +143,9 @@ bool run(program::PretrainOptions o) {
   }
 
   const lx::Json& measured = done.measured;
-  lx::Json results = measured.is_null() ? lx::Json::object() : measured;
-  results["epoch"] = done.epochs;
-  results["train_loss"] = done.loss;
-  results["train_runtime"] = done.seconds;
-  results["train_samples"] = train.documents();
+  lx::Json results = program::results_of(done, train.documents(), settings.settings);
   results["num_input_tokens_seen"] = done.tokens;
-  results["train_samples_per_second"] = static_cast<double>(done.samples) / done.seconds;
-  results["train_steps_per_second"] = static_cast<double>(done.step - done.first_step) / done.seconds;
   results["eval_samples"] = valid.size();
-  results["settings"] = settings.settings;
   if (measured.is_object()) results["perplexity"] = measured["eval_perplexity"];  // the name in transformers' run_mlm.py
   lx::write_file_atomic(o.out + "/README.md", program::pretrain_card(o, model, parameters, results, train.describe()));
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
@@ -172,13 +165,6 @@ int main(int argc, char** argv) {
       "size.",
       "pretrain");
   program::PretrainOptions o;
-  o.add_to(app);
-  o.command = program::command_line("pretrain", argc, argv);
-  return program::run(app, argc, argv, [&] {
-    o.finish();
-    const lx::FolderLock lock(o.out);
-    if (!o.resume && !o.overwrite) lx::check_out(o.out);
-    program::catch_signals();
-    return program::compute_with(o.compute, [&](auto number, auto device) { return run<decltype(number), decltype(device)>(o); }) ? 0 : 130;
-  });
+  return program::train_in_folder(
+      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
 }

@@ -124,7 +124,8 @@ bool run(program::LoveTrainOptions o) {
   task.values = lx::Var<lx::accumulate_t<T>, Dev>(words.targets.values().template to<Dev>());
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr});
   auto settings = program::trainer_options(o, o.out, o.seed);
-  settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
+  settings.schedule = program::schedule_by_share(o, lx::steps_per_epoch(task.batches(), o.accumulate));
+  settings.schedule.gamma = o.lr_decay;
   settings.progress.samples = "words";
   settings.settings = o.json(program::describe(words.targets), program::describe(units.vocabulary()));
   settings.settings["lists_crc32"] = words.checksum();
@@ -135,15 +136,8 @@ bool run(program::LoveTrainOptions o) {
   }
 
   const lx::Json& measured = done.measured;
-  lx::Json results = measured.is_null() ? lx::Json::object() : measured;
-  results["epoch"] = done.epochs;
+  lx::Json results = program::results_of(done, words.targets.size(), settings.settings);
   results["parameters"] = lx::count(model.parameters());
-  results["train_loss"] = done.loss;
-  results["train_runtime"] = done.seconds;
-  results["train_samples"] = words.targets.size();
-  results["train_samples_per_second"] = static_cast<double>(done.samples) / done.seconds;
-  results["train_steps_per_second"] = static_cast<double>(done.step - done.first_step) / done.seconds;
-  results["settings"] = settings.settings;
   lx::write_file_atomic(o.out + "/README.md", program::love_card(o, model.options(), results, words.text()));
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
   std::cout << o.out << "/model.lxf: " << done.step << " steps, train loss " << std::setprecision(4) << done.loss;
@@ -160,13 +154,6 @@ int main(int argc, char** argv) {
       "of the paper.",
       "train_love");
   program::LoveTrainOptions o;
-  o.add_to(app);
-  o.command = program::command_line("train_love", argc, argv);
-  return program::run(app, argc, argv, [&] {
-    o.finish();
-    const lx::FolderLock lock(o.out);
-    if (!o.resume && !o.overwrite) lx::check_out(o.out);
-    program::catch_signals();
-    return program::compute_with(o.compute, [&](auto number, auto device) { return run<decltype(number), decltype(device)>(o); }) ? 0 : 130;
-  });
+  return program::train_in_folder(
+      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
 }

@@ -105,16 +105,6 @@ struct LoveTrainOptions {
     batch = batches.batch * (1 + batches.negatives);
   }
 
-  lx::Schedule schedule_of(std::size_t steps_per_epoch) const {
-    const std::size_t total = max_steps > 0 ? max_steps : lx::epochs_to_steps(epochs, steps_per_epoch);
-    return {.kind = schedule,
-            .base = lr,
-            .warmup = static_cast<std::size_t>(std::ceil(warmup * static_cast<double>(total))),
-            .total = total,
-            .gamma = lr_decay,
-            .period = steps_per_epoch};
-  }
-
   /// The settings that identify a run; a resumed run must have the same. Targets and vocabulary are identified by their contents.
   lx::Json json(const std::string& of_targets, const std::string& of_vocabulary) const {
     const auto visited = [](auto options) { return lx::options_json([&](lx::OptionVisitor& v) { options.visit(v); }); };

@@ -92,15 +92,6 @@ struct PretrainOptions {
     if (!valid.empty()) stream.held_out = 0;
   }
 
-  lx::Schedule schedule_of(std::size_t steps_per_epoch) const {
-    const std::size_t total = max_steps > 0 ? max_steps : lx::epochs_to_steps(epochs, steps_per_epoch);
-    return {.kind = schedule,
-            .base = lr,
-            .warmup = static_cast<std::size_t>(std::ceil(warmup * static_cast<double>(total))),
-            .total = total,
-            .period = steps_per_epoch};
-  }
-
   /// The settings that identify a run; a resumed run must have the same. Text is identified by the documents, not by
   /// file names.
   lx::Json json(const std::string& text, const std::string& validation, const lx::Json& config) const {

@@ -2,7 +2,9 @@
 // Shared by the training programs: trainer settings and messages.
 #pragma once
 
-#include "program.hpp"
+#include <lexformer/io/json.hpp>
+
+#include "model_card.hpp"
 
 namespace program {
 
@@ -36,6 +38,42 @@ lx::TrainerOptions trainer_options(const Options& o, const std::string& out, std
   t.quiet = o.quiet;
   t.interrupted = [] { return interrupted != 0; };
   return t;
+}
+
+/// The learning rate schedule of a program's options with these members; the warm-up is a share of the steps.
+template <class Options>
+lx::Schedule schedule_by_share(const Options& o, std::size_t steps_per_epoch) {
+  const std::size_t total = o.max_steps > 0 ? o.max_steps : lx::epochs_to_steps(o.epochs, steps_per_epoch);
+  const auto warmup = static_cast<std::size_t>(std::ceil(o.warmup * static_cast<double>(total)));
+  return {.kind = o.schedule, .base = o.lr, .warmup = warmup, .total = total, .period = steps_per_epoch};
+}
+
+/// all_results.json of a run: its last evaluation, its speed, its settings. samples: in the training data.
+inline lx::Json results_of(const lx::TrainResult& done, std::size_t samples, const lx::Json& settings) {
+  const lx::Json& measured = done.measured;
+  lx::Json results = measured.is_null() ? lx::Json::object() : measured;
+  results["epoch"] = done.epochs;
+  results["train_loss"] = done.loss;
+  results["train_runtime"] = done.seconds;
+  results["train_samples"] = samples;
+  results["train_samples_per_second"] = static_cast<double>(done.samples) / done.seconds;
+  results["train_steps_per_second"] = static_cast<double>(done.step - done.first_step) / done.seconds;
+  results["settings"] = settings;
+  return results;
+}
+
+/// The main function of a program that trains one run in the folder o.out: train(o, T(), Dev()) returns false if it was interrupted.
+template <class Options, class Train>
+int train_in_folder(CLI::App& app, int argc, char** argv, Options& o, Train&& train) {
+  o.add_to(app);
+  o.command = command_line(app.get_name(), argc, argv);
+  return run(app, argc, argv, [&] {
+    o.finish();
+    const lx::FolderLock lock(o.out);
+    if (!o.resume && !o.overwrite) lx::check_out(o.out);
+    catch_signals();
+    return compute_with(o.compute, [&](auto number, auto device) { return train(o, number, device); }) ? 0 : 130;
+  });
 }
 
 inline void say_interrupted(const std::string& when, const std::string& out) {

@@ -32,6 +32,18 @@ def start_and_signal(arguments, sign, seconds, signal_number):
     return process.wait()
 
 
+class Refusals:
+    """A mixin of test cases."""
+
+    def refused(self, code, done, *parts):
+        """The program failed with this exit code and one line of message that has these parts."""
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+
 def pairs(count, seed):
     rng, rows = random.Random(seed), []
     for i in range(count):

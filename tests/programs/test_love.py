@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, pairs, program, start_and_signal, start_model
+from support import BIN, Refusals, pairs, program, start_and_signal, start_model
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 STEMS = ["halv", "lumen", "tavi", "zentr", "kelv", "nord", "camer", "phon", "micro", "oven"]
@@ -30,7 +30,7 @@ def text_of(words, rows):
     return f"{len(words)} {len(rows[0])}\n" + "".join(f"{w} {' '.join(f'{x:.6f}' for x in row)}\n" for w, row in zip(words, rows))
 
 
-class Love(unittest.TestCase):
+class Love(Refusals, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp())
@@ -55,12 +55,6 @@ class Love(unittest.TestCase):
     @classmethod
     def train(cls, out, *more):
         return program("train_love", *cls.command(out, *more))
-
-    def refused(self, code, done, *parts):
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
-        for part in parts:
-            self.assertIn(part, done.stderr)
 
     def test_it_learns_and_writes_what_it_says(self):
         results = json.loads((self.first / "all_results.json").read_text())

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, BRANDS, KINDS, pairs, program, start_and_signal
+from support import BIN, BRANDS, KINDS, Refusals, pairs, program, start_and_signal
 
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 48}
 REPRODUCE = Path(__file__).parents[2] / "tools/reproduce_pretraining.sh"
@@ -27,7 +27,7 @@ def documents(count, seed):
     return "\n".join(lines) + "\n"
 
 
-class Pretrain(unittest.TestCase):
+class Pretrain(Refusals, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp())
@@ -53,12 +53,6 @@ class Pretrain(unittest.TestCase):
     @classmethod
     def pretrain(cls, out, *more, **options):
         return program("pretrain", *cls.command(out, *more, **options))
-
-    def refused(self, code, done, *parts):
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
-        for part in parts:
-            self.assertIn(part, done.stderr)
 
     def test_it_learns_and_writes_what_it_says(self):
         results = json.loads((self.first / "all_results.json").read_text())

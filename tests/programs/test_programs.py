@@ -14,13 +14,13 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-from support import BIN, pairs, program, start_and_signal
+from support import BIN, Refusals, pairs, program, start_and_signal
 
 REPRODUCE = Path(__file__).resolve().parents[2] / "tools/reproduce.sh"
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 64}
 
 
-class Programs(unittest.TestCase):
+class Programs(Refusals, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp())
@@ -487,12 +487,6 @@ class Programs(unittest.TestCase):
         warnings = json.loads((out / "all_results.json").read_text())["warnings"]
         self.assertEqual(len(warnings), 2)
         self.assertIn("none of the 12 pairs is of the positive class", warnings[0])
-
-    def refused(self, code, done, *parts):
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
-        for part in parts:
-            self.assertIn(part, done.stderr)
 
     def test_bad_tables(self):
         cases = {"empty.tsv": (b"", "no rows"), "ragged.tsv": (b"a\tb\t1\na\tb\n", "line 2"), "label.tsv": (b"a\tb\tyes\n", 'unknown label'),

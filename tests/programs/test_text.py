@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, pairs, program, start_and_signal, start_model
+from support import BIN, Refusals, pairs, program, start_and_signal, start_model
 
 GOOD, BAD, OTHER = ["good", "fine", "witty", "moving"], ["bad", "dull", "boring", "flat"], ["film", "plot", "story", "actors", "music"]
 
@@ -24,7 +24,7 @@ def texts(count, seed, names=("0", "1")):
     return "".join(rows)
 
 
-class Text(unittest.TestCase):
+class Text(Refusals, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
@@ -48,12 +48,6 @@ class Text(unittest.TestCase):
     @classmethod
     def train(cls, out, *more, **options):
         return program("train_text", *cls.command(out, *more, **options))
-
-    def refused(self, code, done, *parts):
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        for part in parts:
-            self.assertIn(part, done.stderr)
 
     def test_training_learns_and_says_what_it_did(self):
         results = json.loads((self.trained / "all_results.json").read_text())

@@ -171,10 +171,9 @@ LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string
   if (!config) fail_file(where, "lexformer.config is missing");
   model.config = parse_json(*config, where + ": lexformer.config");
   if (!model.config->is_object()) fail_file(where, "lexformer.config is no JSON object");
-  if (const auto vocabulary = take("lexformer.vocab")) {
-    if (const auto sum = take("lexformer.vocab_crc32"); !sum || *sum != std::to_string(crc32(*vocabulary)))
-      fail_file(where, "lexformer.vocab does not fit its checksum; the file is damaged");
-    model.vocabulary = parse_vocabulary_text(*vocabulary, where + ": lexformer.vocab");
+  if (auto vocabulary = read_vocabulary(texts, "lexformer.vocab", where)) {
+    model.vocabulary = std::move(*vocabulary);
+    for (const char* key : {"lexformer.vocab", "lexformer.vocab_crc32"}) texts.erase(key);
     const std::string here = where + ": lexformer.tokenizer";
     model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
     model.check_vocabulary();
@@ -270,9 +269,7 @@ LEXFORMER_INLINE void ModelFile::save(const std::string& file) const {
   out.metadata["lexformer.version"] = LEXFORMER_VERSION;
   out.metadata["lexformer.config"] = dump_json(config, file);
   if (vocabulary.size() != 0) {
-    const std::string text = vocabulary_text(vocabulary);
-    out.metadata["lexformer.vocab"] = text;
-    out.metadata["lexformer.vocab_crc32"] = std::to_string(crc32(text));
+    write_vocabulary(vocabulary, "lexformer.vocab", out.metadata);
     out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), file);
   }
   if (threshold) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,9 +22,15 @@ struct TokenizerFile {
 /// Reads the tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it exists.
 TokenizerFile read_tokenizer(const std::filesystem::path& folder);
 
-/// The text `lexformer.vocab` of a .lxf file: each token followed by a line feed; an empty line is an id without a token.
+/// A vocabulary as text: each token followed by a line feed; an empty line is an id without a token.
 std::string vocabulary_text(const Vocabulary& vocabulary);
 Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where);
+
+/// Stores a vocabulary as text in the metadata of a .lxf file, and the checksum of the text under KEY_crc32.
+void write_vocabulary(const Vocabulary& vocabulary, const std::string& key, std::map<std::string, std::string>& metadata);
+/// Reads it; empty if there is none. Errors (file): the checksum is missing or does not fit; the text is no vocabulary.
+std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::string>& metadata, const std::string& key,
+                                          const std::string& where);
 
 /// The text `lexformer.tokenizer` of a .lxf file: HuggingFace's keys, all of which are always present.
 Json tokenizer_json(TokenizerOptions options);
@@ -172,6 +180,21 @@ LEXFORMER_INLINE Vocabulary parse_vocabulary_text(std::string_view text, const s
     text.remove_prefix(end + 1);
   }
   return Vocabulary(std::move(tokens));
+}
+
+LEXFORMER_INLINE void write_vocabulary(const Vocabulary& vocabulary, const std::string& key, std::map<std::string, std::string>& metadata) {
+  std::string text = vocabulary_text(vocabulary);
+  metadata[key + "_crc32"] = std::to_string(crc32(text));
+  metadata[key] = std::move(text);
+}
+
+LEXFORMER_INLINE std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::string>& metadata, const std::string& key,
+                                                           const std::string& where) {
+  const auto text = metadata.find(key), sum = metadata.find(key + "_crc32");
+  if (text == metadata.end()) return std::nullopt;
+  if (sum == metadata.end() || sum->second != std::to_string(crc32(text->second)))
+    fail_file(where, key, " does not fit its checksum; the file is damaged");
+  return parse_vocabulary_text(text->second, where + ": " + key);
 }
 
 LEXFORMER_INLINE Json tokenizer_json(TokenizerOptions options) {

@@ -230,9 +230,7 @@ LEXFORMER_INLINE void write_love_plug(const LovePlugOptions& options, const Love
   Json& stored = ours["love"] = Json::object();
   stored["plug"] = std::move(plug);
   write_love_options(love, units.options(), stored);
-  const std::string text = vocabulary_text(units.vocabulary());
-  file.metadata["lexformer.love_vocab"] = text;
-  file.metadata["lexformer.love_vocab_crc32"] = std::to_string(crc32(text));
+  write_vocabulary(units.vocabulary(), "lexformer.love_vocab", file.metadata);
 }
 
 LEXFORMER_INLINE std::optional<StoredLovePlug> read_love_plug(const ModelFile& file) {
@@ -247,13 +245,9 @@ LEXFORMER_INLINE std::optional<StoredLovePlug> read_love_plug(const ModelFile& f
   options.length = get_number(plug, "length", 1e-30, 1e30, here + ": plug");
   plug.erase("length");
   read_options(plug.dump(), here + ": plug", [&](OptionVisitor& v) { options.visit(v); });
-  const auto text = file.metadata.find("lexformer.love_vocab");
-  if (text == file.metadata.end()) fail_file(file.path, "lexformer.love_vocab is missing");
-  if (const auto sum = file.metadata.find("lexformer.love_vocab_crc32");
-      sum == file.metadata.end() || sum->second != std::to_string(crc32(text->second)))
-    fail_file(file.path, "lexformer.love_vocab does not fit its checksum; the file is damaged");
-  auto [units, love] =
-      read_love_options(*stored, parse_vocabulary_text(text->second, file.path + ": lexformer.love_vocab"), file.tensors, here);
+  const auto vocabulary = read_vocabulary(file.metadata, "lexformer.love_vocab", file.path);
+  if (!vocabulary) fail_file(file.path, "lexformer.love_vocab is missing");
+  auto [units, love] = read_love_options(*stored, *vocabulary, file.tensors, here);
   return StoredLovePlug{options, love, std::move(units)};
 }
 

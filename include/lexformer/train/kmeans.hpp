@@ -50,23 +50,14 @@ double purity(std::span<const std::int32_t> clusters, std::span<const std::int32
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/kernels/row.hpp"
 
 namespace lexformer {
 
 namespace detail {
 
-/// |a - b|^2. Several sums, so that the compiler can use vector instructions; their number is fixed.
 inline double squared_distance(const double* a, const double* b, std::size_t size) {
-  constexpr std::size_t lanes = 8;
-  double sums[lanes] = {};
-  std::size_t i = 0;
-  for (; i + lanes <= size; i += lanes)
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const double difference = a[i + lane] - b[i + lane];
-      sums[lane] += difference * difference;
-    }
-  for (; i < size; ++i) sums[0] += (a[i] - b[i]) * (a[i] - b[i]);
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  return row::lane_sum<double>(size, [=](std::size_t i) { return (a[i] - b[i]) * (a[i] - b[i]); });
 }
 
 /// One start of k-means on n rows of d numbers.

@@ -53,8 +53,10 @@ struct Schedule {
   double operator()(std::size_t step) const {
     if (step < warmup) return base * static_cast<double>(step) / static_cast<double>(warmup);
     if (kind == ScheduleKind::constant) return base;
-    if (kind == ScheduleKind::exponential)
-      return base * std::pow(gamma, static_cast<double>((step - warmup) / std::max<std::size_t>(period, 1)));
+    if (kind == ScheduleKind::exponential) {
+      const std::size_t periods = (step - warmup) / std::max<std::size_t>(period, 1);
+      return base * std::pow(gamma, static_cast<double>(periods));
+    }
     const double t = step >= total || total <= warmup ? 1.0 : static_cast<double>(step - warmup) / static_cast<double>(total - warmup);
     const double share = kind == ScheduleKind::linear ? 1.0 - t : 0.5 * (1.0 + std::cos(std::numbers::pi * t));
     return minimum + (base - minimum) * share;
