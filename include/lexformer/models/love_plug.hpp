@@ -155,16 +155,14 @@ Var<T, Dev> LovePlug<T, Dev>::operator()(const Var<T, Dev>& rows, const DeviceBa
     fail("LovePlug",
          "the batch does not say which words have several pieces; make it with the batch() of the model, or of a PairDataset with "
          "the model's features");
-  auto [words, tokens, word_of] = *batch.imputed;
-  const bool trained = options_.train || options_.mode == LoveMode::linear, none = tokens.empty();
+  const bool trained = options_.train || options_.mode == LoveMode::linear, none = batch.imputed->tokens.empty();
   if (none && (!trained || rows.dim(0) == 0)) return rows;
   // A batch without such words depends on trained parameters, too: with gradient 0, so that they have a gradient in every step.
-  if (none) {
-    words = {"a"};
-    tokens = word_of = {0};
-  }
+  static const ImputedWords any{{"a"}, {0}, {0}};
+  const ImputedWords& imputed = none ? any : *batch.imputed;
+  const auto& tokens = imputed.tokens;
   const NameScope scope("love");
-  auto v = select_rows(vectors(words), word_of);  // (tokens, D)
+  auto v = select_rows(vectors(imputed.words), imputed.word_of);  // (tokens, D)
   if (options_.length != 1) v = scale(v, static_cast<accumulate_t<T>>(options_.length));
   if (options_.mode != LoveMode::replace) {
     const auto e = select_rows(rows, tokens);
