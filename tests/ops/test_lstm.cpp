@@ -164,7 +164,7 @@ TEST_CASE("BiLstm: both directions side by side; last_states: each where it has 
 TEST_CASE("lstm: what does not fit") {
   const auto v = lstm_leaves<double>(lstm_inputs(3, 4));
   CHECK(error_message([&] { lstm(v[0], lstm_offsets, v[1], v[1]); }) == "lstm: the weight of hidden states must be (4 H, H), got (16, 3)");
-  CHECK(error_message([&] { lstm(v[0], lstm_offsets, v[0], v[2]); }) == "lstm: the weight of lstm_inputs must be (16, D), got (21, 3)");
+  CHECK(error_message([&] { lstm(v[0], lstm_offsets, v[0], v[2]); }) == "lstm: the weight of inputs must be (16, D), got (21, 3)");
   CHECK(error_message([&] { lstm(v[1], lstm_offsets, v[1], v[2]); }) == "lstm: x (16, 3) but the offsets have 21 tokens");
   CHECK(error_message([&] { lstm(v[0], lstm_offsets, v[2], v[2]); }).starts_with("linear: weight (16, 4)"));
   const Var<double> nothing(Tensor<double>({0, 3}));
