@@ -2,11 +2,15 @@
 // What every program has in common, compiled once: most of CLI11 is in here.
 #include "support/command_line.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <lexformer/io/json.hpp>
 #include <map>
+#include <new>
 #include <utility>
 
 namespace program {
@@ -145,6 +149,18 @@ void check_paths(const CLI::App& app) {
     if (std::find(given.begin(), given.end(), "") != given.end()) lx::fail_usage(option->get_name(), "the name is empty");
   }
 }
+
+/// A program names its options before run() can catch anything: this is how it ends if there is no memory for them.
+const std::terminate_handler other_ends = std::set_terminate([] {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: out of memory\n", program_invocation_short_name);  // unbuffered, allocates nothing
+    std::_Exit(static_cast<int>(lx::ErrorKind::failure));
+  } catch (...) {
+  }
+  other_ends();
+});
 
 }  // namespace
 
