@@ -8,7 +8,6 @@
 namespace lexformer {
 template const TermFactories<float, Cpu>& library_terms<float, Cpu>();
 template struct BertEncoder<float, Cpu>;
-template class LovePlug<float, Cpu>;
 template class Pretrained<float, Cpu>;
 template class Encoder<float, Cpu>;
 template class CrossEncoder<float, Cpu>;

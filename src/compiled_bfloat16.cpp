@@ -6,7 +6,6 @@
 namespace lexformer {
 template const TermFactories<bfloat16, Cpu>& library_terms<bfloat16, Cpu>();
 template struct BertEncoder<bfloat16, Cpu>;
-template class LovePlug<bfloat16, Cpu>;
 template class Pretrained<bfloat16, Cpu>;
 template class Encoder<bfloat16, Cpu>;
 template class CrossEncoder<bfloat16, Cpu>;

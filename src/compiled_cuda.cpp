@@ -6,11 +6,9 @@
 #include "lexformer/models/masked_lm.hpp"
 
 namespace lexformer {
-template class LovePlug<float, Cuda>;
 template class Pretrained<float, Cuda>;
 template class Encoder<float, Cuda>;
 template class CrossEncoder<float, Cuda>;
-template class LovePlug<bfloat16, Cuda>;
 template class Pretrained<bfloat16, Cuda>;
 template class Encoder<bfloat16, Cuda>;
 template class CrossEncoder<bfloat16, Cuda>;

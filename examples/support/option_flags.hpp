@@ -60,13 +60,13 @@ class OptionFlags final : public lx::OptionVisitor {
                         ->check(CLI::Validator(in_range, lx::cat("[", min, " - ", max, "]")))
                         ->capture_default_str());
   }
-  void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names,
-                 const std::function<void(std::size_t)>& set, const char* help) override {
+  void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names, Select select,
+                 const char* help) override {
     const std::string flag = option(name);
-    const auto choose = [flag, names, set](const std::string& given) {
+    const auto choose = [flag, names, select](const std::string& given) {
       const auto found = std::find(names.begin(), names.end(), given);
       if (found == names.end()) lx::fail_usage(flag, one_of(names)(given));
-      set(static_cast<std::size_t>(found - names.begin()));
+      select(static_cast<std::size_t>(found - names.begin()));
     };
     added.push_back(app_.add_option_function<std::string>(flag, choose, lx::cat(help, ": ", lx::join(names)))->default_str(current));
   }

@@ -32,11 +32,11 @@ test::Pairs random_pairs(RandomStream& random, std::size_t count) {
 
 LeaOptions random_lea(RandomStream& random) {
   LeaOptions lea;
-  lea.sharing = names_of<LeaSharing>[random.below(3)].second;
-  lea.representation = names_of<LeaRepresentation>[random.below(3)].second;
+  lea.sharing = names_of<LeaSharing>[random.below(3)].value;
+  lea.representation = names_of<LeaRepresentation>[random.below(3)].value;
   lea.dimension = 2 + 2 * random.below(4);
   if (lea.representation == LeaRepresentation::learned || random.below(2) == 0) lea.levels = 4 + random.below(20);
-  lea.alpha = names_of<LeaAlpha>[random.below(3)].second;
+  lea.alpha = names_of<LeaAlpha>[random.below(3)].value;
   lea.alpha_value = 0.5 + random.uniform();
   if (random.below(2) == 0) lea.last_layer = 1 + random.below(2);
   return lea;
@@ -49,13 +49,13 @@ CrossEncoderOptions random_options(RandomStream& random, Json& edit, bool lea) {
     auto lea_options = random_lea(random);
     // The last similarity counts whole steps: 1 when quantised, whole turns for the first sinusoid. LeaAlpha::magnitude may then find no
     // variation to measure.
-    lea_options.lexical.similarity = names_of<Similarity>[random.below(lea_options.alpha == LeaAlpha::magnitude ? 5 : 6)].second;
+    lea_options.lexical.similarity = names_of<Similarity>[random.below(lea_options.alpha == LeaAlpha::magnitude ? 5 : 6)].value;
     lea_options.lexical.self_attention = random.below(2) == 0;
-    lea_options.lexical.words = names_of<LexicalWords>[random.below(3)].second;
+    lea_options.lexical.words = names_of<LexicalWords>[random.below(3)].value;
     options.attention = {{"lea", lea_options}};
   }
-  options.head = names_of<Head>[random.below(2)].second;
-  options.task = names_of<Task>[random.below(2)].second;
+  options.head = names_of<Head>[random.below(2)].value;
+  options.task = names_of<Task>[random.below(2)].value;
   options.labels = options.task == Task::regression ? 1 : 2 + random.below(3);
   options.max_length = 8 + random.below(30);
   const std::size_t heads = 1 + random.below(3);

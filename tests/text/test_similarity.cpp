@@ -68,7 +68,7 @@ TEST_CASE("similarities of longer words with digits and other scripts; symmetry,
     REQUIRE(close(jaccard(a, b), reference::jaccard(a, b)));
     REQUIRE(close(jaro_winkler(a, b), reference::jaro_winkler(a, b)));
     for (const auto& entry : names_of<Similarity>) {
-      const Similarity measure = entry.second;
+      const Similarity measure = entry.value;
       const double s = similarity(measure, a, b);
       CAPTURE(name_of(measure));
       REQUIRE(s == similarity(measure, b, a));
@@ -81,7 +81,7 @@ TEST_CASE("similarities of longer words with digits and other scripts; symmetry,
 
 TEST_CASE("similarities of empty words") {
   for (const auto& entry : names_of<Similarity>) {
-    const Similarity measure = entry.second;
+    const Similarity measure = entry.value;
     CAPTURE(name_of(measure));
     CHECK(similarity(measure, U"", U"") == (measure == Similarity::smith_waterman_raw ? 0.0 : 1.0));
     CHECK(similarity(measure, U"", U"a") == 0.0);
@@ -154,9 +154,9 @@ TEST_CASE("similarity names") {
 TEST_CASE("similarity: words are compared by their first 128 characters") {
   const std::u32string same(128, U'a'), longer = same + U"bc";
   for (const auto& entry : names_of<Similarity>) {
-    CAPTURE(entry.first);
-    CHECK(similarity(entry.second, longer, same) == similarity(entry.second, same, same));
-    CHECK(similarity(entry.second, same, U"b" + same) == similarity(entry.second, same, U"b" + same.substr(1)));
+    CAPTURE(entry.name);
+    CHECK(similarity(entry.value, longer, same) == similarity(entry.value, same, same));
+    CHECK(similarity(entry.value, same, U"b" + same) == similarity(entry.value, same, U"b" + same.substr(1)));
   }
   const std::u32string a(120000, U'a'), b(120000, U'b');  // without the limit, such a pair takes a minute
   CHECK(similarity(Similarity::levenshtein, a, b) == 0.0);

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "lexformer/core/error.hpp"
@@ -15,7 +14,10 @@
 namespace lexformer {
 
 template <class E>
-using Named = std::pair<std::string_view, E>;
+struct Named {
+  std::string_view name;
+  E value;
+};
 
 /// The names of an enum's values. A value may have several names; the first is used for writing.
 template <class E>
@@ -25,7 +27,7 @@ inline constexpr std::array<Named<E>, 0> names_of{};
 template <class E>
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
-  for (const auto& entry : names_of<E>) names.emplace_back(entry.first);
+  for (const auto& entry : names_of<E>) names.emplace_back(entry.name);
   return names;
 }
 
@@ -38,14 +40,14 @@ std::string list_names() {
 template <class E>
 std::string name_of(E value) {
   for (const auto& entry : names_of<E>)
-    if (entry.second == value) return std::string(entry.first);
+    if (entry.value == value) return std::string(entry.name);
   fail("name_of", "a value without a name");
 }
 
 template <class E>
 std::optional<E> find_name(std::string_view name) {
   for (const auto& entry : names_of<E>)
-    if (entry.first == name) return entry.second;
+    if (entry.name == name) return entry.value;
   return std::nullopt;
 }
 

@@ -34,14 +34,20 @@ class OptionVisitor {
   /// An enum value, by name (core/names.hpp).
   template <class E>
   void choice(const char* name, E& value, const char* help) {
-    choice_of(
-        name, name_of(value), all_names<E>(), [&value](std::size_t i) { value = names_of<E>[i].second; }, help);
+    const auto set = [](void* target, std::size_t i) { *static_cast<E*>(target) = names_of<E>[i].value; };
+    choice_of(name, name_of(value), all_names<E>(), {&value, set}, help);
   }
 
  protected:
-  /// `set(i)` selects names[i].
-  virtual void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names,
-                         const std::function<void(std::size_t)>& set, const char* help) = 0;
+  /// Sets a value by its index in the list of names. Not std::function, which is slow to compile for each enum.
+  struct Select {
+    void* value;
+    void (*set)(void* value, std::size_t i);
+    void operator()(std::size_t i) const { set(value, i); }
+  };
+  /// `select(i)` selects names[i].
+  virtual void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names, Select select,
+                         const char* help) = 0;
 };
 
 /// A type-erased call of `visit` on an options struct.

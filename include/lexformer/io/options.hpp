@@ -52,8 +52,7 @@ class OptionWriter final : public OptionVisitor {
   }
 
  private:
-  void choice_of(const char* name, const std::string& current, const std::vector<std::string>&, const std::function<void(std::size_t)>&,
-                 const char*) override {
+  void choice_of(const char* name, const std::string& current, const std::vector<std::string>&, Select, const char*) override {
     json[name] = current;
   }
 };
@@ -96,11 +95,10 @@ class OptionReader final : public OptionVisitor {
 
  private:
   const std::string& known(const std::string& name) { return *known_.insert(name).first; }
-  void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names,
-                 const std::function<void(std::size_t)>& set, const char*) override {
+  void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names, Select select, const char*) override {
     const std::string found = get_string(json_, known(name), where_, current);
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (names[i] == found) return set(i);
+      if (names[i] == found) return select(i);
     fail_file(where_, in_quotes(name), " is ", in_quotes(found), ", expected one of: ", join(names));
   }
   const Json& json_;

@@ -182,13 +182,6 @@ void LovePlug<T, Dev>::write(ModelFile& file) {
   detail::write_love_plug(options_, love_.options(), love_.units(), file);
 }
 
-#if defined(LEXFORMER_COMPILED)
-extern template class LovePlug<float, Cpu>;
-#if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
-extern template class LovePlug<float, Cuda>;
-#endif
-#endif
-
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
