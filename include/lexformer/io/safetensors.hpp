@@ -64,7 +64,7 @@ class TensorFile {
   static TensorFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
   std::size_t size() const { return entries_.size(); }
-  bool contains(const std::string& name) const { return entries_.count(name) != 0; }
+  bool contains(const std::string& name) const;
   /// The names in alphabetical order.
   std::vector<std::string> names() const;
   Dtype dtype(const std::string& name) const { return find(name).dtype; }
@@ -78,7 +78,7 @@ class TensorFile {
   /// Adds or replaces a tensor, stored as `dtype`. Elements that need no conversion are not copied.
   template <class T>
   void set(const std::string& name, const Tensor<T>& value, Dtype dtype = dtype_of<T>);
-  void erase(const std::string& name) { entries_.erase(name); }
+  void erase(const std::string& name);
   /// Renames a tensor. Errors: `from` does not exist, or `to` exists.
   void rename(const std::string& from, const std::string& to);
   /// Adds the tensors of another file (a shard). Errors: a name is in both.
@@ -199,6 +199,10 @@ namespace lexformer {
 LEXFORMER_INLINE TensorFile TensorFile::read(const std::string& path, TensorReadOptions options) {
   return parse(read_file(path, max_file_bytes, check_start), path, options);
 }
+
+LEXFORMER_INLINE bool TensorFile::contains(const std::string& name) const { return entries_.count(name) != 0; }
+
+LEXFORMER_INLINE void TensorFile::erase(const std::string& name) { entries_.erase(name); }
 
 LEXFORMER_INLINE void TensorFile::rename(const std::string& from, const std::string& to) {
   find(from);

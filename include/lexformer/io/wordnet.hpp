@@ -33,7 +33,7 @@ class WordNet {
 
   /// Reads index.X, data.X and X.exc for X = noun, verb, adj, adv. Debian's package wordnet-base installs them in /usr/share/wordnet.
   /// Errors: those of WordNetFiles; the hypernyms form a cycle, or a chain of more than 255 (kind file).
-  static std::shared_ptr<const WordNet> load(const std::filesystem::path& folder) { return std::make_shared<const WordNet>(folder); }
+  static std::shared_ptr<const WordNet> load(const std::filesystem::path& folder);
   explicit WordNet(const std::filesystem::path& folder);
 
   std::size_t size() const { return nodes_.size(); }
@@ -58,10 +58,7 @@ class WordNet {
   std::vector<std::string_view> antonyms(Id synset, std::size_t lemma) const;
 
   /// The synset, its hypernyms and instance hypernyms (distance 1), theirs (distance 2), and so on; in ascending order of ids.
-  std::span<const Ancestor> ancestors(Id synset) const {
-    const Node& node = nodes_[check(synset)];
-    return std::span(ancestors_).subspan(node.ancestors.first, node.ancestors.count);
-  }
+  std::span<const Ancestor> ancestors(Id synset) const;
 
   /// The number of steps of the shortest and of the longest path to a synset without hypernyms.
   std::size_t min_depth(Id synset) const { return nodes_[check(synset)].min_depth; }
@@ -137,6 +134,10 @@ LEXFORMER_INLINE WordNet::WordNet(const std::filesystem::path& folder) : files_(
   }
 }
 
+LEXFORMER_INLINE std::shared_ptr<const WordNet> WordNet::load(const std::filesystem::path& folder) {
+  return std::make_shared<const WordNet>(folder);
+}
+
 LEXFORMER_INLINE std::string WordNet::make_name(Id synset) const {
   const auto& synsets = files_.synsets();
   const std::string lemma = lower_case(files_.lemmas(synset).front());
@@ -166,6 +167,10 @@ LEXFORMER_INLINE void WordNet::find_ancestors(Id synset, std::vector<std::uint8_
     }
     stack.pop_back();
   }
+}
+
+LEXFORMER_INLINE std::span<const WordNet::Ancestor> WordNet::ancestors(Id synset) const {
+  return detail::part_of(ancestors_, nodes_[check(synset)].ancestors);
 }
 
 LEXFORMER_INLINE void WordNet::merge_ancestors(Id synset) {

@@ -42,8 +42,8 @@ class WordNetFiles {
   WordNetFiles& operator=(const WordNetFiles&) = delete;
 
   const std::vector<Synset>& synsets() const { return synsets_; }
-  std::span<const std::string_view> lemmas(Id synset) const { return part_of(lemmas_, synsets_[synset].lemmas); }
-  std::span<const Id> hypernyms(Id synset) const { return part_of(hypernyms_, synsets_[synset].hypernyms); }
+  std::span<const std::string_view> lemmas(Id synset) const;
+  std::span<const Id> hypernyms(Id synset) const;
 
   /// The antonyms of lemma number `lemma` (from 0) of a synset, in the order of the file.
   std::vector<std::string_view> antonyms(Id synset, std::size_t lemma) const;
@@ -70,10 +70,6 @@ class WordNetFiles {
     std::uint32_t offset;
   };
 
-  template <class T>
-  static std::span<const T> part_of(const std::vector<T>& all, Range range) {
-    return std::span(all).subspan(range.first, range.count);
-  }
   void add_synset(Line& line, PartOfSpeech part, std::size_t at);
   void add_senses(Line& line, PartOfSpeech part);
   void resolve();
@@ -110,6 +106,11 @@ struct WordNetPart {
 };
 inline constexpr std::array<WordNetPart, 4> wordnet_parts{{{"noun", "n"}, {"verb", "v"}, {"adj", "as"}, {"adv", "r"}}};
 inline const WordNetPart& wordnet_part(PartOfSpeech part) { return wordnet_parts[static_cast<std::size_t>(part)]; }
+
+template <class T>
+std::span<const T> part_of(const std::vector<T>& all, WordNetFiles::Range range) {
+  return std::span(all).subspan(range.first, range.count);
+}
 
 LEXFORMER_INLINE std::string read_wordnet_file(const std::filesystem::path& path) {
   if (!path_exists(path))
@@ -262,6 +263,13 @@ LEXFORMER_INLINE void WordNetFiles::resolve() {
   hypernym_pointers_ = antonym_pointers_ = {};
 }
 
+LEXFORMER_INLINE std::span<const std::string_view> WordNetFiles::lemmas(Id synset) const {
+  return detail::part_of(lemmas_, synsets_[synset].lemmas);
+}
+LEXFORMER_INLINE std::span<const WordNetFiles::Id> WordNetFiles::hypernyms(Id synset) const {
+  return detail::part_of(hypernyms_, synsets_[synset].hypernyms);
+}
+
 LEXFORMER_INLINE std::vector<std::string_view> WordNetFiles::antonyms(Id synset, std::size_t lemma) const {
   std::vector<std::string_view> out;
   if (const auto found = antonyms_.find(synsets_[synset].lemmas.first + static_cast<std::uint32_t>(lemma)); found != antonyms_.end())
@@ -272,7 +280,7 @@ LEXFORMER_INLINE std::vector<std::string_view> WordNetFiles::antonyms(Id synset,
 LEXFORMER_INLINE std::span<const WordNetFiles::Id> WordNetFiles::senses(std::string_view lemma, PartOfSpeech part) const {
   const auto& index = index_[static_cast<std::size_t>(part)];
   const auto found = index.find(lemma);
-  return found == index.end() ? std::span<const Id>() : part_of(senses_, found->second);
+  return found == index.end() ? std::span<const Id>() : detail::part_of(senses_, found->second);
 }
 
 LEXFORMER_INLINE std::vector<std::string_view> WordNetFiles::exceptions(std::string_view form, PartOfSpeech part) const {
