@@ -162,3 +162,13 @@ TEST_CASE("similarity: words are compared by their first 128 characters") {
   CHECK(similarity(Similarity::levenshtein, a, b) == 0.0);
   CHECK(similarity(Similarity::smith_waterman, a, a) == 1.0);
 }
+
+TEST_CASE("edit_distance: known distances, and what is above a bound counts as the bound") {
+  CHECK(edit_distance(U"kitten", U"sitting") == 3);
+  CHECK(edit_distance(U"", U"abc") == 3);
+  CHECK(edit_distance(U"ab", U"ba") == 2);
+  const std::vector<std::u32string> all{U"", U"a", U"oven", U"over", U"novel", U"elaborate", U"collaborate"};
+  for (const auto& a : all)
+    for (const auto& b : all)
+      for (std::size_t most = 0; most < 12; ++most) CHECK(edit_distance(a, b, most) == std::min(edit_distance(a, b), most));
+}

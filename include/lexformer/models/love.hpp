@@ -2,18 +2,16 @@
 // LOVE (Chen et al. 2022): vectors for any word, from its letters and pieces.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/options.hpp"
-#include "lexformer/models/load_parameters.hpp"
 #include "lexformer/models/love_encoder.hpp"
+#include "lexformer/models/word_model.hpp"
 #include "lexformer/text/word_units.hpp"
 
 namespace lexformer {
@@ -32,20 +30,13 @@ std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file);
 
 /// A vocabulary of letters and pieces with an encoder.
 template <class T = float, class Dev = Cpu>
-class Love {
+class Love : public WordModel<Love<T, Dev>, T, Dev> {
  public:
   /// A new model. options.rows and options.pad are set from the units. Errors: those of LoveEncoder.
   Love(const WordUnits& units, LoveOptions options, std::uint64_t seed)
       : units_(units), encoder_(fitted(std::move(options), units), seed) {}
   /// Errors (file): the file holds another kind of model; an option or a tensor is missing or has another size.
-  explicit Love(const ModelFile& file) : Love(detail::read_love_options(file)) {
-    restore(file);
-    std::vector<ExpectedTensor> all;
-    for (const auto& p : parameters()) all.push_back({p.name, p.var.shape()});
-    if (const auto others = compare_tensors(file.tensors, all).unexpected; !others.empty())
-      fail_file(file.path, "holds tensors that its options do not use: ", others.front(), others.size() > 1 ? ", ..." : "");
-  }
-  static Love load(const std::string& path) { return Love(ModelFile::open(path)); }
+  explicit Love(const ModelFile& file) : Love(detail::read_love_options(file)) { this->restore_all(file); }
   /// A model whose parameters are loaded later; they have no values yet.
   static Love blank(const WordUnits& units, const LoveOptions& options) { return Love({units, options}); }
 
@@ -53,48 +44,16 @@ class Love {
   const LoveOptions& options() const { return encoder_.options; }
   const LoveEncoder<T, Dev>& encoder() const { return encoder_; }
   LoveEncoder<T, Dev>& encoder() { return encoder_; }
-  /// The parameters under their names in a file.
-  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(*this); }
   void visit(ParameterVisitor<T, Dev>& v) { v("love", encoder_); }
 
   /// Computes the vectors of a batch of words, of length 1: (B, D). Errors: there are no words.
   Var<T, Dev> operator()(std::span<const std::string> words, const ForwardOptions& forward = {}) const {
-    if (words.empty()) fail("Love", "the batch has no words");
-    std::vector<std::int32_t> ids;
-    std::vector<std::size_t> lengths;
-    for (const std::string& word : words) {
-      const auto of_word = units_.ids(word);
-      ids.insert(ids.end(), of_word.begin(), of_word.end());
-      lengths.push_back(of_word.size());
-    }
-    return encoder_(Indices<std::int32_t, Dev>(ids), Offsets::from_lengths(lengths), forward);
+    const auto ids = detail::units_of(words, [&](const std::string& word) { return units_.ids(word); });
+    return encoder_(Indices<std::int32_t, Dev>(ids.first), ids.second, forward);
   }
-  /// Computes the vectors of any number of words in batches: (words, D), on the CPU.
-  Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 64) const {
-    if (batch == 0) fail("Love", "batch is 0; expected at least 1");
-    const NoGrad no_grad;
-    std::vector<T> all;
-    all.reserve(words.size() * options().size);
-    for (std::size_t first = 0; first < words.size(); first += batch) {
-      const auto part = (*this)(words.subspan(first, std::min(batch, words.size() - first))).value().template to<Cpu>();
-      all.insert(all.end(), part.span().begin(), part.span().end());
-    }
-    return Tensor<T>::from(all, {words.size(), options().size});
-  }
-
-  /// The model in the form in which it is saved (docs/format.md).
-  ModelFile file() {
-    ModelFile out;
-    detail::write_love_options(options(), units_.options(), out);
-    out.vocabulary = units_.vocabulary();
-    for (const auto& p : parameters()) out.tensors.set(p.name, p.var.value().template to<Cpu>());
-    return out;
-  }
-  void save(const std::string& path) { file().save(path); }
-  /// Copies all parameters from a saved model, but no options. Errors: one is missing or has another shape.
-  void restore(const ModelFile& saved) {
-    auto all = parameters();
-    load_parameters(all, saved.tensors, saved.path);
+  void describe(ModelFile& file) const {
+    detail::write_love_options(options(), units_.options(), file);
+    file.vocabulary = units_.vocabulary();
   }
 
  private:

@@ -38,7 +38,10 @@ double jaccard(std::u32string_view a, std::u32string_view b);
 /// prefix and suffix matter.   black, blk, n = 2: {<b, bl, k>} of {<b, bl, la, ac, ck, k>, lk} = 3/7 = 0.4286; n = 3: 1/7.
 double jaccard_ngrams(std::u32string_view a, std::u32string_view b, std::size_t n);
 
-/// Normalized Levenshtein similarity 1 - d / max(|a|, |b|), d = minimum number of insertions, deletions and substitutions.
+/// Levenshtein distance: the minimum number of insertions, deletions and substitutions that turn a into b; `most` if it is larger.
+std::size_t edit_distance(std::u32string_view a, std::u32string_view b, std::size_t most = std::u32string_view::npos);
+
+/// Normalized Levenshtein similarity 1 - d / max(|a|, |b|), d = edit_distance(a, b).
 /// screen, sbreen: 1 - 1/6 = 0.8333.
 double levenshtein(std::u32string_view a, std::u32string_view b);
 
@@ -117,19 +120,25 @@ LEXFORMER_INLINE double jaccard_ngrams(std::u32string_view a, std::u32string_vie
   return static_cast<double>(common.size()) / static_cast<double>(x.size() + y.size() - common.size());
 }
 
-LEXFORMER_INLINE double levenshtein(std::u32string_view a, std::u32string_view b) {
-  if (a.empty() && b.empty()) return 1.0;
+LEXFORMER_INLINE std::size_t edit_distance(std::u32string_view a, std::u32string_view b, std::size_t most) {
   std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance between the first i characters of a and the first j of b
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    std::size_t diagonal = std::exchange(row[0], i), least = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
       diagonal = row[j];
       row[j] = std::min({substituted, diagonal + 1, row[j - 1] + 1});
+      least = std::min(least, row[j]);
     }
+    if (least >= most) return most;  // no later row has a smaller number
   }
-  return 1.0 - static_cast<double>(row[b.size()]) / static_cast<double>(std::max(a.size(), b.size()));
+  return std::min(row[b.size()], most);
+}
+
+LEXFORMER_INLINE double levenshtein(std::u32string_view a, std::u32string_view b) {
+  if (a.empty() && b.empty()) return 1.0;
+  return 1.0 - static_cast<double>(edit_distance(a, b)) / static_cast<double>(std::max(a.size(), b.size()));
 }
 
 LEXFORMER_INLINE double lcs(std::u32string_view a, std::u32string_view b) {

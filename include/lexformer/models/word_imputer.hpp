@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Any model that makes a vector for any word.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/tensor.hpp"
+
+namespace lexformer {
+
+/// A model of words of any kind: its size D, and its vectors (words, D). Copies share the model.
+class WordImputer {
+ public:
+  /// Model has a const member vectors(words).
+  template <class Model>
+  WordImputer(Model model, std::size_t size)
+      : size_(size), vectors_([shared = std::make_shared<const Model>(std::move(model))](std::span<const std::string> words) {
+          return shared->vectors(words);
+        }) {}
+
+  std::size_t size() const { return size_; }
+  Tensor<float> vectors(std::span<const std::string> words) const { return vectors_(words); }
+
+ private:
+  std::size_t size_;
+  std::function<Tensor<float>(std::span<const std::string>)> vectors_;
+};
+
+/// Opens a model of one of the kinds love (models/love.hpp), mimick, bos, kvq_fh and edit_distance. Errors (file): those of the model; it
+/// is of another kind.
+WordImputer load_imputer(const std::string& path);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/models/bos.hpp"
+#include "lexformer/models/edit_distance.hpp"
+#include "lexformer/models/kvq_fh.hpp"
+#include "lexformer/models/love.hpp"
+#include "lexformer/models/mimick.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE WordImputer load_imputer(const std::string& path) {
+  const auto file = ModelFile::open(path);
+  const auto imputer = [](auto model) {
+    const std::size_t size = model.options().size;
+    return WordImputer(std::move(model), size);
+  };
+  const std::string type = get_string(file.config, "model_type", path + ": config", "bert");
+  if (type == "love") return imputer(Love<>(file));
+  if (type == "mimick") return imputer(Mimick<>(file));
+  if (type == "bos") return imputer(Bos<>(file));
+  if (type == "kvq_fh") return imputer(KvqFh<>(file));
+  if (type == "edit_distance") {
+    EditDistance model(file);
+    const std::size_t size = model.known().dimension();
+    return WordImputer(std::move(model), size);
+  }
+  fail_file(path, "makes no vectors for words: its model_type is ", in_quotes(type),
+            "; expected love, mimick, bos, kvq_fh or edit_distance (train_love, train_imputer)");
+}
+
+}  // namespace lexformer
+#endif

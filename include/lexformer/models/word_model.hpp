@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// What the models have in common that make a vector for any word: batches, saving and loading.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/options.hpp"
+#include "lexformer/core/ragged.hpp"
+#include "lexformer/io/model_file.hpp"
+#include "lexformer/models/load_parameters.hpp"
+
+namespace lexformer {
+
+namespace detail {
+/// Writes the name of a model (model_type) and its options, as an object of this name under "lexformer".
+void write_word_model(ModelFile& file, const char* type, const VisitOptions& visit);
+/// Reads them. Errors (file): the file holds another kind of model; an option is unknown or out of range.
+void read_word_model(const ModelFile& file, const char* type, const VisitOptions& visit);
+/// Options as an object of another name under "lexformer".
+void write_word_options(ModelFile& file, const char* key, const VisitOptions& visit);
+void read_word_options(const ModelFile& file, const char* key, const VisitOptions& visit);
+/// A list of texts without line breaks in the metadata of a file. Errors (file) of the reader: the file has none.
+void write_texts(ModelFile& file, const char* key, std::span<const std::string> texts);
+std::vector<std::string> read_texts(const ModelFile& file, const char* key);
+
+/// What `of` makes of each word of a batch, one word after another, and where each word's begin. Errors: there are no words.
+template <class Of>
+auto units_of(std::span<const std::string> words, Of&& of) {
+  if (words.empty()) fail("WordModel", "the batch has no words");
+  std::decay_t<decltype(of(words[0]))> all;
+  std::vector<std::size_t> lengths;
+  for (const std::string& word : words) {
+    const auto of_word = of(word);
+    all.insert(all.end(), of_word.begin(), of_word.end());
+    lengths.push_back(of_word.size());
+  }
+  return std::pair(std::move(all), Offsets::from_lengths(lengths));
+}
+}  // namespace detail
+
+/// The base of a model of words. Model has
+///   options()                     with the member `size`, D
+///   operator()(words, forward)    the vectors of a batch of words: (B, D)
+///   loss(targets, vectors)        the loss that it learns by (not of Love)
+///   describe(ModelFile&)          writes all but the tensors
+///   visit(v)                      its parameters
+/// and a constructor from a ModelFile.
+template <class Model, class T, class Dev>
+class WordModel {
+ public:
+  static Model load(const std::string& path) { return Model(ModelFile::open(path)); }
+
+  /// The parameters under their names in a file.
+  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(self()); }
+
+  /// Computes the vectors of any number of words in batches: (words, D), on the CPU.
+  Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 64) const {
+    if (batch == 0) fail("WordModel", "batch is 0; expected at least 1");
+    const NoGrad no_grad;
+    const auto& model = static_cast<const Model&>(*this);
+    const std::size_t size = model.options().size;
+    std::vector<T> all;
+    all.reserve(words.size() * size);
+    for (std::size_t first = 0; first < words.size(); first += batch) {
+      const auto part = model(words.subspan(first, std::min(batch, words.size() - first))).value().template to<Cpu>();
+      all.insert(all.end(), part.span().begin(), part.span().end());
+    }
+    return Tensor<T>::from(all, {words.size(), size});
+  }
+
+  /// The model in the form in which it is saved (docs/format.md).
+  ModelFile file() {
+    ModelFile out;
+    self().describe(out);
+    for (const auto& p : parameters()) out.tensors.set(p.name, p.var.value().template to<Cpu>());
+    return out;
+  }
+  void save(const std::string& path) { file().save(path); }
+  /// Copies all parameters from a saved model, but no options. Errors: one is missing or has another shape.
+  void restore(const ModelFile& saved) {
+    auto all = parameters();
+    load_parameters(all, saved.tensors, saved.path);
+  }
+
+ private:
+  friend Model;
+  WordModel() = default;
+  /// restore(). Errors also: the file holds tensors that the model does not have.
+  void restore_all(const ModelFile& saved) {
+    restore(saved);
+    std::vector<ExpectedTensor> all;
+    for (const auto& p : parameters()) all.push_back({p.name, p.var.shape()});
+    if (const auto others = compare_tensors(saved.tensors, all).unexpected; !others.empty())
+      fail_file(saved.path, "holds tensors that its options do not use: ", others.front(), others.size() > 1 ? ", ..." : "");
+  }
+  Model& self() { return static_cast<Model&>(*this); }
+};
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/io/options.hpp"
+
+namespace lexformer::detail {
+
+LEXFORMER_INLINE void write_word_options(ModelFile& file, const char* key, const VisitOptions& visit) {
+  file.config["lexformer"][key] = options_json(visit);
+}
+
+LEXFORMER_INLINE void read_word_options(const ModelFile& file, const char* key, const VisitOptions& visit) {
+  const std::string where = file.path + ": config", ours = where + ": lexformer";
+  read_options(find_value(*find_value(file.config, "lexformer", true, where), key, true, ours)->dump(), ours + ": " + key, visit);
+}
+
+LEXFORMER_INLINE void write_word_model(ModelFile& file, const char* type, const VisitOptions& visit) {
+  file.config["model_type"] = type;
+  write_word_options(file, type, visit);
+}
+
+LEXFORMER_INLINE void read_word_model(const ModelFile& file, const char* type, const VisitOptions& visit) {
+  if (const std::string found = get_string(file.config, "model_type", file.path + ": config", "bert"); found != type)
+    fail_file(file.path, "is no ", type, " model: its model_type is ", in_quotes(found));
+  read_word_options(file, type, visit);
+}
+
+LEXFORMER_INLINE void write_texts(ModelFile& file, const char* key, std::span<const std::string> texts) {
+  std::string lines;
+  for (const std::string& text : texts) lines += text + "\n";
+  file.metadata[key] = std::move(lines);
+}
+
+LEXFORMER_INLINE std::vector<std::string> read_texts(const ModelFile& file, const char* key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) fail_file(file.path, key, " is missing");
+  std::vector<std::string> texts;
+  const std::string& lines = found->second;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+    texts.push_back(lines.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return texts;
+}
+
+}  // namespace lexformer::detail
+#endif
