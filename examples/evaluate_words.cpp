@@ -2,6 +2,7 @@
 // Evaluates word vectors: similarity of words against human scores, clusters against categories.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
+#include <lexformer/models/word_imputer.hpp>
 #include <optional>
 #include <unordered_map>
 
@@ -12,9 +13,9 @@ namespace lx = lexformer;
 namespace {
 
 struct Options {
-  std::string vectors, words, love, output;
+  std::string vectors, words, imputer, output;
   std::vector<std::string> similarity, clusters;
-  bool love_only = false;
+  bool imputer_only = false;
   lx::KMeansOptions kmeans;
 };
 
@@ -33,14 +34,13 @@ struct WordTable {
   }
 };
 
-/// Makes vectors for words that have none, (words, D). Other methods of imputation belong here.
+/// Makes vectors for words that have none, (words, D).
 lx::Tensor<float> impute(const Options& o, const std::vector<std::string>& words, std::size_t dimension) {
-  const auto model = lx::Love<>::load(o.love);
-  const std::size_t size = model.options().size;
-  if (dimension != 0 && dimension != size)
-    lx::fail_usage("--love", o.love, " makes vectors of ", size, " numbers, but those of ", o.vectors, " have ", dimension);
+  const auto model = lx::load_imputer(o.imputer);
+  if (dimension != 0 && dimension != model.size())
+    lx::fail_usage("--imputer", o.imputer, " makes vectors of ", model.size(), " numbers, but those of ", o.vectors, " have ", dimension);
   auto vectors = model.vectors(words);
-  lx::require_finite(vectors, o.love, "word", 1);
+  lx::require_finite(vectors, o.imputer, "word", 1);
   return vectors;
 }
 
@@ -56,9 +56,9 @@ void add_vectors(WordTable& table, const Options& o) {
     const std::string& word = table.words[i];
     const auto row = held.size() > 0 ? held.find(word) : std::nullopt;
     table.covered[i] = row.has_value();
-    if (row && !o.love_only)
+    if (row && !o.imputer_only)
       rows[i] = held.row(*row);
-    else if (!o.love.empty() && word.find(' ') == word.npos) {  // LOVE's authors, too, leave out pairs with a space
+    else if (!o.imputer.empty() && word.find(' ') == word.npos) {  // LOVE's authors, too, leave out pairs with a space
       without.push_back(i);
       to_impute.push_back(word);
     }
@@ -175,15 +175,19 @@ int main(int argc, char** argv) {
       "Evaluates word vectors. Similarity: Spearman's correlation of cosines and human scores. Clusters: purity of k-means on vectors of "
       "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. All x "
       "100. "
-      "'covered' counts the pairs and words that --vectors has; with --love the other words get vectors from LOVE, else they are left out. "
+      "'covered' counts the pairs and words that --vectors has; with --imputer the other words get vectors from a model, else they are "
+      "left out. "
       "Words with a space are left out.",
       "evaluate_words");
   Options o;
   app.add_option("--vectors", o.vectors, "word vectors: a text file, a .npy file with --words, or a model, whose whole-word rows are used")
       ->type_name("V");
   app.add_option("--words", o.words, "for a .npy file of vectors: its words, one per line")->type_name("F");
-  app.add_option("--love", o.love, "a LOVE model (train_love), which makes vectors for the words that --vectors lacks")->type_name("L.lxf");
-  app.add_flag("--love-only", o.love_only, "take all vectors from LOVE; --vectors, if given, only tells which words are covered");
+  app.add_option("--imputer,--love", o.imputer,
+                 "a model of words (train_love, train_imputer), which makes vectors for the words that --vectors lacks")
+      ->type_name("M.lxf");
+  app.add_flag("--imputer-only,--love-only", o.imputer_only,
+               "take all vectors from the model; --vectors, if given, only tells which words are covered");
   app.add_option("--similarity", o.similarity, "files of lines `word word score` or `index word word score`, separated by tabs")
       ->type_name("F");
   app.add_option("--clusters", o.clusters, "tables (.csv, .tsv, .jsonl) with columns `category` and `word`")->type_name("F");
@@ -192,12 +196,12 @@ int main(int argc, char** argv) {
   app.add_option("--output", o.output, "also write the results as JSON")->type_name("F.json");
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
-    if (o.love_only && o.love.empty()) lx::fail_usage("--love-only", "needs --love");
-    if (o.vectors.empty() && !o.love_only) lx::fail_usage("--vectors", "is missing; without it use --love and --love-only");
+    if (o.imputer_only && o.imputer.empty()) lx::fail_usage("--imputer-only", "needs --imputer");
+    if (o.vectors.empty() && !o.imputer_only) lx::fail_usage("--vectors", "is missing; without it use --imputer and --imputer-only");
     if (o.vectors.empty() && !o.words.empty()) lx::fail_usage("--words", "needs --vectors");
     if (o.similarity.empty() && o.clusters.empty())
       lx::fail_usage("--similarity", "no file to evaluate on, neither here nor for --clusters");
-    program::keep_inputs("--output", o.output, {o.vectors, o.words, o.love});
+    program::keep_inputs("--output", o.output, {o.vectors, o.words, o.imputer});
     program::keep_inputs("--output", o.output, o.similarity);
     program::keep_inputs("--output", o.output, o.clusters);
 
@@ -214,8 +218,8 @@ int main(int argc, char** argv) {
     add_vectors(table, o);
 
     lx::Json json = {{"similarity", lx::Json::array()}, {"clusters", lx::Json::array()}};
-    json["settings"] = {{"vectors", o.vectors},     {"words", o.words},          {"love", o.love},
-                        {"love_only", o.love_only}, {"starts", o.kmeans.starts}, {"seed", o.kmeans.seed}};
+    json["settings"] = {{"vectors", o.vectors},           {"words", o.words},          {"imputer", o.imputer},
+                        {"imputer_only", o.imputer_only}, {"starts", o.kmeans.starts}, {"seed", o.kmeans.seed}};
     for (std::size_t f = 0; f < pairs.size(); ++f)
       json["similarity"].push_back(
           result_of(o.similarity[f], "pairs", pairs[f].size(), table, [&](auto&& use) { return similarity_on(table, pairs[f], use); }));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Writes LOVE's vectors of the words on standard input, or their nearest known words.
+// Writes imputed vectors of the words on standard input, or their nearest known words.
 #include <iomanip>
 
 #include "support/word_sources.hpp"
 
-#include <lexformer/models/love.hpp>
+#include <lexformer/models/word_imputer.hpp>
 
 namespace lx = lexformer;
 
@@ -24,14 +24,16 @@ std::vector<std::string> read_words() {
   return words;
 }
 
-/// Line by line: word, rank, neighbour, cosine.
+/// Line by line: word, rank, neighbour, cosine. A vector of zeros, as BoS has for a word without known substrings, has no neighbours.
 std::string neighbours(const std::vector<std::string>& words, const lx::Tensor<float>& vectors, const lx::WordVectors& targets,
                        std::size_t count) {
   program::StringWriter text;
   text << std::fixed << std::setprecision(4);
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::size_t rank = 0;
-    for (const auto& n : targets.nearest(vectors.span().subspan(i * targets.dimension(), targets.dimension()), count))
+    const auto vector = vectors.span().subspan(i * targets.dimension(), targets.dimension());
+    if (std::all_of(vector.begin(), vector.end(), [](float x) { return x == 0; })) continue;
+    for (const auto& n : targets.nearest(vector, count))
       text << words[i] << '\t' << ++rank << '\t' << targets.words()[n.row] << '\t' << n.cosine << '\n';
   }
   return text.str();
@@ -46,7 +48,7 @@ int main(int argc, char** argv) {
       "impute");
   std::string model_path, output, targets_path, words_path;
   std::size_t nearest = 0;
-  app.add_option("--model", model_path, "a LOVE model (train_love)")->required()->type_name("L.lxf");
+  app.add_option("--model", model_path, "a model of words (train_love, train_imputer)")->required()->type_name("M.lxf");
   app.add_option("--output", output, "a .npy or a text file; without it, text on standard output")->type_name("F");
   auto* known =
       app.add_option("--targets", targets_path, "with --nearest: word vectors, or a model, whose whole-word rows are used")->type_name("V");
@@ -58,14 +60,14 @@ int main(int argc, char** argv) {
     program::keep_inputs("--output", output, {model_path, targets_path, words_path});
     if (nearest > 0 && output.ends_with(".npy"))
       lx::fail_usage("--output", "neighbours are written as text; choose a name that does not end in .npy");
-    const auto love = lx::Love<>::load(model_path);
+    const auto imputer = lx::load_imputer(model_path);
     std::optional<lx::WordVectors> targets;
     if (nearest > 0) targets = program::read_word_vectors(targets_path, words_path);
-    if (targets && targets->dimension() != love.options().size)
+    if (targets && targets->dimension() != imputer.size())
       lx::fail_usage("--targets", "the words in ", targets_path, " have ", targets->dimension(), " numbers, the vectors of ", model_path,
-                     " have ", love.options().size);
+                     " have ", imputer.size());
     const auto words = read_words();
-    const auto vectors = love.vectors(words);
+    const auto vectors = imputer.vectors(words);
     lx::require_finite(vectors, model_path, "word", 1);
     if (output.ends_with(".npy")) {
       lx::save_npy(output, vectors);

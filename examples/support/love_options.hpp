@@ -3,11 +3,10 @@
 #pragma once
 
 #include <lexformer/data/love_batches.hpp>
-#include <lexformer/io/json.hpp>
 #include <lexformer/models/love.hpp>
 #include <lexformer/models/love_loss.hpp>
 
-#include "option_flags.hpp"
+#include "imputer_options.hpp"
 
 namespace program {
 
@@ -18,10 +17,8 @@ struct SynonymOptions {
   double cosine = 0.6;             // of targets
 };
 
-struct LoveTrainOptions {
-  std::string targets, words, vocab, out, wordnet = "/usr/share/wordnet", command;
-  bool all_words = false, resume = false, overwrite = false, quiet = false;
-  std::size_t max_words = 0;
+struct LoveTrainOptions : ImputerTrainOptions {
+  std::string vocab, wordnet = "/usr/share/wordnet";
   lx::WordUnitOptions units;
   lx::LoveOptions love;
   lx::LoveBatchOptions batches;
@@ -29,30 +26,12 @@ struct LoveTrainOptions {
   SynonymOptions synonyms;
   double near_ratio = 0.7, near_cosine = 0.4;
   std::size_t near_most = 100;
-  lx::ScheduleKind schedule = lx::ScheduleKind::exponential;
-  lx::ProgressMode progress = lx::ProgressMode::automatic;
-  double epochs = 20, lr = 2e-3, lr_decay = 0.97, warmup = 0, clip = 1.0;
-  Compute compute;
-  std::size_t max_steps = 0, accumulate = 1, batch = 0, eval_words = 1000, eval_steps = 0, save_steps = 0, save_total_limit = 2,
-              logging_steps = 500;
-  std::uint64_t seed = 1;
 
   void add_to(CLI::App& app) {
-    const auto number = [](CLI::App& group, const char* flag, auto& value, const char* text) {
-      return group.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
-    };
-    app.add_option("--targets", targets,
-                   "vectors to learn: a text file, a .npy file with --words, or a model, whose whole-word rows are used")
-        ->required()
-        ->type_name("V");
-    app.add_option("--words", words, "for a .npy file of targets: its words, one per line")->type_name("F");
+    add_data(app);
     app.add_option("--vocab", vocab, "vocabulary of letters and pieces, one token per line (tools/make_love_vocab.py)")
         ->required()
         ->type_name("V.txt");
-    app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
-    app.add_flag("--overwrite", overwrite, "start again in a folder with an earlier run");
-    app.add_flag("--all-words", all_words, "learn also words with digits or punctuation, and of one letter");
-    number(app, "--max-words", max_words, "learn only the first words of the targets, after this selection; 0 = all");
 
     auto* group = app.add_option_group("Model");
     OptionFlags model(*group, "", "size");
@@ -79,26 +58,8 @@ struct LoveTrainOptions {
     group = app.add_option_group("Training");
     OptionFlags loss_flags(*group);
     loss.visit(loss_flags);
-    group->add_option("--epochs", epochs, "epochs; may be fractional")->check(program::positive())->capture_default_str();
-    number(*group, "--max-steps", max_steps, "number of optimizer steps, instead of --epochs");
-    number(*group, "--accumulate", accumulate, "batches per step")->check(program::positive());
-    number(*group, "--lr", lr, "learning rate");
-    add_choice(*group, "--schedule", schedule, "learning rate schedule");
-    number(*group, "--lr-decay", lr_decay, "with --schedule exponential: factor of the learning rate in each epoch")
-        ->check(CLI::Range(0.0, 1.0));
-    number(*group, "--warmup", warmup, "share of the steps with linear warm-up")->check(CLI::Range(0.0, 1.0));
-    group->add_option("--clip", clip, "maximum gradient norm")->check(program::positive())->capture_default_str();
-    number(*group, "--seed", seed, "seed of the weights, order, negatives, spellings and dropout");
-    number(*group, "--eval-words", eval_words, "words that each evaluation measures, evenly spaced; 0 = no evaluation");
-    number(*group, "--eval-steps", eval_steps, "steps between evaluations; 0 = after each epoch");
-    number(*group, "--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
-    number(*group, "--save-total-limit", save_total_limit, "number of checkpoints to keep");
-    app.add_flag("--resume", resume, "continue from the newest checkpoint in --out, to the same bytes as an uninterrupted run");
-    number(app, "--logging-steps", logging_steps, "steps between lines of log.jsonl");
-    add_choice(app, "--progress", progress, "progress display");
-    app.add_flag("--quiet", quiet, "no progress, only the results");
-    add_compute(app, compute);
-    add_threads(app);
+    add_training(*group);
+    add_run(app);
   }
   void finish() {
     if (quiet) progress = lx::ProgressMode::none;
@@ -108,7 +69,7 @@ struct LoveTrainOptions {
   /// The settings that identify a run; a resumed run must have the same. Targets and vocabulary are identified by their contents.
   lx::Json json(const std::string& of_targets, const std::string& of_vocabulary) const {
     const auto visited = [](auto options) { return lx::options_json([&](lx::OptionVisitor& v) { options.visit(v); }); };
-    lx::Json all = lx::Json::object();
+    lx::Json all = training_json();
     all["targets"] = of_targets;
     all["vocab"] = of_vocabulary;
     all["love"] = visited(love);
@@ -121,19 +82,6 @@ struct LoveTrainOptions {
     all["near_ratio"] = near_ratio;
     all["near_count"] = near_most;
     all["near_cosine"] = near_cosine;
-    all["num_train_epochs"] = epochs;
-    all["max_steps"] = max_steps;
-    all["gradient_accumulation_steps"] = accumulate;
-    all["learning_rate"] = lr;
-    all["lr_scheduler_type"] = lx::name_of(schedule);
-    all["lr_decay"] = lr_decay;
-    all["warmup_ratio"] = warmup;
-    all["max_grad_norm"] = clip;
-    all["eval_words"] = eval_words;
-    all["eval_steps"] = eval_steps;
-    all["logging_steps"] = logging_steps;
-    all["precision"] = lx::name_of(compute.precision);
-    all["seed"] = seed;
     return all;
   }
 };

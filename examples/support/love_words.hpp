@@ -25,7 +25,7 @@ inline bool is_letters(const std::string& word) {
 }
 
 /// The targets that are learned. Errors: no word is left.
-inline lx::WordVectors select_words(const lx::WordVectors& all, const LoveTrainOptions& o) {
+inline lx::WordVectors select_words(const lx::WordVectors& all, const ImputerTrainOptions& o) {
   std::vector<std::string> words;
   std::vector<float> values;
   for (std::size_t i = 0; i < all.size() && (o.max_words == 0 || words.size() < o.max_words); ++i) {

@@ -86,7 +86,7 @@ class EvaluateWords(unittest.TestCase):
         self.assertRegex(lines[2], r"c\.csv +purity +6 +4 +100\.0 +2 +100\.0$")
         self.assertRegex(lines[3], r"c\.csv +purity, mean of 10 +6 +4 +100\.0 +2 +100\.0$")
         self.assertEqual(len({len(line) for line in lines}), 1)
-        self.assertEqual(results["settings"], {"vectors": str(self.vectors), "words": "", "love": "", "love_only": False, "starts": 10, "seed": 1})
+        self.assertEqual(results["settings"], {"vectors": str(self.vectors), "words": "", "imputer": "", "imputer_only": False, "starts": 10, "seed": 1})
 
     def test_numpy_array(self):
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 2), }" % len(self.words)
@@ -112,10 +112,10 @@ class EvaluateWords(unittest.TestCase):
         self.assertAlmostEqual(results["clusters"][0]["on_all"]["purity"], 80)
         self.assertEqual(results["clusters"][0]["on_covered"]["purity"], 100)
 
-    def test_love_only(self):
+    def test_imputer_only(self):
         # Cosines with a: aab .89, ab .71, b 0.
         pairs = self.write("letters.tsv", "0\ta\taab\t1.5\n1\ta\tab\t2\n2\ta\tb\t3\n")
-        results, lines = self.measure("--love", self.love, "--love-only", "--similarity", pairs)
+        results, lines = self.measure("--imputer", self.love, "--imputer-only", "--similarity", pairs)
         self.assertAlmostEqual(results["similarity"][0]["on_all"]["spearman"], -100)
         self.assertEqual(results["similarity"][0]["covered"], 0)
         self.assertIsNone(results["similarity"][0]["on_covered"]["spearman"])
@@ -150,7 +150,7 @@ class EvaluateWords(unittest.TestCase):
         given = ["--vectors", self.vectors]
         self.refused(2, "--vectors: is missing", "--similarity", self.pairs)
         self.refused(2, "--similarity: no file to evaluate on", *given)
-        self.refused(2, "--love-only: needs --love", "--love-only", "--similarity", self.pairs)
+        self.refused(2, "--imputer-only: needs --imputer", "--imputer-only", "--similarity", self.pairs)
         self.refused(2, "--words: needs --vectors", "--love", self.love, "--love-only", "--words", self.pairs, "--similarity", self.pairs)
         self.refused(2, "would be overwritten", *given, "--similarity", self.pairs, "--output", self.pairs)
         self.refused(2, "would be overwritten", *given, "--clusters", self.clusters, "--output", self.clusters)
