@@ -111,6 +111,19 @@ TEST_CASE("KVQ-FH: known substrings are used, all of a word that has none; large
   for (const double x : vectors.span()) CHECK(std::isfinite(x));
 }
 
+TEST_CASE("BoS, KVQ-FH: more substrings than a file can hold are refused before training") {
+  Texts many;  // with few common substrings
+  RandomStream random(1, 0);
+  for (int i = 0; i < 85; ++i) {
+    std::string& word = many.emplace_back();
+    for (int c = 0; c < 100; ++c) word += static_cast<char>('a' + random.below(26));
+  }
+  expect_error(
+      ErrorKind::usage, [&] { Bos<float>(many, {.size = 1, .longest = 100}); }, "let them share rows (buckets)");
+  expect_error(
+      ErrorKind::usage, [&] { KvqFh<float>(many, {.size = 1, .rows = 1, .known = 1 << 24, .longest = 100}, 1); }, "use fewer (known)");
+}
+
 TEST_CASE("EditDistance: the nearest known word, the first of equally near ones") {
   const auto model = tiny_edit_distance();
   CHECK(model.nearest("OVENS") == 1);

@@ -34,7 +34,8 @@ struct BosOptions {
 /// Converts a word to the rows of its substrings in the table of BoS.
 class BosRows {
  public:
-  /// The substrings that have rows of their own are those of `words`. Errors (usage): `shortest` is more than `longest`.
+  /// The substrings that have rows of their own are those of `words`. Errors (usage): `shortest` is more than `longest`; they
+  /// are more than a file can hold.
   BosRows(std::span<const std::string> words, const BosOptions& options)
       : BosRows(options, options.buckets > 0 ? std::vector<std::string>()
                                              : frequent_substrings(words, of(options), std::numeric_limits<std::size_t>::max())) {}
@@ -49,14 +50,14 @@ class BosRows {
   void describe(ModelFile& file) const;
 
  private:
-  BosRows(const BosOptions& options, std::vector<std::string> known) : options_(options), known_(std::move(known)) {}
+  BosRows(const BosOptions& options, std::vector<std::string> known);
   static Substrings of(const BosOptions& options);
 
   BosOptions options_;
   Vocabulary known_;
 };
 
-/// vector of a word = mean of the rows of its substrings: all those of 3 to 6 characters of <word>, with repetitions
+/// vector of a word = mean of the rows of its substrings: all those of 3 to 6 characters of the word between marks, with repetitions
 template <class T = float, class Dev = Cpu>
 class Bos : public WordModel<Bos<T, Dev>, T, Dev> {
  public:
@@ -96,6 +97,11 @@ namespace lexformer {
 LEXFORMER_INLINE Substrings BosRows::of(const BosOptions& o) {
   if (o.shortest > o.longest) fail_usage("BosOptions", "shortest is ", o.shortest, ", more than longest, ", o.longest);
   return {.shortest = o.shortest, .longest = o.longest, .begin = '<', .end = '>'};
+}
+
+LEXFORMER_INLINE BosRows::BosRows(const BosOptions& options, std::vector<std::string> known) : options_(options) {
+  detail::check_texts(known, "BosOptions", "let them share rows (buckets)");
+  known_ = Vocabulary(std::move(known));
 }
 
 LEXFORMER_INLINE BosRows::BosRows(const ModelFile& file) {

@@ -39,9 +39,8 @@ struct KvqFhOptions {
 class KvqFhSubstrings {
  public:
   /// Those used are the most frequent ones of `words`, without the marked words themselves. Errors (usage): `shortest` is more than
-  /// `longest`.
-  KvqFhSubstrings(std::span<const std::string> words, const KvqFhOptions& options)
-      : options_(options), known_(frequent_substrings(words, of(options), options.known, false)) {}
+  /// `longest`; they are more than a file can hold.
+  KvqFhSubstrings(std::span<const std::string> words, const KvqFhOptions& options);
   explicit KvqFhSubstrings(const ModelFile& file);
 
   /// The substrings of ^word@ that are used, with repetitions; all of them if none is.
@@ -118,6 +117,12 @@ namespace lexformer {
 LEXFORMER_INLINE Substrings KvqFhSubstrings::of(const KvqFhOptions& o) {
   if (o.shortest > o.longest) fail_usage("KvqFhOptions", "shortest is ", o.shortest, ", more than longest, ", o.longest);
   return {.shortest = o.shortest, .longest = o.longest, .begin = '^', .end = '@'};
+}
+
+LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(std::span<const std::string> words, const KvqFhOptions& options) : options_(options) {
+  auto known = frequent_substrings(words, of(options), options.known, false);
+  detail::check_texts(known, "KvqFhOptions", "use fewer (known)");
+  known_ = Vocabulary(std::move(known));
 }
 
 LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(const ModelFile& file) {

@@ -26,7 +26,9 @@ void read_word_model(const ModelFile& file, const char* type, const VisitOptions
 /// Options as an object of another name under "lexformer".
 void write_word_options(ModelFile& file, const char* key, const VisitOptions& visit);
 void read_word_options(const ModelFile& file, const char* key, const VisitOptions& visit);
-/// A list of texts without line breaks in the metadata of a file. Errors (file) of the reader: the file has none.
+/// A list of texts without line breaks in the metadata of a file. Errors (file) of the reader: the file has none. Errors (usage) of
+/// check_texts: a file cannot hold so many; `where` and `advice` are for the message.
+void check_texts(std::span<const std::string> texts, const char* where, const char* advice);
 void write_texts(ModelFile& file, const char* key, std::span<const std::string> texts);
 std::vector<std::string> read_texts(const ModelFile& file, const char* key);
 
@@ -130,6 +132,13 @@ LEXFORMER_INLINE void read_word_model(const ModelFile& file, const char* type, c
   if (const std::string found = get_string(file.config, "model_type", file.path + ": config", "bert"); found != type)
     fail_file(file.path, "is no ", type, " model: its model_type is ", in_quotes(found));
   read_word_options(file, type, visit);
+}
+
+LEXFORMER_INLINE void check_texts(std::span<const std::string> texts, const char* where, const char* advice) {
+  std::size_t bytes = 0;
+  for (const std::string& text : texts) bytes += text.size() + 2;
+  if (bytes > 15u << 20)  // of the 16 MiB of a header
+    fail_usage(where, texts.size(), " substrings of ", bytes, " bytes are more than a model file can hold; ", advice);
 }
 
 LEXFORMER_INLINE void write_texts(ModelFile& file, const char* key, std::span<const std::string> texts) {

@@ -22,7 +22,7 @@ struct Substrings {
   char begin = '<', end = '>';
 
   /// The substrings with repetitions, in the order of their first characters, the shorter ones first. A marked word of fewer than
-  /// `shortest` characters is its only substring. Without `whole` the marked word itself is left out.   ab, 3 to 6: <ab, <ab>, ab>
+  /// `shortest` characters is its only substring. Without `whole` the marked word itself is left out.   `ab`, 3 to 6: `<ab`, `<ab>`, `ab>`
   std::vector<std::string> of(std::string_view word, bool whole = true) const;
 };
 
