@@ -15,14 +15,14 @@ namespace {
 using Texts = std::vector<std::string>;
 
 template <class Options>
-Options options_of(const Golden& golden) {
+Options imputer_options(const Golden& golden) {
   Options o;
   read_options(golden.about("options").dump(), "options", [&](OptionVisitor& v) { o.visit(v); });
   return o;
 }
 
 template <class Model>
-void check_model(Golden& golden, Model model) {
+void check_imputer(Golden& golden, Model model) {
   auto parameters = model.parameters();
   CHECK(test::count_names(golden.file, "start/") == parameters.size());
   for (auto& p : parameters) p.var.mutable_value().assign(golden.file.get<double>("start/" + p.name).span());
@@ -55,16 +55,16 @@ TEST_CASE("MIMICK, BoS, KVQ-FH: vectors, losses, gradients and ten steps, as wri
   {
     Golden golden("mimick");
     const WordUnits units(Vocabulary(golden.about("vocab").get<Texts>()), {.mode = UnitMode::pieces});
-    check_model(golden, Mimick<double>(units, options_of<MimickOptions>(golden), 1));
+    check_imputer(golden, Mimick<double>(units, imputer_options<MimickOptions>(golden), 1));
   }
   for (const char* name : {"bos", "bos_hashed"}) {
     CAPTURE(name);
     Golden golden(name);
-    check_model(golden, Bos<double>(golden.about("learned").get<Texts>(), options_of<BosOptions>(golden)));
+    check_imputer(golden, Bos<double>(golden.about("learned").get<Texts>(), imputer_options<BosOptions>(golden)));
   }
   {
     Golden golden("kvq_fh");
-    check_model(golden, KvqFh<double>(golden.about("learned").get<Texts>(), options_of<KvqFhOptions>(golden), 1));
+    check_imputer(golden, KvqFh<double>(golden.about("learned").get<Texts>(), imputer_options<KvqFhOptions>(golden), 1));
   }
   MESSAGE("largest difference of all files: " << Golden::worst);
   Golden::worst = std::max(before, Golden::worst);

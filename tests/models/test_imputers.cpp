@@ -18,7 +18,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const Texts learned{"oven", "ovens", "coven", "over"}, words{"oven", "xy", "ovenss", "cover", "Over"};
+const Texts known_words{"oven", "ovens", "coven", "over"}, any_words{"oven", "xy", "ovenss", "cover", "Over"};
 
 WordUnits tiny_units(UnitMode mode = UnitMode::pieces) {
   return WordUnits(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]", "o", "##v", "##e", "##r", "##n", "##s", "c", "##o"}),
@@ -30,22 +30,23 @@ Mimick<T> tiny_mimick() {
 }
 template <class T>
 KvqFh<T> tiny_kvq_fh() {
-  KvqFh<T> model(learned, {.size = 4, .rows = 30}, 3);
+  KvqFh<T> model(known_words, {.size = 4, .rows = 30}, 3);
   for (T& x : std::span<T>(model.table.weight.mutable_value().mutable_data(), 120)) x *= 50;  // so that attention matters
   return model;
 }
 template <class T>
 Bos<T> tiny_bos(std::size_t buckets = 0) {
-  Bos<T> model(learned, {.size = 4, .buckets = buckets});
+  Bos<T> model(known_words, {.size = 4, .buckets = buckets});
   T* const values = model.table.mutable_value().mutable_data();
   for (std::size_t e = 0; e < model.table.size(); ++e) values[e] = static_cast<T>(std::sin(static_cast<double>(e)));
   return model;
 }
-EditDistance tiny_edit_distance() { return EditDistance(WordVectors(learned, Tensor<float>::from({1, 0, 0, 1, 2, 2, 3, 4}, {4, 2}))); }
+EditDistance tiny_edit_distance() { return EditDistance(WordVectors(known_words, Tensor<float>::from({1, 0, 0, 1, 2, 2, 3, 4}, {4, 2}))); }
 
 }  // namespace
 
 TEST_CASE("MIMICK, BoS, KVQ-FH: gradients of vectors and loss, by finite differences") {
+  const test::Threads one(1);
   const Var<double> targets(Tensor<double>::from({1, -2, 3, .5, .1, .2, -.3, .4, 2, 2, -1, 1, 0, 1, 0, 3, 1, 1, 1, 1}, {5, 4}));
   const auto check = [&](auto model) {
     std::vector<Var<double>> inputs;
@@ -53,7 +54,7 @@ TEST_CASE("MIMICK, BoS, KVQ-FH: gradients of vectors and loss, by finite differe
     for (const bool of_loss : {false, true}) {
       const auto result = gradcheck(
           [&] {
-            const auto x = model(words);
+            const auto x = model(any_words);
             return of_loss ? model.loss(targets, x) : x;
           },
           inputs);
@@ -67,12 +68,12 @@ TEST_CASE("MIMICK, BoS, KVQ-FH: gradients of vectors and loss, by finite differe
 
 TEST_CASE("MIMICK, BoS, KVQ-FH: neither the other words of a batch nor their order change a vector") {
   const auto check = [](const auto& model) {
-    const auto all = model.vectors(words);
-    const auto apart = model.vectors(words, 1);
+    const auto all = model.vectors(any_words);
+    const auto apart = model.vectors(any_words, 1);
     for (std::size_t e = 0; e < all.size(); ++e) CHECK(all.data()[e] == apart.data()[e]);
-    const auto back = model.vectors(Texts(words.rbegin(), words.rend()), 2);
-    for (std::size_t i = 0; i < words.size(); ++i)
-      for (std::size_t j = 0; j < 4; ++j) CHECK(back.at(i, j) == all.at(words.size() - 1 - i, j));
+    const auto back = model.vectors(Texts(any_words.rbegin(), any_words.rend()), 2);
+    for (std::size_t i = 0; i < any_words.size(); ++i)
+      for (std::size_t j = 0; j < 4; ++j) CHECK(back.at(i, j) == all.at(any_words.size() - 1 - i, j));
     CHECK(model.vectors(Texts{"OVEN"}).at(0, 1) == all.at(0, 1));
     expect_error(
         ErrorKind::failure, [&] { model(std::span<const std::string>()); }, "the batch has no words");
@@ -84,30 +85,30 @@ TEST_CASE("MIMICK, BoS, KVQ-FH: neither the other words of a batch nor their ord
 }
 
 TEST_CASE("BoS: rows of known substrings, of a word without any, and by hashing") {
-  const Bos<double> model(learned, {.size = 4});
+  const Bos<double> model(known_words, {.size = 4});
   // ove, <ov and so on; the most frequent come first: ove of all four words
   CHECK(model.rows()("zzovezz") == std::vector<std::int32_t>{1});
   CHECK(model.rows()("zzzz") == std::vector<std::int32_t>{0});
   for (std::size_t e = 0; e < 4; ++e) CHECK(model.vectors(Texts{"zzzz"}).data()[e] == 0);
-  const Bos<double> hashed(learned, {.size = 4, .buckets = 1000});
+  const Bos<double> hashed(known_words, {.size = 4, .buckets = 1000});
   CHECK(hashed.rows().size() == 1000);
   CHECK(hashed.rows()("ab") == std::vector<std::int32_t>{static_cast<std::int32_t>(fnv1a("<ab") % 1000),
                                                          static_cast<std::int32_t>(fnv1a("<ab>") % 1000),
                                                          static_cast<std::int32_t>(fnv1a("ab>") % 1000)});
   expect_error(
-      ErrorKind::usage, [] { Bos<double>(learned, {.size = 4, .shortest = 5, .longest = 4}); }, "shortest is 5, more than longest, 4");
+      ErrorKind::usage, [] { Bos<double>(known_words, {.size = 4, .shortest = 5, .longest = 4}); }, "shortest is 5, more than longest, 4");
   expect_error(
-      ErrorKind::usage, [] { KvqFh<double>(learned, {.size = 4, .shortest = 5, .longest = 4}, 1); }, "shortest is 5");
+      ErrorKind::usage, [] { KvqFh<double>(known_words, {.size = 4, .shortest = 5, .longest = 4}, 1); }, "shortest is 5");
 }
 
 TEST_CASE("KVQ-FH: known substrings are used, all of a word that has none; large scores do not overflow") {
-  const KvqFhSubstrings all(learned, {}), few(learned, {.known = 1});
+  const KvqFhSubstrings all(known_words, {}), few(known_words, {.known = 1});
   CHECK(all("oven") == Texts{"^ov", "^ove", "^oven", "ove", "oven", "oven@", "ven", "ven@", "en@"});  // without ^oven@
   CHECK(few("oven") == Texts{"ove"});
   CHECK(few("zz") == Texts{"^zz", "^zz@", "zz@"});
   auto model = tiny_kvq_fh<double>();
   for (double& x : std::span<double>(model.table.weight.mutable_value().mutable_data(), 120)) x *= 1000;
-  const auto vectors = model.vectors(words);
+  const auto vectors = model.vectors(any_words);
   for (const double x : vectors.span()) CHECK(std::isfinite(x));
 }
 
@@ -142,12 +143,12 @@ TEST_CASE("load_imputer: opens every kind of model, with the same vectors; other
   const TemporaryFolder folder;
   const std::string path = folder / "model.lxf";
   const auto check = [&](auto model, std::size_t size) {
-    const auto before = model.vectors(words);
+    const auto before = model.vectors(any_words);
     model.save(path);
     const WordImputer imputer = load_imputer(path);
     CHECK(imputer.size() == size);
-    const auto after = imputer.vectors(words);
-    CHECK(after.shape() == Shape{words.size(), size});
+    const auto after = imputer.vectors(any_words);
+    CHECK(after.shape() == Shape{any_words.size(), size});
     for (std::size_t e = 0; e < before.size(); ++e) CHECK(before.data()[e] == after.data()[e]);
     CHECK(imputer.vectors({}).shape() == Shape{0, size});
   };
