@@ -133,7 +133,11 @@ void write_edit_distance(const Options& o) {
        << LEXFORMER_VERSION << ".\n\n```sh\necho mispelling | impute --model model.lxf\n```\n\nTargets `" << o.targets
        << "`. To redistribute this model, comply with their licence.\n"
        << program::how_it_was_made(o.command);
+  lx::Json results = lx::Json::object();
+  results["known_words"] = known.size();
+  results["settings"] = o.json(program::describe(known), "");
   lx::write_file_atomic(o.out + "/README.md", card.str());
+  lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
   std::cout << o.out << "/model.lxf: " << known.size() << " known words of " << known.dimension() << " numbers\n";
 }
 

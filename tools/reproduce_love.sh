@@ -5,6 +5,7 @@
 # usage: tools/reproduce_love.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 20] [--rows a,b] [--threads N] [--out DIR]
 #                                [--text-epochs 3] [--lr 5e-5] [--batch 32]
 #   TABLE    intrinsic   LOVE beside the model's own rows: word similarity and clusters (Table 2)
+#            rivals      LOVE beside MIMICK, BoS, KVQ-FH and edit distance (Table 2)
 #            structures  positional attention before self-attention, or beside it
 #            inputs      letters and pieces, letters alone, pieces alone (Table 5)
 #            encoders    positional attention and self-attention, self-attention alone, CNN, RNN (Table 5)
@@ -21,7 +22,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
 
 usage() {
-  sed -n '3,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "reproduce_love.sh: $*" >&2
   exit 2
 }
@@ -49,6 +50,7 @@ while [ $# -gt 0 ]; do
 done
 case $table in
   intrinsic) rows="love" ;;
+  rivals) rows="love mimick bos kvq_fh edit_distance" ;;
   structures) rows="love merge" ;;
   inputs) rows="love characters pieces" ;;
   encoders) rows="love attention cnn rnn" ;;
@@ -68,10 +70,10 @@ for file in "${needed[@]}"; do [ -f "$file" ] || usage "--data: there is no file
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [ -x "$bin/train_love" ] || { echo "reproduce_love.sh: $bin/train_love is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
-# The options of train_love for a row.
+# The options of train_love for a row; rivals have none.
 love_options() {
   case $1 in
-    love) ;;
+    love | mimick | bos | kvq_fh | edit_distance) ;;
     merge) echo "--structure merge" ;;
     characters | pieces) echo "--mode $1" ;;
     attention | cnn | rnn) echo "--encoder $1" ;;
@@ -112,12 +114,16 @@ keep() {
 checksums() { cksum "$@" | cut -d ' ' -f 1 | paste -sd ' '; }
 
 train_love() { # ROW SEED
-  local run=$out/love/$1/seed-$2 options
+  local run=$out/love/$1/seed-$2 options trainer=("$bin/train_love" --vocab "$vocab")
   options=$(love_options "$1")
+  case $1 in
+    mimick) trainer=("$bin/train_imputer" --method mimick --vocab "$vocab") ;;
+    bos | kvq_fh | edit_distance) trainer=("$bin/train_imputer" --method "$1") ;;
+  esac
   [ ! -f "$run/all_results.json" ] || return 0
   echo "==== LOVE, $1, seed $2" >&2
   # shellcheck disable=SC2086
-  "$bin/train_love" --targets "$model" --vocab "$vocab" --epochs "$epochs" $options --seed "$2" "${threads[@]}" \
+  "${trainer[@]}" --targets "$model" --epochs "$epochs" $options --seed "$2" "${threads[@]}" \
     --save-steps 2000 --save-total-limit 1 --resume --out "$run" >&2
 }
 
@@ -138,8 +144,8 @@ if [ "$table" != sst2 ]; then
   for row in $rows; do
     for ((seed = 1; seed <= seeds; ++seed)); do
       train_love "$row" "$seed"
-      evaluate "$row-$seed.json" --love "$out/love/$row/seed-$seed" --love-only
-      evaluate "$row-$seed-with-target.json" --love "$out/love/$row/seed-$seed"
+      evaluate "$row-$seed.json" --imputer "$out/love/$row/seed-$seed" --imputer-only
+      evaluate "$row-$seed-with-target.json" --imputer "$out/love/$row/seed-$seed"
     done
   done
   # shellcheck disable=SC2086

@@ -116,6 +116,8 @@ class Imputers(unittest.TestCase):
         model = self.folder / "edit_distance"
         self.assertIn("80 known words of 16 numbers", self.results["edit_distance"].stdout)
         self.assertIn("nothing is trained", (model / "README.md").read_text())
+        results = json.loads((model / "all_results.json").read_text())
+        self.assertEqual((results["known_words"], results["settings"]["method"]), (80, "edit_distance"))
         text = "halvex\ncamera\n"  # halvek is the first of three at distance 1; cameras
         lines = program("impute", "--model", model, text=text).stdout.splitlines()
         for line, row in zip(lines[1:], (self.rows[WORDS.index("halvek")], self.rows[WORDS.index("cameras")])):

@@ -76,7 +76,7 @@ class ReproduceLove(unittest.TestCase):
         self.assertEqual(shared.returncode, 0, shared.stderr)
         self.assertNotIn("====", shared.stderr)
         # All rows are commands that train_love takes.
-        for table, rows in (("structures", 1), ("encoders", 3), ("losses", 4), ("batches", 2)):
+        for table, rows in (("rivals", 4), ("structures", 1), ("encoders", 3), ("losses", 4), ("batches", 2)):
             done = self.reproduce(table, out, "--seeds", "1")
             self.assertEqual((done.returncode, done.stderr.count("====")), (0, rows), done.stderr)
         other = self.reproduce("intrinsic", out, "--epochs", "0.6")
