@@ -190,6 +190,9 @@ TEST_CASE("load_imputer: opens every kind of model, with the same vectors; other
   file.tensors.erase("mimick.hidden.bias");
   refused(file, any, "mimick.hidden.bias");
   file = tiny_mimick<float>().file();
+  file.tensors.set("mimick.more", Tensor<float>::from({1}, {1}));
+  refused(file, any, "holds tensors that its options do not use: mimick.more");
+  file = tiny_mimick<float>().file();
   file.vocabulary = Vocabulary();
   refused(file, any, "has no vocabulary");
   file = tiny_edit_distance().file();
