@@ -51,7 +51,7 @@ done
 case $table in
   intrinsic) rows="love" ;;
   rivals) rows="love mimick bos kvq_fh edit_distance" ;;
-  structures) rows="love merge" ;;
+  structures) rows="love sequential" ;;
   inputs) rows="love characters pieces" ;;
   encoders) rows="love attention cnn rnn" ;;
   losses) rows="love align_uniform mse euclidean cosine" ;;
@@ -74,7 +74,7 @@ for file in "${needed[@]}"; do [ -f "$file" ] || usage "--data: there is no file
 love_options() {
   case $1 in
     love | mimick | bos | kvq_fh | edit_distance) ;;
-    merge) echo "--structure merge" ;;
+    sequential) echo "--structure sequential" ;;
     characters | pieces) echo "--mode $1" ;;
     attention | cnn | rnn) echo "--encoder $1" ;;
     align_uniform | mse | euclidean | cosine) echo "--loss $1" ;;
