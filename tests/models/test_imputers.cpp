@@ -174,6 +174,8 @@ TEST_CASE("load_imputer: opens every kind of model, with the same vectors; other
   refused(file, any, "lexformer.substrings is missing");
   file = tiny_bos<float>().file();
   file.metadata["lexformer.substrings"] += "more\n";
+  refused(file, any, "lexformer.substrings does not fit its checksum");
+  write_vocabulary(Vocabulary({"<ov", "more"}), "lexformer.substrings", file.metadata);
   refused(file, any, "bos.substrings");
   file = tiny_bos<float>().file();
   file.config["lexformer"]["bos"]["buckets"] = 1 << 24;  // more rows than the file has: no memory is allocated for them
@@ -196,6 +198,6 @@ TEST_CASE("load_imputer: opens every kind of model, with the same vectors; other
   file.vocabulary = Vocabulary();
   refused(file, any, "has no vocabulary");
   file = tiny_edit_distance().file();
-  file.metadata["lexformer.words"] += "more\n";
+  write_vocabulary(Vocabulary({"a", "b", "c", "d", "e"}), "lexformer.words", file.metadata);
   refused(file, any, "expected (5, dimension): one row for each word");
 }

@@ -9,13 +9,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, program, start_and_signal
+from support import BIN, Refusals, program, start_and_signal
 from test_love import LETTERS, STEMS, WORDS, text_of, vectors
 
 TRAINED = {"mimick": ("--unit-size", 8, "--states", 6), "bos": (), "kvq_fh": ("--kvq-fh-rows", 300, "--kvq-fh-known", 500)}
 
 
-class Imputers(unittest.TestCase):
+class Imputers(Refusals, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
@@ -43,12 +43,6 @@ class Imputers(unittest.TestCase):
     @classmethod
     def train(cls, method, out=None, *more):
         return program("train_imputer", *cls.command(method, out, *more))
-
-    def refused(self, code, done, *parts):
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
-        for part in parts:
-            self.assertIn(part, done.stderr)
 
     def test_each_method_learns(self):
         pieces = 67 * 8 + 2 * (24 * 8 + 24 * 6 + 48) + 16 * 12 + 16 + 16 * 16 + 16

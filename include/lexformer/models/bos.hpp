@@ -106,7 +106,7 @@ LEXFORMER_INLINE BosRows::BosRows(const BosOptions& options, std::vector<std::st
 
 LEXFORMER_INLINE BosRows::BosRows(const ModelFile& file) {
   detail::read_word_model(file, "bos", [&](OptionVisitor& v) { options_.visit(v); });
-  if (options_.buckets == 0) known_ = Vocabulary(detail::read_texts(file, "lexformer.substrings"));
+  if (options_.buckets == 0) known_ = detail::require_vocabulary(file, "lexformer.substrings");
   const std::vector<ExpectedTensor> tables{{"bos.substrings", {size(), options_.size}}};
   require_tensors(file.tensors, tables, file.path);  // before memory is allocated
 }
@@ -125,7 +125,7 @@ LEXFORMER_INLINE std::vector<std::int32_t> BosRows::operator()(const std::string
 
 LEXFORMER_INLINE void BosRows::describe(ModelFile& file) const {
   detail::write_word_model(file, "bos", [o = options_](OptionVisitor& v) mutable { o.visit(v); });
-  if (options_.buckets == 0) detail::write_texts(file, "lexformer.substrings", known_.tokens());
+  if (options_.buckets == 0) write_vocabulary(known_, "lexformer.substrings", file.metadata);
 }
 
 }  // namespace lexformer

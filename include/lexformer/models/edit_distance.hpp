@@ -55,8 +55,8 @@ namespace lexformer {
 namespace detail {
 LEXFORMER_INLINE WordVectors read_edit_distance(const ModelFile& file) {
   read_word_model(file, "edit_distance", [](OptionVisitor&) {});
-  return WordVectors(read_texts(file, "lexformer.words"), file.tensors.get<float>("edit_distance.vectors"), true, file.path,
-                     ErrorKind::file);
+  return WordVectors(require_vocabulary(file, "lexformer.words").tokens(), file.tensors.get<float>("edit_distance.vectors"), true,
+                     file.path, ErrorKind::file);
 }
 LEXFORMER_INLINE std::u32string spelling(std::string_view word) { return to_utf32(lower_case(word)).substr(0, Substrings::max_characters); }
 }  // namespace detail
@@ -98,7 +98,7 @@ LEXFORMER_INLINE Tensor<float> EditDistance::vectors(std::span<const std::string
 LEXFORMER_INLINE ModelFile EditDistance::file() const {
   ModelFile out;
   detail::write_word_model(out, "edit_distance", [](OptionVisitor&) {});
-  detail::write_texts(out, "lexformer.words", known_.words());
+  write_vocabulary(Vocabulary(known_.words()), "lexformer.words", out.metadata);
   out.tensors.set("edit_distance.vectors", known_.values());
   return out;
 }

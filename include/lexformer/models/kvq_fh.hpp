@@ -29,7 +29,7 @@ struct KvqFhOptions {
   void visit(OptionVisitor& v) {
     v.size("size", size, 1, 1 << 16, "size of the vectors");
     v.size("rows", rows, 1, 1 << 24, "rows that all substrings share, by hashing");
-    v.size("known", known, 1, 1 << 24, "number of the most frequent substrings of the training words that are used");
+    v.size("known", known, 1, Vocabulary::max_size, "number of the most frequent substrings of the training words that are used");
     v.size("shortest", shortest, 1, Substrings::max_characters, "characters of the shortest substrings");
     v.size("longest", longest, 1, Substrings::max_characters, "characters of the longest substrings");
   }
@@ -127,7 +127,7 @@ LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(std::span<const std::string> w
 
 LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(const ModelFile& file) {
   detail::read_word_model(file, "kvq_fh", [&](OptionVisitor& v) { options_.visit(v); });
-  known_ = Vocabulary(detail::read_texts(file, "lexformer.substrings"));
+  known_ = detail::require_vocabulary(file, "lexformer.substrings");
   const std::vector<ExpectedTensor> tables{{"kvq_fh.substrings.weight", {options_.rows, options_.size}}};
   require_tensors(file.tensors, tables, file.path);  // before memory is allocated
 }
@@ -142,7 +142,7 @@ LEXFORMER_INLINE std::vector<std::string> KvqFhSubstrings::operator()(const std:
 
 LEXFORMER_INLINE void KvqFhSubstrings::describe(ModelFile& file) const {
   detail::write_word_model(file, "kvq_fh", [o = options_](OptionVisitor& v) mutable { o.visit(v); });
-  detail::write_texts(file, "lexformer.substrings", known_.tokens());
+  write_vocabulary(known_, "lexformer.substrings", file.metadata);
 }
 
 }  // namespace lexformer

@@ -14,6 +14,7 @@
 #include "lexformer/core/options.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/io/model_file.hpp"
+#include "lexformer/io/tokenizer_file.hpp"
 #include "lexformer/models/load_parameters.hpp"
 
 namespace lexformer {
@@ -26,11 +27,10 @@ void read_word_model(const ModelFile& file, const char* type, const VisitOptions
 /// Options as an object of another name under "lexformer".
 void write_word_options(ModelFile& file, const char* key, const VisitOptions& visit);
 void read_word_options(const ModelFile& file, const char* key, const VisitOptions& visit);
-/// A list of texts without line breaks in the metadata of a file. Errors (file) of the reader: the file has none. Errors (usage) of
-/// check_texts: a file cannot hold so many; `where` and `advice` are for the message.
+/// Errors (usage): a file cannot hold a vocabulary of these texts; `where` and `advice` are for the message.
 void check_texts(std::span<const std::string> texts, const char* where, const char* advice);
-void write_texts(ModelFile& file, const char* key, std::span<const std::string> texts);
-std::vector<std::string> read_texts(const ModelFile& file, const char* key);
+/// Reads a vocabulary from the metadata. Errors (file): the file has none; those of read_vocabulary().
+Vocabulary require_vocabulary(const ModelFile& file, const char* key);
 
 /// What `of` makes of each word of a batch, one word after another, and where each word's begin. Errors: there are no words.
 template <class Of>
@@ -137,27 +137,14 @@ LEXFORMER_INLINE void read_word_model(const ModelFile& file, const char* type, c
 LEXFORMER_INLINE void check_texts(std::span<const std::string> texts, const char* where, const char* advice) {
   std::size_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size() + 2;
-  if (bytes > 15u << 20)  // of the 16 MiB of a header
+  if (texts.size() > Vocabulary::max_size || bytes > 15u << 20)  // of the 16 MiB of a header
     fail_usage(where, texts.size(), " substrings of ", bytes, " bytes are more than a model file can hold; ", advice);
 }
 
-LEXFORMER_INLINE void write_texts(ModelFile& file, const char* key, std::span<const std::string> texts) {
-  std::string lines;
-  for (const std::string& text : texts) lines += text + "\n";
-  file.metadata[key] = std::move(lines);
-}
-
-LEXFORMER_INLINE std::vector<std::string> read_texts(const ModelFile& file, const char* key) {
-  const auto found = file.metadata.find(key);
-  if (found == file.metadata.end()) fail_file(file.path, key, " is missing");
-  std::vector<std::string> texts;
-  const std::string& lines = found->second;
-  for (std::size_t begin = 0; begin < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
-    texts.push_back(lines.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return texts;
+LEXFORMER_INLINE Vocabulary require_vocabulary(const ModelFile& file, const char* key) {
+  auto found = read_vocabulary(file.metadata, key, file.path);
+  if (!found) fail_file(file.path, key, " is missing");
+  return *std::move(found);
 }
 
 }  // namespace lexformer::detail
