@@ -137,7 +137,7 @@ bool train_words(const ImputerTrainOptions& o, Model& model, const lx::WordVecto
   lx::write_file_atomic(o.out + "/README.md", imputer_card(o, texts, model.options().size, results, defaults));
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
   std::cout << o.out << "/model.lxf: " << done.step << " steps, train loss " << std::setprecision(4) << done.loss;
-  if (!done.measured.is_null()) std::cout << "; " << shown(done.measured);
+  if (const lx::Json& measured = done.measured; !measured.is_null()) std::cout << "; " << shown(measured);
   std::cout << "\n";
   return true;
 }
