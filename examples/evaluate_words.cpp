@@ -2,8 +2,6 @@
 // Evaluates word vectors: similarity of words against human scores, clusters against categories.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
-#include <lexformer/models/word_imputer.hpp>
-#include <optional>
 #include <unordered_map>
 
 #include "support/word_sources.hpp"
@@ -34,49 +32,20 @@ struct WordTable {
   }
 };
 
-/// Makes vectors for words that have none, (words, D).
-lx::Tensor<float> impute(const Options& o, const std::vector<std::string>& words, std::size_t dimension) {
-  const auto model = lx::load_imputer(o.imputer);
-  if (dimension != 0 && dimension != model.size())
-    lx::fail_usage("--imputer", o.imputer, " makes vectors of ", model.size(), " numbers, but those of ", o.vectors, " have ", dimension);
-  auto vectors = model.vectors(words);
-  lx::require_finite(vectors, o.imputer, "word", 1);
-  return vectors;
-}
-
 void add_vectors(WordTable& table, const Options& o) {
-  lx::WordVectors held;
-  if (!o.vectors.empty()) held = program::read_word_vectors(o.vectors, o.words);
-  const std::size_t count = table.words.size();
-  std::vector<std::span<const float>> rows(count);
-  std::vector<std::size_t> without;
-  std::vector<std::string> to_impute;
-  table.covered.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string& word = table.words[i];
-    const auto row = held.size() > 0 ? held.find(word) : std::nullopt;
-    table.covered[i] = row.has_value();
-    if (row && !o.imputer_only)
-      rows[i] = held.row(*row);
-    else if (!o.imputer.empty() && word.find(' ') == word.npos) {  // LOVE's authors, too, leave out pairs with a space
-      without.push_back(i);
-      to_impute.push_back(word);
-    }
-  }
-  lx::Tensor<float> imputed;
-  if (!without.empty()) imputed = impute(o, to_impute, held.dimension());
-  const std::size_t size = imputed.defined() ? imputed.dim(1) : held.dimension();
-  for (std::size_t i = 0; i < without.size(); ++i) rows[without[i]] = imputed.span().subspan(i * size, size);
-
-  table.known.resize(count);
-  table.unit = lx::Tensor<float>(lx::Shape{count, size});
+  const auto vectors = program::read_static_vectors(o.vectors, o.words, o.imputer, o.imputer_only);
+  auto rows = vectors.rows(table.words);
+  table.covered = std::move(rows.known);
+  table.known = std::move(rows.found);
+  table.unit = lx::Tensor<float>(rows.values.shape());
+  const std::size_t size = vectors.size();
   float* out = table.unit.mutable_data();
-  for (std::size_t i = 0; i < count; ++i) {
-    table.known[i] = !rows[i].empty();
+  for (std::size_t i = 0; i < table.words.size(); ++i) {
+    const auto row = rows.values.span().subspan(i * size, size);
     double squares = 0;
-    for (const float x : rows[i]) squares += static_cast<double>(x) * static_cast<double>(x);
+    for (const float x : row) squares += static_cast<double>(x) * static_cast<double>(x);
     const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
-    for (std::size_t j = 0; j < rows[i].size(); ++j) out[i * size + j] = static_cast<float>(scale * static_cast<double>(rows[i][j]));
+    for (std::size_t j = 0; j < size; ++j) out[i * size + j] = static_cast<float>(scale * static_cast<double>(row[j]));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <lexformer/io/model_file.hpp>
 #include <lexformer/io/vectors.hpp>
+#include <lexformer/models/static_vectors.hpp>
 
 #include "program.hpp"
 
@@ -19,6 +20,19 @@ inline lx::WordVectors read_word_vectors(const std::string& path, const std::str
     if (name.ends_with(".embeddings.word_embeddings.weight"))
       return lx::whole_word_vectors(file.vocabulary, file.tensors.get<float>(name), path);
   lx::fail_file(path, "has no table of word embeddings; expected an encoder such as BERT, or a file of word vectors");
+}
+
+/// Word vectors that a model of words (train_love, train_imputer) completes. Any path may be empty.
+inline lx::StaticVectors read_static_vectors(const std::string& vectors, const std::string& word_list, const std::string& imputer,
+                                             bool imputer_only = false) {
+  lx::WordVectors known;
+  if (!vectors.empty()) known = read_word_vectors(vectors, word_list);
+  std::optional<lx::WordImputer> model;
+  if (!imputer.empty()) model = lx::load_imputer(imputer);
+  if (model && known.size() > 0 && model->size() != known.dimension())
+    lx::fail_usage("--imputer", imputer, " makes vectors of ", model->size(), " numbers, but those of ", vectors, " have ",
+                   known.dimension());
+  return {std::move(known), std::move(model), imputer_only};
 }
 
 }  // namespace program

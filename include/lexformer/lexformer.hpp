@@ -174,6 +174,7 @@
 #include "lexformer/models/mimick.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/models/pretrained.hpp"
+#include "lexformer/models/static_vectors.hpp"
 #include "lexformer/models/word_imputer.hpp"
 #include "lexformer/models/word_model.hpp"
 
