@@ -30,12 +30,6 @@ write_basic_package_version_file(lexformerConfigVersion.cmake COMPATIBILITY Same
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lexformerConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/lexformerConfigVersion.cmake
         DESTINATION ${package_dir})
 
-set(lexformer_pc_flags "")
-set(lexformer_pc_threads "no OpenMP: one thread")
-if(LEXFORMER_OPENMP AND OpenMP_CXX_FOUND)
-  string(REPLACE ";" " " lexformer_pc_flags " ${OpenMP_CXX_FLAGS}")
-  set(lexformer_pc_threads "with OpenMP")
-endif()
 configure_file(cmake/lexformer.pc.in lexformer.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lexformer.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 install(FILES LICENSE THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

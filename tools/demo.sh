@@ -5,8 +5,6 @@
 # usage: tools/demo.sh [--short]       (--short: a minimal training that only shows that everything runs)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# By default OpenMP's threads spin while they wait, which slows down other work on the same cores.
-export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 easy_epochs=3
 sizes=()

@@ -87,7 +87,7 @@ class Tests:
         shutil.copytree(ROOT / "include", self.include)
         self.compiler = os.environ.get("CXX", "g++")
         eigen = subprocess.run(["pkg-config", "--cflags", "eigen3"], check=True, capture_output=True, text=True).stdout.split()
-        self.flags = ["-std=c++20", "-O1", "-w", "-fopenmp", f"-I{self.include}", f"-I{ROOT}/tests", f'-DLEXFORMER_SOURCE_DIR="{ROOT}"', *eigen]
+        self.flags = ["-std=c++20", "-O1", "-w", "-pthread", f"-I{self.include}", f"-I{ROOT}/tests", f'-DLEXFORMER_SOURCE_DIR="{ROOT}"', *eigen]
         subprocess.run([self.compiler, *self.flags, "-c", ROOT / "tests/main.cpp", "-o", work / "main.o"], check=True)
         # Third-party headers are parsed once.
         others = ("doctest/doctest.h", "algorithm", "filesystem", "fstream", "map", "nlohmann/json.hpp", "set", "sstream", "thread")

@@ -6,15 +6,13 @@
 # `cuda` needs NVIDIA's toolkit, which this script does not install; its tests are skipped without a GPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# By default OpenMP's threads spin while they wait, which slows down other work on the same cores.
-export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 preset=${1:-dev}
 packages=(wordnet-base g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev)
 case $preset in
-  clang | tsan) packages+=(clang libomp-dev) ;;
+  clang | tsan) packages+=(clang) ;;
   headers) packages+=(doxygen) ;;
-  tidy) packages+=(clang libomp-dev clang-tidy) ;;
+  tidy) packages+=(clang clang-tidy) ;;
   coverage) packages+=(gcovr) ;;
 esac
 tools/install_packages.sh "${packages[@]}"

@@ -12,6 +12,11 @@
 #include <utility>
 #include <vector>
 
+#if defined(__unix__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 using namespace lexformer;
 
 namespace {
@@ -56,18 +61,16 @@ TEST_CASE("parallel_for: every element once, by as many threads as were set") {
     });
     CHECK(visits == std::vector<int>(5000, 1));
     CHECK(ids.size() <= static_cast<std::size_t>(count));
-#if defined(_OPENMP)
     CHECK(threads() == count);
-#endif
   }
   set_threads(0);
   CHECK(threads() >= 1);
 }
 
-#if defined(_OPENMP)
 TEST_CASE("threads: never more than could help, whatever is asked for") {
-  set_threads(100000);  // OpenMP terminates the program if it tries to start so many
-  CHECK(threads() <= std::max(64, omp_get_num_procs()));
+  set_threads(100000);
+  CHECK(threads() >= 64);
+  CHECK(threads() <= std::max(64, static_cast<int>(std::thread::hardware_concurrency())));
   std::atomic<int> sum{0};
   parallel_for(1000, 1, [&](std::size_t begin, std::size_t) { sum += static_cast<int>(begin); });
   CHECK(sum == 499500);
@@ -82,6 +85,57 @@ TEST_CASE("parallel_for: two threads work at the same time") {
     for (++begun; begun < 2 && std::chrono::steady_clock::now() < deadline;) std::this_thread::yield();
     CHECK(begun == 2);
   });
+  set_threads(0);
+}
+
+TEST_CASE("parallel_for: several threads may call it at the same time") {
+  set_threads(3);
+  std::vector<std::atomic<int>> visits(4);
+  std::vector<std::thread> callers;
+  std::atomic<int> thrown{0};
+  for (std::size_t c = 0; c < visits.size(); ++c)
+    callers.emplace_back([&, c] {
+      for (int round = 0; round < 200; ++round) {
+        parallel_for(50, 3, [&](std::size_t begin, std::size_t end) { visits[c] += static_cast<int>(end - begin); });
+        try {
+          parallel_for(8, 1, [](std::size_t begin, std::size_t) {
+            if (begin == 5) throw std::runtime_error("block 5");
+          });
+        } catch (const std::runtime_error&) {
+          ++thrown;
+        }
+      }
+    });
+  for (auto& caller : callers) caller.join();
+  for (const auto& v : visits) CHECK(v == 200 * 50);
+  CHECK(thrown == 4 * 200);
+  set_threads(0);
+}
+
+TEST_CASE("parallel_for: workers that sleep are woken") {
+  set_threads(3);
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::atomic<int> begun{0};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    parallel_for(3, 1, [&](std::size_t, std::size_t) {
+      for (++begun; begun < 3 && std::chrono::steady_clock::now() < deadline;) std::this_thread::yield();
+    });
+    CHECK(begun == 3);
+  }
+  set_threads(0);
+}
+
+#if defined(__unix__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("parallel_for: a child process has workers of its own") {
+  set_threads(3);
+  CHECK(blocks_of(100, 1).size() == 100);  // the parent has workers
+  const pid_t child = fork();
+  if (child == 0) _exit(blocks_of(100, 1).size() == 100 ? 0 : 1);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(blocks_of(100, 1).size() == 100);
   set_threads(0);
 }
 #endif
@@ -104,10 +158,6 @@ TEST_CASE("parallel_for: an exception of a block reaches the caller, on any numb
 
 TEST_CASE("parallel_for: inside a block it runs serially, on the thread of that block, in order") {
   set_threads(3);
-#if defined(_OPENMP)
-  const int levels = omp_get_max_active_levels();
-  omp_set_max_active_levels(2);  // so that OpenMP itself would allow it
-#endif
   std::vector<int> right(20);
   parallel_for(right.size(), 1, [&](std::size_t outer, std::size_t) {
     const auto id = std::this_thread::get_id();
@@ -120,8 +170,5 @@ TEST_CASE("parallel_for: inside a block it runs serially, on the thread of that 
     right[outer] = same && next == 10;
   });
   CHECK(right == std::vector<int>(20, 1));
-#if defined(_OPENMP)
-  omp_set_max_active_levels(levels);
-#endif
   set_threads(0);
 }

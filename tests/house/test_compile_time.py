@@ -22,7 +22,7 @@ ROUNDS = 3  # the fastest round counts: other load only adds time
 def seconds(source, folder):
     file = Path(folder, "unit.cpp")
     file.write_text(source)
-    command = [CXX, "-std=c++20", "-O3", "-fopenmp", "-DLEXFORMER_COMPILED", f"-I{ROOT}/include", "-I/usr/include/eigen3", "-c", str(file),
+    command = [CXX, "-std=c++20", "-O3", "-DLEXFORMER_COMPILED", f"-I{ROOT}/include", "-I/usr/include/eigen3", "-c", str(file),
                "-o", str(file.with_suffix(".o"))]
     before = os.times().children_user
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
