@@ -29,21 +29,26 @@ int main(int argc, char** argv) {
         {"dk: ds^T q", true, false, 36, 32, 36, 36, 1152, 1152},
     };
     std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << "\n";
-    for (const auto& s : sizes) {
-      const std::vector<float> a((s.ta ? s.k : s.m) * s.lda, 0.5f), b((s.tb ? s.n : s.k) * s.ldb, 0.25f);
+    const auto measure = [&](const Size& s, const char* type, auto number) {
+      using T = decltype(number);
+      const std::vector<T> a((s.ta ? s.k : s.m) * s.lda, T{0.5f}), b((s.tb ? s.n : s.k) * s.ldb, T{0.25f});
       std::vector<float> c(s.m * s.ldc);
       std::vector<double> times;
       const std::size_t repeat = 1 + 20000000 / (s.m * s.n * s.k);
       while (bench::sum(times) * static_cast<double>(repeat) < seconds) {
         bench::Timer timer;
         for (std::size_t i = 0; i < repeat; ++i)
-          lx::gemm<float>(s.ta, s.tb, s.m, s.n, s.k, 1.0f, a.data(), s.lda, b.data(), s.ldb, 0.0f, c.data(), s.ldc);
+          lx::gemm(s.ta, s.tb, s.m, s.n, s.k, 1.0f, a.data(), s.lda, b.data(), s.ldb, 0.0f, c.data(), s.ldc);
         times.push_back(timer.lap() / static_cast<double>(repeat));
       }
       const double flop = 2e-9 * static_cast<double>(s.m * s.n * s.k);
-      std::cout << std::left << std::setw(28) << s.what << std::right << std::setw(5) << s.m << " x" << std::setw(5) << s.n << " x"
-                << std::setw(5) << s.k << "    median " << std::setw(6) << flop / bench::median(times) << "  best " << std::setw(6)
-                << flop / *std::min_element(times.begin(), times.end()) << " GFLOP/s\n";
+      std::cout << std::left << std::setw(28) << s.what << std::setw(9) << type << std::right << std::setw(5) << s.m << " x" << std::setw(5)
+                << s.n << " x" << std::setw(5) << s.k << "    median " << std::setw(6) << flop / bench::median(times) << "  best "
+                << std::setw(6) << flop / *std::min_element(times.begin(), times.end()) << " GFLOP/s\n";
+    };
+    for (const auto& s : sizes) {
+      measure(s, "float32", 0.0f);
+      measure(s, "bfloat16", lx::bfloat16{0.0f});
     }
   });
 }

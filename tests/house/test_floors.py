@@ -26,7 +26,7 @@ FLOORS = {
 EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
-    r"omp\.h": r"core/parallel\.hpp",
+    r"pthread\.h|sched\.h": r"core/parallel\.hpp",
     r"immintrin\.h": r"kernels/gemm_tile\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"sys/file\.h": r"io/folder_lock\.hpp",

@@ -14,12 +14,14 @@ using test::random_tensor;
 
 namespace {
 
-/// A product of random matrices whose row strides are `gap` larger than necessary.
+/// A product of random matrices whose row strides are `gap` larger than necessary. The gaps of A and B hold NaN.
 template <class T>
 struct Product {
+  using C = accumulate_t<T>;
   bool trans_a, trans_b;
   std::size_t m, n, k, lda, ldb, ldc;
-  Tensor<T> a, b, c;
+  Tensor<T> a, b;
+  Tensor<C> c;
 
   Product(bool ta, bool tb, std::size_t m_, std::size_t n_, std::size_t k_, std::size_t gap)
       : trans_a(ta),
@@ -32,17 +34,25 @@ struct Product {
         ldc(n + gap),
         a(random_tensor<T>({ta ? k : m, lda}, 1)),
         b(random_tensor<T>({tb ? n : k, ldb}, 2)),
-        c(random_tensor<T>({m, ldc}, 3)) {}
+        c(random_tensor<C>({m, ldc}, 3)) {
+    const auto fill_gaps = [](Tensor<T>& x, std::size_t columns) {
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (i % x.dim(1) >= columns) x.mutable_data()[i] = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
+    };
+    fill_gaps(a, lda - gap);
+    fill_gaps(b, ldb - gap);
+  }
 
-  Tensor<T> run(T alpha, T beta) const {
-    Tensor<T> y = c.clone();
+  Tensor<C> run(C alpha, C beta) const {
+    Tensor<C> y = c.clone();
     gemm(trans_a, trans_b, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, y.mutable_data(), ldc);
     return y;
   }
   /// Maximum error in units of (k + 2) eps (|alpha| |A| |B| + |beta C|), the bound for rounding. Checks that the gaps between the rows of C
   /// are not written.
-  double error(const Tensor<T>& y, double alpha, double beta) const {
-    const T *pa = a.data(), *pb = b.data(), *pc = c.data();
+  double error(const Tensor<C>& y, double alpha, double beta) const {
+    const T *pa = a.data(), *pb = b.data();
+    const C* pc = c.data();
     double worst = 0;
     for (std::size_t i = 0; i < m; ++i)
       for (std::size_t j = 0; j < ldc; ++j) {
@@ -54,7 +64,7 @@ struct Product {
           sum += alpha * x * z;
           size += std::abs(alpha * x * z);
         }
-        const double bound = static_cast<double>(k + 2) * static_cast<double>(std::numeric_limits<T>::epsilon()) * size;
+        const double bound = static_cast<double>(k + 2) * static_cast<double>(std::numeric_limits<C>::epsilon()) * size;
         const double e = j >= n ? (found == before ? 0 : 1e30) : std::abs(found - sum) / std::max(bound, 1e-300);
         if (!(e <= worst)) worst = e;
       }
@@ -65,14 +75,15 @@ struct Product {
 template <class T>
 void check_sizes() {
   RandomStream random(1, random_site::user);
-  const T factors[] = {T(0), T(1), T(-1), T(0.7)};
+  using C = accumulate_t<T>;
+  const C factors[] = {C(0), C(1), C(-1), C(0.7)};
   std::size_t turn = 0;
   for (int i = 0; i < 60; ++i) {
     const auto size = [&] { return static_cast<std::size_t>(i % 3 == 0 ? 1 + random.below(8) : 1 + random.below(70)); };
     const std::size_t m = size(), n = size(), k = size(), gap = static_cast<std::size_t>(random.below(4));
     for (const bool ta : {false, true})
       for (const bool tb : {false, true}) {
-        const T alpha = factors[turn % 4], beta = factors[turn / 4 % 4];
+        const C alpha = factors[turn % 4], beta = factors[turn / 4 % 4];
         ++turn;
         CAPTURE(m);
         CAPTURE(n);
@@ -93,6 +104,7 @@ void check_sizes() {
 TEST_CASE("gemm equals three plain loops: transposes, odd sizes, row strides, alpha and beta") {
   check_sizes<float>();
   check_sizes<double>();
+  check_sizes<bfloat16>();
 }
 
 TEST_CASE("gemm of more rows than a block, and of sizes 0") {
@@ -112,7 +124,9 @@ TEST_CASE("gemm of sizes that are cut: deep, wide, and both") {
     for (const bool tb : {false, true}) {
       const Product<float> deep(ta, tb, 7, 21, 385, 1), wide(ta, tb, 3, 1100, 4200, 2);
       const Product<double> very_deep(ta, tb, 9, 5, 1000, 0);
+      const Product<bfloat16> pairs(ta, tb, 17, 37, 1545, 1);  // two parts of an odd length
       CHECK(deep.error(deep.run(0.5f, 2.0f), 0.5, 2.0) <= 1.0);
+      CHECK(pairs.error(pairs.run(0.5f, 2.0f), 0.5, 2.0) <= 1.0);
       CHECK(very_deep.error(very_deep.run(1.0, 0.0), 1.0, 0.0) <= 1.0);
       CHECK(wide.error(wide.run(1.0f, -1.0f), 1.0, -1.0) <= 1.0);
     }
@@ -146,26 +160,28 @@ TEST_CASE("gemm with beta = 0 ignores what C holds") {
 TEST_CASE("gemm has the same bits for any number of threads") {
   for (const bool ta : {false, true})
     for (const bool tb : {false, true}) {
-      const Product<float> p(ta, tb, 501, 37, 65, 0);
-      set_threads(1);
-      const auto serial = p.run(0.7f, 1.0f).to_vector();
-      for (const int count : {2, 3}) {
-        set_threads(count);
-        CHECK(p.run(0.7f, 1.0f).to_vector() == serial);
-      }
+      const auto check = [](const auto& p) {
+        set_threads(1);
+        const auto serial = p.run(0.7f, 1.0f).to_vector();
+        for (const int count : {2, 3}) {
+          set_threads(count);
+          CHECK(p.run(0.7f, 1.0f).to_vector() == serial);
+        }
+      };
+      check(Product<float>(ta, tb, 501, 37, 65, 0));
+      check(Product<bfloat16>(ta, tb, 501, 37, 65, 0));
     }
   set_threads(0);
 }
 
 #if defined(__AVX2__) && defined(__FMA__)
 TEST_CASE("our own gemm gives a row the same bits whatever the other rows are") {
-  for (const bool tb : {false, true}) {
-    const Product<float> p(false, tb, 200, 37, 400, 0);
+  const auto check = [](bool tb, const auto& p) {
     const auto all = p.run(0.7f, 1.0f), scaled = p.run(0.7f, 0.0f);
     for (const std::size_t row : {0u, 5u, 6u, 101u, 199u}) {
       Tensor<float> one({1, p.n}), one_scaled({1, p.n});
       std::copy_n(p.c.data() + row * p.ldc, p.n, one.mutable_data());
-      const float* a = p.a.data() + row * p.lda;
+      const auto* a = p.a.data() + row * p.lda;
       gemm(false, tb, 1, p.n, p.k, 0.7f, a, p.lda, p.b.data(), p.ldb, 1.0f, one.mutable_data(), p.n);
       gemm(false, tb, 1, p.n, p.k, 0.7f, a, p.lda, p.b.data(), p.ldb, 0.0f, one_scaled.mutable_data(), p.n);
       for (std::size_t j = 0; j < p.n; ++j) {
@@ -173,6 +189,10 @@ TEST_CASE("our own gemm gives a row the same bits whatever the other rows are") 
         REQUIRE(one_scaled.at(0, j) == scaled.at(row, j));
       }
     }
+  };
+  for (const bool tb : {false, true}) {
+    check(tb, Product<float>(false, tb, 200, 37, 400, 0));
+    check(tb, Product<bfloat16>(false, tb, 200, 37, 401, 0));
   }
 }
 #endif

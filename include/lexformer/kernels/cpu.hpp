@@ -31,13 +31,15 @@ struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
                    std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
                    const std::type_identity_t<T>* bias = nullptr) {
     if constexpr (is_storage<T>) {
-      const auto a_wide = detail::widen(trans_a ? k : m, trans_a ? m : k, a, lda),
-                 b_wide = detail::widen(trans_b ? n : k, trans_b ? k : n, b, ldb);
       const auto bias_wide = detail::widen(bias == nullptr ? 0 : 1, n, bias, n);
-      auto product = beta == 0 ? Tensor<accumulate_t<T>>({m, n}) : detail::widen(m, n, c, ldc);
-      lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a_wide.data(), a_wide.dim(1), b_wide.data(), b_wide.dim(1), beta,
-                      product.mutable_data(), n, bias == nullptr ? nullptr : bias_wide.data());
-      detail::narrow(m, n, product, c, ldc);
+      const accumulate_t<T>* const added = bias == nullptr ? nullptr : bias_wide.data();
+      if constexpr (is_storage<C>) {
+        auto product = beta == 0 ? Tensor<accumulate_t<T>>({m, n}) : detail::widen(m, n, c, ldc);
+        lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, product.mutable_data(), n, added);
+        detail::narrow(m, n, product, c, ldc);
+      } else {
+        lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, added);
+      }
     } else {
       lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
     }

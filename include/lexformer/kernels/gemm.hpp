@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "lexformer/core/bfloat16.hpp"
+
 namespace lexformer {
 
 /// Matrix product C = alpha op(A) op(B) + beta C with op(A) (m, k), op(B) (k, n), C (m, n), all row-major. With trans_a, A is stored as
@@ -16,6 +18,11 @@ namespace lexformer {
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias = nullptr);
+
+/// The same for op(A) and op(B) of bfloat16. With AVX-512 BF16 enabled, pairs of them are multiplied and summed in float by one
+/// instruction, which takes subnormal numbers as 0; else they are converted to float.
+void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
+          const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias = nullptr);
 
 }  // namespace lexformer
 
@@ -30,4 +37,7 @@ extern template void gemm<double>(bool, bool, std::size_t, std::size_t, std::siz
 #include "lexformer/kernels/gemm_tile.hpp"
 #else
 #include "lexformer/kernels/gemm_eigen.hpp"
+#endif
+#if !defined(LEXFORMER_COMPILED)
+#include "lexformer/kernels/gemm_bfloat16.hpp"
 #endif

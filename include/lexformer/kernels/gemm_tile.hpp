@@ -2,17 +2,21 @@
 // The matrix product in vector registers, after Goto & van de Geijn (2008), "Anatomy of High-Performance Matrix Multiplication":
 // a tile of C stays in registers, a panel of op(B) in the L1 cache, a block of rows of op(A) in the L2 cache. op(B) is packed once for
 // all threads. A is read in place, or packed if it is stored transposed (its columns would map to few cache sets).
-// One source for AVX2 and AVX-512, float and double, with the compilers' vector types and an overload of multiply_add for each.
+// One source for AVX2 and AVX-512, float, double and bfloat16, with the compilers' vector types and an overload of multiply_add for each.
+// AVX-512 BF16 multiplies pairs of bfloat16 and sums in float; there, k counts in pairs.
 #pragma once
 
 #if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/parallel.hpp"
 
 namespace lexformer {
@@ -23,24 +27,40 @@ namespace detail {
 inline constexpr std::size_t vector_bytes = 64;
 inline __m512 multiply_add(float a, __m512 b, __m512 c) { return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c); }
 inline __m512d multiply_add(double a, __m512d b, __m512d c) { return _mm512_fmadd_pd(_mm512_set1_pd(a), b, c); }
+#if defined(__AVX512BF16__)
+/// c + a_0 b_0 + a_1 b_1 for pairs of bfloat16: `a` holds one, `b` 16 of them.
+inline __m512 multiply_add(std::uint32_t a, __m512 b, __m512 c) {
+  const __m512i pair = _mm512_set1_epi32(static_cast<int>(a));
+  __m512bh x, y;
+  std::memcpy(&x, &pair, sizeof x);
+  std::memcpy(&y, &b, sizeof y);
+  return _mm512_dpbf16_ps(c, x, y);
+}
+#endif
 #else
 inline constexpr std::size_t vector_bytes = 32;
 inline __m256 multiply_add(float a, __m256 b, __m256 c) { return _mm256_fmadd_ps(_mm256_set1_ps(a), b, c); }
 inline __m256d multiply_add(double a, __m256d b, __m256d c) { return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c); }
 #endif
 
-/// `bytes` is a parameter so that objects compiled for different processors do not share these functions.
-template <class T, std::size_t bytes>
+/// A and B of type In, C of its compute type T. `bytes` is a parameter so that objects compiled for different processors do not share
+/// these functions.
+template <class In, std::size_t bytes>
 struct GemmTile {
+  using T = accumulate_t<In>;
+  static constexpr std::size_t group = sizeof(T) / sizeof(In);  // elements of k that one instruction multiplies
+  using Group = std::conditional_t<group == 1, In, std::uint32_t>;
   // 12 (AVX2) or 28 (AVX-512) sums, 2 vectors of B and 1 of A fit into 16 or 32 registers.
   static constexpr std::size_t rows = bytes == 64 ? 14 : 6, lanes = bytes / sizeof(T), columns = 2 * lanes;
-  static constexpr std::size_t depth = 1536 / sizeof(T);  // of a panel: 24 KiB (AVX2) or 48 KiB (AVX-512) in float, half in double
+  static constexpr std::size_t depth = 1536 / sizeof(In);  // of a panel: 24 KiB (AVX2) or 48 KiB (AVX-512), half in double
   using Vector [[gnu::vector_size(bytes)]] = T;
 
-  /// Computes a tile: C (R, columns) = alpha A B + beta D. Element (r, p) of A is at a[r lda + p], or at a[p rows + r] if packed; B is a
-  /// panel (k, columns). beta = 0 does not read D.
+  static constexpr std::size_t whole_groups(std::size_t k) { return (k + group - 1) / group * group; }
+
+  /// Computes a tile: C (R, columns) = alpha A B + beta D, with k = groups * group. Element (r, p) of A is at a[r lda + p], or A is a
+  /// packed panel (k, rows); B is a packed panel (k, columns). beta = 0 does not read D.
   template <std::size_t R, bool Packed>
-  static void multiply(std::size_t k, const T* a, std::size_t lda, const T* b, T alpha, T beta, const T* d, std::size_t ldd, T* c,
+  static void multiply(std::size_t groups, const In* a, std::size_t lda, const In* b, T alpha, T beta, const T* d, std::size_t ldd, T* c,
                        std::size_t ldc) {
     // Folds instead of loops: the sums stay in registers only if every index is a constant.
     const auto for_rows = [](auto&& body) {
@@ -50,12 +70,13 @@ struct GemmTile {
     Vector sum[R][2] = {};
 // Unrolled, since loop overhead takes issue slots that hyperthreads share.
 #pragma GCC unroll 4
-    for (; k > 0; --k, a += Packed ? rows : 1, b += columns) {
+    for (; groups > 0; --groups, a += (Packed ? rows : 1) * group, b += columns * group) {
       Vector b0, b1;
       std::memcpy(&b0, b, bytes);
-      std::memcpy(&b1, b + lanes, bytes);
+      std::memcpy(&b1, b + lanes * group, bytes);
       for_rows([&]<std::size_t r>() {
-        const T x = a[r * (Packed ? 1 : lda)];
+        Group x;
+        std::memcpy(&x, a + r * (Packed ? group : lda), sizeof x);
         sum[r][0] = multiply_add(x, b0, sum[r][0]);
         sum[r][1] = multiply_add(x, b1, sum[r][1]);
       });
@@ -82,13 +103,20 @@ struct GemmTile {
       multiply_rows<Packed, R - 1>(count, rest...);
   }
 
-  /// Packs `width` <= W vectors of length k into a panel (k, W). Element p of vector j is at from[j step + p], or (Rows) at
-  /// from[p step + j]. Columns from `width` on are not written.
+  /// Packs `width` <= W vectors of length k into a panel (k / group, W, group); the last group is filled with zeros. Element p of vector j
+  /// is at from[j step + p], or (Rows) at from[p step + j]. Columns from `width` on are not written.
   template <std::size_t W, bool Rows>
-  static void pack(std::size_t width, std::size_t k, const T* from, std::size_t step, T* to) {
+  static void pack(std::size_t width, std::size_t k, const In* from, std::size_t step, In* to) {
     const auto copy = [&](auto w) {
-      for (std::size_t p = 0; p < k; ++p)
-        for (std::size_t j = 0; j < w; ++j) to[p * W + j] = from[Rows ? p * step + j : j * step + p];
+      std::size_t p = 0;
+      const auto copy_group = [&](std::size_t size) {
+        for (std::size_t j = 0; j < w; ++j)
+          for (std::size_t q = 0; q < size; ++q) to[p * W + j * group + q] = from[Rows ? (p + q) * step + j : j * step + p + q];
+      };
+      for (; p + group <= k; p += group) copy_group(group);
+      if (p == k) return;
+      std::fill_n(to + p * W, w * group, In{});
+      copy_group(k - p);
     };
     if (width == W)
       copy(std::integral_constant<std::size_t, W>{});  // unrolled
@@ -97,28 +125,30 @@ struct GemmTile {
   }
 
   /// The whole product (gemm.hpp).
-  static void product(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda,
-                      const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
+  static void product(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const In* a, std::size_t lda,
+                      const In* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
     if (k == 0) {
       for (std::size_t i = 0; i < m; ++i)
         for (std::size_t j = 0; j < n; ++j) c[i * ldc + j] = bias != nullptr ? bias[j] : beta == T{0} ? T{0} : beta * c[i * ldc + j];
       return;
     }
     // Split k into equal parts of at most the depth of a panel, and n into parts, so that a very wide B (a vocabulary) is packed in parts.
-    const std::size_t parts = (k + depth - 1) / depth, part = (k + parts - 1) / parts;
+    const std::size_t parts = (k + depth - 1) / depth, part = whole_groups((k + parts - 1) / parts);
     const std::size_t panels = (n + columns - 1) / columns, most = std::max<std::size_t>(1, (std::size_t{1} << 22) / (k * columns));
     for (std::size_t first = 0; first < panels; first += most) {
       const std::size_t count = std::min(most, panels - first);
-      b_buffer.resize(std::max(b_buffer.size(), count * columns * k));
-      T* const packed = b_buffer.data();
-      const auto panel = [=](std::size_t j, std::size_t p, std::size_t d) { return packed + count * columns * p + j * columns * d; };
+      b_buffer.resize(std::max(b_buffer.size(), count * columns * whole_groups(k)));
+      In* const packed = b_buffer.data();
+      const auto panel = [=](std::size_t j, std::size_t p, std::size_t d) {
+        return packed + count * columns * p + j * columns * whole_groups(d);
+      };
       const auto width = [=](std::size_t j) { return std::min(columns, n - (first + j) * columns); };
       parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
         for (std::size_t j = begin; j < end; ++j)
           for (std::size_t p = 0; p < k; p += part) {
             const std::size_t d = std::min(part, k - p), at = (first + j) * columns;
-            T* to = panel(j, p, d);
-            if (width(j) < columns) std::fill_n(to, d * columns, T{0});
+            In* to = panel(j, p, d);
+            if (width(j) < columns) std::fill_n(to, whole_groups(d) * columns, In{});
             if (trans_b)
               pack<columns, false>(width(j), d, b + at * ldb + p, ldb, to);
             else
@@ -129,18 +159,23 @@ struct GemmTile {
       const std::size_t block = std::clamp<std::size_t>((m / 8 + rows - 1) / rows, 96 / rows, 192 / rows) * rows,
                         blocks = (m + block - 1) / block;
       const std::size_t groups = m * n * k < (std::size_t{1} << 20) ? 1 : std::clamp<std::size_t>(8 / blocks, 1, count);
-      const std::size_t group = (count + groups - 1) / groups;
+      const std::size_t of_group = (count + groups - 1) / groups;
       parallel_for(blocks * groups, 1, [&](std::size_t unit, std::size_t) {
         const std::size_t begin = unit / groups * block, end = std::min(m, begin + block);
-        const std::size_t j_begin = unit % groups * group, j_end = std::min(count, j_begin + group);
+        const std::size_t j_begin = unit % groups * of_group, j_end = std::min(count, j_begin + of_group);
         T edge[rows * columns];
-        if (trans_a) a_buffer.resize(std::max(a_buffer.size(), (block + rows) * part));
-        T* const packed_a = a_buffer.data();
+        const bool packs_a = trans_a || k % group != 0;
+        if (packs_a) a_buffer.resize(std::max(a_buffer.size(), (block + rows) * part));
+        In* const packed_a = a_buffer.data();
         for (std::size_t p = 0; p < k; p += part) {
           const std::size_t d = std::min(part, k - p);
-          if (trans_a)
-            for (std::size_t i = begin; i < end; i += rows)
-              pack<rows, true>(std::min(rows, end - i), d, a + p * lda + i, lda, packed_a + (i - begin) * d);
+          for (std::size_t i = begin; packs_a && i < end; i += rows) {
+            In* const panel_a = packed_a + (i - begin) * whole_groups(d);
+            if (trans_a)
+              pack<rows, true>(std::min(rows, end - i), d, a + p * lda + i, lda, panel_a);
+            else
+              pack<rows, false>(std::min(rows, end - i), d, a + i * lda + p, lda, panel_a);
+          }
           for (std::size_t j = j_begin; j < j_end; ++j)
             for (std::size_t i = begin; i < end; i += rows) {
               const std::size_t r = std::min(rows, end - i), w = width(j), column = (first + j) * columns;
@@ -157,10 +192,11 @@ struct GemmTile {
               }
               T* const y = whole ? to : edge;
               const std::size_t ldy = whole ? ldc : columns;
-              if (trans_a)
-                multiply_rows<true>(r, d, packed_a + (i - begin) * d, rows, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
+              if (packs_a)
+                multiply_rows<true>(r, whole_groups(d) / group, packed_a + (i - begin) * whole_groups(d), rows, panel(j, p, d), alpha,
+                                    factor, before, ldd, y, ldy);
               else
-                multiply_rows<false>(r, d, a + i * lda + p, lda, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
+                multiply_rows<false>(r, d / group, a + i * lda + p, lda, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
               if (!whole)
                 for (std::size_t q = 0; q < r; ++q) std::copy_n(edge + q * columns, w, to + q * ldc);
             }
@@ -170,7 +206,7 @@ struct GemmTile {
   }
 
  private:
-  static thread_local inline std::vector<T> a_buffer, b_buffer;  // reused between calls
+  static thread_local inline std::vector<In> a_buffer, b_buffer;  // reused between calls
 };
 
 }  // namespace detail
