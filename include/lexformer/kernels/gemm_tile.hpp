@@ -62,9 +62,9 @@ struct GemmTile {
   template <std::size_t R, bool Packed>
   static void multiply(std::size_t groups, const In* a, std::size_t lda, const In* b, T alpha, T beta, const T* d, std::size_t ldd, T* c,
                        std::size_t ldc) {
-    // Folds instead of loops: the sums stay in registers only if every index is a constant.
-    const auto for_rows = [](auto&& body) {
-      [&]<std::size_t... r>(std::index_sequence<r...>) { (body.template operator()<r>(), ...); }
+    // Folds instead of loops: the sums stay in registers only if every index is a constant and all of it is inlined.
+    const auto for_rows = [](auto&& body) __attribute__((always_inline)) {
+      [&]<std::size_t... r>(std::index_sequence<r...>) __attribute__((always_inline)) { (body.template operator()<r>(), ...); }
       (std::make_index_sequence<R>{});
     };
     Vector sum[R][2] = {};
@@ -74,14 +74,14 @@ struct GemmTile {
       Vector b0, b1;
       std::memcpy(&b0, b, bytes);
       std::memcpy(&b1, b + lanes * group, bytes);
-      for_rows([&]<std::size_t r>() {
+      for_rows([&]<std::size_t r>() __attribute__((always_inline)) {
         Group x;
         std::memcpy(&x, a + r * (Packed ? group : lda), sizeof x);
         sum[r][0] = multiply_add(x, b0, sum[r][0]);
         sum[r][1] = multiply_add(x, b1, sum[r][1]);
       });
     }
-    for_rows([&]<std::size_t r>() {
+    for_rows([&]<std::size_t r>() __attribute__((always_inline)) {
       for (std::size_t v = 0; v < 2; ++v) {
         Vector y = {};
         if (beta != T{0}) {
