@@ -107,16 +107,23 @@ struct GemmTile {
   /// is at from[j step + p], or (Rows) at from[p step + j]. Columns from `width` on are not written.
   template <std::size_t W, bool Rows>
   static void pack(std::size_t width, std::size_t k, const In* from, std::size_t step, In* to) {
-    const auto copy = [&](auto w) {
+    const auto element = [&](std::size_t j, std::size_t p) __attribute__((always_inline)) {
+      return from[Rows ? p * step + j : j * step + p];
+    };
+    const auto copy = [&](auto w) __attribute__((always_inline)) {
       std::size_t p = 0;
-      const auto copy_group = [&](std::size_t size) {
-        for (std::size_t j = 0; j < w; ++j)
-          for (std::size_t q = 0; q < size; ++q) to[p * W + j * group + q] = from[Rows ? (p + q) * step + j : j * step + p + q];
-      };
-      for (; p + group <= k; p += group) copy_group(group);
-      if (p == k) return;
+      for (; p + group <= k; p += group)
+        for (std::size_t j = 0; j < w; ++j) {
+          if constexpr (group == 1) {
+            to[p * W + j] = element(j, p);
+          } else {
+            const std::uint32_t pair = element(j, p).bits | std::uint32_t{element(j, p + 1).bits} << 16;
+            std::memcpy(to + p * W + j * group, &pair, sizeof pair);
+          }
+        }
+      if (group == 1 || p == k) return;
       std::fill_n(to + p * W, w * group, In{});
-      copy_group(k - p);
+      for (std::size_t j = 0; j < w; ++j) to[p * W + j * group] = element(j, p);
     };
     if (width == W)
       copy(std::integral_constant<std::size_t, W>{});  // unrolled
