@@ -152,6 +152,7 @@
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/models/bos.hpp"
 #include "lexformer/models/classification_head.hpp"
+#include "lexformer/models/contextual_vectors.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/models/dafa_analysis.hpp"
