@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Evaluates word vectors: similarity of words against human scores, clusters against categories.
+// Evaluates word vectors: similarity of words against human scores, clusters against categories, neighbours of misspellings.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
 #include <unordered_map>
@@ -12,7 +12,7 @@ namespace {
 
 struct Options {
   std::string vectors, words, imputer, output;
-  std::vector<std::string> similarity, clusters;
+  std::vector<std::string> similarity, clusters, misspellings;
   bool imputer_only = false;
   lx::KMeansOptions kmeans;
 };
@@ -32,8 +32,7 @@ struct WordTable {
   }
 };
 
-void add_vectors(WordTable& table, const Options& o) {
-  const auto vectors = program::read_static_vectors(o.vectors, o.words, o.imputer, o.imputer_only);
+void add_vectors(WordTable& table, const lx::StaticVectors& vectors) {
   auto rows = vectors.rows(table.words);
   table.covered = std::move(rows.known);
   table.known = std::move(rows.found);
@@ -99,6 +98,27 @@ lx::Json purity_on(const WordTable& table, const std::vector<lx::CategorizedWord
   return json;
 }
 
+/// The share of misspellings whose correct word is the nearest of all known words, and one of the ten nearest, x 100; null without any.
+/// Left out: misspellings that are known words or have no vector, and those whose correct word is not known.
+lx::Json misspellings_on(const std::vector<lx::Misspelling>& list, const lx::StaticVectors& vectors, const lx::Tensor<float>& known) {
+  std::vector<std::string> words;
+  std::vector<std::size_t> correct;
+  for (const auto& m : list) {
+    const auto row = vectors.known().find(m.correct);
+    if (!row || m.misspelling.find(' ') != std::string::npos || vectors.known().find(m.misspelling)) continue;
+    words.push_back(m.misspelling);
+    correct.push_back(*row);
+  }
+  lx::Json json = {{"misspellings", words.size()}, {"top_1", nullptr}, {"top_10", nullptr}};
+  if (words.empty()) return json;
+  const auto ranks = lx::neighbor_ranks(vectors.rows(words).values, known, correct);
+  for (const std::size_t k : {std::size_t{1}, std::size_t{10}}) {
+    const auto found = std::count_if(ranks.begin(), ranks.end(), [&](std::size_t rank) { return rank <= k; });
+    json[lx::cat("top_", k)] = 100 * static_cast<double>(found) / static_cast<double>(ranks.size());
+  }
+  return json;
+}
+
 /// The results of a file: over the covered items and over all. `measure(use)` computes them for the words that use(i) accepts.
 template <class Measure>
 lx::Json result_of(const std::string& file, const char* items, std::size_t count, const WordTable& table, Measure&& measure) {
@@ -127,6 +147,10 @@ void print(const lx::Json& results, std::size_t starts) {
     add(r, "purity", "words", "purity");
     add(r, lx::cat("purity, mean of ", starts), "words", "purity_mean");
   }
+  for (const auto& r : results["misspellings"]) {
+    add(r, "nearest is correct", "misspellings", "top_1");
+    add(r, "correct in nearest 10", "misspellings", "top_10");
+  }
   std::array<std::size_t, 7> widths{};
   for (const auto& line : lines)
     for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
@@ -142,11 +166,11 @@ void print(const lx::Json& results, std::size_t starts) {
 int main(int argc, char** argv) {
   CLI::App app(
       "Evaluates word vectors. Similarity: Spearman's correlation of cosines and human scores. Clusters: purity of k-means on vectors of "
-      "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. All x "
-      "100. "
+      "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. "
+      "Misspellings: the share whose correct word is the nearest of all known words, and among the ten nearest, by cosine. All x 100. "
       "'covered' counts the pairs and words that --vectors has; with --imputer the other words get vectors from a model, else they are "
-      "left out. "
-      "Words with a space are left out.",
+      "left out. Words with a space are left out. A misspelling is covered if --vectors has the correct word and lacks the misspelling; "
+      "the others are left out.",
       "evaluate_words");
   Options o;
   app.add_option("--vectors", o.vectors, "word vectors: a text file, a .npy file with --words, or a model, whose whole-word rows are used")
@@ -160,6 +184,11 @@ int main(int argc, char** argv) {
   app.add_option("--similarity", o.similarity, "files of lines `word word score` or `index word word score`, separated by tabs")
       ->type_name("F");
   app.add_option("--clusters", o.clusters, "tables (.csv, .tsv, .jsonl) with columns `category` and `word`")->type_name("F");
+  app.add_option(
+         "--misspellings", o.misspellings,
+         "files of lines `misspelling correct`, separated by a tab, or of lines `$correct`, each followed by its misspellings; need "
+         "--imputer")
+      ->type_name("F");
   app.add_option("--starts", o.kmeans.starts, "starts of k-means")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_option("--seed", o.kmeans.seed, "random seed of k-means")->capture_default_str();
   app.add_option("--output", o.output, "also write the results as JSON")->type_name("F.json");
@@ -168,11 +197,14 @@ int main(int argc, char** argv) {
     if (o.imputer_only && o.imputer.empty()) lx::fail_usage("--imputer-only", "needs --imputer");
     if (o.vectors.empty() && !o.imputer_only) lx::fail_usage("--vectors", "is missing; without it use --imputer and --imputer-only");
     if (o.vectors.empty() && !o.words.empty()) lx::fail_usage("--words", "needs --vectors");
-    if (o.similarity.empty() && o.clusters.empty())
-      lx::fail_usage("--similarity", "no file to evaluate on, neither here nor for --clusters");
+    if (o.similarity.empty() && o.clusters.empty() && o.misspellings.empty())
+      lx::fail_usage("--similarity", "no file to evaluate on, neither here nor for --clusters nor --misspellings");
+    if (!o.misspellings.empty() && (o.vectors.empty() || o.imputer.empty()))
+      lx::fail_usage("--misspellings", "needs --vectors, the known words, and --imputer, which makes the vectors of misspellings");
     program::keep_inputs("--output", o.output, {o.vectors, o.words, o.imputer});
     program::keep_inputs("--output", o.output, o.similarity);
     program::keep_inputs("--output", o.output, o.clusters);
+    program::keep_inputs("--output", o.output, o.misspellings);
 
     WordTable table;
     std::vector<std::vector<lx::ScoredWordPair>> pairs;
@@ -184,9 +216,12 @@ int main(int argc, char** argv) {
       }
     for (const auto& file : o.clusters)
       for (const auto& w : categorized.emplace_back(lx::read_categorized_words(file))) table.add(w.word);
-    add_vectors(table, o);
+    std::vector<std::vector<lx::Misspelling>> misspelt;
+    for (const auto& file : o.misspellings) misspelt.push_back(lx::read_misspellings(file));
+    const auto vectors = program::read_static_vectors(o.vectors, o.words, o.imputer, o.imputer_only);
+    add_vectors(table, vectors);
 
-    lx::Json json = {{"similarity", lx::Json::array()}, {"clusters", lx::Json::array()}};
+    lx::Json json = {{"similarity", lx::Json::array()}, {"clusters", lx::Json::array()}, {"misspellings", lx::Json::array()}};
     json["settings"] = {{"vectors", o.vectors},           {"words", o.words},          {"imputer", o.imputer},
                         {"imputer_only", o.imputer_only}, {"starts", o.kmeans.starts}, {"seed", o.kmeans.seed}};
     for (std::size_t f = 0; f < pairs.size(); ++f)
@@ -195,6 +230,15 @@ int main(int argc, char** argv) {
     for (std::size_t f = 0; f < categorized.size(); ++f)
       json["clusters"].push_back(result_of(o.clusters[f], "words", categorized[f].size(), table,
                                            [&](auto&& use) { return purity_on(table, categorized[f], o.kmeans, use); }));
+    lx::Tensor<float> known;
+    if (!misspelt.empty()) known = vectors.rows(vectors.known().words()).values;
+    for (std::size_t f = 0; f < misspelt.size(); ++f) {
+      lx::Json result = {{"file", o.misspellings[f]}, {"misspellings", misspelt[f].size()}};
+      result["on_all"] = result["on_covered"] = misspellings_on(misspelt[f], vectors, known);
+      result["covered"] = result["on_covered"]["misspellings"];
+      result["left_out"] = misspelt[f].size() - result["covered"].get<std::size_t>();
+      json["misspellings"].push_back(result);
+    }
     print(json, o.kmeans.starts);
     if (!o.output.empty()) lx::write_file_atomic(o.output, json.dump(2) + "\n");
     return 0;

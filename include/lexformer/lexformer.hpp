@@ -191,6 +191,7 @@
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/precision_recall.hpp"
 #include "lexformer/train/progress.hpp"
+#include "lexformer/train/ranks.hpp"
 #include "lexformer/train/run_folder.hpp"
 #include "lexformer/train/run_log.hpp"
 #include "lexformer/train/schedule.hpp"

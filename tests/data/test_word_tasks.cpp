@@ -68,3 +68,34 @@ TEST_CASE("categorized words: columns by name; rows without a word are left out"
   expect_file_error([&] { read(",category,word\n"); }, "c.csv: the table has no rows");
   expect_file_error([&] { read(",category,word\n0,tool,\n"); }, "c.csv: no row has a word");
 }
+
+TEST_CASE("misspellings: columns, and blocks of a correct word with its misspellings") {
+  const auto parsed = [](const std::string& text) {
+    std::string out;
+    for (const auto& m : parse_misspellings(text, "f")) out += cat(m.misspelling, '/', m.correct, '\n');
+    return out;
+  };
+  CHECK(parsed("Recieve\tReceive\nwich\twhich\t3\n") == "recieve/receive\nwich/which\n");
+  CHECK(parsed("\xEF\xBB\xBF"
+               "a lot\talot\r\n$x\ty") == "a lot/alot\n$x/y\n");
+  CHECK(parsed("$Susan\nsusan\n$all_right\nalright 2\nall_rite\t1\n$?\nanetes 1\n$\xC3\x84ta\neta\n$none\n") ==
+        "susan/susan\nalright/all right\nall rite/all right\neta/\xC3\xA4ta\n");
+  const auto wrong = [](const std::string& text, const std::string& part) {
+    expect_file_error([&] { parse_misspellings(text, "f"); }, part);
+  };
+  wrong("", "f: has no misspellings");
+  wrong("$word\n", "f: has no misspellings");
+  wrong("$?\nanetes 1\n", "f: has no misspellings");
+  wrong("recieve receive\n", "f: line 1: expected a misspelling and the correct word, separated by a tab; found 1 column");
+  wrong("a\tb\n\tb\n", "f: line 2: a word is empty");
+  wrong("a\tb\nc\t\n", "f: line 2: a word is empty");
+  wrong("a\tb\n\nc\td\n", "f: line 2: expected a misspelling");
+  wrong("a\tm\xFCsli\n", "f: line 1: byte 4 is not UTF-8");
+  wrong("$word\nwrod\n\nwod\n", "f: line 3: expected `$` and a word, or a misspelling; found an empty line");
+  wrong("$\nwrod\n", "f: line 1: a word is empty");
+  wrong("$word\nwrod wod\n", "f: line 2: expected a misspelling and a count, found 'wrod wod'");
+  wrong("$word\nwrod 1 2\n", "f: line 2: expected a misspelling and a count");
+  wrong("$two words\nwrod\n", "f: line 1: expected `$` and a word, found '$two words'");
+  wrong("$word\nm\xFCsli\n", "f: line 2: byte 2 is not UTF-8");
+  expect_file_error([] { read_misspellings("/nonexistent/words.dat"); }, "/nonexistent/words.dat");
+}

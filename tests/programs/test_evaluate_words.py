@@ -127,6 +127,42 @@ class EvaluateWords(unittest.TestCase):
         self.assertAlmostEqual(results["similarity"][0]["on_covered"]["spearman"], -100)
         self.assertEqual((results["clusters"][0]["covered"], results["clusters"][0]["on_covered"]["purity"]), (0, None))
 
+    def test_misspellings(self):
+        # By cosine: aab is (2, 1), so p is nearest, then d30; aaab is (3, 1): p, then d30; abb is (1, 2): d60.
+        # cc has no letter that this LOVE knows: zeros, without neighbours.
+        held = {"p": direction(24), "d0": direction(0), "d30": direction(30), "d60": direction(60), "d90": direction(90), "ba": direction(45)}
+        vectors = self.write("held.txt", "".join(f"{w} {x!r} {y!r}\n" for w, (x, y) in held.items()))
+        arguments = ["--vectors", vectors, "--love", self.love]
+        lines = "Aab\tP\naaab\td30\nabb\td60\naab\tabsent\nba\tp\naa b\tp\ncc\tp\n"
+        results, table = self.measure(*arguments, "--misspellings", self.write("m.tsv", lines))
+        found = results["misspellings"][0]
+        self.assertEqual((found["misspellings"], found["covered"], found["left_out"]), (7, 4, 3))
+        self.assertEqual(found["on_covered"], {"misspellings": 4, "top_1": 50, "top_10": 75})
+        self.assertEqual(found["on_all"], found["on_covered"])
+        self.assertRegex(table[1], r"m\.tsv +nearest is correct +7 +4 +50\.0 +3 +50\.0$")
+        self.assertRegex(table[2], r"m\.tsv +correct in nearest 10 +7 +4 +75\.0 +3 +75\.0$")
+        # The same in blocks; the other measures stay.
+        blocks = self.write("m.dat", "$P\nAab 3\nba\naa_b\ncc\n$d30\naaab\n$absent\naab\n$?\nab\n$d60\nabb\n")
+        both, table = self.measure(*arguments, "--similarity", self.pairs, "--misspellings", blocks, self.folder / "m.tsv")
+        self.assertEqual({**both["misspellings"][0], "file": 0}, {**found, "file": 0})
+        self.assertEqual(both["misspellings"][1], found)
+        self.assertEqual(len(table), 6)
+        # Eleven words are nearer.
+        held.update({f"e{i}": direction(40 + i) for i in range(10)})
+        more = self.write("more.txt", "".join(f"{w} {x!r} {y!r}\n" for w, (x, y) in held.items()))
+        one = self.write("one.tsv", "ab\td0\nab\te5\nab\td60\nab\td30\n")
+        results, _ = self.measure("--vectors", more, "--love", self.love, "--misspellings", one)
+        self.assertEqual(results["misspellings"][0]["on_covered"], {"misspellings": 4, "top_1": 0, "top_10": 25})
+        # With --imputer-only the known words have the model's vectors, too: ba is (1, 1), as ab.
+        named = self.write("named.txt", "ba 2 1\nbaa 1 1\n")
+        only = self.write("only.tsv", "ab\tba\naab\tbaa\n")
+        for flags, share in ([], 0), (["--love-only"], 100):
+            results, _ = self.measure("--vectors", named, "--love", self.love, *flags, "--misspellings", only)
+            self.assertEqual(results["misspellings"][0]["on_covered"]["top_1"], share)
+        results, table = self.measure("--vectors", named, "--love", self.love, "--misspellings", self.write("none.tsv", "ab\tabsent\n"))
+        self.assertIsNone(results["misspellings"][0]["on_all"]["top_1"])
+        self.assertRegex(table[1], r" 1 +0 +- +1 +-$")
+
     def test_threads_and_seeds(self):
         words = {f"{g}{i}": direction(90 * math.sin(7 * i + g)) for g in range(4) for i in range(30)}
         vectors = self.write("many.txt", "".join(f"{w} {x!r} {y!r}\n" for w, (x, y) in words.items()))
@@ -154,6 +190,10 @@ class EvaluateWords(unittest.TestCase):
         self.refused(2, "--words: needs --vectors", "--love", self.love, "--love-only", "--words", self.pairs, "--similarity", self.pairs)
         self.refused(2, "would be overwritten", *given, "--similarity", self.pairs, "--output", self.pairs)
         self.refused(2, "would be overwritten", *given, "--clusters", self.clusters, "--output", self.clusters)
+        self.refused(2, "--misspellings: needs --vectors", *given, "--misspellings", self.pairs)
+        self.refused(2, "--misspellings: needs --vectors", "--love", self.love, "--love-only", "--misspellings", self.pairs)
+        self.refused(2, "would be overwritten", *given, "--love", self.love, "--misspellings", self.pairs, "--output", self.pairs)
+        self.refused(3, "bad.dat: line 2: expected a misspelling and a count", *given, "--love", self.love, "--misspellings", self.write("bad.dat", "$a\na b c\n"))
         self.refused(2, "no table format", *given, "--clusters", self.write("c.xml", "x"))
         write_love(self.folder / "wide.lxf", size=4)
         self.refused(2, f"makes vectors of 4 numbers, but those of {self.vectors} have 2", *given, "--love", self.folder / "wide.lxf", "--similarity", self.pairs)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Data for the evaluation of word vectors: word similarity and word categories.
+// Data for the evaluation of word vectors: word similarity, word categories, misspellings.
 #pragma once
 
 #include <cstddef>
@@ -35,13 +35,29 @@ struct CategorizedWord {
 /// left out. Errors: those of read_pairs; no row has a word.
 std::vector<CategorizedWord> read_categorized_words(const std::string& path);
 
+/// A misspelling and the correct word, both in lower case.
+struct Misspelling {
+  std::string misspelling, correct;
+};
+
+/// Parses lines `misspelling correct`, separated by a tab; more columns may follow. Or, if the first line begins with `$`, the form of
+/// Birkbeck's corpora: a line `$correct`, then its misspellings, one per line, each with a count after a space or without; `_` is a space,
+/// and the misspellings of `$?` are left out: their word is not known. `where` begins error messages. Errors (kind file): a line has too
+/// few columns, more than a misspelling and a count, an empty word, or bytes that are not UTF-8; there are no misspellings.
+std::vector<Misspelling> parse_misspellings(std::string_view text, const std::string& where);
+
+/// Reads a file in this form. Errors: those of parse_misspellings; the file cannot be read.
+std::vector<Misspelling> read_misspellings(const std::string& path);
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "lexformer/data/table.hpp"
 #include "lexformer/io/file.hpp"
@@ -97,6 +113,42 @@ LEXFORMER_INLINE std::vector<CategorizedWord> read_categorized_words(const std::
   if (words.empty()) fail_file(path, "no row has a word");
   return words;
 }
+
+LEXFORMER_INLINE std::vector<Misspelling> parse_misspellings(std::string_view text, const std::string& where) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
+  const bool blocks = text.starts_with('$');
+  std::vector<Misspelling> list;
+  std::string correct;
+  std::size_t number = 0;
+  for (const std::string_view line : detail::split_lines(text)) {
+    const std::string here = cat(where, ": line ", ++number);
+    if (const std::size_t invalid = find_invalid_utf8(line); invalid != line.npos) fail_file(here, "byte ", invalid + 1, " is not UTF-8");
+    if (!blocks) {
+      const auto columns = detail::split_tabs(line);
+      if (columns.size() < 2) fail_file(here, "expected a misspelling and the correct word, separated by a tab; found 1 column");
+      if (columns[0].empty() || columns[1].empty()) fail_file(here, "a word is empty");
+      list.push_back({lower_case(columns[0]), lower_case(columns[1])});
+      continue;
+    }
+    const bool head = line.starts_with('$');
+    const auto fields = detail::split_fields(head ? line.substr(1) : line);
+    if (fields.empty()) fail_file(here, head ? "a word is empty" : "expected `$` and a word, or a misspelling; found an empty line");
+    double count = 0;
+    if (fields.size() > (head ? 1u : 2u) || (fields.size() == 2 && !detail::parse_score(fields[1], count)))
+      fail_file(here, "expected ", head ? "`$` and a word" : "a misspelling and a count", ", found ", in_quotes(line));
+    std::string word = lower_case(fields[0]);
+    std::replace(word.begin(), word.end(), '_', ' ');
+    if (head) {
+      correct = std::move(word);
+    } else if (correct != "?") {
+      list.push_back({std::move(word), correct});
+    }
+  }
+  if (list.empty()) fail_file(where, "has no misspellings");
+  return list;
+}
+
+LEXFORMER_INLINE std::vector<Misspelling> read_misspellings(const std::string& path) { return parse_misspellings(read_file(path), path); }
 
 }  // namespace lexformer
 #endif
