@@ -12,15 +12,7 @@ namespace lx = lexformer;
 
 namespace {
 
-enum class Method { mimick, bos, kvq_fh, edit_distance };
-
-}  // namespace
-
-template <>
-inline constexpr auto lexformer::names_of<Method> = std::to_array<lexformer::Named<Method>>(
-    {{"mimick", Method::mimick}, {"bos", Method::bos}, {"kvq_fh", Method::kvq_fh}, {"edit_distance", Method::edit_distance}});
-
-namespace {
+using Method = program::ImputerMethod;
 
 struct Options : program::ImputerTrainOptions {
   static constexpr std::size_t words_of_edit_distance = 20000;

@@ -9,6 +9,20 @@
 
 namespace program {
 
+/// What train_imputer trains.
+enum class ImputerMethod { mimick, bos, kvq_fh, edit_distance };
+
+}  // namespace program
+
+template <>
+inline constexpr auto lexformer::names_of<program::ImputerMethod> =
+    std::to_array<lexformer::Named<program::ImputerMethod>>({{"mimick", program::ImputerMethod::mimick},
+                                                             {"bos", program::ImputerMethod::bos},
+                                                             {"kvq_fh", program::ImputerMethod::kvq_fh},
+                                                             {"edit_distance", program::ImputerMethod::edit_distance}});
+
+namespace program {
+
 struct ImputerTrainOptions {
   std::string targets, words, out, command;
   bool all_words = false, resume = false, overwrite = false, quiet = false;

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of bfloat16 (gemm.hpp).
+// The matrix product of bfloat16 (gemm.hpp): pairs by AVX-512 BF16 (gemm_tile.hpp), else float copies.
 #pragma once
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/widen_cpu.hpp"
+#if defined(__AVX512BF16__)
+#include "lexformer/kernels/gemm_tile.hpp"
+#endif
 
 namespace lexformer {
+
+template <class T>
+void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
+          std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias);
 
 LEXFORMER_INLINE void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
                            std::size_t lda, const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
