@@ -10,7 +10,7 @@
 
 namespace lexformer {
 
-template <class T>
+template <class T>  // NOLINTNEXTLINE(readability-redundant-declaration): gemm.hpp includes this file, and not the other way round
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias);
 
