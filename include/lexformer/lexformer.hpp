@@ -128,6 +128,7 @@
 #include "lexformer/io/wordnet_files.hpp"
 
 // tables, batches, text streams
+#include "lexformer/data/assignment.hpp"
 #include "lexformer/data/batch.hpp"
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/dependency_features.hpp"
@@ -182,6 +183,7 @@
 // optimizer, metrics, runs
 #include "lexformer/train/batches.hpp"
 #include "lexformer/train/bootstrap.hpp"
+#include "lexformer/train/calibration.hpp"
 #include "lexformer/train/evaluation.hpp"
 #include "lexformer/train/gradient_sum.hpp"
 #include "lexformer/train/graph_check.hpp"

@@ -42,6 +42,13 @@ void for_each_cut(std::span<const double> scores, std::span<const std::int32_t> 
   }
 }
 
+/// The threshold of a cut of for_each_cut(): midway between `score` and the next lower one; just below the lowest score.
+inline double threshold_below(double score, double next) {
+  if (next == score) return std::nextafter(score, -std::numeric_limits<double>::infinity());
+  const double middle = std::midpoint(next, score);  // rounds to one of the two if they are adjacent floating-point numbers
+  return middle < score ? middle : next;
+}
+
 }  // namespace detail
 
 /// The four counts of a two-class decision; class 1 is positive.
@@ -202,11 +209,7 @@ LEXFORMER_INLINE BestThreshold best_f1_threshold(std::span<const double> scores,
   detail::for_each_cut(scores, labels, [&](double score, double next, std::size_t true_positives, std::size_t predicted) {
     const double f1 = detail::ratio(2 * true_positives, predicted + positives);
     if (f1 <= best.f1) return;
-    const double middle = std::midpoint(next, score);  // rounds to one of the two if they are adjacent floating-point numbers
-    best = {predicted == scores.size() ? std::nextafter(score, -std::numeric_limits<double>::infinity())
-            : middle < score           ? middle
-                                       : next,
-            f1};
+    best = {detail::threshold_below(score, next), f1};
   });
   return best;
 }
