@@ -192,6 +192,7 @@
 #include "lexformer/train/metrics.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/precision_recall.hpp"
+#include "lexformer/train/principal_components.hpp"
 #include "lexformer/train/progress.hpp"
 #include "lexformer/train/ranks.hpp"
 #include "lexformer/train/run_folder.hpp"
