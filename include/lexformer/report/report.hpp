@@ -8,4 +8,5 @@
 #include "lexformer/report/dependency_picture.hpp"
 #include "lexformer/report/differences.hpp"
 #include "lexformer/report/page.hpp"
+#include "lexformer/report/scatter.hpp"
 #include "lexformer/report/svg.hpp"
