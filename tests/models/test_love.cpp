@@ -101,6 +101,31 @@ TEST_CASE("LOVE: weights of positional attention, middle row of 16 units") {
       ErrorKind::usage, [] { love_divisor("-1", 300); }, "scale is '-1'");
 }
 
+TEST_CASE("LOVE: attention_weights of both attentions") {
+  LoveOptions options{.size = 50, .rows = 30, .query_size = 8};
+  options.layers = 2;
+  const LoveEncoder<double> encoder(options, 3);
+  const std::vector<std::int32_t> ids{2, 7, 9, 3, 2, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 3};
+  const auto words = Offsets::from_lengths(std::vector<std::size_t>{4, 16});
+  const auto weights = std::get<LovePam<double>>(encoder.mixer).attention_weights(encoder.table(Indices<std::int32_t>(ids)), words);
+  REQUIRE(weights.position.size() == 2);
+  REQUIRE(weights.content.size() == 2);
+  for (const auto& list : {weights.position, weights.content})
+    for (const auto& matrix : list) {
+      REQUIRE(matrix.shape() == Shape{1, 16 + 256});
+      const auto row_sum = [&](std::size_t first, std::size_t n) {
+        double sum = 0;
+        for (std::size_t j = 0; j < n; ++j) sum += matrix.value().at(0, first + j);
+        return sum;
+      };
+      for (std::size_t i = 0; i < 4; ++i) CHECK(row_sum(4 * i, 4) == doctest::Approx(1));
+      for (std::size_t i = 0; i < 16; ++i) CHECK(row_sum(16 + 16 * i, 16) == doctest::Approx(1));
+    }
+  for (std::size_t j = 0; j < 4; ++j)  // as above
+    CHECK(weights.position[1].value().at(0, 16 + 8 * 16 + 8 + j) ==
+          doctest::Approx(std::vector<double>{.247, .176, .078, .035}[j]).epsilon(0.01));
+}
+
 TEST_CASE("LOVE: unit vectors that depend on the word alone, not on its batch") {
   for (const LoveOptions& options : all_encoders()) {
     CAPTURE(name_of(options.encoder));

@@ -140,6 +140,26 @@ class Love(Refusals, unittest.TestCase):
                                    (2, program("impute", "--model", model, "--nearest", 2, text="a\n"), "--targets")):
             self.refused(code, done, *parts)
 
+    def test_report_words(self):
+        out = self.folder / "words"
+        done = program("report_words", "--model", self.first, "--targets", self.targets, "--words", "halvek,halvor,halvrk,lumenek", "--attention", "halvrk",
+                       "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = (out / "index.html").read_text()
+        for part in ("halvrk", "Nearest known words", "positional attention", "self-attention", "of the variance", "report_words --model"):
+            self.assertIn(part, page)
+        points = [line.split(",") for line in (out / "components.csv").read_text().splitlines()]
+        self.assertEqual([(p[0], p[3]) for p in points], [("word", "known"), ("halvek", "1"), ("halvor", "1"), ("halvrk", "0"), ("lumenek", "1")])
+        weights = [line.split(",") for line in (out / "attention-1.csv").read_text().splitlines()[1:]]
+        units = math.isqrt(len(weights) // 2)
+        self.assertEqual(len(weights), 2 * units * units)
+        for kind in ("positional attention", "self-attention"):
+            self.assertAlmostEqual(sum(float(w[4]) for w in weights if w[1] == kind), units, delta=1e-4)  # each row sums to 1
+        for done, *parts in ((program("report_words", "--model", self.first, "--words", "a,b", "--out", out), "--words", "at least 3 words, got 2"),
+                             (program("report_words", "--model", self.first, "--words", "a,b c,d", "--out", out), "--words", "has a space"),
+                             (program("report_words", "--model", self.first, "--words", "a,b,c", "--out", out, "--word-list", self.vocab), "--word-list", "--targets")):
+            self.refused(2, done, *parts)
+
     def test_bad_input_of_train_love(self):
         bad = self.folder / "bad.txt"
         out = self.folder / "refused"

@@ -73,6 +73,17 @@ class LovePam {
     return sequence_mean(x, words);
   }
 
+  /// The weights of both attentions in each layer, after the softmax: (H, P), for each head the n x n blocks of the words.
+  struct Weights {
+    std::vector<Var<T, Dev>> position, content;
+  };
+  Weights attention_weights(Var<T, Dev> x, const Offsets& words) const {
+    const auto bias = position_bias(words.longest());
+    Weights weights;
+    for (const auto& layer : layers) x = norm(x, mix(layer, x, words, bias, &weights), {});
+    return weights;
+  }
+
   void visit(ParameterVisitor<T, Dev>& v) {
     for (std::size_t i = 0; i < layers.size(); ++i) v(cat("layer.", i), layers[i]);
     v("norm", norm);
@@ -104,19 +115,25 @@ class LovePam {
     return concat_columns(parts);
   }
 
-  /// C of the formulas above.
-  Var<T, Dev> mix(const Layer& layer, const Var<T, Dev>& x, const Offsets& words, const Var<T, Dev>& bias) const {
+  /// C of the formulas above. Appends the weights of both attentions where they are asked for.
+  Var<T, Dev> mix(const Layer& layer, const Var<T, Dev>& x, const Offsets& words, const Var<T, Dev>& bias,
+                  Weights* weights = nullptr) const {
     const std::size_t heads = options_.heads;
+    const AttentionOptions keep{.attentions = weights == nullptr ? Attentions::none : Attentions::probabilities};
     ScoreTerms<T, Dev> by_position, by_content;
     by_position.position_bias = bias;
     by_content.scale = static_cast<accumulate_t<T>>(1 / love_divisor(options_.scale, options_.query_size / heads));
     const Var<T, Dev> no_query_and_key(Tensor<T, Dev>::zeros({x.dim(0), 2 * x.dim(1)}));
-    const auto blurred = attention(concat_columns<T, Dev>({no_query_and_key, x}), words, heads, by_position).context;
-    const auto a = relu(layer.position(blurred));
+    const auto blurred = attention(concat_columns<T, Dev>({no_query_and_key, x}), words, heads, by_position, keep);
+    const auto a = relu(layer.position(blurred.context));
     const auto& z = options_.structure == LoveStructure::sequential ? a : x;
     const auto q = widen(relu(layer.query(z))), k = widen(relu(layer.key(z)));
-    const auto b = attention(concat_columns<T, Dev>({q, k, z}), words, heads, by_content).context;
-    return relu(layer.output(options_.structure == LoveStructure::sequential ? b : concat_columns<T, Dev>({b, a})));
+    const auto b = attention(concat_columns<T, Dev>({q, k, z}), words, heads, by_content, keep);
+    if (weights != nullptr) {
+      weights->position.push_back(blurred.attentions);
+      weights->content.push_back(b.attentions);
+    }
+    return relu(layer.output(options_.structure == LoveStructure::sequential ? b.context : concat_columns<T, Dev>({b.context, a})));
   }
 
   static constexpr std::size_t usual_length = 64;  // units of a word; the scores of longer ones are computed each time
