@@ -25,6 +25,7 @@
 #include "lexformer/kernels/additive_cpu.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/cpu.hpp"
+#include "lexformer/kernels/crf_cpu.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/kernels/dropout_mask.hpp"
 #include "lexformer/kernels/elementwise_cpu.hpp"
@@ -49,6 +50,7 @@
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/attention_reference.hpp"
 #include "lexformer/ops/contrastive_loss.hpp"
+#include "lexformer/ops/crf.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
@@ -64,6 +66,7 @@
 
 // layers
 #include "lexformer/nn/activation.hpp"
+#include "lexformer/nn/crf.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/nn/init.hpp"
 #include "lexformer/nn/layer_norm.hpp"

@@ -8,6 +8,7 @@
 #include "../support/random_tensor.hpp"
 #include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
+#include "lexformer/ops/crf.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
@@ -82,6 +83,11 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
             [](const auto& v) { return additive_attention(v[0], v[1], v[2], v[3], far_offsets, 2); });
   for (const bool reverse : {false, true})
     check_far("lstm", {{6, 3}, {16, 3}, {16, 4}, {16}}, [=](const auto& v) { return lstm(v[0], far_offsets, v[1], v[2], v[3], reverse); });
+  check_far("crf_loss", {{6, 3}, {3, 3}, {3}, {3}}, [](const auto& v) {
+    const std::vector<std::int32_t> y{0, 2, 1, 1, 0, 2};
+    CHECK(crf_decode(v[0], far_offsets, v[1], v[2], v[3]).size() == 6);
+    return crf_loss(v[0], far_offsets, y, v[1], v[2], v[3]);
+  });
   check_far("window", {{6, 4}}, [](const auto& v) { return window(v[0], far_offsets, 1, 2); });
   check_far("softmax", {{3, 4}}, [](const auto& v) { return log_softmax(softmax(v[0])); });
   check_far("row_max", {{3, 4}}, [](const auto& v) { return row_max(v[0]).values - row_min(v[0]).values; });

@@ -90,6 +90,19 @@ template <class T>
 AdditiveGrads<T> near(const AdditiveGrads<T>& g) {
   return {near(g.keys), near(g.queries), near(g.weights), near(g.values)};
 }
+template <class A>
+CrfArgs<A> near(CrfArgs<A> c) {
+  c.token_begin = near(c.token_begin);
+  c.emissions = near(c.emissions);
+  c.transitions = near(c.transitions);
+  c.start = near(c.start);
+  c.end = near(c.end);
+  return c;
+}
+template <class A>
+CrfGrads<A> near(const CrfGrads<A>& g) {
+  return {near(g.emissions), near(g.transitions), near(g.start), near(g.end)};
+}
 
 }  // namespace test
 
@@ -194,6 +207,9 @@ struct Kernels<Far> {
   LEXFORMER_FAR(additive_attention_grad)
   LEXFORMER_FAR(lstm_step)
   LEXFORMER_FAR(lstm_step_grad)
+  LEXFORMER_FAR(crf_forward)
+  LEXFORMER_FAR(crf_grad)
+  LEXFORMER_FAR(crf_decode)
   LEXFORMER_FAR(gemm)
   LEXFORMER_FAR(gemm_batched)
 };

@@ -7,6 +7,7 @@
 
 #include "lexformer/kernels/additive_cpu.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
+#include "lexformer/kernels/crf_cpu.hpp"
 #include "lexformer/kernels/elementwise_cpu.hpp"
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/index_cpu.hpp"
@@ -24,7 +25,8 @@ struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
                       LossKernels<Cpu>,
                       AttentionKernels<Cpu>,
                       AdditiveKernels<Cpu>,
-                      LstmKernels<Cpu> {
+                      LstmKernels<Cpu>,
+                      CrfKernels<Cpu> {
   /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. C is of type T or accumulate_t<T>.
   template <class T, class C>
   static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,

@@ -34,6 +34,8 @@ template <class Dev>
 struct AdditiveKernels;
 template <class Dev>
 struct LstmKernels;
+template <class Dev>
+struct CrfKernels;
 /// All kernels of a device, including gemm.
 template <class Dev>
 struct Kernels;
@@ -152,6 +154,22 @@ struct AdditiveArgs {
 template <class T>
 struct AdditiveGrads {
   T *keys = nullptr, *queries = nullptr, *weights = nullptr, *values = nullptr;
+};
+
+/// The inputs of a conditional random field (ops/crf.hpp). B sequences, N tokens, L labels.
+template <class A>
+struct CrfArgs {
+  std::size_t sequences = 0, tokens = 0, labels = 0;  // B, N, L
+  const std::size_t* token_begin = nullptr;           // (B + 1): first token row of each sequence
+  const A* emissions = nullptr;                       // (N, L)
+  const A* transitions = nullptr;                     // (L, L), from row to column
+  const A *start = nullptr, *end = nullptr;           // (L)
+};
+
+/// The outputs of crf_grad, of the shapes of the inputs.
+template <class A>
+struct CrfGrads {
+  A *emissions = nullptr, *transitions = nullptr, *start = nullptr, *end = nullptr;
 };
 
 }  // namespace lexformer
