@@ -2,6 +2,7 @@
 // Precision, recall and F1 of named entities, as PyPI's seqeval computes them by default.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <map>
 #include <span>
