@@ -12,6 +12,7 @@ from pathlib import Path
 from support import BIN, Refusals, program, start_and_signal, start_model
 
 FIRST, LAST = ["anna", "boris", "carla", "dmitri", "emil"], ["smith", "novak", "lind", "rossi"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 CITIES, VERBS, OTHERS = ["oslo", "lima", "kyoto", "turin"], ["visits", "leaves", "likes"], ["today", "often", "the", "museum", "and"]
 
 
@@ -150,6 +151,20 @@ class Tagger(Refusals, unittest.TestCase):
         alone, helped = (json_of(self.tag("lstm", *more, "--evaluate", typos)) for more in ((), ("--imputer", imputer)))
         self.assertLess(alone, 70)
         self.assertGreater(helped, 90)
+
+    def test_love_is_plugged_in_and_saved(self):
+        vocab, love, out = self.folder / "love-vocab.txt", self.folder / "love", self.folder / "with-love"
+        vocab.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]", *LETTERS, *("##" + c for c in LETTERS)]) + "\n")
+        targets = self.folder / "targets.txt"
+        targets.write_text(vectors(16))
+        done = program("train_love", "--targets", targets, "--vocab", vocab, "--out", love, "--epochs", 1, "--negatives", 0, "--query-size", 8, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.train("bert", out, "--love", love, "--max-steps", 3)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads((out / "all_results.json").read_text())["settings"]["love"]["mode"], "replace")
+        self.assertIn(b"lexformer.love_vocab", (out / "model.lxf").read_bytes()[:1 << 16])
+        done = program("tag", "--model", out, text="Anna\nvisits\nOsloxxyz\n")
+        self.assertEqual([w for w, _ in pairs_of(done.stdout)], ["Anna", "visits", "Osloxxyz"])
 
     def test_a_head_for_the_same_labels_is_kept_and_one_for_others_is_new(self):
         out = self.folder / "more"
