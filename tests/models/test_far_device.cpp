@@ -4,6 +4,7 @@
 #include "../support/far_device.hpp"
 #include "lexformer/models/analysis.hpp"
 #include "lexformer/models/love_encoder.hpp"
+#include "lexformer/models/lstm_tagger.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/ops/contrastive_loss.hpp"
@@ -45,6 +46,20 @@ Trained train(Model& model, const Loss& loss_at) {
   }
   out.weights = bytes_of(model.file().tensors);
   out.moments = bytes_of(optimizer_tensors(optimizer));
+  return out;
+}
+
+template <class Dev>
+Trained train_lstm_tagger() {
+  LstmTagger<float, Dev> model(TagLabels(std::vector<std::string>{"O", "B-x", "I-x"}),
+                               {.size = 2, .projection = 3, .states = 4, .layers = 2}, 1);
+  WordVectors known({"oslo", "new"}, Tensor<float>::from({1, 2, 3, 4}, {2, 2}));
+  model.provide(std::make_shared<const StaticVectors>(std::move(known), std::nullopt));
+  const std::vector<TaggedSentence> sentences{{{"New", "Oslo", "is"}, {"B-x", "I-x", "O"}}, {{"Oslo"}, {"B-x"}}};
+  const std::vector<std::size_t> rows{0, 1};
+  const auto batch = model.batch(model.prepare(sentences, true), rows);
+  auto out = train<Dev>(model, [&](const ForwardOptions& forward) { return model.loss(batch, forward); });
+  for (const std::int32_t label : model.decode(batch)) out.numbers.push_back(label);
   return out;
 }
 
@@ -123,4 +138,9 @@ TEST_CASE("matchers are trained, saved and used on a device whose memory the hos
 TEST_CASE("a masked language model is trained, with regularizers, on such a device bit for bit as on the CPU") {
   const test::Threads one(1);
   CHECK(pretrain<Far>() == pretrain<Cpu>());
+}
+
+TEST_CASE("LstmTagger has the same bits on a device whose memory the host cannot read") {
+  const test::Threads one(1);
+  CHECK(train_lstm_tagger<Far>() == train_lstm_tagger<Cpu>());
 }

@@ -99,7 +99,7 @@ std::vector<std::int32_t> crf_decode(const Var<T, Dev>& emissions, const Offsets
                                      const Var<T, Dev>& start, const Var<T, Dev>& end) {
   using A = accumulate_t<T>;
   const NoGrad no_grad;
-  const std::size_t n = detail::check_crf("crf_decode", emissions, offsets, transitions, start, end);
+  [[maybe_unused]] const std::size_t n = detail::check_crf("crf_decode", emissions, offsets, transitions, start, end);
   const auto x = cast<A>(emissions), a = cast<A>(transitions), b = cast<A>(start), e = cast<A>(end);
   Tensor<std::int32_t, Dev> best({offsets.tokens()});
   if constexpr (detail::HasCrf<Dev>) {
