@@ -262,6 +262,26 @@ def vectors_seeds():
     seed("control", b"\0 2\n\xe2\x80\xa8 3\n\xc2\xa0 4\n\x0b 5\n")
 
 
+def tagged_seeds():
+    def seed(name, text, flags=(0, 0)):
+        write("tagged", name, bytes(flags) + (text if isinstance(text, bytes) else text.encode()))
+
+    seed("tabs", "Anna\tB-PER\nSmith\tI-PER\n\nsees\tO\nOslo\tI-LOC\n")
+    seed("spaces", "-DOCSTART- -X- O O\n\nAnna NNP B-NP B-PER\nsees VB  B-VP O \n")
+    seed("white_lines", "\t\nAnna\tB-PER\n \t \nOslo\tx\tB-a-b\r\n\r\n")
+    seed("words", "Anna\nSmith X-PER\n\nOslo\t\n", (1, 0))
+    seed("cut", "a\tO\nb\tB-x\nc\tI-x\n", (0, 1))
+    seed("spaces_in_a_word", "\ufeffNew York\tB-LOC\n- DOC\tO\n")
+    seed("no_bio", "Anna\tX-PER\n")
+    seed("no_type", "Anna\tB-\n")
+    seed("one_column", "Anna\tO\nSmith\n")
+    seed("empty_word", "\tO\n")
+    seed("empty_tag", "Anna\tO\nSmith\t\n")
+    seed("empty", "")
+    seed("bytes", b"Anna\tO\n\xff\tO\n")
+    seed("control", b"\0\tO\n\xe2\x80\xa8\tB-\x0b\n\xc2\xa0\tO\n")
+
+
 config, tokenizer = reader_seeds()
 tokenizer_seeds()
 table_seeds()
@@ -270,3 +290,4 @@ vectors_seeds()
 json_seeds(config, tokenizer)
 files = [path for path in FOLDER.rglob("*") if path.is_file()]
 print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")
+tagged_seeds()

@@ -59,8 +59,9 @@ TEST_CASE("tagged text: long sentences are cut, and counted") {
 }
 
 TEST_CASE("tagged text: what is refused") {
-  for (const char* tag : {"X-PER", "B-", "I-", "B", "PER", "o", "b-PER", "E-PER", "S-PER", "BPER", "O-", "-"})
+  for (const char* tag : {"X-PER", "B-", "I-", "B", "PER", "o", "b-PER", "E-PER", "S-PER", "BPER", "O-", "-", "B-P ER"})
     refused(cat("Anna\tB-PER\n\nSmith\t", tag, "\n"), cat("f: line 3: the tag '", tag, "' is not BIO; expected O, B-TYPE or I-TYPE"));
+  refused("Anna\tB-PER\v\n", "is not BIO");
   refused("Anna O\nSmith\n", "f: line 2: expected a word and its tag, separated by a tab or by spaces; found 'Smith'");
   refused("Anna\tO\n\tO\n", "f: line 2: the word is empty");
   refused("Anna\tO\nSmith\t\n", "f: line 2: the tag of 'Smith' is empty");

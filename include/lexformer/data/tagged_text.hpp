@@ -28,7 +28,8 @@ struct TaggedText {
   std::size_t cut_sentences = 0, cut_words = 0;  // sentences over max_words, and the words that they lost
 };
 
-/// Why a tag is not BIO, or empty if it is: O, B-TYPE (the first word of an entity) or I-TYPE (a word inside), with any text as TYPE.
+/// Why a tag is not BIO, or empty if it is: O, B-TYPE (the first word of an entity) or I-TYPE (a word inside), with any text
+/// without white space as TYPE.
 std::string tag_fault(std::string_view tag);
 
 /// Parses lines of columns in the form of CoNLL's tasks: the first column is the word, the last one its tag; columns are separated by tabs,
@@ -78,7 +79,8 @@ inline std::vector<std::string_view> tagged_columns(std::string_view line, bool 
 }  // namespace detail
 
 LEXFORMER_INLINE std::string tag_fault(std::string_view tag) {
-  if (tag == "O" || (tag.size() > 2 && (tag.starts_with("B-") || tag.starts_with("I-")))) return {};
+  const bool one_word = tag.find_first_of(" \t\r\n\v\f") == tag.npos;
+  if (tag == "O" || (tag.size() > 2 && one_word && (tag.starts_with("B-") || tag.starts_with("I-")))) return {};
   return cat("the tag ", in_quotes(tag), " is not BIO; expected O, B-TYPE or I-TYPE");
 }
 
