@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
   program::add_choice(app, "--mode", options.mode,
                       "released: as in the data of LEA's authors, one kind of typo per text; printed: as in the paper, drawn for each "
                       "word; love: as in the "
-                      "SST2 files of LOVE's authors, one edit in each chosen word of 4 or more characters");
+                      "SST2 files of LOVE's authors, one edit in each chosen word of 4 or more characters; ocr: in each chosen word one "
+                      "confusion of characters that look alike, such as 0 and o, or rn and m");
   app.add_option("--seed", seed, "random seed")->capture_default_str();
   app.add_option("--share", options.word_share, "share of the words that get a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--probability", probability, "probability that a line is changed")->check(CLI::Range(0.0, 1.0))->capture_default_str();

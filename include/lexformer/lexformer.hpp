@@ -99,6 +99,7 @@
 #include "lexformer/text/masking.hpp"
 #include "lexformer/text/near_words.hpp"
 #include "lexformer/text/nearest_name.hpp"
+#include "lexformer/text/ocr_edit.hpp"
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/substrings.hpp"
 #include "lexformer/text/typos.hpp"

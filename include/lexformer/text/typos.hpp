@@ -7,6 +7,8 @@
 // Words are split as in nlpaug: runs of \w; every other non-whitespace character is a token, too. The rest of the text is unchanged.
 //   love      each word of at least 4 characters with probability word_share; one edit per word, all four of word_edit.hpp equally likely.
 //             Words are separated by whitespace. LOVE's released SST2 files with typos are made in this way.
+//   ocr       each word with probability word_share; one confusion of characters that look alike (ocr_edit.hpp), as optical character
+//             recognition makes them. Words are separated by whitespace; one without a character that is confused stays.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +24,13 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/text/ocr_edit.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/word_edit.hpp"
 
 namespace lexformer {
 
-enum class TypoMode { released, printed, love };
+enum class TypoMode { released, printed, love, ocr };
 
 /// insert      inserts a random letter or digit before a character
 /// remove      deletes the character
@@ -37,8 +40,8 @@ enum class TypoMode { released, printed, love };
 enum class TypoOp { insert, remove, substitute, swap, keyboard };
 
 template <>
-inline constexpr auto names_of<TypoMode> =
-    std::to_array<Named<TypoMode>>({{"released", TypoMode::released}, {"printed", TypoMode::printed}, {"love", TypoMode::love}});
+inline constexpr auto names_of<TypoMode> = std::to_array<Named<TypoMode>>(
+    {{"released", TypoMode::released}, {"printed", TypoMode::printed}, {"love", TypoMode::love}, {"ocr", TypoMode::ocr}});
 template <>
 inline constexpr auto names_of<TypoOp> = std::to_array<Named<TypoOp>>({{"insert", TypoOp::insert},
                                                                        {"delete", TypoOp::remove},
@@ -50,8 +53,9 @@ struct TypoOptions {
   TypoMode mode = TypoMode::released;
   double word_share = 0.2;
   double char_share = 0.1;  // mode released only
-  unsigned min_chars = 0;   // shorter words are not changed; 0 = the mode's default: 3 (released) or 4 (printed, love; least of love)
-  // not of mode love:
+  unsigned min_chars =
+      0;  // shorter words are not changed; 0 = the mode's default: 3 (released), 4 (printed, love; least of love) or 1 (ocr)
+  // not of the modes love and ocr:
   std::vector<TypoOp> ops{TypoOp::insert, TypoOp::remove, TypoOp::substitute, TypoOp::swap, TypoOp::keyboard};
   bool respace = false;  // nlpaug's spacing: tokens separated by spaces, no space before . , : ; ? ! % and inside brackets
 };
@@ -85,13 +89,13 @@ std::u32string add_typo(std::u32string word, TypoOp op, std::size_t count, Rando
 /// Joins tokens with spaces, then removes spaces by nlpaug's rules (one left-to-right pass per rule, without overlapping matches).
 std::string respaced(const std::vector<std::string>& tokens);
 
-/// Mode love.
-std::string add_love_typos(std::string_view text, const TypoOptions& options, RandomStream& random);
+/// Modes love and ocr.
+std::string add_typos_to_words(std::string_view text, const TypoOptions& options, RandomStream& random);
 
 }  // namespace detail
 
 /// Adds typos to a text. A pure function of text, options and random stream.
-/// Errors: a share is not in [0, 1]; there are no operations; `respace` with mode love.
+/// Errors: a share is not in [0, 1]; there are no operations; `respace` with mode love or ocr.
 std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random);
 
 /// Adds typos to both texts of a pair; operations and words are drawn for each text.
@@ -206,15 +210,20 @@ LEXFORMER_INLINE std::string respaced(const std::vector<std::string>& tokens) {
   const std::size_t first = out.find_first_not_of(' ');
   return first == std::string::npos ? std::string() : out.substr(first, out.find_last_not_of(' ') + 1 - first);
 }
-LEXFORMER_INLINE std::string add_love_typos(std::string_view text, const TypoOptions& options, RandomStream& random) {
-  if (options.respace) fail_usage("typos", "respace follows the tokens of the modes released and printed; mode love has others");
+LEXFORMER_INLINE std::string add_typos_to_words(std::string_view text, const TypoOptions& options, RandomStream& random) {
+  if (options.respace)
+    fail_usage("typos", "respace follows the tokens of the modes released and printed; mode ", name_of(options.mode), " has others");
   constexpr WordEdit edits[] = {WordEdit::keyboard, WordEdit::insert, WordEdit::swap, WordEdit::drop};
+  const bool ocr = options.mode == TypoMode::ocr;
   std::string out;
   std::size_t begin = 0, characters = 0;  // of the current word
   const auto end_word = [&](std::size_t end) {
     const std::string word(text.substr(begin, end - begin));
-    const bool changed = characters >= std::max(options.min_chars, 4u) && random.uniform() < options.word_share;
-    out += changed ? edit_word(word, edits[random.below(4)], false, random) : word;
+    const bool changed = characters >= std::max(options.min_chars, ocr ? 1u : 4u) && random.uniform() < options.word_share;
+    if (!changed)
+      out += word;
+    else
+      out += ocr ? ocr_edit(word, random) : edit_word(word, edits[random.below(4)], false, random);
     characters = 0;
   };
   for (std::size_t i = 0; i < text.size();) {
@@ -238,7 +247,7 @@ LEXFORMER_INLINE std::string add_typos(std::string_view text, const TypoOptions&
   if (!is_share(options.word_share) || !is_share(options.char_share))
     fail_usage("typos", "word_share is ", options.word_share, ", char_share ", options.char_share, "; expected values in [0, 1]");
   if (options.ops.empty()) fail_usage("typos", "ops is empty; give at least one operation");
-  if (options.mode == TypoMode::love) return detail::add_love_typos(text, options, random);
+  if (options.mode == TypoMode::love || options.mode == TypoMode::ocr) return detail::add_typos_to_words(text, options, random);
   const bool released = options.mode == TypoMode::released;
   const unsigned min_chars = options.min_chars > 0 ? options.min_chars : released ? 3 : 4;
   const auto draw_op = [&] { return options.ops[static_cast<std::size_t>(random.below(options.ops.size()))]; };
