@@ -262,6 +262,29 @@ def vectors_seeds():
     seed("control", b"\0 2\n\xe2\x80\xa8 3\n\xc2\xa0 4\n\x0b 5\n")
 
 
+def fasttext_seeds():
+    def model(options=(2, 5, 1, 1, 5, 1, 2, 2, 3, 2, 3, 100), version=12, sizes=(2, 2, 0), pruned=-1, words=(("ab", 0), ("b", 0)), shape=(5, 2), outputs=2, quantized=0):
+        entries = b"".join(word.encode() + struct.pack("<xqb", 4, kind) for word, kind in words)
+        table = struct.pack("<bqq", quantized, *shape) + struct.pack(f"<{shape[0] * shape[1]}f", *range(shape[0] * shape[1]))
+        output = struct.pack("<bqq", 0, outputs, shape[1]) + bytes(4 * outputs * shape[1])
+        return b"\xba\x16\x4f\x2f" + struct.pack("<i12id3iqq", version, *options, 1e-4, *sizes, 9, pruned) + entries + table + output
+
+    write("fasttext", "skipgram", model())
+    write("fasttext", "classifier", model((2, 5, 1, 1, 5, 1, 3, 3, 0, 0, 0, 100), sizes=(2, 1, 1), words=(("ab", 0), ("__label__a", 1)), shape=(1, 2), outputs=1))
+    write("fasttext", "version_11", model(version=11))
+    write("fasttext", "quantized", model(quantized=1))
+    write("fasttext", "pruned", model(pruned=0))
+    write("fasttext", "no_utf8", model().replace(b"ab\0", b"a\xff\0"))
+    write("fasttext", "end_of_line", model(words=(("</s>", 0), ("\u00e4\U0001f600", 0))))
+    write("fasttext", "long_n_grams", model((2, 5, 1, 1, 5, 1, 2, 2, 3, 1, 1000, 100)))
+    write("fasttext", "attack_bucket", model((2, 5, 1, 1, 5, 1, 2, 2, 2**31 - 1, 2, 3, 100)))
+    write("fasttext", "attack_entries", model(sizes=(2**31 - 1, 2**31 - 1, 0)))
+    write("fasttext", "attack_negative", model(sizes=(-2, -1, -1)))
+    write("fasttext", "cut_off", model()[:-7])
+    write("fasttext", "rest", model() + b"x")
+    write("fasttext", "magic", b"\xba\x16\x4f\x2f")
+
+
 def tagged_seeds():
     def seed(name, text, flags=(0, 0)):
         write("tagged", name, bytes(flags) + (text if isinstance(text, bytes) else text.encode()))
@@ -287,6 +310,7 @@ tokenizer_seeds()
 table_seeds()
 conllu_seeds()
 vectors_seeds()
+fasttext_seeds()
 json_seeds(config, tokenizer)
 files = [path for path in FOLDER.rglob("*") if path.is_file()]
 print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")

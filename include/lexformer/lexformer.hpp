@@ -117,6 +117,7 @@
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/conllu.hpp"
+#include "lexformer/io/fasttext.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/folder_lock.hpp"
 #include "lexformer/io/half.hpp"
