@@ -105,7 +105,7 @@ LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const Json&
     fail_file(where, e.what());
   }
   // Compared before memory is allocated.
-  const double weights = static_cast<double>(units.size()) * static_cast<double>(options.size) + love_weights(options);
+  const double weights = love_table_weights(options) + love_weights(options);
   double held = 0;
   for (const std::string& name : tensors.names()) held += static_cast<double>(tensors.shape(name).size());
   if (weights > held)

@@ -31,6 +31,7 @@ struct LoveOptions {
   std::size_t size = 300;       // D, of the vectors
   std::size_t rows = 0;         // V, of the table
   std::size_t pad = 0;          // the row of [PAD]
+  std::size_t rank = 0;         // h, of the table as a product of (V, h) and (h, D); 0: one table (V, D)
   std::size_t query_size = 32;  // Q, of queries and keys of the self-attention of pam, all heads together
   std::size_t heads = 1, layers = 1;
   double dropout = 0.2;
@@ -41,6 +42,9 @@ struct LoveOptions {
   /// All but the rows of the table, which the vocabulary determines.
   void visit(OptionVisitor& v) {
     v.size("size", size, 2, max_love_size, "size of the vectors");
+    v.size("rank", rank, 0, max_love_size,
+           "the table of units is the product of two matrices with this inner size, to save parameters (Table A1, decomposition); 0 = one "
+           "table");
     v.choice("encoder", encoder,
              "how units become a vector: positional attention and self-attention (pam), self-attention alone, convolutions, or an LSTM");
     v.choice("structure", structure, "pam: positional attention beside self-attention (released model), or before it (paper)");
@@ -66,14 +70,15 @@ inline double love_divisor(const std::string& scale, std::size_t head_size) {
   return number;
 }
 
-/// Returns the options if they fit each other. Errors (usage): a size is 0; [PAD] is not a row; cnn has heads or layers, rnn has heads; D
-/// is not even (rnn), or not a multiple of the heads (attention); of pam: D / heads is not an even number, Q is not a multiple of the heads
-/// or exceeds D; the scale is unknown.
+/// Returns the options if they fit each other. Errors (usage): a size is 0; the rank exceeds D; [PAD] is not a row; cnn has heads or
+/// layers, rnn has heads; D is not even (rnn), or not a multiple of the heads (attention); of pam: D / heads is not an even number, Q is
+/// not a multiple of the heads or exceeds D; the scale is unknown.
 inline const LoveOptions& check_love_options(const LoveOptions& o) {
   if (o.size == 0 || o.rows == 0 || o.query_size == 0 || o.heads == 0 || o.layers == 0)
     fail_usage("LoveOptions", "size, rows, query_size, heads and layers must be positive, got ", o.size, ", ", o.rows, ", ", o.query_size,
                ", ", o.heads, ", ", o.layers);
   if (o.size < 2 || o.size > max_love_size) fail_usage("LoveOptions", "size is ", o.size, ", expected 2 to ", max_love_size);
+  if (o.rank > o.size) fail_usage("LoveOptions", "rank is ", o.rank, ", more than the size ", o.size);
   if (o.pad >= o.rows) fail_usage("LoveOptions", "[PAD] is row ", o.pad, " of a table of ", o.rows, " rows");
   using Kind = LoveEncoderKind;
   if (o.encoder == Kind::rnn && (o.size % 2 != 0 || o.heads != 1))
