@@ -152,6 +152,7 @@
 #include "lexformer/data/uerbert_similarity.hpp"
 #include "lexformer/data/word_gate.hpp"
 #include "lexformer/data/word_tasks.hpp"
+#include "lexformer/data/word_texts.hpp"
 
 // whole models
 #include "lexformer/models/analysis.hpp"
@@ -186,6 +187,7 @@
 #include "lexformer/models/pretrained.hpp"
 #include "lexformer/models/static_vectors.hpp"
 #include "lexformer/models/tagger.hpp"
+#include "lexformer/models/text_cnn.hpp"
 #include "lexformer/models/word_imputer.hpp"
 #include "lexformer/models/word_model.hpp"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +53,9 @@ class WordVectors {
   /// The mean length of the vectors.
   double mean_norm() const;
 
+  /// Number, dimension and a checksum of words and vectors: `21719 words of 384 numbers, crc32 01234567`.
+  std::string describe() const;
+
   /// Writes vectors_text() of all words atomically.
   void write(const std::string& path) const;
 
@@ -98,6 +102,7 @@ WordVectors whole_word_vectors(const Vocabulary& vocabulary, const Tensor<float>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iomanip>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -284,6 +289,13 @@ LEXFORMER_INLINE double WordVectors::mean_norm() const {
   double sum = 0;
   for (const double norm : norms_) sum += norm;
   return size() == 0 ? 0 : sum / static_cast<double>(size());
+}
+
+LEXFORMER_INLINE std::string WordVectors::describe() const {
+  std::uint32_t sum = 0;
+  for (const std::string& word : words()) sum = crc32(word + "\n", sum);
+  if (size() > 0) sum = crc32({reinterpret_cast<const char*>(values_.data()), values_.size() * sizeof(float)}, sum);
+  return cat(size(), " words of ", dimension(), " numbers, crc32 ", std::hex, std::setw(8), std::setfill('0'), sum);
 }
 
 LEXFORMER_INLINE std::string vectors_text(std::span<const std::string> words, const Tensor<float>& values) {

@@ -77,9 +77,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
     return predict(std::span<const TextPair>(pairs.begin(), pairs.size()));
   }
 
-  /// Returns one number per example for ranking and thresholds: the probability of class 1 of two classes, the index of the most probable
-  /// class of more, the value of a regression.
-  std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const;
+  std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const { return scores_of_logits(logits, options_.activation); }
 
   const CrossEncoderOptions& options() const { return options_; }
   void fit(std::span<const std::string> texts) override {
@@ -212,23 +210,6 @@ std::vector<double> CrossEncoder<T, Dev>::predictions_of(const Tensor<accumulate
   if (options_.labels == 2)
     for (double& x : answers) x = x >= threshold.value_or(0.5) ? 1 : 0;
   return answers;
-}
-
-template <class T, class Dev>
-std::vector<double> CrossEncoder<T, Dev>::scores_of(const Tensor<accumulate_t<T>>& logits) const {
-  const std::size_t classes = logits.dim(1);
-  std::vector<double> scores;
-  for (std::size_t i = 0; i < logits.dim(0); ++i) {
-    const accumulate_t<T>* row = logits.data() + i * classes;
-    const auto first = static_cast<double>(row[0]);
-    if (classes == 1)
-      scores.push_back(options_.activation == ScoreActivation::sigmoid ? scalar::sigmoid(first) : first);
-    else if (classes == 2)
-      scores.push_back(scalar::sigmoid(static_cast<double>(row[1]) - first));
-    else
-      scores.push_back(static_cast<double>(std::max_element(row, row + classes) - row));
-  }
-  return scores;
 }
 
 template <class T, class Dev>

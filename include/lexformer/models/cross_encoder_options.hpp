@@ -2,6 +2,7 @@
 // What turns an encoder into a cross-encoder: task, head, attention terms. Stored in the model file under "lexformer".
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "lexformer/attention/term_factory.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/model_file.hpp"
+#include "lexformer/kernels/scalar.hpp"
 
 namespace lexformer {
 
@@ -55,9 +57,33 @@ constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
 Json to_json(const CrossEncoderOptions& o);
 CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where);
 
+namespace detail {
+/// Reads `label_names`, which may be missing. Errors (file): it is no list of strings, or not one for each label.
+std::vector<std::string> get_label_names(const Json& json, std::size_t labels, const std::string& where);
+}  // namespace detail
+
 /// Reads the options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
 CrossEncoderOptions stored_options(const ModelFile& file);
 void write_options(const CrossEncoderOptions& options, ModelFile& file);
+
+/// One number per example for ranking and thresholds, from logits (examples, labels): the probability of class 1 of two classes, the index
+/// of the most probable class of more, the value of a regression (one label).
+template <class A>
+std::vector<double> scores_of_logits(const Tensor<A>& logits, ScoreActivation activation) {
+  const std::size_t classes = logits.dim(1);
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < logits.dim(0); ++i) {
+    const A* row = logits.data() + i * classes;
+    const auto first = static_cast<double>(row[0]);
+    if (classes == 1)
+      scores.push_back(activation == ScoreActivation::sigmoid ? scalar::sigmoid(first) : first);
+    else if (classes == 2)
+      scores.push_back(scalar::sigmoid(static_cast<double>(row[1]) - first));
+    else
+      scores.push_back(static_cast<double>(std::max_element(row, row + classes) - row));
+  }
+  return scores;
+}
 
 }  // namespace lexformer
 
@@ -82,6 +108,19 @@ LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
   return json;
 }
 
+LEXFORMER_INLINE std::vector<std::string> detail::get_label_names(const Json& json, std::size_t labels, const std::string& where) {
+  std::vector<std::string> all;
+  if (const Json* names = find_value(json, "label_names", false, where)) {
+    if (!names->is_array()) fail_file(where, "'label_names' must be an array");
+    for (const Json& item : *names) {
+      if (!item.is_string()) fail_file(where, "'label_names' must be an array of strings");
+      all.push_back(item.get<std::string>());
+    }
+  }
+  if (!all.empty() && all.size() != labels) fail_file(where, "'label_names' has ", all.size(), " names, 'labels' is ", labels);
+  return all;
+}
+
 LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
   CrossEncoderOptions o;
   o.task = get_name<Task>(json, "task", where);
@@ -90,15 +129,7 @@ LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& jso
   o.texts = get_size(json, "texts", 1, 2, where, o.texts);
   o.max_length = get_size(json, "max_length", min_length(o.texts), 1u << 20, where);
   o.activation = get_name<ScoreActivation>(json, "activation", where, ScoreActivation::identity);
-  if (const Json* names = detail::find_value(json, "label_names", false, where)) {
-    if (!names->is_array()) fail_file(where, "'label_names' must be an array");
-    for (const Json& item : *names) {
-      if (!item.is_string()) fail_file(where, "'label_names' must be an array of strings");
-      o.label_names.push_back(item.get<std::string>());
-    }
-  }
-  if (!o.label_names.empty() && o.label_names.size() != o.labels)
-    fail_file(where, "'label_names' has ", o.label_names.size(), " names, 'labels' is ", o.labels);
+  o.label_names = detail::get_label_names(json, o.labels, where);
   if (o.task == Task::regression && o.labels != 1) fail_file(where, "a regression has 1 label, 'labels' is ", o.labels);
   if (o.task == Task::classification && o.labels < 2) fail_file(where, "a classification has 2 labels or more, 'labels' is ", o.labels);
   return o;

@@ -32,6 +32,8 @@ class StaticVectors {
   /// The vectors of words, which are compared with the known words as they are. A word with a space is not imputed. Errors: an imputed
   /// vector is not finite.
   Rows rows(std::span<const std::string> words) const;
+  /// What the vectors are, with a checksum: the known ones, whatever completes them; else those of the imputer.
+  std::string describe() const;
 
  private:
   WordVectors known_;
@@ -45,6 +47,7 @@ class StaticVectors {
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <utility>
 
 namespace lexformer {
@@ -60,6 +63,13 @@ LEXFORMER_INLINE StaticVectors::StaticVectors(WordVectors known, std::optional<W
   if (imputer_ && imputer_->size() != size_)
     fail_usage("StaticVectors", "the known vectors have ", size_, " numbers, the imputed ones ", imputer_->size(),
                "; use a model that was trained on vectors of the same size");
+}
+
+LEXFORMER_INLINE std::string StaticVectors::describe() const {
+  if (imputer_ && (impute_known_ || known_.size() == 0))
+    return cat("imputed vectors of ", size_, " numbers, crc32 of the model ", std::hex, std::setw(8), std::setfill('0'),
+               imputer_->checksum());
+  return known_.describe();
 }
 
 LEXFORMER_INLINE StaticVectors::Rows StaticVectors::rows(std::span<const std::string> words) const {

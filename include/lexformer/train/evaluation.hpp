@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Evaluation of a cross-encoder on labelled examples (pairs or single texts), without and with typos.
+// Evaluation of a model on labelled examples (pairs or single texts), without and with typos.
 #pragma once
 
 #include <cstddef>
@@ -49,25 +49,23 @@ std::vector<PairExample> read_examples(const std::string& path, TableOptions tab
 /// The metric that models are compared by: spearman of a regression; f1 of two classes of pairs; otherwise accuracy.
 std::string primary_metric(const CrossEncoderOptions& options);
 
-/// Evaluates a model.
+/// Evaluates the logits (examples, labels) and scores that a model has for examples; `options`: of the model.
 /// Two classes of pairs: f1, precision, recall and accuracy at `threshold` of the probability of class 1 (none: the best threshold on
 /// these examples, for validation data), average precision, and the same metrics at argmax. Two classes of single texts: accuracy, f1,
 /// precision, recall at argmax (threshold 0.5), average precision. More classes: accuracy and macro-F1. Regression: Pearson, Spearman,
 /// mean squared error.
-template <class T, class Dev>
-Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<PairExample>& examples,
-                    std::optional<double> threshold, std::size_t batch) {
+template <class A>
+Evaluation evaluate_logits(const Tensor<A>& logits, const std::vector<double>& scores, const CrossEncoderOptions& options,
+                           const std::string& file, const std::vector<PairExample>& examples, std::optional<double> threshold) {
   std::vector<std::int32_t> labels;
   std::vector<double> targets;
   for (const auto& e : examples) {
     labels.push_back(e.label);
     targets.push_back(static_cast<double>(e.target));
   }
-  const auto logits = model.logits(examples, batch);
-  require_finite(logits, file, model.options().texts == 1 ? "text" : "pair", 1);
-  const auto scores = model.scores_of(logits);
-  Evaluation result{file, {}, primary_metric(model.options()), scores};
-  if (model.options().task == Task::regression) {
+  require_finite(logits, file, options.texts == 1 ? "text" : "pair", 1);
+  Evaluation result{file, {}, primary_metric(options), scores};
+  if (options.task == Task::regression) {
     result.metrics = {
         {"pearson", pearson(scores, targets)}, {"spearman", spearman(scores, targets)}, {"mse", mean_squared_error(scores, targets)}};
     return result;
@@ -75,15 +73,15 @@ Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, 
   double loss = 0;
   {
     const NoGrad no_grad;
-    loss = static_cast<double>(cross_entropy(Var<>(logits), std::span<const std::int32_t>(labels)).item());
+    loss = static_cast<double>(cross_entropy(Var<A>(logits), std::span<const std::int32_t>(labels)).item());
   }
-  if (model.options().labels > 2) {
+  if (options.labels > 2) {
     const std::vector<double> values(logits.span().begin(), logits.span().end());
     const auto matrix = confusion_matrix(argmax_rows(values, logits.dim(1)), labels, logits.dim(1));
     result.metrics = {{"accuracy", matrix.accuracy()}, {"macro_f1", matrix.macro_f1()}, {"loss", loss}};
     return result;
   }
-  if (!model.options().has_threshold()) {
+  if (!options.has_threshold()) {
     const auto r = binary_report(scores, labels, 0.5);
     result.metrics = {{"accuracy", r.accuracy},
                       {"f1", r.f1},
@@ -110,6 +108,14 @@ Evaluation evaluate(const CrossEncoder<T, Dev>& model, const std::string& file, 
   return result;
 }
 
+/// The same for a model with logits(), scores_of() and options(): a cross-encoder, or a TextCnn.
+template <class Model>
+Evaluation evaluate(const Model& model, const std::string& file, const std::vector<PairExample>& examples, std::optional<double> threshold,
+                    std::size_t batch) {
+  const auto logits = model.logits(examples, batch);
+  return evaluate_logits(logits, model.scores_of(logits), model.options(), file, examples, threshold);
+}
+
 /// The results of a test file: without typos, and of copies with typos.
 struct TestResult {
   Evaluation clean;
@@ -122,8 +128,8 @@ struct TestResult {
 /// Adds the typos of copy `copy` to the texts. They are drawn from (seed = 100 + copy, row), so they are always the same.
 std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos);
 
-template <class T, class Dev>
-TestResult evaluate_with_typos(const CrossEncoder<T, Dev>& model, const std::string& file, const std::vector<PairExample>& examples,
+template <class Model>
+TestResult evaluate_with_typos(const Model& model, const std::string& file, const std::vector<PairExample>& examples,
                                std::optional<double> threshold, std::size_t copies, const TypoOptions& typos, std::size_t batch) {
   TestResult result{evaluate(model, file, examples, threshold, batch), {}};
   for (std::size_t c = 1; c <= copies; ++c)
