@@ -3,8 +3,7 @@
 #include <lexformer/io/json.hpp>
 
 #include "support/evaluation.hpp"
-#include "support/knowledge.hpp"
-#include "support/love_plug_options.hpp"
+#include "support/trained_model.hpp"
 
 namespace lx = lexformer;
 
@@ -29,10 +28,8 @@ int main(int argc, char** argv) {
   app.add_option("--batch", batch, "pairs or texts per batch")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "also write the results as JSON")->type_name("F.json");
   app.add_flag("--scores", scores, "with --output: also write score and label of each pair or text, for compare");
-  program::KnowledgeOptions knowledge;
-  knowledge.add_to(app);
-  program::LovePlugFlags love;
-  love.add_to(app);
+  program::ModelFlags flags;
+  flags.add_to(app);
   program::add_table_options(app, table);
   app.add_option("--keep", table.keep, "with --scores: input columns to copy to the output, e.g. ids; names, or numbers from 1")
       ->delimiter(',')
@@ -40,20 +37,17 @@ int main(int argc, char** argv) {
   program::Compute compute;
   program::add_compute(app, compute);
   program::add_threads(app);
-  const auto measure = [&](auto number, auto device) {
-    program::keep_inputs("--output", output, tests);
-    program::keep_inputs("--output", output, {model_path, love.path()});
-    if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
-    if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
-    auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
-    love.apply(model);
-    model.provide(knowledge.load(copies > 0 ? "--test-typos" : nullptr));
+  const auto measure = [&](const auto& model) {
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();
     for (const auto& file : tests) {
       const auto examples = lx::read_examples(file, table, model.options());
-      model.check_texts(program::texts_of(examples, model.options().texts), file);
-      results.push_back(lx::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies, typos, batch));
+      double threshold = 0.5;
+      if constexpr (requires { model.threshold; }) {
+        model.check_texts(program::texts_of(examples, model.options().texts), file);
+        threshold = model.threshold.value_or(threshold);
+      }
+      results.push_back(lx::evaluate_with_typos(model, file, examples, threshold, copies, typos, batch));
       json.push_back(results.back().json());
       if (!scores) continue;
       for (const auto& e : examples)
@@ -67,5 +61,15 @@ int main(int argc, char** argv) {
     if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");
     return 0;
   };
-  return program::run(app, argc, argv, [&] { return program::compute_with(compute, measure); });
+  return program::run(app, argc, argv, [&] {
+    program::keep_inputs("--output", output, tests);
+    program::keep_inputs("--output", output, {model_path, flags.love.path()});
+    program::keep_inputs("--output", output, flags.vectors.files());
+    if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
+    if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
+    return program::compute_with(compute, [&](auto number, auto device) {
+      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, copies > 0 ? "--test-typos" : nullptr,
+                                                                             measure);
+    });
+  });
 }

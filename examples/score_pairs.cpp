@@ -2,9 +2,7 @@
 // Scores a stream of pairs, or single texts, of any length: one score per line, in the order of the input.
 #include <iomanip>
 
-#include "support/knowledge.hpp"
-#include "support/love_plug_options.hpp"
-#include "support/program.hpp"
+#include "support/trained_model.hpp"
 
 namespace lx = lexformer;
 
@@ -41,10 +39,8 @@ int main(int argc, char** argv) {
                  "earlier windows")
       ->check(program::positive())
       ->capture_default_str();
-  program::KnowledgeOptions knowledge;
-  knowledge.add_to(app);
-  program::LovePlugFlags love;
-  love.add_to(app);
+  program::ModelFlags flags;
+  flags.add_to(app);
   program::add_table_options(app, table);
   app.add_option(
          "--keep", table.keep,
@@ -55,10 +51,7 @@ int main(int argc, char** argv) {
   program::Compute compute;
   program::add_compute(app, compute);
   program::add_threads(app);
-  const auto score = [&](auto number, auto device) {
-    auto model = lx::CrossEncoder<decltype(number), decltype(device)>::load(model_path);
-    love.apply(model);
-    model.provide(knowledge.load());
+  const auto score = [&](const auto& model) {
     table.labels = false;
     table.texts = model.options().texts;
     lx::PairReader reader(std::cin, "standard input", format, table);
@@ -91,5 +84,9 @@ int main(int argc, char** argv) {
     }
     return 0;
   };
-  return program::run(app, argc, argv, [&] { return program::compute_with(compute, score); });
+  return program::run(app, argc, argv, [&] {
+    return program::compute_with(compute, [&](auto number, auto device) {
+      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, nullptr, score);
+    });
+  });
 }

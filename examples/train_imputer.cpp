@@ -90,7 +90,7 @@ bool train(const Options& o, Model model, const lx::WordVectors& targets, progra
   return program::train_words<T, Dev>(
       o, model, targets, source,
       [&](const auto& expected, const auto& vectors, const lx::LoveBatch&) { return model.loss(expected, vectors); },
-      o.json(program::describe(targets), of_vocabulary), defaults.json("", ""), texts);
+      o.json(targets.describe(), of_vocabulary), defaults.json("", ""), texts);
 }
 
 template <class T, class Dev>
@@ -127,7 +127,7 @@ void write_edit_distance(const Options& o) {
        << program::how_it_was_made(o.command);
   lx::Json results = lx::Json::object();
   results["known_words"] = known.size();
-  results["settings"] = o.json(program::describe(known), "");
+  results["settings"] = o.json(known.describe(), "");
   lx::write_file_atomic(o.out + "/README.md", card.str());
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
   std::cout << o.out << "/model.lxf: " << known.size() << " known words of " << known.dimension() << " numbers\n";

@@ -29,7 +29,7 @@ bool run(program::LoveTrainOptions o) {
   const auto loss = [&](const auto& targets, const auto& vectors, const lx::LoveBatch& batch) {
     return lx::love_loss(targets, vectors, batch.words, o.loss);
   };
-  lx::Json settings = o.json(program::describe(words.targets), program::describe(units.vocabulary()));
+  lx::Json settings = o.json(words.targets.describe(), program::describe(units.vocabulary()));
   settings["lists_crc32"] = words.checksum();
   return program::train_words<T, Dev>(o, model, words.targets, source, loss, settings, program::LoveTrainOptions().json("", ""), texts);
 }

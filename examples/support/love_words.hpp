@@ -40,14 +40,6 @@ inline lx::WordVectors select_words(const lx::WordVectors& all, const ImputerTra
   return lx::WordVectors(std::move(words), lx::Tensor<float>::from(values, shape));
 }
 
-/// Number, dimension and checksum of word vectors.
-inline std::string describe(const lx::WordVectors& v) {
-  std::uint32_t sum = 0;
-  for (const auto& word : v.words()) sum = lx::crc32(word + "\n", sum);
-  sum = lx::crc32({reinterpret_cast<const char*>(v.values().data()), v.values().size() * sizeof(float)}, sum);
-  return lx::cat(v.size(), " words of ", v.dimension(), " numbers, crc32 ", std::hex, std::setw(8), std::setfill('0'), sum);
-}
-
 inline std::string describe(const lx::Vocabulary& v) {
   std::uint32_t sum = 0;
   for (const auto& token : v.tokens()) sum = lx::crc32(token + "\n", sum);

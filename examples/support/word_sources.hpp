@@ -2,6 +2,7 @@
 // Word vectors as options of a program: a file of vectors, or the word table of a model.
 #pragma once
 
+#include <lexformer/io/fasttext.hpp>
 #include <lexformer/io/model_file.hpp>
 #include <lexformer/io/vectors.hpp>
 #include <lexformer/models/static_vectors.hpp>
@@ -10,9 +11,13 @@
 
 namespace program {
 
-/// Reads word vectors: a text file, .npy with a word list, or the whole-word rows of the word table of a model (.lxf or a HuggingFace
-/// folder). Words are converted to lower case.
+/// Reads word vectors: a text file, .npy with a word list, the known words of a .bin file of fastText, or the whole-word rows of the word
+/// table of a model (.lxf or a HuggingFace folder). Words are converted to lower case.
 inline lx::WordVectors read_word_vectors(const std::string& path, const std::string& word_list = "") {
+  if (path.ends_with(".bin")) {
+    if (!word_list.empty()) lx::fail_usage(path, "is a fastText model, which has its own words; a word list belongs to a .npy file");
+    return lx::FastText::load(path).known();
+  }
   if (!path.ends_with(".lxf") && !lx::is_folder(path)) return lx::read_vectors(path, {.word_list = word_list});
   if (!word_list.empty()) lx::fail_usage(path, "is a model, which has its own words; a word list belongs to a .npy file");
   const auto file = lx::ModelFile::open(path);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A trained model as the programs open it: a cross-encoder, or a CNN over word vectors.
+#pragma once
+
+#include <lexformer/io/config.hpp>
+#include <lexformer/io/json.hpp>
+#include <lexformer/models/text_cnn.hpp>
+
+#include "knowledge.hpp"
+#include "love_plug_options.hpp"
+#include "static_vector_options.hpp"
+
+namespace program {
+
+/// What a model may need besides its file.
+struct ModelFlags {
+  KnowledgeOptions knowledge{};
+  LovePlugFlags love{};
+  StaticVectorFlags vectors{};
+
+  void add_to(CLI::App& app) {
+    knowledge.add_to(app);
+    love.add_to(app);
+    vectors.add_to(app);
+  }
+};
+
+/// Opens a model and calls body(model). changes: an option that changes the texts, or nullptr. Errors (usage): options of the other kind of
+/// model.
+template <class T, class Dev, class Body>
+int with_trained_model(const std::string& path, const ModelFlags& flags, const char* changes, Body&& body) {
+  const auto file = lx::ModelFile::open(path);
+  if (lx::get_string(file.config, "model_type", file.path + ": config", "bert") == "text_cnn") {
+    flags.love.check();
+    if (flags.love.used()) lx::fail_usage("--love", path, " reads word vectors; --imputer makes those of unknown words");
+    lx::TextCnn<T, Dev> model(file);
+    model.provide(flags.vectors.load());
+    return body(model);
+  }
+  if (flags.vectors.used())
+    lx::fail_usage("--vectors", path, " has word embeddings of its own; the option is for models of train_text_cnn");
+  lx::CrossEncoder<T, Dev> model(file);
+  flags.love.apply(model);
+  model.provide(flags.knowledge.load(changes));
+  return body(model);
+}
+
+}  // namespace program
