@@ -3,7 +3,7 @@
 # Reproduces tables of the LOVE paper: trains LOVE on the rows of a model's word table, row by row and seed by seed, and measures it.
 # Interrupted runs are resumed; rows that several tables share are trained once.
 # usage: tools/reproduce_love.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 20] [--rows a,b] [--threads N] [--out DIR]
-#                                [--text-epochs 3] [--lr 5e-5] [--batch 32]
+#                                [--text-epochs 3] [--lr 5e-5] [--batch 32] [--cnn-epochs 5] [--cnn-lr 1e-3] [--typo-mode love] [--fasttext F.bin]
 #   TABLE    intrinsic   LOVE beside the model's own rows: word similarity and clusters (Table 2)
 #            rivals      LOVE beside MIMICK, BoS, KVQ-FH and edit distance (Table 2)
 #            structures  positional attention before self-attention, or beside it
@@ -12,17 +12,20 @@
 #            losses      NT-Xent, align-uniform, MSE, Euclidean, cosine (Table 5)
 #            batches     without hard negatives, without these and augmentation (Table 5)
 #            sst2        the model alone and with LOVE, clean and with typos, word table trained and frozen (Tables 4 and 6)
+#            static      Kim's CNN over the model's own rows: SST2 and MR, clean and with 70 % typos, each way to complete them (Table 3)
 #   --model  an encoder as a .lxf file;  --out: default build/reproduce-love;  --rows: only these rows
 #   --data   a folder with love-vocab/vocab.txt; wordsim-love/{rw,men,simLex,rel353}.txt and wordcluster/{ap,bless}.csv, or for table sst2
-#            sst2/{train,dev,test}.tsv and sst2/typo_test_*.txt (text TAB label)
-#   --epochs of train_love; --text-epochs, --lr and --batch of train_text
+#            sst2/{train,dev,test}.tsv and sst2/typo_test_*.txt (text TAB label); for static also mr/rt-polarity.{pos,neg} (a text in each line)
+#   --epochs of train_love; --text-epochs, --lr and --batch of train_text; --cnn-epochs and --cnn-lr of train_text_cnn: of several learning
+#   rates, LR,LR, the best one on dev counts;  --typo-mode: of MR's typos, love or ocr;  --fasttext: a fastText model for rows of static
 #   Rows of sst2, with the LOVE model of the same seed: none, or replace, add or linear; with suffixes -mean_norm, -train (LOVE, too), -frozen (the word table), e.g. replace-train-frozen
+#   Rows of static: none; love, mimick, bos, kvq_fh or edit_distance for the words that the model lacks; with -only for all words, as in the paper; fasttext, fasttext-none
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
 
 usage() {
-  sed -n '3,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,24s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "reproduce_love.sh: $*" >&2
   exit 2
 }
@@ -30,7 +33,7 @@ usage() {
 [ $# -gt 0 ] || usage
 table=$1
 shift
-model='' data='' seeds=3 epochs=20 text_epochs=3 lr=5e-5 batch=32 only='' out=$root/build/reproduce-love threads=()
+model='' data='' seeds=3 epochs=20 text_epochs=3 lr=5e-5 batch=32 cnn_epochs=5 cnn_lr=1e-3 typo_mode=love fasttext='' only='' out=$root/build/reproduce-love threads=()
 while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || usage "$1 needs a value"
   case $1 in
@@ -41,6 +44,10 @@ while [ $# -gt 0 ]; do
     --text-epochs) text_epochs=$2 ;;
     --lr) lr=$2 ;;
     --batch) batch=$2 ;;
+    --cnn-epochs) cnn_epochs=$2 ;;
+    --cnn-lr) cnn_lr=$2 ;;
+    --typo-mode) typo_mode=$2 ;;
+    --fasttext) fasttext=$2 ;;
     --rows) only=$2 ;;
     --threads) threads=(--threads "$2") ;;
     --out) out=$2 ;;
@@ -57,6 +64,9 @@ case $table in
   losses) rows="love align_uniform mse euclidean cosine" ;;
   batches) rows="love no-negatives no-negatives-no-augmentation" ;;
   sst2) rows="none replace add linear none-frozen replace-frozen add-frozen linear-frozen" ;;
+  static)
+    rows="none edit_distance mimick bos kvq_fh love mimick-only bos-only kvq_fh-only love-only"
+    [ -z "$fasttext" ] || rows="$rows fasttext-none fasttext" ;;
   *) usage "unknown table '$table'" ;;
 esac
 rows=${only:-$rows}
@@ -65,7 +75,12 @@ rows=${rows//,/ }
 vocab=$data/love-vocab/vocab.txt
 similarity=("$data"/wordsim-love/{rw,men,simLex,rel353}.txt) clusters=("$data"/wordcluster/{ap,bless}.csv)
 texts=("$data"/sst2/{train,dev,test}.tsv)
-case $table in sst2) needed=("$vocab" "${texts[@]}") ;; *) needed=("$vocab" "${similarity[@]}" "${clusters[@]}") ;; esac
+reviews=("$data"/mr/rt-polarity.{neg,pos})
+case $table in
+  sst2) needed=("$vocab" "${texts[@]}") ;;
+  static) needed=("$vocab" "${texts[@]}" "$data/sst2/typo_test_70.txt" "${reviews[@]}") ;;
+  *) needed=("$vocab" "${similarity[@]}" "${clusters[@]}") ;;
+esac
 for file in "${needed[@]}"; do [ -f "$file" ] || usage "--data: there is no file '$file'"; done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [ -x "$bin/train_love" ] || { echo "reproduce_love.sh: $bin/train_love is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
@@ -104,6 +119,20 @@ text_options() {
   echo "$more"
 }
 
+# The options of train_text_cnn for a row of static and a seed.
+static_options() { # ROW SEED
+  local method=${1%-only}
+  case $1 in
+    none) echo "--vectors $model" ;;
+    fasttext | fasttext-none)
+      [ -f "$fasttext" ] || usage "--fasttext: row $1 needs a fastText model, there is no file '$fasttext'"
+      case $1 in fasttext) echo "--vectors $fasttext --imputer $fasttext" ;; *) echo "--vectors $fasttext" ;; esac ;;
+    love | mimick | bos | kvq_fh | edit_distance) echo "--vectors $model --imputer $out/love/$method/seed-$2" ;;
+    love-only | mimick-only | bos-only | kvq_fh-only) echo "--imputer $out/love/$method/seed-$2 --imputer-only" ;;
+    *) usage "--rows: unknown row '$1'" ;;
+  esac
+}
+
 # Runs of one folder have the same options: keep FOLDER OPTIONS
 keep() {
   mkdir -p "$1"
@@ -128,12 +157,66 @@ train_love() { # ROW SEED
 }
 
 for row in $rows; do
-  case $table in sst2) text_options "$row" ;; *) love_options "$row" ;; esac >/dev/null
+  case $table in sst2) text_options "$row" ;; static) static_options "$row" 1 ;; *) love_options "$row" ;; esac >/dev/null
 done
 keep "$out/love" "$epochs epochs; checksums of model and vocabulary $(checksums "$model" "$vocab")"
 summary=$out/table-$table.md
 
-if [ "$table" != sst2 ]; then
+if [ "$table" = static ]; then
+  case $typo_mode in love | ocr) ;; *) usage "--typo-mode: '$typo_mode', expected love or ocr" ;; esac
+  keep "$out/static" "$cnn_epochs epochs, learning rates $cnn_lr, typos $typo_mode; checksums of the texts $(checksums "${texts[@]}" "$data/sst2/typo_test_70.txt" "${reviews[@]}")"
+  # MR has no split of its own: a tenth for dev and for test, drawn with a fixed seed.
+  python3 - "$out/static" "${reviews[@]}" <<'PYTHON'
+import random, sys
+out, *files = sys.argv[1:]
+rows = [f"{line.rstrip()}\t{label}\n" for label, file in enumerate(files) for line in open(file, encoding="utf-8") if line.strip()]
+random.Random(1).shuffle(rows)
+tenth = len(rows) // 10
+for name, part in (("dev", rows[:tenth]), ("test", rows[tenth:2 * tenth]), ("train", rows[2 * tenth:])):
+    open(f"{out}/mr-{name}.tsv", "w", encoding="utf-8").writelines(part)
+PYTHON
+  "$bin/add_typos" --mode "$typo_mode" --share 0.7 --columns 1 <"$out/static/mr-test.tsv" >"$out/static/mr-typos.tsv"
+  for row in $rows; do
+    method=${row%-only}
+    for ((seed = 1; seed <= seeds; ++seed)); do
+      case $row in none | fasttext*) ;; *) train_love "$method" "$seed" ;; esac
+      options=$(static_options "$row" "$seed")
+      for set in sst2 mr; do
+        case $set in
+          sst2) files=("${texts[@]}" "$data/sst2/typo_test_70.txt") ;;
+          mr) files=("$out/static/mr-"{train,dev,test,typos}.tsv) ;;
+        esac
+        for rate in ${cnn_lr//,/ }; do
+          run=$out/static/$set/$row/seed-$seed/lr-$rate
+          [ ! -f "$run/all_results.json" ] || continue
+          echo "==== $set, $row, seed $seed, learning rate $rate" >&2
+          # shellcheck disable=SC2086
+          "$bin/train_text_cnn" $options --train "${files[0]}" --valid "${files[1]}" --test "${files[2]}" "${files[3]}" --header no \
+            --columns 1,2 --epochs "$cnn_epochs" --lr "$rate" --seed "$seed" "${threads[@]}" --resume --quiet --out "$run" >&2
+        done
+      done
+    done
+  done
+  # shellcheck disable=SC2086
+  python3 - "$out/static" "$model" "$cnn_epochs" "$seeds" "$cnn_lr" "$typo_mode" $rows <<'PYTHON' >"$summary.new"
+import json, os, statistics, sys
+out, model, epochs, seeds, rates, typos, *rows = sys.argv[1:]
+print(f"# CNN over fixed vectors: {os.path.basename(model)}, {epochs} epochs, {seeds} seeds\n")
+print(f"Accuracy in percent, mean and standard deviation over seeds, for the best learning rate on dev of {rates}. Typos in 70 % of the words: SST2 as released, MR of mode {typos}. -only: the vectors of all words are imputed.\n")
+print("| | SST2 | SST2, typos | MR | MR, typos |\n| --- | --- | --- | --- | --- |")
+for row in rows:
+    cells = []
+    for name in ("sst2", "mr"):
+        runs = []
+        for seed in range(1, int(seeds) + 1):
+            of_rates = [json.load(open(f"{out}/{name}/{row}/seed-{seed}/lr-{rate}/all_results.json", encoding="utf-8")) for rate in rates.split(",")]
+            best = max(of_rates, key=lambda r: r["valid"]["accuracy"])
+            runs.append([100 * t["accuracy"] for t in best["test"]])
+        for column in zip(*runs):
+            cells.append(f"{statistics.mean(column):.1f}" + (f" ± {statistics.stdev(column):.1f}" if len(column) > 1 else ""))
+    print(f"| {row} | " + " | ".join(cells) + " |")
+PYTHON
+elif [ "$table" != sst2 ]; then
   measured="$(checksums "${similarity[@]}" "${clusters[@]}")"
   keep "$out/words" "checksums of the files of words $measured"
   evaluate() { # FILE OPTION...

@@ -106,6 +106,45 @@ class ReproduceLove(unittest.TestCase):
         self.assertEqual(other.returncode, 2)
         self.assertIn("holds runs with other options: 1 epochs, learning rate 5e-5", other.stderr)
 
+    def test_static(self):
+        out, reviews = self.folder / "static", self.data / "mr"
+        reviews.mkdir()
+        for name, words in (("neg", KINDS), ("pos", BRANDS)):
+            (reviews / f"rt-polarity.{name}").write_text("".join(f"{words[i % len(words)]} naïve {BRANDS[i % 5]} {i}\n" for i in range(20)), encoding="utf-8")
+        shutil.copy(self.data / "sst2/typo_test_90.txt", self.data / "sst2/typo_test_70.txt")
+        fasttext = Path(__file__).resolve().parents[1] / "golden/fasttext.bin"
+        rows = "none,edit_distance,love,bos-only,fasttext,fasttext-none"
+        options = ("--seeds", "2", "--rows", rows, "--cnn-epochs", "1", "--cnn-lr", "1e-3,3e-3", "--fasttext", fasttext)
+        first = self.reproduce("static", out, *options)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertEqual(first.stderr.count("===="), 3 * 2 + 6 * 2 * 2 * 2)
+        table = [line.strip("| ").split(" | ") for line in first.stdout.splitlines() if line.startswith("|")]
+        self.assertEqual([row[0] for row in table[2:]], rows.split(","))
+        self.assertEqual({len(row) for row in table[2:]}, {5})
+        # The mean over the seeds of the rate that is better on dev, in the column of MR.
+        runs = [[json.loads((out / f"static/mr/love/seed-{seed}/lr-{rate}/all_results.json").read_text()) for rate in ("1e-3", "3e-3")] for seed in (1, 2)]
+        best = [max(of_seed, key=lambda r: r["valid"]["accuracy"])["test"][0]["accuracy"] for of_seed in runs]
+        self.assertEqual(next(row for row in table if row[0] == "love")[3].split()[0], f"{50 * sum(best):.1f}")
+        settings = {row: json.loads((out / f"static/sst2/{row}/seed-1/lr-1e-3/all_results.json").read_text())["settings"]["vectors"] for row in rows.split(",")}
+        self.assertEqual(settings["none"], settings["love"])
+        self.assertIn("imputed vectors of 32 numbers", settings["bos-only"])
+        self.assertIn("words of 4 numbers", settings["fasttext"])
+        parts = {name: (out / f"static/mr-{name}.tsv").read_text(encoding="utf-8").splitlines() for name in ("train", "dev", "test", "typos")}
+        self.assertEqual([len(parts[name]) for name in ("train", "dev", "test", "typos")], [32, 4, 4, 4])
+        self.assertEqual(len(set(parts["train"] + parts["dev"] + parts["test"])), 40)
+        self.assertEqual([line[-1] for line in parts["typos"]], [line[-1] for line in parts["test"]])
+        self.assertNotEqual(parts["typos"], parts["test"])
+        again = self.reproduce("static", out, *options)
+        self.assertEqual((again.returncode, again.stdout, again.stderr.count("====")), (0, first.stdout, 0), again.stderr)
+        other = self.reproduce("static", out, *options[:-2], "--typo-mode", "ocr", "--rows", "none")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("learning rates 1e-3,3e-3, typos love", other.stderr)
+        for more, message in ((("--rows", "edit_distance-only"), "unknown row 'edit_distance-only'"), (("--rows", "fasttext"), "row fasttext needs a fastText model"),
+                              (("--typo-mode", "released"), "expected love or ocr")):
+            done = self.reproduce("static", self.folder / "nowhere", *more)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
+
     def test_refusals(self):
         out = self.folder / "refused"
         for more, message in ((("nothing",), "unknown table 'nothing'"), (("inputs", "--rows", "love,letters"), "unknown row 'letters'"),
