@@ -173,11 +173,13 @@ int main(int argc, char** argv) {
       "the others are left out.",
       "evaluate_words");
   Options o;
-  app.add_option("--vectors", o.vectors, "word vectors: a text file, a .npy file with --words, or a model, whose whole-word rows are used")
+  app.add_option("--vectors", o.vectors,
+                 "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
       ->type_name("V");
   app.add_option("--words", o.words, "for a .npy file of vectors: its words, one per line")->type_name("F");
-  app.add_option("--imputer,--love", o.imputer,
-                 "a model of words (train_love, train_imputer), which makes vectors for the words that --vectors lacks")
+  app.add_option(
+         "--imputer,--love", o.imputer,
+         "a model of words (train_love, train_imputer, or a .bin file of fastText), which makes vectors for the words that --vectors lacks")
       ->type_name("M.lxf");
   app.add_flag("--imputer-only,--love-only", o.imputer_only,
                "take all vectors from the model; --vectors, if given, only tells which words are covered");

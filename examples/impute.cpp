@@ -48,7 +48,9 @@ int main(int argc, char** argv) {
       "impute");
   std::string model_path, output, targets_path, words_path;
   std::size_t nearest = 0;
-  app.add_option("--model", model_path, "a model of words (train_love, train_imputer)")->required()->type_name("M.lxf");
+  app.add_option("--model", model_path, "a model of words (train_love, train_imputer, or a .bin file of fastText)")
+      ->required()
+      ->type_name("M.lxf");
   app.add_option("--output", output, "a .npy or a text file; without it, text on standard output")->type_name("F");
   auto* known =
       app.add_option("--targets", targets_path, "with --nearest: word vectors, or a model, whose whole-word rows are used")->type_name("V");

@@ -42,8 +42,9 @@ struct ImputerTrainOptions {
 
   /// What is learned, and where the model goes.
   void add_data(CLI::App& app) {
-    app.add_option("--targets", targets,
-                   "vectors to learn: a text file, a .npy file with --words, or a model, whose whole-word rows are used")
+    app.add_option(
+           "--targets", targets,
+           "vectors to learn: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
         ->required()
         ->type_name("V");
     app.add_option("--words", words, "for a .npy file of targets: its words, one per line")->type_name("F");

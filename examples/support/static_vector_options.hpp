@@ -11,12 +11,14 @@ class StaticVectorFlags {
   /// required: for a program that needs vectors for every model.
   void add_to(CLI::App& app, bool required = false) {
     const std::string of = required ? "" : "for a model of train_text_cnn: ";
-    app.add_option("--vectors", vectors_,
-                   of + "word vectors: a text file, a .npy file with --words, or a model, whose whole-word rows are used")
+    app.add_option(
+           "--vectors", vectors_,
+           of + "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
         ->type_name("V");
     app.add_option("--words", words_, "for a .npy file of vectors: its words, one per line")->type_name("F");
     app.add_option("--imputer", imputer_,
-                   of + "a model of words (train_love, train_imputer), which makes vectors for the words that --vectors lacks")
+                   of + "a model of words (train_love, train_imputer, or a .bin file of fastText), which makes vectors for the words that "
+                        "--vectors lacks")
         ->type_name("M.lxf");
     app.add_flag("--imputer-only", imputer_only_, "take the vectors of all words from --imputer");
   }
