@@ -28,9 +28,9 @@ bool is_confused(const std::string& a, const std::string& b) {
 
 TEST_CASE("ocr_edit: one confusion, all of a word's equally often; a word without any stays") {
   std::set<std::pair<std::string_view, std::string_view>> pairs;
-  for (const auto& [a, b] : ocr_confusions()) {
-    CHECK(a != b);
-    CHECK_MESSAGE(pairs.insert(std::minmax(a, b)).second, a, " ", b);
+  for (const auto& pair : ocr_confusions()) {
+    CHECK(pair.first != pair.second);
+    CHECK_MESSAGE(pairs.insert(std::minmax(pair.first, pair.second)).second, pair.first, " ", pair.second);
   }
   std::map<std::string, std::size_t> found;
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
@@ -40,7 +40,8 @@ TEST_CASE("ocr_edit: one confusion, all of a word's equally often; a word withou
     ++found[changed];
   }
   CHECK(found.size() == 2);  // rn, nn for m
-  for (const auto& [word, count] : found) CHECK_MESSAGE(std::abs(static_cast<double>(count) / 4000 - 0.5) < 0.03, word, ": ", count);
+  for (const auto& edit : found)
+    CHECK_MESSAGE(std::abs(static_cast<double>(edit.second) / 4000 - 0.5) < 0.03, edit.first, ": ", edit.second);
   std::map<std::string, std::size_t> of_digits;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     RandomStream random(seed, random_site::typos);
