@@ -311,7 +311,7 @@ table_seeds()
 conllu_seeds()
 vectors_seeds()
 fasttext_seeds()
+tagged_seeds()
 json_seeds(config, tokenizer)
 files = [path for path in FOLDER.rglob("*") if path.is_file()]
 print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")
-tagged_seeds()
