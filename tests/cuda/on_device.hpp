@@ -12,13 +12,9 @@
 #include "lexformer/kernels/cpu.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
-#if defined(LEXFORMER_CUDA_HOST)
-#include "cuda_runtime.h"
-#else  // a GPU chooses its own order
 namespace cuda_host {
-inline void set_order(std::uint64_t) {}
+void set_order(std::uint64_t seed);  // of the stand-in; on a GPU nothing (device_main.cpp), which chooses its own order
 }  // namespace cuda_host
-#endif
 
 namespace lexformer::test {
 

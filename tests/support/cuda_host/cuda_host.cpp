@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs the thread blocks of cuda_runtime.h, and manages its device memory.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -9,6 +10,7 @@
 #include <new>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda_runtime.h"
@@ -67,13 +69,17 @@ void open_block([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t 
 struct DeviceMemory {
   std::map<const char*, std::size_t> blocks;  // start -> bytes
 
-  /// Whether `bytes` bytes at p lie in one block.
-  bool holds(const void* p, std::size_t bytes) const {
+  DeviceBlock block(const void* p) const {
     const char* const first = static_cast<const char*>(p);
     auto it = blocks.upper_bound(first);
-    if (it == blocks.begin()) return false;
+    if (it == blocks.begin()) return {nullptr, 0};
     --it;
-    return first + bytes <= it->first + it->second;
+    return first <= it->first + it->second ? DeviceBlock{it->first, it->second} : DeviceBlock{nullptr, 0};
+  }
+  /// Whether `bytes` bytes at p lie in one block.
+  bool holds(const void* p, std::size_t bytes) const {
+    const DeviceBlock found = block(p);
+    return found.data != nullptr && static_cast<const char*>(p) + bytes <= found.data + found.bytes;
   }
   void open() const {
     for (const auto& [data, bytes] : blocks) open_block(data, bytes);
@@ -115,7 +121,8 @@ struct Machine {
   std::uint64_t seed = 0;
   std::size_t launches = 0;
   std::unique_ptr<char[]> shared;
-  int any = 0;  // result of the last __syncthreads_or
+  int any = 0;        // result of the last __syncthreads_or
+  std::string error;  // of fail_kernel
 };
 Machine& machine() {
   static auto* instance = new Machine;
@@ -199,6 +206,7 @@ void run_warp(std::size_t first, std::size_t last, lexformer::RandomStream* orde
       m.current = i;
       threadIdx = m.threads[i].index;
       m.fibers[i].resume();
+      if (!m.error.empty()) throw lexformer::Error(lexformer::ErrorKind::failure, std::exchange(m.error, {}));
     }
   } while (release_warp(first, last));
 }
@@ -238,6 +246,12 @@ OpenMemory::~OpenMemory() { memory().close(); }
 cudaError_t failed(cudaError_t error, std::string text) {
   message() = std::move(text);
   return error;
+}
+DeviceBlock device_block(const void* p) { return memory().block(p); }
+void fail_kernel(const char* text) {
+  machine().error = text;
+  Fiber::yield();
+  std::abort();  // never resumed
 }
 void* dynamic_shared() { return machine().shared.get(); }
 void barrier(const char* file, int line) { wait(State::at_barrier, file, line); }

@@ -26,6 +26,7 @@
 #include <new>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -56,6 +57,12 @@ void set_order(std::uint64_t seed);
 std::size_t launches();
 /// Whether p points into a block of device memory or to its end, and `bytes` bytes from there lie in the block.
 bool is_device(const void* p, std::size_t bytes = 0);
+/// The block of device memory that holds p; {nullptr, 0} if there is none.
+struct DeviceBlock {
+  const char* data;
+  std::size_t bytes;
+};
+DeviceBlock device_block(const void* p);
 /// Allows the host to access device memory during its lifetime: for what a library does on the device.
 struct OpenMemory {
   OpenMemory();
@@ -65,6 +72,8 @@ struct OpenMemory {
 };
 
 void* dynamic_shared();
+/// Called by a thread of a kernel: ends the launch with this error. The thread's stack is not unwound, so it should own no memory.
+[[noreturn]] void fail_kernel(const char* text);
 void barrier(const char* file, int line);
 
 /// The input of one lane to an exchange of its warp: a value, and the lane (0 ... 31) whose value it requests.
@@ -195,6 +204,19 @@ cudaError_t not_device(std::size_t argument);
 /// Returns the error and stores its message for cudaGetErrorString.
 cudaError_t failed(cudaError_t error, std::string text);
 
+/// If set, called in place of run() with the address of a kernel and its parameters, each at an offset of its alignment: tests/support/ptx
+/// runs other code instead.
+using Launcher = cudaError_t (*)(const cudaLaunchConfig_t& config, std::size_t allowed, const void* kernel,
+                                 const std::vector<unsigned char>& parameters);
+inline Launcher launcher = nullptr;
+template <class T>
+void append(std::vector<unsigned char>& parameters, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const std::size_t offset = (parameters.size() + alignof(T) - 1) / alignof(T) * alignof(T);
+  parameters.resize(offset + sizeof(T));
+  std::memcpy(parameters.data() + offset, &value, sizeof(T));
+}
+
 }  // namespace cuda_host
 
 template <class... Parameters>
@@ -213,5 +235,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   (check(arguments), ...);
   if (wrong != 0) return cuda_host::not_device(wrong);
   const std::size_t allowed = std::max<std::size_t>(48 << 10, cuda_host::allowed_shared<Parameters...>[kernel]);
+  if (cuda_host::launcher != nullptr) {
+    std::vector<unsigned char> parameters;
+    (cuda_host::append(parameters, static_cast<std::decay_t<Parameters>>(arguments)), ...);
+    return cuda_host::launcher(*config, allowed, reinterpret_cast<const void*>(kernel), parameters);
+  }
   return cuda_host::run(*config, allowed, [&] { kernel(arguments...); });
 }
