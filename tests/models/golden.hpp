@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 
 #include "lexformer/io/json.hpp"
@@ -16,13 +17,18 @@
 
 namespace lexformer::test {
 
+/// A file of tests/golden: of $LEXFORMER_SOURCE_DIR, for a test program that runs on another machine, or of the sources it was built from.
+inline std::string golden_path(const std::string& name) {
+  const char* const given = std::getenv("LEXFORMER_SOURCE_DIR");
+  return std::string(given != nullptr ? given : LEXFORMER_SOURCE_DIR) + "/tests/golden/" + name;
+}
+
 /// A golden file.
 struct Golden {
   TensorFile file;
   static inline double worst = 0;  // |a - b| / max(1, |b|) of all comparisons so far
 
-  explicit Golden(const std::string& name)
-      : file(TensorFile::read(LEXFORMER_SOURCE_DIR "/tests/golden/models/" + name + ".safetensors")), name_(name) {}
+  explicit Golden(const std::string& name) : file(TensorFile::read(golden_path("models/" + name + ".safetensors"))), name_(name) {}
 
   void check(const std::string& name, const Tensor<double>& found) {
     const auto expected = file.get<double>(name);

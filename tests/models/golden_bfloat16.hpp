@@ -23,7 +23,7 @@ struct Difference {
   }
   double relative() const { return std::sqrt(squares / size); }
   void check(const std::string& name, const std::string& what) const {
-    const std::string path = LEXFORMER_SOURCE_DIR "/tests/golden/bfloat16.json";
+    const std::string path = golden_path("bfloat16.json");
     const double theirs = parse_json(read_file(path), path).at(name).at(what).get<double>();
     CHECK_MESSAGE(relative() <= 2 * theirs, name << ": " << what << " is wrong by " << relative() << ", in PyTorch by " << theirs);
     CHECK_MESSAGE(relative() >= theirs / 100, name << ": " << what << " looks like float, not like bfloat16");
