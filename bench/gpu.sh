@@ -14,7 +14,7 @@
 #              peers_real, peers_padded, peers_base   the steps of train in PyTorch, as it is and compiled, in turns with lexformer
 #              Without --stage all of them, but those that have ended well in this folder already.
 #   --model    where training begins; without it main is left out, and train takes an untrained model of MiniLM's size
-#   --data     a folder with abt-buy/{train,valid,test}.tsv; ../shared/data unless given
+#   --data     a folder with abt-buy/{train,valid,test}.tsv; ../shared/data unless given; rates, attention, sanitize and peers need none
 #   --out      build/gpu unless given;  --bin: programs that are built already (build/cuda/bin), nothing is built then
 #   --minutes  of a stage at the most (9);  --epochs 10, --seeds 1: of the main job
 #   --short    tiny sizes, to see that everything runs; the figures mean nothing
@@ -58,12 +58,18 @@ for number in "$minutes" "$epochs" "$seeds"; do
 done
 [ -z "$model" ] || [ -f "$model" ] || usage "--model: there is no file '$model'"
 pairs=$data/abt-buy
+todo=("${chosen[@]}")
+[ ${#todo[@]} -gt 0 ] || todo=("${stages[@]}")
 if [ "${chosen[*]}" != build ]; then
   if ! gpu=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>/dev/null) || [ -z "$gpu" ]; then
     echo "gpu.sh: nvidia-smi shows no GPU on this machine: nothing was checked or measured."
     exit 77
   fi
-  [ -f "$pairs/train.tsv" ] || usage "--data: there is no file '$pairs/train.tsv'"
+  for stage in "${todo[@]}"; do  # not all of them read pairs
+    case $stage in
+      checks | memory | train | main | peers_*) [ -f "$pairs/train.tsv" ] || usage "--data: there is no file '$pairs/train.tsv', which stage $stage reads" ;;
+    esac
+  done
 fi
 build=$root/build/cuda
 given_bin=$bin
@@ -300,8 +306,6 @@ peers_base() {
 rm -f "$out/short"
 if $short; then touch "$out/short"; fi
 failed=()
-todo=("${chosen[@]}")
-[ ${#todo[@]} -gt 0 ] || todo=("${stages[@]}")
 for stage in "${todo[@]}"; do
   lines=$out/$stage.jsonl log=$out/$stage.log
   if [ ${#chosen[@]} -eq 0 ] && grep -qs '"what": "stage".*"status": "ok"' "$lines"; then

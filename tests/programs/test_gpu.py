@@ -72,6 +72,16 @@ class Gpu(unittest.TestCase):
         for arguments in (["--stage", "tea"], ["--minutes", "0"], ["--model", "missing.lxf"], ["--stage"], ["--bins", "x"]):
             self.assertEqual(self.run_script(*arguments).returncode, 2, arguments)
 
+    def test_pairs_are_needed_only_where_they_are_read(self):
+        out = self.folder / "no-data"
+        arguments = ["--short", "--bin", self.bin, "--out", out, "--data", self.folder / "missing"]
+        done = self.run_script(*arguments, "--stage", "rates,attention,peers")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for stage in ("checks", "rates,memory", "train", "main", "peers_real"):
+            done = self.run_script(*arguments, "--stage", stage)
+            self.assertEqual(done.returncode, 2, stage)
+            self.assertIn(f"gpu.sh: --data: there is no file '{self.folder}/missing/abt-buy/train.tsv', which stage {stage.split(',')[-1]} reads", done.stderr)
+
     def test_every_stage_on_the_stand_in(self):
         out = self.folder / "out"
         done = self.run_script("--short", "--bin", self.bin, "--out", out)
