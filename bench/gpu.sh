@@ -79,13 +79,13 @@ mkdir -p "$out/work"
 # Sizes. The short ones are for a machine that needs a second for a GPU's millisecond.
 lengths=32,64,128,256,512 attention_sizes=() rate_sizes=() timing=() steps=(--steps 30 --warmup 10) few_steps=(--steps 5 --warmup 2) batch=32 base_batch=128 padded=128 scored=512 job=(--epochs "$epochs")
 rounds=3 head_widths="32 64"
-minilm='{"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512}'
-base='{"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512}'
+minilm='{"vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512}'
+base='{"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512}'
 if $short; then
   lengths=8,16 attention_sizes=(--tokens 32 --heads 2 --levels 5) timing=(--repeats 2 --seconds 0.0001) batch=4 base_batch=4 padded=24 scored=4 rounds=1 head_widths=8
   rate_sizes=(--tokens 4 --square 8 --megabytes 1 --parameters 640)
   steps=(--steps 2 --warmup 1) few_steps=(--steps 1 --warmup 1) job=(--max-steps 2 --batch 4)
-  minilm='{"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 128}' base=$minilm
+  minilm='{"vocab_size": 30522, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 128}' base=$minilm
 fi
 
 # --- Output of the stages: lines of JSON in $out/STAGE.jsonl, everything else in $out/STAGE.log.

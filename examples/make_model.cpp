@@ -15,8 +15,10 @@ int main(int argc, char** argv) {
   bool cased = false;
   app.add_option("--text", texts, "text files")->required()->type_name("F");
   app.add_option("--vocab-size", vocab_size, "maximum number of tokens")->capture_default_str();
-  app.add_option("--model-config", settings,
-                 "sizes of the encoder: a JSON file with HuggingFace's keys (hidden_size, num_hidden_layers, ...)")
+  app.add_option(
+         "--model-config", settings,
+         "sizes of the encoder: a JSON file with HuggingFace's keys (hidden_size, num_hidden_layers, ...); vocab_size = at least so "
+         "many rows of the embedding")
       ->type_name("C.json");
   app.add_option("--seed", seed, "seed of the weights")->capture_default_str();
   app.add_flag("--cased", cased, "keep upper case and accents");
@@ -38,8 +40,11 @@ int main(int argc, char** argv) {
     }
     file.vocabulary = lx::train_vocabulary(std::span<const std::string>(lines), file.tokenizer, {.size = vocab_size});
     file.config["model_type"] = "bert";
-    file.config["vocab_size"] = file.vocabulary.size();
-    const auto config = lx::parse_bert_config(file.config, settings.empty() ? "make_model" : settings);
+    // The embedding may have more rows than there are tokens: a model of a given size from little text.
+    auto config = lx::parse_bert_config(file.config, settings.empty() ? "make_model" : settings);
+    const bool rows_given = file.config->contains("vocab_size");
+    config.vocab_size = rows_given ? std::max(config.vocab_size, file.vocabulary.size()) : file.vocabulary.size();
+    file.config["vocab_size"] = config.vocab_size;
     lx::Init init(seed, config.initializer_range);
     lx::BertEncoder<> encoder(config, init);
     std::size_t parameters = 0;

@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -554,6 +555,26 @@ class Programs(Refusals, unittest.TestCase):
         done = program("score_pairs", "--model", self.trained / "model.lxf", "--window", 4, text="a\tb\n" * 9 + "no tab\n")
         self.refused(3, done, "line 10")
         self.assertEqual(len(done.stdout.split()), 8)  # the windows that were full
+
+    def test_an_untrained_model_has_the_rows_that_its_config_asks_for(self):
+        config, model = self.folder / "rows.json", self.folder / "rows.lxf"
+
+        def parameters(more):
+            config.write_text(json.dumps({**CONFIG, **more}))
+            done = program("make_model", "--text", self.folder / "train.tsv", "--vocab-size", 200, "--model-config", config, "--out", model)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = re.search(r": (\d+) tokens, .* (\d+) parameters", done.stdout)
+            return int(found[1]), int(found[2])
+
+        tokens, least = parameters({})
+        self.assertLessEqual(tokens, 200)
+        self.assertEqual(parameters({"vocab_size": 10}), (tokens, least))  # a row for each token
+        self.assertEqual(parameters({"vocab_size": 1000}), (tokens, least + (1000 - tokens) * CONFIG["hidden_size"]))
+        command = self.command(self.folder / "rows", "--max-steps", 1)
+        done = program("train_matcher", "--model", model, *command[2:])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        config.write_text(json.dumps({**CONFIG, "vocab_size": 0}))
+        self.refused(3, program("make_model", "--text", self.folder / "train.tsv", "--model-config", config, "--out", model), "vocab_size")
 
     def test_a_vocabulary_needs_text(self):
         (self.folder / "blank.txt").write_text(" \n\n")
