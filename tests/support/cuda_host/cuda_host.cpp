@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs the thread blocks of cuda_runtime.h, and manages its device memory.
+// Runs the thread blocks of cuda_runtime.h.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -52,52 +52,6 @@ namespace {
 
 using lexformer::cat;
 
-// ---- device memory
-
-/// Makes device memory inaccessible to the host: the sanitizer reports an access outside a kernel.
-void close_block([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t bytes) {
-#if defined(CUDA_HOST_ASAN)
-  ASAN_POISON_MEMORY_REGION(data, bytes);
-#endif
-}
-void open_block([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t bytes) {
-#if defined(CUDA_HOST_ASAN)
-  ASAN_UNPOISON_MEMORY_REGION(data, bytes);
-#endif
-}
-
-struct DeviceMemory {
-  std::map<const char*, std::size_t> blocks;  // start -> bytes
-
-  DeviceBlock block(const void* p) const {
-    const char* const first = static_cast<const char*>(p);
-    auto it = blocks.upper_bound(first);
-    if (it == blocks.begin()) return {nullptr, 0};
-    --it;
-    return first <= it->first + it->second ? DeviceBlock{it->first, it->second} : DeviceBlock{nullptr, 0};
-  }
-  /// Whether `bytes` bytes at p lie in one block.
-  bool holds(const void* p, std::size_t bytes) const {
-    const DeviceBlock found = block(p);
-    return found.data != nullptr && static_cast<const char*>(p) + bytes <= found.data + found.bytes;
-  }
-  void open() const {
-    for (const auto& [data, bytes] : blocks) open_block(data, bytes);
-  }
-  void close() const {
-    for (const auto& [data, bytes] : blocks) close_block(data, bytes);
-  }
-};
-DeviceMemory& memory() {
-  static auto* instance = new DeviceMemory;  // tensors with static lifetime may be destroyed late
-  return *instance;
-}
-
-std::string& message() {
-  static std::string text;
-  return text;
-}
-
 // ---- threads
 
 enum class State { ready, at_barrier, in_exchange, ended };
@@ -120,6 +74,7 @@ struct Machine {
   const std::function<void()>* body = nullptr;
   std::uint64_t seed = 0;
   std::size_t launches = 0;
+  cudaLaunchConfig_t last;
   std::unique_ptr<char[]> shared;
   int any = 0;        // result of the last __syncthreads_or
   std::string error;  // of fail_kernel
@@ -240,14 +195,7 @@ void run_block(lexformer::RandomStream* order) {
 
 void set_order(std::uint64_t seed) { machine().seed = seed; }
 std::size_t launches() { return machine().launches; }
-bool is_device(const void* p, std::size_t bytes) { return memory().holds(p, bytes); }
-OpenMemory::OpenMemory() { memory().open(); }
-OpenMemory::~OpenMemory() { memory().close(); }
-cudaError_t failed(cudaError_t error, std::string text) {
-  message() = std::move(text);
-  return error;
-}
-DeviceBlock device_block(const void* p) { return memory().block(p); }
+const cudaLaunchConfig_t& last_launch() { return machine().last; }
 void fail_kernel(const char* text) {
   machine().error = text;
   Fiber::yield();
@@ -261,10 +209,6 @@ Exchanged exchange(const Exchange& given, const char* file, int line) {
   wait(State::in_exchange, file, line);
   return self().got;
 }
-cudaError_t not_device(std::size_t argument) {
-  return failed(cudaErrorInvalidValue, cat("argument ", argument, " does not point to device memory"));
-}
-
 cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std::function<void()>& thread) {
   Machine& m = machine();
   const std::lock_guard lock(m.mutex);
@@ -274,7 +218,9 @@ cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std
       config.dynamicSmemBytes > allowed || allowed > most_shared)
     return failed(cudaErrorInvalidValue, cat("a grid of ", g.x, " x ", g.y, " x ", g.z, " blocks of ", b.x, " x ", b.y, " x ", b.z,
                                              " threads with ", config.dynamicSmemBytes, " bytes is not possible"));
+  if (const cudaError_t error = begin_work(config.stream); error != cudaSuccess) return error;
   ++m.launches;
+  m.last = config;
   gridDim = g;
   blockDim = b;
   m.body = &thread;
@@ -288,7 +234,7 @@ cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std
   std::vector<std::size_t> order(blocks);
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (m.seed != 0) random.shuffle(order);
-  memory().open();
+  const OpenMemory open;
   cudaError_t result = cudaSuccess;
   for (const std::size_t i : order) {
     blockIdx = {static_cast<unsigned>(i % g.x), static_cast<unsigned>(i / g.x % g.y), static_cast<unsigned>(i / g.x / g.y)};
@@ -300,7 +246,6 @@ cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std
       break;
     }
   }
-  memory().close();
   return result;
 }
 
@@ -322,44 +267,4 @@ unsigned __match_any_sync(unsigned mask, unsigned value, const char* file, int l
     if ((mask >> lane & 1u) != 0 && values[lane] == value) same |= 1u << lane;
   __syncwarp(mask, file, line);
   return same;
-}
-
-const char* cudaGetErrorString(cudaError_t error) { return error == cudaSuccess ? "no error" : cuda_host::message().c_str(); }
-
-cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t) {
-  char* const block = new (std::nothrow) char[bytes];
-  if (block == nullptr) return cuda_host::failed(cudaErrorMemoryAllocation, "out of memory");
-  std::memset(block, 0xFF, bytes);  // NaN, so that uninitialized memory shows
-  cuda_host::memory().blocks.emplace(block, bytes);
-  cuda_host::close_block(block, bytes);
-  *data = block;
-  return cudaSuccess;
-}
-
-cudaError_t cudaFreeAsync(void* data, cudaStream_t) {
-  const auto block = cuda_host::memory().blocks.find(static_cast<char*>(data));
-  if (block == cuda_host::memory().blocks.end()) return cuda_host::not_device(1);
-  cuda_host::open_block(block->first, block->second);
-  cuda_host::memory().blocks.erase(block);
-  delete[] static_cast<char*>(data);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
-  const auto& memory = cuda_host::memory();
-  const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
-  if (memory.holds(to, bytes) != to_device) return cuda_host::not_device(1);
-  if (memory.holds(from, bytes) != from_device) return cuda_host::not_device(2);
-  memory.open();
-  std::memmove(to, from, bytes);
-  memory.close();
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
-  if (!cuda_host::memory().holds(to, bytes)) return cuda_host::not_device(1);
-  cuda_host::open_block(to, bytes);
-  std::memset(to, value, bytes);
-  cuda_host::close_block(to, bytes);
-  return cudaSuccess;
 }

@@ -47,14 +47,27 @@ extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 inline constexpr int warpSize = 32;
 
+struct cudaLaunchConfig_t;
+
 namespace cuda_host {
 
-inline constexpr int most_shared = 232448;  // maximum bytes per block, if the kernel requests them, as on an H100
+// Shared memory as on an H100, in bytes: the maximum of a block, if the kernel requests it; of all blocks on a multiprocessor; and what is
+// reserved for each of them.
+inline constexpr int most_shared = 232448, shared_of_multiprocessor = 233472, reserved_shared = 1024;
 
 /// Sets the order in which threads and blocks run; 0 = in numerical order.
 void set_order(std::uint64_t seed);
-/// The number of kernels launched so far.
+/// The number of kernels launched so far, and the configuration of the last one.
 std::size_t launches();
+const cudaLaunchConfig_t& last_launch();
+/// How often the host has copied to the device, and has waited for all work of a stream.
+std::size_t uploads();
+std::size_t waits();
+/// From now on a copy from pinned memory to the device happens as late as a GPU may do it: before the next other work on the stream, or
+/// when the host waits for it. Whoever changes the pinned memory too early uploads wrong values.
+void delay_uploads(bool on);
+/// The number of devices; 1 unless set. Work on a stream of another device than the thread's current one is an error.
+void set_devices(int count);
 /// Whether p points into a block of device memory or to its end, and `bytes` bytes from there lie in the block.
 bool is_device(const void* p, std::size_t bytes = 0);
 /// The block of device memory that holds p; {nullptr, 0} if there is none.
@@ -157,13 +170,26 @@ T atomicOr(T* to, T value) {
 
 // ---- called by the host
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorLaunchFailure = 719 };
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorLaunchFailure = 719
+};
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+  cudaDevAttrReservedSharedMemoryPerBlock = 111
+};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 using cudaStream_t = struct CUstream_st*;
+using cudaEvent_t = struct CUevent_st*;
 using cudaMemPool_t = struct CUmemPool_st*;
 struct cudaLaunchAttribute;
 struct cudaLaunchConfig_t {
@@ -177,21 +203,35 @@ struct cudaLaunchConfig_t {
 /// After a failed launch, the message of its error.
 const char* cudaGetErrorString(cudaError_t error);
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
-inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
-inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  return *value = attribute == cudaDevAttrMultiProcessorCount ? 2 : cuda_host::most_shared, cudaSuccess;
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      return *value = 2, cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      return *value = cuda_host::shared_of_multiprocessor, cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      return *value = cuda_host::most_shared, cudaSuccess;
+    case cudaDevAttrReservedSharedMemoryPerBlock:
+      return *value = cuda_host::reserved_shared, cudaSuccess;
+  }
+  return cudaErrorInvalidValue;
 }
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return *stream = nullptr, cudaSuccess; }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
 inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { return *pool = nullptr, cudaSuccess; }
 inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
-inline cudaError_t cudaMallocHost(void** data, std::size_t bytes) { return *data = ::operator new(bytes), cudaSuccess; }
-cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t);
-cudaError_t cudaFreeAsync(void* data, cudaStream_t);
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t);
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t);
+cudaError_t cudaMallocHost(void** data, std::size_t bytes);
+cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream);
 
 namespace cuda_host {
 
@@ -201,6 +241,8 @@ cudaError_t run(const cudaLaunchConfig_t& config, std::size_t allowed, const std
 template <class... Parameters>
 inline std::map<void (*)(Parameters...), std::size_t> allowed_shared;
 cudaError_t not_device(std::size_t argument);
+/// Before work on a stream: does what is queued on it. Errors: it is another device's stream.
+cudaError_t begin_work(cudaStream_t stream);
 /// Returns the error and stores its message for cudaGetErrorString.
 cudaError_t failed(cudaError_t error, std::string text);
 
