@@ -33,13 +33,15 @@ struct Call {
   std::vector<std::uint16_t> codes = std::vector<std::uint16_t>(offsets.pairs());
   bool has_codes = true;
 
+  std::vector<double> level = levels;
+
   Call() {
     RandomStream random(3, random_site::user);
     for (auto& c : codes) c = static_cast<std::uint16_t>(random.below(levels.size()));
   }
   DeviceBatch<double> batch() const {
     Batch batch = test::batch_of_lengths({3, 4});
-    if (has_codes) batch.features["lexical"] = {Per::pair, Codes{codes, levels}};
+    if (has_codes) batch.features["lexical"] = {Per::pair, Codes{codes, level}};
     return batch;
   }
   bool calibrate(Lea<double>& term) const { return term.calibrate({qkv, batch(), lea_heads, {}}, {}); }
@@ -137,6 +139,21 @@ TEST_CASE("the table is alpha W l, one row for each head, and attention is given
           CHECK(table.value().at(h, r) == doctest::Approx(1.7 * sum).epsilon(1e-12));
         }
     }
+}
+
+TEST_CASE("a term whose batches have other levels in turn computes as a new one") {
+  Call call;
+  auto term = make(constant());
+  for (const auto& level : {levels, std::vector<double>{0, 0.1, 0.2, 0.9}, levels, std::vector<double>{0, 0.5, 0.6, 0.7, 1}}) {
+    call.level = level;
+    auto fresh = make(constant());
+    const auto expected = call.contribute(fresh).lookups[0].table.value();
+    for (int again = 0; again < 2; ++again) {
+      const auto found = call.contribute(term).lookups[0].table.value();
+      CHECK(found.shape() == expected.shape());
+      CHECK(found.to_vector() == expected.to_vector());
+    }
+  }
 }
 
 TEST_CASE("alpha by the rule of the authors' code: mean over sequences, heads and i of max_j q_i . q_j") {

@@ -135,13 +135,19 @@ struct Lea final : AttentionTerm<T, Dev> {
     const auto& levels = in.batch.feature("lexical", "lea").levels;
     if (options.levels != 0 && levels.size() != options.levels)
       fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", levels.size());
-    const Var<T, Dev> l =
-        options.representation == LeaRepresentation::learned
-            ? level_table
-            : Var<T, Dev>(
-                  lea_sinusoid<T>(levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>());
+    const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>(sinusoids(levels));
     const auto y = matmul(projection, l, {.transpose_b = true});  // (H or 1, R)
     return y.dim(0) == in.heads ? y : multiply(y, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));
+  }
+
+  /// lea_sinusoid of the levels on the device, kept for as long as the levels are the same: they take the host longer than a launch.
+  Tensor<T, Dev> sinusoids(const std::vector<double>& levels) const {
+    const std::lock_guard lock(mutex_);
+    if (sinusoids_.size() == 0 || sinusoid_levels_ != levels) {
+      sinusoids_ = lea_sinusoid<T>(levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>();
+      sinusoid_levels_ = levels;
+    }
+    return sinusoids_;
   }
 
   /// Reads alpha from the device only after a change; reading it in every forward pass would synchronize with the device.
@@ -200,7 +206,9 @@ struct Lea final : AttentionTerm<T, Dev> {
     alpha.mutable_value().assign({&measured, 1});
   }
 
-  mutable std::mutex mutex_;  // guards the last value of alpha that was read
+  mutable std::mutex mutex_;  // guards what follows: the last sinusoids and the last value of alpha that was read
+  mutable std::vector<double> sinusoid_levels_;
+  mutable Tensor<T, Dev> sinusoids_;
   mutable Tensor<T, Dev> fetched_;
   mutable std::uint64_t fetched_version_ = 0;
   mutable accumulate_t<T> fetched_value_{0};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Uploads, devices and shared memory, on the stand-in for the CUDA runtime, which shows what a GPU would not.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../support/batches.hpp"
+#include "../support/error_message.hpp"
+#include "cuda_runtime.h"
+#include "launch.cuh"
+#include "lexformer/attention/lea.hpp"
+#include "on_device.hpp"
+
+using namespace lexformer;
+using namespace lexformer::test;
+
+namespace {
+
+__global__ void reverse_kernel(const int* x, int* y) { y[threadIdx.x] = x[63 - threadIdx.x]; }
+
+std::vector<int> counted(int n) {
+  std::vector<int> values;
+  for (int i = 0; i < n; ++i) values.push_back(i);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("stand-in: LEA uploads the sinusoids of its levels once") {
+  Init init(5, 1.0);
+  const Lea<float, Cuda> term({.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7}, 2, init);
+  Batch batch = batch_of_lengths({3, 4});
+  const auto contribute = [&](const std::vector<double>& levels) {
+    batch.features["lexical"] = {Per::pair, Codes{std::vector<std::uint16_t>(25), levels}};
+    const DeviceBatch<float, Cuda> on_device(batch);
+    const Var<float, Cuda> qkv(Tensor<float, Cuda>::ones({7, 12}));
+    const std::size_t before = cuda_host::uploads();
+    ScoreTerms<float, Cuda> terms;
+    term.contribute({qkv, on_device, 2, {}}, terms);
+    return cuda_host::uploads() - before;
+  };
+  contribute({0, 0.5, 1});  // reads alpha, too
+  CHECK(contribute({0, 0.5, 1}) == 0);
+  CHECK(contribute({0, 0.25, 1}) == 1);
+  CHECK(contribute({0, 0.25, 1}) == 0);
+}
