@@ -17,6 +17,7 @@ namespace {
 
 /// The device, initialized on first use.
 struct Device {
+  int number = 0;
   cudaStream_t stream = nullptr;
   cudaMemPool_t pool = nullptr;
 
@@ -28,17 +29,22 @@ struct Device {
       fail("cuda", "no device found (", error != cudaSuccess ? cudaGetErrorString(error) : "there is none",
            "); does nvidia-smi show one? Without a GPU use the CPU");
     }
-    int device = 0;
-    LEXFORMER_CUDA_CHECK(cudaGetDevice(&device));
+    LEXFORMER_CUDA_CHECK(cudaGetDevice(&number));
     LEXFORMER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    LEXFORMER_CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+    LEXFORMER_CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, number));
     std::uint64_t keep_all = std::numeric_limits<std::uint64_t>::max();
     LEXFORMER_CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
   }
 };
 std::atomic<bool> device_is_made{false};
+/// CUDA's current device belongs to the thread, and work on a stream of another one is an error: each thread selects the device once.
 Device& device() {
   static auto* instance = new Device;  // never destroyed, since tensors with static lifetime may outlive it
+  thread_local bool selected = false;
+  if (!selected) {
+    LEXFORMER_CUDA_CHECK(cudaSetDevice(instance->number));
+    selected = true;
+  }
   device_is_made = true;
   return *instance;
 }

@@ -28,6 +28,30 @@ std::vector<int> counted(int n) {
 
 }  // namespace
 
+TEST_CASE("stand-in: a thread whose current device is another one works on the device of the first use") {
+  const Array<int, Cuda> x(counted(64));
+  cuda_host::set_devices(2);
+  std::string error = "none";
+  std::vector<int> found;
+  std::thread([&] {
+    cudaSetDevice(1);
+    error = error_message([&] {
+      const Array<int, Cuda> y(x.values());
+      cuda::launch(LEXFORMER_KERNEL(reverse_kernel), dim3(1), dim3(64), 0, x.data(), y.data());
+      found = y.values();
+    });
+  }).join();
+  auto expected = counted(64);
+  std::reverse(expected.begin(), expected.end());
+  CHECK(error == "no error");
+  CHECK(found == expected);
+  cudaSetDevice(1);  // a user who changes it later is told
+  CHECK(error_message([&] { Memory<Cuda>::zero(x.data(), 4); }).find("the stream is device 0's, the thread uses device 1") !=
+        std::string::npos);
+  cudaSetDevice(0);
+  cuda_host::set_devices(1);
+}
+
 TEST_CASE("stand-in: LEA uploads the sinusoids of its levels once") {
   Init init(5, 1.0);
   const Lea<float, Cuda> term({.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7}, 2, init);
