@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "launch.cuh"
 
@@ -58,12 +59,42 @@ Counters& counters() {
   return *instance;
 }
 
-/// Pinned host memory. Uploads are copied here first, so that the host does not wait until the device has read them.
+/// Pinned host memory. Uploads are copied here first, so that the host does not wait until the device has read them. Its pieces are used in
+/// turn; the host waits only when it comes to a piece that the device has not read yet.
 struct Staging {
-  static constexpr std::size_t size = std::size_t{4} << 20;
+  static constexpr std::size_t piece_size = std::size_t{4} << 20, pieces = 16;
+  struct Piece {
+    char* data = nullptr;
+    cudaEvent_t read = nullptr;  // recorded when the piece is full
+    bool recorded = false;
+  };
   std::mutex mutex;
-  char* data = nullptr;
-  std::size_t used = 0;
+  Piece ring[pieces];
+  std::size_t current = 0, used = 0;  // bytes of the current piece
+
+  /// A place for up to `bytes` bytes, at least 1, in the current or the next piece; the bytes that fit there are returned in `bytes`.
+  char* place(std::size_t& bytes) {
+    if (used == piece_size || (used > 0 && bytes <= piece_size && used + bytes > piece_size)) next();
+    Piece& piece = ring[current];
+    if (piece.data == nullptr) {
+      LEXFORMER_CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&piece.data), piece_size));
+      LEXFORMER_CUDA_CHECK(cudaEventCreateWithFlags(&piece.read, cudaEventDisableTiming));
+    }
+    bytes = std::min(bytes, piece_size - used);
+    char* const begin = piece.data + used;
+    used = std::min(piece_size, used + (bytes + 63) / 64 * 64);
+    return begin;
+  }
+
+ private:
+  void next() {
+    LEXFORMER_CUDA_CHECK(cudaEventRecord(ring[current].read, device().stream));
+    ring[current].recorded = true;
+    current = (current + 1) % pieces;
+    used = 0;
+    if (!std::exchange(ring[current].recorded, false)) return;
+    LEXFORMER_CUDA_CHECK(cudaEventSynchronize(ring[current].read));
+  }
 };
 Staging& staging() {
   static auto* instance = new Staging;
@@ -134,25 +165,22 @@ void Memory<Cuda>::trim() noexcept {
 }
 
 void Memory<Cuda>::upload(void* to, const void* host, std::size_t bytes) {
-  if (bytes == 0) return;
-  const auto copy_from = [&](const void* from) {
-    LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda::stream()));
+  const auto copy = [](void* target, const void* from, std::size_t count) {
+    LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(target, from, count, cudaMemcpyHostToDevice, cuda::stream()));
   };
   auto& staging = cuda::staging();
-  if (bytes > staging.size) {  // wait: the caller may change `host` after the return
-    copy_from(host);
+  if (bytes > staging.piece_size * staging.pieces) {  // wait: the caller may change `host` after the return
+    copy(to, host, bytes);
     return cuda::synchronize();
   }
   const std::lock_guard lock(staging.mutex);
-  if (staging.data == nullptr) LEXFORMER_CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&staging.data), staging.size));
-  if (staging.used + bytes > staging.size) {
-    cuda::synchronize();  // until the device has read all of it
-    staging.used = 0;
+  for (std::size_t done = 0; done < bytes;) {
+    std::size_t part = bytes - done;
+    char* const place = staging.place(part);
+    std::memcpy(place, static_cast<const char*>(host) + done, part);
+    copy(static_cast<char*>(to) + done, place, part);
+    done += part;
   }
-  char* const place = staging.data + staging.used;
-  std::memcpy(place, host, bytes);
-  copy_from(place);
-  staging.used += (bytes + 63) / 64 * 64;
 }
 void Memory<Cuda>::download(void* host, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

@@ -28,6 +28,40 @@ std::vector<int> counted(int n) {
 
 }  // namespace
 
+TEST_CASE("stand-in: uploads do not wait for the device, and each keeps its values although the device reads them late") {
+  cuda_host::delay_uploads(true);
+  constexpr std::size_t megabyte = std::size_t{1} << 20;
+  std::vector<char> values(70 * megabyte);
+  const auto fill = [&](std::size_t number) {
+    for (std::size_t i = 0; i < values.size(); i += 997) values[i] = static_cast<char>(i * 31 + number * 7);
+  };
+  // Together more than all staging memory (64 MB); of the codes' size for 128 pairs of 128 tokens (4 MB); larger ones; many small ones.
+  for (const std::size_t size : {4 * megabyte, 5 * megabyte, 33 * megabyte, std::size_t{1000}, 70 * megabyte}) {
+    const std::size_t count = size < megabyte ? 3000 : 1 + 80 * megabyte / size;
+    CAPTURE(size);
+    const auto block = Memory<Cuda>::allocate(count * size);
+    const std::size_t waits = cuda_host::waits();
+    for (std::size_t n = 0; n < count; ++n) {
+      if (size >= megabyte || n % 100 == 0) fill(n);
+      if (size < megabyte) std::fill_n(values.begin(), size, static_cast<char>(n));
+      Memory<Cuda>::upload(static_cast<char*>(block.data) + n * size, values.data(), size);
+    }
+    CHECK(cuda_host::waits() == waits + (size > 64 * megabyte ? count : 0));
+    std::vector<char> found(size);
+    for (std::size_t n = 0; n < count; ++n) {
+      Memory<Cuda>::download(found.data(), static_cast<char*>(block.data) + n * size, size);
+      if (size < megabyte) {
+        REQUIRE(found == std::vector<char>(size, static_cast<char>(n)));
+        continue;
+      }
+      fill(n);
+      REQUIRE(std::equal(found.begin(), found.end(), values.begin()));
+    }
+    Memory<Cuda>::release(block);
+  }
+  cuda_host::delay_uploads(false);
+}
+
 TEST_CASE("stand-in: a thread whose current device is another one works on the device of the first use") {
   const Array<int, Cuda> x(counted(64));
   cuda_host::set_devices(2);
