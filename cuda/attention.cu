@@ -12,15 +12,27 @@ namespace lexformer {
 namespace cuda {
 namespace {
 
-/// The maximum shared memory of a block on this GPU, in bytes.
-std::size_t most_shared() {
-  static const std::size_t most = [] {
-    int device = 0, bytes = 0;
+/// The shared memory of this GPU, in bytes.
+struct SharedMemory {
+  std::size_t block = 0;           // the maximum of a block
+  std::size_t multiprocessor = 0;  // for all blocks on it, each with `reserved` bytes besides its own
+  std::size_t reserved = 0;
+
+  bool fits(std::size_t bytes, std::size_t blocks) const { return bytes <= block && blocks * (bytes + reserved) <= multiprocessor; }
+};
+const SharedMemory& shared_memory_of_device() {
+  static const SharedMemory memory = [] {
+    int device = 0;
     LEXFORMER_CUDA_CHECK(cudaGetDevice(&device));
-    LEXFORMER_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    return static_cast<std::size_t>(bytes);
+    const auto get = [device](cudaDeviceAttr attribute) {
+      int bytes = 0;
+      LEXFORMER_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, attribute, device));
+      return static_cast<std::size_t>(bytes);
+    };
+    return SharedMemory{get(cudaDevAttrMaxSharedMemoryPerBlockOptin), get(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+                        get(cudaDevAttrReservedSharedMemoryPerBlock)};
   }();
-  return most;
+  return memory;
 }
 
 /// Bytes of shared memory that each kernel needs.
@@ -48,7 +60,7 @@ bool with_products(const AttentionArgs<T>& args, const Need& need, const F& f) {
   const AttentionView<T> view(args);
   const auto if_fits = [&](auto products, std::size_t blocks) {
     const SharedBytes<T, decltype(products)> bytes(view);
-    const bool fits = blocks * need(bytes) <= most_shared();
+    const bool fits = shared_memory_of_device().fits(need(bytes), blocks);
     if (fits) f(products, bytes);
     return fits;
   };
@@ -71,8 +83,9 @@ dim3 tile_rows(const AttentionArgs<T>& args, unsigned size) {
 /// process, and other threads may launch the kernel with other sizes.
 template <class... Parameters, class... Arguments>
 void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size_t shared_bytes, const Arguments&... arguments) {
-  check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared())), kernel.name,
-        kernel.file, kernel.line);
+  check(
+      cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_memory_of_device().block)),
+      kernel.name, kernel.file, kernel.line);
   launch(kernel, grid, dim3(attention_threads), shared_bytes, arguments...);
 }
 

@@ -104,3 +104,36 @@ TEST_CASE("stand-in: LEA uploads the sinusoids of its levels once") {
   CHECK(contribute({0, 0.25, 1}) == 1);
   CHECK(contribute({0, 0.25, 1}) == 0);
 }
+
+TEST_CASE("stand-in: attention takes large tiles only where two blocks of them fit on a multiprocessor, with what is reserved for each") {
+  constexpr std::size_t n = 32, d = 32;  // one large tile, two small ones
+  const std::vector<std::size_t> token{0, n}, pair{0, n * n};
+  const Array<std::size_t, Cuda> token_begin(token), pair_begin(pair);
+  const Array<std::uint16_t, Cuda> codes(std::vector<std::uint16_t>(n * n));
+  const Array<float, Cuda> qkv(random_values<float>(n * 3 * d)), context(zeros<float>(n * d)), log_sum(zeros<float>(n));
+  // The bytes of shared memory and the number of tiles for a table of so many levels.
+  const auto launched = [&](std::size_t levels) {
+    const Array<float, Cuda> table(zeros<float>(levels));
+    AttentionArgs<float> a;
+    a.sequences = 1;
+    a.tokens = a.longest = n;
+    a.pairs = n * n;
+    a.token_begin = token_begin.data();
+    a.pair_begin = pair_begin.data();
+    a.host_token_begin = token.data();
+    a.heads = 1;
+    a.width = d;
+    a.scale = 1;
+    a.qkv = qkv.data();
+    a.lookups.push_back({table.data(), levels, codes.data()});
+    AttentionKernels<Cuda>::attention<float>(a, context.data(), log_sum.data(), nullptr);
+    return std::pair{cuda_host::last_launch().dynamicSmemBytes, cuda_host::last_launch().gridDim.x};
+  };
+  const std::size_t limit = (cuda_host::shared_of_multiprocessor - 2 * cuda_host::reserved_shared) / 2;
+  const auto [bytes, tiles] = launched(1000);
+  REQUIRE(tiles == 1);
+  const std::size_t levels = 1000 + (limit - bytes) / sizeof(float);  // the most with which two blocks fit
+  CHECK(launched(levels) == std::pair{limit, 1u});
+  CHECK(launched(levels + 1).second == 2);
+  CHECK(launched(levels + 200).second == 2);  // their own shared memory alone would still fit twice
+}
