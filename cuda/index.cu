@@ -25,8 +25,8 @@ __global__ void place_rows_kernel(std::size_t count, std::size_t n, const T* x, 
 }
 
 // scatter_add without atomics. Rows are sorted by id (stable), and the sorted list is split into chunks. A block sums the rows of each id
-// in its chunk. If all rows of an id are in one chunk, the sum is added to the table; else the sums of the chunks are stored and added in
-// order afterwards. Thus a table of two rows (token types) gives as much parallel work as one of 30,000.
+// in its chunk. If all rows of an id are in one chunk, the sum is added to the table; else the sums of the chunks are stored and added
+// afterwards, in a fixed order. Thus a table of two rows (token types) gives as much parallel work as one of 30,000.
 
 inline constexpr std::size_t scatter_chunk = 32;
 
@@ -84,17 +84,38 @@ __global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A
   }
 }
 
-/// For each id that starts in a chunk and continues: adds its tail and the heads of the following chunks, in order.
+inline constexpr unsigned join_columns = 32, join_parts = 8;
+
+/// For each id that starts in a chunk and continues: adds its tail and the heads of the following chunks. The heads are divided into parts;
+/// one row of threads adds up a part, and then the parts are added in order: a few ids of many rows (token types) would else be one long
+/// chain of additions.
 template <class A>
 __global__ void scatter_join_kernel(Sorted sorted, std::size_t n, const A* head, const A* tail, A* table) {
+  __shared__ A parts[join_parts][join_columns];
   const std::size_t c = blockIdx.x, last = sorted.end(c) - 1;
   const std::int32_t id = sorted.id(last);
   if (!sorted.goes_on_from(c + 1) || (sorted.id(c * scatter_chunk) == id && sorted.goes_on_from(c))) return;
-  for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
-    A sum = tail[c * n + j];
-    for (std::size_t next = c + 1; next * scatter_chunk < sorted.count && sorted.id(next * scatter_chunk) == id; ++next)
-      sum += head[next * n + j];
-    table[static_cast<std::size_t>(id) * n + j] += sum;
+  std::size_t end = c + 1;  // the last chunk that begins with the id, by bisection
+  for (std::size_t beyond = gridDim.x; beyond - end > 1;) {
+    const std::size_t middle = end + (beyond - end) / 2;
+    (sorted.id(middle * scatter_chunk) == id ? end : beyond) = middle;
+  }
+  ++end;
+  const std::size_t each = (end - c - 1 + join_parts - 1) / join_parts;
+  const std::size_t part_begin = c + 1 + threadIdx.y * each, part_end = part_begin + each < end ? part_begin + each : end;
+  for (std::size_t first = blockIdx.y * join_columns; first < n; first += std::size_t{gridDim.y} * join_columns) {
+    const std::size_t j = first + threadIdx.x;
+    A sum{};
+    if (j < n)
+      for (std::size_t next = part_begin; next < part_end; ++next) sum += head[next * n + j];
+    __syncthreads();  // the parts of the last columns have been read
+    parts[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && j < n) {
+      A total = tail[c * n + j];
+      for (unsigned part = 0; part < join_parts; ++part) total += parts[part][threadIdx.x];
+      table[static_cast<std::size_t>(id) * n + j] += total;
+    }
   }
 }
 
@@ -245,8 +266,9 @@ void IndexKernels<Cuda>::scatter_add(std::size_t count, std::size_t n, const T* 
   const unsigned threads = n <= 32 ? 32 : 128;
   const dim3 grid(static_cast<unsigned>(chunks), blocks_for(n, threads));
   launch(LEXFORMER_KERNEL(scatter_chunk_kernel<T, A>), grid, dim3(threads), 0, sorted, n, x, head.data(), tail.data(), table);
-  launch(LEXFORMER_KERNEL(scatter_join_kernel<A>), grid, dim3(threads), 0, sorted, n, static_cast<const A*>(head.data()),
-         static_cast<const A*>(tail.data()), table);
+  const dim3 join_grid(grid.x, blocks_for(n, join_columns));
+  launch(LEXFORMER_KERNEL(scatter_join_kernel<A>), join_grid, dim3(join_columns, join_parts), 0, sorted, n,
+         static_cast<const A*>(head.data()), static_cast<const A*>(tail.data()), table);
 }
 
 template <class T>

@@ -93,6 +93,15 @@ void rows_of_a_layer() {
   report("adamw" + size);
 }
 
+/// The gradient of a table of two rows: each id goes on over many chunks.
+void token_types() {
+  constexpr std::size_t rows = 2048, n = 32;
+  const Array<float, Cuda> x(random_values<float>(rows * n)), table(zeros<float>(2 * n));
+  const Array<std::int32_t, Cuda> types(random_ids(rows, 2));
+  Kernels<Cuda>::scatter_add(rows, n, x.data(), types.data(), table.data());
+  report(cat("token types float ", rows, "x", n));
+}
+
 }  // namespace
 
 int main() {
@@ -106,4 +115,5 @@ int main() {
   attention<bfloat16>(64, 64, true, true);
   rows_of_a_layer<float>();
   rows_of_a_layer<bfloat16>();
+  token_types();
 }
