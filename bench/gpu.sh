@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # All checks and measurements on a GPU in one command; writes a Markdown table, results.md. Without a GPU it says so and ends with 77.
-# usage: bench/gpu.sh [--stage S,...] [--model M.lxf] [--data DIR] [--out DIR] [--bin DIR] [--minutes N] [--epochs N] [--seeds N] [--short]
+# usage: bench/gpu.sh [--stage S,...] [--model M.lxf] [--data DIR] [--out DIR] [--bin DIR] [--minutes N] [--epochs N] [--seeds N] [--jobs N] [--short]
+#        bench/gpu.sh pack|correct|ours|peers [...]   for half an hour of a machine without a network: see gpu_half_hour.sh
 #   --stage    build      the preset cuda with what the others need; the only one that does without a GPU
 #              checks     the tests labelled cuda_device; logits of the GPU against the CPU's
 #              sanitize   the same tests under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
@@ -16,7 +17,8 @@
 #   --model    where training begins; without it main is left out, and train takes an untrained model of MiniLM's size
 #   --data     a folder with abt-buy/{train,valid,test}.tsv; ../shared/data unless given; rates, attention, sanitize and peers need none
 #   --out      build/gpu unless given;  --bin: programs that are built already (build/cuda/bin), nothing is built then
-#   --minutes  of a stage at the most (9);  --epochs 10, --seeds 1: of the main job
+#   --minutes  of a stage at the most (9), or --seconds;  --epochs 10, --seeds 1: of the main job
+#   --jobs     runs of compute-sanitizer at once (1)
 #   --short    tiny sizes, to see that everything runs; the figures mean nothing
 # PyTorch is found by python3, or by $PYTHON; where it is not, the peers are left out.
 set -uo pipefail
@@ -24,13 +26,17 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${PYTHON:-python3}
 stages=(build checks sanitize rates attention memory train main peers peers_real peers_padded peers_base)
 
+case ${1:-} in
+  pack | correct | ours | peers) exec "$root/bench/gpu_half_hour.sh" "$@" ;;
+esac
+
 usage() {
-  sed -n '3,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "gpu.sh: $*" >&2
   exit 2
 }
 
-chosen=() model='' data=$root/../shared/data out=$root/build/gpu bin='' minutes=9 epochs=10 seeds=1 short=false gpu=''
+chosen=() model='' data=$root/../shared/data out=$root/build/gpu bin='' minutes=9 seconds_given='' epochs=10 seeds=1 jobs=1 short=false gpu=''
 while [ $# -gt 0 ]; do
   case $1 in
     --short) short=true; shift; continue ;;
@@ -44,6 +50,8 @@ while [ $# -gt 0 ]; do
     --out) out=$2 ;;
     --bin) bin=$2 ;;
     --minutes) minutes=$2 ;;
+    --seconds) seconds_given=$2 ;;
+    --jobs) jobs=$2 ;;
     --epochs) epochs=$2 ;;
     --seeds) seeds=$2 ;;
     *) usage "unknown option $1" ;;
@@ -53,7 +61,7 @@ done
 for stage in "${chosen[@]}"; do
   [[ " ${stages[*]} " == *" $stage "* ]] || usage "--stage: '$stage' is none of: ${stages[*]}"
 done
-for number in "$minutes" "$epochs" "$seeds"; do
+for number in "$minutes" "${seconds_given:-1}" "$epochs" "$seeds" "$jobs"; do
   [[ $number =~ ^[1-9][0-9]*$ ]] || usage "'$number' is no number above 0"
 done
 [ -z "$model" ] || [ -f "$model" ] || usage "--model: there is no file '$model'"
@@ -174,19 +182,36 @@ sanitize() {
     say '{"what": "note", "text": "compute-sanitizer is not there: left out."}'
     return
   fi
-  local tool part errors report tools=(memcheck racecheck initcheck synccheck) parts=(elementwise index rows loss ops attention models)
-  shares=$((${#tools[@]} * ${#parts[@]}))  # a tool that takes long leaves time for the others
+  local tool part errors report code more last tools=(memcheck racecheck initcheck synccheck) parts=(elementwise index rows loss ops attention models)
+  local left=$((${#tools[@]} * ${#parts[@]}))
+  for tool in "${tools[@]}"; do
+    more=()
+    [ "$tool" != memcheck ] || more=(--track-stream-ordered-races all --padding 64)
+    for part in "${parts[@]}"; do
+      report=$out/work/$tool-$part.log
+      rm -f "$report" "$report.code"
+      while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+      shares=$(((left + jobs - 1) / jobs))  # a tool that takes long leaves time for the others
+      left=$((left - 1))
+      {
+        within "$report" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bin/lexformer_cuda_device_tests" --no-intro "--source-file=*$part.cpp"
+        echo $? >"$report.code"
+      } &
+    done
+  done
+  wait
+  shares=1
   for tool in "${tools[@]}"; do
     for part in "${parts[@]}"; do
       report=$out/work/$tool-$part.log
-      rm -f "$report"
-      if run "$tool, $part" "$report" compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/lexformer_cuda_device_tests" --no-intro "--source-file=*$part.cpp"; then
-        errors=0
-      else
-        errors=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p; s/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$report" | tail -n 1)
-      fi
+      code=$(cat "$report.code" 2>/dev/null) last=$(tail -n 1 "$report" 2>/dev/null) errors=0
+      case $code in
+        0) ;;
+        124) problem "$tool, $part" "not done in time" ;;
+        *) problem "$tool, $part" "ended with ${code:-nothing}: $last" ;;
+      esac
+      [ "$code" = 0 ] || errors=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p; s/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$report" 2>/dev/null | tail -n 1)
       say "{\"what\": \"sanitize\", \"tool\": \"$tool\", \"part\": \"$part\", \"errors\": ${errors:-null}}"
-      shares=$((shares - 1))
     done
   done
 }
@@ -316,7 +341,7 @@ for stage in "${todo[@]}"; do
   echo "$stage"
   rm -f "$lines" "$log"
   touch "$lines"
-  begin=$SECONDS deadline=$((SECONDS + 60 * minutes)) status=ok
+  begin=$SECONDS deadline=$((SECONDS + ${seconds_given:-$((60 * minutes))})) status=ok
   shares=1
   "$stage"
   say "{\"what\": \"stage\", \"stage\": \"$stage\", \"status\": \"$status\", \"seconds\": $((SECONDS - begin))}"

@@ -108,6 +108,58 @@ class Gpu(unittest.TestCase):
         self.assertEqual([line.split(" | ")[0] for line in (out / "results.md").read_text().splitlines() if line.startswith(("| plain", "| augmented", "| lea"))],
                          ["| plain", "| augmented", "| lea"])
 
+    def half_hour(self, folder, *arguments, path=None):
+        environment = {**os.environ, "PATH": path or self.path, "PYTHON": str(self.folder / "tools/no-torch")}
+        return subprocess.run([folder / "bench/gpu.sh", *map(str, arguments)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+
+    def test_half_an_hour_of_a_bare_machine(self):
+        archive, there, results = self.folder / "p.tar.xz", self.folder / "there", self.folder / "half-hour"
+        model = self.folder / "small.lxf"
+        config = self.folder / "small.json"
+        config.write_text(json.dumps({"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 128}))
+        subprocess.run([self.bin / "make_model", "--text", self.folder / "data/abt-buy/train.tsv", "--model-config", config, "--out", model], check=True, stdout=subprocess.DEVNULL)
+        packed = self.half_hour(ROOT, "pack", "--bin", self.bin, "--data", self.folder / "data", "--model", model, "--out", archive)
+        self.assertEqual((packed.returncode, packed.stderr), (0, ""))
+        self.assertEqual(packed.stdout, f"{archive}: {archive.stat().st_size} bytes\n")
+        self.assertLess(archive.stat().st_size, 64 << 20)
+        there.mkdir()
+        subprocess.run(["tar", "xf", archive, "-C", there], check=True)
+        there /= "lexformer-gpu"
+
+        correct = self.half_hour(there, "correct", "--short", "--results", results)
+        self.assertEqual(correct.returncode, 1, correct.stdout + correct.stderr)  # the sanitizer reported errors
+        self.assertIn("racecheck, loss: ended with 9", correct.stdout)
+        for command in ("ours", "peers"):
+            done = self.half_hour(there, command, "--short", "--results", results)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sorted(p.name for p in results.iterdir()), ["results.md", "results.tar.gz"])
+        text = (results / "results.md").read_text()
+        for part in ("on: stand-in, 0 MiB, 0", "Not judged", "| checks | ok |", "| sanitize | failed |", "| peers_base | ok |", "| racecheck | 0 | 0 | 0 | 2 | 0 | 0 | 0 |", "Logits of the GPU and of the CPU",
+                     "| augmented", "## Machine"):
+            self.assertIn(part, text)
+
+        # On another machine, with the archive of the first: only what did not end well is run again.
+        shutil.rmtree(there / "work")
+        again = self.half_hour(there, "ours", "--short", "--results", results)
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertEqual(again.stdout.count("was done before"), 5, again.stdout)
+        self.assertIn("checks: was done before\nsanitize\n", self.half_hour(there, "correct", "--short", "--results", results).stdout)
+
+    def test_half_an_hour_refuses(self):
+        def pack(*arguments):
+            return self.half_hour(ROOT, "pack", "--data", self.folder / "data", "--bin", self.bin, "--out", self.folder / "refused.tar.xz", *arguments)
+        large = self.folder / "large.lxf"
+        with open(large, "wb") as stream:
+            stream.truncate((64 << 20) + 1)
+        for code, part, done in ((1, "at most 64 can be brought along", pack("--model", large)), (2, "there is no file 'missing.lxf'", pack("--model", "missing.lxf")),
+                                 (1, f"there is no program '{self.folder}/lexformer_cuda_device_tests'", pack("--bin", self.folder)),
+                                 (2, "there is no file '/missing/abt-buy/train.tsv'", pack("--data", "/missing")), (2, "unknown option --stage of pack", pack("--stage", "x")),
+                                 (2, "this is for the folder that 'bench/gpu.sh pack' makes", self.half_hour(ROOT, "ours", "--short")),
+                                 (2, "'10' is none of 1 to 9", self.half_hour(ROOT, "peers", "--minutes", 10))):
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(part, done.stderr)
+        self.assertFalse((self.folder / "refused.tar.xz").exists())
+
     def judge(self, lines):
         """Verdict and figures of each goal, from these lines of a stage."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
