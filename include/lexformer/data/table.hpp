@@ -6,25 +6,21 @@
 #include <cstddef>
 #include <functional>
 #include <istream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/data/record_texts.hpp"
+#include "lexformer/data/row_reader.hpp"
 
 namespace lexformer {
 
-enum class TableFormat { tsv, csv, jsonl };
-template <>
-inline constexpr auto names_of<TableFormat> =
-    std::to_array<Named<TableFormat>>({{"tsv", TableFormat::tsv}, {"csv", TableFormat::csv}, {"jsonl", TableFormat::jsonl}});
 enum class TableHeader { automatic, yes, no };
 template <>
 inline constexpr auto names_of<TableHeader> =
     std::to_array<Named<TableHeader>>({{"auto", TableHeader::automatic}, {"yes", TableHeader::yes}, {"no", TableHeader::no}});
-
-/// The format of a file by its extension: .tsv and .txt, .csv, .jsonl.
-TableFormat table_format(const std::string& path);
 
 struct TableOptions {
   /// Left text, right text and, with labels, label; each is a column name or a column number from 1. With texts = 1: text and label.
@@ -38,16 +34,20 @@ struct TableOptions {
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
   std::size_t texts = 2;  // of a row: 2, a pair; 1: PairRow::right stays empty
+  /// Two tables of records. The rows then hold pairs of ids, and the texts are those of the records. The usual names of the columns are
+  /// then also `ltable_id`, `rtable_id` or `left_id`, `right_id`.
+  std::shared_ptr<const RecordPairs> records{};
 };
 
 struct PairRow {
   std::string left, right, label;
   std::size_t line = 0, label_column = 0;  // first line of the row, and column of its label, from 1; column 0: no label, or .jsonl
   std::vector<std::string> kept{};         // values of the columns in TableOptions::keep, in that order
+  std::string left_id{}, right_id{};       // with TableOptions::records
 };
 
 /// Reads pairs, or single texts, one at a time. Every error message contains the file, the line and, if there is one, the column.
-class PairReader {
+class PairReader : private RowReader {
  public:
   /// `where` names the input in messages; the stream must outlive the reader.
   PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options = {});
@@ -59,21 +59,6 @@ class PairReader {
   const std::vector<std::string>& kept_names() const { return kept_names_; }
 
  private:
-  static constexpr std::size_t max_row = 16u << 20, max_columns = 10000;  // bytes of a row, columns
-
-  std::string here() const { return cat(where_, ": line ", line_); }
-
-  /// Reads one line without its end (LF or CRLF); returns false at the end of the input. Checks length, zero bytes and UTF-8.
-  bool read_line(std::string& line);
-
-  void add_field();
-
-  /// Reads one row into fields_.
-  bool read_row();
-
-  /// Splits a row by RFC 4180: commas separate fields; in a quoted field "" is a quote, and commas and line ends (read as LF) are text.
-  void read_csv_fields();
-
   /// Sets places_; returns true if the current row is a header.
   bool find_columns();
 
@@ -91,18 +76,14 @@ class PairReader {
   std::vector<std::string> usual_names(const std::function<bool(const char*)>& has) const;
 
   bool next_json(PairRow& row);
+  /// Replaces the ids of a row by the texts of their records.
+  void put_texts(PairRow& row) const;
 
-  std::istream* in_;
-  std::string where_;
-  TableFormat format_;
   TableOptions options_;
-  std::string text_;
-  std::vector<std::string> fields_;
   std::vector<std::size_t> places_;  // of the texts and the label in the fields
   std::vector<std::size_t> kept_places_;
   std::vector<std::string> kept_names_;
   std::size_t width_ = 0;  // columns of the first row
-  std::size_t line_ = 0, last_line_ = 0;
 };
 
 /// All rows of a file.
@@ -138,16 +119,10 @@ std::vector<double> number_labels(const PairTable& table);
 
 namespace lexformer {
 
-LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
-  if (path.ends_with(".tsv") || path.ends_with(".txt")) return TableFormat::tsv;
-  if (path.ends_with(".csv")) return TableFormat::csv;
-  if (path.ends_with(".jsonl")) return TableFormat::jsonl;
-  fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
-}
-
 LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options)
-    : in_(&in), where_(std::move(where)), format_(format), options_(std::move(options)) {
+    : RowReader(in, std::move(where), format), options_(std::move(options)) {
   if (options_.texts < 1 || options_.texts > 2) fail_usage(where_, "rows have 1 or 2 texts, not ", options_.texts);
+  if (options_.records && options_.texts != 2) fail_usage(where_, "pairs of ids are of two texts, not ", options_.texts);
   const std::size_t given = options_.columns.size(), all = options_.texts + 1;
   // Without labels, the label's column may be named, so that the same options work for training and for scoring.
   if (given != 0 && given != all && (given != options_.texts || options_.labels))
@@ -171,88 +146,15 @@ LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
   row.label = options_.labels ? field(options_.texts) : "";
   row.kept.clear();
   for (const std::size_t place : kept_places_) row.kept.push_back(fields_[place]);
+  put_texts(row);
   return true;
 } catch (const std::ios_base::failure&) {
   fail_file(where_, "cannot be read to its end");
 }
 
-LEXFORMER_INLINE bool PairReader::read_line(std::string& line) {
-  line.clear();
-  std::streambuf* buffer = in_->rdbuf();
-  int c = buffer->sbumpc();
-  if (c == std::char_traits<char>::eof()) return false;
-  ++last_line_;
-  for (; c != '\n' && c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
-    if (line.size() == max_row) fail_file(cat(where_, ": line ", last_line_), "is longer than ", max_row, " bytes");
-    line += static_cast<char>(c);
-  }
-  if (line.ends_with('\r')) line.pop_back();
-  if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
-  const std::size_t invalid = find_invalid_utf8(line), zero = line.find('\0');
-  if (const std::size_t first = std::min(invalid, zero); first != line.npos)
-    fail_file(cat(where_, ": line ", last_line_), "byte ", first + 1, invalid < zero ? " is not UTF-8" : " is zero");
-  return true;
-}
-
-LEXFORMER_INLINE void PairReader::add_field() {
-  if (fields_.size() == max_columns) fail_file(here(), "has more than ", max_columns, " columns");
-  fields_.emplace_back();
-}
-
-LEXFORMER_INLINE bool PairReader::read_row() {
-  if (!read_line(text_)) return false;
-  line_ = last_line_;
-  fields_.assign(1, "");
-  if (format_ == TableFormat::csv) {
-    read_csv_fields();
-    return true;
-  }
-  for (const char c : text_)
-    if (c == '\t') {
-      add_field();
-    } else {
-      fields_.back() += c;
-    }
-  return true;
-}
-
-LEXFORMER_INLINE void PairReader::read_csv_fields() {
-  enum { start, plain, quoted, closed } state = start;
-  std::size_t bytes = 0;
-  for (;;) {
-    for (const char c : text_) {
-      std::string& field = fields_.back();
-      if (state == quoted) {
-        if (c == '"') {
-          state = closed;
-        } else {
-          field += c;
-        }
-      } else if (c == ',') {
-        add_field();
-        state = start;
-      } else if (c == '"' && state == start) {
-        state = quoted;
-      } else if (c == '"' && state == closed) {
-        field += c;
-        state = quoted;
-      } else if (c == '"' || state == closed) {
-        fail_file(here(), "column ", fields_.size(),
-                  ": a quote in the middle of a field; quote the whole field and double the quotes in it");
-      } else {
-        field += c;
-        state = plain;
-      }
-    }
-    if (state != quoted) return;
-    fields_.back() += '\n';
-    if ((bytes += text_.size()) > max_row)
-      fail_file(here(), "column ", fields_.size(), ": the quoted field is longer than ", max_row, " bytes");
-    if (!read_line(text_)) fail_file(here(), "column ", fields_.size(), ": the quote is never closed");
-  }
-}
-
 LEXFORMER_INLINE std::vector<std::string> PairReader::usual_names(const std::function<bool(const char*)>& has) const {
+  if (options_.records && has("ltable_id") && has("rtable_id")) return {"ltable_id", "rtable_id", "label"};
+  if (options_.records && has("left_id") && has("right_id")) return {"left_id", "right_id", "label"};
   if (options_.texts == 2) return {"left", "right", "label"};
   return {!has("text") && has("sentence") ? "sentence" : "text", "label"};
 }
@@ -304,9 +206,10 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
   }
   if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
-    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual, "; name the columns (--columns ",
-              join(std::span(fields_).first(needed()), ","), "), or say --header yes to take the first ones, --header no if this row is a ",
-              options_.texts == 1 ? "text" : "pair");
+    fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual, "; ",
+              options_.records ? std::string("call the columns ltable_id, rtable_id and label")
+                               : cat("name the columns (--columns ", join(std::span(fields_).first(needed()), ","), ")"),
+              ", or say --header yes to take the first ones, --header no if this row is a ", options_.texts == 1 ? "text" : "pair");
   return header;
 }
 
@@ -346,24 +249,30 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
     const std::string& key = keys[i];
     const auto it = object.find(key);
     if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
-    if (!it->is_string() && !(i == options_.texts && it->is_number()))
+    if (!it->is_string() && !((i == options_.texts || options_.records) && it->is_number()))
       fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
     return *it;
   };
-  row.left = value(0).get<std::string>();
-  row.right = options_.texts == 2 ? value(1).get<std::string>() : "";
-  row.label.clear();
-  if (options_.labels) {
-    const Json& label = value(options_.texts);
-    row.label = label.is_string() ? label.get<std::string>() : label.dump();
-  }
+  const auto text = [&](const Json& of) { return of.is_string() ? of.get<std::string>() : of.dump(); };
+  row.left = text(value(0));
+  row.right = options_.texts == 2 ? text(value(1)) : "";
+  row.label = options_.labels ? text(value(options_.texts)) : "";
   row.kept.clear();
   for (const auto& key : options_.keep) {
     const auto it = object.find(key);
     if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
-    row.kept.push_back(it->is_string() ? it->get<std::string>() : it->is_null() ? "" : it->dump());
+    row.kept.push_back(it->is_null() ? "" : text(*it));
   }
+  put_texts(row);
   return true;
+}
+
+LEXFORMER_INLINE void PairReader::put_texts(PairRow& row) const {
+  if (!options_.records) return;
+  const RecordPairs& records = *options_.records;
+  const std::size_t left = records.left_place(row.left, here()), right = records.right_place(row.right, here());
+  row.left_id = std::exchange(row.left, records.left_texts()[left]);
+  row.right_id = std::exchange(row.right, records.right_texts()[right]);
 }
 
 LEXFORMER_INLINE PairTable read_pairs(const std::string& path, TableOptions options) {

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Tables of records: a row is an id and named columns. data/record_texts.hpp makes texts of them.
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/data/row_reader.hpp"
+
+namespace lexformer {
+
+struct Record {
+  std::string id;
+  std::vector<std::string> values{};  // in the order of RecordReader::columns()
+  std::size_t line = 0;               // first line of the row, from 1
+};
+
+/// Reads records one at a time. The first row of a .tsv or .csv names the columns; one without a name is called by its number. The columns
+/// of .jsonl are the keys met so far; a value is a text, a number, true, false or null (empty).
+class RecordReader : private RowReader {
+ public:
+  /// `id`: the column of the ids. `where` names the input in messages; the stream must outlive the reader.
+  RecordReader(std::istream& in, std::string where, TableFormat format, std::string id = "id");
+
+  /// Reads the next record; returns false at the end of the input. Errors: there is no column of ids; a column occurs twice; an id is
+  /// empty or was there before; an invalid row; the input cannot be read.
+  bool next(Record& record);
+
+  /// All columns but the id, valid after the first record. Later records of .jsonl may add some.
+  const std::vector<std::string>& columns() const { return columns_; }
+
+ private:
+  void read_header();
+  void read_object(Record& record);
+
+  std::string id_;
+  std::vector<std::string> columns_;
+  std::unordered_map<std::string, std::size_t> lines_, keys_;  // line of each id; place of each key of .jsonl
+  std::size_t width_ = 0, id_place_ = 0;                       // of a row with a header
+};
+
+/// All records of a file. Every record has a value for every column.
+struct RecordTable {
+  std::string path;
+  std::vector<std::string> columns;
+  std::vector<Record> records;
+  std::unordered_map<std::string, std::size_t> places{};  // of each id in `records`
+};
+
+/// Reads a file whose extension gives its format. Errors: those of RecordReader; a table without records or columns.
+RecordTable read_records(const std::string& path, const std::string& id = "id");
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <utility>
+
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/text/nearest_name.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE RecordReader::RecordReader(std::istream& in, std::string where, TableFormat format, std::string id)
+    : RowReader(in, std::move(where), format), id_(std::move(id)) {}
+
+LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
+  if (format_ == TableFormat::jsonl) {
+    if (!read_line(text_)) return false;
+    line_ = last_line_;
+    read_object(record);
+  } else {
+    if (width_ == 0) {
+      if (!read_row()) return false;
+      read_header();
+    }
+    if (!read_row()) return false;
+    if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the header");
+    record.id = std::move(fields_[id_place_]);
+    record.values.clear();
+    for (std::size_t i = 0; i < width_; ++i)
+      if (i != id_place_) record.values.push_back(std::move(fields_[i]));
+  }
+  record.line = line_;
+  if (record.id.empty()) fail_file(here(), "the id (column ", in_quotes(id_), ") is empty");
+  if (const auto [first, added] = lines_.emplace(record.id, line_); !added)
+    fail_file(here(), "the id ", in_quotes(record.id), " is also in line ", first->second, "; ids must differ");
+  return true;
+} catch (const std::ios_base::failure&) {
+  fail_file(where_, "cannot be read to its end");
+}
+
+LEXFORMER_INLINE void RecordReader::read_header() {
+  for (std::size_t i = 0; i < fields_.size(); ++i)
+    if (fields_[i].empty()) fields_[i] = cat(i + 1);
+  width_ = fields_.size();
+  for (std::size_t i = 0; i < width_; ++i)
+    if (std::find(fields_.begin(), fields_.begin() + static_cast<std::ptrdiff_t>(i), fields_[i]) !=
+        fields_.begin() + static_cast<std::ptrdiff_t>(i))
+      fail_file(here(), "two columns are called ", in_quotes(fields_[i]));
+  id_place_ = static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), id_) - fields_.begin());
+  if (id_place_ == width_)
+    fail_file(here(), "there is no column ", in_quotes(id_), " (the ids) among ", in_quotes(join(fields_)), did_you_mean(id_, fields_),
+              "; --id names it");
+  for (std::size_t i = 0; i < width_; ++i)
+    if (i != id_place_) columns_.push_back(fields_[i]);
+}
+
+LEXFORMER_INLINE void RecordReader::read_object(Record& record) {
+  const Json object = parse_json(text_, here(), {.depth = 32, .bytes = max_row});
+  if (!object.is_object()) fail_file(here(), "expected a JSON object, found ", object.type_name());
+  record.id.clear();
+  record.values.assign(columns_.size(), "");
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_structured())
+      fail_file(here(), in_quotes(key), " is ", value.type_name(), ", expected a text, a number, true, false or null");
+    std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+    if (key == id_) {
+      record.id = std::move(text);
+      continue;
+    }
+    const auto [place, added] = keys_.emplace(key, columns_.size());
+    if (added) {
+      if (columns_.size() == max_columns) fail_file(here(), "has more than ", max_columns, " columns");
+      columns_.push_back(key);
+      record.values.emplace_back();
+    }
+    record.values[place->second] = std::move(text);
+  }
+  if (!object.contains(id_)) {
+    std::vector<std::string> keys;
+    for (const auto& item : object.items()) keys.push_back(item.key());
+    fail_file(here(), "there is no key ", in_quotes(id_), " (the id)", did_you_mean(id_, keys), "; --id names it");
+  }
+}
+
+LEXFORMER_INLINE RecordTable read_records(const std::string& path, const std::string& id) {
+  if (is_folder(path)) fail_file(path, "is a folder, expected a file");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
+  RecordTable table{path, {}, {}};
+  RecordReader reader(in, path, table_format(path), id);
+  for (Record record; reader.next(record);) {
+    table.places.emplace(record.id, table.records.size());
+    table.records.push_back(record);
+  }
+  table.columns = reader.columns();
+  if (table.records.empty()) fail_file(path, "the table has no records");
+  if (table.columns.empty()) fail_file(path, "the records have ids and nothing else");
+  for (Record& record : table.records) record.values.resize(table.columns.size());  // columns that came later
+  return table;
+}
+
+}  // namespace lexformer
+#endif

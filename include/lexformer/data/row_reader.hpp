@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// The rows of a table, one by one: .tsv is split at tabs, without quoting, because a text may begin with a quote; .csv by RFC 4180; .jsonl
+// has one object per line. The input may be a pipe.
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/names.hpp"
+
+namespace lexformer {
+
+enum class TableFormat { tsv, csv, jsonl };
+template <>
+inline constexpr auto names_of<TableFormat> =
+    std::to_array<Named<TableFormat>>({{"tsv", TableFormat::tsv}, {"csv", TableFormat::csv}, {"jsonl", TableFormat::jsonl}});
+
+/// The format of a file by its extension: .tsv and .txt, .csv, .jsonl.
+TableFormat table_format(const std::string& path);
+
+/// Reads lines and splits them into fields. The base of the readers of pairs (data/table.hpp) and of records (data/records.hpp).
+class RowReader {
+ protected:
+  /// `where` names the input in messages; the stream must outlive the reader.
+  RowReader(std::istream& in, std::string where, TableFormat format) : in_(&in), where_(std::move(where)), format_(format) {}
+
+  static constexpr std::size_t max_row = 16u << 20, max_columns = 10000;  // bytes of a row, columns
+
+  std::string here() const { return cat(where_, ": line ", line_); }
+
+  /// Reads one line without its end (LF or CRLF); returns false at the end of the input. Checks length, zero bytes and UTF-8.
+  bool read_line(std::string& line);
+
+  void add_field();
+
+  /// Reads one row into fields_.
+  bool read_row();
+
+  /// Splits a row by RFC 4180: commas separate fields; in a quoted field "" is a quote, and commas and line ends (read as LF) are text.
+  void read_csv_fields();
+
+  std::istream* in_;
+  std::string where_;
+  TableFormat format_;
+  std::string text_;                      // the last line
+  std::vector<std::string> fields_;       // of the last row
+  std::size_t line_ = 0, last_line_ = 0;  // the first line of the last row, and the last line that was read
+};
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
+  if (path.ends_with(".tsv") || path.ends_with(".txt")) return TableFormat::tsv;
+  if (path.ends_with(".csv")) return TableFormat::csv;
+  if (path.ends_with(".jsonl")) return TableFormat::jsonl;
+  fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
+}
+
+LEXFORMER_INLINE bool RowReader::read_line(std::string& line) {
+  line.clear();
+  std::streambuf* buffer = in_->rdbuf();
+  int c = buffer->sbumpc();
+  if (c == std::char_traits<char>::eof()) return false;
+  ++last_line_;
+  for (; c != '\n' && c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
+    if (line.size() == max_row) fail_file(cat(where_, ": line ", last_line_), "is longer than ", max_row, " bytes");
+    line += static_cast<char>(c);
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
+  const std::size_t invalid = find_invalid_utf8(line), zero = line.find('\0');
+  if (const std::size_t first = std::min(invalid, zero); first != line.npos)
+    fail_file(cat(where_, ": line ", last_line_), "byte ", first + 1, invalid < zero ? " is not UTF-8" : " is zero");
+  return true;
+}
+
+LEXFORMER_INLINE void RowReader::add_field() {
+  if (fields_.size() == max_columns) fail_file(here(), "has more than ", max_columns, " columns");
+  fields_.emplace_back();
+}
+
+LEXFORMER_INLINE bool RowReader::read_row() {
+  if (!read_line(text_)) return false;
+  line_ = last_line_;
+  fields_.assign(1, "");
+  if (format_ == TableFormat::csv) {
+    read_csv_fields();
+    return true;
+  }
+  for (const char c : text_)
+    if (c == '\t') {
+      add_field();
+    } else {
+      fields_.back() += c;
+    }
+  return true;
+}
+
+LEXFORMER_INLINE void RowReader::read_csv_fields() {
+  enum { start, plain, quoted, closed } state = start;
+  std::size_t bytes = 0;
+  for (;;) {
+    for (const char c : text_) {
+      std::string& field = fields_.back();
+      if (state == quoted) {
+        if (c == '"') {
+          state = closed;
+        } else {
+          field += c;
+        }
+      } else if (c == ',') {
+        add_field();
+        state = start;
+      } else if (c == '"' && state == start) {
+        state = quoted;
+      } else if (c == '"' && state == closed) {
+        field += c;
+        state = quoted;
+      } else if (c == '"' || state == closed) {
+        fail_file(here(), "column ", fields_.size(),
+                  ": a quote in the middle of a field; quote the whole field and double the quotes in it");
+      } else {
+        field += c;
+        state = plain;
+      }
+    }
+    if (state != quoted) return;
+    fields_.back() += '\n';
+    if ((bytes += text_.size()) > max_row)
+      fail_file(here(), "column ", fields_.size(), ": the quoted field is longer than ", max_row, " bytes");
+    if (!read_line(text_)) fail_file(here(), "column ", fields_.size(), ": the quote is never closed");
+  }
+}
+
+}  // namespace lexformer
+#endif
