@@ -94,6 +94,7 @@
 #include "lexformer/attention/uerbert.hpp"
 
 // text to ids, similarities, typos
+#include "lexformer/text/blocking.hpp"
 #include "lexformer/text/dependency.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/masking.hpp"
@@ -102,6 +103,7 @@
 #include "lexformer/text/ocr_edit.hpp"
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/substrings.hpp"
+#include "lexformer/text/text_vectors.hpp"
 #include "lexformer/text/typos.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/unicode_table.hpp"

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Texts as sparse vectors of weighted features, whose scalar products are cosines: character n-grams within words, which survive typos,
+// or tokens, among them model numbers however they are punctuated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+
+namespace lexformer {
+
+/// What a text is split into, in lower case and without accents. A word is what stands between whitespace.
+struct TextFeatures {
+  /// 1 or more: the n-grams of each word, with a space at both ends and without its punctuation; a shorter word is one n-gram.
+  ///   n = 3, `WH-1000`: ` wh`, `wh1`, `h10`, `100`, `000`, `00 `
+  /// 0: tokens: the runs of letters and digits of each word, and, if there are several, all of them joined: `wh`, `1000`, `wh1000`.
+  std::size_t n = 3;
+
+  /// The features in the order of the text, with repetitions.
+  std::vector<std::u32string> of(std::string_view text) const;
+  /// A number for a feature: different for different n-grams of up to three characters, else a hash of 64 bits.
+  static std::uint64_t key(std::u32string_view feature);
+};
+
+/// Vectors of texts. The component of a feature that occurs tf times in the text, and in df of N texts, is
+///   (1 + ln tf) (1 + ln((1 + N) / (1 + df))) / norm,
+/// so that every vector but those of texts without features has length 1. (Manning, Raghavan, Schütze 2008, sections 6.2 to 6.4; the
+/// inverse document frequency is scikit-learn's smooth one.) Features are numbered from the rarest to the most frequent.
+class TextVectors {
+ public:
+  struct Component {
+    std::uint32_t feature;
+    float weight;
+  };
+
+  /// The document frequencies are those of all texts of both lists. Does not depend on the number of threads.
+  TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features);
+
+  std::size_t features() const { return keys_.size(); }
+  /// The components of a text, by ascending feature. Texts of the right list follow those of the left.
+  std::span<const Component> operator[](std::size_t text) const {
+    return std::span(components_).subspan(starts_[text], starts_[text + 1] - starts_[text]);
+  }
+  std::uint64_t key(std::size_t feature) const { return keys_[feature]; }
+
+  /// The cosine of two texts.
+  float cosine(std::size_t a, std::size_t b) const;
+
+ private:
+  std::vector<std::uint64_t> keys_;
+  std::vector<std::size_t> starts_;
+  std::vector<Component> components_;
+};
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+namespace detail {
+
+/// Calls put(feature) for each feature of a text.
+template <class Put>
+void each_feature(std::string_view text, std::size_t n, Put&& put) {
+  std::u32string word;              // the letters and digits of the current word
+  std::vector<std::size_t> pieces;  // where its runs begin
+  bool in_piece = false;
+  const auto end_word = [&] {
+    in_piece = false;
+    if (!word.empty() && n > 0) {
+      word.insert(word.begin(), U' ');
+      word += U' ';
+      for (std::size_t i = 0; i == 0 || i + n <= word.size(); ++i) put(std::u32string_view(word).substr(i, n));
+    } else if (!word.empty()) {
+      for (std::size_t p = 0; p < pieces.size(); ++p)
+        put(std::u32string_view(word).substr(pieces[p], (p + 1 < pieces.size() ? pieces[p + 1] : word.size()) - pieces[p]));
+      if (pieces.size() > 1) put(std::u32string_view(word));
+    }
+    word.clear();
+    pieces.clear();
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const Decoded next = decode_utf8(text, i);
+    i += next.bytes;
+    if (is_whitespace(next.character)) {
+      end_word();
+    } else {
+      decompose(to_lower(next.character), [&](char32_t c) {
+        if (is_nonspacing_mark(c)) return;
+        const bool letter = is_word_character(c) && c != U'_';
+        if (letter && !in_piece) pieces.push_back(word.size());
+        if (letter) word += c;
+        in_piece = letter;
+      });
+    }
+  }
+  end_word();
+}
+
+}  // namespace detail
+
+LEXFORMER_INLINE std::vector<std::u32string> TextFeatures::of(std::string_view text) const {
+  std::vector<std::u32string> all;
+  detail::each_feature(text, n, [&](std::u32string_view feature) { all.emplace_back(feature); });
+  return all;
+}
+
+LEXFORMER_INLINE std::uint64_t TextFeatures::key(std::u32string_view feature) {
+  std::uint64_t packed = 0;
+  if (feature.size() <= 3) {  // 21 bits for each character, and none is 0
+    for (const char32_t c : feature) packed = packed << 21 | c;
+    return packed;
+  }
+  packed = 0xcbf29ce484222325u;  // FNV-1a, then the mixing of MurmurHash3; the highest bit is not that of a packed feature
+  for (const char32_t c : feature) packed = (packed ^ c) * 0x100000001b3u;
+  packed = (packed ^ packed >> 33) * 0xff51afd7ed558ccdu;
+  packed = (packed ^ packed >> 33) * 0xc4ceb9fe1a85ec53u;
+  return (packed ^ packed >> 33) | std::uint64_t{1} << 63;
+}
+
+LEXFORMER_INLINE TextVectors::TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features) {
+  struct Count {
+    std::uint64_t key;
+    std::uint32_t count;
+  };
+  const std::size_t texts = left.size() + right.size();
+  if (texts > std::numeric_limits<std::uint32_t>::max()) fail("TextVectors", texts, " texts are too many");
+  std::vector<std::vector<Count>> counts(texts);
+  parallel_for(texts, 256, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::uint64_t> keys;
+    for (std::size_t t = begin; t < end; ++t) {
+      keys.clear();
+      detail::each_feature(t < left.size() ? left[t] : right[t - left.size()], features.n,
+                           [&](std::u32string_view feature) { keys.push_back(TextFeatures::key(feature)); });
+      std::sort(keys.begin(), keys.end());
+      for (const std::uint64_t key : keys) {
+        if (counts[t].empty() || counts[t].back().key != key) counts[t].push_back({key, 0});
+        ++counts[t].back().count;
+      }
+    }
+  });
+
+  std::unordered_map<std::uint64_t, std::uint32_t> frequency;
+  starts_.assign(1, 0);
+  for (const auto& text : counts) {
+    for (const Count& c : text) ++frequency[c.key];
+    starts_.push_back(starts_.back() + text.size());
+  }
+  for (const auto& entry : frequency) keys_.push_back(entry.first);
+  std::sort(keys_.begin(), keys_.end(), [&](std::uint64_t a, std::uint64_t b) {
+    const auto of_a = frequency.find(a)->second, of_b = frequency.find(b)->second;
+    return of_a != of_b ? of_a < of_b : a < b;
+  });
+  std::vector<double> inverse(keys_.size());
+  for (std::size_t f = 0; f < keys_.size(); ++f) {
+    std::uint32_t& entry = frequency.find(keys_[f])->second;
+    inverse[f] = 1 + std::log((1 + static_cast<double>(texts)) / (1 + static_cast<double>(entry)));
+    entry = static_cast<std::uint32_t>(f);  // from now on the number of the feature
+  }
+
+  components_.resize(starts_.back());
+  parallel_for(texts, 256, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::pair<std::uint32_t, double>> row;
+    for (std::size_t t = begin; t < end; ++t) {
+      row.clear();
+      for (const Count& c : counts[t]) {
+        const std::uint32_t f = frequency.find(c.key)->second;
+        row.emplace_back(f, (1 + std::log(static_cast<double>(c.count))) * inverse[f]);
+      }
+      std::sort(row.begin(), row.end());
+      double squares = 0;
+      for (const auto& [f, weight] : row) squares += weight * weight;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        components_[starts_[t] + i] = {row[i].first, static_cast<float>(row[i].second / std::sqrt(squares))};
+      std::vector<Count>().swap(counts[t]);
+    }
+  });
+}
+
+LEXFORMER_INLINE float TextVectors::cosine(std::size_t a, std::size_t b) const {
+  const auto x = (*this)[a], y = (*this)[b];
+  float sum = 0;
+  for (std::size_t i = 0, j = 0; i < x.size() && j < y.size();) {
+    if (x[i].feature == y[j].feature) {
+      sum += x[i].weight * y[j].weight;
+      ++i;
+      ++j;
+    } else if (x[i].feature < y[j].feature) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return sum;
+}
+
+}  // namespace lexformer
+#endif
