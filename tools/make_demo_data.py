@@ -14,7 +14,10 @@ easy_train.tsv and easy_valid.tsv hold one to four details of a product (brand, 
 either shop, half of the pairs from the same product, half from any two. From these short pairs a model learns within seconds that
 equal words matter; from only the long titles a plain model takes very long to learn this.
 
-usage: make_demo_data.py --out DIR [--train 8000] [--valid 800] [--test 800] [--easy 16000] [--seed 1]
+With --records N, also two tables of N records each, table_a.csv (long titles) and table_b.csv (terse ones), with the columns id and
+title, and matches.csv (ltable_id,rtable_id,label): half of the products are in both tables.
+
+usage: make_demo_data.py --out DIR [--train 8000] [--valid 800] [--test 800] [--easy 16000] [--records 0] [--seed 1]
 """
 import argparse
 import random
@@ -203,10 +206,35 @@ def make_easy_pairs(count, rng):
     return pairs
 
 
+def make_tables(count, rng):
+    """The titles of two tables of `count` products, and the pairs of rows of the same product."""
+    products = []
+    while len(products) < count + count - count // 2:
+        products += make_family(rng)
+    rng.shuffle(products)
+    shared, rest = products[: count // 2], products[count // 2 :]
+    left, right = shared + rest[: count - len(shared)], shared + rest[count - len(shared) :][: count - len(shared)]
+    rng.shuffle(left)
+    rng.shuffle(right)
+    place = {id(product): row for row, product in enumerate(right)}
+    matches = [(row, place[id(product)]) for row, product in enumerate(left) if id(product) in place]
+    return [title_long(product, rng) for product in left], [title_terse(product, rng) for product in right], matches
+
+
+def write_tables(folder, count, rng):
+    left, right, matches = make_tables(count, rng)
+    for name, titles in (("table_a", left), ("table_b", right)):
+        with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="\n") as file:
+            file.write("id,title\n" + "".join(f"{row},{title}\n" for row, title in enumerate(titles)))  # no title has a comma or a quote
+    with open(folder / "matches.csv", "w", encoding="utf-8", newline="\n") as file:
+        file.write("ltable_id,rtable_id,label\n" + "".join(f"{a},{b},1\n" for a, b in matches))
+    print(f"{folder / 'table_a.csv'}, {folder / 'table_b.csv'}: {count} records each, {len(matches)} of the products in both")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, type=Path, help="folder, created if it does not exist")
-    for name, default in (("train", 8000), ("valid", 800), ("test", 800), ("easy", 16000), ("seed", 1)):
+    for name, default in (("train", 8000), ("valid", 800), ("test", 800), ("easy", 16000), ("records", 0), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -218,6 +246,8 @@ def main():
         with open(options.out / f"{part}.tsv", "w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{left}\t{right}\t{label}\n" for left, right, label in pairs)
         print(f"{options.out / part}.tsv: {len(pairs)} pairs, {sum(pair[2] for pair in pairs)} of them matches")
+    if options.records:
+        write_tables(options.out, options.records, random.Random(f"{options.seed} records"))
 
 
 if __name__ == "__main__":
