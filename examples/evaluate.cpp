@@ -3,6 +3,7 @@
 #include <lexformer/io/json.hpp>
 
 #include "support/evaluation.hpp"
+#include "support/records.hpp"
 #include "support/trained_model.hpp"
 
 namespace lx = lexformer;
@@ -31,6 +32,8 @@ int main(int argc, char** argv) {
   program::ModelFlags flags;
   flags.add_to(app);
   program::add_table_options(app, table);
+  program::RecordFlags records;
+  records.add_to(app);
   app.add_option("--keep", table.keep, "with --scores: input columns to copy to the output, e.g. ids; names, or numbers from 1")
       ->delimiter(',')
       ->type_name("COLUMN,...");
@@ -38,6 +41,8 @@ int main(int argc, char** argv) {
   program::add_compute(app, compute);
   program::add_threads(app);
   const auto measure = [&](const auto& model) {
+    table.texts = model.options().texts;
+    records.apply(table, program::records_of(model), model_path);
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();
     for (const auto& file : tests) {
@@ -65,6 +70,7 @@ int main(int argc, char** argv) {
     program::keep_inputs("--output", output, tests);
     program::keep_inputs("--output", output, {model_path, flags.love.path()});
     program::keep_inputs("--output", output, flags.vectors.files());
+    program::keep_inputs("--output", output, records.files());
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
     return program::compute_with(compute, [&](auto number, auto device) {

@@ -2,6 +2,7 @@
 // Writes one HTML page about trained models: LEA's effect on attention, training curves, scores, errors.
 #include "support/knowledge.hpp"
 #include "support/love_plug_options.hpp"
+#include "support/records.hpp"
 #include "support/report_dependencies.hpp"
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
@@ -42,6 +43,8 @@ int main(int argc, char** argv) {
   program::LovePlugFlags love;
   love.add_to(app);
   program::add_table_options(app, table);
+  program::RecordFlags records;
+  records.add_to(app);
   program::add_threads(app);
   const std::string command = program::command_line("report", argc, argv);
   return program::run(app, argc, argv, [&] {
@@ -65,6 +68,8 @@ int main(int argc, char** argv) {
         lx::fail_usage("--model", c.name, " has another task, other classes or another number of texts than ", contenders.back().name,
                        "; compare models of one");
     std::vector<lx::PairExample> examples;
+    table.texts = contenders.back().model.options().texts;
+    records.apply(table, contenders.back().model.records, contenders.back().name);
     if (!test.empty()) examples = lx::read_examples(test, table, contenders.back().model.options());
     if (test.empty() && !noise.empty()) lx::fail_usage("--noise", "needs --test");
     const auto texts = contenders.back().model.options().texts;

@@ -2,6 +2,7 @@
 // Scores a stream of pairs, or single texts, of any length: one score per line, in the order of the input.
 #include <iomanip>
 
+#include "support/records.hpp"
 #include "support/trained_model.hpp"
 
 namespace lx = lexformer;
@@ -42,10 +43,12 @@ int main(int argc, char** argv) {
   program::ModelFlags flags;
   flags.add_to(app);
   program::add_table_options(app, table);
+  program::RecordFlags records;
+  records.add_to(app);
   app.add_option(
          "--keep", table.keep,
          "input columns to write before each score, e.g. ids; names, or numbers from 1. The output is then a tab-separated table with "
-         "a header line; a tab or line end in a value becomes a space")
+         "a header line; a tab or line end in a value becomes a space. With --left, the two ids come first")
       ->delimiter(',')
       ->type_name("COLUMN,...");
   program::Compute compute;
@@ -54,22 +57,24 @@ int main(int argc, char** argv) {
   const auto score = [&](const auto& model) {
     table.labels = false;
     table.texts = model.options().texts;
+    records.apply(table, program::records_of(model), model_path);
     lx::PairReader reader(std::cin, "standard input", format, table);
     std::cout << std::setprecision(9);
-    bool header = !table.keep.empty();
+    bool header = !table.keep.empty() || table.records;
     std::size_t scored = 0;
     for (bool more = true; more;) {
       std::vector<lx::PairExample> examples;
       std::vector<std::string> kept;  // of each row, each followed by a tab
       for (lx::PairRow row; examples.size() < window && (more = reader.next(row));) {
         examples.push_back({row.left, row.right});
-        kept.emplace_back();
+        kept.push_back(table.records ? cell(row.left_id) + '\t' + cell(row.right_id) + '\t' : "");
         for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
       }
       const auto y = model.logits(examples, batch);
       lx::require_finite(y, "standard input", table.texts == 1 ? "text" : "pair", scored + 1);
       scored += examples.size();
       if (std::exchange(header, false)) {
+        if (table.records) std::cout << "left_id\tright_id\t";
         for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';
         for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');
         if (!logits) std::cout << "score\n";

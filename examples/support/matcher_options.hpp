@@ -9,6 +9,7 @@
 #include "evaluation.hpp"
 #include "knowledge.hpp"
 #include "love_plug_options.hpp"
+#include "records.hpp"
 #include "term_options.hpp"
 
 namespace program {
@@ -34,6 +35,7 @@ struct MatcherOptions {
   std::vector<std::uint64_t> seeds{1};
   std::vector<std::string> freeze, label_names, class_weights;
   lx::TableOptions table;
+  RecordFlags records;
 
   /// own: attention terms of the program, in addition to the built-in ones. encoder.texts chooses the help texts.
   void add_to(CLI::App& app, const lx::TermFactories<>& own = {}) {
@@ -55,6 +57,7 @@ struct MatcherOptions {
     app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
     app.add_flag("--overwrite", overwrite, "start again in a folder with an earlier run");
     add_table_options(app, table, encoder.texts);
+    if (encoder.texts == 2) records.add_to(app);
 
     auto* group = app.add_option_group("Model");
     add_choice(*group, "--head", encoder.head, "head on top of the encoder");
@@ -220,6 +223,7 @@ struct MatcherOptions {
     if (train_share < 1) all["train_share"] = train_share;
     if (new_lr) all["new_learning_rate"] = *new_lr;
     if (love.used()) all["love"] = love.json();
+    if (table.records) all["records"] = lx::to_json(table.records->options());
     return all;
   }
 

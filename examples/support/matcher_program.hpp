@@ -84,6 +84,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   o.love.apply(model);
   for (const auto& part : o.freeze) model.freeze(part);
   model.threshold.reset();
+  model.records = stored_records(o.table);
   model.provide(knowledge);
 
   auto examples = o.training_sample(lx::read_examples(o.train_file, o.table, model.options()), seed);
@@ -194,6 +195,7 @@ int train_program(const char* program_name, std::string about, std::size_t texts
   o.command = command_line(program_name, argc, argv);
   return run(app, argc, argv, [&] {
     o.finish();
+    if (texts == 2) o.records.apply(o.table);
     const lx::FolderLock lock(o.out);
     check_out(o);
     catch_signals();

@@ -87,7 +87,8 @@ inline void add_table_options(CLI::App& app, lx::TableOptions& table, std::size_
   const std::string columns = texts == 1   ? "columns of text and label"
                               : texts == 2 ? "columns of left text, right text and label"
                                            : "columns of left text, right text and label; of text and label for a model of single texts";
-  app.add_option("--columns", table.columns, columns + ": names, or numbers from 1")->delimiter(',');
+  const std::string records = texts == 1 ? "" : "; with --left, the columns of the records: NAME or LEFT=RIGHT (default: all but the id)";
+  app.add_option("--columns", table.columns, columns + ": names, or numbers from 1" + records)->delimiter(',');
   add_choice(app, "--header", table.header, "whether tables have a header row");
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Tables: any bytes, read with any options, are either refused or give rows that can be written and read again.
+// Tables: any bytes, read with any options, are either refused or give rows that can be written and read again. Read as records they are
+// refused or give different ids.
+#include <set>
 #include <sstream>
 
 #include "fuzz/fuzz.hpp"
+#include "lexformer/data/records.hpp"
 #include "lexformer/data/table.hpp"
 
 using namespace lexformer;
@@ -58,6 +61,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(row.kept.size() == options.keep.size(), "a row has other columns than those to keep");
     if (table.rows.size() < 4) check_csv(row);
   }
+  std::istringstream again{std::string(in.rest)};
+  std::set<std::string> ids;
+  fuzz::accepts([&] {
+    RecordReader reader(again, "input", format, options.texts == 2 ? "id" : "left");
+    for (Record record; reader.next(record);) {
+      fuzz::require(!record.id.empty() && ids.insert(record.id).second, "two records have the same id, or one has none");
+      fuzz::require(record.values.size() == reader.columns().size(), "a record has other columns than the table");
+    }
+  });
   fuzz::accepts([&] { class_labels(table); });
   fuzz::accepts([&] { number_labels(table); });
   return 0;

@@ -86,6 +86,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   }
 
   std::optional<double> threshold;  // decision threshold, chosen on validation data; saved with the model
+  std::string records;              // how records become texts (RecordTextOptions as JSON), "": trained on texts; saved with the model
 
  private:
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start,
@@ -127,6 +128,7 @@ template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start,
                                    const TermFactories<T, Dev>& own)
     : Pretrained<T, Dev>(file, start, own), threshold(file.threshold), options_(options) {
+  if (const auto stored = file.metadata.find("lexformer.records"); stored != file.metadata.end()) records = stored->second;
   const BertConfig& config = this->parsed_config();
   if (options_.task == Task::regression && options_.labels != 1)
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
@@ -216,6 +218,8 @@ template <class T, class Dev>
 void CrossEncoder<T, Dev>::write(ModelFile& file) const {
   write_options(options_, file);
   file.threshold = threshold;
+  file.metadata.erase("lexformer.records");  // of the model that this one was trained from
+  if (!records.empty()) file.metadata["lexformer.records"] = records;
 }
 
 #if defined(LEXFORMER_COMPILED)
