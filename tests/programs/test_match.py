@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: MIT
+"""Tables of records: pairs of ids in train_matcher, score_pairs, evaluate and report; candidates; match. Needs the built programs
+(LEXFORMER_BIN) and Python's standard library."""
+import csv
+import json
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from support import BIN, BRANDS, KINDS, Refusals, program
+
+
+def products(count, seed):
+    """Names, notes with a comma and a quote, prices."""
+    rng = random.Random(seed)
+    return [(f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}-{rng.randrange(1000, 9999)}", f'for 13" screens, {rng.choice(KINDS)}', f"{rng.randrange(1, 9)},{rng.randrange(100, 999)}.00")
+            for _ in range(count)]
+
+
+def write(path, header, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def typo(text, rng):
+    at = rng.randrange(1, len(text) - 1)
+    return text[:at] + text[at + 1 :]
+
+
+class Match(Refusals, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
+        rng, items = random.Random(5), products(60, 1)
+        cls.a, cls.b = folder / "a.csv", folder / "b.csv"
+        write(cls.a, ("id", "name", "notes", "price"), [(f"a{i}", *item) for i, item in enumerate(items)])
+        write(cls.b, ("price", "title", "key"), [(price.replace(",", ""), typo(name, rng).replace("-", ""), f"b{i}") for i, (name, _, price) in enumerate(items)])
+        for name, seed in (("train", 1), ("valid", 2), ("test", 3)):
+            rng = random.Random(seed)
+            rows = [(f"a{i}", f"b{i if k == 0 else rng.randrange(60)}", int(k == 0)) for i in range(60) for k in range(2)]
+            write(folder / f"{name}.csv", ("ltable_id", "rtable_id", "label"), [row for row in rows if row[2] == 1 or row[0][1:] != row[1][1:]])
+        config = folder / "config.json"
+        config.write_text('{"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 64}')
+        cls.start = folder / "start.lxf"
+        done = program("make_model", "--text", cls.a, cls.b, "--vocab-size", 300, "--model-config", config, "--out", cls.start)
+        assert done.returncode == 0, done.stderr
+        cls.tables = ("--left", cls.a, "--right", cls.b, "--id", "id=key")
+        cls.texts = ("--columns", "name=title,price", "--column-words", "name=4", "--serialize", "columns", "--normalize-numbers")
+        cls.trained = folder / "trained"
+        done = program("train_matcher", "--model", cls.start, "--train", folder / "train.csv", "--valid", folder / "valid.csv", "--test", folder / "test.csv", *cls.tables, *cls.texts, "--attention", "lea",
+                       "--out", cls.trained, "--max-steps", 4, "--batch", 8, "--quiet")
+        assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def rows(self, path):
+        with open(path, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def ok(self, name, *arguments, **options):
+        done = program(name, *arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def match(self, out, *more, tables=None, **options):
+        tables = tables or (self.a, self.b, "--id", "id=key")
+        return self.ok("match", *tables, "--model", self.trained, "--out", out, "--candidates", 4, *more, **options)
+
+    def test_the_texts_of_records(self):
+        done = self.ok("match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--out", self.folder / "t.csv", "--candidates", 1, "--text", "--quiet")
+        self.assertEqual(done.stderr, "")
+        row = next(r for r in self.rows(self.folder / "t.csv") if r["left_id"] == "a0")
+        name, _, price = products(60, 1)[0]
+        self.assertEqual(row["left"], f"COL name VAL {' '.join(name.split()[:4])} COL price VAL {price.replace(',', '')[:-3]}")
+        self.assertTrue(row["right"].startswith("COL name VAL "))
+
+    def test_pairs_of_ids_give_what_pairs_of_texts_give(self):
+        """The model keeps how records become texts; the same texts written as a table of pairs have the same scores."""
+        self.match(self.folder / "all.jsonl", "--text", "--blocking", "none", "--quiet")
+        texts = {(o["left_id"], o["right_id"]): (o["left"], o["right"]) for o in map(json.loads, (self.folder / "all.jsonl").read_text(encoding="utf-8").splitlines())}
+        self.assertEqual(len(texts), 3600)
+        test = self.rows(self.folder / "test.csv")
+        table = self.folder / "texts.tsv"
+        table.write_text("".join("\t".join((*texts[r["ltable_id"], r["rtable_id"]], r["label"])) + "\n" for r in test))
+        by_ids = self.ok("evaluate", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--output", self.folder / "ids.json", "--scores", "--keep", "ltable_id")
+        by_texts = self.ok("evaluate", "--model", self.trained, "--test", table, "--output", self.folder / "texts.json", "--scores")
+        ids, plain = (json.loads((self.folder / f"{name}.json").read_text())["test"][0] for name in ("ids", "texts"))
+        self.assertEqual(ids["scores"], plain["scores"])
+        self.assertEqual(ids["columns"]["ltable_id"], [r["ltable_id"] for r in test])
+        self.assertEqual(by_ids.stdout.split("\n")[1].split()[1:], by_texts.stdout.split("\n")[1].split()[1:])
+        saved = json.loads((self.trained / "all_results.json").read_text())
+        self.assertEqual(saved["test"][0]["f1"], ids["f1"])
+        self.assertEqual(saved["settings"]["records"]["columns"], [["name", "title"], ["price", "price"]])
+        # score_pairs: the ids come first
+        lines = "ltable_id\trtable_id\n" + "".join(f"{r['ltable_id']}\t{r['rtable_id']}\n" for r in test)
+        scored = [line.split("\t") for line in self.ok("score_pairs", "--model", self.trained, *self.tables, text=lines).stdout.splitlines()]
+        self.assertEqual(scored[0], ["left_id", "right_id", "score"])
+        self.assertEqual([row[:2] for row in scored[1:]], [[r["ltable_id"], r["rtable_id"]] for r in test])
+        for row, score in zip(scored[1:], ids["scores"]):
+            self.assertAlmostEqual(float(row[2]), score, delta=1e-5)
+        # other options than the stored ones give other texts
+        other = self.ok("evaluate", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--serialize", "plain", "--output", self.folder / "o.json", "--scores")
+        self.assertEqual(other.stderr, "")
+        self.assertNotEqual(json.loads((self.folder / "o.json").read_text())["test"][0]["scores"], ids["scores"])
+        self.ok("report", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--out", self.folder / "report")
+        self.assertIn("COL name VAL", (self.folder / "report" / "index.html").read_text())
+
+    def test_candidates(self):
+        out, names = self.folder / "c.csv", ("--id", "id=key", "--columns", "name=title")
+        done = self.ok("candidates", self.a, self.b, *names, "--top", 2, "--out", out, "--matches", self.folder / "train.csv", self.folder / "test.csv")
+        rows = self.rows(out)
+        self.assertRegex(done.stdout, rf"{len(rows)} candidates of 3600 pairs, reduction [0-9.]+ %\n60 of 60 matches among them, recall 100.00 %\n")
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score"])
+        keys = [(int(r["left_id"][1:]), -float(r["score"])) for r in rows]
+        self.assertEqual(keys, sorted(keys))
+        for threads in (1, 3):
+            self.ok("candidates", self.a, self.b, *names, "--top", 2, "--out", self.folder / "c1.csv", "--threads", threads)
+            self.assertEqual((self.folder / "c1.csv").read_bytes(), out.read_bytes())
+        self.ok("candidates", self.a, self.b, *names, "--top", 2, "--out", self.folder / "c.jsonl")
+        self.assertEqual([json.loads(line)["left_id"] for line in (self.folder / "c.jsonl").read_text().splitlines()], [r["left_id"] for r in rows])
+        # a share of the matches is lost if only one token in one order is looked at
+        few = self.ok("candidates", self.a, self.b, *names, "--top", 1, "--blocking", "tokens", "--typo-share", 1, "--matches", self.folder / "train.csv").stdout
+        self.assertRegex(few, r"\d+ of 60 matches")
+        said = self.ok("candidates", self.a, self.b, *names, "--explain", "a3", "b3", "--blocking", "all").stdout
+        self.assertIn("3-grams: cosine 0.", said)
+        self.assertIn("b3 is number 1 for a3, a3 is number 1 for b3: a candidate within 10", said)
+        self.assertIn("tokens: cosine 0.", said)
+
+    def test_one_table(self):
+        table = self.folder / "double.csv"
+        items = products(20, 8)
+        write(table, ("id", "name", "notes", "price"), [(f"{i}", *item) for i, item in enumerate(items + items[:5])])
+        self.ok("candidates", table, "--top", 2, "--out", self.folder / "d.csv")
+        rows = self.rows(self.folder / "d.csv")
+        for row in rows:
+            self.assertLess(int(row["left_id"]), int(row["right_id"]))
+        self.assertEqual(len({(r["left_id"], r["right_id"]) for r in rows}), len(rows))
+        same = {(r["left_id"], r["right_id"]) for r in rows if float(r["score"]) > 0.99999}
+        self.assertEqual(same, {(str(i), str(20 + i)) for i in range(5)})
+        self.ok("match", table, "--model", self.trained, "--columns", "name,price", "--out", self.folder / "d2.csv", "--candidates", 2, "--quiet")
+        self.assertEqual({(r["left_id"], r["right_id"]) for r in self.rows(self.folder / "d2.csv")} & same, same)
+
+    def test_match_writes_scores_and_decisions(self):
+        out = self.folder / "m.csv"
+        done = self.match(out)
+        rows = self.rows(out)
+        self.assertIn(f"{len(rows)} pairs scored", done.stderr)
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "match"])
+        scores = sorted({float(r["score"]) for r in rows})
+        threshold = (scores[len(scores) // 2] + scores[len(scores) // 2 + 1]) / 2
+        self.match(self.folder / "m2.csv", "--threshold", threshold, "--threads", 1)
+        again = self.rows(self.folder / "m2.csv")
+        self.assertEqual([(r["left_id"], r["right_id"], r["score"]) for r in rows], [(r["left_id"], r["right_id"], r["score"]) for r in again])
+        for row in again:
+            self.assertEqual(row["match"], str(int(float(row["score"]) >= threshold)))
+        self.match(self.folder / "m3.csv", "--threshold", threshold, "--top", 1, "--matches-only")
+        best = {}
+        for row in again:
+            best.setdefault(row["left_id"], row)  # of a left record the largest score is first
+        self.assertEqual(self.rows(self.folder / "m3.csv"), [row for row in best.values() if row["match"] == "1"])
+        self.assertEqual([p.name for p in self.folder.glob("m*.part*")], [])
+        for threads in (2, 3):
+            self.match(self.folder / "m4.csv", "--threads", threads)
+            self.assertEqual((self.folder / "m4.csv").read_bytes(), out.read_bytes())
+
+    def test_shards_are_the_whole(self):
+        self.match(self.folder / "w.csv")
+        whole = (self.folder / "w.csv").read_text().splitlines()
+        running = [subprocess.Popen([str(x) for x in (BIN / "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--quiet", "--shard", f"{i}/4", "--out", self.folder / f"w{i}.csv")])
+                   for i in range(1, 5)]
+        self.assertEqual([process.wait() for process in running], [0] * 4)
+        parts = [(self.folder / f"w{i}.csv").read_text().splitlines() for i in range(1, 5)]
+        self.assertTrue(all(len(part) > 1 for part in parts))
+        self.assertEqual(sorted(whole[1:]), sorted(line for part in parts for line in part[1:]))
+        self.assertEqual({whole[0]}, {part[0] for part in parts})
+
+    def test_killed_runs_go_on_to_the_same_bytes(self):
+        more = ("--blocking", "none", "--quiet", "--text", "--threads", 1)
+        started = time.time()
+        self.match(self.folder / "whole.csv", *more)
+        duration = time.time() - started
+        want, out, rng, met = (self.folder / "whole.csv").read_bytes(), self.folder / "killed.csv", random.Random(2), 0
+        part, state = out.with_name("killed.csv.part"), out.with_name("killed.csv.part.json")
+        for number in range(6):
+            for file in (out, part, state):
+                file.unlink(missing_ok=True)
+            process = subprocess.Popen([str(x) for x in (BIN / "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more)], stderr=subprocess.DEVNULL)
+            if number == 0:
+                deadline = time.time() + 60
+                while not state.exists() and process.poll() is None and time.time() < deadline:
+                    time.sleep(0.001)
+            else:
+                time.sleep(rng.random() * duration)
+            process.send_signal(signal.SIGKILL if number % 2 == 0 else signal.SIGTERM)
+            code = process.wait()
+            self.assertIn(code, (0, -signal.SIGKILL, -signal.SIGTERM, 130))
+            met += state.exists()
+            if state.exists():
+                with open(part, "a") as file:
+                    file.write("half a li")  # as if it had been killed between text and state
+            self.match(out, *more, "--resume")
+            self.assertEqual(out.read_bytes(), want)
+            self.assertFalse(part.exists() or state.exists())
+        self.assertGreater(met, 0)
+        # other options do not continue a run
+        process = subprocess.Popen([str(x) for x in (BIN / "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more)], stderr=subprocess.DEVNULL)
+        while not state.exists() and process.poll() is None:
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        if state.exists():
+            done = program("match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more, "--resume", "--top", 1)
+            self.refused(2, done, "--resume: ", "killed.csv.part was begun with other tables, options or another model (top differs)")
+
+    def test_refusals(self):
+        out, model = self.folder / "r.csv", ("--model", self.trained)
+        bad = self.folder / "bad.csv"
+
+        def refused(code, table, *parts, arguments=()):
+            bad.write_bytes(table)
+            self.refused(code, program("candidates", bad, self.b, "--id", "id=key", "--columns", "name=title", "--out", out, *arguments), *parts)
+
+        refused(3, b"id,name\n", "bad.csv: the table has no records")
+        refused(3, b"id,name\n1,a\n1,b\n", "bad.csv: line 3: the id '1' is also in line 2")
+        refused(3, b"id,name\n,a\n", "bad.csv: line 2: the id (column 'id') is empty")
+        refused(3, b"id,name\n1,\xff\n", "bad.csv: line 2: byte 3 is not UTF-8")
+        refused(3, b"id,nmae\n1,a\n", "bad.csv: there is no column 'name' among 'nmae'; did you mean 'nmae'?")
+        refused(3, b"ids,name\n1,a\n", "bad.csv: line 1: there is no column 'id'", "did you mean 'ids'?")
+        refused(2, b"id,name\n1,a\n", "--explain: At least 2 required", arguments=("--explain", "1"))
+        refused(3, b"id,name\n1,a\n", "--explain: there is no record with the id '2' in", arguments=("--explain", "2", "b0"))
+        self.refused(2, program("match", self.a, self.b, "--id", "id=key", *model, "--out", out, "--column-words", "x"), "--column-words: 'x' is not COLUMN=N")
+        self.refused(2, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title"), "nothing to do; give --out, --matches or --explain")
+        self.refused(2, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title", "--out", self.folder / "x.txt"), "the ending says no format")
+        self.refused(3, program("candidates", self.a, self.b, "--id", "id=key", "--out", out), "b.csv: has no column 'name' as ", "--columns NAME,LEFT=RIGHT")
+        self.refused(2, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title", "--out", self.b), "is also an input")
+        pairs = self.folder / "pairs.csv"
+        pairs.write_text("ltable_id,rtable_id,label\na1,b1,1\na1,b99,0\n")
+        said = "pairs.csv: line 3: there is no record with the id 'b99' in"
+        self.refused(3, program("evaluate", *model, "--test", pairs, *self.tables), said)
+        self.refused(3, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title", "--matches", pairs), said)
+        done = program("train_matcher", "--model", self.start, "--train", pairs, "--valid", pairs, "--out", self.folder / "never", "--quiet", *self.tables, "--columns", "name=title")
+        self.refused(3, done, said)
+        done = program("score_pairs", *model, *self.tables, text="a1\tb1\nb1\ta1\n")
+        self.refused(3, done, "standard input: line 2: there is no record with the id 'b1' in")
+        self.refused(2, program("score_pairs", *model, "--serialize", "plain", text="a\tb\n"), "--serialize: needs --left")
+        self.refused(2, program("score_pairs", *model, "--right", self.b, text="a\tb\n"), "--right: needs --left")
+        for value in ("0/4", "5/4", "2", "a/b", "1/0"):
+            self.refused(2, program("match", self.a, self.b, *model, "--id", "id=key", "--out", out, "--shard", value), f"--shard: '{value}' is not I/N")
+        self.refused(3, program("match", self.a, self.b, "--id", "id=key", "--model", self.folder / "no.lxf", "--out", out), "no.lxf")
+        self.refused(3, program("match", self.a, self.b, "--id", "id=key", *model, "--quiet", "--out", self.folder / "no" / "r.csv"), "r.csv.part: cannot be written")
+        self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
