@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -157,6 +158,26 @@ TEST_CASE("vectors have length 1, or 0; rare features come first") {
   const double radio = 1 + std::log(5.0 / 2), sony = (1 + std::log(2.0)) * (1 + std::log(5.0 / 4));
   CHECK(static_cast<double>(v[3][1].weight) == doctest::Approx(sony / std::hypot(radio, sony)));
   CHECK(static_cast<double>(v.cosine(1, 3)) == doctest::Approx(sony / std::hypot(radio, sony)));
+}
+
+TEST_CASE("cosines are those of scikit-learn's TfidfVectorizer (tools/make_golden_blocking.py)") {
+  std::ifstream in(LEXFORMER_SOURCE_DIR "/tests/golden/blocking.txt");
+  std::string line;
+  REQUIRE(std::getline(in, line));
+  Texts texts(static_cast<std::size_t>(std::stoul(line)));
+  for (std::string& text : texts) REQUIRE(std::getline(in, text));
+  std::size_t compared = 0;
+  for (std::size_t n = 0; in >> n;) {
+    const TextVectors v(texts, {}, {n});
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      for (std::size_t j = 0; j < texts.size(); ++j) {
+        double expected = 0;
+        REQUIRE((in >> expected).good());
+        CHECK(std::abs(static_cast<double>(v.cosine(i, j)) - expected) < 1e-6);
+        compared += expected > 0 && expected < 0.999 ? 1 : 0;
+      }
+  }
+  CHECK(compared > 100);
 }
 
 TEST_CASE("the candidates are those of all cosines: two lists, one list, ties, empty texts, several indexes") {
