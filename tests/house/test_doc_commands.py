@@ -36,6 +36,13 @@ def options_of(program, known={}):
     return known[program]
 
 
+def words_of(program):
+    """How many arguments without an option a program needs, and takes, by --help."""
+    section = re.search(r"^positionals:\n((?: +\S.*\n)+)", run(program, ["--help"]).stdout, flags=re.M | re.I)
+    lines = re.findall(r"^ {2}\w+ .*", section.group(1), flags=re.M) if section else []
+    return sum("REQUIRED" in line for line in lines), len(lines)
+
+
 def mistakes(program, arguments, whole):
     if program == "convert_hf.py":
         with contextlib.redirect_stderr(io.StringIO()) as err, contextlib.redirect_stdout(io.StringIO()):
@@ -53,6 +60,8 @@ def mistakes(program, arguments, whole):
         yield done.stderr.strip()
         return
     options, room, given = options_of(program), 0, set()
+    least, most = words_of(program)
+    words = 0
     for word in arguments:
         name = word.split("=")[0]
         if name.startswith("--"):
@@ -60,12 +69,16 @@ def mistakes(program, arguments, whole):
             room = (1000 if many else 1) if takes_value and "=" not in word else 0
             given.add(name)
         elif room == 0:
-            yield f"'{word}' belongs to no option"
+            words += 1
+            if words > most:
+                yield f"'{word}' belongs to no option"
         else:
             room -= 1
     lacking = [name for name, (_, _, required) in options.items() if required and name not in given]
     if whole and lacking:
         yield f"{', '.join(lacking)} must be given"
+    if whole and words < least:
+        yield f"{least} arguments without an option must be given"
 
 
 def commands(text):
@@ -116,9 +129,9 @@ def self_test():
         ("convert_hf.py", ["b", "--c", "d e"]), ("encode", ["--model", "x"])]
     wrong = [("convert_hf.py", ["model.lxf"]), ("convert_hf.py", ["a", "b", "--nothing"]), ("encode", ["--model", "x"]), ("encode", ["--modle", "x"]),
              ("encode", ["--model", "x", "--output", "y.npy", "left over"]), ("encode", ["--model", "x", "--output", "y.npy", "--layer", "300"]),
-             ("encode", ["--model", "x", "--output", "y.npy", "--normalize", "1"])]
+             ("encode", ["--model", "x", "--output", "y.npy", "--normalize", "1"]), ("candidates", ["--out", "x.csv"]), ("candidates", ["a", "b", "c", "--out", "x.csv"])]
     right = [("convert_hf.py", ["model.lxf", "--to-hf", "exported"]), ("encode", ["--model", "x", "--output", "y.npy", "--normalize"]),
-             ("make_model", ["--text", "a", "b", "--out", "c"])]
+             ("make_model", ["--text", "a", "b", "--out", "c"]), ("candidates", ["a", "--out", "x.csv"]), ("candidates", ["a", "b", "--out", "x.csv"])]
     for name, arguments in wrong + right:
         if name == "convert_hf.py" or BUILT:
             assert bool(list(mistakes(name, arguments, True))) == ((name, arguments) in wrong), (name, arguments)
