@@ -12,7 +12,7 @@ using namespace lexformer;
 
 namespace {
 
-std::string shown(const TaggedText& text) {
+std::string shown_tags(const TaggedText& text) {
   std::string out;
   for (const auto& sentence : text.sentences) {
     for (std::size_t i = 0; i < sentence.words.size(); ++i)
@@ -21,7 +21,7 @@ std::string shown(const TaggedText& text) {
   }
   return out;
 }
-void refused(const std::string& text, const std::string& part, const TaggedTextOptions& options = {}) {
+void refused_tags(const std::string& text, const std::string& part, const TaggedTextOptions& options = {}) {
   expect_file_error([&] { parse_tagged_text(text, "f", options); }, part);
 }
 
@@ -29,46 +29,46 @@ void refused(const std::string& text, const std::string& part, const TaggedTextO
 
 TEST_CASE("tagged text: columns, ends of sentences, what is left out") {
   const std::string expected = "Anna/B-PER Smith/I-PER sleeps/O\nOslo/B-creative-work\n";
-  CHECK(shown(parse_tagged_text("Anna\tB-PER\nSmith\tI-PER\nsleeps\tO\n\nOslo\tB-creative-work\n\n", "f")) == expected);
+  CHECK(shown_tags(parse_tagged_text("Anna\tB-PER\nSmith\tI-PER\nsleeps\tO\n\nOslo\tB-creative-work\n\n", "f")) == expected);
   // The four columns of CoNLL-2003, CR LF, a byte order mark, no line end at the end, -DOCSTART-, several empty lines, lines of white
   // space.
-  CHECK(shown(parse_tagged_text(
+  CHECK(shown_tags(parse_tagged_text(
             "\xEF\xBB\xBF-DOCSTART- -X- -X- O\r\n\r\nAnna NNP B-NP B-PER\r\nSmith NNP  I-NP I-PER \r\nsleeps VB B-VP O\r\n"
             "-DOCSTART- -X- O O\r\nOslo NNP B-NP B-creative-work",
             "f")) == expected);
-  CHECK(shown(parse_tagged_text("\t\nAnna\tB-PER\nSmith\tI-PER\nsleeps\tO\n\t\n \nOslo\tx y\tB-creative-work\n\t", "f")) == expected);
+  CHECK(shown_tags(parse_tagged_text("\t\nAnna\tB-PER\nSmith\tI-PER\nsleeps\tO\n\t\n \nOslo\tx y\tB-creative-work\n\t", "f")) == expected);
   // With tabs, a word may have spaces.
-  CHECK(shown(parse_tagged_text("New York\tB-LOC\n", "f")) == "New York/B-LOC\n");
+  CHECK(shown_tags(parse_tagged_text("New York\tB-LOC\n", "f")) == "New York/B-LOC\n");
   const auto text = parse_tagged_text("a O\nb O\n\nc B-x\n", "f");
   CHECK(text.words == 3);
   CHECK(text.cut_sentences + text.cut_words == 0);
 }
 
 TEST_CASE("tagged text without tags: the first column alone") {
-  CHECK(shown(parse_tagged_text("Anna\nSmith X-PER\n\nOslo\t\n", "f", {.tags = false})) == "Anna Smith\nOslo\n");
+  CHECK(shown_tags(parse_tagged_text("Anna\nSmith X-PER\n\nOslo\t\n", "f", {.tags = false})) == "Anna Smith\nOslo\n");
 }
 
 TEST_CASE("tagged text: long sentences are cut, and counted") {
   const auto text = parse_tagged_text("a O\nb O\nc O\nd O\n\ne O\nf O\ng O\n\nh B-x\ni I-x\n", "f", {.max_words = 2});
-  CHECK(shown(text) == "a/O b/O\ne/O f/O\nh/B-x i/I-x\n");
+  CHECK(shown_tags(text) == "a/O b/O\ne/O f/O\nh/B-x i/I-x\n");
   CHECK(text.words == 6);
   CHECK(text.cut_sentences == 2);
   CHECK(text.cut_words == 3);
   // What is cut off must be right, too.
-  refused("a O\nb O\nc PER\n", "f: line 3: the tag 'PER' is not BIO", {.max_words = 2});
+  refused_tags("a O\nb O\nc PER\n", "f: line 3: the tag 'PER' is not BIO", {.max_words = 2});
 }
 
 TEST_CASE("tagged text: what is refused") {
   for (const char* tag : {"X-PER", "B-", "I-", "B", "PER", "o", "b-PER", "E-PER", "S-PER", "BPER", "O-", "-", "B-P ER"})
-    refused(cat("Anna\tB-PER\n\nSmith\t", tag, "\n"), cat("f: line 3: the tag '", tag, "' is not BIO; expected O, B-TYPE or I-TYPE"));
-  refused("Anna\tB-PER\v\n", "is not BIO");
-  refused("Anna O\nSmith\n", "f: line 2: expected a word and its tag, separated by a tab or by spaces; found 'Smith'");
-  refused("Anna\tO\n\tO\n", "f: line 2: the word is empty");
-  refused("Anna\tO\nSmith\t\n", "f: line 2: the tag of 'Smith' is empty");
-  refused("\tO\n", "f: line 1: the word is empty", {.tags = false});
-  refused("Anna\tO\nSm\xFFth\tO\n", "f: line 2: byte 3 is not UTF-8");
-  refused("", "f: has no sentences; expected one word a line with its tag");
-  refused("\n\t\n-DOCSTART- O\n", "f: has no sentences; expected one word a line", {.tags = false});
+    refused_tags(cat("Anna\tB-PER\n\nSmith\t", tag, "\n"), cat("f: line 3: the tag '", tag, "' is not BIO; expected O, B-TYPE or I-TYPE"));
+  refused_tags("Anna\tB-PER\v\n", "is not BIO");
+  refused_tags("Anna O\nSmith\n", "f: line 2: expected a word and its tag, separated by a tab or by spaces; found 'Smith'");
+  refused_tags("Anna\tO\n\tO\n", "f: line 2: the word is empty");
+  refused_tags("Anna\tO\nSmith\t\n", "f: line 2: the tag of 'Smith' is empty");
+  refused_tags("\tO\n", "f: line 1: the word is empty", {.tags = false});
+  refused_tags("Anna\tO\nSm\xFFth\tO\n", "f: line 2: byte 3 is not UTF-8");
+  refused_tags("", "f: has no sentences; expected one word a line with its tag");
+  refused_tags("\n\t\n-DOCSTART- O\n", "f: has no sentences; expected one word a line", {.tags = false});
   expect_file_error([] { read_tagged_text("/nonexistent/train.conll"); }, "/nonexistent/train.conll");
   const TemporaryFolder folder;
   write_file_atomic(folder / "a.conll", "Anna B-PER\nSmith I_PER\n");

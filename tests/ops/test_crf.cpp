@@ -21,7 +21,7 @@ using test::random_tensor;
 
 namespace {
 
-using Labels = std::vector<std::int32_t>;
+using LabelPath = std::vector<std::int32_t>;
 
 const Offsets crf_offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 5, 2});
 
@@ -30,8 +30,8 @@ std::vector<Tensor<double>> crf_inputs(std::size_t labels, const Offsets& offset
   return {random_tensor({offsets.tokens(), labels}, 0, deviation), random_tensor({labels, labels}, 1, deviation),
           random_tensor({labels}, 2, deviation), random_tensor({labels}, 3, deviation)};
 }
-Labels some_labels(std::size_t tokens, std::size_t labels) {
-  Labels y;
+LabelPath crf_labels(std::size_t tokens, std::size_t labels) {
+  LabelPath y;
   for (std::size_t t = 0; t < tokens; ++t) y.push_back(static_cast<std::int32_t>((t * t + t / 3) % labels));
   return y;
 }
@@ -42,16 +42,16 @@ std::vector<Var<T>> crf_leaves(const std::vector<Tensor<double>>& x) {
   return v;
 }
 template <class T>
-Var<accumulate_t<T>> loss_of(const std::vector<Var<T>>& v, const Labels& y, const Offsets& offsets = crf_offsets) {
+Var<accumulate_t<T>> loss_of(const std::vector<Var<T>>& v, const LabelPath& y, const Offsets& offsets = crf_offsets) {
   return crf_loss(v[0], offsets, y, v[1], v[2], v[3]);
 }
 template <class T>
-Labels best_of(const std::vector<Var<T>>& v, const Offsets& offsets = crf_offsets) {
+LabelPath best_of(const std::vector<Var<T>>& v, const Offsets& offsets = crf_offsets) {
   return crf_decode(v[0], offsets, v[1], v[2], v[3]);
 }
 /// The loss and its gradients.
 template <class T>
-std::vector<Tensor<double>> crf_outcome(const std::vector<Tensor<double>>& x, const Labels& y, const Offsets& offsets = crf_offsets) {
+std::vector<Tensor<double>> crf_outcome(const std::vector<Tensor<double>>& x, const LabelPath& y, const Offsets& offsets = crf_offsets) {
   const auto v = crf_leaves<T>(x);
   const auto loss = loss_of(v, y, offsets);
   loss.backward();
@@ -61,7 +61,7 @@ std::vector<Tensor<double>> crf_outcome(const std::vector<Tensor<double>>& x, co
 }
 
 /// The score of one path of sequence s.
-double score_of(const std::vector<Tensor<double>>& x, std::size_t s, const Labels& path, const Offsets& offsets = crf_offsets) {
+double score_of(const std::vector<Tensor<double>>& x, std::size_t s, const LabelPath& path, const Offsets& offsets = crf_offsets) {
   const auto label = [&](std::size_t t) { return static_cast<std::size_t>(path[t]); };
   double score = x[2].data()[label(0)] + x[3].data()[label(path.size() - 1)];
   for (std::size_t t = 0; t < path.size(); ++t) {
@@ -73,7 +73,7 @@ double score_of(const std::vector<Tensor<double>>& x, std::size_t s, const Label
 /// use(path) for each path of n tokens.
 template <class Use>
 void for_each_path(std::size_t n, std::size_t labels, Use&& use) {
-  Labels path(n, 0);
+  LabelPath path(n, 0);
   for (;;) {
     use(path);
     std::size_t t = 0;
@@ -83,7 +83,7 @@ void for_each_path(std::size_t n, std::size_t labels, Use&& use) {
 }
 
 /// Loss and gradients by their definitions: the sums over all paths of each sequence.
-std::vector<Tensor<double>> by_enumeration(const std::vector<Tensor<double>>& x, const Labels& y) {
+std::vector<Tensor<double>> by_enumeration(const std::vector<Tensor<double>>& x, const LabelPath& y) {
   const std::size_t labels = x[1].dim(0);
   std::vector<Tensor<double>> out{Tensor<double>::zeros(Shape{})};
   for (const auto& t : x) out.push_back(Tensor<double>::zeros(t.shape()));
@@ -91,8 +91,8 @@ std::vector<Tensor<double>> by_enumeration(const std::vector<Tensor<double>>& x,
   for (std::size_t s = 0; s < crf_offsets.sequences(); ++s) {
     const std::size_t n = crf_offsets.length(s), first = crf_offsets.begin(s);
     double total = 0;
-    for_each_path(n, labels, [&](const Labels& path) { total += std::exp(score_of(x, s, path)); });
-    const auto add = [&](const Labels& path, double share) {
+    for_each_path(n, labels, [&](const LabelPath& path) { total += std::exp(score_of(x, s, path)); });
+    const auto add = [&](const LabelPath& path, double share) {
       const auto label = [&](std::size_t t) { return static_cast<std::size_t>(path[t]); };
       out[3].mutable_data()[label(0)] += share;
       out[4].mutable_data()[label(n - 1)] += share;
@@ -101,8 +101,8 @@ std::vector<Tensor<double>> by_enumeration(const std::vector<Tensor<double>>& x,
         if (t > 0) out[2].mutable_data()[label(t - 1) * labels + label(t)] += share;
       }
     };
-    for_each_path(n, labels, [&](const Labels& path) { add(path, weight * std::exp(score_of(x, s, path)) / total); });
-    const Labels observed(y.begin() + static_cast<std::ptrdiff_t>(first), y.begin() + static_cast<std::ptrdiff_t>(first + n));
+    for_each_path(n, labels, [&](const LabelPath& path) { add(path, weight * std::exp(score_of(x, s, path)) / total); });
+    const LabelPath observed(y.begin() + static_cast<std::ptrdiff_t>(first), y.begin() + static_cast<std::ptrdiff_t>(first + n));
     add(observed, -weight);
     out[0].mutable_data()[0] += weight * (std::log(total) - score_of(x, s, observed));
   }
@@ -115,7 +115,7 @@ TEST_CASE("crf_loss: loss and gradients are the sums over all paths") {
   for (const std::size_t labels : {1u, 2u, 3u, 5u}) {
     CAPTURE(labels);
     const auto x = crf_inputs(labels);
-    const auto y = some_labels(crf_offsets.tokens(), labels);
+    const auto y = crf_labels(crf_offsets.tokens(), labels);
     const auto expected = by_enumeration(x, y);
     const auto found = crf_outcome<double>(x, y), single = crf_outcome<float>(x, y), half = crf_outcome<bfloat16>(x, y);
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -128,7 +128,7 @@ TEST_CASE("crf_loss: loss and gradients are the sums over all paths") {
 }
 
 TEST_CASE("crf_loss: gradients by finite differences") {
-  const auto y = some_labels(crf_offsets.tokens(), 4);
+  const auto y = crf_labels(crf_offsets.tokens(), 4);
   const auto result = gradcheck([&](const std::vector<Var<double>>& v) { return loss_of(v, y); }, crf_inputs(4));
   CHECK_MESSAGE(result.ok, result.message);
   CHECK(result.worst < 1e-7);
@@ -148,18 +148,18 @@ TEST_CASE("crf_decode finds the path with the highest score") {
     for (std::size_t s = 0; s < crf_offsets.sequences(); ++s) {
       const std::size_t n = crf_offsets.length(s), first = crf_offsets.begin(s);
       double top = -1e300;
-      Labels winner;
-      for_each_path(n, labels, [&](const Labels& path) {
+      LabelPath winner;
+      for_each_path(n, labels, [&](const LabelPath& path) {
         const double score = score_of(x, s, path);
         if (score > top) winner = path;
         top = std::max(top, score);
       });
-      CHECK(Labels(best.begin() + static_cast<std::ptrdiff_t>(first), best.begin() + static_cast<std::ptrdiff_t>(first + n)) == winner);
+      CHECK(LabelPath(best.begin() + static_cast<std::ptrdiff_t>(first), best.begin() + static_cast<std::ptrdiff_t>(first + n)) == winner);
     }
   }
   // Equal scores: the smaller label.
   const auto equal = best_of(crf_leaves<double>(crf_inputs(4, crf_offsets, 0)));
-  CHECK(equal == Labels(crf_offsets.tokens(), 0));
+  CHECK(equal == LabelPath(crf_offsets.tokens(), 0));
 }
 
 TEST_CASE("crf: a sequence of one token is a softmax of start + emissions + end") {
@@ -178,7 +178,7 @@ TEST_CASE("crf: a sequence of one token is a softmax of start + emissions + end"
 }
 
 TEST_CASE("crf: extreme and forbidding scores") {
-  const auto y = some_labels(crf_offsets.tokens(), 3);
+  const auto y = crf_labels(crf_offsets.tokens(), 3);
   // Adding the same number to all emissions of a token changes nothing.
   auto x = crf_inputs(3);
   const auto before = crf_outcome<double>(x, y);
@@ -201,7 +201,7 @@ TEST_CASE("crf: extreme and forbidding scores") {
   const double never = -std::numeric_limits<double>::infinity();
   x[2].mutable_data()[2] = never;
   x[1].mutable_data()[0 * 3 + 1] = never;
-  const Labels allowed(crf_offsets.tokens(), 0);
+  const LabelPath allowed(crf_offsets.tokens(), 0);
   const auto found = crf_outcome<double>(x, allowed), expected = by_enumeration(x, allowed);
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(max_error(found[i], expected[i]) < 1e-13);
   CHECK(found[2].at(0, 1) == 0);
@@ -218,7 +218,7 @@ TEST_CASE("crf: the number of threads changes no bit; other sequences do not cha
   for (std::size_t s = 0; s < 60; ++s) lengths.push_back(1 + s * 7 % 31);
   const auto offsets = Offsets::from_lengths(lengths);
   const auto x = crf_inputs(13, offsets);
-  const auto y = some_labels(offsets.tokens(), 13);
+  const auto y = crf_labels(offsets.tokens(), 13);
   const auto first = crf_outcome<float>(x, y, offsets);
   const auto labels = best_of(crf_leaves<float>(x), offsets);
   for (const int threads : {1, 2, 3}) {
@@ -233,7 +233,7 @@ TEST_CASE("crf: the number of threads changes no bit; other sequences do not cha
     const std::size_t begin = offsets.begin(s), end = offsets.begin(s + 1);
     const auto alone =
         crf_decode(slice_rows(v[0], begin, end), Offsets::from_lengths(std::vector<std::size_t>{end - begin}), v[1], v[2], v[3]);
-    CHECK(alone == Labels(labels.begin() + static_cast<std::ptrdiff_t>(begin), labels.begin() + static_cast<std::ptrdiff_t>(end)));
+    CHECK(alone == LabelPath(labels.begin() + static_cast<std::ptrdiff_t>(begin), labels.begin() + static_cast<std::ptrdiff_t>(end)));
   }
 }
 
@@ -242,8 +242,8 @@ static_assert(detail::HasCrf<Cpu> && !detail::HasCrf<Cuda>);
 
 TEST_CASE("crf: what does not fit") {
   const auto v = crf_leaves<double>(crf_inputs(3));
-  const auto y = some_labels(crf_offsets.tokens(), 3);
-  const auto loss = [&](std::size_t a, std::size_t b, std::size_t c, std::size_t d, const Labels& labels) {
+  const auto y = crf_labels(crf_offsets.tokens(), 3);
+  const auto loss = [&](std::size_t a, std::size_t b, std::size_t c, std::size_t d, const LabelPath& labels) {
     return error_message([&] { crf_loss(v[a], crf_offsets, labels, v[b], v[c], v[d]); });
   };
   CHECK(loss(0, 0, 2, 3, y) == "crf_loss: transitions must be (L, L), got (11, 3)");
