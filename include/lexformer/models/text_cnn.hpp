@@ -3,6 +3,7 @@
 // that LOVE's Table 3 compares word vectors with.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -64,10 +64,10 @@ LEXFORMER_INLINE WordImputer load_imputer(const std::string& path) {
     return WordImputer(std::move(model), size, checksum);
   }
   const auto file = ModelFile::open(path);
-  const std::uint32_t checksum = crc32(read_file(file.path));
+  const auto checksum = [&] { return crc32(read_file(file.path)); };
   const auto imputer = [&](auto model) {
     const std::size_t size = model.options().size;
-    return WordImputer(std::move(model), size, checksum);
+    return WordImputer(std::move(model), size, checksum());
   };
   const std::string type = get_string(file.config, "model_type", path + ": config", "bert");
   if (type == "love") return imputer(Love<>(file));
@@ -77,7 +77,7 @@ LEXFORMER_INLINE WordImputer load_imputer(const std::string& path) {
   if (type == "edit_distance") {
     EditDistance model(file);
     const std::size_t size = model.known().dimension();
-    return WordImputer(std::move(model), size, checksum);
+    return WordImputer(std::move(model), size, checksum());
   }
   fail_file(path, "makes no vectors for words: its model_type is ", in_quotes(type),
             "; expected love, mimick, bos, kvq_fh or edit_distance (train_love, train_imputer), or a .bin file of fastText");
