@@ -29,17 +29,18 @@ struct ModelFlags {
 /// model.
 template <class T, class Dev, class Body>
 int with_trained_model(const std::string& path, const ModelFlags& flags, const char* changes, Body&& body) {
-  const auto file = lx::ModelFile::open(path);
-  if (lx::get_string(file.config, "model_type", file.path + ": config", "bert") == "text_cnn") {
+  std::optional<lx::ModelFile> file = lx::ModelFile::open(path);
+  if (lx::get_string(file->config, "model_type", file->path + ": config", "bert") == "text_cnn") {
     flags.love.check();
     if (flags.love.used()) lx::fail_usage("--love", path, " reads word vectors; --imputer makes those of unknown words");
-    lx::TextCnn<T, Dev> model(file);
+    lx::TextCnn<T, Dev> model(*file);
     model.provide(flags.vectors.load());
     return body(model);
   }
   if (flags.vectors.used())
     lx::fail_usage("--vectors", path, " has word embeddings of its own; the option is for models of train_text_cnn");
-  lx::CrossEncoder<T, Dev> model(file);
+  lx::CrossEncoder<T, Dev> model(*file);
+  file.reset();  // its bytes are of no more use
   flags.love.apply(model);
   model.provide(flags.knowledge.load(changes));
   return body(model);
