@@ -53,8 +53,7 @@ struct TypoOptions {
   TypoMode mode = TypoMode::released;
   double word_share = 0.2;
   double char_share = 0.1;  // mode released only
-  unsigned min_chars =
-      0;  // shorter words are not changed; 0 = the mode's default: 3 (released), 4 (printed, love; least of love) or 1 (ocr)
+  unsigned min_chars = 0;   // shorter words are not changed; 0 = the mode's: 3 (released), 4 (printed, love; least of love), 1 (ocr)
   // not of the modes love and ocr:
   std::vector<TypoOp> ops{TypoOp::insert, TypoOp::remove, TypoOp::substitute, TypoOp::swap, TypoOp::keyboard};
   bool respace = false;  // nlpaug's spacing: tokens separated by spaces, no space before . , : ; ? ! % and inside brackets
