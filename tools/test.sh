@@ -3,7 +3,7 @@
 # Runs the tests on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, configures, builds and tests one preset
 # of CMakePresets.json, and prints a summary.
 # usage: tools/test.sh [PRESET]        (dev, release, clang, headers, tidy, tsan, coverage, cuda; default dev)
-# `cuda` needs NVIDIA's toolkit, which this script does not install; its tests are skipped without a GPU.
+# `cuda` needs NVIDIA's toolkit, which this script does not install; without a GPU its tests on the device are skipped, those of nvcc's PTX run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
