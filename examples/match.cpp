@@ -218,7 +218,6 @@ int match(const MatchOptions& o) {
       return 130;
     }
   }
-  // All scored pairs are in the file now: this is where pairs are assigned one to one, or rows to clusters.
   file.finish();
   progress.end();
   if (!o.quiet)

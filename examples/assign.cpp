@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Makes the pairs that match wrote consistent: one partner for each record, or clusters of records.
+#include <charconv>
+#include <fstream>
+#include <iomanip>
+
+#include <lexformer/data/assignment.hpp>
+
+#include "support/candidates.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+/// The ids of one side, numbered as they come.
+class Ids {
+ public:
+  std::size_t number(const std::string& id) {
+    const auto [place, added] = places_.emplace(id, names_.size());
+    if (added) names_.push_back(id);
+    return place->second;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<std::string> names_;
+};
+
+double score_of(const std::string& text, const std::string& where) {
+  double score = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(score))
+    lx::fail_file(where, "score is ", lx::in_quotes(text), ", expected a number");
+  return score;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Reads pairs with scores, as match writes them, and writes the pairs of an assignment in which each record has at most one partner, "
+      "or the clusters of the records. The parts of a run in shards are given together.",
+      "assign");
+  std::vector<std::string> files;
+  std::string out;
+  bool one_to_one = false, find_clusters = false, one_table = false;
+  double threshold = 0.5;
+  std::size_t max_size = 0;
+  app.add_option("pairs", files, "files with the columns left_id, right_id and score: .csv, .tsv, .jsonl")->required()->type_name("F.csv");
+  app.add_option("--out", out, "file to write, .csv")->required()->type_name("F.csv");
+  auto* one = app.add_flag("--one-to-one", one_to_one, "write the pairs with the largest sum of scores in which no record occurs twice");
+  auto* clusters =
+      app.add_flag("--clusters", find_clusters, "write the cluster of each record; pairs connect their records")->excludes(one);
+  app.add_option("--threshold", threshold, "least score of a pair that counts")->capture_default_str();
+  app.add_option("--max-size", max_size, "with --clusters: most records of a cluster; the weakest pairs are left out. 0 = no limit")
+      ->capture_default_str()
+      ->needs(clusters);
+  app.add_flag("--one-table", one_table, "with --clusters: left and right ids are those of one table (match with one table)")
+      ->needs(clusters);
+  return program::run(app, argc, argv, [&] {
+    if (!one_to_one && !find_clusters) lx::fail_usage("assign", "nothing to do; give --one-to-one or --clusters");
+    program::keep_inputs("--out", out, files);
+    if (program::output_format(out) != lx::TableFormat::csv) lx::fail_usage("--out", out, " must end in .csv");
+    lx::TableOptions table;
+    table.columns = {"left_id", "right_id"};
+    table.keep = {"score"};
+    table.labels = false;
+    Ids left, right_ids;
+    Ids& right = one_table ? left : right_ids;
+    std::vector<lx::ScoredPair> pairs;
+    for (const auto& path : files) {
+      std::ifstream in(path, std::ios::binary);
+      if (!in) lx::fail_file(path, "cannot be read");
+      lx::PairReader reader(in, path, lx::table_format(path), table);
+      std::size_t row = 0;
+      for (lx::PairRow pair; reader.next(pair);) {
+        const double score = score_of(pair.kept[0], lx::cat(path, ": pair ", ++row));
+        const std::size_t l = left.number(pair.left), r = right.number(pair.right);
+        if (score >= threshold) pairs.push_back({l, r, score});
+      }
+    }
+    program::StringWriter text;
+    text << std::setprecision(9);
+    std::size_t count = 0;
+    if (one_to_one) {
+      text << "left_id,right_id,score\n";
+      for (const std::size_t i : lx::one_to_one(pairs)) {
+        text << program::csv_field(left.names()[pairs[i].left]) << ',' << program::csv_field(right.names()[pairs[i].right]) << ','
+             << pairs[i].score << '\n';
+        ++count;
+      }
+    } else {
+      const std::size_t lefts = left.names().size(), rows = lefts + right_ids.names().size();
+      if (!one_table)
+        for (auto& p : pairs) p.right += lefts;
+      const auto cluster = lx::clusters(pairs, rows, {.cut = threshold, .max_size = max_size});
+      text << (one_table ? "id,cluster\n" : "table,id,cluster\n");
+      for (std::size_t i = 0; i < rows; ++i) {
+        if (!one_table) text << (i < lefts ? "left," : "right,");
+        text << program::csv_field(i < lefts ? left.names()[i] : right_ids.names()[i - lefts]) << ',' << cluster[i] + 1 << '\n';
+        count = std::max(count, cluster[i] + 1);
+      }
+    }
+    lx::write_file_atomic(out, text.str());
+    std::cerr << out << ": " << count << (one_to_one ? " pairs" : " clusters") << " of " << pairs.size()
+              << " pairs with a score of at least " << threshold << "\n";
+    return 0;
+  });
+}
