@@ -7,6 +7,7 @@
 #include "lexformer/models/lstm_tagger.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
+#include "lexformer/models/text_cnn.hpp"
 #include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/train/state.hpp"
 #include "models/tiny.hpp"
@@ -116,13 +117,34 @@ std::vector<double> train_love(const LoveOptions& options) {
   return numbers;
 }
 
+template <class Dev>
+Trained train_text_cnn() {
+  const std::vector<PairExample> texts{{"a good film", "", 1}, {"bad", "", 0}, {"bad film a", "", 0}};
+  TextCnn<float, Dev> model({.size = 3, .filters = 2}, 2, {}, 1);
+  model.provide(std::make_shared<const StaticVectors>(
+      WordVectors({"good", "bad", "film"}, Tensor<float>::from({1, 0, 2, -1, 1, 0, 0, 3, -2}, {3, 3})), std::nullopt));
+  const WordTexts words(texts, 10);
+  const Var<float, Dev> table(model.table(words.words()));
+  const auto batch = words.batch(std::vector<std::size_t>{2, 0, 1});
+  auto out = train<Dev>(model, [&](const ForwardOptions& forward) { return cross_entropy(model(table, batch, forward), batch.labels); });
+  const auto logits = model.logits(texts, 2);
+  for (const float x : logits.span()) out.numbers.push_back(static_cast<double>(x));
+  return out;
+}
+
 }  // namespace
+
+TEST_CASE("a CNN over word vectors is trained, saved and used on a device whose memory the host cannot read, bit for bit as on the CPU") {
+  const test::Threads one(1);
+  CHECK(train_text_cnn<Far>() == train_text_cnn<Cpu>());
+}
 
 TEST_CASE("LOVE is trained on a device whose memory the host cannot read, bit for bit as on the CPU") {
   const test::Threads one(1);
   const auto check = [](const LoveOptions& options) { CHECK(train_love<Far>(options) == train_love<Cpu>(options)); };
   for (const auto structure : {LoveStructure::sequential, LoveStructure::merge})
-    check({.size = 8, .rows = 10, .query_size = 4, .heads = 2, .structure = structure});
+    check(
+        {.size = 8, .rows = 10, .rank = structure == LoveStructure::merge ? 3u : 0u, .query_size = 4, .heads = 2, .structure = structure});
   for (const auto encoder : {LoveEncoderKind::attention, LoveEncoderKind::cnn, LoveEncoderKind::rnn})
     check({.size = 8, .rows = 10, .encoder = encoder});
 }
