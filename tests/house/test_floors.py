@@ -27,7 +27,7 @@ EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
     r"pthread\.h|sched\.h": r"core/parallel\.hpp",
-    r"immintrin\.h": r"kernels/gemm_tile\.hpp",
+    r"immintrin\.h": r"kernels/gemm_(int8_)?tile\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"sys/file\.h": r"io/folder_lock\.hpp",
     r"fcntl\.h|sys/stat\.h|unistd\.h": r"io/(file|folder_lock)\.hpp",
@@ -116,7 +116,8 @@ def self_test():
 
 def check_umbrellas(names):
     """Each header is included by lexformer.hpp, those of report/ by report/report.hpp alone. io/json.hpp is slow to compile."""
-    implementation = {"kernels/gemm_eigen.hpp", "kernels/gemm_tile.hpp", "kernels/gemm_bfloat16.hpp"}  # selected by kernels/gemm.hpp
+    implementation = {"kernels/gemm_eigen.hpp", "kernels/gemm_tile.hpp", "kernels/gemm_bfloat16.hpp",
+                      "kernels/gemm_int8_tile.hpp"}  # selected by kernels/gemm.hpp and gemm_int8.hpp
     umbrellas = {"lexformer.hpp", "bfloat16.hpp", "report/report.hpp"}
     names = {name for name in names if name not in implementation | umbrellas and not name.endswith("_impl.hpp")}
     report = {name for name in names if name.startswith("report/")}

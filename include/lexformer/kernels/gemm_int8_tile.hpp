@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// The product of gemm_int8.hpp on each kind of processor. Unsigned activations times signed weights, four neighbours in k at a time:
+//   AVX-512 VNNI, AVX-VNNI   vpdpbusd: four products added to a 32-bit sum, without saturation
+//   AVX2                     both sides widened to 16 bits, vpmaddwd; the shorter vpmaddubsw would saturate at 32767
+//   else                     plain C++
+// Blocks as in gemm_tile.hpp, but k is not cut: the sums of a tile stay in registers, and the panel of W streams from the caches.
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/kernels/int8_weights.hpp"
+#include "lexformer/kernels/scalar.hpp"
+
+namespace lexformer::detail {
+
+enum class Int8Path { plain, avx2, avx_vnni, avx512_vnni };
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+inline constexpr Int8Path int8_path = Int8Path::avx512_vnni;
+#elif defined(__AVXVNNI__)
+inline constexpr Int8Path int8_path = Int8Path::avx_vnni;
+#elif defined(__AVX2__) && defined(__FMA__)
+inline constexpr Int8Path int8_path = Int8Path::avx2;
+#else
+inline constexpr Int8Path int8_path = Int8Path::plain;
+#endif
+
+/// body.operator()<r>() for r = 0 ... R - 1. Sums stay in registers only if every index is a constant and all of it is inlined.
+template <std::size_t R, class Body>
+[[gnu::always_inline]] inline void for_rows(Body&& body) {
+  [&]<std::size_t... r>(std::index_sequence<r...>) __attribute__((always_inline)) { (body.template operator()<r>(), ...); }
+  (std::make_index_sequence<R>{});
+}
+
+/// Computes the sums of a tile, c (R, 32) = sum_p u(r, p) q(j, p). Row r of u begins at u[r ldu]; q is a packed panel of Int8Weights.
+template <Int8Path P>
+struct Int8Tile {
+  static constexpr std::size_t rows = 4, bytes = 0;
+
+  template <std::size_t R>
+  static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
+    std::fill_n(c, R * 32, 0);
+    for (std::size_t g = 0; g < groups; ++g, q += 128)
+      for (std::size_t r = 0; r < R; ++r) {
+        const std::uint8_t* const x = u + r * ldu + 4 * g;
+        for (std::size_t j = 0; j < 32; ++j)
+          c[r * 32 + j] += x[0] * q[4 * j] + x[1] * q[4 * j + 1] + x[2] * q[4 * j + 2] + x[3] * q[4 * j + 3];
+      }
+  }
+};
+
+#if defined(__AVX2__) && defined(__FMA__)
+inline int four_bytes(const std::uint8_t* u) {
+  int x;
+  std::memcpy(&x, u, sizeof x);
+  return x;
+}
+/// Vectors of a size. The sizes are no parameters, since g++ 12 ignores the attribute if only the size is one.
+struct Int8Vectors256 {
+  static constexpr std::size_t bytes = 32;
+  using Floats [[gnu::vector_size(32)]] = float;
+  using Whole [[gnu::vector_size(32)]] = std::int32_t;
+  using Bytes [[gnu::vector_size(8)]] = std::uint8_t;
+};
+inline __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
+inline __m256i rounded(__m256 x) { return _mm256_cvtps_epi32(x); }
+/// op over all lanes; its operands are __m128.
+template <class Op>
+float across(__m256 x, Op op) {
+  __m128 y = op(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  y = op(y, _mm_movehl_ps(y, y));
+  return _mm_cvtss_f32(op(y, _mm_shuffle_ps(y, y, 1)));
+}
+
+template <>
+struct Int8Tile<Int8Path::avx2> : Int8Vectors256 {
+  static constexpr std::size_t rows = 3;
+
+  template <std::size_t R>
+  static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      __m256i sum[R][4] = {};  // vector v: two partial sums each of the columns 4 v ... 4 v + 3
+      const std::int8_t* b = q + 64 * half;
+      for (std::size_t g = 0; g < groups; ++g, b += 128) {
+        __m256i x[R];
+        for_rows<R>([&]<std::size_t r>()
+                        __attribute__((always_inline)) { x[r] = _mm256_cvtepu8_epi16(_mm_set1_epi32(four_bytes(u + r * ldu + 4 * g))); });
+        for_rows<4>([&]<std::size_t v>() __attribute__((always_inline)) {
+          const __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + 16 * v)));
+          for_rows<R>([&]<std::size_t r>()
+                          __attribute__((always_inline)) { sum[r][v] = _mm256_add_epi32(sum[r][v], _mm256_madd_epi16(x[r], w)); });
+        });
+      }
+      for (std::size_t r = 0; r < R; ++r)
+        for (std::size_t v = 0; v < 4; v += 2)  // vphaddd leaves pairs of columns in the order 0, 2, 1, 3
+          _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + r * 32 + 16 * half + 4 * v),
+                              _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), 0xD8));
+    }
+  }
+};
+#endif
+
+#if defined(__AVXVNNI__)
+template <>
+struct Int8Tile<Int8Path::avx_vnni> : Int8Vectors256 {
+  static constexpr std::size_t rows = 6;
+
+  template <std::size_t R>
+  static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      __m256i sum[R][2] = {};
+      const std::int8_t* b = q + 64 * half;
+      const std::uint8_t* x = u;
+#pragma GCC unroll 4
+      for (std::size_t g = 0; g < groups; ++g, b += 128, x += 4) {
+        const __m256i w0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)),
+                      w1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + 32));
+        for_rows<R>([&]<std::size_t r>() __attribute__((always_inline)) {
+          const __m256i a = _mm256_set1_epi32(four_bytes(x + r * ldu));
+          sum[r][0] = _mm256_dpbusd_avx_epi32(sum[r][0], a, w0);
+          sum[r][1] = _mm256_dpbusd_avx_epi32(sum[r][1], a, w1);
+        });
+      }
+      for (std::size_t r = 0; r < R; ++r)
+        for (std::size_t v = 0; v < 2; ++v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + r * 32 + 16 * half + 8 * v), sum[r][v]);
+    }
+  }
+};
+#endif
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+struct Int8Vectors512 {
+  static constexpr std::size_t bytes = 64;
+  using Floats [[gnu::vector_size(64)]] = float;
+  using Whole [[gnu::vector_size(64)]] = std::int32_t;
+  using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
+};
+inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+inline __m512i rounded(__m512 x) { return _mm512_maskz_cvtps_epi32(0xFFFF, x); }  // g++ 12 warns of the plain one
+template <class Op>
+float across(__m512 x, Op op) {
+  const __m128 y =
+      op(op(_mm512_castps512_ps128(x), _mm512_extractf32x4_ps(x, 1)), op(_mm512_extractf32x4_ps(x, 2), _mm512_extractf32x4_ps(x, 3)));
+  return across(_mm256_set_m128(y, y), op);
+}
+
+template <>
+struct Int8Tile<Int8Path::avx512_vnni> : Int8Vectors512 {
+  static constexpr std::size_t rows = 14;  // 28 sums, 2 vectors of weights and 1 of activations
+
+  template <std::size_t R>
+  static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
+    __m512i sum[R][2] = {};
+#pragma GCC unroll 4
+    for (; groups > 0; --groups, u += 4, q += 128) {
+      const __m512i w0 = _mm512_loadu_si512(q), w1 = _mm512_loadu_si512(q + 64);
+      for_rows<R>([&]<std::size_t r>() __attribute__((always_inline)) {
+        const __m512i x = _mm512_set1_epi32(four_bytes(u + r * ldu));
+        sum[r][0] = _mm512_dpbusd_epi32(sum[r][0], x, w0);
+        sum[r][1] = _mm512_dpbusd_epi32(sum[r][1], x, w1);
+      });
+    }
+    for_rows<R>([&]<std::size_t r>() __attribute__((always_inline)) {
+      _mm512_storeu_si512(c + r * 32, sum[r][0]);
+      _mm512_storeu_si512(c + r * 32 + 16, sum[r][1]);
+    });
+  }
+};
+#endif
+
+/// How a row of activations is rounded: x is about scale (u - zero).
+struct Int8Row {
+  float scale;
+  std::int32_t zero;
+};
+
+/// The step of a row with values from `low` <= 0 to `high` >= 0; `sound` is NaN if one of them is not finite, else 0. The second number is
+/// the reciprocal of the step.
+inline std::pair<Int8Row, float> int8_step(float low, float high, float sound) {
+  const float range = high - low + sound;
+  if (!(range <= std::numeric_limits<float>::max())) return {{std::numeric_limits<float>::quiet_NaN(), 0}, 0.0f};
+  if (range < 1e-30f) return {{0.0f, 0}, 0.0f};
+  const float inverse = 255.0f / range;
+  return {{range / 255.0f, static_cast<std::int32_t>(std::nearbyint(-low * inverse))}, inverse};
+}
+
+/// The whole layer (gemm_int8.hpp). P is a parameter of all of it, so that objects compiled for different processors do not share it.
+template <Int8Path P>
+struct Int8Product {
+  using Tile = Int8Tile<P>;
+  static constexpr std::size_t panel = Int8Weights::panel;
+
+  /// Rounds a row of k activations to u, filled with zeros up to `filled`.
+  static Int8Row quantize(std::size_t k, const float* x, std::size_t filled, std::uint8_t* u) {
+    std::fill(u + k, u + filled, std::uint8_t{0});
+    float low = 0, high = 0, sound = 0;
+    std::size_t p = 0;
+#if defined(__AVX2__) && defined(__FMA__)
+    if constexpr (Tile::bytes != 0) {
+      using Vector = typename Tile::Floats;
+      constexpr std::size_t lanes = Tile::bytes / 4;
+      Vector l[2] = {}, h[2] = {}, s[2] = {};  // two of each, since one would wait for itself
+      for (; p + 2 * lanes <= k; p += 2 * lanes)
+        for (std::size_t v = 0; v < 2; ++v) {
+          Vector y;
+          std::memcpy(&y, x + p + v * lanes, sizeof y);
+          l[v] = y < l[v] ? y : l[v];
+          h[v] = y > h[v] ? y : h[v];
+          s[v] += y * 0.0f;
+        }
+      low = across(l[0] < l[1] ? l[0] : l[1], [](__m128 a, __m128 b) { return _mm_min_ps(a, b); });
+      high = across(h[0] > h[1] ? h[0] : h[1], [](__m128 a, __m128 b) { return _mm_max_ps(a, b); });
+      sound = across(s[0] + s[1], [](__m128 a, __m128 b) { return _mm_add_ps(a, b); });
+    }
+#endif
+    for (; p < k; ++p) {
+      low = std::min(low, x[p]);
+      high = std::max(high, x[p]);
+      sound += x[p] * 0.0f;
+    }
+    const auto [row, inverse] = int8_step(low, high, sound);
+    if (inverse == 0) {
+      std::fill_n(u, k, std::uint8_t{0});
+      return row;
+    }
+    p = 0;
+#if defined(__AVX2__) && defined(__FMA__)
+    if constexpr (Tile::bytes != 0) {
+      using Vector = typename Tile::Floats;
+      using Whole = typename Tile::Whole;
+      using Bytes = typename Tile::Bytes;
+      constexpr std::size_t lanes = Tile::bytes / 4;
+      for (; p + lanes <= k; p += lanes) {
+        Vector y;
+        std::memcpy(&y, x + p, sizeof y);
+        y *= inverse;
+        const auto nearest = rounded(y);
+        Whole n;
+        std::memcpy(&n, &nearest, sizeof n);
+        n += row.zero;
+        n = n < 0 ? Whole{} : n;
+        n = n > 255 ? Whole{} + 255 : n;
+        const Bytes b = __builtin_convertvector(n, Bytes);
+        std::memcpy(u + p, &b, sizeof b);
+      }
+    }
+#endif
+    for (; p < k; ++p)
+      u[p] = static_cast<std::uint8_t>(std::clamp(static_cast<std::int32_t>(std::nearbyint(x[p] * inverse)) + row.zero, 0, 255));
+    return row;
+  }
+
+  /// y = s_i t_j (sum - z_i sum of q) + b_j for the 32 outputs of a panel.
+  static void dequantize(const Int8Row& row, const std::int32_t* sums, const std::int32_t* of_q, const float* t, const float* b, float* y) {
+    if constexpr (Tile::bytes != 0) {
+#if defined(__AVX2__) && defined(__FMA__)
+      using Vector = typename Tile::Floats;
+      using Whole = typename Tile::Whole;
+      for (std::size_t j = 0; j < panel; j += Tile::bytes / 4) {
+        Whole n, q;
+        Vector scale, bias;
+        std::memcpy(&n, sums + j, sizeof n);
+        std::memcpy(&q, of_q + j, sizeof q);
+        std::memcpy(&scale, t + j, sizeof scale);
+        std::memcpy(&bias, b + j, sizeof bias);
+        const Vector z = fused(__builtin_convertvector(n - q * row.zero, Vector) * row.scale, scale, bias);
+        std::memcpy(y + j, &z, sizeof z);
+      }
+#endif
+    } else {
+      for (std::size_t j = 0; j < panel; ++j) y[j] = std::fma(static_cast<float>(sums[j] - row.zero * of_q[j]) * row.scale, t[j], b[j]);
+    }
+  }
+
+  /// multiply() of a tile for any number of rows up to Tile::rows.
+  template <std::size_t R = Tile::rows, class... Rest>
+  static void multiply_rows(std::size_t count, Rest... rest) {
+    if (count == R)
+      Tile::template multiply<R>(rest...);
+    else if constexpr (R > 1)
+      multiply_rows<R - 1>(count, rest...);
+  }
+
+  /// Calls store(i, j, sums) for each row i and each panel j of 32 outputs with sums[c] = sum_p u(i, p) q(32 j + c, p); in parallel.
+  template <class Store>
+  static void multiply(std::size_t m, const std::uint8_t* u, std::size_t ldu, const Int8Weights& w, Store&& store) {
+    constexpr std::size_t rows = Tile::rows;
+    // Blocks of rows as in gemm_tile.hpp. If they are few, the panels are shared out, too, into about eight blocks in total.
+    const std::size_t block = std::clamp<std::size_t>((m / 8 + rows - 1) / rows, 96 / rows, 192 / rows) * rows,
+                      blocks = (m + block - 1) / block, panels = w.panels();
+    const bool small = m * w.outputs() * w.inputs() < (std::size_t{1} << 20);
+    const std::size_t parts = blocks == 0 || small ? 1 : std::clamp<std::size_t>(8 / blocks, 1, std::max<std::size_t>(panels, 1));
+    const std::size_t of_part = (panels + parts - 1) / parts;
+    const std::size_t chunk =
+        std::max<std::size_t>(1, (std::size_t{1} << 18) / std::max<std::size_t>(1, w.groups() * panel * Int8Weights::group));
+    parallel_for(blocks * parts, 1, [&](std::size_t unit, std::size_t) {
+      const std::size_t begin = unit / parts * block, end = std::min(m, begin + block);
+      alignas(64) std::int32_t sums[rows * panel];
+      const std::size_t last = std::min(panels, (unit % parts + 1) * of_part);
+      // A few panels at a time, which stay in the L2 cache, while a tile of rows stays in the L1 cache and is written side by side.
+      for (std::size_t first = unit % parts * of_part; first < last; first += chunk)
+        for (std::size_t i = begin; i < end; i += rows)
+          for (std::size_t j = first; j < std::min(last, first + chunk); ++j) {
+            const std::size_t count = std::min(rows, end - i);
+            multiply_rows(count, w.groups(), u + i * ldu, ldu, w.packed(j), sums);
+            for (std::size_t r = 0; r < count; ++r) store(i + r, j, sums + r * panel);
+          }
+    });
+  }
+
+  static void linear(std::size_t m, const float* x, std::size_t ldx, const Int8Weights& w, float* y, std::size_t ldy, bool gelu) {
+    const std::size_t k = w.inputs(), ldu = w.groups() * Int8Weights::group;
+    activations.resize(std::max(activations.size(), m * ldu));
+    steps.resize(std::max(steps.size(), m));
+    std::uint8_t* const u = activations.data();
+    Int8Row* const step = steps.data();
+    parallel_for(m, std::max<std::size_t>(1, 16384 / std::max<std::size_t>(1, k)), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) step[i] = quantize(k, x + i * ldx, ldu, u + i * ldu);
+    });
+    multiply(m, u, ldu, w, [&](std::size_t i, std::size_t j, const std::int32_t* sums) {
+      const std::size_t at = j * panel, width = std::min(panel, w.outputs() - at);
+      float* const to = y + i * ldy + at;
+      if (width == panel && !gelu) return dequantize(step[i], sums, w.sums() + at, w.scales() + at, w.biases() + at, to);
+      alignas(64) float values[panel];
+      dequantize(step[i], sums, w.sums() + at, w.scales() + at, w.biases() + at, values);
+      if (gelu)
+        for (float& v : values) v = scalar::Gelu{}(v);
+      std::copy_n(values, width, to);
+    });
+  }
+
+ private:
+  static thread_local inline std::vector<std::uint8_t> activations;  // reused between calls
+  static thread_local inline std::vector<Int8Row> steps;
+};
+
+}  // namespace lexformer::detail
