@@ -12,6 +12,7 @@
 #include "../support/random_tensor.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/gemm_int8_tile.hpp"
+#include "lexformer/kernels/scalar.hpp"
 
 using namespace lexformer;
 using detail::Int8Path;
@@ -220,10 +221,46 @@ TEST_CASE("int8 layer with GELU, several layers in one, gaps between rows") {
     for (std::size_t j = 0; j < 45; ++j) REQUIRE(y[i * 70 + 20 + j] == plain[i * 45 + j]);
     for (std::size_t j = 65; j < 70; ++j) REQUIRE(y[i * 70 + j] == -1.0f);
   }
-  for (std::size_t i = 0; i < yb.size(); ++i) REQUIRE(std::abs(yb[i] - scalar::Gelu{}(plain[i])) <= 1e-6f * std::abs(plain[i]));
+  for (std::size_t i = 0; i < yb.size(); ++i) REQUIRE(yb[i] == detail::int8_gelu(plain[i]));
   const auto back = both.unpack(20, 45);
   CHECK(back.values == qb.values);
   CHECK(back.scales == qb.scales);
+}
+
+TEST_CASE("int8 layer: its GELU is near the definition, and the same in vectors") {
+  std::vector<float> x;
+  for (int i = -40000; i <= 40000; ++i) x.push_back(static_cast<float>(i) * 2.5e-4f);
+  std::vector<float> y = x;
+  for (float& v : y) v = detail::int8_gelu(v);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto exact = static_cast<double>(x[i]);
+    REQUIRE(std::abs(static_cast<double>(y[i]) - exact * scalar::normal(exact).cdf) < 2.5e-6);
+    REQUIRE(y[i] == detail::int8_gelu(x[i]));
+  }
+  CHECK(detail::int8_gelu(1e6f) == doctest::Approx(1e6));
+  CHECK(std::abs(detail::int8_gelu(-1e6f)) < 1.0f);
+  CHECK(std::isnan(detail::int8_gelu(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST_CASE("int8 feed-forward block: the bits of its two layers, on every path, for few rows and many") {
+  const auto w1 = random_weights(130, 40), w2 = random_weights(40, 130, 4);
+  for (const std::size_t m : {1u, 97u, 500u}) {
+    CAPTURE(m);
+    const auto x = random_tensor<float>({m, 40}, 1);
+    const auto y = layer(Tensor<float>::from(layer(x, w1, true), {m, 130}), w2);
+    for_paths([&](auto path) {
+      std::vector<float> found(m * 40);
+      detail::Int8Product<path.value>::feed_forward(m, x.data(), w1, w2, found.data());
+      CHECK(same_bits(found, y));
+    });
+    for (const int count : {1, 3}) {
+      set_threads(count);
+      std::vector<float> found(m * 40);
+      feed_forward_int8(m, x.data(), w1, w2, found.data());
+      CHECK(same_bits(found, y));
+    }
+    set_threads(0);
+  }
 }
 
 TEST_CASE("int8 weights: rounding, zeros and errors") {

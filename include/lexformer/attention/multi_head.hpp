@@ -33,6 +33,7 @@ template <class T = float, class Dev = Cpu>
 struct MultiHeadAttention {
   Linear<T, Dev> query, key, value, dense;
   LayerNorm<T, Dev> norm;
+  std::shared_ptr<const Int8Weights> int8{};  // of query, key and value, if they are in 8 bits
   MultiHeadOptions options;
   std::uint32_t attention_site, output_site;                    // of dropout
   std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> terms{};  // named and owned by the encoder
@@ -56,7 +57,8 @@ struct MultiHeadAttention {
     ScoreTerms<T, Dev> scores;
   };
   Prepared prepare(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
-    auto qkv = linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});
+    auto qkv = int8 ? linear_int8(x, *int8)
+                    : linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});
     const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
     for (const auto& term : terms) qkv = term->transform(in);
     auto scores = layer.shared;

@@ -25,7 +25,7 @@
 
 namespace lexformer {
 
-/// The element types that can be read. F64, F32, F16, BF16 and I64 can be converted to tensors.
+/// The element types that can be read. F64, F32, F16, BF16, I64 and I8 can be converted to tensors.
 enum class Dtype { f64, i64, u64, f32, i32, u32, f16, bf16, i16, u16, i8, u8, boolean };
 
 struct DtypeInfo {
@@ -44,6 +44,7 @@ template <class T>
 inline constexpr Dtype dtype_of = std::is_same_v<T, double>         ? Dtype::f64
                                   : std::is_same_v<T, std::int64_t> ? Dtype::i64
                                   : std::is_same_v<T, bfloat16>     ? Dtype::bf16
+                                  : std::is_same_v<T, std::int8_t>  ? Dtype::i8
                                                                     : Dtype::f32;
 
 struct TensorReadOptions {
@@ -71,7 +72,7 @@ class TensorFile {
   const Shape& shape(const std::string& name) const { return find(name).shape; }
   std::string_view bytes(const std::string& name) const { return find(name).bytes; }
 
-  /// Returns the tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64.
+  /// Returns the tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64; std::int8_t from I8.
   template <class T>
   Tensor<T> get(const std::string& name) const;
 

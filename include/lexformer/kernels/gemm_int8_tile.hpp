@@ -21,7 +21,6 @@
 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/int8_weights.hpp"
-#include "lexformer/kernels/scalar.hpp"
 
 namespace lexformer::detail {
 
@@ -151,9 +150,10 @@ inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b,
 inline __m512i rounded(__m512 x) { return _mm512_maskz_cvtps_epi32(0xFFFF, x); }  // g++ 12 warns of the plain one
 template <class Op>
 float across(__m512 x, Op op) {
-  const __m128 y =
-      op(op(_mm512_castps512_ps128(x), _mm512_extractf32x4_ps(x, 1)), op(_mm512_extractf32x4_ps(x, 2), _mm512_extractf32x4_ps(x, 3)));
-  return across(_mm256_set_m128(y, y), op);
+  __m256 half[2];
+  std::memcpy(half, &x, sizeof x);
+  const __m128 low = op(_mm256_castps256_ps128(half[0]), _mm256_castps256_ps128(half[1]));
+  return across(_mm256_set_m128(op(_mm256_extractf128_ps(half[0], 1), _mm256_extractf128_ps(half[1], 1)), low), op);
 }
 
 template <>
@@ -179,6 +179,26 @@ struct Int8Tile<Int8Path::avx512_vnni> : Int8Vectors512 {
   }
 };
 #endif
+
+/// x Phi(x) with an absolute error < 2.5e-6 for |x| < 10, far below the step of 8 bits, at a third of the operations of scalar::Gelu:
+/// Phi(x) = 1/2 + c P(c^2), c = x limited to [-5, 5], P a weighted least-squares fit in 2 c^2 / 25 - 1 with Phi(5) = 1.
+inline float int8_gelu(float x) {
+  const float low = x < -5.0f ? -5.0f : x, c = low > 5.0f ? 5.0f : low;
+  const float t = std::fma(c * c, 0.08f, -1.0f);
+  float p = std::fma(8.824934958e-04f, t, -1.928094506e-03f);  // no loop over a list: it would keep the compiler from vectorizing
+  p = std::fma(p, t, 1.148326312e-03f);
+  p = std::fma(p, t, -1.984482259e-03f);
+  p = std::fma(p, t, 6.818295355e-03f);
+  p = std::fma(p, t, -1.171808782e-02f);
+  p = std::fma(p, t, 1.629398055e-02f);
+  p = std::fma(p, t, -2.308320838e-02f);
+  p = std::fma(p, t, 3.144813428e-02f);
+  p = std::fma(p, t, -4.046695236e-02f);
+  p = std::fma(p, t, 5.152126220e-02f);
+  p = std::fma(p, t, -7.029543248e-02f);
+  p = std::fma(p, t, 1.413637656e-01f);
+  return x * std::fma(c, p, 0.5f);
+}
 
 /// How a row of activations is rounded: x is about scale (u - zero).
 struct Int8Row {
@@ -332,16 +352,32 @@ struct Int8Product {
     multiply(m, u, ldu, w, [&](std::size_t i, std::size_t j, const std::int32_t* sums) {
       const std::size_t at = j * panel, width = std::min(panel, w.outputs() - at);
       float* const to = y + i * ldy + at;
-      if (width == panel && !gelu) return dequantize(step[i], sums, w.sums() + at, w.scales() + at, w.biases() + at, to);
-      alignas(64) float values[panel];
+      alignas(64) float edge[panel];
+      float* const values = width == panel ? to : edge;
       dequantize(step[i], sums, w.sums() + at, w.scales() + at, w.biases() + at, values);
       if (gelu)
-        for (float& v : values) v = scalar::Gelu{}(v);
-      std::copy_n(values, width, to);
+        for (std::size_t c = 0; c < panel; ++c) values[c] = int8_gelu(values[c]);
+      if (width != panel) std::copy_n(edge, width, to);
+    });
+  }
+
+  /// Both layers of a feed-forward block: by blocks of rows whose inner values stay in the L2 cache. Few rows are shared out in `linear`.
+  static void feed_forward(std::size_t m, const float* x, const Int8Weights& w1, const Int8Weights& w2, float* y) {
+    const std::size_t width = w1.outputs(), block = (96 + Tile::rows - 1) / Tile::rows * Tile::rows;
+    if (m < 4 * block) {
+      hidden.resize(std::max(hidden.size(), m * width));
+      linear(m, x, w1.inputs(), w1, hidden.data(), width, true);
+      return linear(m, hidden.data(), width, w2, y, w2.outputs(), false);
+    }
+    parallel_for(m, block, [&](std::size_t begin, std::size_t end) {
+      hidden.resize(std::max(hidden.size(), block * width));
+      linear(end - begin, x + begin * w1.inputs(), w1.inputs(), w1, hidden.data(), width, true);
+      linear(end - begin, hidden.data(), width, w2, y + begin * w2.outputs(), w2.outputs(), false);
     });
   }
 
  private:
+  static thread_local inline std::vector<float> hidden;
   static thread_local inline std::vector<std::uint8_t> activations;  // reused between calls
   static thread_local inline std::vector<Int8Row> steps;
 };

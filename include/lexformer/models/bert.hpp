@@ -109,8 +109,10 @@ struct BertLayer {
   typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& in) const {
     const auto y = attention(x, in);
     const NameScope scope("feed_forward");
-    const auto inner = activate(activation, intermediate(y.hidden));  // (N, 4D)
-    return {norm(output(inner), y.hidden, in.forward.dropout(dropout_p, output_site)), y.attentions};
+    const bool fused = intermediate.int8 && output.int8 && activation == Activation::gelu;
+    const auto z = fused ? feed_forward_int8(y.hidden, *intermediate.int8, *output.int8)
+                         : output(activate(activation, intermediate(y.hidden)));  // inside (N, 4D)
+    return {norm(z, y.hidden, in.forward.dropout(dropout_p, output_site)), y.attentions};
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("attention", attention);

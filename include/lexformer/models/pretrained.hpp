@@ -17,6 +17,7 @@
 #include "lexformer/io/options.hpp"
 #include "lexformer/io/vectors.hpp"
 #include "lexformer/models/bert.hpp"
+#include "lexformer/models/int8_layers.hpp"
 #include "lexformer/models/load_parameters.hpp"
 #include "lexformer/models/love_plug.hpp"
 
@@ -48,8 +49,20 @@ class Pretrained {
 
   /// All parameters and buffers under their names in the file: those of the encoder, the head and the attention terms.
   std::vector<NamedParameter<T, Dev>> state();
-  /// The parameters that an optimizer trains: state() without buffers.
-  std::vector<NamedParameter<T, Dev>> parameters() { return without_buffers(state()); }
+  /// The parameters that an optimizer trains: state() without buffers. Errors (usage): the model is in 8 bits.
+  std::vector<NamedParameter<T, Dev>> parameters() {
+    if (quantized_) fail_usage(path_, "is in 8 bits, so it can score but not be trained; train it in float32 or bfloat16");
+    return without_buffers(state());
+  }
+  /// Rounds the weights of the encoder's linear layers to 8 bits, for faster scoring: query, key and value, attention.output.dense,
+  /// intermediate.dense, output.dense. Their inputs are rounded row by row (kernels/gemm_int8.hpp). Embeddings, attention, LayerNorm, terms
+  /// and head stay in float. The float weights are freed, and the model cannot be trained any more; save() stores the integers.
+  ///   auto model = lexformer::CrossEncoder<>::load("model.lxf");
+  ///   model.quantize();
+  /// In float32 on the CPU only. Errors (usage): another type or device; it is in 8 bits already; a name in `skip` fits no layer.
+  void quantize(const QuantizeOptions& options = {});
+  /// Whether layers are in 8 bits: by quantize(), or in the file.
+  bool quantized() const { return quantized_; }
   /// Gives words of several pieces the vectors that LOVE imputes (models/love_plug.hpp); the plug is saved with the model. Call it before
   /// features(), parameters() and tokenizer(). Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the
   /// size of LOVE's vectors is not that of the word embeddings; the model has a plug already.
@@ -116,6 +129,8 @@ class Pretrained {
 
  private:
   void check_vocabulary() const;
+  /// Remembers that layers are in 8 bits, and lets no parameter require a gradient.
+  void set_quantized();
   void set_plug(std::shared_ptr<LovePlug<T, Dev>> plug);
   /// The terms with the options in use.
   std::vector<TermConfig> attention() const {
@@ -137,6 +152,7 @@ class Pretrained {
   std::uint64_t seed_ = 0;
   Init init_;
   std::unique_ptr<BertEncoder<T, Dev>> encoder_;
+  bool quantized_ = false;
   std::vector<std::string> frozen_, new_tensors_, unused_tensors_, unused_config_;
 };
 
@@ -242,7 +258,7 @@ void Pretrained<T, Dev>::plug_in(Love<T, Dev> love, LovePlugOptions options) {
     options.length = whole_word_vectors(tokenizer_.vocabulary(), table, path_, false).mean_norm();
   }
   set_plug(std::make_shared<LovePlug<T, Dev>>(std::move(love), options, tokenizer_.unk_id()));
-  for (const auto& p : parameters())
+  for (const auto& p : without_buffers(state()))
     if (p.name.starts_with("lexformer.encoder.love.")) new_tensors_.push_back(p.name);
 }
 
@@ -255,6 +271,18 @@ void Pretrained<T, Dev>::load_state() {
     return;
   }
   const TensorFile& tensors = file_->tensors;
+  const auto int8 = detail::read_int8(*encoder_, tensors, path_);
+  if (!int8.empty() && start_)
+    fail_file(path_, "holds weights in 8 bits, which can score but not be trained; start from the model in float that it was made from");
+  if (!int8.empty() && !(std::is_same_v<T, float> && std::is_same_v<Dev, Cpu>))
+    fail_file(path_, "holds weights in 8 bits, which need the CPU and float32: --device cpu, and --precision float32 or int8");
+  std::vector<ExpectedTensor> all;
+  for (const auto& [slot, stored] : int8)
+    for (std::size_t i = 0; i < slot.layers.size(); ++i) {
+      all.push_back({slot.weight(i), slot.layers[i].second->weight.shape()});
+      all.push_back({slot.scale(i), slot.layers[i].second->bias.shape()});
+      std::erase_if(parameters, [&, name = slot.weight(i)](const auto& p) { return p.name == name; });
+    }
   const Architecture& architecture = parsed_.architecture();
 
   // Parameters of terms whose options differ from the file's are not always reused.
@@ -273,7 +301,6 @@ void Pretrained<T, Dev>::load_state() {
     });
     return known && !(fits && reused);
   };
-  std::vector<ExpectedTensor> all;
   for (const auto& p : parameters) all.push_back({p.name, p.var.shape()});
   for (auto& name : compare_tensors(tensors, all).unexpected) unused_tensors_.push_back(std::move(name));
   unused_config_ = unused_config_keys(file_->config);
@@ -301,6 +328,8 @@ void Pretrained<T, Dev>::load_state() {
     return true;
   });
   load_parameters(parameters, tensors, path_);
+  for (const auto& [slot, stored] : int8) slot.set(stored);
+  if (!int8.empty()) set_quantized();
   file_.reset();
 }
 
@@ -310,7 +339,23 @@ std::vector<NamedParameter<T, Dev>> Pretrained<T, Dev>::state() {
 }
 
 template <class T, class Dev>
+void Pretrained<T, Dev>::set_quantized() {
+  quantized_ = true;
+  for (auto& p : state()) p.var.set_requires_grad(false);
+}
+
+template <class T, class Dev>
+void Pretrained<T, Dev>::quantize(const QuantizeOptions& options) {
+  if (!(std::is_same_v<T, float> && std::is_same_v<Dev, Cpu>))
+    fail_usage("quantize", "layers in 8 bits are computed in float32 on the CPU only");
+  if (quantized_) fail_usage("quantize", path_, " is in 8 bits already");
+  detail::round_to_int8(*encoder_, options, "quantize");
+  set_quantized();
+}
+
+template <class T, class Dev>
 void Pretrained<T, Dev>::restore(const ModelFile& saved) {
+  if (quantized_) fail_usage(path_, "is in 8 bits, so float weights cannot be restored; load the saved model instead");
   auto parameters = state();
   load_parameters(parameters, saved.tensors, saved.path);
   if (encoder_->embeddings.plug) encoder_->embeddings.plug->reset();
@@ -340,6 +385,7 @@ ModelFile Pretrained<T, Dev>::file() {
   f.tokenizer = tokenizer_.options();
   f.metadata = metadata_;
   for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
+  detail::write_int8(*encoder_, f.tensors);
   if (encoder_->embeddings.plug) encoder_->embeddings.plug->write(f);
   write(f);
   return f;
