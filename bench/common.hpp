@@ -21,7 +21,7 @@ namespace lx = lexformer;
 struct Where {
   program::Compute compute;
 
-  explicit Where(CLI::App& app) { program::add_compute(app, compute); }
+  explicit Where(CLI::App& app) { program::add_compute(app, compute, true); }
   /// Calls f(T(), Dev()).
   template <class F>
   void run(F&& f) const {

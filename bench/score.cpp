@@ -10,12 +10,13 @@ namespace lx = lexformer;
 namespace {
 
 template <class T, class Dev>
-lx::Json measure(const bench::Input& input, std::size_t rounds) {
+lx::Json measure(const bench::Input& input, const program::Compute& compute, std::size_t rounds) {
   using Model = lx::CrossEncoder<T, Dev>;
   // A model without a head gets a random one.
   const auto file = lx::ModelFile::open(input.model);
   const bool trained = file.config->contains("lexformer") && file.config["lexformer"].contains("head");
   auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
+  compute.apply(model);
   const auto data = input.pairs(model);
   const auto encodings = data.encode(0);
   const auto rows = input.rows(encodings, 16, true);
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds, "how often all pairs are scored, after once for warming up")->capture_default_str();
   return bench::run(app, argc, argv, [&] {
     where.run([&](auto number, auto device) {
-      auto results = measure<decltype(number), decltype(device)>(input, rounds);
+      auto results = measure<decltype(number), decltype(device)>(input, where.compute, rounds);
       results.update(where.json());
       input.write(results);
     });

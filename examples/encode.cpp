@@ -30,13 +30,16 @@ int main(int argc, char** argv) {
   knowledge.add_to(app);
   program::LovePlugFlags love;
   love.add_to(app);
+  program::Compute compute;
+  program::add_compute(app, compute, true);
   program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
+  const auto write = [&](auto number, auto device) {
     program::keep_inputs("--output", output, {model_path, love.path()});
     if (!output.ends_with(".npy") && !output.ends_with(".tsv"))
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv");
-    auto model = lx::Encoder<>::load(model_path);
+    auto model = lx::Encoder<decltype(number), decltype(device)>::load(model_path);
     love.apply(model);
+    compute.apply(model);
     model.provide(knowledge.load());
     const auto& config = model.config();
     lx::TextEncodeOptions options{.max_length = std::min(max_length, config.max_position_embeddings), .batch_size = batch_size};
@@ -48,11 +51,11 @@ int main(int argc, char** argv) {
 
     std::vector<lx::Encoding> encoded;
     std::string line;
-    for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
+    for (std::size_t row = 1; std::getline(std::cin, line); ++row) {
       if (line.ends_with('\r')) line.pop_back();
       const auto tab = line.find('\t');
       if (pairs && tab == line.npos)
-        lx::fail_file(lx::cat("standard input: line ", number), "there is no tab between a left and a right text");
+        lx::fail_file(lx::cat("standard input: line ", row), "there is no tab between a left and a right text");
       encoded.push_back(pairs ? model.tokenizer().encode_pair(line.substr(0, tab), line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1),
                                                               options.max_length)
                               : model.tokenizer().encode(line, options.max_length));
@@ -72,5 +75,6 @@ int main(int argc, char** argv) {
     }
     std::cerr << output << ": " << rows << " rows of " << config.hidden_size << "\n";
     return 0;
-  });
+  };
+  return program::run(app, argc, argv, [&] { return program::compute_with(compute, write); });
 }

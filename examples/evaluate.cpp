@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->type_name("COLUMN,...");
   program::Compute compute;
-  program::add_compute(app, compute);
+  program::add_compute(app, compute, true);
   program::add_threads(app);
   const auto measure = [&](const auto& model) {
     table.texts = model.options().texts;
@@ -74,8 +74,8 @@ int main(int argc, char** argv) {
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
     return program::compute_with(compute, [&](auto number, auto device) {
-      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, copies > 0 ? "--test-typos" : nullptr,
-                                                                             measure);
+      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, compute,
+                                                                             copies > 0 ? "--test-typos" : nullptr, measure);
     });
   });
 }

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->type_name("COLUMN,...");
   program::Compute compute;
-  program::add_compute(app, compute);
+  program::add_compute(app, compute, true);
   program::add_threads(app);
   const auto score = [&](const auto& model) {
     table.labels = false;
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   };
   return program::run(app, argc, argv, [&] {
     return program::compute_with(compute, [&](auto number, auto device) {
-      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, nullptr, score);
+      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, compute, nullptr, score);
     });
   });
 }

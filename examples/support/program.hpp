@@ -15,12 +15,20 @@
 namespace program {
 
 enum class Device { cpu, cuda };
-enum class Precision { float32, tf32, bfloat16 };
+enum class Precision { float32, tf32, bfloat16, int8 };
 
 /// Compute device and precision.
 struct Compute {
   Device device = Device::cpu;
   Precision precision = Precision::float32;
+  bool scores = false;                   // whether the program has int8
+  std::vector<std::string> int8_skip{};  // lexformer::QuantizeOptions::skip
+
+  /// Rounds a model to 8 bits if this was asked for. Called when the model is complete.
+  template <class Model>
+  void apply(Model& model) const {
+    if (precision == Precision::int8 && !(model.quantized() && int8_skip.empty())) model.quantize({.skip = int8_skip});
+  }
 };
 
 }  // namespace program
@@ -29,8 +37,11 @@ template <>
 inline constexpr auto lexformer::names_of<program::Device> =
     std::to_array<lexformer::Named<program::Device>>({{"cpu", program::Device::cpu}, {"cuda", program::Device::cuda}});
 template <>
-inline constexpr auto lexformer::names_of<program::Precision> = std::to_array<lexformer::Named<program::Precision>>(
-    {{"float32", program::Precision::float32}, {"tf32", program::Precision::tf32}, {"bfloat16", program::Precision::bfloat16}});
+inline constexpr auto lexformer::names_of<program::Precision> =
+    std::to_array<lexformer::Named<program::Precision>>({{"float32", program::Precision::float32},
+                                                         {"tf32", program::Precision::tf32},
+                                                         {"bfloat16", program::Precision::bfloat16},
+                                                         {"int8", program::Precision::int8}});
 
 namespace program {
 
@@ -49,9 +60,18 @@ inline void catch_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-inline void add_compute(CLI::App& app, Compute& compute) {
+/// Adds --device and --precision; for a program that scores also --int8-skip.
+inline void add_compute(CLI::App& app, Compute& compute, bool scores = false) {
   add_choice(app, "--device", compute.device, "compute device");
-  add_choice(app, "--precision", compute.precision, "numeric precision; bfloat16: tensors and, with AVX-512 BF16, factors of products in 16 bits; sums are float");
+  add_choice(app, "--precision", compute.precision,
+             std::string("numeric precision; bfloat16: tensors and, with AVX-512 BF16, factors of products in 16 bits; sums are float") +
+                 (scores ? "; int8: linear layers of the encoder in 8 bits, the rest is float32" : "; int8 is for scoring alone"));
+  compute.scores = scores;
+  if (scores)
+    app.add_option("--int8-skip", compute.int8_skip,
+                   "with --precision int8: layers that stay in float; numbers from 0, or parts of names, e.g. 0,intermediate.dense")
+        ->delimiter(',')
+        ->type_name("LAYER,...");
 }
 
 #if defined(LEXFORMER_WITH_CUDA)
@@ -65,6 +85,11 @@ template <class F>
 auto compute_with(const Compute& compute, F&& f) {
   if (compute.precision == Precision::tf32 && compute.device == Device::cpu)
     lx::fail_usage("--precision", "tf32 is a precision of GPUs; with --device cpu use float32 or bfloat16");
+  if (compute.precision == Precision::int8 && !compute.scores)
+    lx::fail_usage("--precision", "int8 is for scoring (score_pairs, evaluate, encode); train in float32 or bfloat16");
+  if (compute.precision == Precision::int8 && compute.device != Device::cpu)
+    lx::fail_usage("--precision", "int8 needs --device cpu; with --device ", lx::name_of(compute.device), " use bfloat16");
+  if (compute.precision != Precision::int8 && !compute.int8_skip.empty()) lx::fail_usage("--int8-skip", "needs --precision int8");
   const auto with = [&](auto device) { return compute.precision == Precision::bfloat16 ? f(lx::bfloat16(), device) : f(float(), device); };
   if constexpr (with_cuda) {
     lx::cuda::set_tf32(compute.precision == Precision::tf32);

@@ -28,11 +28,13 @@ struct ModelFlags {
 /// Opens a model and calls body(model). changes: an option that changes the texts, or nullptr. Errors (usage): options of the other kind of
 /// model.
 template <class T, class Dev, class Body>
-int with_trained_model(const std::string& path, const ModelFlags& flags, const char* changes, Body&& body) {
+int with_trained_model(const std::string& path, const ModelFlags& flags, const Compute& compute, const char* changes, Body&& body) {
   std::optional<lx::ModelFile> file = lx::ModelFile::open(path);
   if (lx::get_string(file->config, "model_type", file->path + ": config", "bert") == "text_cnn") {
     flags.love.check();
     if (flags.love.used()) lx::fail_usage("--love", path, " reads word vectors; --imputer makes those of unknown words");
+    if (compute.precision == Precision::int8)
+      lx::fail_usage("--precision", path, " is a CNN over word vectors, which has no linear layers in 8 bits; use float32 or bfloat16");
     lx::TextCnn<T, Dev> model(*file);
     model.provide(flags.vectors.load());
     return body(model);
@@ -42,6 +44,7 @@ int with_trained_model(const std::string& path, const ModelFlags& flags, const c
   lx::CrossEncoder<T, Dev> model(*file);
   file.reset();  // its bytes are of no more use
   flags.love.apply(model);
+  compute.apply(model);
   model.provide(flags.knowledge.load(changes));
   return body(model);
 }
