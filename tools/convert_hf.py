@@ -7,6 +7,7 @@
                                               folder too. Instead of FOLDER: one weight file; its folder has the rest.
     convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads (also: MODEL.lxf FOLDER --to-hf)
     convert_hf.py MODEL.lxf SMALL.lxf --dtype BF16    the same model in another storage type
+    convert_hf.py MODEL.lxf SMALL.lxf --dtype I8      for scoring alone: the encoder's linear layers in 8 bits, other tensors as they are
 
 Needs Python 3.8 or later and nothing else. Executes no code from a checkpoint: the unpickler for .bin files accepts
 only the names that tensors need. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 bad file.
@@ -33,6 +34,8 @@ import zlib
 VERSION = "0.2.0"  # same as include/lexformer/version.hpp
 WIDTHS = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # with PyTorch's names
+INT8_LAYER = re.compile(r"(bert|electra)\.encoder\.layer\.\d+\.(attention\.self\.(query|key|value)|attention\.output\.dense|"
+                        r"intermediate\.dense|output\.dense)\.weight")
 SUPPORTED = "lexformer reads BERT's WordPiece (model types bert and electra)"
 SPECIAL = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -325,6 +328,21 @@ def values(tensor):
 
 def is_finite(numbers):
     return math.isfinite(sum(numbers)) or all(map(math.isfinite, numbers))  # the sum may overflow, but is much faster
+
+
+def to_int8(tensor, where):
+    """The integers of a weight (out, in) and their scales (out): scale = max |w| / 127 in float, integer = w / scale, rounded to the
+    nearest, ties to even. The same as quantize_rows in kernels/int8_weights.hpp."""
+    numbers = array.array("f", values(tensor))
+    check(is_finite(numbers), where, "holds NaN or infinite values; the model is broken")
+    rows, columns = tensor.shape
+    scales, integers = array.array("f"), array.array("b")
+    for row in range(rows):
+        part = numbers[row * columns:(row + 1) * columns]
+        scales.append(max(map(abs, part), default=0.0) / 127)
+        scale = scales[-1]
+        integers.extend([max(-127, min(127, round(x / scale))) for x in part] if scale > 0 else [0] * columns)
+    return Tensor("I8", tensor.shape, integers.tobytes()), Tensor("F32", (rows,), scales.tobytes())
 
 
 def convert(tensor, dtype, where):
@@ -623,7 +641,16 @@ def lxf_to_lxf(source, target, dtype, verify):
 def write_lxf(target, source, tensors, metadata, dtype, verify):
     if os.path.realpath(target) in files_read:
         raise Stop(2, "%s: is one of the files that the model was read from; name another file to write" % target)
-    tensors = {name: convert(tensor, dtype, "%s: tensor %s" % (source, shown(name))) for name, tensor in tensors.items()}
+    stored = {}
+    for name, tensor in tensors.items():
+        where = "%s: tensor %s" % (source, shown(name))
+        if dtype != "I8":
+            stored[name] = convert(tensor, dtype, where)
+        elif INT8_LAYER.fullmatch(name) and len(tensor.shape) == 2:
+            stored[name], stored[name + "_scale"] = to_int8(tensor, where)
+        else:
+            stored[name] = tensor
+    tensors = stored
     with staged(target) as temporary:
         write_safetensors(temporary, tensors, metadata)
         if verify:
@@ -662,6 +689,8 @@ def parse_lxf(source):
     version = metadata.get("lexformer.format")
     check(version is not None, source, "has no lexformer.format, so it is no .lxf file")
     check(version == "1", source, "its lexformer.format is %s; this program reads version 1" % shown(version))
+    check(all(tensor.dtype != "I8" for tensor in tensors.values()), source,
+          "holds weights in 8 bits, which are for scoring; convert the model in float that it was made from")
     return tensors, metadata
 
 
@@ -711,7 +740,7 @@ def parse_arguments(arguments=None):
     parser.add_argument("source", help="a folder or a weight file; with --to-hf or --dtype a .lxf file")
     parser.add_argument("target", nargs="?", help="the .lxf file to write; with --to-hf the new folder")
     parser.add_argument("--to-hf", metavar="FOLDER", nargs="?", const="", help="export to this new folder, which may also be given as TARGET")
-    parser.add_argument("--dtype", choices=FLOATS, help="storage type of the tensors in the .lxf file (default: F32)")
+    parser.add_argument("--dtype", choices=(*FLOATS, "I8"), help="storage type of the tensors in the .lxf file (default: F32); I8: of the linear layers")
     parser.add_argument("--check", action="store_true", help="read the written .lxf file and compare it with the model")
     options = parser.parse_args(arguments)
     if options.to_hf == "":  # FOLDER is before the option

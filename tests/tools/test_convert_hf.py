@@ -15,6 +15,7 @@ import math
 import os
 import pickle
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -248,6 +249,35 @@ class Convert(unittest.TestCase):
             file.write(b"\x7f")
         self.assertEqual(self.convert(os.path.join(self.folder, "third.lxf"), "--dtype", "BF16", source=self.target), 3)
         self.assertIn("its checksum does not fit", self.err)
+
+    def test_8_bits(self):
+        """The linear layers as integers with a scale for each output, everything else as it was; not converted again."""
+        self.put_weights(tiny_tensors())
+        before = self.result()[0]
+        small, again = os.path.join(self.folder, "small.lxf"), os.path.join(self.folder, "again.lxf")
+        self.assertEqual(self.convert(small, "--dtype", "I8", "--check", source=self.target), 0, self.err)
+        after, metadata = convert_hf.parse_safetensors(convert_hf.read_bytes(small), small)
+        layers = [name for name in before if re.search(r"encoder\.layer\.\d+\..*(query|key|value|dense)\.weight$", name)]
+        self.assertTrue(layers)
+        self.assertEqual(set(after), set(before) | {name + "_scale" for name in layers})
+        for name, tensor in before.items():
+            if name not in layers:
+                self.assertEqual(after[name], tensor)
+                continue
+            rows, columns = tensor.shape
+            self.assertEqual((after[name].dtype, after[name].shape), ("I8", (rows, columns)))
+            scales, integers = convert_hf.values(after[name + "_scale"]), array.array("b", bytes(after[name].data))
+            numbers = convert_hf.values(tensor)
+            for row in range(rows):
+                part = slice(row * columns, (row + 1) * columns)
+                self.assertAlmostEqual(scales[row] * 127, max(map(abs, numbers[part])), delta=1e-6 * scales[row] * 127)
+                for x, q in zip(numbers[part], integers[part]):
+                    self.assertLessEqual(abs(x - scales[row] * q), 0.5001 * scales[row])
+        for arguments in ([again, "--dtype", "F32"], ["--to-hf", os.path.join(self.folder, "hf")]):
+            self.assertEqual(self.convert(*arguments, source=small), 3)
+            self.assertIn("holds weights in 8 bits", self.err)
+        zeros = convert_hf.Tensor("F32", (2, 2), array.array("f", [0, 0, 1e-45, -1.5]).tobytes())
+        self.assertEqual([t.data for t in convert_hf.to_int8(zeros, "")], [bytes([0, 0, 0, 129]), array.array("f", [0, 1.5 / 127]).tobytes()])
 
     def test_rounding_to_16_bits(self):
         draw = random.Random(1)
@@ -686,7 +716,7 @@ class Convert(unittest.TestCase):
         self.put_weights(tiny_tensors())
         self.assertEqual(run(self.source, self.target).returncode, 0)
         folder = os.path.join(self.folder, "new")
-        for arguments, part in (((), b"source"), ((self.source,), b"--to-hf FOLDER"), ((self.source, self.target, "--dtype", "I8"), b"'I8'"),
+        for arguments, part in (((), b"source"), ((self.source,), b"--to-hf FOLDER"), ((self.source, self.target, "--dtype", "I16"), b"'I16'"),
                                 ((self.target, "x.lxf", "--to-hf", folder), b"either"),
                                 ((self.target, "--to-hf", folder, "--check"), b"--check"),
                                 ((self.target, "--to-hf", folder, "--dtype", "F32"), b"--dtype"),
