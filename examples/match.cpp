@@ -67,7 +67,7 @@ struct MatchOptions {
     app.add_option("--batch", batch, "pairs per batch")->check(program::positive())->capture_default_str();
     knowledge.add_to(app);
     love.add_to(app);
-    program::add_compute(app, compute);
+    program::add_compute(app, compute, true);
     program::add_threads(app);
   }
 };
@@ -142,6 +142,7 @@ int match(const MatchOptions& o) {
   program::keep_inputs("--out", o.out, {o.model, o.love.path()});
   auto model = lx::CrossEncoder<T, Dev>::load(o.model);
   o.love.apply(model);
+  o.compute.apply(model);
   model.provide(o.knowledge.load());
   const lx::CrossEncoderOptions& kind = model.options();
   if (kind.texts != 2) lx::fail_usage("--model", o.model, " reads single texts, not pairs");
@@ -189,7 +190,8 @@ int match(const MatchOptions& o) {
                           {"matches_only", o.matches_only},
                           {"text", o.text},
                           {"batch", o.batch},
-                          {"precision", lx::name_of(o.compute.precision)}},
+                          {"precision", lx::name_of(o.compute.precision)},
+                          {"int8_skip", o.compute.int8_skip}},
                          o.resume);
   if (file.empty()) file.append(writer.header(), 0);
   progress.scoring(candidates.size(), groups.size(), file.done() < groups.size() ? groups[file.done()].begin : candidates.size(),
