@@ -23,7 +23,7 @@ bool run(program::TaggerOptions o) {
   lx::LstmTagger<T, Dev> model(labels, o.lstm, o.seed);
   model.provide(vectors);
   const std::string of_vectors =
-      vectors->known().size() > 0 ? program::describe(vectors->known()) : lx::cat(vectors->size(), " numbers, imputed");
+      vectors->known().size() > 0 ? vectors->known().describe() : lx::cat(vectors->size(), " numbers, imputed");
   return program::train_tagger<T, Dev>(o, model, train, of_vectors, [&](const std::string& path) {
     auto best = lx::LstmTagger<T, Dev>::load(path);
     best.provide(vectors);
