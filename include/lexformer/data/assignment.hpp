@@ -124,7 +124,7 @@ class SparseAssignment {
       done.push_back(right);
       closed_[right] = true;
       left = left_of_[right];
-      visited.push_back({at, left});
+      visited.emplace_back(at, left);
       if (at - u_[left] < best) best = at - u_[left], alone = left;
     }
     for (const auto& [distance, row] : visited) u_[row] += best - distance;

@@ -42,7 +42,8 @@ inline std::string scatter_plot(const std::vector<NamedPoint>& points, const std
     Box box{left, y - height / 2, right};
     for (int k = 1; k < 20; ++k) {  // 0, -1, 1, -2, 2, ... half lines
       if (std::none_of(taken.begin(), taken.end(), [&](const Box& o) { return o.meets(box); })) break;
-      box.top = y - height / 2 + (k % 2 == 1 ? -1 : 1) * (k + 1) / 2 * height / 2;
+      const int half_lines = (k % 2 == 1 ? -1 : 1) * ((k + 1) / 2);
+      box.top = y - height / 2 + half_lines * height / 2;
     }
     taken.push_back(box);
     const double middle = box.top + height / 2;

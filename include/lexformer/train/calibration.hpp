@@ -116,12 +116,12 @@ LEXFORMER_INLINE PlattScaling fit_platt(std::span<const double> scores, std::spa
     const double determinant = haa * hbb - hab * hab;
     if (!(determinant > 0)) break;
     const double da = -(hbb * ga - hab * gb) / determinant, db = -(haa * gb - hab * ga) / determinant;
-    double step = 1, next = value;
+    double step = 2, next = value;
     PlattScaling g = f;
-    for (; step > 1e-10; step /= 2) {
+    for (int halvings = 0; halvings == 0 || (halvings < 34 && !(next <= value)); ++halvings) {
+      step /= 2;
       g = {f.slope + step * da, f.offset + step * db};
       next = loss(g);
-      if (next <= value) break;
     }
     if (!(next <= value)) break;
     const bool still = std::abs(step * da) + std::abs(step * db) < 1e-12 * (1 + std::abs(g.slope) + std::abs(g.offset));

@@ -19,7 +19,7 @@ struct Entity {
   std::string type;
   std::size_t begin = 0, end = 0;
 
-  auto operator<=>(const Entity&) const = default;
+  auto operator<=>(const Entity&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 in it
 };
 
 /// The entities of one sentence with BIO tags. B-TYPE begins one; so does I-TYPE after O, after another type and at the start, as in
