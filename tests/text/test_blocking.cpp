@@ -21,19 +21,19 @@ using namespace lexformer;
 
 namespace {
 
-using Texts = std::vector<std::string>;
+using TextList = std::vector<std::string>;
 
-Texts features(const std::string& text, std::size_t n) {
-  Texts out;
+TextList features(const std::string& text, std::size_t n) {
+  TextList out;
   for (const auto& feature : TextFeatures{n}.of(text)) out.push_back(to_utf8(feature));
   return out;
 }
 
-/// Texts of words with typos; some are empty, some equal, some with features that no other has.
-Texts random_texts(std::size_t count, std::uint64_t seed) {
+/// TextList of words with typos; some are empty, some equal, some with features that no other has.
+TextList random_texts(std::size_t count, std::uint64_t seed) {
   RandomStream random(seed, random_site::share);
-  const Texts words = {"Sony", "bravia", "TV", "WH-1000XM4", "caf\xC3\xA9", "headphones", "40\"", "kit", "&", "black", "x", "dht-fs5"};
-  Texts texts;
+  const TextList words = {"Sony", "bravia", "TV", "WH-1000XM4", "caf\xC3\xA9", "headphones", "40\"", "kit", "&", "black", "x", "dht-fs5"};
+  TextList texts;
   for (std::size_t i = 0; i < count; ++i) {
     std::string text;
     for (std::size_t k = random.below(7); k > 0; --k) {
@@ -52,10 +52,10 @@ struct Twin {
   std::vector<std::map<std::u32string, double>> left, right;
   bool one;
 
-  Twin(const Texts& a, const Texts& b, bool one_list, std::size_t n) : one(one_list) {
+  Twin(const TextList& a, const TextList& b, bool one_list, std::size_t n) : one(one_list) {
     std::map<std::u32string, double> frequency;
     double texts = 0;
-    const auto count = [&](const Texts& list, auto& vectors) {
+    const auto count = [&](const TextList& list, auto& vectors) {
       for (const auto& text : list) {
         std::map<std::u32string, double> counts;
         for (const auto& feature : TextFeatures{n}.of(text)) counts[feature] += 1;
@@ -102,7 +102,7 @@ struct Twin {
   }
 };
 
-void check_against_twin(const Texts& a, const Texts& b, bool one, std::size_t n, std::size_t top) {
+void check_against_twin(const TextList& a, const TextList& b, bool one, std::size_t n, std::size_t top) {
   const Twin twin(a, b, one, n);
   const BlockingOptions options{.blocking = n == 0 ? Blocking::tokens : Blocking::ngrams, .n = n == 0 ? 3 : n, .top = top};
   const auto found = one ? CandidateSearch(a, options).find() : CandidateSearch(a, b, options).find();
@@ -125,12 +125,12 @@ void check_against_twin(const Texts& a, const Texts& b, bool one, std::size_t n,
 }  // namespace
 
 TEST_CASE("features: n-grams within words without punctuation, tokens and joined model numbers") {
-  CHECK(features("WH-1000 a", 3) == Texts{" wh", "wh1", "h10", "100", "000", "00 ", " a "});
-  CHECK(features("a", 4) == Texts{" a "});
-  CHECK(features("ab", 1) == Texts{" ", "a", "b", " "});
-  CHECK(features("Caf\xC3\x89 & _\n", 3) == Texts{" ca", "caf", "afe", "fe "});
-  CHECK(features("\xC4\xB0x", 3) == Texts{" ix", "ix "});
-  CHECK(features("WH-1000XM4 sony, (40\")", 0) == Texts{"wh", "1000xm4", "wh1000xm4", "sony", "40"});
+  CHECK(features("WH-1000 a", 3) == TextList{" wh", "wh1", "h10", "100", "000", "00 ", " a "});
+  CHECK(features("a", 4) == TextList{" a "});
+  CHECK(features("ab", 1) == TextList{" ", "a", "b", " "});
+  CHECK(features("Caf\xC3\x89 & _\n", 3) == TextList{" ca", "caf", "afe", "fe "});
+  CHECK(features("\xC4\xB0x", 3) == TextList{" ix", "ix "});
+  CHECK(features("WH-1000XM4 sony, (40\")", 0) == TextList{"wh", "1000xm4", "wh1000xm4", "sony", "40"});
   CHECK(features("-- \"", 0).empty());
   CHECK(features("", 3).empty());
 }
@@ -144,7 +144,7 @@ TEST_CASE("keys of features: all different") {
 }
 
 TEST_CASE("vectors have length 1, or 0; rare features come first") {
-  const Texts a = {"sony tv", "sony", ""}, b = {"sony sony radio"};
+  const TextList a = {"sony tv", "sony", ""}, b = {"sony sony radio"};
   const TextVectors v(a, b, {0});
   CHECK(v.features() == 3);
   CHECK(v[2].empty());
@@ -164,7 +164,7 @@ TEST_CASE("cosines are those of scikit-learn's TfidfVectorizer (tools/make_golde
   std::ifstream in(LEXFORMER_SOURCE_DIR "/tests/golden/blocking.txt");
   std::string line;
   REQUIRE(std::getline(in, line));
-  Texts texts(static_cast<std::size_t>(std::stoul(line)));
+  TextList texts(static_cast<std::size_t>(std::stoul(line)));
   for (std::string& text : texts) REQUIRE(std::getline(in, text));
   std::size_t compared = 0;
   for (std::size_t n = 0; in >> n;) {
@@ -187,11 +187,11 @@ TEST_CASE("the candidates are those of all cosines: two lists, one list, ties, e
   check_against_twin(random_texts(30, 5), random_texts(20, 6), false, 5, 100);
   const auto one = random_texts(280, 7);
   check_against_twin(one, one, true, 3, 2);
-  CHECK(CandidateSearch(Texts{}, Texts{"a"}, {}).find().empty());
-  CHECK(CandidateSearch(Texts{"a"}, Texts{}, {}).find().empty());
-  CHECK(CandidateSearch(Texts{"", "."}, Texts{"", "a"}, {}).find().empty());
-  const Texts same(20, "equal texts");
-  const auto tied = CandidateSearch(same, Texts{"equal texts"}, {.top = 2}).find();
+  CHECK(CandidateSearch(TextList{}, TextList{"a"}, {}).find().empty());
+  CHECK(CandidateSearch(TextList{"a"}, TextList{}, {}).find().empty());
+  CHECK(CandidateSearch(TextList{"", "."}, TextList{"", "a"}, {}).find().empty());
+  const TextList same(20, "equal texts");
+  const auto tied = CandidateSearch(same, TextList{"equal texts"}, {.top = 2}).find();
   CHECK(tied.size() == 20);  // each left text has one candidate
   const auto within = CandidateSearch(same, {.top = 1}).find();
   CHECK(within.size() == 19);  // the first text is the best of all others, the second is that of the first
@@ -234,7 +234,7 @@ TEST_CASE("all: both kinds, with the larger cosine; none: all pairs") {
   CHECK(CandidateSearch(a, {.blocking = Blocking::none}).find().size() == 50 * 49 / 2);
   CHECK(CandidateSearch(a, b, {}).pairs() == 3000);
   CHECK(CandidateSearch(a, {}).pairs() == 50 * 49 / 2);
-  const Texts many(40000, "x");
+  const TextList many(40000, "x");
   expect_error(
       ErrorKind::usage, [&] { CandidateSearch(many, many, {.blocking = Blocking::none}).find(); }, "more than 2^28; use ngrams");
   expect_error(
@@ -261,7 +261,7 @@ TEST_CASE("explain agrees with find") {
         CHECK(sum == doctest::Approx(reason.score));
       }
   }
-  const Texts left = {"sony wh-1000xm4"}, right = {"wh1000xm4 by sony"};
+  const TextList left = {"sony wh-1000xm4"}, right = {"wh1000xm4 by sony"};
   const CandidateSearch search(left, right, {});
   const auto reason = search.explain(0, 0).at(0);
   CHECK(reason.left_rank == 1);
