@@ -114,7 +114,7 @@ TEST_CASE("TextCnn: texts, evaluation, saving and loading") {
   // By hand: rows of words, zeros for those without a vector.
   const Var<> x(Tensor<float>::from({1, 0, 2, 0, 3, -2, -1, 1, 0, 0, 0, 0, 0, 3, -2, 1, 0, 2, 1, 0, 2, 0, 0, 0, 0, 0, 0}, {9, 3}));
   const auto expected = model(x, offsets_of({2, 1, 5, 1})).value();
-  for (std::size_t i = 0; i < 8; ++i) CHECK(logits.data()[i] == doctest::Approx(expected.data()[i]).epsilon(1e-6));
+  for (std::size_t i = 0; i < 8; ++i) CHECK(logits.data()[i] == doctest::Approx(static_cast<double>(expected.data()[i])).epsilon(1e-6));
   const auto e = evaluate(model, "t.tsv", examples, std::nullopt, 3);
   CHECK(e.primary == "accuracy");
   std::size_t right = 0;
