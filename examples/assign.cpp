@@ -3,6 +3,8 @@
 #include <charconv>
 #include <fstream>
 #include <iomanip>
+#include <limits>
+#include <optional>
 
 #include <lexformer/data/assignment.hpp>
 
@@ -45,14 +47,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::string out;
   bool one_to_one = false, find_clusters = false, one_table = false;
-  double threshold = 0.5;
+  std::optional<double> threshold;
   std::size_t max_size = 0;
   app.add_option("pairs", files, "files with the columns left_id, right_id and score: .csv, .tsv, .jsonl")->required()->type_name("F.csv");
   app.add_option("--out", out, "file to write, .csv")->required()->type_name("F.csv");
   auto* one = app.add_flag("--one-to-one", one_to_one, "write the pairs with the largest sum of scores in which no record occurs twice");
   auto* clusters =
       app.add_flag("--clusters", find_clusters, "write the cluster of each record; pairs connect their records")->excludes(one);
-  app.add_option("--threshold", threshold, "least score of a pair that counts")->capture_default_str();
+  app.add_option("--threshold", threshold, "least score of a pair that counts (default: the decision of match, in the column match)");
   app.add_option("--max-size", max_size, "with --clusters: most records of a cluster; the weakest pairs are left out. 0 = no limit")
       ->capture_default_str()
       ->needs(clusters);
@@ -65,6 +67,7 @@ int main(int argc, char** argv) {
     lx::TableOptions table;
     table.columns = {"left_id", "right_id"};
     table.keep = {"score"};
+    if (!threshold) table.keep.push_back("match");
     table.labels = false;
     Ids left, right_ids;
     Ids& right = one_table ? left : right_ids;
@@ -77,7 +80,7 @@ int main(int argc, char** argv) {
       for (lx::PairRow pair; reader.next(pair);) {
         const double score = score_of(pair.kept[0], lx::cat(path, ": pair ", ++row));
         const std::size_t l = left.number(pair.left), r = right.number(pair.right);
-        if (score >= threshold) pairs.push_back({l, r, score});
+        if (threshold ? score >= *threshold : pair.kept[1] == "1" || pair.kept[1] == "true") pairs.push_back({l, r, score});
       }
     }
     program::StringWriter text;
@@ -94,7 +97,7 @@ int main(int argc, char** argv) {
       const std::size_t lefts = left.names().size(), rows = lefts + right_ids.names().size();
       if (!one_table)
         for (auto& p : pairs) p.right += lefts;
-      const auto cluster = lx::clusters(pairs, rows, {.cut = threshold, .max_size = max_size});
+      const auto cluster = lx::clusters(pairs, rows, {.cut = -std::numeric_limits<double>::infinity(), .max_size = max_size});
       text << (one_table ? "id,cluster\n" : "table,id,cluster\n");
       for (std::size_t i = 0; i < rows; ++i) {
         if (!one_table) text << (i < lefts ? "left," : "right,");
@@ -103,8 +106,7 @@ int main(int argc, char** argv) {
       }
     }
     lx::write_file_atomic(out, text.str());
-    std::cerr << out << ": " << count << (one_to_one ? " pairs" : " clusters") << " of " << pairs.size()
-              << " pairs with a score of at least " << threshold << "\n";
+    std::cerr << out << ": " << count << (one_to_one ? " pairs" : " clusters") << " of " << pairs.size() << " matching pairs\n";
     return 0;
   });
 }

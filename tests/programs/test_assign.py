@@ -17,7 +17,7 @@ class Assign(Refusals, unittest.TestCase):
 
     def pairs(self, name, rows):
         path = self.folder / name
-        path.write_text("left_id,right_id,score,match\n" + "".join(f'{left},"{right}",{score},0\n' for left, right, score in rows))
+        path.write_text("left_id,right_id,score,match\n" + "".join(f'{left},"{right}",{score},{int(score != "much" and score >= 0.5)}\n' for left, right, score in rows))
         return path
 
     def test_one_to_one_over_shards(self):
@@ -47,6 +47,10 @@ class Assign(Refusals, unittest.TestCase):
             rows = [line.split(",") for line in out.read_text().splitlines()]
             self.assertEqual(rows[0], ["id", "cluster"])
             self.assertEqual({name: int(c) for name, c in rows[1:]}, want)
+        lines = self.folder / "pairs.jsonl"
+        lines.write_text('{"left_id":"x","right_id":"y","score":0.3,"match":true}\n{"left_id":"x","right_id":"z","score":0.2,"match":false}\n')
+        done = program("assign", lines, "--one-to-one", "--out", out)
+        self.assertEqual((done.returncode, out.read_text()), (0, "left_id,right_id,score\nx,y,0.3\n"), done.stderr)
         done = program("assign", pairs, "--clusters", "--out", out)
         self.assertEqual(out.read_text().splitlines()[:3], ["table,id,cluster", "left,x,1", "left,y,2"])
         self.assertIn("right,y,1", out.read_text())
