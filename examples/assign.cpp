@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     lx::TableOptions table;
     table.columns = {"left_id", "right_id"};
     table.keep = {"score"};
-    if (!threshold) table.keep.push_back("match");
+    if (!threshold) table.keep.emplace_back("match");
     table.labels = false;
     Ids left, right_ids;
     Ids& right = one_table ? left : right_ids;
