@@ -7,7 +7,6 @@
 
 #include <iomanip>
 
-#include "love_words.hpp"
 #include "tagger_options.hpp"
 #include "training.hpp"
 
