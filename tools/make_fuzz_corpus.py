@@ -295,6 +295,7 @@ def tagged_seeds():
     seed("words", "Anna\nSmith X-PER\n\nOslo\t\n", (1, 0))
     seed("cut", "a\tO\nb\tB-x\nc\tI-x\n", (0, 1))
     seed("spaces_in_a_word", "\ufeffNew York\tB-LOC\n- DOC\tO\n")
+    seed("document_after_a_space", "Anna\tO\n -DOCSTART-\nOslo\tO\n")
     seed("no_bio", "Anna\tX-PER\n")
     seed("no_type", "Anna\tB-\n")
     seed("one_column", "Anna\tO\nSmith\n")

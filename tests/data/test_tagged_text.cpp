@@ -34,7 +34,7 @@ TEST_CASE("tagged text: columns, ends of sentences, what is left out") {
   // space.
   CHECK(shown_tags(parse_tagged_text(
             "\xEF\xBB\xBF-DOCSTART- -X- -X- O\r\n\r\nAnna NNP B-NP B-PER\r\nSmith NNP  I-NP I-PER \r\nsleeps VB B-VP O\r\n"
-            "-DOCSTART- -X- O O\r\nOslo NNP B-NP B-creative-work",
+            " -DOCSTART- -X- O O\r\nOslo NNP B-NP B-creative-work",
             "f")) == expected);
   CHECK(shown_tags(parse_tagged_text("\t\nAnna\tB-PER\nSmith\tI-PER\nsleeps\tO\n\t\n \nOslo\tx y\tB-creative-work\n\t", "f")) == expected);
   // With tabs, a word may have spaces.

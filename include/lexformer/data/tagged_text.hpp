@@ -33,8 +33,8 @@ struct TaggedText {
 std::string tag_fault(std::string_view tag);
 
 /// Parses lines of columns in the form of CoNLL's tasks: the first column is the word, the last one its tag; columns are separated by tabs,
-/// or in a line without tabs by spaces. An empty line, or one of white space, ends a sentence. Lines that begin with -DOCSTART- also do,
-/// and are left out. `where` begins error messages. Errors (kind file): a line has too few columns, an empty column, bytes that are not
+/// or in a line without tabs by spaces. An empty line, or one of white space, ends a sentence. Lines that begin with -DOCSTART-, after any
+/// spaces, also do, and are left out. `where` begins error messages. Errors (kind file): a line has too few columns, an empty column, bytes that are not
 /// UTF-8 or a tag that is not BIO; there are no sentences.
 TaggedText parse_tagged_text(std::string_view text, const std::string& where, const TaggedTextOptions& options = {});
 
@@ -102,7 +102,8 @@ LEXFORMER_INLINE TaggedText parse_tagged_text(std::string_view text, const std::
   for (const std::string_view line : detail::split_lines(text)) {
     const std::string here = cat(where, ": line ", ++number);
     if (const std::size_t invalid = find_invalid_utf8(line); invalid != line.npos) fail_file(here, "byte ", invalid + 1, " is not UTF-8");
-    if (line.find_first_not_of(" \t") == line.npos || line.starts_with("-DOCSTART-")) {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == line.npos || line.substr(begin).starts_with("-DOCSTART-")) {
       end_sentence();
       continue;
     }
