@@ -132,7 +132,7 @@ bool run(program::PretrainOptions o) {
   PretrainTask<T, Dev> task{o, model, lx::TextBatches(train, model.tokenizer(), masker, o.batch, o.seed), masker, mth, valid};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .eps = 1e-6, .weight_decay = o.weight_decay, .decay_bias_and_norm = false});
   auto settings = program::trainer_options(o, o.out, o.seed);
-  settings.schedule = program::schedule_by_share(o, lx::steps_per_epoch(task.batches(), o.accumulate));
+  settings.schedule = program::schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.eval_epochs = false;
   settings.progress.samples = "documents";
   settings.settings = o.json(train.describe(), other ? other->describe() : "", config);

@@ -9,7 +9,7 @@ namespace {
 struct Options {
   std::string model;
   std::vector<std::string> evaluate;
-  program::WordVectorOptions vectors;
+  program::StaticVectorFlags vectors;
   std::size_t batch = 64;
   program::Compute compute;
 };
@@ -51,7 +51,7 @@ int open(const Options& o) {
   const auto file = lx::ModelFile::open(o.model);
   if (lx::get_string(file.config, "model_type", o.model + ": config", "bert") == "lstm_tagger") {
     lx::LstmTagger<T, Dev> model(file);
-    model.provide(o.vectors.read());
+    model.provide(o.vectors.load());
     return run(o, model, 0);
   }
   if (o.vectors.used()) lx::fail_usage("--vectors", "this model is an encoder, which reads no word vectors");

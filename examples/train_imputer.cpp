@@ -48,11 +48,11 @@ struct Options : program::ImputerTrainOptions {
     group_of(Method::kvq_fh, "KVQ-FH", "kvq-fh-", kvq_fh);
     auto* group = app.add_option_group("Training");
     number(*group, "--batch", batch, "words of a batch")->check(program::positive());
-    add_training(*group);
+    add_word_training(*group);
     add_run(app);
   }
   void finish() {
-    if (quiet) progress = lx::ProgressMode::none;
+    finish_training();
     for (const auto& [of, option] : of_method)
       if (of != method && option->count() > 0)
         lx::fail_usage(option->get_name(), "belongs to --method ", lx::name_of(of), ", not ", lx::name_of(method));
@@ -61,7 +61,7 @@ struct Options : program::ImputerTrainOptions {
   }
   lx::Json json(const std::string& of_targets, const std::string& of_vocabulary) const {
     const auto visited = [](auto options) { return lx::options_json([&](lx::OptionVisitor& v) { options.visit(v); }); };
-    lx::Json all = training_json();
+    lx::Json all = word_training_json();
     all["targets"] = of_targets;
     all["method"] = lx::name_of(method);
     all["batch"] = batch;

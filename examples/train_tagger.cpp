@@ -18,13 +18,11 @@ bool run(program::TaggerOptions o) {
     for (const auto& part : o.freeze) model.freeze(part);
     return program::train_tagger<T, Dev>(o, model, train, "", [](const std::string& path) { return lx::BertTagger<T, Dev>::load(path); });
   }
-  const auto vectors = o.vectors.read();
+  const auto vectors = o.vectors.load();
   o.lstm.size = vectors->size();
   lx::LstmTagger<T, Dev> model(labels, o.lstm, o.seed);
   model.provide(vectors);
-  const std::string of_vectors =
-      vectors->known().size() > 0 ? vectors->known().describe() : lx::cat(vectors->size(), " numbers, imputed");
-  return program::train_tagger<T, Dev>(o, model, train, of_vectors, [&](const std::string& path) {
+  return program::train_tagger<T, Dev>(o, model, train, vectors->describe_all(), [&](const std::string& path) {
     auto best = lx::LstmTagger<T, Dev>::load(path);
     best.provide(vectors);
     return best;

@@ -103,10 +103,10 @@ bool run(Options o) {
   Task<T, Dev> task{o, model, train, valid};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay});
   auto settings = program::trainer_options(o, o.out, o.seed);
-  settings.schedule = program::schedule_by_share(o, lx::steps_per_epoch(task.batches(), o.accumulate));
+  settings.schedule = program::schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.patience = o.patience;
   settings.progress.samples = "texts";
-  settings.settings = o.json(lx::describe(train.examples, 1), lx::describe(valid.examples, 1), vectors->describe());
+  settings.settings = o.json(lx::describe(train.examples, 1), lx::describe(valid.examples, 1), vectors->describe_all());
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {
     program::say_interrupted(lx::cat("step ", done.step), o.out);

@@ -122,8 +122,7 @@ bool train_words(const ImputerTrainOptions& o, Model& model, const lx::WordVecto
   task.values = lx::Var<lx::accumulate_t<T>, Dev>(targets.values().template to<Dev>());
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr});
   auto settings = trainer_options(o, o.out, o.seed);
-  settings.schedule = schedule_by_share(o, lx::steps_per_epoch(task.batches(), o.accumulate));
-  settings.schedule.gamma = o.lr_decay;
+  settings.schedule = schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.progress.samples = "words";
   settings.settings = of_run;
   const auto done = lx::Trainer(task, optimizer, settings).run();

@@ -58,18 +58,18 @@ struct LoveTrainOptions : ImputerTrainOptions {
     group = app.add_option_group("Training");
     OptionFlags loss_flags(*group);
     loss.visit(loss_flags);
-    add_training(*group);
+    add_word_training(*group);
     add_run(app);
   }
   void finish() {
-    if (quiet) progress = lx::ProgressMode::none;
+    finish_training();
     batch = batches.batch * (1 + batches.negatives);
   }
 
   /// The settings that identify a run; a resumed run must have the same. Targets and vocabulary are identified by their contents.
   lx::Json json(const std::string& of_targets, const std::string& of_vocabulary) const {
     const auto visited = [](auto options) { return lx::options_json([&](lx::OptionVisitor& v) { options.visit(v); }); };
-    lx::Json all = training_json();
+    lx::Json all = word_training_json();
     all["targets"] = of_targets;
     all["vocab"] = of_vocabulary;
     all["love"] = visited(love);

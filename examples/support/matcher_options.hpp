@@ -2,8 +2,6 @@
 // The options of train_matcher and train_text: names, help texts, and keys in all_results.json.
 #pragma once
 
-#include <lexformer/io/json.hpp>
-
 #include <numeric>
 
 #include "evaluation.hpp"
@@ -11,38 +9,38 @@
 #include "love_plug_options.hpp"
 #include "records.hpp"
 #include "term_options.hpp"
+#include "training_options.hpp"
 
 namespace program {
 
-struct MatcherOptions {
-  std::string model, valid, out, train_file, command;  // command: the command line, for the model card
+struct MatcherOptions : TrainingOptions {
+  std::string model, valid, train_file;
   std::vector<std::string> tests;
   lx::CrossEncoderOptions encoder;
   AttentionOptions attention;
   KnowledgeOptions knowledge;
   LovePlugFlags love;
-  lx::ScheduleKind schedule = lx::ScheduleKind::cosine;
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
-  lx::ProgressMode progress = lx::ProgressMode::automatic;
-  bool resume = false, augment = false, no_decay_norm = false, quiet = false, overwrite = false;
+  bool augment = false, no_decay_norm = false;
   lx::TypoOptions typos;
-  double train_share = 1, augment_probability = 0.5, epochs = 30, lr = 5e-5, weight_decay = 5e-5, clip = 1.0;
+  double train_share = 1, augment_probability = 0.5, weight_decay = 5e-5;
   std::optional<double> new_lr;         // default: lr
   std::optional<double> warmup_epochs;  // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
-  Compute compute;
-  std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, save_steps = 0, save_total_limit = 2, logging_steps = 50,
-              eval_steps = 0, patience = 0, test_typos = 0, max_length = 128;
+  std::size_t patience = 0, test_typos = 0, max_length = 128;
   std::vector<std::uint64_t> seeds{1};
   std::vector<std::string> freeze, label_names, class_weights;
   lx::TableOptions table;
   RecordFlags records;
 
+  MatcherOptions() {
+    schedule = lx::ScheduleKind::cosine;
+    epochs = 30;
+    lr = 5e-5;
+  }
+
   /// own: attention terms of the program, in addition to the built-in ones. encoder.texts chooses the help texts.
   void add_to(CLI::App& app, const lx::TermFactories<>& own = {}) {
     const std::string examples = lx::examples_name(encoder.texts);
-    const auto number = [&](const char* flag, auto& value, const char* text) {
-      return app.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
-    };
     app.add_option("--model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
         ->required()
         ->type_name("M.lxf");
@@ -54,8 +52,7 @@ struct MatcherOptions {
         ->required()
         ->type_name("F");
     app.add_option("--test", tests, "test " + examples + "; one or more files")->type_name("F");
-    app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
-    app.add_flag("--overwrite", overwrite, "start again in a folder with an earlier run");
+    add_out(app);
     add_table_options(app, table, encoder.texts);
     if (encoder.texts == 2) records.add_to(app);
 
@@ -91,17 +88,11 @@ struct MatcherOptions {
     group->add_option("--train-share", train_share, "share of the training " + examples + ", drawn by the seed; rounded up")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    group->add_option("--epochs", epochs, "epochs; may be fractional")->check(program::positive())->capture_default_str();
-    group->add_option("--max-steps", max_steps, "number of optimizer steps, instead of --epochs")
-        ->check(program::non_negative())
-        ->capture_default_str();
-    group->add_option("--batch", batch, examples + " per batch")->check(program::positive())->capture_default_str();
-    group->add_option("--accumulate", accumulate, "batches per step")->check(program::positive())->capture_default_str();
-    group->add_option("--lr", lr, "learning rate")->check(program::non_negative())->capture_default_str();
+    add_batch(*group, examples);
+    add_training(*group);
     group->add_option("--new-lr", new_lr, "learning rate of the tensors that the start model does not have (the head, attention terms)")
         ->check(program::non_negative())
         ->default_str("that of --lr");
-    add_choice(*group, "--schedule", schedule, "learning rate schedule; exponential: x 0.97 in each epoch");
     group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")
         ->check(program::non_negative())
         ->default_str("1.5, at most 15 % of the run");
@@ -109,7 +100,6 @@ struct MatcherOptions {
         ->check(program::non_negative())
         ->capture_default_str();
     group->add_flag("--no-decay-norm", no_decay_norm, "no weight decay on biases and LayerNorm");
-    group->add_option("--clip", clip, "maximum gradient norm")->check(program::positive())->capture_default_str();
     group
         ->add_option("--class-weights", class_weights,
                      "class weights in the loss, one per class; balanced: inversely proportional to the class frequencies")
@@ -118,17 +108,8 @@ struct MatcherOptions {
     group->add_option("--seed,--seeds", seeds, "one or more seeds, e.g. 1,2,3; each is a separate run")
         ->delimiter(',')
         ->capture_default_str();
-    number("--eval-batch", eval_batch, (examples + " per batch in evaluation").c_str())->check(program::positive());
-    number("--eval-steps", eval_steps, "steps between evaluations on --valid; 0 = after each epoch");
-    number("--patience", patience, "stop after this many evaluations without improvement; 0 = never");
-    number("--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
-    number("--save-total-limit", save_total_limit, "number of checkpoints to keep");
-    app.add_flag("--resume", resume, "continue from the newest checkpoint in --out, to the same bytes as an uninterrupted run");
-    number("--logging-steps", logging_steps, "steps between lines of log.jsonl");
-    add_choice(app, "--progress", progress, "progress display");
-    app.add_flag("--quiet", quiet, "no progress, only the table");
-    add_compute(app, compute);
-    add_threads(app);
+    number(*group, "--patience", patience, "stop after this many evaluations without improvement; 0 = never");
+    add_run(app);
   }
   /// Checks that concern several options.
   void finish() {
@@ -143,7 +124,7 @@ struct MatcherOptions {
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
     if (train_share <= 0) lx::fail_usage("--train-share", "must be above 0");
     if (new_lr && lr == 0) lx::fail_usage("--new-lr", "follows the schedule of --lr, which is 0; freeze the other tensors with --freeze");
-    if (quiet) progress = lx::ProgressMode::none;
+    finish_training();
     if (class_weights.empty() || is_balanced()) return;
     if (class_weights.size() != encoder.labels || encoder.task == lx::Task::regression)
       lx::fail_usage("--class-weights", class_weights.size(), " weights for ",
@@ -182,43 +163,27 @@ struct MatcherOptions {
     return weights;
   }
 
-  lx::Schedule schedule_of(std::size_t steps_per_epoch) const {
-    const std::size_t total = max_steps > 0 ? max_steps : lx::epochs_to_steps(epochs, steps_per_epoch);
-    const std::size_t warmup = warmup_epochs ? lx::epochs_to_steps(*warmup_epochs, steps_per_epoch)
-                                             : std::min(lx::epochs_to_steps(1.5, steps_per_epoch), total * 3 / 20);
-    return {.kind = schedule, .base = lr, .warmup = warmup, .total = total, .period = steps_per_epoch};
-  }
-
   /// The settings that identify a run; a resumed run must have the same. Data are identified by the texts, not by
   /// file names.
   lx::Json json(std::uint64_t seed, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& validation) const {
     lx::Json terms = lx::Json::object();
     for (const auto& t : encoder.attention) terms[t.name] = lx::parse_json(t.options, t.name);
-    lx::Json all = {{"model", model},
-                    {"train", lx::describe(train, encoder.texts)},
-                    {"valid", lx::describe(validation, encoder.texts)},
-                    {"encoder", lx::to_json(encoder)},
-                    {"attention", terms},
-                    {"augment", augment ? augment_probability : 0.0},
-                    {"typos", lx::describe(typos)},
-                    {"num_train_epochs", epochs},
-                    {"max_steps", max_steps},
-                    {"per_device_train_batch_size", batch},
-                    {"gradient_accumulation_steps", accumulate},
-                    {"learning_rate", lr},
-                    {"lr_scheduler_type", lx::name_of(schedule)},
-                    {"warmup_epochs", warmup_epochs ? lx::Json(*warmup_epochs) : lx::Json()},
-                    {"weight_decay", weight_decay},
-                    {"no_decay_norm", no_decay_norm},
-                    {"max_grad_norm", clip},
-                    {"order", lx::name_of(order)},
-                    {"eval_batch", eval_batch},
-                    {"freeze", freeze},
-                    {"eval_steps", eval_steps},
-                    {"logging_steps", logging_steps},
-                    {"patience", patience},
-                    {"precision", lx::name_of(compute.precision)},
-                    {"seed", seed}};
+    lx::Json all = training_json(seed);
+    all.update({{"model", model},
+                {"train", lx::describe(train, encoder.texts)},
+                {"valid", lx::describe(validation, encoder.texts)},
+                {"encoder", lx::to_json(encoder)},
+                {"attention", terms},
+                {"augment", augment ? augment_probability : 0.0},
+                {"typos", lx::describe(typos)},
+                {"per_device_train_batch_size", batch},
+                {"warmup_epochs", warmup_epochs ? lx::Json(*warmup_epochs) : lx::Json()},
+                {"weight_decay", weight_decay},
+                {"no_decay_norm", no_decay_norm},
+                {"order", lx::name_of(order)},
+                {"eval_batch", eval_batch},
+                {"freeze", freeze},
+                {"patience", patience}});
     if (!class_weights.empty()) all["class_weights"] = class_weights;
     if (train_share < 1) all["train_share"] = train_share;
     if (new_lr) all["new_learning_rate"] = *new_lr;

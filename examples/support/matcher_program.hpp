@@ -117,7 +117,10 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
       if (const auto& added = model.new_tensors(); std::find(added.begin(), added.end(), p.name) != added.end())
         optimizer.set_lr_factor(p.name, *o.new_lr / o.lr);
   auto settings = trainer_options(o, out, seed);
-  settings.schedule = o.schedule_of(lx::steps_per_epoch(task.batches(), o.accumulate));
+  const std::size_t per_epoch = lx::steps_per_epoch(task.batches(), o.accumulate);
+  settings.schedule = schedule_of(o, per_epoch);
+  settings.schedule.warmup = o.warmup_epochs ? lx::epochs_to_steps(*o.warmup_epochs, per_epoch)
+                                             : std::min(lx::epochs_to_steps(1.5, per_epoch), settings.schedule.total * 3 / 20);
   settings.patience = o.patience;
   settings.progress.samples = lx::examples_name(options.texts);
   settings.settings = o.json(seed, train.examples(), valid);

@@ -2,15 +2,15 @@
 // --vectors and its companions: fixed word vectors that a model of words completes.
 #pragma once
 
+#include "model_card.hpp"
 #include "word_sources.hpp"
 
 namespace program {
 
 class StaticVectorFlags {
  public:
-  /// required: for a program that needs vectors for every model.
-  void add_to(CLI::App& app, bool required = false) {
-    const std::string of = required ? "" : "for a model of train_text_cnn: ";
+  /// of: begins the help texts; it says which models read vectors.
+  void add_to(CLI::App& app, const std::string& of = "") {
     app.add_option(
            "--vectors", vectors_,
            of + "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
@@ -42,7 +42,7 @@ class StaticVectorFlags {
   std::string command() const {
     std::string out;
     for (const auto& [flag, value] : {std::pair{" --vectors ", &vectors_}, {" --words ", &words_}, {" --imputer ", &imputer_}})
-      if (!value->empty()) out += flag + *value;
+      if (!value->empty()) out += flag + shell_word(*value);
     return out + (imputer_only_ ? " --imputer-only" : "");
   }
 

@@ -89,17 +89,13 @@ inline std::string tagger_card(const TaggerOptions& o, const std::vector<std::st
                                const TaggerRows& rows, const std::vector<std::pair<std::string, std::size_t>>& data,
                                const lx::Json& defaults) {
   StringWriter card;
-  std::string command = "tag --model model.lxf";
-  for (const auto& [flag, value] :
-       {std::pair("--vectors", o.vectors.vectors), {"--words", o.vectors.words}, {"--imputer", o.vectors.imputer}})
-    if (!value.empty()) command += lx::cat(" ", flag, " ", shell_word(value));
-  if (o.vectors.imputer_only) command += " --imputer-only";
   card << "# A tagger of " << (labels.size() - 1) / 2 << " types of entities\n\n"
        << (o.with_bert() ? "An encoder, starting from `" + o.model + "`, with a linear layer over the first token of each word"
                          : std::string("A bidirectional LSTM over fixed word vectors"))
        << (o.with_bert() && !o.bert.crf ? "" : ", and a conditional random field") << ". " << results["parameters"]
        << " parameters, trained with lexformer " << LEXFORMER_VERSION << ", seed " << o.seed << ".\n\n```sh\n"
-       << command << " < words.txt > tags.tsv      # one word a line, an empty line after each sentence\n```\n\nTags:";
+       << "tag --model model.lxf" << o.vectors.command()
+       << " < words.txt > tags.tsv      # one word a line, an empty line after each sentence\n```\n\nTags:";
   for (const auto& label : labels) card << " `" << label << "`";
   card << "\n\n## Data\n\n| file | sentences |\n| --- | --- |\n";
   for (const auto& [file, size] : data) card << "| " << table_cell(file) << " | " << size << " |\n";
@@ -112,8 +108,8 @@ inline std::string tagger_card(const TaggerOptions& o, const std::vector<std::st
     for (const char* key : {"precision", "recall", "f1"}) card << " " << 100 * scores[key].get<double>() << " |";
     card << " " << scores["entities"] << " |\n";
   }
-  card << changed_settings(results["settings"], defaults, {"model", "train", "valid", "seed", "vectors", "imputer"})
-       << how_it_was_made(o.command) << "\n## Citation\n\nlexformer " << LEXFORMER_VERSION << ", "
+  card << changed_settings(results["settings"], defaults, {"model", "train", "valid", "seed", "vectors"}) << how_it_was_made(o.command)
+       << "\n## Citation\n\nlexformer " << LEXFORMER_VERSION << ", "
        << (o.with_bert() ? "and the base model"
                          : "the word vectors, and Huang, Xu and Yu, \"Bidirectional LSTM-CRF Models for Sequence Tagging\", 2015")
        << ".\n";
@@ -157,8 +153,7 @@ bool train_tagger(const TaggerOptions& o, Model& model, const Sentences& train, 
   say_cut(o.valid, task.valid_data, o.bert.max_length);
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay});
   auto settings = trainer_options(o, o.out, o.seed);
-  settings.schedule = schedule_by_share(o, lx::steps_per_epoch(task.batches(), o.accumulate));
-  settings.schedule.gamma = o.lr_decay;
+  settings.schedule = schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
   settings.patience = o.patience;
   settings.progress.samples = "sentences";
   lx::Json of_data = lx::Json::object();

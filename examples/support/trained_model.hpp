@@ -21,7 +21,7 @@ struct ModelFlags {
   void add_to(CLI::App& app) {
     knowledge.add_to(app);
     love.add_to(app);
-    vectors.add_to(app);
+    vectors.add_to(app, "for a model of train_text_cnn: ");
   }
 };
 

@@ -5,6 +5,7 @@
 #include <lexformer/io/json.hpp>
 
 #include "model_card.hpp"
+#include "training_options.hpp"
 
 namespace program {
 
@@ -18,9 +19,8 @@ void report_tensors(const std::string& path, const Model& model) {
   std::cerr << "\n";
 }
 
-/// Trainer options from a program's options with these members; the program sets the others.
-template <class Options>
-lx::TrainerOptions trainer_options(const Options& o, const std::string& out, std::uint64_t seed) {
+/// Trainer options from a program's; the program sets the others.
+inline lx::TrainerOptions trainer_options(const TrainingOptions& o, const std::string& out, std::uint64_t seed) {
   lx::TrainerOptions t;
   t.out = out;
   t.accumulate = o.accumulate;
@@ -40,12 +40,11 @@ lx::TrainerOptions trainer_options(const Options& o, const std::string& out, std
   return t;
 }
 
-/// The learning rate schedule of a program's options with these members; the warm-up is a share of the steps.
-template <class Options>
-lx::Schedule schedule_by_share(const Options& o, std::size_t steps_per_epoch) {
+/// The learning rate schedule of a run.
+inline lx::Schedule schedule_of(const TrainingOptions& o, std::size_t steps_per_epoch) {
   const std::size_t total = o.max_steps > 0 ? o.max_steps : lx::epochs_to_steps(o.epochs, steps_per_epoch);
   const auto warmup = static_cast<std::size_t>(std::ceil(o.warmup * static_cast<double>(total)));
-  return {.kind = o.schedule, .base = o.lr, .warmup = warmup, .total = total, .period = steps_per_epoch};
+  return {.kind = o.schedule, .base = o.lr, .warmup = warmup, .total = total, .gamma = o.lr_decay, .period = steps_per_epoch};
 }
 
 /// all_results.json of a run: its last evaluation, its speed, its settings. samples: in the training data.
