@@ -194,6 +194,7 @@
 #include "lexformer/models/mimick.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/models/pretrained.hpp"
+#include "lexformer/models/saved_model.hpp"
 #include "lexformer/models/static_vectors.hpp"
 #include "lexformer/models/tagger.hpp"
 #include "lexformer/models/text_cnn.hpp"

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/models/load_parameters.hpp"
 #include "lexformer/models/love_layers.hpp"
 #include "lexformer/models/static_vectors.hpp"
 #include "lexformer/models/tagger.hpp"
@@ -67,7 +66,7 @@ struct LstmTagBatch : TagBatch {
 ///   emissions = W_o h + b_o, (N, L), of a conditional random field (ops/crf.hpp)
 /// The file holds labels and parameters. The vectors are given at use: provide().
 template <class T = float, class Dev = Cpu>
-class LstmTagger {
+class LstmTagger : public SavedModel<LstmTagger<T, Dev>, T, Dev> {
  public:
   using Data = detail::LstmTagData;
   using Batch = detail::LstmTagBatch;
@@ -81,8 +80,7 @@ class LstmTagger {
   LstmTagger(TagLabels labels, const LstmTaggerOptions& options, std::uint64_t seed)
       : LstmTagger({std::move(labels), options}, Init(seed)) {}
   /// Errors (file): those of detail::read_lstm_tagger.
-  explicit LstmTagger(const ModelFile& file) : LstmTagger(detail::read_lstm_tagger(file), Init::none()) { restore(file); }
-  static LstmTagger load(const std::string& path) { return LstmTagger(ModelFile::open(path)); }
+  explicit LstmTagger(const ModelFile& file) : LstmTagger(detail::read_lstm_tagger(file), Init::none()) { this->restore(file); }
 
   const LstmTaggerOptions& options() const { return options_; }
   const TagLabels& labels() const { return labels_; }
@@ -119,20 +117,7 @@ class LstmTagger {
   /// The most probable labels of the words: (N).
   std::vector<std::int32_t> decode(const Batch& batch) const { return crf.decode(emissions(batch), batch.words); }
 
-  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(*this); }
-  /// The model in the form in which it is saved (docs/format.md).
-  ModelFile file() {
-    ModelFile out;
-    detail::write_lstm_tagger(options_, labels_, out);
-    for (const auto& p : parameters()) out.tensors.set(p.name, p.var.value().template to<Cpu>());
-    return out;
-  }
-  void save(const std::string& path) { file().save(path); }
-  /// Copies all parameters from a saved model, but no options. Errors: one is missing or has another shape.
-  void restore(const ModelFile& saved) {
-    auto all = parameters();
-    load_parameters(all, saved.tensors, saved.path);
-  }
+  void describe(ModelFile& file) const { detail::write_lstm_tagger(options_, labels_, file); }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("tagger.unknown", unknown);
     if (projection) v("tagger.projection", *projection);

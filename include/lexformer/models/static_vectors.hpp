@@ -34,6 +34,8 @@ class StaticVectors {
   Rows rows(std::span<const std::string> words) const;
   /// What the vectors are, with a checksum: the known ones, whatever completes them; else those of the imputer.
   std::string describe() const;
+  /// describe(), and which model imputes the vectors of the other words.
+  std::string describe_all() const;
 
  private:
   WordVectors known_;
@@ -66,10 +68,14 @@ LEXFORMER_INLINE StaticVectors::StaticVectors(WordVectors known, std::optional<W
 }
 
 LEXFORMER_INLINE std::string StaticVectors::describe() const {
-  if (imputer_ && (impute_known_ || known_.size() == 0))
-    return cat("imputed vectors of ", size_, " numbers, crc32 of the model ", std::hex, std::setw(8), std::setfill('0'),
-               imputer_->checksum());
-  return known_.describe();
+  return known_.size() == 0 || (imputer_ && impute_known_) ? describe_all() : known_.describe();
+}
+
+LEXFORMER_INLINE std::string StaticVectors::describe_all() const {
+  if (!imputer_) return known_.describe();
+  const std::string of_known = impute_known_ || known_.size() == 0 ? "" : known_.describe();
+  return cat(of_known, of_known.empty() ? "" : "; others: ", "imputed vectors of ", size_, " numbers, crc32 of the model ", std::hex,
+             std::setw(8), std::setfill('0'), imputer_->checksum());
 }
 
 LEXFORMER_INLINE StaticVectors::Rows StaticVectors::rows(std::span<const std::string> words) const {

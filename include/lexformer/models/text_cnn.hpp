@@ -65,7 +65,7 @@ void write_text_cnn(const TextCnnParts& parts, ModelFile& file);
 /// near the longest.) The vectors are not trained and not saved with the model; provide() gives them. Kim's bound on the norm of W_o is
 /// left out, as in LOVE's code.
 template <class T = float, class Dev = Cpu>
-class TextCnn {
+class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
  public:
   using A = accumulate_t<T>;
 
@@ -77,13 +77,11 @@ class TextCnn {
   TextCnn(const TextCnnOptions& cnn, std::size_t classes, std::vector<std::string> names, std::uint64_t seed)
       : TextCnn({detail::check_text_cnn(cnn), classes_of(classes, std::move(names)), {}}, Init(seed)) {}
   /// Errors (file): those of detail::read_text_cnn().
-  explicit TextCnn(const ModelFile& file) : TextCnn(detail::read_text_cnn(file), Init::none()) { restore(file); }
-  static TextCnn load(const std::string& path) { return TextCnn(ModelFile::open(path)); }
+  explicit TextCnn(const ModelFile& file) : TextCnn(detail::read_text_cnn(file), Init::none()) { this->restore(file); }
 
   const TextCnnOptions& cnn() const { return parts_.cnn; }
   /// Task and classes, in the form of a model of single texts.
   const CrossEncoderOptions& options() const { return parts_.classes; }
-  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(*this); }
 
   /// The vectors of words. A model that is trained remembers which ones; a saved one refuses others. Errors (usage): the vectors have
   /// another size, or are not those that the model was trained on.
@@ -114,19 +112,8 @@ class TextCnn {
   }
   std::vector<double> scores_of(const Tensor<A>& logits) const { return scores_of_logits(logits, options().activation); }
 
-  /// The model without the vectors (docs/format.md).
-  ModelFile file() {
-    ModelFile out;
-    detail::write_text_cnn(parts_, out);
-    for (const auto& p : parameters()) out.tensors.set(p.name, p.var.value().template to<Cpu>());
-    return out;
-  }
-  void save(const std::string& path) { file().save(path); }
-  /// Copies all parameters from a saved model, but no options. Errors: one is missing or has another shape.
-  void restore(const ModelFile& saved) {
-    auto all = parameters();
-    load_parameters(all, saved.tensors, saved.path);
-  }
+  /// All but the vectors of words.
+  void describe(ModelFile& file) const { detail::write_text_cnn(parts_, file); }
   void visit(ParameterVisitor<T, Dev>& v) {
     for (std::size_t i = 0; i < convolutions.size(); ++i) v(cat("text_cnn.convolution.", cnn().first_width + i), convolutions[i]);
     v("text_cnn.output", output);

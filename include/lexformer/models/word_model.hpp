@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the models have in common that make a vector for any word: batches, saving and loading.
+// What the models have in common that make a vector for any word: batches, options and vocabularies.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/tokenizer_file.hpp"
-#include "lexformer/models/load_parameters.hpp"
+#include "lexformer/models/saved_model.hpp"
 
 namespace lexformer {
 
@@ -47,21 +47,13 @@ auto units_of(std::span<const std::string> words, Of&& of) {
 }
 }  // namespace detail
 
-/// The base of a model of words. Model has
+/// The base of a model of words. Model has, besides what SavedModel asks for,
 ///   options()                     with the member `size`, D
 ///   operator()(words, forward)    the vectors of a batch of words: (B, D)
 ///   loss(targets, vectors)        the loss that it learns by (not of Love)
-///   describe(ModelFile&)          writes all but the tensors
-///   visit(v)                      its parameters
-/// and a constructor from a ModelFile.
 template <class Model, class T, class Dev>
-class WordModel {
+class WordModel : public SavedModel<Model, T, Dev> {
  public:
-  static Model load(const std::string& path) { return Model(ModelFile::open(path)); }
-
-  /// The parameters under their names in a file.
-  std::vector<NamedParameter<T, Dev>> parameters() { return named_parameters<T, Dev>(self()); }
-
   /// Computes the vectors of any number of words in batches: (words, D), on the CPU.
   Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 64) const {
     if (batch == 0) fail("WordModel", "batch is 0; expected at least 1");
@@ -77,32 +69,9 @@ class WordModel {
     return Tensor<T>::from(all, {words.size(), size});
   }
 
-  /// The model in the form in which it is saved (docs/format.md).
-  ModelFile file() {
-    ModelFile out;
-    self().describe(out);
-    for (const auto& p : parameters()) out.tensors.set(p.name, p.var.value().template to<Cpu>());
-    return out;
-  }
-  void save(const std::string& path) { file().save(path); }
-  /// Copies all parameters from a saved model, but no options. Errors: one is missing or has another shape.
-  void restore(const ModelFile& saved) {
-    auto all = parameters();
-    load_parameters(all, saved.tensors, saved.path);
-  }
-
  private:
   friend Model;
   WordModel() = default;
-  /// restore(). Errors also: the file holds tensors that the model does not have.
-  void restore_all(const ModelFile& saved) {
-    restore(saved);
-    std::vector<ExpectedTensor> all;
-    for (const auto& p : parameters()) all.push_back({p.name, p.var.shape()});
-    if (const auto others = compare_tensors(saved.tensors, all).unexpected; !others.empty())
-      fail_file(saved.path, "holds tensors that its options do not use: ", others.front(), others.size() > 1 ? ", ..." : "");
-  }
-  Model& self() { return static_cast<Model&>(*this); }
 };
 
 }  // namespace lexformer
