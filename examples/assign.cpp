@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Makes the pairs that match wrote consistent: one partner for each record, or clusters of records.
-#include <charconv>
-#include <fstream>
 #include <iomanip>
 #include <limits>
-#include <optional>
 
 #include <lexformer/data/assignment.hpp>
 
 #include "support/candidates.hpp"
+#include "support/scored_pairs.hpp"
 
 namespace lx = lexformer;
 
@@ -28,14 +26,6 @@ class Ids {
   std::unordered_map<std::string, std::size_t> places_;
   std::vector<std::string> names_;
 };
-
-double score_of(const std::string& text, const std::string& where) {
-  double score = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(score))
-    lx::fail_file(where, "score is ", lx::in_quotes(text), ", expected a number");
-  return score;
-}
 
 }  // namespace
 
@@ -64,25 +54,13 @@ int main(int argc, char** argv) {
     if (!one_to_one && !find_clusters) lx::fail_usage("assign", "nothing to do; give --one-to-one or --clusters");
     program::keep_inputs("--out", out, files);
     if (program::output_format(out) != lx::TableFormat::csv) lx::fail_usage("--out", out, " must end in .csv");
-    lx::TableOptions table;
-    table.columns = {"left_id", "right_id"};
-    table.keep = {"score"};
-    if (!threshold) table.keep.emplace_back("match");
-    table.labels = false;
     Ids left, right_ids;
     Ids& right = one_table ? left : right_ids;
     std::vector<lx::ScoredPair> pairs;
-    for (const auto& path : files) {
-      std::ifstream in(path, std::ios::binary);
-      if (!in) lx::fail_file(path, "cannot be read");
-      lx::PairReader reader(in, path, lx::table_format(path), table);
-      std::size_t row = 0;
-      for (lx::PairRow pair; reader.next(pair);) {
-        const double score = score_of(pair.kept[0], lx::cat(path, ": pair ", ++row));
-        const std::size_t l = left.number(pair.left), r = right.number(pair.right);
-        if (threshold ? score >= *threshold : pair.kept[1] == "1" || pair.kept[1] == "true") pairs.push_back({l, r, score});
-      }
-    }
+    program::read_scored_pairs(files, threshold, true, nullptr, [&](const lx::PairRow& pair, double score, bool match) {
+      const std::size_t l = left.number(pair.left), r = right.number(pair.right);
+      if (match) pairs.push_back({l, r, score});
+    });
     program::StringWriter text;
     text << std::setprecision(9);
     std::size_t count = 0;

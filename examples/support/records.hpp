@@ -10,6 +10,12 @@
 
 namespace program {
 
+inline void add_record_columns(CLI::App& app, std::vector<std::string>& columns) {
+  app.add_option("--columns", columns,
+                 "columns of the records, in this order: NAME, or LEFT=RIGHT for other names in the right table (default: all but the id)")
+      ->delimiter(',');
+}
+
 class RecordFlags {
  public:
   /// --left and --right, beside files of pairs of texts. add_table_options() adds --columns.
@@ -25,10 +31,7 @@ class RecordFlags {
     app.add_option("left", left_, "table of records: .csv, .tsv, .jsonl")->required()->type_name("A.csv");
     app.add_option("right", right_, "the table to match it with; without it, duplicates within the first one are looked for")
         ->type_name("B.csv");
-    app.add_option(
-           "--columns", columns_,
-           "columns of the records, in this order: NAME, or LEFT=RIGHT for other names in the right table (default: all but the id)")
-        ->delimiter(',');
+    add_record_columns(app, columns_);
     add_text_options(app, texts);
   }
 

@@ -145,6 +145,7 @@
 #include "lexformer/data/examples.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/data/knowledge.hpp"
+#include "lexformer/data/label_suggestions.hpp"
 #include "lexformer/data/lines.hpp"
 #include "lexformer/data/love_batches.hpp"
 #include "lexformer/data/make_batch.hpp"

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""suggest and label as a user runs them: from candidates to a file of labels. Needs the built programs (LEXFORMER_BIN) and Python's standard
+library."""
+import csv
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from support import BIN, BRANDS, KINDS, Refusals, program
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+class Label(Refusals, unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = folder = Path(temporary.name)
+        self.a, self.b, self.candidates = folder / "a.csv", folder / "b.csv", folder / "candidates.csv"
+        items = [f"{brand} {kind} {i}x{j}" for i, brand in enumerate(BRANDS) for j, kind in enumerate(KINDS)]
+        self.a.write_text("id,name,note\n" + "".join(f'"a,{i}",{item},\n' for i, item in enumerate(items)))
+        self.b.write_text("key,title,note\n" + "".join(f"b{i},{item.replace('camera', 'camra')},<new> \x1b[31m\n" for i, item in enumerate(items)))
+        self.tables = ("--left", self.a, "--right", self.b, "--id", "id=key", "--columns", "name=title,note")
+        done = program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title,note", "--out", self.candidates)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def suggest(self, *more, pairs=None, name="ask.csv"):
+        out = self.folder / name
+        done = program("suggest", pairs or self.candidates, *self.tables, "--out", out, *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return rows_of(out), done.stderr
+
+    def test_suggest(self):
+        known = {tuple(row) for row in rows_of(self.candidates)[1:]}
+        chosen = {}
+        for by in ("uncertainty", "spread", "random"):
+            more = ("--by", by, "--count", 12, *(("--threshold", 0.6) if by == "uncertainty" else ()))
+            rows, message = self.suggest(*more)
+            self.assertEqual(rows[0], ["left_id", "right_id", "score"])
+            chosen[by] = [tuple(row[:2]) for row in rows[1:]]
+            self.assertEqual(len(set(chosen[by])), 12)
+            self.assertLessEqual({(left, right, f"{float(score):.6f}") for left, right, score in rows[1:]}, known)
+            self.assertEqual(self.suggest(*more, "--threads", 1), (rows, message))
+            self.assertNotEqual(self.suggest(*more, "--seed", 2)[0], rows)
+            self.assertIn(f"12 of {len(known)} pairs to label, by {by}", message)
+        self.assertEqual(len({left for left, _ in chosen["uncertainty"]}), 12)  # a record is asked for once
+        # The threshold of match is between its decisions.
+        matches = self.folder / "matches.csv"
+        matches.write_text("left_id,right_id,score,match\n" + "".join(f'"{left}",{right},{score},{int(float(score) > 0.6)}\n' for left, right, score in sorted(known)))
+        scores = [float(score) for _, _, score in known]
+        middle = (min(s for s in scores if s > 0.6) + max(s for s in scores if s <= 0.6)) / 2
+        self.assertAlmostEqual(float(self.suggest("--count", 3, pairs=matches)[1].split("threshold ")[1]), middle, places=5)
+        # What is labelled is not asked again.
+        labels = self.folder / "labels.csv"
+        labels.write_text("ltable_id,rtable_id,label\n" + "".join(f'"{left}",{right},1\n' for left, right in chosen["spread"]))
+        rows, _ = self.suggest("--by", "spread", "--count", 100000, "--labelled", labels)
+        self.assertEqual(len(rows) - 1, len(known) - 12)
+        self.assertFalse({tuple(row[:2]) for row in rows} & set(chosen["spread"]))
+
+    def test_label(self):
+        rows, _ = self.suggest("--by", "spread", "--count", 6)
+        out = self.folder / "labels.csv"
+        label = lambda keys: program("label", self.folder / "ask.csv", *self.tables, "--out", out, text=keys)
+        done = label("y\nn\nu\nx\nn\ns\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(rows_of(out), [["ltable_id", "rtable_id", "label"], [*rows[1][:2], "1"], [*rows[2][:2], "0"]])
+        self.assertIn("labels.csv: 2 labels, 4 pairs without one", done.stderr)
+        self.assertEqual(done.stdout.count("-- pair 2 of 6"), 2)
+        self.assertNotIn("\x1b", done.stdout)  # no colours outside of a terminal, no escapes from the table
+        self.assertIn("\\x1B[31m", done.stdout)
+        again = label("u\ny\ny\ny\ny\n")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("no label of this run is left", again.stdout)
+        self.assertNotIn("pair 1 of 6", again.stdout)
+        self.assertIn("labels.csv: 6 labels, 0 pairs without one", again.stderr)
+        self.assertEqual([row[2] for row in rows_of(out)], ["label", "1", "0", "1", "1", "1", "1"])
+        # The file is what train_matcher and candidates read.
+        recall = program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title,note", "--matches", out)
+        self.assertIn("5 of 5 matches among them", recall.stdout)
+
+    def test_terminal(self):
+        self.suggest("--by", "spread", "--count", 3)
+        out = self.folder / "labels.csv"
+        terminal, inside = pty.openpty()
+        process = subprocess.Popen([BIN / "label", self.folder / "ask.csv", *map(str, self.tables), "--out", out], stdin=inside, stdout=inside, stderr=subprocess.PIPE)
+        os.close(inside)
+        shown, keys, deadline = "", "ynq", time.time() + 60
+        while time.time() < deadline and process.poll() is None:
+            if not select.select([terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                shown += os.read(terminal, 4096).decode("utf-8", "replace")
+            except OSError:
+                break
+            if keys and shown.count("[y/n/s/u/q]") > 3 - len(keys):  # a key, without a line end
+                os.write(terminal, keys[0].encode())
+                keys = keys[1:]
+        os.close(terminal)
+        message = process.communicate(timeout=60)[1].decode()
+        self.assertEqual(process.returncode, 0, message)
+        self.assertEqual([row[2] for row in rows_of(out)], ["label", "1", "0"])
+        self.assertIn("\x1b[7m", shown)
+        self.assertNotIn("\x1b[31m", shown)
+
+    def test_page(self):
+        self.suggest("--by", "spread", "--count", 5)
+        page = self.folder / "page.html"
+        done = program("label", self.folder / "ask.csv", *self.tables, "--html", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        html = page.read_text(encoding="utf-8")
+        data = json.loads(re.search(r'id="pairs">(.*?)</script>', html, re.S).group(1))
+        self.assertEqual(data["ids"], [row[:2] for row in rows_of(self.folder / "ask.csv")[1:]])
+        self.assertEqual(html.count("<section>"), 5)
+        self.assertIn("&lt;new&gt;", html)
+        self.assertNotRegex(html, r'(?:src|href)="')  # loads nothing
+
+    def test_bad_input(self):
+        out, ask = self.folder / "out.csv", self.folder / "ask.csv"
+        self.suggest("--by", "spread", "--count", 5)
+        self.refused(2, program("suggest", self.candidates, "--out", out), "--left", "must be given")
+        self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out), "match")
+        self.refused(2, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", 1.5), "the threshold is 1.5, expected a number between 0 and 1")
+        self.refused(2, program("suggest", self.candidates, *self.tables, "--out", "out.jsonl", "--by", "random"), "must end in .csv")
+        self.refused(2, program("suggest", self.candidates, *self.tables, "--out", self.candidates, "--by", "random"), "--out")
+        mixed = self.folder / "mixed.csv"
+        mixed.write_text('left_id,right_id,score,match\n"a,0",b0,0.2,1\n"a,0",b1,0.3,0\n')
+        self.refused(3, program("suggest", mixed, *self.tables, "--out", out), "a match has the score 0.2, another pair 0.3", "--threshold")
+        mixed.write_text('left_id,right_id,score\n"a,0",b77,0.2\n')
+        self.refused(3, program("suggest", mixed, *self.tables, "--by", "random", "--out", out), "no record with the id 'b77'")
+        self.refused(3, program("suggest", ask, *self.tables, "--by", "random", "--labelled", self.labelled(ask), "--out", out), "holds no pair that is not labelled")
+        self.refused(2, program("label", ask, *self.tables), "--out", "--html")
+        self.refused(2, program("label", ask, "--out", out), "--left", "must be given")
+        other = self.folder / "other.csv"
+        other.write_text("left_id,right_id,label\n")
+        self.refused(3, program("label", ask, *self.tables, "--out", other), "does not begin with the line ltable_id,rtable_id,label")
+        other.write_text('ltable_id,rtable_id,label\n"a,0",b0,maybe\n')
+        self.refused(3, program("label", ask, *self.tables, "--out", other), "other.csv:2", "'maybe'", "expected 0 or 1")
+        self.assertFalse(out.exists())
+
+    def labelled(self, ask):
+        path = self.folder / "all.csv"
+        path.write_text("ltable_id,rtable_id,label\n" + "".join(f'"{left}",{right},0\n' for left, right, _ in rows_of(ask)[1:]))
+        return path
+
+
+if __name__ == "__main__":
+    unittest.main()
