@@ -27,7 +27,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
   for (const auto& path : files) {
     std::ifstream in(path, std::ios::binary);
     if (!in) lx::fail_file(path, "cannot be read");
-    lx::PairReader reader(in, path, lx::table_format(path), table);
+    lx::PairReader reader(in, path, lx::table_format(path, in), table);
     std::size_t count = 0;
     for (lx::PairRow pair; reader.next(pair);) {
       ++count;

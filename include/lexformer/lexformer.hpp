@@ -119,6 +119,7 @@
 
 // files
 #include "lexformer/io/architecture.hpp"
+#include "lexformer/io/arrow_abi.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/conllu.hpp"
@@ -138,6 +139,8 @@
 #include "lexformer/io/wordnet_files.hpp"
 
 // tables, batches, text streams
+#include "lexformer/data/arrow_export.hpp"
+#include "lexformer/data/arrow_table.hpp"
 #include "lexformer/data/assignment.hpp"
 #include "lexformer/data/batch.hpp"
 #include "lexformer/data/batch_plan.hpp"

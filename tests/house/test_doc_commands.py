@@ -83,6 +83,7 @@ def mistakes(program, arguments, whole):
 
 def commands(text):
     """(program, arguments) of each of our programs that a line of a shell calls."""
+    text = re.sub(r"""<\((?:"[^"]*"|'[^']*'|[^()"'])*\)""", "PIPE", text)  # stands for the name of a file
     text = re.sub(r"\$\(|\)", " ; ", text)
     try:
         lexer = shlex.shlex(text, posix=True, punctuation_chars="|;&<>")
@@ -127,6 +128,7 @@ def documented():
 def self_test():
     assert commands("a | python3 x/convert_hf.py b --c 'd e' > f && nice build/release/bin/encode --model x < y") == [
         ("convert_hf.py", ["b", "--c", "d e"]), ("encode", ["--model", "x"])]
+    assert commands("""match <(sql -c "select (1) from 'x'") b --top 1""") == [("match", ["PIPE", "b", "--top", "1"])]
     wrong = [("convert_hf.py", ["model.lxf"]), ("convert_hf.py", ["a", "b", "--nothing"]), ("encode", ["--model", "x"]), ("encode", ["--modle", "x"]),
              ("encode", ["--model", "x", "--output", "y.npy", "left over"]), ("encode", ["--model", "x", "--output", "y.npy", "--layer", "300"]),
              ("encode", ["--model", "x", "--output", "y.npy", "--normalize", "1"]), ("candidates", ["--out", "x.csv"]), ("candidates", ["a", "b", "c", "--out", "x.csv"])]

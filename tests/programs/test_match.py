@@ -73,6 +73,18 @@ class Match(Refusals, unittest.TestCase):
         tables = tables or (self.a, self.b, "--id", "id=key")
         return self.ok("match", *tables, "--model", self.trained, "--out", out, "--candidates", 4, *more, **options)
 
+    @unittest.skipIf(shutil.which("bash") is None, "no bash")
+    def test_pipes(self):
+        wanted, got = self.folder / "wanted.csv", self.folder / "got.csv"
+        options = "--id id=key --columns name=title,price"
+        self.assertEqual(program("candidates", self.a, self.b, *options.split(), "--out", wanted).returncode, 0)
+        lines = self.folder / "b.lines"
+        with open(self.b, newline="", encoding="utf-8") as file:
+            lines.write_text("".join(json.dumps(row) + "\n" for row in csv.DictReader(file)))
+        for right in (self.b, lines):
+            done = subprocess.run(["bash", "-c", f"{BIN}/candidates <(cat {self.a}) <(cat {right}) {options} --out {got}"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, got.read_bytes()), (0, wanted.read_bytes()), done.stderr)
+
     def test_the_texts_of_records(self):
         done = self.ok("match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--out", self.folder / "t.csv", "--candidates", 1, "--text", "--quiet")
         self.assertEqual(done.stderr, "")

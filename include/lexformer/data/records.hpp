@@ -51,7 +51,7 @@ struct RecordTable {
   std::unordered_map<std::string, std::size_t> places{};  // of each id in `records`
 };
 
-/// Reads a file whose extension gives its format. Errors: those of RecordReader; a table without records or columns.
+/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of RecordReader; a table without records or columns.
 RecordTable read_records(const std::string& path, const std::string& id = "id");
 
 }  // namespace lexformer
@@ -146,7 +146,7 @@ LEXFORMER_INLINE RecordTable read_records(const std::string& path, const std::st
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   RecordTable table{path, {}, {}};
-  RecordReader reader(in, path, table_format(path), id);
+  RecordReader reader(in, path, table_format(path, in), id);
   for (Record record; reader.next(record);) {
     table.places.emplace(record.id, table.records.size());
     table.records.push_back(record);

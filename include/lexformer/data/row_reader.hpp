@@ -22,6 +22,9 @@ inline constexpr auto names_of<TableFormat> =
 /// The format of a file by its extension: .tsv and .txt, .csv, .jsonl.
 TableFormat table_format(const std::string& path);
 
+/// The same for an open file. That of a pipe, as <(command) in a shell, is read from its first byte: { begins .jsonl, anything else .csv.
+TableFormat table_format(const std::string& path, std::istream& in);
+
 /// Reads lines and splits them into fields. The base of the readers of pairs (data/table.hpp) and of records (data/records.hpp).
 class RowReader {
  protected:
@@ -55,6 +58,8 @@ class RowReader {
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "lexformer/text/unicode.hpp"
 
@@ -65,6 +70,12 @@ LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
   if (path.ends_with(".csv")) return TableFormat::csv;
   if (path.ends_with(".jsonl")) return TableFormat::jsonl;
   fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
+}
+
+LEXFORMER_INLINE TableFormat table_format(const std::string& path, std::istream& in) {
+  std::error_code error;
+  if (std::filesystem::status(path, error).type() != std::filesystem::file_type::fifo) return table_format(path);
+  return in.peek() == '{' ? TableFormat::jsonl : TableFormat::csv;
 }
 
 LEXFORMER_INLINE bool RowReader::read_line(std::string& line) {

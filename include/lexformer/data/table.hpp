@@ -93,7 +93,7 @@ struct PairTable {
   std::vector<std::string> kept_names{};  // of PairRow::kept
 };
 
-/// Reads a file whose extension gives its format. Errors: those of PairReader; a table without rows.
+/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of PairReader; a table without rows.
 PairTable read_pairs(const std::string& path, TableOptions options = {});
 
 /// The class of each row: the index of its label in `names`.
@@ -280,7 +280,7 @@ LEXFORMER_INLINE PairTable read_pairs(const std::string& path, TableOptions opti
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_file(path, "cannot be opened: ", detail::system_message(errno));
   PairTable table{path, {}};
-  PairReader reader(in, path, table_format(path), std::move(options));
+  PairReader reader(in, path, table_format(path, in), std::move(options));
   for (PairRow row; reader.next(row);) table.rows.push_back(row);
   table.kept_names = reader.kept_names();
   if (table.rows.empty()) fail_file(path, "the table has no rows");
