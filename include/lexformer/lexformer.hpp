@@ -202,6 +202,7 @@
 #include "lexformer/models/static_vectors.hpp"
 #include "lexformer/models/tagger.hpp"
 #include "lexformer/models/text_cnn.hpp"
+#include "lexformer/models/vector_candidates.hpp"
 #include "lexformer/models/word_imputer.hpp"
 #include "lexformer/models/word_model.hpp"
 

@@ -171,6 +171,13 @@ LEXFORMER_INLINE void unique_pairs(std::vector<Candidate>& candidates) {
                    candidates.end());
 }
 
+/// Sorts candidates by left text, then by descending score, then by right text.
+LEXFORMER_INLINE void sort_candidates(std::vector<Candidate>& candidates) {
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.left != b.left ? a.left < b.left : a.score != b.score ? a.score > b.score : a.right < b.right;
+  });
+}
+
 }  // namespace detail
 
 LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> left, std::span<const std::string> right,
@@ -212,9 +219,7 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
   if (vectors_.size() > 1)
     for (Candidate& c : all)
       c.score = std::max(vectors_[0].cosine(c.left, right_row(c.right)), vectors_[1].cosine(c.left, right_row(c.right)));
-  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
-    return a.left != b.left ? a.left < b.left : a.score != b.score ? a.score > b.score : a.right < b.right;
-  });
+  detail::sort_candidates(all);
   return all;
 }
 

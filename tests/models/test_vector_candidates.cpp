@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "lexformer/models/vector_candidates.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/core/random.hpp"
+#include "support/error_message.hpp"
+
+using namespace lexformer;
+using namespace lexformer::test;
+
+namespace {
+
+Tensor<float> random_vectors(std::size_t rows, std::size_t size, std::uint32_t seed) {
+  Tensor<float> x({rows, size});
+  RandomStream random(seed, 0);
+  for (std::size_t i = 0; i < rows * size; ++i) x.mutable_data()[i] = static_cast<float>(random.normal());
+  return x;
+}
+
+double vector_cosine(const Tensor<float>& x, std::size_t i, const Tensor<float>& y, std::size_t j) {
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t k = 0; k < x.dim(1); ++k) {
+    const double a = x.data()[i * x.dim(1) + k], b = y.data()[j * x.dim(1) + k];
+    xy += a * b, xx += a * a, yy += b * b;
+  }
+  return xy / std::sqrt(xx * yy);
+}
+
+/// The pairs by their definition, from all cosines.
+std::set<std::pair<std::size_t, std::size_t>> all_best(const Tensor<float>& x, const Tensor<float>& y, std::size_t top, bool one_list) {
+  std::set<std::pair<std::size_t, std::size_t>> pairs;
+  const auto best = [&](const Tensor<float>& from, std::size_t i, const Tensor<float>& to, const auto& add) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t j = 0; j < to.dim(0); ++j)
+      if (!(one_list && i == j))
+        if (const double s = vector_cosine(from, i, to, j); s > 0) order.emplace_back(-s, j);
+    std::sort(order.begin(), order.end());
+    for (std::size_t k = 0; k < std::min(top, order.size()); ++k) add(order[k].second);
+  };
+  for (std::size_t i = 0; i < x.dim(0); ++i)
+    best(x, i, y, [&](std::size_t j) { pairs.emplace(one_list ? std::min(i, j) : i, one_list ? std::max(i, j) : j); });
+  for (std::size_t j = 0; !one_list && j < y.dim(0); ++j) best(y, j, x, [&](std::size_t i) { pairs.emplace(i, j); });
+  return pairs;
+}
+
+void check_pairs(const std::vector<Candidate>& found, const std::set<std::pair<std::size_t, std::size_t>>& wanted, const Tensor<float>& x,
+                 const Tensor<float>& y) {
+  std::set<std::pair<std::size_t, std::size_t>> pairs;
+  double error = 0;
+  for (const Candidate& c : found) {
+    pairs.emplace(c.left, c.right);
+    error = std::max(error, std::abs(vector_cosine(x, c.left, y, c.right) - static_cast<double>(c.score)));
+  }
+  CHECK(pairs == wanted);
+  CHECK(pairs.size() == found.size());
+  CHECK(error < 1e-6);
+  CHECK(std::is_sorted(found.begin(), found.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.left != b.left ? a.left < b.left : a.score > b.score; }));
+}
+
+}  // namespace
+
+TEST_CASE("vector_candidates: the pairs of the definition, for any number of threads") {
+  const int before = threads();
+  for (const auto& [n, m, top] : {std::tuple(1, 1, 1), std::tuple(3, 7, 2), std::tuple(300, 41, 3), std::tuple(17, 4200, 5)}) {
+    CAPTURE(n);
+    const auto x = random_vectors(static_cast<std::size_t>(n), 6, 1), y = random_vectors(static_cast<std::size_t>(m), 6, 2);
+    const auto k = static_cast<std::size_t>(top);
+    double last = 0;
+    const auto found = vector_candidates(x, y, k, [&](double done) {
+      CHECK(done > last);
+      last = done;
+    });
+    CHECK(last == 1);
+    check_pairs(found, all_best(x, y, k, false), x, y);
+    for (const int t : {1, 3}) {
+      set_threads(t);
+      CHECK(vector_candidates(x, y, k) == found);
+    }
+    set_threads(before);
+  }
+}
+
+TEST_CASE("vector_candidates: one list") {
+  for (const std::size_t n : {std::size_t{1}, std::size_t{5}, std::size_t{600}}) {
+    CAPTURE(n);
+    const auto x = random_vectors(n, 5, 3);
+    check_pairs(vector_candidates(x, 2), all_best(x, x, 2, true), x, x);
+  }
+}
+
+TEST_CASE("vector_candidates: equal cosines, zeros, bad input") {
+  const auto ones = Tensor<float>::from({1, 0, 1, 0, 0, 0}, {3, 2}), right = Tensor<float>::from({2, 0, 3, 0}, {2, 2});
+  const auto found = vector_candidates(ones, right, 1);  // 0 and 1 prefer the first right row; both right rows prefer row 0
+  REQUIRE(found.size() == 3);
+  CHECK(found[0] == Candidate{0, 0, 1});
+  CHECK(found[1] == Candidate{0, 1, 1});
+  CHECK(found[2] == Candidate{1, 0, 1});
+  CHECK(error_message([&] { vector_candidates(ones, random_vectors(2, 3, 1), 1); }).find("have 2 numbers, the right ones 3") !=
+        std::string::npos);
+  CHECK(error_message([&] { vector_candidates(ones, right, 0); }).find("1 candidate or more, not 0") != std::string::npos);
+}
