@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Adds typos to lines of text.
-#include "support/program.hpp"
+// Adds typos and other noise to lines of text.
+#include "support/typo_flags.hpp"
 
 namespace lx = lexformer;
 
@@ -10,17 +10,22 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   std::size_t columns = 0;
   double probability = 1;
-  program::add_choice(app, "--mode", options.mode,
-                      "released: as in the data of LEA's authors, one kind of typo per text; printed: as in the paper, drawn for each "
-                      "word; love: as in the "
-                      "SST2 files of LOVE's authors, one edit in each chosen word of 4 or more characters; ocr: in each chosen word one "
-                      "confusion of characters that look alike, such as 0 and o, or rn and m");
+  program::TypoFlags typo_flags;
+  typo_flags.add_to(
+      app, options, "--mode",
+      "released: as in the data of LEA's authors, one kind of typo per text; printed: as in the paper, drawn for each word; "
+      "love: as in the SST2 files of LOVE's authors, one edit in each chosen word of 4 or more characters; ocr: in each chosen "
+      "word one confusion of characters that look alike, such as 0 and o, or rn and m; keyboard: one neighbouring key; "
+      "homophones: a word that sounds alike; misspellings: one of the word's in the list; spaces: one dropped or added; "
+      "abbreviations: a common one, or the word without vowels; units: another format of a number and its unit; casing: "
+      "capitals, small letters, a first capital or random; lookalikes: one letter of another alphabet with the same shape");
   app.add_option("--seed", seed, "random seed")->capture_default_str();
   app.add_option("--share", options.word_share, "share of the words that get a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--probability", probability, "probability that a line is changed")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--columns", columns, "number of leading tab-separated columns to change; 0 = all")->capture_default_str();
   app.add_flag("--respace", options.respace, "put spaces between tokens, as nlpaug does; by default spacing is unchanged");
   return program::run(app, argc, argv, [&] {
+    typo_flags.load(options);
     std::string line;
     for (std::uint32_t number = 0; std::getline(std::cin, line); ++number) {
       auto random = lx::typo_stream(seed, 0, number);

@@ -4,6 +4,8 @@
 
 #include <iomanip>
 
+#include "support/typo_flags.hpp"
+
 namespace lx = lexformer;
 
 namespace {
@@ -57,13 +59,16 @@ int main(int argc, char** argv) {
   app.add_option("--typo-share", share, "share of words with a typo, in both tables, to measure what is lost")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
+  program::TypoFlags typo_flags;
+  typo_flags.add_to(app, typos);
   app.add_option("--seed", seed, "random seed of the typos")->capture_default_str();
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     if (out.empty() && matches.empty() && ids.empty()) lx::fail_usage("candidates", "nothing to do; give --out, --matches or --explain");
     program::keep_inputs("--out", out, flags.files());
     program::keep_inputs("--out", out, matches);
+    program::keep_inputs("--out", out, {typo_flags.path()});
+    typo_flags.load(typos);
     const auto format = out.empty() ? lx::TableFormat::csv : program::output_format(out);
     const auto records = flags.load(flags.columns(), "");
     auto [left, right] = program::blocking_texts(*records);

@@ -5,6 +5,7 @@
 #include "support/evaluation.hpp"
 #include "support/records.hpp"
 #include "support/trained_model.hpp"
+#include "support/typo_flags.hpp"
 
 namespace lx = lexformer;
 
@@ -24,7 +25,8 @@ int main(int argc, char** argv) {
       ->type_name("M.lxf");
   app.add_option("--test", tests, "files of pairs or texts: .tsv, .csv, .jsonl")->required()->type_name("F");
   app.add_option("--test-typos", copies, "number of copies of each file with typos to evaluate, too")->capture_default_str();
-  program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
+  program::TypoFlags typo_flags;
+  typo_flags.add_to(app, typos);
   app.add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--batch", batch, "pairs or texts per batch")->check(program::positive())->capture_default_str();
   app.add_option("--output", output, "also write the results as JSON")->type_name("F.json");
@@ -71,6 +73,8 @@ int main(int argc, char** argv) {
     program::keep_inputs("--output", output, {model_path, flags.love.path()});
     program::keep_inputs("--output", output, flags.vectors.files());
     program::keep_inputs("--output", output, records.files());
+    program::keep_inputs("--output", output, {typo_flags.path()});
+    typo_flags.load(typos);
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
     return program::compute_with(compute, [&](auto number, auto device) {

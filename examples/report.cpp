@@ -6,6 +6,7 @@
 #include "support/report_dependencies.hpp"
 #include "support/report_footer.hpp"
 #include "support/report_sections.hpp"
+#include "support/typo_flags.hpp"
 
 namespace lx = lexformer;
 
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
   app.add_option("--noise", noise, "evaluate --test with typos in these percentages of the words, e.g. 0,10,20,30,40,50")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 100.0));
-  program::add_choice(app, "--typo-mode", typos.mode, "see add_typos --help");
+  program::TypoFlags typo_flags;
+  typo_flags.add_to(app, typos);
   app.add_option("--worst", worst, "number of errors to list")->check(program::non_negative())->capture_default_str();
   program::KnowledgeOptions knowledge_options;
   knowledge_options.add_to(app);
@@ -48,6 +50,7 @@ int main(int argc, char** argv) {
   program::add_threads(app);
   const std::string command = program::command_line("report", argc, argv);
   return program::run(app, argc, argv, [&] {
+    typo_flags.load(typos);
     const auto knowledge = knowledge_options.load(noise.empty() ? nullptr : "--noise");
     std::vector<program::Contender> contenders;
     for (const auto& m : models) {

@@ -10,6 +10,7 @@
 #include "records.hpp"
 #include "term_options.hpp"
 #include "training_options.hpp"
+#include "typo_flags.hpp"
 
 namespace program {
 
@@ -23,6 +24,7 @@ struct MatcherOptions : TrainingOptions {
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
   bool augment = false, no_decay_norm = false;
   lx::TypoOptions typos;
+  TypoFlags typo_flags;
   double train_share = 1, augment_probability = 0.5, weight_decay = 5e-5;
   std::optional<double> new_lr;         // default: lr
   std::optional<double> warmup_epochs;  // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
@@ -78,7 +80,7 @@ struct MatcherOptions : TrainingOptions {
                      encoder.texts == 1 ? "probability that a text gets typos" : "probability that a pair gets typos, in both texts")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    add_choice(*group, "--typo-mode", typos.mode, "see add_typos --help");
+    typo_flags.add_to(*group, typos);
     group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
     group->add_option("--test-typos", test_typos, "number of copies of each test file with typos to evaluate, too")
         ->check(program::non_negative())
@@ -124,6 +126,7 @@ struct MatcherOptions : TrainingOptions {
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
     if (train_share <= 0) lx::fail_usage("--train-share", "must be above 0");
     if (new_lr && lr == 0) lx::fail_usage("--new-lr", "follows the schedule of --lr, which is 0; freeze the other tensors with --freeze");
+    typo_flags.load(typos);
     finish_training();
     if (class_weights.empty() || is_balanced()) return;
     if (class_weights.size() != encoder.labels || encoder.task == lx::Task::regression)

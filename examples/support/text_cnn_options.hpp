@@ -7,6 +7,7 @@
 #include "option_flags.hpp"
 #include "static_vector_options.hpp"
 #include "training_options.hpp"
+#include "typo_flags.hpp"
 
 namespace program {
 
@@ -17,6 +18,7 @@ struct TextCnnTrainOptions : TrainingOptions {
   lx::TextCnnOptions cnn;
   lx::TableOptions table{.texts = 1};
   lx::TypoOptions typos;
+  TypoFlags typo_flags;
   lx::BatchOrder order = lx::BatchOrder::random;
   double weight_decay = 0;
   std::size_t patience = 0, test_typos = 0;
@@ -45,7 +47,7 @@ struct TextCnnTrainOptions : TrainingOptions {
 
     auto* group = app.add_option_group("Typos");
     number(*group, "--test-typos", test_typos, "number of copies of each test file with typos to evaluate, too");
-    add_choice(*group, "--typo-mode", typos.mode, "see add_typos --help");
+    typo_flags.add_to(*group, typos);
     group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
 
     group = app.add_option_group("Training");
@@ -60,6 +62,7 @@ struct TextCnnTrainOptions : TrainingOptions {
   }
   void finish() {
     finish_training();
+    typo_flags.load(typos);
     if (label_names.size() == 1) lx::fail_usage("--labels", "1 class is named; a classification has 2 or more");
   }
 

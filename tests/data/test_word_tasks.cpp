@@ -99,3 +99,17 @@ TEST_CASE("misspellings: columns, and blocks of a correct word with its misspell
   wrong("$word\nm\xFCsli\n", "f: line 2: byte 2 is not UTF-8");
   expect_file_error([] { read_misspellings("/nonexistent/words.dat"); }, "/nonexistent/words.dat");
 }
+
+TEST_CASE("misspellings as a table for the typo mode: by word, once each, single words alone") {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& text) {
+    write_file_atomic(folder / "m.dat", text);
+    return read_misspelling_table(folder / "m.dat");
+  };
+  const auto table = read("$Susan\nsusan\nsuzan\n$all_right\nalright 2\n$until\nuntill\nUntill 2\nun_til\n");
+  CHECK(table.of_word == decltype(MisspellingTable::of_word){{"susan", {"suzan"}}, {"until", {"untill", "un til"}}});
+  CHECK(table.source == cat(folder / "m.dat", ", crc32 ", crc32(read_file(folder / "m.dat"))));
+  CHECK(read("untill\tuntil\n").of_word.at("until") == std::vector<std::string>{"untill"});
+  expect_file_error([&] { read("$all_right\nalright\n"); }, "m.dat: has no misspelling of a single word");
+  expect_file_error([&] { read("$until\nuntill no\n"); }, "m.dat: line 2: expected a misspelling and a count");
+}

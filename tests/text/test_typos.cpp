@@ -208,7 +208,9 @@ TEST_CASE("typo options are checked and described") {
   CHECK_THROWS_AS(with_typos("a", {.char_share = std::nan("")}, 1), Error);
   CHECK_THROWS_AS(with_typos("a", {.ops = {}}, 1), Error);
   CHECK(parse_name<TypoMode>("printed", "mode") == TypoMode::printed);
-  CHECK_THROWS_WITH_AS(parse_name<TypoMode>("nlpaug", "mode"), "mode: 'nlpaug' is not known; use one of: released, printed, love, ocr",
+  CHECK_THROWS_WITH_AS(parse_name<TypoMode>("nlpaug", "mode"),
+                       "mode: 'nlpaug' is not known; use one of: released, printed, love, ocr, keyboard, homophones, misspellings, spaces, "
+                       "abbreviations, units, casing, lookalikes",
                        Error);
   CHECK(describe({}) == "released word_share=0.2 char_share=0.1 min_chars=0 ops=insert,delete,substitute,swap,keyboard respace=0");
 }

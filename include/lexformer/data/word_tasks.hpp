@@ -9,6 +9,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/text/noise_misspellings.hpp"
 
 namespace lexformer {
 
@@ -48,6 +49,10 @@ std::vector<Misspelling> parse_misspellings(std::string_view text, const std::st
 
 /// Reads a file in this form. Errors: those of parse_misspellings; the file cannot be read.
 std::vector<Misspelling> read_misspellings(const std::string& path);
+
+/// Reads a file in this form for the typo mode misspellings; the table's `source` is the path and the file's CRC-32. Errors: those of
+/// read_misspellings; no misspelling is one that the mode can use (MisspellingTable::add).
+MisspellingTable read_misspelling_table(const std::string& path);
 
 }  // namespace lexformer
 
@@ -149,6 +154,14 @@ LEXFORMER_INLINE std::vector<Misspelling> parse_misspellings(std::string_view te
 }
 
 LEXFORMER_INLINE std::vector<Misspelling> read_misspellings(const std::string& path) { return parse_misspellings(read_file(path), path); }
+
+LEXFORMER_INLINE MisspellingTable read_misspelling_table(const std::string& path) {
+  const std::string bytes = read_file(path);
+  MisspellingTable table{cat(path, ", crc32 ", crc32(bytes))};
+  for (const auto& m : parse_misspellings(bytes, path)) table.add(m.correct, m.misspelling);
+  if (table.of_word.empty()) fail_file(path, "has no misspelling of a single word");
+  return table;
+}
 
 }  // namespace lexformer
 #endif
