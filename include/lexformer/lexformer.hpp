@@ -235,5 +235,6 @@
 #include "lexformer/train/run_folder.hpp"
 #include "lexformer/train/run_log.hpp"
 #include "lexformer/train/schedule.hpp"
+#include "lexformer/train/score_calibration.hpp"
 #include "lexformer/train/state.hpp"
 #include "lexformer/train/trainer.hpp"
