@@ -62,6 +62,7 @@
 #include "lexformer/ops/lstm.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/operators.hpp"
+#include "lexformer/ops/ranking_loss.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/ops/similarity_loss.hpp"
