@@ -69,15 +69,16 @@ TEST_CASE("ranking losses: values and gradients as in PyTorch") {
       TensorFile::read(std::string(given != nullptr ? given : LEXFORMER_SOURCE_DIR) + "/tests/golden/models/ranking.safetensors");
   double worst = 0;
   std::size_t compared = 0;
-  for (const auto& [name, inputs, loss] : ranking_cases()) {
+  for (const RankingCase& c : ranking_cases()) {
+    const std::string& name = c.name;
     CAPTURE(name);
     RankingVars v;
-    for (const char i : inputs) v.emplace_back(file.get<double>(std::string(1, i)), true);
-    const auto y = loss(v);
+    for (const char i : c.inputs) v.emplace_back(file.get<double>(std::string(1, i)), true);
+    const auto y = c.loss(v);
     y.backward();
     worst = std::max(worst, std::abs(y.item() - file.get<double>(name).item()));
     for (std::size_t i = 0; i < v.size(); ++i) {
-      const auto expected = file.get<double>(name + "/gradient/" + inputs[i]);
+      const auto expected = file.get<double>(name + "/gradient/" + c.inputs[i]);
       REQUIRE(v[i].grad().shape() == expected.shape());
       worst = std::max(worst, max_error(v[i].grad(), expected));
       ++compared;
@@ -89,14 +90,15 @@ TEST_CASE("ranking losses: values and gradients as in PyTorch") {
 }
 
 TEST_CASE("ranking losses: gradients against differences") {
-  for (const auto& [name, inputs, loss] : ranking_cases()) {
+  for (const RankingCase& c : ranking_cases()) {
+    const std::string& name = c.name;
     CAPTURE(name);
     std::vector<Tensor<double>> x;
-    for (const char i : inputs)
+    for (const char i : c.inputs)
       x.push_back(i == 's'  ? random_tensor({3, 5}, 7)
                   : i < 'x' ? random_tensor({5, 4}, static_cast<std::uint32_t>(i))
                             : random_tensor({5}, static_cast<std::uint32_t>(i)));
-    const auto result = gradcheck(loss, x);
+    const auto result = gradcheck(c.loss, x);
     CHECK_MESSAGE(result.ok, result.message);
   }
 }
