@@ -5,7 +5,8 @@
     convert_hf.py FOLDER MODEL.lxf            config.json, vocab.txt or tokenizer.json, tokenizer_config.json and the weights
                                               (model.safetensors or pytorch_model.bin, also sharded); a sentence-transformers
                                               folder too. Instead of FOLDER: one weight file; its folder has the rest.
-    convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads (also: MODEL.lxf FOLDER --to-hf)
+    convert_hf.py MODEL.lxf --to-hf FOLDER    writes a new folder that transformers loads (also: MODEL.lxf FOLDER --to-hf);
+                                              sentence-transformers loads a cross-encoder or a sentence encoder from it
     convert_hf.py MODEL.lxf SMALL.lxf --dtype BF16    the same model in another storage type
     convert_hf.py MODEL.lxf SMALL.lxf --dtype I8      for scoring alone: the encoder's linear layers in 8 bits, other tensors as they are
 
@@ -559,28 +560,79 @@ def read_weights(path):
     return tensors, digest.hexdigest()
 
 
+DENSE_ACTIVATIONS = {"Tanh": "tanh", "Identity": "identity", "ReLU": "relu", "GELU": "gelu"}
+
+
+def read_dense(folder, number):
+    """The activation of a Dense module of sentence-transformers, and its tensors; a bias that it lacks is 0."""
+    path, weights = (os.path.join(folder, name) for name in ("config.json", "model.safetensors"))
+    config = read_json(path)
+    for key in ("module_input_name", "module_output_name"):
+        check(get(config, key, str, path, "sentence_embedding") == "sentence_embedding", path,
+              "the Dense module does not go from sentence vector to sentence vector (%r), which is not supported" % key)
+    name = get(config, "activation_function", str, path, "")
+    kind = name.rsplit(".", 1)[-1]
+    check(kind in DENSE_ACTIVATIONS, path, "the activation function %s is not supported; Tanh, Identity, ReLU and GELU are" % shown(name))
+    tensors, _ = read_weights(weights)
+    weight = tensors.get("linear.weight")
+    check(weight is not None and len(weight.shape) == 2, weights, "there is no matrix 'linear.weight'")
+    bias = tensors.get("linear.bias", Tensor(weight.dtype, weight.shape[:1], bytes(WIDTHS[weight.dtype] * weight.shape[0])))
+    return DENSE_ACTIVATIONS[kind], {"lexformer.dense.%d.weight" % number: weight, "lexformer.dense.%d.bias" % number: bias}
+
+
 def read_modules(folder):
-    """For a sentence-transformers folder: the folder of the transformer and the pooling settings."""
+    """For a sentence-transformers folder: the folder of the transformer, the settings of a sentence encoder and its Dense tensors."""
     path = os.path.join(folder, "modules.json")
     if not os.path.exists(path):
-        return folder, None
+        return folder, None, {}
     modules = read_json(path, list)
     check(all(isinstance(m, dict) and isinstance(m.get("type"), str) and (m.get("path") == "" or is_plain_name(m.get("path")))
               for m in modules), path, "expected a list of modules, each with its type and its folder in this one")
-    folders = {module["type"].rsplit(".", 1)[-1]: os.path.join(folder, module["path"]) for module in modules}
-    for kind in sorted(set(folders) - {"Transformer", "Pooling", "Normalize"}):
-        print("note: the module %s of %s is not converted; sentence vectors will differ" % (kind, path))
-    ours = None
-    if "Pooling" in folders:
-        file = os.path.join(folders["Pooling"], "config.json")
-        config = read_json(file)
-        # Newer versions write "pooling_mode": "mean", older ones one flag per mode.
-        flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
-        mode = "".join([get(config, "pooling_mode", str, file, "")] + flags)
-        mode = {"mean_tokens": "mean", "cls_token": "cls"}.get(mode, mode)
-        check(mode in ("mean", "cls"), file, "pooling %s is not supported; mean and cls are" % shown(mode))
-        ours = {"pooling": mode, "normalize": "Normalize" in folders}
-    return folders.get("Transformer", folder), ours
+    transformer, ours, dense, tensors = folder, {}, [], {}
+    for module in modules:
+        kind, place = module["type"].rsplit(".", 1)[-1], os.path.join(folder, module["path"])
+        if kind == "Transformer":
+            transformer = place
+        elif kind == "Pooling":
+            file = os.path.join(place, "config.json")
+            config = read_json(file)
+            # Newer versions write "pooling_mode": "mean", older ones one flag per mode.
+            flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
+            mode = "".join([get(config, "pooling_mode", str, file, "")] + flags)
+            mode = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}.get(mode, mode)
+            check(mode in ("mean", "cls", "max"), file, "pooling %s is not supported; mean, cls and max are" % shown(mode))
+            ours["pooling"] = mode
+        elif kind == "Dense":
+            check("pooling" in ours and "normalize" not in ours, path, "a Dense module is not between Pooling and Normalize, which is not supported")
+            activation, found = read_dense(place, len(dense))
+            dense.append(activation)
+            tensors.update(found)
+        elif kind == "Normalize":
+            ours["normalize"] = True
+        else:
+            check(kind == "Dropout", path, "the module %s is not supported; Transformer, Pooling, Dense and Normalize are" % shown(kind))
+    if "pooling" not in ours:
+        return transformer, None, {}
+    path = os.path.join(folder, "config_sentence_transformers.json")
+    config = read_json(path) if os.path.exists(path) else {}
+    prompt = get(config, "default_prompt_name", str, path)
+    check(not (prompt and get(config, "prompts", dict, path, {}).get(prompt)), path,
+          "the default prompt %s is not supported; set default_prompt_name to null and put the prompt before your texts" % shown(prompt))
+    ours.setdefault("normalize", False)
+    ours.update(text_length(transformer))
+    if dense:
+        ours["dense"] = dense
+    return transformer, ours, tensors
+
+
+def text_length(folder):
+    """{"max_length": most tokens of a text} by the settings of sentence-transformers or of the tokenizer, {} if neither says."""
+    for name, key in (("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")):
+        path = os.path.join(folder, name)
+        length = read_json(path).get(key) if os.path.exists(path) else None
+        if is_size(length, 1, (1 << 20) + 1):  # transformers writes 10^30 for "any number"
+            return {"max_length": length}
+    return {}
 
 
 def label_count(config, tensors):
@@ -605,9 +657,9 @@ def read_activation(config, tensors, path):
 
 def to_lxf(source, target, dtype, verify):
     check(os.path.exists(source), source, "there is no such file or folder")
-    folder, weights, ours = os.path.dirname(source), source, None
+    folder, weights, ours, dense = os.path.dirname(source), source, None, {}
     if os.path.isdir(source):
-        folder, ours = read_modules(source)
+        folder, ours, dense = read_modules(source)
         weights = next(filter(os.path.exists, (os.path.join(folder, name) for name in WEIGHTS)), None)
         check(weights is not None, folder, "there is neither model.safetensors nor pytorch_model.bin in this folder")
     path = os.path.join(folder, "config.json")
@@ -616,7 +668,7 @@ def to_lxf(source, target, dtype, verify):
     check(len(tokens) <= config["vocab_size"], folder,
           "the vocabulary has %d tokens, the config allows %d ('vocab_size')" % (len(tokens), config["vocab_size"]))
     raw, digest = read_weights(weights)
-    chosen, rows = select(raw, config, source)
+    chosen, rows = select({**raw, **dense}, config, source)
     print_table(rows)
     missing = [old or new for status, old, new in rows if status == "MISSING"]
     unknown = [old for status, old, reason in rows if reason == "unknown to lexformer"]
@@ -624,7 +676,8 @@ def to_lxf(source, target, dtype, verify):
           % (len(missing), shown(missing and missing[0]), " (while %s is unknown)" % shown(unknown[0]) if unknown else ""))
     ours = {**(ours or {}), **read_activation(config, chosen, path)}
     if ours:
-        config["lexformer"] = ours
+        before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
+        config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length")}, **ours}
     vocab = "".join(token + "\n" for token in tokens)
     metadata = {"lexformer.format": "1", "lexformer.version": VERSION, "lexformer.config": dump_json(config), "lexformer.vocab": vocab,
                 "lexformer.vocab_crc32": str(zlib.crc32(vocab.encode())), "lexformer.tokenizer": dump_json(flags),
@@ -682,6 +735,36 @@ def describe_head(config, tensors, where):
         config.update(num_labels=count, id2label={str(i): name for i, name in enumerate(names)},
                       label2id={name: i for i, name in enumerate(names)},
                       problem_type="regression" if ours.get("task") == "regression" else "single_label_classification")
+        # What CrossEncoder of sentence-transformers applies to the logits; of several classes it returns the logits.
+        sigmoid = count == 1 and ours.get("activation") == "sigmoid"
+        config["sentence_transformers"] = {"activation_fn": "torch.nn.modules." + ("activation.Sigmoid" if sigmoid else "linear.Identity")}
+
+
+def sentence_files(ours, tensors, width, longest, where):
+    """The files that make a folder one of sentence-transformers, and the tensors of the Dense modules, file by file."""
+    mode, length = get(ours, "pooling", str, where), get(ours, "max_length", int, where, longest)
+    check(mode in ("mean", "cls", "max"), where, "'pooling' is %s, expected mean, cls or max" % shown(mode))
+    flags = {"pooling_mode_%s" % key: key.startswith(mode) for key in ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")}
+    flags["pooling_mode_mean_sqrt_len_tokens"] = False
+    kinds, files, weights = ["Transformer", "Pooling"], {"1_Pooling/config.json": dict(flags, word_embedding_dimension=width)}, {}
+    for number, name in enumerate(get(ours, "dense", list, where, [])):
+        kind = next((key for key, value in DENSE_ACTIVATIONS.items() if value == name), None)
+        parts = {"linear." + part: tensors.get("lexformer.dense.%d.%s" % (number, part)) for part in ("weight", "bias")}
+        check(kind and None not in parts.values() and len(parts["linear.weight"].shape) == 2, where,
+              "'dense' names %s, which is no activation or has no tensors" % shown(name))
+        place = "%d_Dense/" % len(kinds)
+        rows, columns = parts["linear.weight"].shape
+        files[place + "config.json"] = dict(in_features=columns, out_features=rows, bias=True, activation_function="torch.nn.modules.%s.%s" % (
+            "linear" if kind == "Identity" else "activation", kind))
+        weights[place + "model.safetensors"] = parts
+        kinds.append("Dense")
+    if get(ours, "normalize", bool, where, False):
+        kinds.append("Normalize")
+    files["modules.json"] = [dict(idx=i, name=str(i), path="%d_%s" % (i, kind) if i else "", type="sentence_transformers.models." + kind)
+                             for i, kind in enumerate(kinds)]
+    files["sentence_bert_config.json"] = {"max_seq_length": length, "do_lower_case": False}
+    files["config_sentence_transformers.json"] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
+    return files, weights
 
 
 def parse_lxf(source):
@@ -709,16 +792,24 @@ def to_hf(source, folder):
     kinds = {tensor.dtype for tensor in tensors.values()}
     if len(kinds) == 1:  # newer transformers load in the type named here, even if the tensors have another
         config.update({key: FLOATS.get(*kinds) for key in ("torch_dtype", "dtype") if key in config})
-    texts = {"config.json": config}
+    texts, dense, longest = {"config.json": config}, {}, config["max_position_embeddings"]
+    if "pooling" in ours and "head" not in ours and "tagger" not in ours:  # of a sentence encoder
+        files, dense = sentence_files(ours, tensors, config["hidden_size"], longest, where)
+        texts.update(files)
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("lexformer.dense.")}
+    longest = min(longest, get(ours, "max_length", int, where, longest))
     if "lexformer.vocab" in metadata:
         texts["vocab.txt"] = vocab = metadata["lexformer.vocab"]
         check(metadata.get("lexformer.vocab_crc32") == str(zlib.crc32(vocab.encode())), source, "lexformer.vocab does not fit its checksum")
         flags = parse_json(metadata.get("lexformer.tokenizer", ""), source + ": lexformer.tokenizer")
         texts["tokenizer_config.json"] = {key: flags[key] for key in TOKENIZER_KEYS if key in flags}
-        texts["tokenizer_config.json"].update(tokenizer_class="BertTokenizer", model_max_length=config["max_position_embeddings"])
+        texts["tokenizer_config.json"].update(tokenizer_class="BertTokenizer", model_max_length=longest)
     with staged(folder) as temporary:
         os.makedirs(temporary)
-        write_safetensors(os.path.join(temporary, "model.safetensors"), tensors, {})
+        for name in {os.path.dirname(name) for name in texts} - {""}:
+            os.makedirs(os.path.join(temporary, name))
+        for name, part in {"model.safetensors": tensors, **dense}.items():
+            write_safetensors(os.path.join(temporary, name), part, {})
         for name, text in texts.items():
             text = text if isinstance(text, str) else json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
             write_bytes(os.path.join(temporary, name), text.encode())

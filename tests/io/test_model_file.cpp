@@ -271,7 +271,7 @@ TEST_CASE("ModelFile: shards, buffers, tied and doubled tensors, pooling") {
   CHECK(ModelFile::open(folder.path.string()).config["lexformer"] == parse_json(R"({"pooling": "mean", "normalize": true})", ""));
   write(folder / pooling, R"({"pooling_mode": "cls"})");
   CHECK(ModelFile::open(folder.path.string()).config["lexformer"]["pooling"] == "cls");
-  folder.refused(pooling, R"({"pooling_mode_max_tokens": true})", "pooling 'max_tokens' is not supported; mean and cls are");
+  folder.refused(pooling, R"({"pooling_mode_lasttoken": true})", "pooling 'lasttoken' is not supported; mean, cls and max are");
   folder.refused("modules.json", R"([{"path": "../x", "type": "a.Pooling"}])", "'../x' is no plain folder name");
 
   // The transformer is in a subfolder, and its config is so old that it has no model type.
@@ -287,6 +287,57 @@ TEST_CASE("ModelFile: shards, buffers, tied and doubled tensors, pooling") {
   CHECK(model.config["model_type"] == "bert");
   CHECK(model.config["lexformer"]["pooling"] == "mean");
   folder.refused("modules.json", R"([{"path": "../x", "type": "a.Transformer"}])", "'../x' is no plain folder name");
+}
+
+TEST_CASE("ModelFile: the modules of a sentence-transformers folder") {
+  const TinyFolder folder;
+  const auto settings = [&] { return ModelFile::open(folder.path.string()).config["lexformer"]; };
+  for (const char* name : {"1_Pooling", "2_Dense", "3_Dense"}) fs::create_directory(folder / name);
+  const auto modules = [](const std::vector<std::string>& kinds) {
+    Json all = Json::array();
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      all.push_back({{"path", i == 0 ? "" : cat(i, "_", kinds[i])}, {"type", "sentence_transformers.models." + kinds[i]}});
+    return all.dump();
+  };
+  write(folder / "modules.json", modules({"Transformer", "Pooling", "Dense", "Dense", "Normalize", "Dropout"}));
+  write(folder / "1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
+  write(folder / "2_Dense/config.json", R"({"activation_function": "torch.nn.modules.activation.Tanh", "in_features": 1})");
+  const std::string last = "3_Dense/config.json", identity = R"({"activation_function": "torch.nn.modules.linear.Identity"})";
+  write(folder / last, identity);
+  TensorFile first, second;
+  first.set("linear.weight", Tensor<float>::from({1, 2}, {2, 1}));
+  first.set("linear.bias", Tensor<float>::from({3, 4}, {2}));
+  second.set("linear.weight", Tensor<float>::from({5, 6}, {1, 2}));  // "bias": false
+  first.write(folder / "2_Dense/model.safetensors");
+  second.write(folder / "3_Dense/model.safetensors");
+  CHECK(settings() == parse_json(R"({"pooling": "max", "normalize": true, "dense": ["tanh", "identity"]})", ""));
+  const auto tensors = ModelFile::open(folder.path.string()).tensors;
+  CHECK(tensors.get<float>("lexformer.dense.0.bias").to_vector() == std::vector<float>{3, 4});
+  CHECK(tensors.get<float>("lexformer.dense.1.weight").to_vector() == std::vector<float>{5, 6});
+  CHECK(tensors.get<float>("lexformer.dense.1.bias").to_vector() == std::vector<float>{0});
+
+  // The length of texts: sentence-transformers' own setting before that of the tokenizer, where 10^30 says nothing.
+  write(folder / "tokenizer_config.json", R"({"model_max_length": 1000000000000000019884624838656})");
+  CHECK_FALSE(settings().contains("max_length"));
+  write(folder / "tokenizer_config.json", R"({"model_max_length": 128})");
+  CHECK(settings()["max_length"] == 128u);
+  write(folder / "sentence_bert_config.json", R"({"max_seq_length": 64})");
+  CHECK(settings()["max_length"] == 64u);
+
+  folder.refused(last, R"({"activation_function": "x.Softmax"})", "'x.Softmax' is not supported; Tanh, Identity, ReLU and GELU are");
+  folder.refused(last, R"({"activation_function": "x.Tanh", "module_output_name": "token_embeddings"})",
+                 "does not go from sentence vector to sentence vector");
+  write(folder / last, identity);
+  first.erase("linear.weight");
+  first.write(folder / "2_Dense/model.safetensors");
+  expect_file_error([&] { ModelFile::open(folder.path.string()); }, "there is no matrix 'linear.weight'");
+  folder.refused("modules.json", modules({"Transformer", "Pooling", "Normalize", "Dense"}), "is not between Pooling and Normalize");
+  folder.refused("modules.json", modules({"Transformer", "Pooling", "WordWeights"}), "the module 'WordWeights' is not supported");
+  write(folder / "modules.json", modules({"Transformer", "Pooling"}));
+  folder.refused("config_sentence_transformers.json", R"({"default_prompt_name": "query", "prompts": {"query": "find: "}})",
+                 "the default prompt 'query' is not supported");
+  write(folder / "config_sentence_transformers.json", R"({"default_prompt_name": null, "prompts": {"query": "find: "}})");
+  CHECK(settings()["pooling"] == "max");
 }
 
 TEST_CASE("ModelFile: vocabulary and tokenizer as texts") {

@@ -467,8 +467,8 @@ class Convert(unittest.TestCase):
         self.put("1_Pooling/config.json", json.dumps({"pooling_mode": "cls"}))
         self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"]["pooling"], "cls")
         os.remove(self.target)
-        self.put("1_Pooling/config.json", json.dumps({"pooling_mode_max_tokens": True}))
-        self.refused("pooling 'max_tokens' is not supported")
+        self.put("1_Pooling/config.json", json.dumps({"pooling_mode_lasttoken": True}))
+        self.refused("pooling 'lasttoken' is not supported; mean, cls and max are")
         self.put("modules.json", json.dumps([{"path": "../x", "type": "x.Pooling"}]))
         self.refused("expected a list of modules")
         # Older folders have the transformer in a subfolder.
@@ -478,10 +478,57 @@ class Convert(unittest.TestCase):
         self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}]))
         self.assertNotIn("lexformer", json.loads(self.result()[1]["lexformer.config"]))
         self.put("1_Pooling/config.json", json.dumps({"pooling_mode_cls_token": True}))
-        self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"},
-                                             {"path": "2_Dense", "type": "x.Dense"}]))
+        self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}]))
         self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"], {"normalize": False, "pooling": "cls"})
-        self.assertIn("note: the module Dense", self.out)
+        os.remove(self.target)
+        self.put("modules.json", json.dumps([{"path": "0_BERT", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.WordWeights"}]))
+        self.refused("the module 'WordWeights' is not supported; Transformer, Pooling, Dense and Normalize are")
+
+    def test_sentence_encoder_and_back(self):
+        """Dense modules and the length of texts become part of the .lxf file, and --to-hf writes the same folder again."""
+        self.put_weights(tiny_tensors())
+        order = ["Transformer", "Pooling", "Dense", "Dense", "Normalize"]
+        write_modules = lambda kinds: self.put("modules.json", json.dumps(
+            [{"path": "%d_%s" % (i, kind) if i else "", "type": "sentence_transformers.models." + kind} for i, kind in enumerate(kinds)]))
+        write_modules(order)
+        numbers = lambda *values: struct.pack("<%df" % len(values), *values)
+        first = {"linear.weight": ("F32", (2, 4), numbers(*range(8))), "linear.bias": ("F32", (2,), numbers(8, 9))}
+        self.put("1_Pooling/config.json", json.dumps({"pooling_mode_max_tokens": True}))
+        self.put("2_Dense/config.json", json.dumps({"activation_function": "torch.nn.modules.activation.Tanh"}))
+        self.put("2_Dense/model.safetensors", safetensors_bytes(first, {}))
+        last = {"activation_function": "torch.nn.modules.linear.Identity", "bias": False}
+        self.put("3_Dense/config.json", json.dumps(last))
+        self.put("3_Dense/model.safetensors", safetensors_bytes({"linear.weight": ("F32", (1, 2), numbers(1, 2))}, {}))
+        self.put("sentence_bert_config.json", json.dumps({"max_seq_length": 6}))
+        settings = {"pooling": "max", "normalize": True, "max_length": 6, "dense": ["tanh", "identity"]}
+        tensors, metadata = self.result()
+        self.assertEqual(json.loads(metadata["lexformer.config"])["lexformer"], settings)
+        self.assert_tensors({name: tensor for name, tensor in tensors.items() if "dense." in name and name.startswith("lexformer.")},
+                            {"lexformer.dense.0.weight": first["linear.weight"], "lexformer.dense.0.bias": first["linear.bias"],
+                             "lexformer.dense.1.weight": ("F32", (1, 2), numbers(1, 2)), "lexformer.dense.1.bias": ("F32", (1,), numbers(0))})
+        back = os.path.join(self.folder, "back")
+        self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
+        self.assertNotIn("leaves out", self.out)
+        read = lambda name: json.load(open(os.path.join(back, name)))
+        self.assertEqual([module["type"].rsplit(".", 1)[1] for module in read("modules.json")], order)
+        self.assertEqual({key for key, value in read("1_Pooling/config.json").items() if value is True}, {"pooling_mode_max_tokens"})
+        self.assertEqual(read("1_Pooling/config.json")["word_embedding_dimension"], 4)
+        self.assertEqual(read("2_Dense/config.json"), {"activation_function": "torch.nn.modules.activation.Tanh", "bias": True, "in_features": 4, "out_features": 2})
+        self.assertEqual(read("sentence_bert_config.json")["max_seq_length"], 6)
+        os.remove(self.target)
+        again, metadata = self.result(source=back)
+        self.assertEqual((again, json.loads(metadata["lexformer.config"])["lexformer"]), (tensors, settings))
+        os.remove(self.target)
+        self.put("3_Dense/config.json", json.dumps(dict(last, activation_function="x.Softmax")))
+        self.refused("'x.Softmax' is not supported; Tanh, Identity, ReLU and GELU are")
+        self.put("3_Dense/config.json", json.dumps(dict(last, module_output_name="token_embeddings")))
+        self.refused("does not go from sentence vector to sentence vector")
+        self.put("3_Dense/config.json", json.dumps(last))
+        write_modules(["Transformer", "Pooling", "Normalize", "Dense"])
+        self.refused("a Dense module is not between Pooling and Normalize")
+        write_modules(["Transformer", "Pooling"])
+        self.put("config_sentence_transformers.json", json.dumps({"default_prompt_name": "query", "prompts": {"query": "find: "}}))
+        self.refused("the default prompt 'query' is not supported")
 
     def test_electra(self):
         config = dict(CONFIG, model_type="electra", embedding_size=2)
@@ -559,6 +606,9 @@ class Convert(unittest.TestCase):
         self.assertEqual(config["label2id"], {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2, "LABEL_3": 3})
         config = self.export(dict(stale, lexformer=dict(ours, labels=1, label_names=[], task="regression")))
         self.assertEqual((config["num_labels"], config["id2label"], config["problem_type"]), (1, {"0": "LABEL_0"}, "regression"))
+        self.assertEqual(config["sentence_transformers"], {"activation_fn": "torch.nn.modules.linear.Identity"})
+        config = self.export(dict(stale, lexformer=dict(ours, labels=1, label_names=[], task="regression", activation="sigmoid")))
+        self.assertEqual(config["sentence_transformers"], {"activation_fn": "torch.nn.modules.activation.Sigmoid"})
         # A head that only lexformer has: transformers can use only the encoder.
         config = self.export(dict(stale, lexformer=dict(ours, head="paper")), {"lexformer.head.out.bias": ("F32", (3,), bytes(12))})
         self.assertEqual((config["architectures"], "id2label" in config, "num_labels" in config), (["BertModel"], False, False))

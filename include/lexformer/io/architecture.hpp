@@ -26,7 +26,7 @@ struct Architecture {
   std::string_view head_dense, head_out;
 
   bool masked_lm;                         // the head "cls.predictions" is supported
-  std::array<std::string_view, 6> heads;  // tensor prefixes of all its heads; a model ignores those of other heads
+  std::array<std::string_view, 7> heads;  // tensor prefixes of all its heads; a model ignores those of other heads
 };
 
 inline constexpr std::array architectures{
@@ -40,7 +40,7 @@ inline constexpr std::array architectures{
                  "bert.pooler.dense",
                  "classifier",
                  true,
-                 {"bert.pooler.", "classifier.", "cls.", "qa_outputs.", "lexformer.head.", "lexformer.tagger."}},
+                 {"bert.pooler.", "classifier.", "cls.", "qa_outputs.", "lexformer.head.", "lexformer.tagger.", "lexformer.dense."}},
     Architecture{"electra",
                  "Electra",
                  256,
@@ -51,7 +51,8 @@ inline constexpr std::array architectures{
                  "classifier.dense",
                  "classifier.out_proj",
                  false,
-                 {"classifier.", "discriminator_predictions.", "generator_", "qa_outputs.", "lexformer.head.", "lexformer.tagger."}},
+                 {"classifier.", "discriminator_predictions.", "generator_", "qa_outputs.", "lexformer.head.", "lexformer.tagger.",
+                  "lexformer.dense."}},
 };
 
 /// Lists all supported models, for messages.

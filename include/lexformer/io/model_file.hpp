@@ -24,7 +24,7 @@ struct ModelFile {
   std::string path = "ModelFile";               // for messages
 
   /// Opens a .lxf file, a folder that contains model.lxf, or a HuggingFace folder of a bert or electra model: config.json, vocab.txt or
-  /// tokenizer.json, tokenizer_config.json, model.safetensors or model.safetensors.index.json.
+  /// tokenizer.json, tokenizer_config.json, model.safetensors or model.safetensors.index.json; a sentence-transformers folder too.
   static ModelFile open(const std::string& path, TensorReadOptions options = {});
   /// Reads the bytes of a .lxf file, for programs with an embedded model; `where` names them in messages.
   static ModelFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
@@ -34,7 +34,6 @@ struct ModelFile {
 
  private:
   static ModelFile open_folder(const std::filesystem::path& folder, TensorReadOptions options);
-  void read_pooling(const std::filesystem::path& folder);
   void read_activation(const std::string& file);
   void check_vocabulary() const;
 };
@@ -56,6 +55,7 @@ WordPieceTokenizer make_tokenizer(const ModelFile& model);
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/io/sentence_modules.hpp"
 #include "lexformer/version.hpp"
 
 namespace lexformer {
@@ -92,23 +92,6 @@ LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& pr
       tensors.rename("cls.predictions.decoder.bias", "cls.predictions.bias");
     }
   }
-}
-
-/// The folder of an entry in a sentence-transformers modules.json; its path may be "", the folder itself.
-LEXFORMER_INLINE std::filesystem::path module_folder(const std::filesystem::path& folder, const Json& module, const std::string& file) {
-  const std::string name = get_string(module, "path", file);
-  if (name.empty()) return folder;
-  if (name[0] == '.' || name.find('/') != name.npos) fail_file(file, in_quotes(name), " is no plain folder name");
-  return folder / name;
-}
-
-/// The folder of config and weights; a sentence-transformers folder may have a subfolder for them.
-LEXFORMER_INLINE std::filesystem::path transformer_folder(const std::filesystem::path& folder) {
-  const std::string file = (folder / "modules.json").string();
-  if (!path_exists(file)) return folder;
-  for (const Json& module : parse_json(read_file(file), file))
-    if (get_string(module, "type", file).ends_with(".Transformer")) return module_folder(folder, module, file);
-  return folder;
 }
 
 /// Reads the weights of a folder: one file, or the shards listed in an index.
@@ -191,7 +174,8 @@ LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string
 LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& folder, TensorReadOptions options) {
   ModelFile model;
   model.path = folder.string();
-  const auto inner = detail::transformer_folder(folder);
+  SentenceModules modules = read_sentence_modules(folder, options);
+  const auto& inner = modules.transformer;
   const std::string file = (inner / "config.json").string();
   if (!path_exists(file)) fail_file(folder.string(), "holds no model: there is neither model.lxf nor a HuggingFace model's config.json");
   model.config = parse_json(read_file(file), file);
@@ -206,35 +190,16 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
   model.tensors = detail::read_weights(inner, options);
   model.tensors.metadata.clear();
   detail::normalize_names(model.tensors, type + ".", get_bool(model.config, "tie_word_embeddings", file, true));
-  model.read_pooling(folder);
+  if (modules.settings->is_object()) {
+    model.tensors.merge(modules.tensors);
+    Json& ours = model.config["lexformer"];
+    if (!ours.is_object()) ours = Json::object();
+    for (const char* key : {"dense", "max_length"}) ours.erase(key);
+    ours.update(modules.settings);
+    if (const std::size_t length = read_text_length(inner); length != 0) ours["max_length"] = length;
+  }
   model.read_activation(file);
   return model;
-}
-
-/// Reads from modules.json of a sentence-transformers folder how token vectors become a sentence vector. Stores it as
-/// "lexformer": {"pooling": "mean" or "cls", "normalize": true or false}.
-LEXFORMER_INLINE void ModelFile::read_pooling(const std::filesystem::path& folder) {
-  const std::string file = (folder / "modules.json").string();
-  if (!path_exists(file)) return;
-  Json ours = Json::object();
-  ours["normalize"] = false;
-  const Json modules = parse_json(read_file(file), file);
-  for (const Json& module : modules) {
-    const std::string type = get_string(module, "type", file);
-    if (type.ends_with(".Normalize")) ours["normalize"] = true;
-    if (!type.ends_with(".Pooling")) continue;
-    const std::string here = (detail::module_folder(folder, module, file) / "config.json").string();
-    const Json pooling = parse_json(read_file(here), here);
-    // Newer versions write "pooling_mode": "mean", older ones one flag per mode.
-    std::string mode = get_string(pooling, "pooling_mode", here, "");
-    for (const auto& [flag, value] : pooling.items())
-      if (flag.starts_with("pooling_mode_") && value == true) mode += flag.substr(13);
-    if (mode == "mean_tokens") mode = "mean";
-    if (mode == "cls_token") mode = "cls";
-    if (mode != "mean" && mode != "cls") fail_file(here, "pooling ", in_quotes(mode), " is not supported; mean and cls are");
-    ours["pooling"] = mode;
-  }
-  if (ours.contains("pooling")) config["lexformer"] = ours;
 }
 
 /// Reads the activation on the logits from config.json of a sentence-transformers CrossEncoder; the default is the sigmoid for one label

@@ -254,7 +254,7 @@ LEXFORMER_INLINE void write_class_name(const std::string& name, Json& json) { js
 LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
   Json& ours = json["lexformer"];
   if (!ours.is_object()) ours = Json::object();
-  for (const char* key : {"task", "head", "labels", "label_names", "max_length", "activation", "texts", "tagger"}) ours.erase(key);
+  for (const char* key : {"task", "head", "labels", "label_names", "max_length", "activation", "texts", "tagger", "dense"}) ours.erase(key);
   std::string scheme = "absolute";
   Json list = Json::array();
   for (const auto& term : config.attention) {

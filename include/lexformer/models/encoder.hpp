@@ -70,7 +70,7 @@ Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStar
     pooling_ = get_name<Pooling>(*ours, "pooling", where, Pooling::mean);
     normalize_ = get_bool(*ours, "normalize", where, false);
   }
-  if (pooling_ == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean or cls");
+  if (pooling_ == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean, cls or max");
   this->make_encoder(0);
   this->load_state();
 }

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// A bi-encoder as in sentence-transformers: a text becomes one vector, and texts are compared by the cosine of their vectors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/data/batch_plan.hpp"
+#include "lexformer/models/pretrained.hpp"
+#include "lexformer/nn/pooling.hpp"
+#include "lexformer/ops/rows.hpp"
+
+namespace lexformer {
+
+/// The activation of a Dense module.
+enum class DenseActivation { identity, tanh, relu, gelu };
+template <>
+inline constexpr auto names_of<DenseActivation> = std::to_array<Named<DenseActivation>>({{"identity", DenseActivation::identity},
+                                                                                         {"tanh", DenseActivation::tanh},
+                                                                                         {"relu", DenseActivation::relu},
+                                                                                         {"gelu", DenseActivation::gelu}});
+
+struct DenseOptions {
+  std::size_t size = 0;  // of the vectors that it gives
+  DenseActivation activation = DenseActivation::tanh;
+};
+
+struct SentenceEncoderOptions {
+  Pooling pooling = Pooling::mean;
+  std::vector<DenseOptions> dense{};  // after pooling, in this order
+  bool normalize = false;             // scale each vector to length 1 at the end
+  std::size_t max_length = 512;       // tokens of a text, with [CLS] and [SEP]; at most the positions of the encoder
+};
+
+/// [CLS], a token, [SEP].
+inline constexpr std::size_t min_length_of_text = 3;
+
+/// The options of a model file or folder (keys of "lexformer", docs/format.md). Those of a model that is no sentence encoder are the
+/// defaults, as in sentence-transformers. Errors (file): a value is out of range; a Dense module lacks its tensors.
+SentenceEncoderOptions stored_sentence_options(const ModelFile& file);
+void write_sentence_options(const SentenceEncoderOptions& options, ModelFile& file);
+
+/// v = pool(hidden), v = act_i(v W_i^T + b_i) for each Dense module, v = v / |v| with `normalize`.    N tokens of B texts -> (B, size())
+/// Reads and writes .lxf files, and reads sentence-transformers folders of BERT type; the vectors are those of sentence-transformers.
+template <class T = float, class Dev = Cpu>
+class SentenceEncoder : public Pretrained<T, Dev> {
+ public:
+  using A = accumulate_t<T>;
+
+  /// Loads a sentence encoder. A model without its settings (any BERT) gives the mean of the token vectors. Errors: as Encoder.
+  static SentenceEncoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) {
+    return SentenceEncoder(ModelFile::open(path), own);
+  }
+  explicit SentenceEncoder(const ModelFile& file, const TermFactories<T, Dev>& own = {})
+      : SentenceEncoder(file, stored_sentence_options(file), std::nullopt, own) {}
+  /// Loads an encoder for training. Dense modules come from the file if they have the same sizes there; else they are new.
+  SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options, std::uint64_t seed, const TermFactories<T, Dev>& own = {})
+      : SentenceEncoder(file, options, TrainingStart{{}, seed}, own) {}
+
+  const SentenceEncoderOptions& options() const { return options_; }
+  /// The size of a text's vector.
+  std::size_t size() const { return options_.dense.empty() ? this->config().hidden_size : options_.dense.back().size; }
+
+  /// (B, size())
+  Var<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}) const {
+    auto y = pool(this->encoder()(batch, forward).last, batch.offsets, options_.pooling);
+    const NameScope scope("dense");
+    for (std::size_t i = 0; i < dense_->layers.size(); ++i) {
+      y = dense_->layers[i](y);
+      if (options_.dense[i].activation == DenseActivation::tanh) y = tanh(y);
+      if (options_.dense[i].activation == DenseActivation::relu) y = relu(y);
+      if (options_.dense[i].activation == DenseActivation::gelu) y = gelu(y);
+    }
+    return options_.normalize ? l2_normalize(y) : y;
+  }
+
+  /// Tokenizes texts, in parallel.
+  std::vector<Encoding> tokenize(std::span<const std::string> texts) const {
+    std::vector<Encoding> encodings(texts.size());
+    parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) encodings[i] = this->tokenizer().encode(texts[i], options_.max_length);
+    });
+    return encodings;
+  }
+  /// Encodes texts to vectors on the CPU, in input order: (texts, size()). Texts are batched by length internally.
+  ///   const auto vectors = model.encode({"a cat", "two dogs"});
+  Tensor<A> encode(std::span<const std::string> texts, std::size_t batch_size = 32) const {
+    return encode(std::span<const Encoding>(tokenize(texts)), batch_size);
+  }
+  Tensor<A> encode(std::initializer_list<std::string> texts) const {
+    return encode(std::span<const std::string>(texts.begin(), texts.size()));
+  }
+  Tensor<A> encode(std::span<const Encoding> texts, std::size_t batch_size = 32) const;
+
+ private:
+  struct DenseLayers {
+    std::vector<Linear<T, Dev>> layers;
+    void visit(ParameterVisitor<T, Dev>& v) {
+      for (std::size_t i = 0; i < layers.size(); ++i) v(cat("lexformer.dense.", i), layers[i]);
+    }
+  };
+
+  SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options, const std::optional<TrainingStart>& start,
+                  const TermFactories<T, Dev>& own);
+  void visit_head(ParameterVisitor<T, Dev>& v) override { v("", *dense_); }
+  void write(ModelFile& file) const override { write_sentence_options(options_, file); }
+
+  SentenceEncoderOptions options_;
+  std::unique_ptr<DenseLayers> dense_ = std::make_unique<DenseLayers>();
+};
+
+template <class T, class Dev>
+SentenceEncoder<T, Dev>::SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options,
+                                         const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
+    : Pretrained<T, Dev>(file, start, own), options_(options) {
+  const BertConfig& config = this->parsed_config();
+  if (options_.pooling == Pooling::none) fail_usage("SentenceEncoder", "pooling 'none' gives no vector of a text; use mean, cls or max");
+  if (options_.max_length < min_length_of_text || config.max_position_embeddings < min_length_of_text)
+    fail_usage("SentenceEncoder", "max_length ", std::min(options_.max_length, config.max_position_embeddings),
+               " leaves no room for a text; the least is ", min_length_of_text);
+  options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
+  double weights = 0;
+  std::size_t width = config.hidden_size;
+  for (const auto& d : options_.dense) {
+    if (d.size == 0) fail_usage("SentenceEncoder", "a Dense module gives vectors of 0 numbers");
+    weights += static_cast<double>(width) * static_cast<double>(d.size);
+    width = d.size;
+  }
+  this->make_encoder(weights);
+  for (const auto& [name, factory] : this->encoder().factories())
+    if (factory->needs_pairs())
+      fail_usage("SentenceEncoder", "the attention term '", name,
+                 "' compares the words of two texts; an encoder of single texts cannot have it");
+  width = config.hidden_size;
+  for (const auto& d : options_.dense) {
+    dense_->layers.emplace_back(width, d.size, this->init());
+    width = d.size;
+  }
+  this->load_state();
+}
+
+template <class T, class Dev>
+Tensor<accumulate_t<T>> SentenceEncoder<T, Dev>::encode(std::span<const Encoding> texts, std::size_t batch_size) const {
+  const NoGrad no_grad;
+  const std::size_t width = size();
+  Tensor<A> y({texts.size(), width});
+  const auto makers = this->features();
+  for (const auto& rows : batches_by_length(token_counts(texts), batch_size)) {
+    std::vector<Encoding> chosen;
+    for (const std::size_t i : rows) chosen.push_back(texts[i]);
+    const auto part = cast<A>((*this)(make_batch(chosen, makers))).value().template to<Cpu>();
+    for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(part.data() + i * width, width, y.mutable_data() + rows[i] * width);
+  }
+  return y;
+}
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include "lexformer/io/config.hpp"
+#include "lexformer/io/json.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE SentenceEncoderOptions stored_sentence_options(const ModelFile& file) {
+  SentenceEncoderOptions o;
+  const std::string config = file.path + ": config", where = config + ": lexformer";
+  const Json* const ours = detail::find_value(file.config, "lexformer", false, config);
+  if (ours == nullptr || detail::find_value(*ours, "pooling", false, where) == nullptr) return o;
+  o.pooling = get_name<Pooling>(*ours, "pooling", where);
+  if (o.pooling == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean, cls or max");
+  o.normalize = get_bool(*ours, "normalize", where, false);
+  // Of a cross-encoder that was trained from a sentence encoder, max_length is that of a pair.
+  if (!ours->contains("head")) o.max_length = get_size(*ours, "max_length", min_length_of_text, 1u << 20, where, o.max_length);
+  const Json* const dense = detail::find_value(*ours, "dense", false, where);
+  if (dense == nullptr) return o;
+  if (!dense->is_array()) fail_file(where, "'dense' is ", dense->type_name(), ", expected the activations of the Dense modules");
+  for (const Json& activation : *dense) {
+    const Json entry{{"dense", activation}};
+    const std::string name = cat("lexformer.dense.", o.dense.size(), ".weight");
+    if (!file.tensors.contains(name) || file.tensors.shape(name).rank() != 2 || file.tensors.shape(name)[0] == 0)
+      fail_file(file.path, "'dense' names ", dense->size(), " Dense modules, but there is no matrix ", in_quotes(name));
+    o.dense.push_back({file.tensors.shape(name)[0], get_name<DenseActivation>(entry, "dense", where)});
+  }
+  return o;
+}
+
+LEXFORMER_INLINE void write_sentence_options(const SentenceEncoderOptions& options, ModelFile& file) {
+  Json& ours = file.config["lexformer"];
+  if (!ours.is_object()) ours = Json::object();
+  ours["pooling"] = name_of(options.pooling);
+  ours["normalize"] = options.normalize;
+  ours["max_length"] = options.max_length;
+  if (options.dense.empty()) return;
+  Json dense = Json::array();
+  for (const auto& d : options.dense) dense.push_back(name_of(d.activation));
+  ours["dense"] = std::move(dense);
+}
+
+}  // namespace lexformer
+#endif
