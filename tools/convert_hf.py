@@ -641,18 +641,25 @@ def label_count(config, tensors):
     return head.shape[0] if head is not None and len(head.shape) == 2 else None
 
 
-def read_activation(config, tensors, path):
-    """The function that a CrossEncoder of sentence-transformers applies to the logits: {"activation": "sigmoid" or "identity"}, or {} if
-    the config is not one of sentence-transformers. Its default is the sigmoid for one label and the identity for more."""
-    theirs = get(config, "sentence_transformers", dict, path)
-    name = get(config, "sbert_ce_default_activation_function", str, path)
-    name = get(theirs or {}, "activation_fn", str, path, name)
-    labels = label_count(config, tensors)
-    if labels is None or (name is None and (theirs is None or labels > 1)):
+def read_cross_encoder(source, config, tensors, path):
+    """What sentence-transformers says of a CrossEncoder: {"activation": "sigmoid" or "identity", "max_length": most tokens of a pair}; {} for
+    other models. By default the activation is the sigmoid for one label and the identity for more."""
+    labels, theirs = label_count(config, tensors), get(config, "sentence_transformers", dict, path)
+    if labels is None:
         return {}
+    name = get(config, "sbert_ce_default_activation_function", str, path)  # versions before 4
+    name = get(theirs or {}, "activation_fn", str, path, name)
+    own, length = os.path.join(source, "config_sentence_transformers.json"), text_length(os.path.dirname(path))
+    if os.path.isfile(own):  # version 6
+        found = get(read_json(own), "activation_fn", str, own)
+        name, path = (found, own) if found else (name, path)
+    if name is None and theirs is None:
+        return {}
+    if name is None and labels > 1:
+        return length
     kind = "Sigmoid" if name is None else name.rsplit(".", 1)[-1]
     check(kind in ("Sigmoid", "Identity"), path, "the activation function %s is not supported; Sigmoid and Identity are" % shown(name))
-    return {"activation": kind.lower()}
+    return {"activation": kind.lower(), **length}
 
 
 def to_lxf(source, target, dtype, verify):
@@ -674,7 +681,7 @@ def to_lxf(source, target, dtype, verify):
     unknown = [old for status, old, reason in rows if reason == "unknown to lexformer"]
     check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s%s; the table shows all"
           % (len(missing), shown(missing and missing[0]), " (while %s is unknown)" % shown(unknown[0]) if unknown else ""))
-    ours = {**(ours or {}), **read_activation(config, chosen, path)}
+    ours = {**(ours or {}), **read_cross_encoder(source, config, chosen, path)}
     if ours:
         before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
         config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length")}, **ours}

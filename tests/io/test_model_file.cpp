@@ -438,4 +438,11 @@ TEST_CASE("ModelFile: the activation of a CrossEncoder of sentence-transformers"
   CHECK(activation(0, old + R"("torch.nn.Tanh")") == "");  // an encoder without head has no logits
   expect_file_error([&] { activation(1, old + R"("torch.nn.Tanh")"); }, "'torch.nn.Tanh' is not supported; Sigmoid and Identity are");
   expect_file_error([&] { activation(1, R"(, "sentence_transformers": 5)"); }, "expected a JSON object, found number");
+  // Version 6 has a file of its own for it. The tokenizer's length is that of a pair.
+  write(folder / "tokenizer_config.json", R"({"model_max_length": 9})");
+  CHECK(activation(3, R"(, "sentence_transformers": {"version": "5.0"})") == R"({"max_length":9})");
+  write(folder / "config_sentence_transformers.json", R"({"activation_fn": )" + identity + R"(, "model_type": "CrossEncoder"})");
+  CHECK(activation(1, "") == R"({"activation":"identity","max_length":9})");
+  CHECK(activation(1, now + sigmoid + "}") == R"({"activation":"identity","max_length":9})");
+  CHECK(activation(0, "") == "");
 }

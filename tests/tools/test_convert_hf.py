@@ -509,7 +509,11 @@ class Convert(unittest.TestCase):
         back = os.path.join(self.folder, "back")
         self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
         self.assertNotIn("leaves out", self.out)
-        read = lambda name: json.load(open(os.path.join(back, name)))
+
+        def read(name):
+            with open(os.path.join(back, name)) as file:
+                return json.load(file)
+
         self.assertEqual([module["type"].rsplit(".", 1)[1] for module in read("modules.json")], order)
         self.assertEqual({key for key, value in read("1_Pooling/config.json").items() if value is True}, {"pooling_mode_max_tokens"})
         self.assertEqual(read("1_Pooling/config.json")["word_embedding_dimension"], 4)
@@ -708,6 +712,12 @@ class Convert(unittest.TestCase):
                                    (2, {"sbert_ce_default_activation_function": sigmoid}, "sigmoid"),
                                    (0, {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Tanh"}}, None)):
             self.assertEqual(activation(labels, **more), want, (labels, more))
+        # Version 6 has a file of its own for it. The tokenizer's length is that of a pair.
+        self.put("tokenizer_config.json", json.dumps({"do_lower_case": False, "model_max_length": 9}))
+        self.put("config_sentence_transformers.json", json.dumps({"activation_fn": identity, "model_type": "CrossEncoder"}))
+        self.assertEqual(activation(1), "identity")
+        self.assertEqual(json.loads(read_lxf(self.target)[1]["lexformer.config"])["lexformer"]["max_length"], 9)
+        os.remove(os.path.join(self.source, "config_sentence_transformers.json"))
         os.remove(self.target)
         self.put("config.json", json.dumps(dict(CONFIG, sentence_transformers={"activation_fn": "torch.nn.modules.activation.Tanh"})))
         self.put_weights(dict(tiny_tensors(), **{"classifier.weight": ("F32", (1, 4), bytes(16))}))

@@ -34,7 +34,7 @@ struct ModelFile {
 
  private:
   static ModelFile open_folder(const std::filesystem::path& folder, TensorReadOptions options);
-  void read_activation(const std::string& file);
+  void read_cross_encoder(const std::filesystem::path& folder, const std::string& file);
   void check_vocabulary() const;
 };
 
@@ -198,25 +198,39 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
     ours.update(modules.settings);
     if (const std::size_t length = read_text_length(inner); length != 0) ours["max_length"] = length;
   }
-  model.read_activation(file);
+  model.read_cross_encoder(folder, file);
   return model;
 }
 
-/// Reads the activation on the logits from config.json of a sentence-transformers CrossEncoder; the default is the sigmoid for one label
-/// and none for more. Stores it as "lexformer": {"activation": "sigmoid" or "identity"}; other configs get no such key.
-LEXFORMER_INLINE void ModelFile::read_activation(const std::string& file) {
+/// Reads what sentence-transformers says of a CrossEncoder: the activation on the logits (by default the sigmoid for one label and none for
+/// more) and the most tokens of a pair. Stores them as "lexformer": {"activation": "sigmoid" or "identity", "max_length": tokens}; other
+/// models get no such keys.
+LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path& folder, const std::string& file) {
   const std::string head = std::string(find_architecture(config["model_type"].get<std::string>(), file).head_out) + ".weight";
   if (!tensors.contains(head) || tensors.shape(head).rank() != 2) return;
   const Json* theirs = detail::find_value(config, "sentence_transformers", false, file);
-  std::string name = get_string(config, "sbert_ce_default_activation_function", file, "");  // versions before 4
+  std::string where = file, name = get_string(config, "sbert_ce_default_activation_function", file, "");  // versions before 4
   if (theirs != nullptr) name = get_string(*theirs, "activation_fn", file + ": sentence_transformers", name);
-  if (name.empty() && (theirs == nullptr || tensors.shape(head)[0] != 1)) return;
-  const std::string kind = name.empty() ? "Sigmoid" : name.substr(name.rfind('.') + 1);
-  if (kind != "Sigmoid" && kind != "Identity")
-    fail_file(file, "the activation function ", in_quotes(name), " is not supported; Sigmoid and Identity are");
+  if (const std::string own = (folder / "config_sentence_transformers.json").string(); path_exists(own)) {  // version 6
+    const Json json = parse_json(read_file(own), own);
+    if (const std::string found = get_string(json, "activation_fn", own, ""); !found.empty()) {
+      name = found;
+      where = own;
+    }
+  }
+  if (name.empty() && theirs == nullptr) return;
+  Json said = Json::object();
+  if (!name.empty() || tensors.shape(head)[0] == 1) {
+    const std::string kind = name.empty() ? "Sigmoid" : name.substr(name.rfind('.') + 1);
+    if (kind != "Sigmoid" && kind != "Identity")
+      fail_file(where, "the activation function ", in_quotes(name), " is not supported; Sigmoid and Identity are");
+    said["activation"] = kind == "Sigmoid" ? "sigmoid" : "identity";
+  }
+  if (const std::size_t length = read_text_length(std::filesystem::path(file).parent_path()); length != 0) said["max_length"] = length;
+  if (said.empty()) return;
   Json& ours = config["lexformer"];
   if (!ours.is_object()) ours = Json::object();
-  ours["activation"] = kind == "Sigmoid" ? "sigmoid" : "identity";
+  ours.update(said);
 }
 
 LEXFORMER_INLINE void ModelFile::check_vocabulary() const {

@@ -152,6 +152,7 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   // sentence-transformers' rule for a model with one label, unless its config overrides it; none if problem_type is "regression".
   const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
   if (o.labels == 1 && !regression) o.activation = ScoreActivation::sigmoid;
+  if (ours.is_object()) o.max_length = get_size(ours, "max_length", min_length(2), 1u << 20, file.path, o.max_length);
   if (o.labels == 1 && ours.is_object()) o.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.activation);
   return o;
 }

@@ -41,6 +41,8 @@ struct SentenceEncoderOptions {
 /// [CLS], a token, [SEP].
 inline constexpr std::size_t min_length_of_text = 3;
 
+/// Whether a file says how token vectors become the vector of a text, and is no model for another task that was trained from such a one.
+bool is_sentence_encoder(const ModelFile& file);
 /// The options of a model file or folder (keys of "lexformer", docs/format.md). Those of a model that is no sentence encoder are the
 /// defaults, as in sentence-transformers. Errors (file): a value is out of range; a Dense module lacks its tensors.
 SentenceEncoderOptions stored_sentence_options(const ModelFile& file);
@@ -80,11 +82,12 @@ class SentenceEncoder : public Pretrained<T, Dev> {
     return options_.normalize ? l2_normalize(y) : y;
   }
 
-  /// Tokenizes texts, in parallel.
-  std::vector<Encoding> tokenize(std::span<const std::string> texts) const {
+  /// Tokenizes texts, in parallel; to at most `most` tokens, if that is less than the options' max_length.
+  std::vector<Encoding> tokenize(std::span<const std::string> texts, std::size_t most = ~std::size_t{0}) const {
+    const std::size_t length = std::min(most, options_.max_length);
     std::vector<Encoding> encodings(texts.size());
     parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) encodings[i] = this->tokenizer().encode(texts[i], options_.max_length);
+      for (std::size_t i = begin; i < end; ++i) encodings[i] = this->tokenizer().encode(texts[i], length);
     });
     return encodings;
   }
@@ -168,6 +171,11 @@ Tensor<accumulate_t<T>> SentenceEncoder<T, Dev>::encode(std::span<const Encoding
 
 namespace lexformer {
 
+LEXFORMER_INLINE bool is_sentence_encoder(const ModelFile& file) {
+  const Json* const ours = detail::find_value(file.config, "lexformer", false, file.path + ": config");
+  return ours != nullptr && ours->is_object() && ours->contains("pooling") && !ours->contains("head") && !ours->contains("tagger");
+}
+
 LEXFORMER_INLINE SentenceEncoderOptions stored_sentence_options(const ModelFile& file) {
   SentenceEncoderOptions o;
   const std::string config = file.path + ": config", where = config + ": lexformer";
@@ -177,7 +185,7 @@ LEXFORMER_INLINE SentenceEncoderOptions stored_sentence_options(const ModelFile&
   if (o.pooling == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean, cls or max");
   o.normalize = get_bool(*ours, "normalize", where, false);
   // Of a cross-encoder that was trained from a sentence encoder, max_length is that of a pair.
-  if (!ours->contains("head")) o.max_length = get_size(*ours, "max_length", min_length_of_text, 1u << 20, where, o.max_length);
+  if (is_sentence_encoder(file)) o.max_length = get_size(*ours, "max_length", min_length_of_text, 1u << 20, where, o.max_length);
   const Json* const dense = detail::find_value(*ours, "dense", false, where);
   if (dense == nullptr) return o;
   if (!dense->is_array()) fail_file(where, "'dense' is ", dense->type_name(), ", expected the activations of the Dense modules");
