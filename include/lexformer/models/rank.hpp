@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Ranks documents for a query, by the scores of a cross-encoder or by the cosines of a sentence encoder.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/sentence_encoder.hpp"
+
+namespace lexformer {
+
+struct RankedDocument {
+  std::size_t index;  // among the documents
+  double score;
+};
+
+/// The `top` documents with the largest scores (0: all), best first; of equal scores the earlier document is the better one.
+inline std::vector<RankedDocument> best_documents(std::span<const double> scores, std::size_t top = 0) {
+  std::vector<RankedDocument> all;
+  for (std::size_t i = 0; i < scores.size(); ++i) all.push_back({i, scores[i]});
+  const std::size_t count = top == 0 ? all.size() : std::min(top, all.size());
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(all.begin(), end, all.end(),
+                    [](const auto& a, const auto& b) { return a.score != b.score ? a.score > b.score : a.index < b.index; });
+  all.resize(count);
+  return all;
+}
+
+/// The documents nearest to each query by cosine: queries (Q, D), documents (N, D) -> Q lists. Exact: a matrix product of all with all,
+/// some queries at a time.    Errors: the vectors differ in size, or one has a value that is not finite.
+template <class A>
+std::vector<std::vector<RankedDocument>> nearest_documents(const Tensor<A>& queries, const Tensor<A>& documents, std::size_t top = 0) {
+  if (queries.shape().rank() != 2 || documents.shape().rank() != 2 || queries.dim(1) != documents.dim(1))
+    fail("nearest_documents", "needs vectors of one size, got ", queries.shape(), " and ", documents.shape());
+  const NoGrad no_grad;
+  const std::size_t count = documents.dim(0), part = 64;
+  std::vector<std::vector<RankedDocument>> found(queries.dim(0));
+  if (count == 0 || found.empty()) return found;
+  const auto x = l2_normalize(Var<A>(queries)), y = l2_normalize(Var<A>(documents));
+  for (std::size_t begin = 0; begin < found.size(); begin += part) {
+    const std::size_t end = std::min(begin + part, found.size());
+    const auto cosines = matmul(slice_rows(x, begin, end), y, {.transpose_b = true}).value();
+    for (const A c : cosines.span())
+      if (!(c >= A{-2} && c <= A{2})) fail_numeric("nearest_documents", "a vector has a value that is not finite");
+    parallel_for(end - begin, 1, [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) {
+        const std::vector<double> row(cosines.data() + i * count, cosines.data() + (i + 1) * count);
+        found[begin + i] = best_documents(row, top);
+      }
+    });
+  }
+  return found;
+}
+
+/// Ranks documents by the score of the pair (query, document): the probability of class 1 of two classes, or the value of a regression
+/// (sentence-transformers' CrossEncoder.rank).
+///   for (const auto& [index, score] : lexformer::rank(model, "a red car", documents, 10)) ...
+/// Errors: the model has more than two classes, or reads single texts.
+template <class T, class Dev>
+std::vector<RankedDocument> rank(const CrossEncoder<T, Dev>& model, const std::string& query, std::span<const std::string> documents,
+                                 std::size_t top = 0, std::size_t batch_size = 32) {
+  if (model.options().labels > 2)
+    fail_usage("rank", "the model has ", model.options().labels, " classes, so it gives no score to rank by; use one of 1 or 2 labels");
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& document : documents) pairs.emplace_back(query, document);
+  const auto logits = model.logits(std::span<const std::pair<std::string, std::string>>(pairs), batch_size);
+  const auto scores = model.scores_of(logits);
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    if (!std::isfinite(scores[i])) fail_numeric("rank", "the score of document ", i, " is ", scores[i]);
+  return best_documents(scores, top);
+}
+
+/// Ranks documents by the cosine of their vectors with that of the query. For many queries encode the documents once and use
+/// nearest_documents().
+template <class T, class Dev>
+std::vector<RankedDocument> rank(const SentenceEncoder<T, Dev>& model, const std::string& query, std::span<const std::string> documents,
+                                 std::size_t top = 0, std::size_t batch_size = 32) {
+  return nearest_documents(model.encode({query}), model.encode(documents, batch_size), top).front();
+}
+
+}  // namespace lexformer
