@@ -19,14 +19,13 @@ std::vector<std::string> with_typos(std::vector<std::string> texts, const lx::Ty
   return texts;
 }
 
-void explain(const lx::CandidateSearch& search, const lx::RecordPairs& records, std::size_t left, std::size_t right, std::size_t top,
+void explain(const program::Candidates& search, const lx::RecordPairs& records, std::size_t left, std::size_t right, std::size_t top,
              std::span<const std::string> left_texts, std::span<const std::string> right_texts) {
   const auto& a = records.left().records[left].id;
   const auto& b = records.right().records[right].id;
   std::cout << a << ": " << left_texts[left] << "\n" << b << ": " << right_texts[right] << "\n";
   for (const auto& reason : search.explain(left, right)) {
-    std::cout << (reason.features.n == 0 ? "tokens" : lx::cat(reason.features.n, "-grams")) << ": cosine " << std::fixed
-              << std::setprecision(4) << reason.score;
+    std::cout << reason.kind << ": cosine " << std::fixed << std::setprecision(4) << reason.score;
     const auto in = [&](std::size_t rank) { return rank > 0 && rank <= top; };
     if (reason.score > 0)
       std::cout << "; " << b << " is number " << reason.left_rank << " for " << a << ", " << a << " is number " << reason.right_rank

@@ -2,34 +2,129 @@
 // Candidates of two tables of records, or within one: the options, the search, and its quality.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <unordered_set>
+
+#include <lexformer/models/sentence_encoder.hpp>
+#include <lexformer/models/vector_candidates.hpp>
 
 #include "records.hpp"
 
 namespace program {
+
+/// lexformer::Blocking, and embeddings.
+enum class CandidateSource { ngrams, tokens, embeddings, all, none };
+
+}  // namespace program
+
+template <>
+inline constexpr auto lexformer::names_of<program::CandidateSource> =
+    std::to_array<lexformer::Named<program::CandidateSource>>({{"ngrams", program::CandidateSource::ngrams},
+                                                               {"tokens", program::CandidateSource::tokens},
+                                                               {"embeddings", program::CandidateSource::embeddings},
+                                                               {"all", program::CandidateSource::all},
+                                                               {"none", program::CandidateSource::none}});
+
+namespace program {
+
+/// The vectors of texts by a sentence encoder, scaled or not.
+inline lx::Tensor<float> embed_texts(const lx::SentenceEncoder<float>& encoder, std::span<const std::string> texts,
+                                     const std::function<void(double done)>& progress) {
+  constexpr std::size_t chunk = 1024;
+  lx::Tensor<float> all({texts.size(), encoder.size()});
+  for (std::size_t i = 0; i < texts.size(); i += chunk) {
+    const auto part = encoder.encode(texts.subspan(i, std::min(chunk, texts.size() - i)));
+    std::copy_n(part.data(), part.size(), all.mutable_data() + i * encoder.size());
+    if (progress) progress(static_cast<double>(std::min(i + chunk, texts.size())) / static_cast<double>(texts.size()));
+  }
+  return all;
+}
+
+/// The search for candidates among the texts of two tables, or of one, by all sources that were chosen. Refers to the texts.
+class Candidates {
+ public:
+  Candidates(std::span<const std::string> left, std::span<const std::string> right, bool one_table, CandidateSource source,
+             lx::BlockingOptions options, const std::string& encoder)
+      : left_(left), right_(one_table ? left : right), one_table_(one_table), options_(std::move(options)) {
+    const bool all = source == CandidateSource::all;
+    if (source != CandidateSource::embeddings) {
+      options_.blocking = *lx::find_name<lx::Blocking>(lx::name_of(source));
+      if (one_table)
+        texts_.emplace(left, options_);
+      else
+        texts_.emplace(left, right, options_);
+    }
+    if (source != CandidateSource::embeddings && !(all && !encoder.empty())) return;
+    const auto model = lx::SentenceEncoder<float>::load(encoder);
+    const double share = 0.9 * static_cast<double>(left_.size()) / static_cast<double>(left_.size() + (one_table ? 0 : right_.size()));
+    left_vectors_ = embed_texts(model, left_, part(0, share));
+    if (!one_table) right_vectors_ = embed_texts(model, right_, part(share, 0.9 - share));
+  }
+
+  /// As CandidateSearch::find(). A pair of several sources has the larger one of the scores by which it is a candidate.
+  std::vector<lx::Candidate> find() const {
+    std::vector<lx::Candidate> found;
+    if (texts_) found = texts_->find();
+    if (!left_vectors_) return found;
+    const auto near = one_table_ ? lx::vector_candidates(*left_vectors_, options_.top, part(0.9, 0.1))
+                                 : lx::vector_candidates(*left_vectors_, *right_vectors_, options_.top, part(0.9, 0.1));
+    return texts_ ? lx::merge_candidates(found, near) : near;
+  }
+  std::vector<lx::CandidateReason> explain(std::size_t left, std::size_t right) const {
+    std::vector<lx::CandidateReason> reasons;
+    if (texts_) reasons = texts_->explain(left, right);
+    if (left_vectors_)
+      reasons.push_back(lx::explain_vectors(*left_vectors_, one_table_ ? nullptr : &*right_vectors_, left, right, "embeddings"));
+    return reasons;
+  }
+  double pairs() const {
+    const auto n = static_cast<double>(left_.size());
+    return one_table_ ? n * (n - 1) / 2 : n * static_cast<double>(right_.size());
+  }
+
+ private:
+  std::function<void(double)> part(double begin, double share) const {
+    if (!options_.progress) return {};
+    return [begin, share, progress = options_.progress](double done) { progress(begin + share * done); };
+  }
+
+  std::span<const std::string> left_, right_;
+  bool one_table_;
+  lx::BlockingOptions options_;
+  std::optional<lx::CandidateSearch> texts_;
+  std::optional<lx::Tensor<float>> left_vectors_, right_vectors_;
+};
 
 class CandidateFlags {
  public:
   /// top: the name of the option for the candidates of a record.
   void add_to(CLI::App& app, const std::string& top) {
     add_choice(
-        app, "--blocking", options_.blocking,
+        app, "--blocking", source_,
         "which pairs are candidates; ngrams: similar character n-grams, which survives typos; tokens: words and model numbers, whatever "
-        "their punctuation; all: those of both; none: every pair");
+        "their punctuation; embeddings: similar vectors by --encoder; all: those of all of these; none: every pair");
     app.add_option(top, options_.top, "candidates of each record of either table")->check(positive())->capture_default_str();
     app.add_option("--ngram", options_.n, "characters of an n-gram")->check(positive())->capture_default_str();
+    app.add_option("--encoder", encoder_, "a sentence encoder: .lxf, or a sentence-transformers folder; for --blocking embeddings or all")
+        ->type_name("E.lxf");
   }
   const lx::BlockingOptions& options() const { return options_; }
   lx::BlockingOptions& options() { return options_; }
+  const std::string& encoder() const { return encoder_; }
 
   /// The search for candidates among texts of the records, which must outlive it.
-  lx::CandidateSearch search(std::span<const std::string> left, std::span<const std::string> right, bool one_table) const {
-    return one_table ? lx::CandidateSearch(left, options_) : lx::CandidateSearch(left, right, options_);
+  Candidates search(std::span<const std::string> left, std::span<const std::string> right, bool one_table) const {
+    if (source_ == CandidateSource::embeddings && encoder_.empty()) lx::fail_usage("--blocking embeddings", "needs --encoder");
+    if (source_ != CandidateSource::embeddings && source_ != CandidateSource::all && !encoder_.empty())
+      lx::fail_usage("--encoder", "needs --blocking embeddings or all");
+    return {left, right, one_table, source_, options_, encoder_};
   }
 
  private:
+  CandidateSource source_ = CandidateSource::ngrams;
   lx::BlockingOptions options_;
+  std::string encoder_;
 };
 
 /// The texts that candidates are found by: the values alone, without budgets, which are for the model's limited length.

@@ -105,3 +105,21 @@ TEST_CASE("vector_candidates: equal cosines, zeros, bad input") {
         std::string::npos);
   CHECK(error_message([&] { vector_candidates(ones, right, 0); }).find("1 candidate or more, not 0") != std::string::npos);
 }
+
+TEST_CASE("explain_vectors: ranks in which a pair is a candidate") {
+  const auto x = random_vectors(30, 4, 5), y = random_vectors(20, 4, 6);
+  for (const bool one_list : {false, true}) {
+    const auto& right = one_list ? x : y;
+    const auto wanted = all_best(x, right, 3, one_list);
+    for (std::size_t i = 0; i < x.dim(0); ++i)
+      for (std::size_t j = one_list ? i + 1 : 0; j < right.dim(0); ++j) {
+        const auto reason = explain_vectors(x, one_list ? nullptr : &y, i, j, "embeddings");
+        CHECK(reason.kind == "embeddings");
+        CHECK(reason.score == doctest::Approx(vector_cosine(x, i, right, j)).epsilon(1e-5));
+        const auto near = [](std::size_t rank) { return rank > 0 && rank <= 3; };
+        CHECK((near(reason.left_rank) || near(reason.right_rank)) == wanted.contains({i, j}));
+      }
+  }
+  CHECK(error_message([&] { explain_vectors(x, nullptr, 1, 1, ""); }).find("no candidate of itself") != std::string::npos);
+  CHECK(error_message([&] { explain_vectors(x, &y, 1, 20, ""); }).find("no such row") != std::string::npos);
+}

@@ -274,3 +274,11 @@ TEST_CASE("explain agrees with find") {
   expect_error(
       ErrorKind::usage, [&] { CandidateSearch(a, {.blocking = Blocking::none}).explain(0, 1); }, "nothing to explain");
 }
+
+TEST_CASE("merge_candidates: each pair once, with the larger score, in the order of find()") {
+  const std::vector<Candidate> a{{0, 3, 0.9f}, {0, 1, 0.5f}, {2, 2, 0.1f}}, b{{0, 1, 0.7f}, {0, 3, 0.2f}, {1, 0, 1.0f}};
+  const std::vector<Candidate> both{{0, 3, 0.9f}, {0, 1, 0.7f}, {1, 0, 1.0f}, {2, 2, 0.1f}};
+  CHECK(merge_candidates(a, b) == both);
+  CHECK(merge_candidates(b, a) == both);
+  CHECK(merge_candidates(a, {}) == a);
+}

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
@@ -22,10 +23,15 @@ std::vector<Candidate> vector_candidates(const Tensor<float>& left, const Tensor
 /// Within one list: pairs of different rows, each once, the earlier row on the left.
 std::vector<Candidate> vector_candidates(const Tensor<float>& rows, std::size_t top, const std::function<void(double done)>& progress = {});
 
+/// Why a pair of rows is a candidate or not; right: null for one list. kind: how the vectors are called.
+CandidateReason explain_vectors(const Tensor<float>& left, const Tensor<float>* right, std::size_t i, std::size_t j, std::string kind);
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/cpu.hpp"
@@ -94,6 +100,22 @@ LEXFORMER_INLINE std::vector<Candidate> vector_candidates(const Tensor<float>& l
 LEXFORMER_INLINE std::vector<Candidate> vector_candidates(const Tensor<float>& rows, std::size_t top,
                                                           const std::function<void(double done)>& progress) {
   return detail::vector_pairs(rows, nullptr, top, progress);
+}
+
+LEXFORMER_INLINE CandidateReason explain_vectors(const Tensor<float>& left, const Tensor<float>* right, std::size_t i, std::size_t j,
+                                                 std::string kind) {
+  const bool one_list = right == nullptr;
+  const auto a = detail::unit_rows(left, "explain_vectors");
+  const auto b = one_list ? a : detail::unit_rows(*right, "explain_vectors");
+  const std::size_t d = a.dim(1);
+  if (b.dim(1) != d) fail_usage("explain_vectors", "the left vectors have ", d, " numbers, the right ones ", b.dim(1));
+  if (i >= a.dim(0) || j >= b.dim(0)) fail_usage("explain_vectors", "there is no such row");
+  if (one_list && i == j) fail_usage("explain_vectors", "a row is no candidate of itself");
+  CandidateReason reason{std::move(kind)};
+  detail::set_ranks(reason, i, j, a.dim(0), b.dim(0), one_list, [&](std::size_t x, std::size_t y) {
+    return std::inner_product(a.data() + x * d, a.data() + (x + 1) * d, b.data() + y * d, 0.0f);
+  });
+  return reason;
 }
 
 }  // namespace lexformer

@@ -40,13 +40,13 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-/// Why a pair is a candidate or not, by one kind of features.
+/// Why a pair is a candidate or not, by one kind of vectors.
 struct CandidateReason {
   struct Shared {
     std::string feature;
     double part;  // of the cosine
   };
-  TextFeatures features;
+  std::string kind;  // "tokens", "3-grams", "embeddings"
   double score = 0;
   /// The place of the right text among the candidates of the left one, from 1, and the reverse; 0: the cosine is 0.
   std::size_t left_rank = 0, right_rank = 0;
@@ -83,6 +83,9 @@ class CandidateSearch {
   std::vector<TextVectors> vectors_;
 };
 
+/// The candidates of both searches, sorted as by CandidateSearch::find(); a pair of both has the larger score.
+std::vector<Candidate> merge_candidates(std::span<const Candidate> a, std::span<const Candidate> b);
+
 /// What is left of the matches, and of the pairs: recall = matches among the candidates / matches, reduction = 1 - candidates / pairs.
 struct BlockingQuality {
   std::size_t matches = 0, found = 0, candidates = 0;
@@ -98,6 +101,7 @@ struct BlockingQuality {
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 
 #include "lexformer/core/error.hpp"
@@ -171,6 +175,24 @@ LEXFORMER_INLINE void unique_pairs(std::vector<Candidate>& candidates) {
                    candidates.end());
 }
 
+/// Sets the score of a pair and its ranks, from the cosines of all pairs of which one side is the same.
+template <class Cosine>
+void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std::size_t lefts, std::size_t rights, bool one_list,
+               const Cosine& cosine) {
+  const float score = cosine(left, right);
+  reason.score = static_cast<double>(score);
+  if (!(score > 0)) return;
+  reason.left_rank = reason.right_rank = 1;
+  for (std::size_t j = 0; j < rights; ++j) {
+    const float other = cosine(left, j);
+    reason.left_rank += j != right && !(one_list && j == left) && (other > score || (other == score && j < right)) ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < lefts; ++i) {
+    const float other = cosine(i, right);
+    reason.right_rank += i != left && !(one_list && i == right) && (other > score || (other == score && i < left)) ? 1 : 0;
+  }
+}
+
 /// Sorts candidates by left text, then by descending score, then by right text.
 LEXFORMER_INLINE void sort_candidates(std::vector<Candidate>& candidates) {
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
@@ -195,6 +217,17 @@ LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> l
   if (both || options_.blocking == Blocking::ngrams) kinds_.push_back({options_.n});
   if (both || options_.blocking == Blocking::tokens) kinds_.push_back({0});
   for (const TextFeatures& kind : kinds_) vectors_.emplace_back(left_, one_list_ ? std::span<const std::string>() : right_, kind);
+}
+
+LEXFORMER_INLINE std::vector<Candidate> merge_candidates(std::span<const Candidate> a, std::span<const Candidate> b) {
+  std::vector<Candidate> all(a.begin(), a.end());
+  all.insert(all.end(), b.begin(), b.end());
+  const auto key = [](const Candidate& c) { return std::tuple(c.left, c.right, -c.score); };  // the larger score first
+  std::sort(all.begin(), all.end(), [&](const Candidate& x, const Candidate& y) { return key(x) < key(y); });
+  const auto same = [](const Candidate& x, const Candidate& y) { return x.left == y.left && x.right == y.right; };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
+  detail::sort_candidates(all);
+  return all;
 }
 
 LEXFORMER_INLINE double CandidateSearch::pairs() const {
@@ -296,20 +329,9 @@ LEXFORMER_INLINE std::vector<CandidateReason> CandidateSearch::explain(std::size
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
     const TextVectors& v = vectors_[k];
     const std::size_t row = right_row(right);
-    CandidateReason reason{kinds_[k]};
-    const float score = v.cosine(left, row);
-    reason.score = static_cast<double>(score);
-    if (score > 0) {
-      reason.left_rank = reason.right_rank = 1;
-      for (std::size_t j = 0; j < right_.size(); ++j) {
-        const float other = v.cosine(left, right_row(j));
-        reason.left_rank += j != right && !(one_list_ && j == left) && (other > score || (other == score && j < right)) ? 1 : 0;
-      }
-      for (std::size_t i = 0; i < left_.size(); ++i) {
-        const float other = v.cosine(i, row);
-        reason.right_rank += i != left && !(one_list_ && i == right) && (other > score || (other == score && i < left)) ? 1 : 0;
-      }
-    }
+    CandidateReason reason{kinds_[k].n == 0 ? "tokens" : cat(kinds_[k].n, "-grams")};
+    detail::set_ranks(reason, left, right, left_.size(), right_.size(), one_list_,
+                      [&](std::size_t i, std::size_t j) { return v.cosine(i, right_row(j)); });
     std::unordered_map<std::uint64_t, std::string> names;
     for (const auto& feature : kinds_[k].of(left_[left])) names.emplace(TextFeatures::key(feature), to_utf8(feature));
     for (const auto& a : v[left])
