@@ -11,14 +11,10 @@ int main(int argc, char** argv) {
   std::size_t columns = 0;
   double probability = 1;
   program::TypoFlags typo_flags;
-  typo_flags.add_to(
-      app, options, "--mode",
-      "released: as in the data of LEA's authors, one kind of typo per text; printed: as in the paper, drawn for each word; "
-      "love: as in the SST2 files of LOVE's authors, one edit in each chosen word of 4 or more characters; ocr: in each chosen "
-      "word one confusion of characters that look alike, such as 0 and o, or rn and m; keyboard: one neighbouring key; "
-      "homophones: a word that sounds alike; misspellings: one of the word's in the list; spaces: one dropped or added; "
-      "abbreviations: a common one, or the word without vowels; units: another format of a number and its unit; casing: "
-      "capitals, small letters, a first capital or random; lookalikes: one letter of another alphabet with the same shape");
+  std::string modes;
+  for (const auto& entry : lx::names_of<lx::TypoMode>)
+    modes += lx::cat(modes.empty() ? "" : "; ", entry.name, ": ", program::about_mode(entry.value));
+  typo_flags.add_to(app, options, "--mode", modes);
   app.add_option("--seed", seed, "random seed")->capture_default_str();
   app.add_option("--share", options.word_share, "share of the words that get a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--probability", probability, "probability that a line is changed")->check(CLI::Range(0.0, 1.0))->capture_default_str();

@@ -9,6 +9,37 @@
 
 namespace program {
 
+/// What a mode does, in a few words.
+inline std::string about_mode(lx::TypoMode mode) {
+  switch (mode) {
+    case lx::TypoMode::released:
+      return "as in the data of LEA's authors, one kind of typo per text";
+    case lx::TypoMode::printed:
+      return "as in LEA's paper, drawn for each word";
+    case lx::TypoMode::love:
+      return "as in the SST2 files of LOVE's authors, one edit in each chosen word of 4 or more characters";
+    case lx::TypoMode::ocr:
+      return "in each chosen word one confusion of characters that look alike, such as 0 and o, or rn and m";
+    case lx::TypoMode::keyboard:
+      return "one neighbouring key";
+    case lx::TypoMode::homophones:
+      return "a word that sounds alike";
+    case lx::TypoMode::misspellings:
+      return "one of the word's misspellings in a list";
+    case lx::TypoMode::spaces:
+      return "one space dropped or added";
+    case lx::TypoMode::abbreviations:
+      return "a common abbreviation, or the word without vowels";
+    case lx::TypoMode::units:
+      return "another format of a number and its unit; the share is of the numbers";
+    case lx::TypoMode::casing:
+      return "capitals, small letters, a first capital or random case";
+    case lx::TypoMode::lookalikes:
+      return "one letter of another alphabet with the same shape";
+  }
+  return {};
+}
+
 /// --misspellings F.
 class MisspellingsFlag {
  public:

@@ -121,7 +121,7 @@ TEST_CASE("noise: a share of the words; each is drawn by itself") {
         continue;
       }
       for (std::size_t at = after.find(word + "  "); at != after.npos; at = after.find(word + "  ", at + 1))
-        same += at == 0 || after[at - 1] == ' ' ? 1 : 0;
+        if (at == 0 || after[at - 1] == ' ') ++same;
       changed += 10 - static_cast<double>(same);
       CHECK(noisy(ten, of(mode, 1), seed).find(" " + word + " ") == std::string::npos);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Charts with two axes: lines with a band of one deviation, and bars.
+// Charts with two axes: lines with a band, and bars.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,15 @@ namespace lexformer {
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  std::vector<double> deviation{};                      // of y, drawn as a band; may be empty
+  std::vector<double> deviation{};                      // of y, drawn as a band y +- deviation; may be empty
   bool dots = false;                                    // draw a dot at every point
   std::vector<std::pair<double, double>> highlights{};  // highlighted points, on the line or elsewhere
   bool smooth = false;  // draw the line light, with its moving_mean() over about a twentieth of its points on top
+  std::vector<std::pair<double, double>> interval{};  // instead of deviation: lower and upper bound of the band at each point
+
+  bool has_band() const { return !deviation.empty() || !interval.empty(); }
+  double low(std::size_t i) const { return !interval.empty() ? interval[i].first : y[i] - (deviation.empty() ? 0.0 : deviation[i]); }
+  double high(std::size_t i) const { return !interval.empty() ? interval[i].second : y[i] + (deviation.empty() ? 0.0 : deviation[i]); }
 };
 
 /// A position marked by a line and a label, e.g. a chosen step or a threshold.
@@ -153,9 +158,12 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
   for (const Series& s : series) {
     if (s.x.size() != s.y.size() || (!s.deviation.empty() && s.deviation.size() != s.y.size()))
       fail("line_chart", "series '", s.name, "' has ", s.x.size(), " x, ", s.y.size(), " y and ", s.deviation.size(), " deviations");
+    if (!s.interval.empty() && (s.interval.size() != s.y.size() || !s.deviation.empty()))
+      fail("line_chart", "series '", s.name, "' has ", s.y.size(), " y, ", s.interval.size(), " intervals and ", s.deviation.size(),
+           " deviations; expected an interval for each y and no deviations");
     xs.insert(xs.end(), s.x.begin(), s.x.end());
     for (std::size_t i = 0; i < s.y.size(); ++i)
-      for (const double sign : {-1.0, 1.0}) ys.push_back(s.y[i] + (s.deviation.empty() ? 0.0 : sign * s.deviation[i]));
+      for (const double bound : {s.low(i), s.high(i)}) ys.push_back(bound);
     names.push_back(s.name);
   }
   const auto x_range = options.x_range.value_or(range_of(xs)), y_range = options.y_range.value_or(range_of(ys));
@@ -167,9 +175,9 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       std::vector<Svg::Point> line, band, smooth;
       for (std::size_t i = first; i < last; ++i) line.emplace_back(frame.px(s.x[i]), frame.py(s.y[i]));
       for (std::size_t i = first; i < last && s.smooth; ++i) smooth.emplace_back(frame.px(s.x[i]), frame.py(mean[i]));
-      if (!s.deviation.empty()) {
-        for (std::size_t i = first; i < last; ++i) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] + s.deviation[i]));
-        for (std::size_t i = last; i-- > first;) band.emplace_back(frame.px(s.x[i]), frame.py(s.y[i] - s.deviation[i]));
+      if (s.has_band()) {
+        for (std::size_t i = first; i < last; ++i) band.emplace_back(frame.px(s.x[i]), frame.py(s.high(i)));
+        for (std::size_t i = last; i-- > first;) band.emplace_back(frame.px(s.x[i]), frame.py(s.low(i)));
         frame.svg.area(band, line_colour(k), 0.18);
       }
       if (last - first > 1) {
@@ -188,7 +196,8 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       if (std::isfinite(s.y[i]))
         frame.svg.dot(frame.px(s.x[i]), frame.py(s.y[i]), 3.5, line_colour(k),
                       cat(s.name, ": ", short_number(s.x[i]), ", ", short_number(s.y[i]),
-                          s.deviation.empty() ? "" : cat(" +- ", short_number(s.deviation[i], 2))));
+                          s.deviation.empty() ? "" : cat(" +- ", short_number(s.deviation[i], 2)),
+                          s.interval.empty() ? "" : cat(" [", short_number(s.low(i)), ", ", short_number(s.high(i)), "]")));
     for (const auto& [x, y] : s.highlights) {
       frame.svg.dot(frame.px(x), frame.py(y), 6.5, "#ffffff");
       frame.svg.dot(frame.px(x), frame.py(y), 5, line_colour(k), cat(s.name, ": ", short_number(x), ", ", short_number(y)));

@@ -3,6 +3,7 @@
 // and its numbers as .csv.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -41,12 +42,23 @@ class Csv {
   std::string text_;
 };
 
+/// The points of lines; with the columns low and high if a line has intervals.
 inline Csv series_csv(const std::vector<Series>& series) {
-  Csv csv({"series", "x", "y", "deviation", "highlight"});
+  const bool intervals = std::any_of(series.begin(), series.end(), [](const Series& s) { return !s.interval.empty(); });
+  std::vector<std::string> header{"series", "x", "y", "deviation", "highlight"};
+  if (intervals) header.insert(header.end(), {"low", "high"});
+  Csv csv(header);
+  const auto row = [&](const Series& s, double x, double y, std::size_t i, bool highlight) {
+    std::vector<std::string> fields{s.name, short_number(x, 9), short_number(y, 9),
+                                    highlight || s.deviation.empty() ? "" : short_number(s.deviation[i], 9), highlight ? "1" : "0"};
+    if (intervals)
+      for (const double bound : {highlight ? 0.0 : s.low(i), highlight ? 0.0 : s.high(i)})
+        fields.push_back(highlight || s.interval.empty() ? "" : short_number(bound, 9));
+    csv.row(fields);
+  };
   for (const Series& s : series) {
-    for (std::size_t i = 0; i < s.x.size(); ++i)
-      csv.row({s.name, short_number(s.x[i], 9), short_number(s.y[i], 9), s.deviation.empty() ? "" : short_number(s.deviation[i], 9), "0"});
-    for (const auto& [x, y] : s.highlights) csv.row({s.name, short_number(x, 9), short_number(y, 9), "", "1"});
+    for (std::size_t i = 0; i < s.x.size(); ++i) row(s, s.x[i], s.y[i], i, false);
+    for (const auto& [x, y] : s.highlights) row(s, x, y, 0, true);
   }
   return csv;
 }
