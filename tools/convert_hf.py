@@ -724,10 +724,19 @@ def write_lxf(target, source, tensors, metadata, dtype, verify):
 MAX_LABELS = 65536  # same as models/cross_encoder_options.hpp
 
 
+def activation_of(sigmoid):
+    """The key "sentence_transformers" of a CrossEncoder's config."""
+    return {"activation_fn": "torch.nn.modules." + ("activation.Sigmoid" if sigmoid else "linear.Identity")}
+
+
 def describe_head(config, tensors, where):
     """transformers makes a head with one output per entry of id2label; this sets id2label for a model of train_matcher."""
     ours = config.get("lexformer")
-    if not isinstance(ours, dict) or "head" not in ours:
+    if not isinstance(ours, dict):
+        return
+    if "head" not in ours:  # converted, not trained
+        if ours.get("activation") in ("sigmoid", "identity") and label_count(config, tensors) is not None:
+            config["sentence_transformers"] = activation_of(ours["activation"] == "sigmoid")
         return
     for key in ("num_labels", "id2label", "label2id", "problem_type"):
         config.pop(key, None)  # from the model before training
@@ -744,7 +753,7 @@ def describe_head(config, tensors, where):
                       problem_type="regression" if ours.get("task") == "regression" else "single_label_classification")
         # What CrossEncoder of sentence-transformers applies to the logits; of several classes it returns the logits.
         sigmoid = count == 1 and ours.get("activation") == "sigmoid"
-        config["sentence_transformers"] = {"activation_fn": "torch.nn.modules." + ("activation.Sigmoid" if sigmoid else "linear.Identity")}
+        config["sentence_transformers"] = activation_of(sigmoid)
 
 
 def sentence_files(ours, tensors, width, longest, where):

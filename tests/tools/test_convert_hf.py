@@ -619,6 +619,8 @@ class Convert(unittest.TestCase):
         self.assertIn("note: transformers leaves out lexformer's own tensors (1, as lexformer.head.out.bias)", self.out)
         # A model that was converted but not trained keeps its config.
         self.assertEqual(self.export(stale), stale)
+        converted = self.export(dict(stale, lexformer={"activation": "identity"}), {"classifier.weight": ("F32", (1, 4), bytes(16))})
+        self.assertEqual(converted["sentence_transformers"], {"activation_fn": "torch.nn.modules.linear.Identity"})
         weight = {"classifier.weight": ("F32", (3, 4), bytes(48))}
         for labels, more, message in ((2, None, "'label_names' does not fit 'labels'"), (2, weight, "the classification head has 3 outputs"),
                                       (10**7, None, "from 1 to 65536"), (2**40, None, "from 1 to 65536"), (0, None, "from 1 to 65536")):
