@@ -31,7 +31,7 @@ class Encoder : public Pretrained<T, Dev> {
   Encoder& operator=(Encoder&&) noexcept = default;
   ~Encoder() override;
 
-  /// Loads the encoder of any model file or HuggingFace folder and ignores heads. Errors: the file has attention terms that are neither in
+  /// Loads the encoder of any model file or HuggingFace folder and ignores heads, also the Dense modules of a SentenceEncoder. Errors: the file has attention terms that are neither in
   /// the library nor in `own`, or holds something else that is not used.
   static Encoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) { return Encoder(ModelFile::open(path), {}, own); }
 
