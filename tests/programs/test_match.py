@@ -73,6 +73,47 @@ class Match(Refusals, unittest.TestCase):
         tables = tables or (self.a, self.b, "--id", "id=key")
         return self.ok("match", *tables, "--model", self.trained, "--out", out, "--candidates", 4, *more, **options)
 
+    def test_embeddings(self):
+        """--blocking embeddings against all cosines of the vectors that encode writes; with all, the other candidates beside them."""
+        options = ("--id", "id=key", "--columns", "name=title,price")
+        top = 3
+
+        def found(name, *more):
+            out = self.folder / name
+            done = program("candidates", self.a, self.b, *options, "--top", top, *more, "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(out, newline="", encoding="utf-8") as file:
+                return {(row["left_id"], row["right_id"]): float(row["score"]) for row in csv.DictReader(file)}
+
+        near = found("near.csv", "--blocking", "embeddings", "--encoder", self.start)
+        self.assertEqual(found("one.csv", "--blocking", "embeddings", "--encoder", self.start, "--threads", 1), near)
+        vectors = {}
+        for side, path, columns in (("a", self.a, ("name", "price")), ("b", self.b, ("title", "price"))):
+            with open(path, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            out = self.folder / f"{side}.jsonl"
+            done = program("encode", "--model", self.start, "--pool", "mean", "--output", out, text="".join(" ".join(" ".join(row[c].split()) for c in columns) + "\n" for row in rows))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = [json.loads(line) for line in out.read_text().splitlines()]
+            vectors[side] = {row["id" if side == "a" else "key"]: line["vector"] for row, line in zip(rows, lines)}
+
+        def cosine(x, y):
+            return sum(p * q for p, q in zip(x, y)) / (sum(p * p for p in x) * sum(q * q for q in y)) ** 0.5
+
+        all_pairs = {(i, j): cosine(x, y) for i, x in vectors["a"].items() for j, y in vectors["b"].items()}
+        for (i, j), score in near.items():
+            self.assertAlmostEqual(score, all_pairs[i, j], places=4)
+        for i in vectors["a"]:
+            of_row = sorted((score for (k, _), score in all_pairs.items() if k == i), reverse=True)[:top]
+            self.assertEqual(len([1 for (k, _), score in near.items() if k == i and score >= of_row[-1] - 1e-4]) >= top, True)
+        both = found("both.csv", "--blocking", "all", "--encoder", self.start)
+        self.assertEqual(set(both), set(near) | set(found("texts.csv", "--blocking", "all")))
+        shown = program("candidates", self.a, self.b, *options, "--blocking", "embeddings", "--encoder", self.start, "--explain", *max(near, key=near.get))
+        self.assertIn("embeddings: cosine", shown.stdout)
+        self.assertIn("a candidate within 10", shown.stdout)
+        self.refused(2, program("candidates", self.a, self.b, *options, "--blocking", "embeddings", "--out", self.folder / "x.csv"), "needs --encoder")
+        self.refused(2, program("candidates", self.a, self.b, *options, "--encoder", self.start, "--out", self.folder / "x.csv"), "needs --blocking embeddings or all")
+
     @unittest.skipIf(shutil.which("bash") is None, "no bash")
     def test_pipes(self):
         wanted, got = self.folder / "wanted.csv", self.folder / "got.csv"
