@@ -151,3 +151,9 @@
   template void LstmKernels<Cuda>::lstm_step<T>(std::size_t, std::size_t, const accumulate_t<T>*, accumulate_t<T>*, accumulate_t<T>*, T*); \
   template void LstmKernels<Cuda>::lstm_step_grad<T>(std::size_t, std::size_t, const accumulate_t<T>*, const accumulate_t<T>*,             \
                                                      const accumulate_t<T>*, const T*, const accumulate_t<T>*, accumulate_t<T>*, T*);
+
+#define LEXFORMER_CRF_INSTANCES(A)                                                                                      \
+  template void CrfKernels<Cuda>::crf_forward<A>(const CrfArgs<A>&, const std::int32_t*, A*, A*, A*);                   \
+  template void CrfKernels<Cuda>::crf_grad<A>(const CrfArgs<A>&, const std::int32_t*, const A*, const A*, const A*, A*, \
+                                              const CrfGrads<A>&);                                                      \
+  template void CrfKernels<Cuda>::crf_decode<A>(const CrfArgs<A>&, std::int32_t*);

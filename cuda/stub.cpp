@@ -103,6 +103,10 @@ template <class T> void AdditiveKernels<Cuda>::additive_attention_grad(const Add
 template <class T> void LstmKernels<Cuda>::lstm_step(Size, Size, const accumulate_t<T>*, accumulate_t<T>*, accumulate_t<T>*, T*) { missing(); }
 template <class T> void LstmKernels<Cuda>::lstm_step_grad(Size, Size, const accumulate_t<T>*, const accumulate_t<T>*, const accumulate_t<T>*, const T*, const accumulate_t<T>*, accumulate_t<T>*, T*) { missing(); }
 
+template <class A> void CrfKernels<Cuda>::crf_forward(const CrfArgs<A>&, Ids, A*, A*, A*) { missing(); }
+template <class A> void CrfKernels<Cuda>::crf_grad(const CrfArgs<A>&, Ids, const A*, const A*, const A*, A*, const CrfGrads<A>&) { missing(); }
+template <class A> void CrfKernels<Cuda>::crf_decode(const CrfArgs<A>&, std::int32_t*) { missing(); }
+
 template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, accumulate_t<T>, C*, Size, const std::type_identity_t<T>*) { missing(); }
 template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size, Size, const T*, Size, const T*, Size, T*) { missing(); }
 
@@ -113,6 +117,8 @@ LEXFORMER_CAST_INSTANCES
 LEXFORMER_ALL_INSTANCES(float)
 LEXFORMER_ALL_INSTANCES(double)
 LEXFORMER_ALL_INSTANCES(bfloat16)
+LEXFORMER_CRF_INSTANCES(float)
+LEXFORMER_CRF_INSTANCES(double)
 LEXFORMER_COLUMN_SUM_INSTANCES LEXFORMER_MEAN_LOSS_INSTANCES LEXFORMER_GEMM_INSTANCES
 // clang-format on
 

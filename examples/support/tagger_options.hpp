@@ -85,8 +85,6 @@ struct TaggerOptions : TrainingOptions {
         lx::fail_usage(option->get_name(), of_bert ? "needs --model" : "belongs to the LSTM, not to --model");
     if (!with_bert() && love.used()) lx::fail_usage("--love", "needs --model; with word vectors use --imputer");
     love.check();
-    if (!with_bert() && compute.device != Device::cpu)
-      lx::fail_usage("--device", "conditional random fields are computed on the CPU only; use --device cpu, or --model without --crf");
     finish_training();
     finish_defaults();
   }

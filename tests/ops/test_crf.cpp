@@ -11,7 +11,6 @@
 #include "../support/random_tensor.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/core/bfloat16.hpp"
-#include "lexformer/kernels/cuda.hpp"
 #include "lexformer/ops/index.hpp"
 
 using namespace lexformer;
@@ -236,9 +235,6 @@ TEST_CASE("crf: the number of threads changes no bit; other sequences do not cha
     CHECK(alone == LabelPath(labels.begin() + static_cast<std::ptrdiff_t>(begin), labels.begin() + static_cast<std::ptrdiff_t>(end)));
   }
 }
-
-// A GPU has no kernels for it: the ops refuse that device.
-static_assert(detail::HasCrf<Cpu> && !detail::HasCrf<Cuda>);
 
 TEST_CASE("crf: what does not fit") {
   const auto v = crf_leaves<double>(crf_inputs(3));

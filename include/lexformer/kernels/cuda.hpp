@@ -185,13 +185,25 @@ struct LstmKernels<Cuda> {
 };
 
 template <>
+struct CrfKernels<Cuda> {
+  template <class A>
+  static void crf_forward(const CrfArgs<A>& c, const std::int32_t* labels, A* alpha, A* log_z, A* loss);
+  template <class A>
+  static void crf_grad(const CrfArgs<A>& c, const std::int32_t* labels, const A* alpha, const A* log_z, const A* dy, A* beta,
+                       const CrfGrads<A>& d);
+  template <class A>
+  static void crf_decode(const CrfArgs<A>& c, std::int32_t* best);
+};
+
+template <>
 struct Kernels<Cuda> : ElementwiseKernels<Cuda>,
                        RowKernels<Cuda>,
                        IndexKernels<Cuda>,
                        LossKernels<Cuda>,
                        AttentionKernels<Cuda>,
                        AdditiveKernels<Cuda>,
-                       LstmKernels<Cuda> {
+                       LstmKernels<Cuda>,
+                       CrfKernels<Cuda> {
   /// C = alpha op(A) op(B) + beta C, or + bias (gemm.hpp), by cuBLAS. float uses TF32 only if cuda::set_tf32 enables it; bfloat16 is
   /// accumulated in float.
   template <class T, class C>

@@ -13,17 +13,10 @@ namespace lexformer {
 
 namespace detail {
 
-/// Whether a device has the kernels of the conditional random field.
-template <class Dev>
-concept HasCrf = requires(const CrfArgs<float>& c, std::int32_t* best) {
-  Kernels<Dev>::crf_decode(c, best);
-};
-
 /// The shapes of all inputs; returns the number of labels.
 template <class T, class Dev>
 std::size_t check_crf(const char* where, const Var<T, Dev>& emissions, const Offsets& offsets, const Var<T, Dev>& transitions,
                       const Var<T, Dev>& start, const Var<T, Dev>& end) {
-  if (!HasCrf<Dev>) fail(where, "conditional random fields are computed on the CPU only; use --device cpu, or a model without them");
   const Shape& w = transitions.shape();
   if (w.rank() != 2 || w[0] != w[1] || w[0] == 0) fail(where, "transitions must be (L, L), got ", w);
   const std::size_t labels = w[0];
@@ -59,8 +52,8 @@ CrfArgs<A> crf_args(const Offsets& offsets, std::size_t labels, const DeviceOffs
 ///   emissions (N, L), transitions (L, L): from row to column, start and end (L), labels (N) -> scalar
 ///   demissions[t, j] = dy / B (p(y_t = j) - [y_t = j]),  dtransitions[i, j] = dy / B sum_(t>1) (p(y_(t-1) = i, y_t = j) - [...])
 /// The probabilities come from the sums over all paths before and after a token (forward-backward), in logarithms. A score of -infinity
-/// forbids a label or a transition. CPU only: there is no kernel for GPUs.
-/// Errors: shapes do not match; a label is not one of 0 .. L - 1; the batch is empty; another device.
+/// forbids a label or a transition.
+/// Errors: shapes do not match; a label is not one of 0 .. L - 1; the batch is empty.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> crf_loss(const Var<T, Dev>& emissions, const Offsets& offsets, std::span<const std::int32_t> labels,
                                    const Var<T, Dev>& transitions, const Var<T, Dev>& start, const Var<T, Dev>& end) {
@@ -72,40 +65,35 @@ Var<accumulate_t<T>, Dev> crf_loss(const Var<T, Dev>& emissions, const Offsets& 
       fail("crf_loss", "label ", labels[t], " of token ", t, " is not one of the ", n, " labels");
   const auto x = cast<A>(emissions), a = cast<A>(transitions), b = cast<A>(start), e = cast<A>(end);
   Tensor<A, Dev> loss{Shape{}};
-  if constexpr (detail::HasCrf<Dev>) {
-    const Indices<std::int32_t, Dev> y(labels);
-    const auto begins = offsets.template on<Dev>();
-    Tensor<A, Dev> alpha({tokens, n}), log_z({offsets.sequences()});
-    Kernels<Dev>::crf_forward(detail::crf_args(offsets, n, begins, x.value(), a.value(), b.value(), e.value()), y.data(),
-                              alpha.mutable_data(), log_z.mutable_data(), loss.mutable_data());
-    return record("crf_loss", loss, std::vector{x, a, b, e},
-                  [=, alpha = Saved(alpha), log_z = Saved(log_z), xv = Saved(x.value()), av = Saved(a.value()), bv = Saved(b.value()),
-                   ev = Saved(e.value())](const Tensor<A, Dev>& dy) -> std::vector<Tensor<A, Dev>> {
-                    Tensor<A, Dev> beta({tokens, n}), dx({tokens, n}), da({n, n}), db({n}), de({n});
-                    Kernels<Dev>::crf_grad(detail::crf_args(offsets, n, begins, *xv, *av, *bv, *ev), y.data(), alpha->data(), log_z->data(),
-                                           dy.data(), beta.mutable_data(),
-                                           CrfGrads<A>{dx.mutable_data(), da.mutable_data(), db.mutable_data(), de.mutable_data()});
-                    return {dx, da, db, de};
-                  });
-  }
-  return Var<A, Dev>(loss);
+  const Indices<std::int32_t, Dev> y(labels);
+  const auto begins = offsets.template on<Dev>();
+  Tensor<A, Dev> alpha({tokens, n}), log_z({offsets.sequences()});
+  Kernels<Dev>::crf_forward(detail::crf_args(offsets, n, begins, x.value(), a.value(), b.value(), e.value()), y.data(),
+                            alpha.mutable_data(), log_z.mutable_data(), loss.mutable_data());
+  return record("crf_loss", loss, std::vector{x, a, b, e},
+                [=, alpha = Saved(alpha), log_z = Saved(log_z), xv = Saved(x.value()), av = Saved(a.value()), bv = Saved(b.value()),
+                 ev = Saved(e.value())](const Tensor<A, Dev>& dy) -> std::vector<Tensor<A, Dev>> {
+                  Tensor<A, Dev> beta({tokens, n}), dx({tokens, n}), da({n, n}), db({n}), de({n});
+                  Kernels<Dev>::crf_grad(detail::crf_args(offsets, n, begins, *xv, *av, *bv, *ev), y.data(), alpha->data(), log_z->data(),
+                                         dy.data(), beta.mutable_data(),
+                                         CrfGrads<A>{dx.mutable_data(), da.mutable_data(), db.mutable_data(), de.mutable_data()});
+                  return {dx, da, db, de};
+                });
 }
 
 /// The most probable labels of each sequence in a conditional random field (crf_loss), by Viterbi's algorithm: (N), on the host. Of paths
-/// with equal scores, the smaller label at the last token at which they differ.    CPU only.
-/// Errors: shapes do not match; the batch is empty; another device.
+/// with equal scores, the smaller label at the last token at which they differ.
+/// Errors: shapes do not match; the batch is empty.
 template <class T, class Dev>
 std::vector<std::int32_t> crf_decode(const Var<T, Dev>& emissions, const Offsets& offsets, const Var<T, Dev>& transitions,
                                      const Var<T, Dev>& start, const Var<T, Dev>& end) {
   using A = accumulate_t<T>;
   const NoGrad no_grad;
-  [[maybe_unused]] const std::size_t n = detail::check_crf("crf_decode", emissions, offsets, transitions, start, end);
+  const std::size_t n = detail::check_crf("crf_decode", emissions, offsets, transitions, start, end);
   const auto x = cast<A>(emissions), a = cast<A>(transitions), b = cast<A>(start), e = cast<A>(end);
   Tensor<std::int32_t, Dev> best({offsets.tokens()});
-  if constexpr (detail::HasCrf<Dev>) {
-    const auto begins = offsets.template on<Dev>();
-    Kernels<Dev>::crf_decode(detail::crf_args(offsets, n, begins, x.value(), a.value(), b.value(), e.value()), best.mutable_data());
-  }
+  const auto begins = offsets.template on<Dev>();
+  Kernels<Dev>::crf_decode(detail::crf_args(offsets, n, begins, x.value(), a.value(), b.value(), e.value()), best.mutable_data());
   return best.to_vector();
 }
 
