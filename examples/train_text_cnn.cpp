@@ -50,12 +50,7 @@ struct Task {
   lx::Measurement evaluate() const {
     const auto logits = model.logits(valid.words, valid.table, o.eval_batch);
     const auto e = lx::evaluate_logits(logits, model.scores_of(logits), model.options(), o.valid, valid.examples, std::nullopt);
-    lx::Measurement m;
-    for (const auto& [key, number] : e.metrics) m.log["eval_" + key] = lx::log_number(number);
-    m.value = e.value(e.primary);
-    m.text = lx::cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
-    m.state = e.state();
-    return m;
+    return program::measurement_of(e);
   }
   void save(const std::string& path) { model.save(path); }
   void load(const std::string& path) { model.restore(lx::ModelFile::open(path)); }

@@ -150,13 +150,7 @@ class EncoderTask {
     return lx::multiple_negatives_ranking(a, b, {}, o_.factor);
   }
   lx::Measurement evaluate() const {
-    const auto e = evaluate_encoder(model_, valid_, o_);
-    lx::Measurement m;
-    for (const auto& [key, number] : e.metrics) m.log["eval_" + key] = lx::log_number(number);
-    m.value = e.value(e.primary);
-    m.text = lx::cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
-    m.state = e.state();
-    return m;
+    return measurement_of(evaluate_encoder(model_, valid_, o_));
   }
   void save(const std::string& path) { model_.save(path); }
   void load(const std::string& path) { model_.restore(lx::ModelFile::open(path)); }

@@ -58,12 +58,7 @@ struct MatcherTask {
     const auto e = lx::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
     model.threshold.reset();
     if (e.primary == "f1") model.threshold = e.value("threshold");
-    lx::Measurement m;
-    for (const auto& [key, number] : e.metrics) m.log["eval_" + key] = lx::log_number(number);
-    m.value = e.value(e.primary);
-    m.text = lx::cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
-    m.state = e.state();
-    return m;
+    return measurement_of(e);
   }
   void save(const std::string& path) { model.save(path); }
   void load(const std::string& path) {

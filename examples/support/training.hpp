@@ -2,6 +2,7 @@
 // Shared by the training programs: trainer settings and messages.
 #pragma once
 
+#include <iomanip>
 #include <lexformer/io/json.hpp>
 
 #include "model_card.hpp"
@@ -38,6 +39,16 @@ inline lx::TrainerOptions trainer_options(const TrainingOptions& o, const std::s
   t.quiet = o.quiet;
   t.interrupted = [] { return interrupted != 0; };
   return t;
+}
+
+/// An evaluation as the trainer logs and compares it: by its primary metric.
+inline lx::Measurement measurement_of(const lx::Evaluation& e) {
+  lx::Measurement m;
+  for (const auto& [key, number] : e.metrics) m.log["eval_" + key] = lx::log_number(number);
+  m.value = e.value(e.primary);
+  m.text = lx::cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
+  m.state = e.state();
+  return m;
 }
 
 /// The learning rate schedule of a run.
