@@ -2,6 +2,7 @@
 // Computes the metrics of a trained model on files of labelled examples.
 #include <lexformer/io/json.hpp>
 
+#include "support/calibrated_evaluation.hpp"
 #include "support/evaluation.hpp"
 #include "support/records.hpp"
 #include "support/trained_model.hpp"
@@ -39,6 +40,8 @@ int main(int argc, char** argv) {
   app.add_option("--keep", table.keep, "with --scores: input columns to copy to the output, e.g. ids; names, or numbers from 1")
       ->delimiter(',')
       ->type_name("COLUMN,...");
+  program::CalibratedEvaluation calibration;
+  calibration.add_to(app);
   program::Compute compute;
   program::add_compute(app, compute, true);
   program::add_threads(app);
@@ -47,6 +50,12 @@ int main(int argc, char** argv) {
     records.apply(table, program::records_of(model), model_path);
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();
+    if (calibration.used()) {
+      if (model.options().labels != 2)
+        lx::fail_usage("--valid", "calibrates the probabilities of two classes; ", model_path, " has ", model.options().labels);
+      const auto examples = lx::read_examples(calibration.valid(), table, model.options());
+      calibration.fit(examples, model.scores_of(model.logits(examples, batch)));
+    }
     for (const auto& file : tests) {
       const auto examples = lx::read_examples(file, table, model.options());
       double threshold = 0.5;
@@ -56,6 +65,7 @@ int main(int argc, char** argv) {
       }
       results.push_back(lx::evaluate_with_typos(model, file, examples, threshold, copies, typos, batch));
       json.push_back(results.back().json());
+      if (calibration.used()) calibration.test(file, examples, results.back().clean.scores);
       if (!scores) continue;
       for (const auto& e : examples)
         json.back()["labels"].push_back(model.options().task == lx::Task::regression ? lx::Json(e.target) : lx::Json(e.label));
@@ -65,15 +75,22 @@ int main(int argc, char** argv) {
       for (std::size_t c = 0; c < copies; ++c) json.back()["typos"][c]["scores"] = results.back().typos[c].scores;
     }
     program::print_table(std::cout, lx::table_rows(results));
-    if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");
+    lx::Json all = {{"test", json}};
+    if (calibration.used()) {
+      calibration.print(std::cout);
+      all["calibrated"] = calibration.json();
+    }
+    if (!output.empty()) lx::write_file_atomic(output, all.dump(2) + "\n");
     return 0;
   };
   return program::run(app, argc, argv, [&] {
-    program::keep_inputs("--output", output, tests);
-    program::keep_inputs("--output", output, {model_path, flags.love.path()});
-    program::keep_inputs("--output", output, flags.vectors.files());
-    program::keep_inputs("--output", output, records.files());
-    program::keep_inputs("--output", output, {typo_flags.path()});
+    for (const auto& [option, path] : {std::pair<const char*, std::string>("--output", output), {"--calibration", calibration.out()}}) {
+      program::keep_inputs(option, path, tests);
+      program::keep_inputs(option, path, {model_path, flags.love.path(), calibration.valid()});
+      program::keep_inputs(option, path, flags.vectors.files());
+      program::keep_inputs(option, path, records.files());
+      program::keep_inputs(option, path, {typo_flags.path()});
+    }
     typo_flags.load(typos);
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");

@@ -5,6 +5,7 @@
 #include "support/records.hpp"
 #include "support/report_dependencies.hpp"
 #include "support/report_footer.hpp"
+#include "support/report_reliability.hpp"
 #include "support/report_sections.hpp"
 #include "support/typo_flags.hpp"
 
@@ -99,6 +100,7 @@ int main(int argc, char** argv) {
       std::vector<lx::Evaluation> evaluations;
       for (const auto& c : contenders) evaluations.push_back(lx::evaluate(c.model, c.name, examples, c.model.threshold.value_or(0.5), 64));
       program::scores_section(page, contenders, evaluations, test, examples, worst);
+      program::reliability_section(page, contenders, evaluations, examples);
       program::filter_section(page, contenders, evaluations, examples);
     }
     if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);

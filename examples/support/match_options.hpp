@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The options of `match`.
+#pragma once
+
+#include <lexformer/train/score_calibration.hpp>
+
+#include "candidates.hpp"
+#include "knowledge.hpp"
+#include "love_plug_options.hpp"
+
+namespace program {
+
+/// --shard i/n: the left records whose hash is i - 1 modulo n. It depends on the id alone, so the shards of any tables are disjoint.
+struct Shard {
+  std::uint32_t number = 1, count = 1;
+
+  static Shard parse(const std::string& text) {
+    Shard s;
+    const std::size_t slash = text.find('/');
+    const bool numbers = slash != text.npos && CLI::detail::lexical_cast(text.substr(0, slash), s.number) &&
+                         CLI::detail::lexical_cast(text.substr(slash + 1), s.count);
+    if (!numbers || s.number == 0 || s.number > s.count)
+      lx::fail_usage("--shard", lx::in_quotes(text), " is not I/N with I from 1 to N, e.g. 2/4");
+    return s;
+  }
+  bool has(const std::string& id) const { return lx::fnv1a(id) % count == number - 1; }
+};
+
+/// How a pair is decided: a threshold, or what it is chosen and calibrated by.
+struct DecisionOptions {
+  std::optional<double> threshold, precision, recall;
+  std::vector<std::string> validation;
+  std::string calibration;
+  lx::CalibrationKind kind = lx::CalibrationKind::platt;
+
+  void add_to(CLI::App& app) {
+    auto* fixed = app.add_option("--threshold", threshold, "least score of a match")
+                      ->default_str("the model's, chosen on its validation data, else 0.5");
+    auto* labelled = app.add_option("--validation", validation,
+                                    "files of pairs of ids with a label, which were not trained on: adds the column probability, which is "
+                                    "calibrated on them")
+                         ->type_name("F.csv");
+    auto* least_precision = app.add_option("--min-precision", precision,
+                                           "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
+                                ->check(CLI::Range(0.0, 1.0))
+                                ->needs(labelled)
+                                ->excludes(fixed);
+    app.add_option("--min-recall", recall, "the threshold is the highest one with this recall on the pairs of --validation, e.g. 0.95")
+        ->check(CLI::Range(0.0, 1.0))
+        ->needs(labelled)
+        ->excludes(fixed)
+        ->excludes(least_precision);
+    add_choice(app, "--calibrate", kind,
+               "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 pairs or more")
+        ->needs(labelled);
+    app.add_option("--calibration", calibration, "a calibration that evaluate --calibration saved, in place of --validation")
+        ->excludes(labelled)
+        ->type_name("F.json");
+  }
+};
+
+struct MatchOptions {
+  RecordFlags records;
+  CandidateFlags candidates;
+  DecisionOptions decision;
+  KnowledgeOptions knowledge;
+  LovePlugFlags love;
+  Compute compute;
+  std::string model, out, shard = "1/1";
+  std::size_t top = 0, batch = 32;
+  bool text = false, matches_only = false, resume = false, quiet = false;
+
+  void add_to(CLI::App& app) {
+    records.add_arguments(app, true);
+    app.add_option("--model", model, "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier")
+        ->required()
+        ->type_name("M.lxf");
+    app.add_option("--out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end")
+        ->required()
+        ->type_name("F.csv");
+    candidates.add_to(app, "--candidates");
+    decision.add_to(app);
+    app.add_option("--top", top, "write at most this many pairs of each left record, those with the largest scores; 0 = all candidates")
+        ->check(non_negative())
+        ->capture_default_str();
+    app.add_flag("--matches-only", matches_only, "write only the pairs that reach the threshold");
+    app.add_flag("--text", text, "write both texts, too");
+    app.add_option("--shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole")
+        ->capture_default_str();
+    app.add_flag("--resume", resume, "continue a run that was interrupted, to the same bytes");
+    app.add_flag("--quiet", quiet, "no progress");
+    app.add_option("--batch", batch, "pairs per batch")->check(positive())->capture_default_str();
+    knowledge.add_to(app);
+    love.add_to(app);
+    add_compute(app, compute, true);
+    add_threads(app);
+  }
+};
+
+}  // namespace program

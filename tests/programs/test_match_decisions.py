@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""How match decides: thresholds and probabilities from validation pairs. Needs the built programs (LEXFORMER_BIN) and Python's standard
+library."""
+import csv
+import json
+import math
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import BIN, BRANDS, KINDS, Refusals, program
+
+
+def write(path, header, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+class Decisions(Refusals, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = folder = Path(tempfile.mkdtemp(prefix="lexformer-"))
+        rng = random.Random(3)
+        cls.count = count = 80
+        names = [f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}{rng.randrange(1000, 9999)}" for _ in range(count)]
+
+        def typo(text):
+            at = rng.randrange(1, len(text) - 6)
+            return text[:at] + text[at + 1 :]
+
+        cls.a, cls.b = folder / "a.csv", folder / "b.csv"
+        write(cls.a, ("id", "name"), [(f"a{i}", name) for i, name in enumerate(names)])
+        write(cls.b, ("id", "name"), [(f"b{i}", typo(name)) for i, name in enumerate(names)] + [(f"c{i}", f"case for {typo(name)}") for i, name in enumerate(names)])
+        order = list(range(count))
+        rng.shuffle(order)
+        for part, places in (("train", order[:30]), ("valid", order[30:60]), ("test", order[60:])):
+            rows = [(f"a{i}", f"b{i}", 1) for i in places]
+            rows += [(f"a{i}", f"c{k}", 0) for i in places for k in (i, rng.randrange(count))]  # what a small model can learn
+            rows += [(f"a{i}", f"b{k}", 0) for i in places for k in (rng.randrange(count),) if k != i and k % 2 == 0]
+            write(folder / f"{part}.csv", ("ltable_id", "rtable_id", "label"), rows)
+        cls.valid = folder / "valid.csv"
+        config = folder / "config.json"
+        config.write_text('{"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 64}')
+        done = program("make_model", "--text", cls.a, cls.b, "--vocab-size", 200, "--model-config", config, "--out", folder / "start.lxf")
+        assert done.returncode == 0, done.stderr
+        cls.tables = ("--left", cls.a, "--right", cls.b)
+        cls.trained = folder / "trained"
+        done = program("train_matcher", "--model", folder / "start.lxf", "--train", folder / "train.csv", "--valid", cls.valid, *cls.tables, "--attention", "lea", "--lr", "0.002", "--out", cls.trained, "--max-steps", 100,
+                       "--batch", 16, "--quiet")
+        assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def ok(self, name, *arguments):
+        done = program(name, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def command(self, out, *more):
+        return (self.a, self.b, "--model", self.trained, "--out", out, "--candidates", 6, *more)
+
+    def match(self, name, *more):
+        done = self.ok("match", *self.command(self.folder / name, *more))
+        return read(self.folder / name), done.stderr
+
+    def scores(self, file):
+        """The scores and labels of labelled pairs."""
+        self.ok("evaluate", "--model", self.trained, "--test", file, *self.tables, "--output", self.folder / "scores.json", "--scores")
+        test = json.loads((self.folder / "scores.json").read_text())["test"][0]
+        return list(zip(test["scores"], test["labels"]))
+
+    def test_the_threshold_has_the_wanted_precision_or_recall(self):
+        scored = sorted(self.scores(self.valid), reverse=True)
+        positives = sum(label for _, label in scored)
+
+        def at(threshold):
+            found = [label for score, label in scored if score >= threshold]
+            return sum(found) / len(found), sum(found) / positives
+
+        for option, which in (("--min-precision", 0), ("--min-recall", 1)):
+            for wanted in (0.5, 0.7):
+                rows, said = self.match("p.csv", "--validation", self.valid, option, wanted)
+                reached = re.search(r"valid.csv: ([0-9.]+) % precision and ([0-9.]+) % recall at threshold ([-0-9.e]+)\n", said)
+                threshold = float(reached[3])
+                self.assertGreaterEqual(at(threshold)[which], wanted)
+                for k in (0, 1):
+                    self.assertAlmostEqual(float(reached[1 + k]), 100 * at(threshold)[k], delta=0.051)
+                others = [score for score, _ in scored if score < threshold] if which == 0 else [score for score, _ in scored if score > threshold + 1e-5]
+                if which == 0:  # no lower one has it with more matches
+                    self.assertFalse([s for s in others if at(s)[0] >= wanted and at(s)[1] > at(threshold)[1]])
+                else:  # no higher one has it
+                    self.assertLess(at(sorted(others)[1])[1], wanted)
+                for row in rows:
+                    if abs(float(row["score"]) - threshold) > 1e-5:
+                        self.assertEqual(row["match"], str(int(float(row["score"]) >= threshold)))
+
+    def test_probabilities_are_those_of_the_saved_calibration(self):
+        rows, said = self.match("v.csv", "--validation", self.valid)
+        self.assertEqual(list(rows[0])[:4], ["left_id", "right_id", "score", "probability"])
+        self.assertRegex(said, r"valid.csv: \d+ pairs; calibration error [0-9.]+ % before, [0-9.]+ % after platt \(cross-fitted\)\n")
+        saved, result = self.folder / "calibration.json", self.folder / "result.json"
+        done = self.ok("evaluate", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--valid", self.valid, "--calibration", saved, "--output", result, "--min-precision", 0.6)
+        platt, threshold = (json.loads(saved.read_text())[key] for key in ("calibration", "threshold"))
+        again, _ = self.match("w.csv", "--calibration", saved)
+        for row, other in zip(rows, again):
+            score = float(row["score"])
+            odds = math.log(score / (1 - score))
+            self.assertAlmostEqual(float(row["probability"]), 1 / (1 + math.exp(-platt["slope"] * odds - platt["offset"])), delta=1e-4)
+            self.assertAlmostEqual(float(other["probability"]), float(row["probability"]), delta=1e-6)
+            self.assertEqual(other["match"], str(int(float(other["score"]) >= threshold)))
+        # evaluate: the same measures as from the scores
+        test = self.scores(self.folder / "test.csv")
+        files = json.loads(result.read_text())["calibrated"]["files"]
+        self.assertAlmostEqual(files[1]["brier"], sum((s - label) ** 2 for s, label in test) / len(test), delta=1e-9)
+        probability = lambda s: 1 / (1 + math.exp(-platt["slope"] * math.log(s / (1 - s)) - platt["offset"]))
+        self.assertAlmostEqual(files[1]["brier_after"], sum((probability(s) - label) ** 2 for s, label in test) / len(test), delta=1e-9)
+        found = [label for s, label in test if s > threshold]
+        self.assertAlmostEqual(files[1]["precision"], sum(found) / len(found), delta=1e-9)
+        self.assertRegex(done.stdout, r"calibration: platt +error, % +after +Brier +after +precision +recall\n\S*valid.csv, cross-fitted .*\n\S*test.csv .*\nthreshold for 60.0 % precision: ")
+
+    def test_isotonic_probabilities_rise_with_the_score(self):
+        self.ok("match", *self.command(self.folder / "i.jsonl", "--validation", self.valid, "--calibrate", "isotonic", "--quiet"))
+        rows = sorted((row["score"], row["probability"]) for row in map(json.loads, (self.folder / "i.jsonl").read_text().splitlines()))
+        self.assertEqual([p for _, p in rows], sorted(p for _, p in rows))
+        self.assertGreater(len({p for _, p in rows}), 2)
+
+    def test_the_same_bytes_from_shards_threads_and_a_resumed_run(self):
+        more = ("--validation", self.valid, "--min-recall", 0.8, "--quiet")
+        self.match("whole.csv", *more, "--threads", 1)
+        whole = (self.folder / "whole.csv").read_bytes()
+        self.match("threads.csv", *more, "--threads", 3)
+        self.assertEqual((self.folder / "threads.csv").read_bytes(), whole)
+        parts = []
+        for i in (1, 2, 3):
+            self.match("part.csv", *more, "--shard", f"{i}/3")
+            parts += (self.folder / "part.csv").read_bytes().splitlines()[1:]
+        self.assertEqual(sorted(parts), sorted(whole.splitlines()[1:]))
+        out = self.folder / "resumed.csv"
+        process = subprocess.Popen([str(x) for x in (BIN / "match", *self.command(out, *more, "--threads", 1))], stderr=subprocess.DEVNULL)
+        while not (self.folder / "resumed.csv.part.json").exists() and process.poll() is None:
+            pass
+        process.kill()
+        process.wait()
+        self.match("resumed.csv", *more, "--resume")
+        self.assertEqual(out.read_bytes(), whole)
+
+    def test_report_draws_the_reliability(self):
+        self.ok("report", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--out", self.folder / "report")
+        page = (self.folder / "report" / "index.html").read_text()
+        self.assertIn("Brier score", page)
+        self.assertTrue((self.folder / "report" / "reliability.svg").exists())
+        self.assertIn("Platt", (self.folder / "report" / "reliability.csv").read_text())
+
+    def test_refusals(self):
+        out = self.folder / "r.csv"
+        match = lambda *more: program("match", *self.command(out, "--quiet", *more))
+        self.refused(2, match("--min-precision", 0.9), "--min-precision requires --validation")
+        self.refused(2, match("--validation", self.valid, "--min-precision", 0.9, "--threshold", 0.5), "--threshold excludes --min-precision")
+        self.refused(2, match("--validation", self.valid, "--min-precision", 1.5), "--min-precision: ", "1.5")
+        self.refused(2, match("--validation", self.valid, "--calibrate", "plat"), "platt")
+        rows = read(self.valid)
+        bad = self.folder / "bad.csv"
+        write(bad, rows[0].keys(), [(r["ltable_id"], r["rtable_id"], 1 - int(r["label"])) for r in rows])
+        self.refused(3, match("--validation", bad, "--min-precision", 1), f"no threshold has 100.0 % precision on these {len(rows)} pairs; the largest is ")
+        write(bad, rows[0].keys(), [r.values() for r in rows if r["label"] == "1"])
+        self.refused(3, match("--validation", bad), "bad.csv: all 30 pairs have the same label; validation needs matches and other pairs")
+        write(bad, rows[0].keys(), [("a0", "b99", 1)])
+        self.refused(3, match("--validation", bad), "bad.csv: line 2: there is no record with the id 'b99' in")
+        saved = self.folder / "bad.json"
+        saved.write_text("{}")
+        self.refused(3, match("--calibration", saved), "bad.json: has no key 'calibration'; evaluate --calibration writes it")
+        saved.write_text('{"calibration": {"kind": "platt"}}')
+        self.refused(3, match("--calibration", saved), "bad.json: calibration: the key 'odds' is missing")
+        self.refused(2, program("evaluate", "--model", self.trained, "--test", self.valid, *self.tables, "--calibration", saved), "--calibration requires --valid")
+        self.refused(2, program("evaluate", "--model", self.trained, "--test", self.valid, *self.tables, "--valid", self.valid, "--calibration", self.valid), "is also an input")
+        self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
