@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures F1 against the number of labels, for labels chosen at random and by suggest.
+
+    python3 tools/label_curve.py --model START.lxf --tables DIR --columns name,description --out DIR [--labels 50,100,200,400] [--seeds 3]
+
+DIR of --tables has tableA.csv, tableB.csv, train.csv and test.csv (ltable_id, rtable_id, label). The labels of train.csv stand for the
+person who labels: only those of chosen pairs are used. Each step chooses pairs by the last model, adds their labels, and trains START anew
+on all labels; there is no validation set, so the threshold is 0.5. START is a matcher, of other tables, say. Trainings that are there are not repeated. Prints a
+Markdown table.
+"""
+import argparse
+import csv
+import json
+import statistics
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(command, **more):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        raise SystemExit(f'{" ".join(map(str, command))}:\n{done.stderr}')
+    return done.stdout
+
+
+def rows_of(path):
+    with open(path, newline='', encoding='utf-8') as file:
+        return list(csv.DictReader(file))
+
+
+def write(path, header, rows):
+    with open(path, 'w', newline='', encoding='utf-8') as file:
+        csv.writer(file, lineterminator='\n').writerows([header, *rows])
+
+
+def curve(o, by, seed):
+    folder = o.out / f'{by}-{seed}'
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = ['--left', o.tables / 'tableA.csv', '--right', o.tables / 'tableB.csv', '--columns', o.columns]
+    label = {(r['ltable_id'], r['rtable_id']): r['label'] for r in rows_of(o.tables / 'train.csv')}
+    pool, labels, model, points = folder / 'pool.csv', folder / 'labels.csv', o.model, []
+    write(labels, ['ltable_id', 'rtable_id', 'label'], [])
+    known = []
+    for count in o.labels:
+        step = folder / str(count)
+        if by == 'uncertainty' or not known:
+            ids = [[*pair] for pair in label]
+            scored = run([o.bin / 'score_pairs', '--model', model, *tables, '--format', 'csv', '--threads', o.threads], input='ltable_id,rtable_id\n' + ''.join(f'{a},{b}\n' for a, b in ids))
+            scores = [line.split('\t')[-1] for line in scored.splitlines()[-len(ids):]]
+            write(pool, ['left_id', 'right_id', 'score'], [[*pair, score] for pair, score in zip(ids, scores)])
+        more = ['--labelled', labels] if known else []
+        run([o.bin / 'suggest', pool, *tables, '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more, '--out', folder / 'ask.csv'])
+        known += [(r['left_id'], r['right_id']) for r in rows_of(folder / 'ask.csv')]
+        write(labels, ['ltable_id', 'rtable_id', 'label'], [[*pair, label[pair]] for pair in known])
+        if not (step / 'all_results.json').exists():
+            run([o.bin / 'train_matcher', '--model', o.model, '--train', labels, *tables, '--attention', 'lea', '--lea-words', 'both', '--epochs', o.epochs, '--batch', 16, '--lr', o.lr, '--seed', seed,
+                 '--threads', o.threads, '--quiet', '--overwrite', '--out', step])
+        if not (step / 'test.json').exists():
+            run([o.bin / 'evaluate', '--model', step, '--test', o.tables / 'test.csv', *tables, '--threads', o.threads, '--output', step / 'test.json'])
+        test = json.loads((step / 'test.json').read_text())['test'][0]
+        points.append((sum(label[pair] == '1' for pair in known), test['f1'], test['average_precision']))
+        model = step
+    return points
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--model', type=Path, required=True)
+    parser.add_argument('--tables', type=Path, required=True)
+    parser.add_argument('--columns', required=True)
+    parser.add_argument('--out', type=Path, required=True)
+    parser.add_argument('--labels', type=lambda text: [int(n) for n in text.split(',')], default=[50, 100, 200, 400])
+    parser.add_argument('--seeds', type=int, default=3)
+    parser.add_argument('--epochs', type=float, default=10)
+    parser.add_argument('--lr', default='2e-4')
+    parser.add_argument('--threads', default='1')
+    parser.add_argument('--bin', type=Path, default=ROOT / 'build/release/bin')
+    o = parser.parse_args()
+    print('| labels | chosen by | matches among them | F1 | average precision |\n| --- | --- | --- | --- | --- |')
+    table = {by: [curve(o, by, seed) for seed in range(1, o.seeds + 1)] for by in ('random', 'uncertainty')}
+    for i, count in enumerate(o.labels):
+        for by, runs in table.items():
+            def cell(k, factor=1, digits=1):
+                values = [factor * points[i][k] for points in runs]
+                return f'{statistics.mean(values):.{digits}f}' + (f' ± {statistics.stdev(values):.1f}' if o.seeds > 1 else '')
+            print(f'| {count} | {by} | {cell(0, 1, 0)} | {cell(1, 100)} | {cell(2, 100)} |')
+
+
+if __name__ == '__main__':
+    main()
