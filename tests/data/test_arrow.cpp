@@ -3,6 +3,9 @@
 
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "lexformer/data/arrow_export.hpp"
 #include "lexformer/data/arrow_table.hpp"

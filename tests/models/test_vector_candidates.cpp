@@ -25,7 +25,7 @@ Tensor<float> random_vectors(std::size_t rows, std::size_t size, std::uint32_t s
 double vector_cosine(const Tensor<float>& x, std::size_t i, const Tensor<float>& y, std::size_t j) {
   double xy = 0, xx = 0, yy = 0;
   for (std::size_t k = 0; k < x.dim(1); ++k) {
-    const double a = x.data()[i * x.dim(1) + k], b = y.data()[j * x.dim(1) + k];
+    const auto a = static_cast<double>(x.data()[i * x.dim(1) + k]), b = static_cast<double>(y.data()[j * x.dim(1) + k]);
     xy += a * b, xx += a * a, yy += b * b;
   }
   return xy / std::sqrt(xx * yy);
@@ -67,10 +67,13 @@ void check_pairs(const std::vector<Candidate>& found, const std::set<std::pair<s
 
 TEST_CASE("vector_candidates: the pairs of the definition, for any number of threads") {
   const int before = threads();
-  for (const auto& [n, m, top] : {std::tuple(1, 1, 1), std::tuple(3, 7, 2), std::tuple(300, 41, 3), std::tuple(17, 4200, 5)}) {
-    CAPTURE(n);
-    const auto x = random_vectors(static_cast<std::size_t>(n), 6, 1), y = random_vectors(static_cast<std::size_t>(m), 6, 2);
-    const auto k = static_cast<std::size_t>(top);
+  struct Sizes {
+    std::size_t left, right, top;
+  };
+  for (const Sizes size : {Sizes{1, 1, 1}, Sizes{3, 7, 2}, Sizes{300, 41, 3}, Sizes{17, 4200, 5}}) {
+    CAPTURE(size.left);
+    const auto x = random_vectors(size.left, 6, 1), y = random_vectors(size.right, 6, 2);
+    const std::size_t k = size.top;
     double last = 0;
     const auto found = vector_candidates(x, y, k, [&](double done) {
       CHECK(done > last);

@@ -228,11 +228,11 @@ TEST_CASE("noise units: other formats of the same quantity") {
     CHECK_MESSAGE(texts(same, TypoMode::units) == Texts{same}, same);
   std::set<std::string> all;
   for (const auto& unit : unit_names())
-    for (const auto& format : detail::unit_formats(unit, false)) CHECK_MESSAGE(all.insert(lower_case(format)).second, format);
+    for (const auto& format : unit_formats(unit, false)) CHECK_MESSAGE(all.insert(lower_case(format)).second, format);
   for (const auto& unit : unit_names()) {  // each format is read as this unit: it becomes another one of it
     std::set<std::string> known;
     for (const bool one : {true, false})
-      for (const auto& format : detail::unit_formats(unit, one)) known.insert("3" + lower_case(format));
+      for (const auto& format : unit_formats(unit, one)) known.insert("3" + lower_case(format));
     for (const auto& number : known)
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         const std::string other = lower_case(noisy(number, of(TypoMode::units), seed));

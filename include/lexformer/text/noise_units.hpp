@@ -24,6 +24,8 @@ struct UnitNames {
 /// Units of product descriptions and measures. Signs of one letter, and `in`, which is also a word, only follow a number without a space.
 /// The list is our own.
 const std::vector<UnitNames>& unit_names();
+/// What follows a number and names a unit: all of the unit's names and signs with the space or hyphen before them. one: of the number 1.
+std::vector<std::string> unit_formats(const UnitNames& unit, bool one);
 
 /// Rewrites numbers, with the unit after them if there is one, each with probability `share`, in another format, drawn evenly from all:
 ///   1000 = 1,000    separators of thousands, from 1000; not of 1900 to 2099 alone, which are years
@@ -152,14 +154,13 @@ LEXFORMER_INLINE std::size_t only_punctuation(std::string_view text) {
   return text.size();
 }
 
-/// What follows a number and names a unit: all of the unit's names and signs with the space or hyphen before them.
+}  // namespace detail
+
 LEXFORMER_INLINE std::vector<std::string> unit_formats(const UnitNames& unit, bool one) {
   std::vector<std::string> all{cat(" ", one ? unit.singular : unit.plural), cat("-", unit.singular)};
   for (const auto sign : unit.signs) all.emplace_back(sign);
   return all;
 }
-
-}  // namespace detail
 
 LEXFORMER_INLINE std::string unit_noise(std::string_view text, double share, RandomStream& random) {
   struct Format {
@@ -170,7 +171,7 @@ LEXFORMER_INLINE std::string unit_noise(std::string_view text, double share, Ran
     std::vector<Format> all;
     for (const auto& unit : unit_names())
       for (const bool one : {true, false})
-        for (const auto& format : detail::unit_formats(unit, one)) all.push_back({lower_case(format), &unit});
+        for (const auto& format : unit_formats(unit, one)) all.push_back({lower_case(format), &unit});
     std::stable_sort(all.begin(), all.end(), [](const Format& a, const Format& b) { return a.text.size() > b.text.size(); });
     return all;
   }();
@@ -199,7 +200,7 @@ LEXFORMER_INLINE std::string unit_noise(std::string_view text, double share, Ran
     const std::string_view own = text.substr(begin, bytes + (format != nullptr ? format->text.size() : 0));
     if (format != nullptr) {
       for (const auto& n : detail::number_formats(number, false))
-        for (const auto& u : detail::unit_formats(*format->unit, n == "1")) others.push_back(n + u);
+        for (const auto& u : unit_formats(*format->unit, n == "1")) others.push_back(n + u);
     } else if (bytes > 0 && detail::only_punctuation(rest) != rest.npos) {
       others = detail::number_formats(number, true);
     }
