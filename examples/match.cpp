@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Matches the records of two tables, or finds duplicates within one: candidates, scores of a trained model, decisions.
-#include "support/match_decisions.hpp"
+#include "support/match_cascade.hpp"
 #include "support/match_progress.hpp"
 #include "support/match_writer.hpp"
 #include "support/part_file.hpp"
@@ -30,6 +30,31 @@ std::uint32_t checksum_of_model(const std::string& path) {
   for (const char* name : {"/model.lxf", "/model.safetensors", "/model.safetensors.index.json"})
     if (lx::path_exists(path + name)) return lx::crc32(lx::read_file(path + name));
   return 0;
+}
+
+/// Decides the candidates of one left record: the clear ones by the cascade, the others by the model.
+template <class Model>
+std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, const Model& model, const lx::RecordPairs& records,
+                                                const program::Decisions& decisions, const program::Evidence& evidence, Group group) {
+  std::vector<program::DecidedPair> decided(group.end - group.begin);
+  std::vector<lx::PairExample> examples;
+  std::vector<std::size_t> asked;
+  for (std::size_t i = group.begin; i < group.end; ++i) {
+    const auto cheap = evidence.of(i);
+    if (const auto clear = decisions.cascade ? decisions.cascade->decide(cheap) : std::nullopt) {
+      decided[i - group.begin] = program::Decisions::of_cascade(decisions.cascade->probability(cheap), *clear);
+      continue;
+    }
+    asked.push_back(i - group.begin);
+    const auto& candidate = evidence.candidates[i];
+    examples.push_back({records.left_texts()[candidate.left], records.right_texts()[candidate.right]});
+  }
+  if (examples.empty()) return decided;
+  const auto y = model.logits(examples, o.batch);
+  lx::require_finite(y, o.model, "pair", group.begin + 1);
+  const auto scores = model.scores_of(y);
+  for (std::size_t k = 0; k < asked.size(); ++k) decided[asked[k]] = decisions.of(scores[k]);
+  return decided;
 }
 
 template <class T, class Dev>
@@ -65,27 +90,35 @@ int match(const program::MatchOptions& o) {
     lx::require_finite(y, valid->name, "pair", 1);
     valid->scores = model.scores_of(y);
   }
-  const auto decisions =
+  auto decisions =
       program::decide(o.decision, model.threshold, valid ? &*valid : nullptr, [&](const std::string& text) { progress.note(text); });
-  std::vector<lx::Candidate> candidates;
   double pairs = 0;
+  std::vector<lx::Candidate> all;
   {
     const auto texts = program::blocking_texts(*records);
     auto flags = o.candidates;
     flags.options().progress = [&](double done) { progress.searching(done); };
     const auto search = flags.search(texts.first, texts.second, records->one_table());
-    candidates = search.find();
+    all = search.find();
     pairs = search.pairs();
   }
-  progress.note(lx::cat(candidates.size(), " candidates of ", std::fixed, std::setprecision(0), pairs, " pairs"));
-  std::erase_if(candidates, [&](const auto& c) { return !shard.has(records->left().records[c.left].id); });
+  progress.note(lx::cat(all.size(), " candidates of ", std::fixed, std::setprecision(0), pairs, " pairs"));
+  program::Evidence evidence(std::move(all), records->one_table());
+  const auto& candidates = evidence.candidates;
+  if (valid && !o.decision.no_cascade)
+    decisions.cascade = program::find_cascade(*valid, evidence, records->one_table(), decisions.threshold,
+                                              [&](const std::string& text) { progress.note(text); });
+  evidence.keep_if([&](const auto& c) { return shard.has(records->left().records[c.left].id); });
   std::vector<Group> groups;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (i == 0 || candidates[i].left != candidates[i - 1].left) groups.push_back({i, i});
     groups.back().end = i + 1;
   }
 
-  const program::MatchWriter writer(o, *records, decisions.calibration.has_value());
+  const auto words = [&, lexical = program::lexical_options(model.config())](const std::string& left, const std::string& right) {
+    return lx::word_pairs(model.encode(left, right), lexical, o.words);
+  };
+  const program::MatchWriter writer(o, *records, decisions.calibration.has_value(), decisions.cascade.has_value(), words);
   std::uint32_t sum = 0;
   for (const auto& c : candidates) sum = lx::crc32(lx::cat(c.left, " ", c.right, "\n"), sum);
   program::PartFile file(o.out,
@@ -98,6 +131,7 @@ int match(const program::MatchOptions& o) {
                           {"decisions", decisions.json()},
                           {"top", o.top},
                           {"matches_only", o.matches_only},
+                          {"words", o.words},
                           {"text", o.text},
                           {"batch", o.batch},
                           {"precision", lx::name_of(o.compute.precision)},
@@ -114,12 +148,7 @@ int match(const program::MatchOptions& o) {
     const std::size_t first = next;
     while (next < groups.size() && program::interrupted == 0 && (next == first || groups[next - 1].end - groups[first].begin < chunk)) {
       const auto of_row = std::span<const lx::Candidate>(candidates).subspan(groups[next].begin, groups[next].end - groups[next].begin);
-      std::vector<lx::PairExample> examples;
-      for (const auto& c : of_row) examples.push_back({records->left_texts()[c.left], records->right_texts()[c.right]});
-      const auto y = model.logits(examples, o.batch);
-      lx::require_finite(y, o.model, "pair", groups[next].begin + 1);
-      std::vector<program::DecidedPair> decided;
-      for (const double score : model.scores_of(y)) decided.push_back(decisions.of(score));
+      const auto decided = decide_record(o, model, *records, decisions, evidence, groups[next]);
       matches += writer.write(lines, of_row, decided);
       progress.scored(groups[next].end, next + 1);
       ++next;

@@ -6,6 +6,8 @@
 #include <lexformer/io/config.hpp>
 #include <lexformer/io/json.hpp>
 
+#include <lexformer/train/cascade.hpp>
+
 #include "calibration_file.hpp"
 #include "match_writer.hpp"
 
@@ -55,14 +57,21 @@ struct ValidationPairs {
 struct Decisions {
   double threshold = 0.5;
   std::optional<lx::Calibration> calibration;
+  std::optional<lx::Cascade> cascade{};
 
   DecidedPair of(double score) const {
     DecidedPair pair{score, {}, score >= threshold};
     if (calibration) pair.probability = (*calibration)(score);
     return pair;
   }
+  /// Of a pair that the cascade decides. The cheap score's probability is its score, too.
+  static DecidedPair of_cascade(double probability, bool match) { return {probability, probability, match, true}; }
   /// All that decides, for the settings of a run that can be resumed.
-  lx::Json json() const { return {{"threshold", threshold}, {"calibration", calibration ? lx::to_json(*calibration) : lx::Json()}}; }
+  lx::Json json() const {
+    lx::Json out = {{"threshold", threshold}, {"calibration", calibration ? lx::to_json(*calibration) : lx::Json()}};
+    if (cascade) out["cascade"] = {cascade->weight, cascade->scaling.slope, cascade->scaling.offset, cascade->low, cascade->high};
+    return out;
+  }
 };
 
 /// The threshold with the wanted precision or recall. Errors (file): there is none.

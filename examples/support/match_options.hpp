@@ -32,6 +32,7 @@ struct DecisionOptions {
   std::vector<std::string> validation;
   std::string calibration;
   lx::CalibrationKind kind = lx::CalibrationKind::platt;
+  bool no_cascade = false;
 
   void add_to(CLI::App& app) {
     auto* fixed = app.add_option("--threshold", threshold, "least score of a match")
@@ -53,6 +54,8 @@ struct DecisionOptions {
     add_choice(app, "--calibrate", kind,
                "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 pairs or more")
         ->needs(labelled);
+    app.add_flag("--no-cascade", no_cascade, "let the model score every candidate, also those that are clear by the search for candidates")
+        ->needs(labelled);
     app.add_option("--calibration", calibration, "a calibration that evaluate --calibration saved, in place of --validation")
         ->excludes(labelled)
         ->type_name("F.json");
@@ -67,7 +70,7 @@ struct MatchOptions {
   LovePlugFlags love;
   Compute compute;
   std::string model, out, shard = "1/1";
-  std::size_t top = 0, batch = 32;
+  std::size_t top = 0, words = 0, batch = 32;
   bool text = false, matches_only = false, resume = false, quiet = false;
 
   void add_to(CLI::App& app) {
@@ -84,6 +87,10 @@ struct MatchOptions {
         ->check(non_negative())
         ->capture_default_str();
     app.add_flag("--matches-only", matches_only, "write only the pairs that reach the threshold");
+    app.add_option("--words", words,
+                   "write up to this many pairs of different words that the model's LEA sees as the most similar; 0 = no column")
+        ->check(non_negative())
+        ->capture_default_str();
     app.add_flag("--text", text, "write both texts, too");
     app.add_option("--shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole")
         ->capture_default_str();

@@ -99,6 +99,7 @@
 
 // text to ids, similarities, typos
 #include "lexformer/text/blocking.hpp"
+#include "lexformer/text/candidate_leads.hpp"
 #include "lexformer/text/dependency.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/masking.hpp"
@@ -124,6 +125,7 @@
 #include "lexformer/text/vocab_trainer.hpp"
 #include "lexformer/text/vocabulary.hpp"
 #include "lexformer/text/word_edit.hpp"
+#include "lexformer/text/word_pairs.hpp"
 #include "lexformer/text/word_units.hpp"
 #include "lexformer/text/wordpiece.hpp"
 #include "lexformer/text/words.hpp"
@@ -224,6 +226,7 @@
 #include "lexformer/train/batches.hpp"
 #include "lexformer/train/bootstrap.hpp"
 #include "lexformer/train/calibration.hpp"
+#include "lexformer/train/cascade.hpp"
 #include "lexformer/train/entity_metrics.hpp"
 #include "lexformer/train/evaluation.hpp"
 #include "lexformer/train/gradient_sum.hpp"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How match decides: thresholds and probabilities from validation pairs. Needs the built programs (LEXFORMER_BIN) and Python's standard
+"""How match decides: thresholds, probabilities and the cascade from validation pairs; the words that it shows. Needs the built programs (LEXFORMER_BIN) and Python's standard
 library."""
 import csv
 import json
@@ -90,7 +90,7 @@ class Decisions(Refusals, unittest.TestCase):
 
         for option, which in (("--min-precision", 0), ("--min-recall", 1)):
             for wanted in (0.5, 0.7):
-                rows, said = self.match("p.csv", "--validation", self.valid, option, wanted)
+                rows, said = self.match("p.csv", "--validation", self.valid, option, wanted, "--no-cascade")
                 reached = re.search(r"valid.csv: ([0-9.]+) % precision and ([0-9.]+) % recall at threshold ([-0-9.e]+)\n", said)
                 threshold = float(reached[3])
                 self.assertGreaterEqual(at(threshold)[which], wanted)
@@ -106,7 +106,7 @@ class Decisions(Refusals, unittest.TestCase):
                         self.assertEqual(row["match"], str(int(float(row["score"]) >= threshold)))
 
     def test_probabilities_are_those_of_the_saved_calibration(self):
-        rows, said = self.match("v.csv", "--validation", self.valid)
+        rows, said = self.match("v.csv", "--validation", self.valid, "--no-cascade")
         self.assertEqual(list(rows[0])[:4], ["left_id", "right_id", "score", "probability"])
         self.assertRegex(said, r"valid.csv: \d+ pairs; calibration error [0-9.]+ % before, [0-9.]+ % after platt \(cross-fitted\)\n")
         saved, result = self.folder / "calibration.json", self.folder / "result.json"
@@ -130,7 +130,7 @@ class Decisions(Refusals, unittest.TestCase):
         self.assertRegex(done.stdout, r"calibration: platt +error, % +after +Brier +after +precision +recall\n\S*valid.csv, cross-fitted .*\n\S*test.csv .*\nthreshold for 60.0 % precision: ")
 
     def test_isotonic_probabilities_rise_with_the_score(self):
-        self.ok("match", *self.command(self.folder / "i.jsonl", "--validation", self.valid, "--calibrate", "isotonic", "--quiet"))
+        self.ok("match", *self.command(self.folder / "i.jsonl", "--validation", self.valid, "--calibrate", "isotonic", "--no-cascade", "--quiet"))
         rows = sorted((row["score"], row["probability"]) for row in map(json.loads, (self.folder / "i.jsonl").read_text().splitlines()))
         self.assertEqual([p for _, p in rows], sorted(p for _, p in rows))
         self.assertGreater(len({p for _, p in rows}), 2)
@@ -155,6 +155,71 @@ class Decisions(Refusals, unittest.TestCase):
         self.match("resumed.csv", *more, "--resume")
         self.assertEqual(out.read_bytes(), whole)
 
+    def test_the_cascade_keeps_the_decisions_on_validation_pairs(self):
+        labels = {(r["ltable_id"], r["rtable_id"]): int(r["label"]) for r in read(self.valid)}
+        pair = lambda row: (row["left_id"], row["right_id"])
+        for more in ((), ("--min-recall", 0.9), ("--blocking", "all")):
+            rows, said = self.match("cascade.csv", "--validation", self.valid, *more)
+            plain, said_plain = self.match("plain.csv", "--validation", self.valid, *more, "--no-cascade")
+            self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "probability", "match", "by"])
+            self.assertEqual(list(plain[0]), ["left_id", "right_id", "score", "probability", "match"])
+            self.assertNotIn("cascade", said_plain)
+            alone = {pair(row): row for row in plain}
+            self.assertEqual({pair(row) for row in rows}, set(alone))
+            by = {who: [row for row in rows if row["by"] == who] for who in ("cascade", "model")}
+            self.assertTrue(by["cascade"] and by["model"])
+            for row in by["model"]:
+                self.assertAlmostEqual(float(row["score"]), float(alone[pair(row)]["score"]), delta=1e-5)
+            for row in by["cascade"]:
+                self.assertEqual(row["score"], row["probability"])
+            clear = {match: [float(row["score"]) for row in by["cascade"] if row["match"] == match] for match in "01"}
+            self.assertLess(max(clear["0"], default=0), min(clear["1"], default=1))
+            told = re.search(r"cascade: decides ([0-9.]+) % of the candidates; of (\d+) validation pairs with (\d+) matches ([0-9.]+) %, where recall falls by (-?[0-9.]+) and precision by (-?[0-9.]+) points\n", said)
+            self.assertAlmostEqual(float(told[1]), 100 * len(by["cascade"]) / len(rows), delta=0.051)
+            known = [row for row in rows if pair(row) in labels]
+            self.assertEqual([int(told[2]), int(told[3])], [len(known), sum(labels[pair(row)] for row in known)])
+            self.assertAlmostEqual(float(told[4]), 100 * sum(row["by"] == "cascade" for row in known) / len(known), delta=0.051)
+
+            def recall_and_precision(of):
+                found = [labels[pair(row)] for row in known if of(row) == "1"]
+                return sum(found) / int(told[3]), sum(found) / max(1, len(found))
+
+            for with_cascade, without, said_loss in zip(recall_and_precision(lambda r: r["match"]), recall_and_precision(lambda r: alone[pair(r)]["match"]), (told[5], told[6])):
+                self.assertLessEqual(without - with_cascade, 0.001)
+                self.assertAlmostEqual(100 * (without - with_cascade), float(said_loss), delta=0.051)
+
+    def test_no_cascade_without_evidence(self):
+        rows, said = self.match("none.csv", "--validation", self.valid, "--blocking", "none", "--top", 1)
+        self.assertIn("no cascade: it would decide no validation pair\n", said)
+        self.assertNotIn("by", rows[0])
+        rows, _ = self.match("stored.csv")
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "match"])
+
+    def test_words(self):
+        rows, _ = self.match("words.csv", "--words", 2, "--text", "--quiet")
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "match", "words", "left", "right"])
+        shown = 0
+        for row in rows:
+            left, right = row["left"].split(), row["right"].split()
+            words = [pair.split("~") for pair in row["words"].split("; ")] if row["words"] else []
+            self.assertLessEqual(len(words), 2)
+            for a, b in words:
+                shown += 1
+                self.assertIn(a, left)
+                self.assertIn(b, right)
+                self.assertNotIn(a, right)
+                self.assertNotIn(b, left)
+        self.assertGreater(shown, len(rows) // 4)
+        self.ok("match", *self.command(self.folder / "words.jsonl", "--words", 2, "--quiet"))
+        lines = [json.loads(line) for line in (self.folder / "words.jsonl").read_text().splitlines()]
+        self.assertEqual(["; ".join(f"{w['left']}~{w['right']}" for w in line["words"]) for line in lines], [row["words"] for row in rows])
+        for line in lines:
+            similarities = [w["similarity"] for w in line["words"]]
+            self.assertEqual(similarities, sorted(similarities, reverse=True))
+            for w in line["words"]:  # LEA's Jaccard similarity of the sets of characters
+                a, b = set(w["left"]), set(w["right"])
+                self.assertAlmostEqual(w["similarity"], len(a & b) / len(a | b), delta=1e-4)
+
     def test_report_draws_the_reliability(self):
         self.ok("report", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--out", self.folder / "report")
         page = (self.folder / "report" / "index.html").read_text()
@@ -169,6 +234,7 @@ class Decisions(Refusals, unittest.TestCase):
         self.refused(2, match("--validation", self.valid, "--min-precision", 0.9, "--threshold", 0.5), "--threshold excludes --min-precision")
         self.refused(2, match("--validation", self.valid, "--min-precision", 1.5), "--min-precision: ", "1.5")
         self.refused(2, match("--validation", self.valid, "--calibrate", "plat"), "platt")
+        self.refused(2, match("--no-cascade"), "--no-cascade requires --validation")
         rows = read(self.valid)
         bad = self.folder / "bad.csv"
         write(bad, rows[0].keys(), [(r["ltable_id"], r["rtable_id"], 1 - int(r["label"])) for r in rows])
