@@ -133,7 +133,10 @@ TEST_CASE("report: charts") {
 
   // A band between bounds that need not lie evenly around the line: y from 0 to 10 is drawn from 332 up to 34.
   const Series bounded{.name = "c", .x = {0, 1}, .y = {9, 4}, .interval = {{5, 10}, {0, 5}}};
-  const std::string band = line_chart({bounded}, {.x_range = std::pair(0.0, 1.0), .y_range = std::pair(0.0, 10.0)});
+  ChartOptions unit;
+  unit.x_range = std::pair(0.0, 1.0);
+  unit.y_range = std::pair(0.0, 10.0);
+  const std::string band = line_chart({bounded}, unit);
   CHECK(count(band, "<polygon points=\"64,34 624,183 624,332 64,183 \"") == 1);
   CHECK(series_csv({bounded, {"d", {1}, {2}, {}, false, {{1, 2}}}}).str() ==
         "series,x,y,deviation,highlight,low,high\nc,0,9,,0,5,10\nc,1,4,,0,0,5\nd,1,2,,0,,\nd,1,2,,1,,\n");
