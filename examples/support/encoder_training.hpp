@@ -149,9 +149,7 @@ class EncoderTask {
     if (o_.loss == EncoderLoss::contrastive) return lx::contrastive_loss(a, b, batch.labels, o_.margin);
     return lx::multiple_negatives_ranking(a, b, {}, o_.factor);
   }
-  lx::Measurement evaluate() const {
-    return measurement_of(evaluate_encoder(model_, valid_, o_));
-  }
+  lx::Measurement evaluate() const { return measurement_of(evaluate_encoder(model_, valid_, o_)); }
   void save(const std::string& path) { model_.save(path); }
   void load(const std::string& path) { model_.restore(lx::ModelFile::open(path)); }
 

@@ -80,7 +80,7 @@ TEST_CASE("suggest_labels: uncertain pairs of different records and topics") {
       CHECK(pairs[i].left == pairs[i].right);
       topics.insert(pairs[i].left / 10);
     }
-    runs_with_all_topics += topics.size() == 4 ? 1 : 0;
+    if (topics.size() == 4) ++runs_with_all_topics;
   }
   CHECK(runs_with_all_topics >= 6);  // 2 of 20 are expected from draws that do not see the records
 
@@ -91,7 +91,8 @@ TEST_CASE("suggest_labels: uncertain pairs of different records and topics") {
   for (std::uint64_t seed = 1; seed < 20; ++seed) {
     const auto of_row = suggest_labels(row, texts, 40, {.count = 4, .seed = seed});
     std::size_t of_record = 0;
-    for (const std::size_t i : of_row) of_record += row[i].left == 0 ? 1 : 0;
+    for (const std::size_t i : of_row)
+      if (row[i].left == 0) ++of_record;
     CHECK(of_record == 1);
   }
 }
@@ -104,12 +105,13 @@ TEST_CASE("suggest_labels: spread covers all ranges of the score, random does no
       scored_topics([](std::size_t i) { return i % 100 == 0 ? 0.9 + 1e-5 * static_cast<double>(i) : 0.0001 * static_cast<double>(i); });
   std::size_t high = 0, by_chance = 0;
   const auto spread = suggest_labels(pairs, texts, 40, {.by = SuggestBy::spread, .count = 20});
-  for (const std::size_t i : spread) high += pairs[i].score > 0.5 ? 1 : 0;
+  for (const std::size_t i : spread)
+    if (pairs[i].score > 0.5) ++high;
   CHECK(high >= 3);
   CHECK(pairs[spread[0]].score >= 0.9);
   for (std::uint64_t seed = 1; seed <= 50; ++seed)
     for (const std::size_t i : suggest_labels(pairs, texts, 40, {.by = SuggestBy::random, .count = 20, .seed = seed}))
-      by_chance += pairs[i].score > 0.5 ? 1 : 0;
+      if (pairs[i].score > 0.5) ++by_chance;
   CHECK(by_chance >= 1);
   CHECK(by_chance <= 25);  // 10 expected
   const std::vector<ScoredPair> equal(7, ScoredPair{1, 1, 0.25});

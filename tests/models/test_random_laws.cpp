@@ -84,7 +84,7 @@ TEST_CASE("law: a random model is loaded as it was saved, and saved again byte f
     CAPTURE(edit.dump());
     auto model = test::tiny_model<float>(options, edit, n, false);
     if (random.below(2) == 0) model.threshold = random.uniform();
-    const auto pairs = random_pairs(random, 3);
+    const auto drawn = random_pairs(random, 3);
     model.save(folder / "a.lxf");  // also while alpha is not set
     auto back = CrossEncoder<float>::load(folder / "a.lxf");
     back.save(folder / "b.lxf");
@@ -95,7 +95,7 @@ TEST_CASE("law: a random model is loaded as it was saved, and saved again byte f
       back = CrossEncoder<float>::load(folder / "a.lxf");
     }
     REQUIRE(back.threshold == model.threshold);
-    REQUIRE(same_bits(back.logits(pairs), model.logits(pairs)));
+    REQUIRE(same_bits(back.logits(drawn), model.logits(drawn)));
   }
 }
 
@@ -132,13 +132,13 @@ TEST_CASE("law: the score of a pair depends neither on the other pairs of its ba
     CAPTURE(n);
     Json edit;
     auto model = test::tiny_model<double>(random_options(random, edit, random.below(3) > 0), edit, n);
-    const auto pairs = random_pairs(random, 1 + random.below(7));
-    const auto alone = model.logits(pairs, 1);
-    std::vector<std::size_t> order(pairs.size());
+    const auto drawn = random_pairs(random, 1 + random.below(7));
+    const auto alone = model.logits(drawn, 1);
+    std::vector<std::size_t> order(drawn.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     random.shuffle(order);
     test::Pairs shuffled;
-    for (const std::size_t i : order) shuffled.push_back(pairs[i]);
+    for (const std::size_t i : order) shuffled.push_back(drawn[i]);
     const auto together = model.logits(shuffled, 1 + random.below(8));
     const auto batch = model(model.batch(encode(model, shuffled))).logits.value();  // not ordered by length
     for (std::size_t i = 0; i < order.size(); ++i) {

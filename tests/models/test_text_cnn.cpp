@@ -68,8 +68,8 @@ TEST_CASE("TextCnn: gradients with dropout, number of parameters") {
   std::vector<Var<double>> inputs;
   for (const auto& p : model.parameters()) inputs.push_back(p.var);
   const std::vector<std::int32_t> labels{1, 0, 1};
-  const ForwardOptions forward{.training = true, .seed = 1, .step = 2};
-  const auto result = gradcheck([&] { return cross_entropy(model(Var<double>(x), texts, forward), labels); }, inputs);
+  const ForwardOptions training{.training = true, .seed = 1, .step = 2};
+  const auto result = gradcheck([&] { return cross_entropy(model(Var<double>(x), texts, training), labels); }, inputs);
   CHECK_MESSAGE(result.ok, result.message);
   TextCnn<> paper({.size = 300}, 2, {}, 1);
   CHECK(count(paper.parameters()) == 3600 * 100 + 300 + 300 * 2 + 2);

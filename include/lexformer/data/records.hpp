@@ -51,7 +51,8 @@ struct RecordTable {
   std::unordered_map<std::string, std::size_t> places{};  // of each id in `records`
 };
 
-/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of RecordReader; a table without records or columns.
+/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of RecordReader; a table without records or
+/// columns.
 RecordTable read_records(const std::string& path, const std::string& id = "id");
 
 }  // namespace lexformer

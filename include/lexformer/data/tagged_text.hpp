@@ -34,8 +34,8 @@ std::string tag_fault(std::string_view tag);
 
 /// Parses lines of columns in the form of CoNLL's tasks: the first column is the word, the last one its tag; columns are separated by tabs,
 /// or in a line without tabs by spaces. An empty line, or one of white space, ends a sentence. Lines that begin with -DOCSTART-, after any
-/// spaces, also do, and are left out. `where` begins error messages. Errors (kind file): a line has too few columns, an empty column, bytes that are not
-/// UTF-8 or a tag that is not BIO; there are no sentences.
+/// spaces, also do, and are left out. `where` begins error messages. Errors (kind file): a line has too few columns, an empty column, bytes
+/// that are not UTF-8 or a tag that is not BIO; there are no sentences.
 TaggedText parse_tagged_text(std::string_view text, const std::string& where, const TaggedTextOptions& options = {});
 
 /// Reads a file in this form. Errors: those of parse_tagged_text; the file cannot be read.

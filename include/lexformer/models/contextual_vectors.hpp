@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/data/batch_plan.hpp"
@@ -27,13 +28,7 @@ namespace lexformer {
 
 namespace detail {
 /// Encodes texts in parallel.
-inline std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts, std::size_t max_length) {
-  std::vector<Encoding> encodings(texts.size());
-  parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer.encode(texts[i], max_length);
-  });
-  return encodings;
-}
+std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts, std::size_t max_length);
 
 /// use(text, word) for each word that has all of its tokens and is neither unknown nor a special token.
 template <class Use>
@@ -56,25 +51,12 @@ class WordFrequencies {
  public:
   WordFrequencies(const WordPieceTokenizer& tokenizer, std::size_t max_length) : tokenizer_(&tokenizer), max_length_(max_length) {}
 
-  void add(std::span<const std::string> texts) {
-    for (const Encoding& encoding : detail::encode_all(*tokenizer_, texts, max_length_))
-      detail::for_each_word(*tokenizer_, encoding, [&](std::string&& text, const Word&) { ++counts_[std::move(text)]; });
-  }
+  void add(std::span<const std::string> texts);
   /// The number of distinct words.
   std::size_t size() const { return counts_.size(); }
   /// The words with `least` occurrences or more, the most frequent first, of equally frequent ones the first in the order of their bytes;
   /// at most `most` of them, 0: all.
-  std::vector<std::string> frequent(std::size_t least, std::size_t most = 0) const {
-    std::vector<std::pair<std::size_t, std::string>> kept;
-    for (const auto& [word, count] : counts_)
-      if (count >= least && word_fault(word).empty()) kept.emplace_back(count, word);
-    std::sort(kept.begin(), kept.end(),
-              [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-    if (most > 0 && kept.size() > most) kept.resize(most);
-    std::vector<std::string> words;
-    for (auto& [count, word] : kept) words.push_back(std::move(word));
-    return words;
-  }
+  std::vector<std::string> frequent(std::size_t least, std::size_t most = 0) const;
 
  private:
   const WordPieceTokenizer* tokenizer_;
@@ -190,3 +172,35 @@ class ContextualVectors {
 };
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE std::vector<Encoding> detail::encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts,
+                                                          std::size_t max_length) {
+  std::vector<Encoding> encodings(texts.size());
+  parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer.encode(texts[i], max_length);
+  });
+  return encodings;
+}
+
+LEXFORMER_INLINE void WordFrequencies::add(std::span<const std::string> texts) {
+  for (const Encoding& encoding : detail::encode_all(*tokenizer_, texts, max_length_))
+    detail::for_each_word(*tokenizer_, encoding, [&](std::string&& text, const Word&) { ++counts_[std::move(text)]; });
+}
+
+LEXFORMER_INLINE std::vector<std::string> WordFrequencies::frequent(std::size_t least, std::size_t most) const {
+  std::vector<std::pair<std::size_t, std::string>> kept;
+  for (const auto& [word, count] : counts_)
+    if (count >= least && word_fault(word).empty()) kept.emplace_back(count, word);
+  std::sort(kept.begin(), kept.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  if (most > 0 && kept.size() > most) kept.resize(most);
+  std::vector<std::string> words;
+  for (auto& [count, word] : kept) words.push_back(std::move(word));
+  return words;
+}
+
+}  // namespace lexformer
+#endif

@@ -31,8 +31,8 @@ class Encoder : public Pretrained<T, Dev> {
   Encoder& operator=(Encoder&&) noexcept = default;
   ~Encoder() override;
 
-  /// Loads the encoder of any model file or HuggingFace folder and ignores heads, also the Dense modules of a SentenceEncoder. Errors: the file has attention terms that are neither in
-  /// the library nor in `own`, or holds something else that is not used.
+  /// Loads the encoder of any model file or HuggingFace folder and ignores heads, also the Dense modules of a SentenceEncoder. Errors: the
+  /// file has attention terms that are neither in the library nor in `own`, or holds something else that is not used.
   static Encoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) { return Encoder(ModelFile::open(path), {}, own); }
 
   Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own = {});

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/sentence_encoder.hpp"
 
@@ -21,16 +22,7 @@ struct RankedDocument {
 };
 
 /// The `top` documents with the largest scores (0: all), best first; of equal scores the earlier document is the better one.
-inline std::vector<RankedDocument> best_documents(std::span<const double> scores, std::size_t top = 0) {
-  std::vector<RankedDocument> all;
-  for (std::size_t i = 0; i < scores.size(); ++i) all.push_back({i, scores[i]});
-  const std::size_t count = top == 0 ? all.size() : std::min(top, all.size());
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(all.begin(), end, all.end(),
-                    [](const auto& a, const auto& b) { return a.score != b.score ? a.score > b.score : a.index < b.index; });
-  all.resize(count);
-  return all;
-}
+std::vector<RankedDocument> best_documents(std::span<const double> scores, std::size_t top = 0);
 
 /// The documents nearest to each query by cosine: queries (Q, D), documents (N, D) -> Q lists. Exact: a matrix product of all with all,
 /// some queries at a time.    Errors: the vectors differ in size, or one has a value that is not finite.
@@ -85,3 +77,20 @@ std::vector<RankedDocument> rank(const SentenceEncoder<T, Dev>& model, const std
 }
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE std::vector<RankedDocument> best_documents(std::span<const double> scores, std::size_t top) {
+  std::vector<RankedDocument> all;
+  for (std::size_t i = 0; i < scores.size(); ++i) all.push_back({i, scores[i]});
+  const std::size_t count = top == 0 ? all.size() : std::min(top, all.size());
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(all.begin(), end, all.end(),
+                    [](const auto& a, const auto& b) { return a.score != b.score ? a.score > b.score : a.index < b.index; });
+  all.resize(count);
+  return all;
+}
+
+}  // namespace lexformer
+#endif

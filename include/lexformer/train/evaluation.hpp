@@ -49,6 +49,14 @@ std::vector<PairExample> read_examples(const std::string& path, TableOptions tab
 /// The metric that models are compared by: spearman of a regression; f1 of two classes of pairs; otherwise accuracy.
 std::string primary_metric(const CrossEncoderOptions& options);
 
+namespace detail {
+/// The metrics of examples with these labels or targets; `rows`: the logits of more than two classes; loss: of a classification.
+Evaluation evaluate_scores(const std::vector<double>& scores, const std::vector<double>& rows, double loss,
+                           const CrossEncoderOptions& options, const std::string& file, const std::vector<PairExample>& examples,
+                           std::optional<double> threshold);
+std::vector<std::int32_t> labels_of(const std::vector<PairExample>& examples);
+}  // namespace detail
+
 /// Evaluates the logits (examples, labels) and scores that a model has for examples; `options`: of the model.
 /// Two classes of pairs: f1, precision, recall and accuracy at `threshold` of the probability of class 1 (none: the best threshold on
 /// these examples, for validation data), average precision, and the same metrics at argmax. Two classes of single texts: accuracy, f1,
@@ -57,55 +65,15 @@ std::string primary_metric(const CrossEncoderOptions& options);
 template <class A>
 Evaluation evaluate_logits(const Tensor<A>& logits, const std::vector<double>& scores, const CrossEncoderOptions& options,
                            const std::string& file, const std::vector<PairExample>& examples, std::optional<double> threshold) {
-  std::vector<std::int32_t> labels;
-  std::vector<double> targets;
-  for (const auto& e : examples) {
-    labels.push_back(e.label);
-    targets.push_back(static_cast<double>(e.target));
-  }
   require_finite(logits, file, options.texts == 1 ? "text" : "pair", 1);
-  Evaluation result{file, {}, primary_metric(options), scores};
-  if (options.task == Task::regression) {
-    result.metrics = {
-        {"pearson", pearson(scores, targets)}, {"spearman", spearman(scores, targets)}, {"mse", mean_squared_error(scores, targets)}};
-    return result;
-  }
   double loss = 0;
-  {
+  if (options.task != Task::regression) {
     const NoGrad no_grad;
+    const auto labels = detail::labels_of(examples);
     loss = static_cast<double>(cross_entropy(Var<A>(logits), std::span<const std::int32_t>(labels)).item());
   }
-  if (options.labels > 2) {
-    const std::vector<double> values(logits.span().begin(), logits.span().end());
-    const auto matrix = confusion_matrix(argmax_rows(values, logits.dim(1)), labels, logits.dim(1));
-    result.metrics = {{"accuracy", matrix.accuracy()}, {"macro_f1", matrix.macro_f1()}, {"loss", loss}};
-    return result;
-  }
-  if (!options.has_threshold()) {
-    const auto r = binary_report(scores, labels, 0.5);
-    result.metrics = {{"accuracy", r.accuracy},
-                      {"f1", r.f1},
-                      {"precision", r.precision},
-                      {"recall", r.recall},
-                      {"average_precision", r.average_precision},
-                      {"threshold", r.threshold},
-                      {"loss", loss}};
-    return result;
-  }
-  if (!threshold) threshold = best_f1_threshold(scores, labels).threshold;
-  const auto r = binary_report(scores, labels, *threshold), argmax = binary_report(scores, labels, 0.5);
-  result.metrics = {{"f1", r.f1},
-                    {"precision", r.precision},
-                    {"recall", r.recall},
-                    {"accuracy", r.accuracy},
-                    {"average_precision", r.average_precision},
-                    {"threshold", r.threshold},
-                    {"argmax_f1", argmax.f1},
-                    {"argmax_precision", argmax.precision},
-                    {"argmax_recall", argmax.recall},
-                    {"argmax_accuracy", argmax.accuracy},
-                    {"loss", loss}};
-  return result;
+  const std::vector<double> rows(logits.span().begin(), logits.span().end());
+  return detail::evaluate_scores(scores, rows, loss, options, file, examples, threshold);
 }
 
 /// The same for a model with logits(), scores_of() and options(): a cross-encoder, or a TextCnn.
@@ -152,6 +120,60 @@ std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<Tes
 #include "lexformer/io/json.hpp"
 
 namespace lexformer {
+
+namespace detail {
+
+LEXFORMER_INLINE std::vector<std::int32_t> labels_of(const std::vector<PairExample>& examples) {
+  std::vector<std::int32_t> labels;
+  for (const auto& e : examples) labels.push_back(e.label);
+  return labels;
+}
+
+LEXFORMER_INLINE Evaluation evaluate_scores(const std::vector<double>& scores, const std::vector<double>& rows, double loss,
+                                            const CrossEncoderOptions& options, const std::string& file,
+                                            const std::vector<PairExample>& examples, std::optional<double> threshold) {
+  Evaluation result{file, {}, primary_metric(options), scores};
+  if (options.task == Task::regression) {
+    std::vector<double> targets;
+    for (const auto& e : examples) targets.push_back(static_cast<double>(e.target));
+    result.metrics = {
+        {"pearson", pearson(scores, targets)}, {"spearman", spearman(scores, targets)}, {"mse", mean_squared_error(scores, targets)}};
+    return result;
+  }
+  const auto labels = labels_of(examples);
+  if (options.labels > 2) {
+    const auto matrix = confusion_matrix(argmax_rows(rows, options.labels), labels, options.labels);
+    result.metrics = {{"accuracy", matrix.accuracy()}, {"macro_f1", matrix.macro_f1()}, {"loss", loss}};
+    return result;
+  }
+  if (!options.has_threshold()) {
+    const auto r = binary_report(scores, labels, 0.5);
+    result.metrics = {{"accuracy", r.accuracy},
+                      {"f1", r.f1},
+                      {"precision", r.precision},
+                      {"recall", r.recall},
+                      {"average_precision", r.average_precision},
+                      {"threshold", r.threshold},
+                      {"loss", loss}};
+    return result;
+  }
+  if (!threshold) threshold = best_f1_threshold(scores, labels).threshold;
+  const auto r = binary_report(scores, labels, *threshold), argmax = binary_report(scores, labels, 0.5);
+  result.metrics = {{"f1", r.f1},
+                    {"precision", r.precision},
+                    {"recall", r.recall},
+                    {"accuracy", r.accuracy},
+                    {"average_precision", r.average_precision},
+                    {"threshold", r.threshold},
+                    {"argmax_f1", argmax.f1},
+                    {"argmax_precision", argmax.precision},
+                    {"argmax_recall", argmax.recall},
+                    {"argmax_accuracy", argmax.accuracy},
+                    {"loss", loss}};
+  return result;
+}
+
+}  // namespace detail
 
 LEXFORMER_INLINE double Evaluation::value(const std::string& name) const {
   for (const auto& [key, number] : metrics)
