@@ -26,7 +26,7 @@ TEST_CASE_TEMPLATE("cuda: the conditional random field, its gradients and its be
               using Dev = decltype(device);
               const Array<A, Dev> emissions(random_values<A>(tokens * labels)), transitions(weights), start(random_values<A>(labels, 2)),
                   end(random_values<A>(labels, 3));
-              const Array<std::int32_t, Dev> given(y), best(std::vector<std::int32_t>(tokens));
+              const Array<std::int32_t, Dev> given(y), best(zeros<std::int32_t>(tokens));
               const Array<A, Dev> alpha(zeros<A>(tokens * labels)), beta(zeros<A>(tokens * labels)), log_z(zeros<A>(sequences)),
                   loss(zeros<A>(1)), dy(std::vector<A>{A(0.5)});
               const Array<A, Dev> dx(zeros<A>(tokens * labels)), da(zeros<A>(labels * labels)), db(zeros<A>(labels)), de(zeros<A>(labels));
