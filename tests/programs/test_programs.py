@@ -393,7 +393,7 @@ class Programs(Refusals, unittest.TestCase):
         page = (out / "index.html").read_text()
         self.assertNotIn("<script", page)
         self.assertNotRegex(page, r"(src|href)=\"\w+:")  # nothing is loaded from elsewhere
-        pictures = {"attention", "word", "precision_recall", "scores_1", "noise", "loss", "learning_rate", "gradient", "validation"}
+        pictures = {"attention", "word", "precision_recall", "reliability", "scores_1", "noise", "loss", "learning_rate", "gradient", "validation"}
         self.assertEqual({p.stem for p in out.glob("*.svg")}, pictures)
         for name in pictures:
             ElementTree.parse(out / f"{name}.svg")
