@@ -45,9 +45,9 @@ TEST_CASE("fit_calibration: scikit-learn's probabilities") {
   for (; in >> std::ws && in.peek() != std::char_traits<char>::eof(); ++cases) {
     const auto want = read_blocks(in, "measures");
     const auto &scores = want.at("scores"), &fresh = want.at("new");
-    const std::vector<std::int32_t> labels(want.at("labels").begin(), want.at("labels").end());
-    const auto platt = fit_calibration(CalibrationKind::platt, scores, labels);
-    const auto isotonic = fit_calibration(CalibrationKind::isotonic, scores, labels);
+    const std::vector<std::int32_t> truth(want.at("labels").begin(), want.at("labels").end());
+    const auto platt = fit_calibration(CalibrationKind::platt, scores, truth);
+    const auto isotonic = fit_calibration(CalibrationKind::isotonic, scores, truth);
     CHECK(platt.odds);
     CHECK(platt.platt.slope == doctest::Approx(want.at("platt")[0]).epsilon(1e-9));
     CHECK(platt.platt.offset == doctest::Approx(want.at("platt")[1]).epsilon(1e-9));
@@ -57,8 +57,8 @@ TEST_CASE("fit_calibration: scikit-learn's probabilities") {
     }
     for (std::size_t i = 0; i < scores.size(); ++i)
       CHECK(isotonic(scores[i]) == doctest::Approx(want.at("isotonic_fit")[i]).epsilon(1e-12));
-    CHECK(brier_score(scores, labels) == doctest::Approx(want.at("measures")[0]).epsilon(1e-12));
-    CHECK(calibration_error(scores, labels) == doctest::Approx(want.at("measures")[1]).epsilon(1e-12));
+    CHECK(brier_score(scores, truth) == doctest::Approx(want.at("measures")[0]).epsilon(1e-12));
+    CHECK(calibration_error(scores, truth) == doctest::Approx(want.at("measures")[1]).epsilon(1e-12));
   }
   CHECK(cases == 12);
 }
@@ -79,8 +79,8 @@ TEST_CASE("fit_calibration: better probabilities of new scores; cross-fitted one
 
 TEST_CASE("fit_calibration: scores outside of [0, 1] are taken as they are") {
   const std::vector<double> scores{-2, -1, 0.5, 3, 4};
-  const std::vector<std::int32_t> labels{0, 1, 0, 1, 1};
-  const auto c = fit_calibration(CalibrationKind::platt, scores, labels);
+  const std::vector<std::int32_t> truth{0, 1, 0, 1, 1};
+  const auto c = fit_calibration(CalibrationKind::platt, scores, truth);
   CHECK_FALSE(c.odds);
   CHECK(c(4) == c.platt(4));
   CHECK(log_odds(0.75) == doctest::Approx(std::log(3)));
@@ -92,10 +92,10 @@ TEST_CASE("cross_fitted: an example does not see its own label; the seed draws t
   const auto p = cross_fitted(CalibrationKind::isotonic, data.scores, data.labels, 40);  // one by one
   for (const std::size_t i : {std::size_t{0}, std::size_t{17}, std::size_t{39}}) {
     std::vector<double> scores = data.scores;
-    std::vector<std::int32_t> labels = data.labels;
+    std::vector<std::int32_t> truth = data.labels;
     scores.erase(scores.begin() + static_cast<std::ptrdiff_t>(i));
-    labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(i));
-    CHECK(p[i] == fit_calibration(CalibrationKind::isotonic, scores, labels)(data.scores[i]));
+    truth.erase(truth.begin() + static_cast<std::ptrdiff_t>(i));
+    CHECK(p[i] == fit_calibration(CalibrationKind::isotonic, scores, truth)(data.scores[i]));
   }
   const auto a = cross_fitted(CalibrationKind::platt, data.scores, data.labels, 5, 1);
   CHECK(a == cross_fitted(CalibrationKind::platt, data.scores, data.labels, 5, 1));
@@ -129,8 +129,8 @@ TEST_CASE("score_calibration: bad input") {
   CHECK(error_message([&] { cross_fitted(CalibrationKind::platt, one, label); }) ==
         "cross_fitted: there is 1 example, expected at least 2");
   const std::vector<double> two{0.5, 0.6};
-  const std::vector<std::int32_t> labels{1, 0};
-  CHECK(error_message([&] { cross_fitted(CalibrationKind::platt, two, labels, 1); }) ==
+  const std::vector<std::int32_t> truth{1, 0};
+  CHECK(error_message([&] { cross_fitted(CalibrationKind::platt, two, truth, 1); }) ==
         "cross_fitted: the number of folds is 1, expected at least 2");
   CHECK(error_message([&] { brier_score({}, {}); }) == "brier_score: there are no examples");
 }
