@@ -60,8 +60,7 @@ std::string respaced(const std::vector<std::string>& tokens);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-namespace lexformer {
-namespace detail {
+namespace lexformer::detail {
 
 LEXFORMER_INLINE std::vector<TypoToken> typo_tokens(std::string_view text) {
   std::vector<TypoToken> tokens;
@@ -155,6 +154,5 @@ LEXFORMER_INLINE std::string respaced(const std::vector<std::string>& tokens) {
   return first == std::string::npos ? std::string() : out.substr(first, out.find_last_not_of(' ') + 1 - first);
 }
 
-}  // namespace detail
-}  // namespace lexformer
+}  // namespace lexformer::detail
 #endif
