@@ -66,7 +66,11 @@ std::vector<std::string> marked_lines(const std::string& text, const std::string
   for (const lx::ComparedWord& word : lx::compare_words(text, other)) {
     std::u32string letters = lx::to_utf32(lx::one_line(word.text));  // no escape sequences from a table
     const bool same = word.kind == lx::ComparedWord::Kind::same, near = word.kind == lx::ComparedWord::Kind::near;
-    if (!color && !same) letters = (near ? U"~" : U"*") + letters + (near ? U"~" : U"*");
+    if (!color && !same) {
+      const char32_t mark = near ? U'~' : U'*';
+      letters.insert(letters.begin(), mark);
+      letters.push_back(mark);
+    }
     while (!letters.empty()) {
       if (length > 0 && length + 1 + letters.size() > width) end_line();
       const std::u32string part = letters.substr(0, width);
