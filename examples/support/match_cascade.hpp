@@ -17,7 +17,7 @@ struct Evidence {
   Evidence(std::vector<lx::Candidate> all, bool one_table)
       : candidates(std::move(all)), leads(lx::candidate_leads(candidates, one_table)) {}
 
-  lx::CheapEvidence of(std::size_t i) const { return {candidates[i].score, leads[i]}; }
+  lx::CheapEvidence of(std::size_t i) const { return {static_cast<double>(candidates[i].score), static_cast<double>(leads[i])}; }
   template <class Keep>
   void keep_if(Keep&& keep) {
     std::size_t kept = 0;
