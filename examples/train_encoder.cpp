@@ -21,16 +21,8 @@ std::string card(const Options& o, const lx::SentenceEncoderOptions& encoder, co
          "rank --model model.lxf --query \"a text\" --documents texts.txt\n```\n\n## Data\n\n| file | pairs |\n| --- | --- |\n| "
       << program::table_cell(o.train_file) << " | " << results["train"]["pairs"]
       << " |\n\n## Results\n\nIn percent. The best model was chosen on "
-      << "the validation pairs (first row) by " << rows[0].second.primary << ", so that row is optimistic.\n\n|  |";
-  const auto columns = lx::main_metrics(rows[0].second);
-  for (const auto& key : columns) out << " " << key << " |";
-  out << "\n| --- |";
-  for (std::size_t i = 0; i < columns.size(); ++i) out << " --- |";
-  out << std::fixed << std::setprecision(1);
-  for (const auto& [name, e] : rows) {
-    out << "\n| " << program::table_cell(name) << " |";
-    for (const auto& key : columns) out << " " << lx::in_percent(key, e.value(key)) << " |";
-  }
+      << "the validation pairs (first row) by " << rows[0].second.primary << ", so that row is optimistic.\n\n";
+  out << program::metric_table(rows);
   out << "\n"
       << program::changed_settings(results["settings"], Options().json("", ""), {"model", "train", "valid", "seed"})
       << program::how_it_was_made(o.command) << "\n## Citation\n\nThe base model, and lexformer " << LEXFORMER_VERSION << ".\n";

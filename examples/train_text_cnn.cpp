@@ -64,16 +64,8 @@ std::string card(const Options& o, const lx::Json& results, const Rows& rows) {
       << " < texts.tsv > scores.tsv\n```\n\n## Data\n\n| file | texts |\n| --- | --- |\n| " << program::table_cell(o.train_file) << " | "
       << results["train"]["texts"] << " |\n\nTo redistribute this model, comply with the licence of the vectors, too.\n\n"
       << "## Results\n\nIn percent. The best model was chosen on the validation texts (first row) by accuracy, so that row is "
-         "optimistic.\n\n|  |";
-  const auto columns = lx::main_metrics(rows[0].second);
-  for (const auto& key : columns) out << " " << key << " |";
-  out << "\n| --- |";
-  for (std::size_t i = 0; i < columns.size(); ++i) out << " --- |";
-  out << std::fixed << std::setprecision(1);
-  for (const auto& [name, e] : rows) {
-    out << "\n| " << program::table_cell(name) << " |";
-    for (const auto& key : columns) out << " " << lx::in_percent(key, e.value(key)) << " |";
-  }
+         "optimistic.\n\n";
+  out << program::metric_table(rows);
   out << "\n"
       << program::changed_settings(results["settings"], Options().json("", "", ""), {"train", "valid", "vectors", "seed"})
       << program::how_it_was_made(o.command) << "\n## Citation\n\nlexformer " << LEXFORMER_VERSION

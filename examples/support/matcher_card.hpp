@@ -28,16 +28,8 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
 
   card << "\n## Results\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse unscaled)" : "") << ". The best model"
        << (rows[0].second.primary == "f1" ? " and its threshold were" : " was") << " chosen on the validation " << examples
-       << " (first row)" << (single ? " by " + rows[0].second.primary : "") << ", so that row is optimistic.\n\n|  |";
-  const auto columns = lx::main_metrics(rows[0].second);
-  for (const auto& key : columns) card << " " << key << " |";
-  card << "\n| --- |";
-  for (std::size_t i = 0; i < columns.size(); ++i) card << " --- |";
-  card << std::fixed << std::setprecision(1);
-  for (const auto& [name, e] : rows) {
-    card << "\n| " << table_cell(name) << " |";
-    for (const auto& key : columns) card << " " << lx::in_percent(key, e.value(key)) << " |";
-  }
+       << " (first row)" << (single ? " by " + rows[0].second.primary : "") << ", so that row is optimistic.\n\n";
+  card << metric_table(rows);
 
   MatcherOptions untouched;
   untouched.encoder.texts = o.encoder.texts;

@@ -2,6 +2,7 @@
 // The common parts of model cards.
 #pragma once
 
+#include <iomanip>
 #include <lexformer/io/json.hpp>
 
 #include "program.hpp"
@@ -16,6 +17,22 @@ inline std::string table_cell(const std::string& text) {
     out += c == '\n' || c == '\r' ? ' ' : c;
   }
   return out;
+}
+
+/// The main metrics of evaluations as a Markdown table, in percent, without the end of its last line.
+inline std::string metric_table(const std::vector<std::pair<std::string, lx::Evaluation>>& rows) {
+  StringWriter out;
+  const auto columns = lx::main_metrics(rows[0].second);
+  out << "|  |";
+  for (const auto& key : columns) out << " " << key << " |";
+  out << "\n| --- |";
+  for (std::size_t i = 0; i < columns.size(); ++i) out << " --- |";
+  out << std::fixed << std::setprecision(1);
+  for (const auto& [name, e] : rows) {
+    out << "\n| " << table_cell(name) << " |";
+    for (const auto& key : columns) out << " " << lx::in_percent(key, e.value(key)) << " |";
+  }
+  return out.str();
 }
 
 /// An argument quoted for a shell.

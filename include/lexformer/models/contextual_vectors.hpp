@@ -17,7 +17,6 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
-#include "lexformer/core/parallel.hpp"
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/io/vectors.hpp"
 #include "lexformer/models/encoder.hpp"
@@ -27,9 +26,6 @@
 namespace lexformer {
 
 namespace detail {
-/// Encodes texts in parallel.
-std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts, std::size_t max_length);
-
 /// use(text, word) for each word that has all of its tokens and is neither unknown nor a special token.
 template <class Use>
 void for_each_word(const WordPieceTokenizer& tokenizer, const Encoding& encoding, Use&& use) {
@@ -99,7 +95,7 @@ class ContextualVectors {
   /// Adds the occurrences in these texts. Batches have texts of similar length, so many texts in one call are faster. The result does not
   /// depend on the number of threads. Errors: a hidden state is not finite.
   void add(std::span<const std::string> texts) {
-    auto encodings = detail::encode_all(encoder_->tokenizer(), texts, options_.max_length);
+    auto encodings = encode_all(encoder_->tokenizer(), texts, options_.max_length);
     std::vector<Encoding> used;
     std::vector<std::vector<Occurrence>> occurrences;
     for (Encoding& encoding : encodings) {
@@ -176,17 +172,8 @@ class ContextualVectors {
 #if LEXFORMER_BODIES
 namespace lexformer {
 
-LEXFORMER_INLINE std::vector<Encoding> detail::encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts,
-                                                          std::size_t max_length) {
-  std::vector<Encoding> encodings(texts.size());
-  parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer.encode(texts[i], max_length);
-  });
-  return encodings;
-}
-
 LEXFORMER_INLINE void WordFrequencies::add(std::span<const std::string> texts) {
-  for (const Encoding& encoding : detail::encode_all(*tokenizer_, texts, max_length_))
+  for (const Encoding& encoding : encode_all(*tokenizer_, texts, max_length_))
     detail::for_each_word(*tokenizer_, encoding, [&](std::string&& text, const Word&) { ++counts_[std::move(text)]; });
 }
 

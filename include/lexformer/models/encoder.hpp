@@ -78,11 +78,7 @@ Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStar
 template <class T, class Dev>
 Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const std::string> texts, const TextEncodeOptions& options) const {
   const std::size_t length = std::min(options.max_length, this->config().max_position_embeddings);
-  std::vector<Encoding> encodings(texts.size());
-  parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) encodings[i] = this->tokenizer().encode(texts[i], length);
-  });
-  return encode(std::span<const Encoding>(encodings), options);
+  return encode(std::span<const Encoding>(encode_all(this->tokenizer(), texts, length)), options);
 }
 
 template <class T, class Dev>

@@ -84,12 +84,7 @@ class SentenceEncoder : public Pretrained<T, Dev> {
 
   /// Tokenizes texts, in parallel; to at most `most` tokens, if that is less than the options' max_length.
   std::vector<Encoding> tokenize(std::span<const std::string> texts, std::size_t most = ~std::size_t{0}) const {
-    const std::size_t length = std::min(most, options_.max_length);
-    std::vector<Encoding> encodings(texts.size());
-    parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) encodings[i] = this->tokenizer().encode(texts[i], length);
-    });
-    return encodings;
+    return encode_all(this->tokenizer(), texts, std::min(most, options_.max_length));
   }
   /// Encodes texts to vectors on the CPU, in input order: (texts, size()). Texts are batched by length internally.
   ///   const auto vectors = model.encode({"a cat", "two dogs"});

@@ -123,9 +123,14 @@ class WordPieceTokenizer {
   std::array<bool, 256> starts_special_{};
 };
 
+/// Encodes texts in parallel: encode(text, max_length) of each.
+std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts, std::size_t max_length);
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include "lexformer/core/parallel.hpp"
+
 namespace lexformer {
 
 LEXFORMER_INLINE WordPieceTokenizer::WordPieceTokenizer(Vocabulary vocabulary, TokenizerOptions options)
@@ -326,6 +331,15 @@ LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const Tex
   }
   const std::size_t pieces = out.ids.size() - before;
   return options_.whole_words && pieces > 1 ? unknown(pieces) : pieces;
+}
+
+LEXFORMER_INLINE std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts,
+                                                  std::size_t max_length) {
+  std::vector<Encoding> encodings(texts.size());
+  parallel_for(texts.size(), 8, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) encodings[i] = tokenizer.encode(texts[i], max_length);
+  });
+  return encodings;
 }
 
 }  // namespace lexformer
