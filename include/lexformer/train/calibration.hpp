@@ -116,14 +116,16 @@ LEXFORMER_INLINE PlattScaling fit_platt(std::span<const double> scores, std::spa
     const double determinant = haa * hbb - hab * hab;
     if (!(determinant > 0)) break;
     const double da = -(hbb * ga - hab * gb) / determinant, db = -(haa * gb - hab * ga) / determinant;
+    // Near the minimum the loss is flat: rounding hides whether it falls, but the whole step is right.
+    const bool near = std::abs(da) + std::abs(db) < 1e-6 * (1 + std::abs(f.slope) + std::abs(f.offset));
     double step = 2, next = value;
     PlattScaling g = f;
-    for (int halvings = 0; halvings == 0 || (halvings < 34 && !(next <= value)); ++halvings) {
+    for (int halvings = 0; halvings == 0 || (!near && halvings < 34 && !(next <= value)); ++halvings) {
       step /= 2;
       g = {f.slope + step * da, f.offset + step * db};
       next = loss(g);
     }
-    if (!(next <= value)) break;
+    if (!near && !(next <= value)) break;
     const bool still = std::abs(step * da) + std::abs(step * db) < 1e-12 * (1 + std::abs(g.slope) + std::abs(g.offset));
     f = g;
     value = next;
