@@ -2,6 +2,7 @@
 // The options of train_matcher and train_text: names, help texts, and keys in all_results.json.
 #pragma once
 
+#include <lexformer/text/column_marks.hpp>
 #include <numeric>
 
 #include "evaluation.hpp"
@@ -138,6 +139,14 @@ struct MatcherOptions : TrainingOptions {
         lx::fail_usage("--class-weights", "'", text, "' is neither a number, 0 or more, nor balanced");
       given_weights_.push_back(weight);
     }
+  }
+  /// Checks that texts have the columns that --lea-columns compares.
+  void check_columns(const std::vector<std::string>& texts) const {
+    for (const auto& term : encoder.attention)
+      if (term.name == "lea" && lx::parse_json(term.options, "lea").at("columns") != "any" &&
+          std::all_of(texts.begin(), texts.end(), [](const auto& text) { return lx::column_marks(text).empty(); }))
+        lx::fail_usage("--lea-columns", "no text of ", train_file,
+                       " has the form COL name VAL value; tables get it by --serialize columns");
   }
   /// Reads --parses and --wordnet. Errors: trees with an option that changes texts.
   lx::TextKnowledge load_knowledge() const { return knowledge.load(augment ? "--augment" : test_typos > 0 ? "--test-typos" : nullptr); }

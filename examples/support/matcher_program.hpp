@@ -90,6 +90,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   {
     const std::size_t each = options.texts;
     const auto texts = texts_of(examples, each), valid_texts = texts_of(valid, each);
+    o.check_columns(texts);
     model.check_texts(texts, o.train_file);
     model.check_texts(valid_texts, o.valid);
     for (std::size_t t = 0; t < tests.size(); ++t) model.check_texts(texts_of(tests[t], each), o.tests[t]);

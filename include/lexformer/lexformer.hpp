@@ -100,6 +100,7 @@
 // text to ids, similarities, typos
 #include "lexformer/text/blocking.hpp"
 #include "lexformer/text/candidate_leads.hpp"
+#include "lexformer/text/column_marks.hpp"
 #include "lexformer/text/dependency.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/masking.hpp"

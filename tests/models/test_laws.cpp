@@ -125,6 +125,42 @@ TEST_CASE("models: LEA with a projection of 0 is plain BERT, bit for bit") {
   }
 }
 
+TEST_CASE(
+    "models: LEA's projection of words in the same column: 0 is LEA of any columns; alone it is LEA of the same column, bit for bit") {
+  const test::Threads one(1);
+  const auto logits = [](CrossEncoder<double>& model) {
+    const std::vector<Encoding> encodings{
+        model.tokenizer().encode_pair("COL b VAL lens cap COL a VAL sony", "COL a VAL sony lens COL b VAL cap", 60)};
+    const auto batch = model.batch(encodings);
+    return model(batch, {}).logits.value();
+  };
+  const auto set = [](CrossEncoder<double>& model, const std::string& name,
+                      const std::function<void(Var<double>&, const std::string&)>& f) {
+    for (auto& p : model.parameters())
+      if (p.name.ends_with("." + name)) f(p.var, p.name.substr(0, p.name.size() - name.size()));
+  };
+  const auto zero = [](Var<double>& v, const std::string&) {
+    for (double& x : v.mutable_value().mutable_span()) x = 0;
+  };
+  for (const bool alone : {false, true}) {
+    auto one_list = tiny_model(with_lea(
+        {.columns = alone ? LeaColumns::same : LeaColumns::any, .alpha = LeaAlpha::constant, .alpha_value = 5.0, .last_layer = 2}));
+    auto two = tiny_model(with_lea({.columns = LeaColumns::both, .alpha = LeaAlpha::constant, .alpha_value = 5.0, .last_layer = 2}));
+    auto from = one_list.parameters();
+    for (auto& p : two.parameters())
+      for (auto& q : from)
+        if (q.name == p.name) p.var.mutable_value().assign(q.var.value().span());
+    CHECK_FALSE(same_bits(logits(two), logits(one_list)));
+    set(two, alone ? "projection" : "same_column", zero);
+    if (alone)
+      set(two, "same_column", [&](Var<double>& v, const std::string& prefix) {
+        for (auto& q : from)
+          if (q.name == prefix + "projection") v.mutable_value().assign(q.var.value().span());
+      });
+    CHECK(same_bits(logits(two), logits(one_list)));
+  }
+}
+
 TEST_CASE("models: the score of a pair does not depend on the other pairs of its batch") {
   test::for_each_variant([&](test::Variant v) {
     auto model = tiny_model(v.options, v.edit);

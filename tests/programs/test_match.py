@@ -165,6 +165,18 @@ class Match(Refusals, unittest.TestCase):
         self.ok("report", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--out", self.folder / "report")
         self.assertIn("COL name VAL", (self.folder / "report" / "index.html").read_text())
 
+    def test_lea_between_words_of_the_same_column(self):
+        train = [*self.tables, "--model", self.start, "--train", self.folder / "train.csv", "--valid", self.folder / "test.csv", "--attention", "lea", "--max-steps", 3, "--augment", "--quiet"]
+        scores = {}
+        for columns in ("any", "same", "both"):
+            out = self.folder / f"columns-{columns}"
+            self.ok("train_matcher", *train, "--serialize", "columns", "--columns", "name=title,price", "--lea-columns", columns, "--out", out)
+            self.assertEqual(self.ok("evaluate", "--model", out, "--test", self.folder / "test.csv", *self.tables, "--scores", "--output", self.folder / "r.json").stderr, "")
+            scores[columns] = tuple(json.loads((self.folder / "r.json").read_text())["test"][0]["scores"])
+        self.assertEqual(len(set(scores.values())), 3)
+        refused = program("train_matcher", *train, "--columns", "name=title,price", "--lea-columns", "same", "--out", self.folder / "x")
+        self.refused(2, refused, "--lea-columns: no text of", "train.csv", "--serialize columns")
+
     def test_candidates(self):
         out, names = self.folder / "c.csv", ("--id", "id=key", "--columns", "name=title")
         done = self.ok("candidates", self.a, self.b, *names, "--top", 2, "--out", out, "--matches", self.folder / "train.csv", self.folder / "test.csv")

@@ -123,6 +123,66 @@ TEST_CASE("whitespace words: model numbers that differ in punctuation alone are 
   CHECK(parse_name<LexicalWords>("both", "--lea-words") == LexicalWords::both);
 }
 
+TEST_CASE("same_column: words of columns with the same name meet; marks, and words of other columns, have no similarity") {
+  const auto t = word_tokenizer();
+  const LexicalOptions any, same{.same_column = true};
+  const Encoding e = t.encode_pair("COL brand VAL sony COL name VAL Black tv", "COL name VAL sony black COL brand VAL b", 64);
+  const LexicalMatrix m = lexical_matrix(e, same), all = lexical_matrix(e, any);
+  const auto place = [&](std::uint8_t type, std::u32string_view text) {
+    for (const Word& word : e.words)
+      if (word.type == type && e.text(word) == text) return static_cast<std::size_t>(word.first);
+    FAIL("there is no such word");
+    return std::size_t{0};
+  };
+  CHECK(value(all, place(0, U"sony"), place(1, U"sony")) == 1.0);
+  CHECK(value(m, place(0, U"sony"), place(1, U"sony")) == 0.0);  // brand, name
+  CHECK(value(m, place(0, U"black"), place(1, U"black")) == 1.0);
+  CHECK(value(m, place(0, U"sony"), place(1, U"b")) == value(all, place(0, U"sony"), place(1, U"b")));
+  CHECK(value(all, place(0, U"col"), place(1, U"col")) == 1.0);
+  for (const auto mark : {U"col", U"val", U"name", U"brand"})
+    for (const Word& word : e.words) {
+      CHECK(value(m, place(0, mark), word.first) == 0.0);
+      CHECK(value(m, place(1, mark), word.first) == 0.0);
+    }
+  // Texts without marks are one column; the words of one do not meet those of a named column.
+  CHECK(lexical_matrix(t.encode_pair("sony tv", "tv black", 64), same).code ==
+        lexical_matrix(t.encode_pair("sony tv", "tv black", 64), any).code);
+  CHECK(lexical_matrix(t.encode_pair("sony tv", "COL name VAL sony tv", 64), same).level == std::vector<double>{0.0});
+}
+
+TEST_CASE("same_column: by definition, for random records with accents and truncation, each pair of tokens") {
+  const auto t = word_tokenizer();
+  const std::vector<std::string> names{"name", "model no", "prix é"};
+  for (std::uint32_t c = 0; c < test::cases(200); ++c) {
+    RandomStream random(9, random_site::user, c);
+    // The column of each character is known because the text is made here.
+    std::vector<std::string> column_at[2];
+    std::string texts[2];
+    for (std::size_t k = 0; k < 2; ++k)
+      for (std::size_t n = 1 + random.below(3); n > 0; --n) {
+        const std::string& name = names[random.below(names.size())];
+        const auto add = [&](const std::string& part, const std::string& column) {
+          texts[k] += part;
+          column_at[k].resize(to_utf32(texts[k]).size(), column);
+        };
+        add("COL " + name + " VAL ", "mark");
+        add("\u00e9 " + random_text(random), name);
+      }
+    const Encoding e = t.encode_pair(texts[0], texts[1], 8 + random.below(60));
+    const LexicalMatrix same = lexical_matrix(e, {.words = LexicalWords::both, .same_column = true});
+    const LexicalMatrix any = lexical_matrix(e, {.words = LexicalWords::both});
+    for (std::size_t i = 0; i < e.size(); ++i)
+      for (std::size_t j = 0; j < e.size(); ++j) {
+        double expected = 0;
+        if (e.word_ids[i] >= 0 && e.word_ids[j] >= 0) {
+          const std::string &a = column_at[e.type_ids[i]][e.offsets[i].first], &b = column_at[e.type_ids[j]][e.offsets[j].first];
+          if (a == b && a != "mark") expected = value(any, i, j);
+        }
+        REQUIRE(value(same, i, j) == expected);
+      }
+  }
+}
+
 TEST_CASE("a word that truncation cut is compared whole") {
   const auto t = word_tokenizer();
   const Encoding e = t.encode_pair("panasonic-tv", "panasonic-tv", 7);  // [CLS] pan ##aso [SEP] pan ##aso [SEP]

@@ -3,6 +3,7 @@
 // Bias", KDD 2023). The paper leaves some points open; docs/paper-map.md states how each is resolved.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,7 @@ namespace lexformer {
 enum class LeaSharing { head, layer, model };             // one w per head of each layer, per layer, or for the model
 enum class LeaRepresentation { scaled, plain, learned };  // sinusoids of 2 pi s, sinusoids of s, a learned row per level
 enum class LeaAlpha { query, magnitude, constant };
+enum class LeaColumns { any, same, both };  // words that meet: of any columns, of the same column, both with a projection each
 
 template <>
 inline constexpr auto names_of<LeaSharing> =
@@ -32,9 +34,13 @@ inline constexpr auto names_of<LeaRepresentation> = std::to_array<Named<LeaRepre
 template <>
 inline constexpr auto names_of<LeaAlpha> =
     std::to_array<Named<LeaAlpha>>({{"query", LeaAlpha::query}, {"magnitude", LeaAlpha::magnitude}, {"constant", LeaAlpha::constant}});
+template <>
+inline constexpr auto names_of<LeaColumns> =
+    std::to_array<Named<LeaColumns>>({{"any", LeaColumns::any}, {"same", LeaColumns::same}, {"both", LeaColumns::both}});
 
 struct LeaOptions {
-  LexicalOptions lexical{};  // word similarity, and which words are compared; its `levels` is set from `levels` below
+  LexicalOptions lexical{};  // word similarity, and which words are compared; its `levels` and `same_column` are set from those below
+  LeaColumns columns = LeaColumns::any;  // for records as `COL name VAL value`
   LeaSharing sharing = LeaSharing::head;
   LeaRepresentation representation = LeaRepresentation::scaled;
   std::size_t dimension = 128;  // d_L, even
@@ -47,6 +53,8 @@ struct LeaOptions {
   void visit(OptionVisitor& v) {
     v.choice("similarity", lexical.similarity, "word similarity measure");
     v.choice("words", lexical.words, "words that are compared: the tokenizer's, space-separated ones, or the larger of both");
+    v.choice("columns", columns,
+             "of records written as COL name VAL value: words of any columns meet, of the same column, or both as two biases");
     v.flag("within_sentences", lexical.self_attention, "add the bias between words of the same text, too");
     v.size("levels", levels, 0, 65535, "number of levels that similarities are quantised to; 0 = exact");
     v.choice("sharing", sharing, "one projection per head, per layer, or for the model");
@@ -81,13 +89,20 @@ Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bo
 /// Lexical attention bias (eq. 5 and 6):   S_ij += alpha l(s_ij) . w_h
 /// s takes few distinct values, so l is projected once per value: table = alpha W l(levels)^T, (H, E) x (E, R) -> (H, R).
 /// Attention looks the bias up by code. The gradient of the table is summed over the cells of each code.
+/// With LeaColumns::both there are two such sums with a projection each: s_ij of any words, and s_ij of words of the same column, else 0.
+/// (Columns are not in the paper.)
 template <class T = float, class Dev = Cpu>
 struct Lea final : AttentionTerm<T, Dev> {
   LeaOptions options;
   Var<T, Dev> projection;   // (H, E), or (1, E) if the heads share it
+  Var<T, Dev> same_column;  // the projection of the bias between words of the same column; only with LeaColumns::both
   Var<T, Dev> level_table;  // (levels, E), only for the learned representation
   Var<T, Dev> alpha;        // (1); 0 = not set yet. Set by calibrate() and saved with the model
   bool owns_projection = true;
+
+  /// Names of features. With LeaColumns::same, all_words compares words of the same column alone.
+  static constexpr const char* all_words = "lexical";
+  static constexpr const char* column_words = "lexical_same_column";
 
   /// With LeaSharing::model, every layer but the first gets the first layer's term as `shared`.
   Lea(const LeaOptions& o, std::size_t heads, Init& init, const Lea* shared = nullptr)
@@ -100,18 +115,20 @@ struct Lea final : AttentionTerm<T, Dev> {
     if (o.alpha == LeaAlpha::constant && o.alpha_value == 0)
       fail_usage("lea", "a constant alpha of 0 would switch the bias off; leave LEA out instead");
     owns_projection = shared == nullptr;
-    projection = shared != nullptr ? shared->projection : init.normal<T, Dev>({o.sharing == LeaSharing::head ? heads : 1, o.dimension});
+    const Shape shape{o.sharing == LeaSharing::head ? heads : 1, o.dimension};
+    projection = shared != nullptr ? shared->projection : init.normal<T, Dev>(shape);
+    if (o.columns == LeaColumns::both) same_column = shared != nullptr ? shared->same_column : init.normal<T, Dev>(shape);
     if (learned) level_table = shared != nullptr ? shared->level_table : init.normal<T, Dev>({o.levels, o.dimension});
   }
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
-    const auto& lexical = in.batch.feature("lexical", "lea");
     const auto factor = alpha_on_host();
     if (factor == 0)
       fail("lea",
            "alpha is not set: model.calibrate(batch) measures it before training, and it is saved with the model; or use a constant "
            "alpha");
-    out.lookups.push_back({scale(table(in), factor), lexical.codes});
+    out.lookups.push_back({scale(table(in, all_words), factor), in.batch.feature(all_words, "lea").codes});
+    if (same_column.defined()) out.lookups.push_back({scale(table(in, column_words), factor), in.batch.feature(column_words, "lea").codes});
   }
 
   /// Sets alpha by the rule of the options if it is not set. Returns false if the batch has no cells to measure it on.
@@ -119,35 +136,37 @@ struct Lea final : AttentionTerm<T, Dev> {
   /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads; e = q . k / sqrt(d), or with the scale of the
   ///            model's position scheme. The paper: "based on the magnitudes of both terms"
   bool calibrate(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms) override {
-    if (alpha_on_host() == 0) set_alpha(in, table(in).value(), terms.scale);
+    if (alpha_on_host() == 0) set_alpha(in, table(in, all_words).value(), terms.scale);
     return alpha_on_host() != 0;
   }
 
   void visit(ParameterVisitor<T, Dev>& v) override {
     if (owns_projection) v("projection", projection);
+    if (owns_projection && same_column.defined()) v("same_column", same_column);
     if (owns_projection && level_table.defined()) v("levels", level_table);
     v.buffer("alpha", alpha);
   }
 
  private:
-  /// The lookup table without alpha:  W l(levels)^T -> (H, R)
-  Var<T, Dev> table(const AttentionInputs<T, Dev>& in) const {
-    const auto& levels = in.batch.feature("lexical", "lea").levels;
+  /// The lookup table of a feature without alpha:  W l(levels)^T -> (H, R)
+  Var<T, Dev> table(const AttentionInputs<T, Dev>& in, const char* feature) const {
+    const auto& levels = in.batch.feature(feature, "lea").levels;
     if (options.levels != 0 && levels.size() != options.levels)
       fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", levels.size());
-    const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>(sinusoids(levels));
-    const auto y = matmul(projection, l, {.transpose_b = true});  // (H or 1, R)
+    const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>(sinusoids(levels, feature));
+    const auto y = matmul(feature == all_words ? projection : same_column, l, {.transpose_b = true});  // (H or 1, R)
     return y.dim(0) == in.heads ? y : multiply(y, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));
   }
 
   /// lea_sinusoid of the levels on the device, kept for as long as the levels are the same: they take the host longer than a launch.
-  Tensor<T, Dev> sinusoids(const std::vector<double>& levels) const {
+  Tensor<T, Dev> sinusoids(const std::vector<double>& levels, const char* feature) const {
     const std::lock_guard lock(mutex_);
-    if (sinusoids_.size() == 0 || sinusoid_levels_ != levels) {
-      sinusoids_ = lea_sinusoid<T>(levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>();
-      sinusoid_levels_ = levels;
+    auto& last = sinusoids_[feature == all_words ? 0 : 1];
+    if (last.rows.size() == 0 || last.levels != levels) {
+      last.rows = lea_sinusoid<T>(levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>();
+      last.levels = levels;
     }
-    return sinusoids_;
+    return last.rows;
   }
 
   /// Reads alpha from the device only after a change; reading it in every forward pass would synchronize with the device.
@@ -166,7 +185,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   void set_alpha(const AttentionInputs<T, Dev>& in, const Tensor<T, Dev>& lookup_table,
                  const std::optional<accumulate_t<T>>& scale_of_scheme) {
     const auto qkv = in.qkv.value().template to<Cpu>(), table = lookup_table.template to<Cpu>();
-    const auto codes = in.batch.feature("lexical", "lea").codes.to_vector();
+    const auto codes = in.batch.feature(all_words, "lea").codes.to_vector();
     const std::size_t stride = in.qkv.dim(1), width = stride / 3, d = width / in.heads, levels = table.dim(1);
     const bool query = options.alpha == LeaAlpha::query;
     const double scale = scale_of_scheme ? static_cast<double>(*scale_of_scheme) : 1 / std::sqrt(static_cast<double>(d));
@@ -206,9 +225,12 @@ struct Lea final : AttentionTerm<T, Dev> {
     alpha.mutable_value().assign({&measured, 1});
   }
 
-  mutable std::mutex mutex_;  // guards what follows: the last sinusoids and the last value of alpha that was read
-  mutable std::vector<double> sinusoid_levels_;
-  mutable Tensor<T, Dev> sinusoids_;
+  struct Sinusoids {
+    std::vector<double> levels;
+    Tensor<T, Dev> rows;
+  };
+  mutable std::mutex mutex_;  // guards what follows: the last sinusoids of each feature and the last value of alpha that was read
+  mutable std::array<Sinusoids, 2> sinusoids_;
   mutable Tensor<T, Dev> fetched_;
   mutable std::uint64_t fetched_version_ = 0;
   mutable accumulate_t<T> fetched_value_{0};
@@ -229,7 +251,8 @@ class LeaFactory final : public TermFactory<T, Dev> {
     resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);
   }
   double weights(const EncoderSizes& sizes) const override {
-    const std::size_t rows = sizes.heads + (options_.representation == LeaRepresentation::learned ? options_.levels : 0);
+    const std::size_t rows = sizes.heads * (options_.columns == LeaColumns::both ? 2 : 1) +
+                             (options_.representation == LeaRepresentation::learned ? options_.levels : 0);
     return static_cast<double>(sizes.layers * rows) * static_cast<double>(options_.dimension);
   }
   std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites&) override {
@@ -246,7 +269,11 @@ class LeaFactory final : public TermFactory<T, Dev> {
   std::vector<FeatureMaker> features() const override {
     auto lexical = options_.lexical;
     lexical.levels = static_cast<unsigned>(options_.levels);
-    return {lexical_feature(lexical)};
+    lexical.same_column = options_.columns == LeaColumns::same;
+    std::vector<FeatureMaker> makers{lexical_feature(lexical, Lea<T, Dev>::all_words)};
+    lexical.same_column = true;
+    if (options_.columns == LeaColumns::both) makers.push_back(lexical_feature(lexical, Lea<T, Dev>::column_words));
+    return makers;
   }
   /// Does not reuse an alpha that was set by another rule.
   bool reuses(const std::string& tensor, const TermFactory<T, Dev>& stored) const override {

@@ -15,6 +15,7 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/text/column_marks.hpp"
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
@@ -37,6 +38,7 @@ struct LexicalOptions {
   LexicalWords words = LexicalWords::tokenizer;
   unsigned levels = 0;          // 0: exact values; n >= 2: rounded to n equally spaced levels in [0, 1], ties to the lower level
   bool self_attention = false;  // also compare words of the same text
+  bool same_column = false;     // of the words of records' texts, compare only those of columns with the same name (column_marks.hpp)
 };
 
 /// The similarities of one example: s(i, j) = level[code[i * size + j]]. Levels are ascending, level[0] = 0; code is symmetric.
@@ -64,7 +66,8 @@ void sort_levels(std::vector<double>& level);
 }  // namespace detail
 
 /// Computes the similarities of all token pairs of one tokenized text or pair. All tokens of a word share its similarities. s = 0 if a
-/// token has no word ([CLS], [SEP]) and, unless self_attention, within one text. Unknown words and words cut by truncation are
+/// token has no word ([CLS], [SEP]) and, unless self_attention, within one text; with same_column also for the words of `COL name VAL` and
+/// for words of different columns (a text without marks is one column without a name). Unknown words and words cut by truncation are
 /// compared by their full text. Similarities above 1 (smith_waterman_raw) are kept when exact and clipped to 1 when levels are set.
 /// Errors: levels is 1 or more than 65,536; more than 65,536 distinct similarities.
 LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options);
@@ -117,17 +120,33 @@ LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const Le
     return s;
   };
 
+  const std::vector<Word>& words = encoding.words;
+  std::vector<std::string> column_of(words.size());  // with same_column; "VAL": a word of a mark, since no column has this name
+  if (options.same_column) {
+    std::size_t w = 0;
+    for (std::size_t type = 0; type < encoding.texts.size(); ++type) {
+      std::string column;
+      const auto marks = column_marks(encoding.texts[type]);
+      auto mark = marks.begin();
+      for (; w < words.size() && words[w].type == type; ++w) {
+        while (mark != marks.end() && words[w].begin >= mark->end_character) column = (mark++)->name;
+        column_of[w] = mark != marks.end() && words[w].begin >= mark->first_character ? "VAL" : column;
+      }
+    }
+  }
+
   // One value per pair of distinct words; -1 = not compared. Equal similarities have equal bits, so they share a level.
   std::vector<double> values(keys.size() * keys.size(), -1.0);
   const unsigned steps = options.levels == 0 ? 0 : options.levels - 1;
-  const std::vector<Word>& words = encoding.words;
-  const auto meet = [&](const Word& a, const Word& b) { return options.self_attention || a.type != b.type; };
+  const auto meet = [&](std::size_t a, std::size_t b) {
+    return (options.self_attention || words[a].type != words[b].type) && column_of[a] == column_of[b] && column_of[a] != "VAL";
+  };
   LexicalMatrix out;
   for (unsigned k = 1; k <= steps; ++k) out.level.push_back(static_cast<double>(k) / steps);
   for (std::size_t a = 0; a < words.size(); ++a)
     for (std::size_t b = 0; b < words.size(); ++b) {
       double& value = values[key_of[a] * keys.size() + key_of[b]];
-      if (value >= 0.0 || !meet(words[a], words[b])) continue;
+      if (value >= 0.0 || !meet(a, b)) continue;
       double s = similarity_of(keys[key_of[a]], keys[key_of[b]]);
       // Ties go to the lower level. The 1e-9 ensures that even if the compiler fuses product and difference (FMA).
       if (steps > 0)
@@ -142,7 +161,7 @@ LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const Le
   out.code.assign(out.size * out.size, 0);
   for (std::size_t a = 0; a < words.size(); ++a)
     for (std::size_t b = 0; b < words.size(); ++b) {
-      if (!meet(words[a], words[b])) continue;
+      if (!meet(a, b)) continue;
       const std::uint16_t code = detail::lexical_code(out.level, values[key_of[a] * keys.size() + key_of[b]]);
       for (std::size_t i = words[a].first; i < words[a].last; ++i)
         std::fill_n(out.code.begin() + static_cast<std::ptrdiff_t>(i * out.size + words[b].first), words[b].last - words[b].first, code);

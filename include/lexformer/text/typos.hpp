@@ -37,6 +37,7 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/text/column_marks.hpp"
 #include "lexformer/text/noise_abbreviations.hpp"
 #include "lexformer/text/noise_casing.hpp"
 #include "lexformer/text/noise_homophones.hpp"
@@ -88,12 +89,19 @@ RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoch, std::uint32_t 
 
 namespace detail {
 
+inline constexpr std::string_view mark_sign = "\xEE\x80\x80";  // U+E000, which no mode changes; stands for a mark
+
+/// Typos in the values of a record's text.
+std::string add_typos_to_values(std::string_view text, const std::vector<ColumnMark>& marks, const TypoOptions& options,
+                                RandomStream& random);
+
 /// All modes but released and printed.
 std::string add_typos_to_words(std::string_view text, const TypoOptions& options, RandomStream& random);
 
 }  // namespace detail
 
-/// Adds typos to a text. A pure function of text, options and random stream.
+/// Adds typos to a text. A pure function of text, options and random stream. The words `COL name VAL` of a record's text
+/// (column_marks.hpp) stay as they are and count as one word of punctuation.
 /// Errors: a share is not in [0, 1]; there are no operations; `respace` with a mode other than released and printed; mode misspellings
 /// without a list.
 std::string add_typos(std::string_view text, const TypoOptions& options, RandomStream& random);
@@ -120,6 +128,28 @@ LEXFORMER_INLINE RandomStream typo_stream(std::uint64_t seed, std::uint32_t epoc
 }
 
 namespace detail {
+LEXFORMER_INLINE std::string add_typos_to_values(std::string_view text, const std::vector<ColumnMark>& marks, const TypoOptions& options,
+                                                 RandomStream& random) {
+  std::string signs;  // the text with mark_sign for each mark
+  std::size_t done = 0;
+  for (const ColumnMark& mark : marks) {
+    signs.append(text, done, mark.begin - done).append(mark_sign);
+    done = mark.end;
+  }
+  signs = add_typos(signs.append(text, done), options, random);
+  std::string out;
+  done = 0;
+  for (const ColumnMark& mark : marks) {
+    const std::size_t at = signs.find(mark_sign, done), next = at + mark_sign.size();
+    out.append(signs, done, at - done);
+    if (!out.empty() && out.back() != ' ') out += ' ';  // noise may have dropped the space
+    out.append(text, mark.begin, mark.end - mark.begin);
+    if (next < signs.size() && signs[next] != ' ') out += ' ';
+    done = next;
+  }
+  return out.append(signs, done);
+}
+
 LEXFORMER_INLINE std::string add_typos_to_words(std::string_view text, const TypoOptions& options, RandomStream& random) {
   if (options.respace)
     fail_usage("typos", "respace follows the tokens of the modes released and printed; mode ", name_of(options.mode), " has others");
@@ -165,6 +195,8 @@ LEXFORMER_INLINE std::string add_typos(std::string_view text, const TypoOptions&
   if (!is_share(options.word_share) || !is_share(options.char_share))
     fail_usage("typos", "word_share is ", options.word_share, ", char_share ", options.char_share, "; expected values in [0, 1]");
   if (options.ops.empty()) fail_usage("typos", "ops is empty; give at least one operation");
+  if (const auto marks = column_marks(text); !marks.empty() && text.find(detail::mark_sign) == text.npos)
+    return detail::add_typos_to_values(text, marks, options, random);
   if (options.mode != TypoMode::released && options.mode != TypoMode::printed) return detail::add_typos_to_words(text, options, random);
   const bool released = options.mode == TypoMode::released;
   const unsigned min_chars = options.min_chars > 0 ? options.min_chars : released ? 3 : 4;
