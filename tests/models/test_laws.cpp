@@ -130,7 +130,7 @@ TEST_CASE(
   const test::Threads one(1);
   const auto logits = [](CrossEncoder<double>& model) {
     const std::vector<Encoding> encodings{
-        model.tokenizer().encode_pair("COL b VAL lens cap COL a VAL sony", "COL a VAL sony lens COL b VAL cap", 60)};
+        model.tokenizer().encode_pair("COL b VAL lens COL a VAL cap", "COL a VAL cap COL b VAL lens", 20)};
     const auto batch = model.batch(encodings);
     return model(batch, {}).logits.value();
   };
@@ -230,7 +230,7 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   file_error(test::tiny_file(), "tiny.lxf: config: the attention term 'shew' is not known; " + known, {.attention = {"shew"}});
   file_error(test::tiny_file(), "tiny.lxf: config: two position schemes at once", {.attention = {"shaw", "alibi"}});
   file_error(test::tiny_file(),
-             "tiny.lxf: config: attention: 'lea': 'depth' is not an option; expected one of: alpha, alpha_value, dimension",
+             "tiny.lxf: config: attention: 'lea': 'depth' is not an option; expected one of: alpha, alpha_value, columns, dimension",
              {.attention = {{"lea", R"({"depth": 3})"}}});
   usage({.task = Task::regression}, "CrossEncoder: a regression has 1 label, not 2");
   usage({.labels = 1}, "CrossEncoder: a classification needs 2 labels or more, not 1");

@@ -122,12 +122,13 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
+    const auto& words = in.batch.feature(all_words, "lea").codes;
     const auto factor = alpha_on_host();
     if (factor == 0)
       fail("lea",
            "alpha is not set: model.calibrate(batch) measures it before training, and it is saved with the model; or use a constant "
            "alpha");
-    out.lookups.push_back({scale(table(in, all_words), factor), in.batch.feature(all_words, "lea").codes});
+    out.lookups.push_back({scale(table(in, all_words), factor), words});
     if (same_column.defined()) out.lookups.push_back({scale(table(in, column_words), factor), in.batch.feature(column_words, "lea").codes});
   }
 
