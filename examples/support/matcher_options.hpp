@@ -8,6 +8,7 @@
 #include "evaluation.hpp"
 #include "knowledge.hpp"
 #include "love_plug_options.hpp"
+#include "matcher_loss.hpp"
 #include "records.hpp"
 #include "term_options.hpp"
 #include "training_options.hpp"
@@ -23,13 +24,14 @@ struct MatcherOptions : TrainingOptions {
   KnowledgeOptions knowledge;
   LovePlugFlags love;
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
+  MatcherLoss loss = MatcherLoss::cross_entropy;
   bool augment = false, no_decay_norm = false;
   lx::TypoOptions typos;
   TypoFlags typo_flags;
-  double train_share = 1, augment_probability = 0.5, weight_decay = 5e-5;
+  double train_share = 1, augment_probability = 0.5, weight_decay = 5e-5, margin = 1;
   std::optional<double> new_lr;         // default: lr
   std::optional<double> warmup_epochs;  // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
-  std::size_t patience = 0, test_typos = 0, max_length = 128;
+  std::size_t patience = 0, test_typos = 0, max_length = 128, negatives = 0;
   std::vector<std::uint64_t> seeds{1};
   std::vector<std::string> freeze, label_names, class_weights;
   lx::TableOptions table;
@@ -91,6 +93,16 @@ struct MatcherOptions : TrainingOptions {
     group->add_option("--train-share", train_share, "share of the training " + examples + ", drawn by the seed; rounded up")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
+    if (encoder.texts == 2) {
+      loss_option_ = add_choice(*group, "--loss", loss,
+                                "loss; default: cross-entropy of classes, squared error of a regression. binary, margin, listwise: models "
+                                "with one score, as --task regression; binary: cross-entropy of sigmoid(score), labels 0 to 1; margin, "
+                                "listwise: rank the right texts of equal left texts, which share a batch")
+                         ->default_str("by --task");
+      number(*group, "--margin", margin, "of --loss margin: least difference of the scores")->check(positive());
+      number(*group, "--negatives", negatives,
+             "right texts of other pairs to add for each pair with a label above 0, as pairs with label 0, drawn by the seed");
+    }
     add_batch(*group, examples);
     add_training(*group);
     group->add_option("--new-lr", new_lr, "learning rate of the tensors that the start model does not have (the head, attention terms)")
@@ -123,6 +135,14 @@ struct MatcherOptions : TrainingOptions {
     encoder.attention = attention.terms();
     encoder.max_length = max_length;
     encoder.label_names = label_names;
+    if (loss_option_ == nullptr || loss_option_->count() == 0)
+      loss = encoder.task == lx::Task::regression ? MatcherLoss::squared : MatcherLoss::cross_entropy;
+    else if (loss != MatcherLoss::cross_entropy)
+      encoder.task = lx::Task::regression;
+    else if (encoder.task == lx::Task::regression)
+      lx::fail_usage("--loss", "cross-entropy is a loss of classes; a regression has squared, binary, margin or listwise");
+    if (loss == MatcherLoss::binary) encoder.activation = lx::ScoreActivation::sigmoid;
+    if (negatives > 0 && label_names.size() > 2) lx::fail_usage("--negatives", "needs labels 0 and 1, or numbers");
     if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
     if (train_share <= 0) lx::fail_usage("--train-share", "must be above 0");
@@ -199,6 +219,9 @@ struct MatcherOptions : TrainingOptions {
     if (!class_weights.empty()) all["class_weights"] = class_weights;
     if (train_share < 1) all["train_share"] = train_share;
     if (new_lr) all["new_learning_rate"] = *new_lr;
+    if (loss_option_ != nullptr && loss_option_->count() > 0) all["loss"] = lx::name_of(loss);
+    if (loss == MatcherLoss::margin) all["margin"] = margin;
+    if (negatives > 0) all["negatives"] = negatives;
     if (love.used()) all["love"] = love.json();
     if (table.records) all["records"] = lx::to_json(table.records->options());
     return all;
@@ -206,6 +229,7 @@ struct MatcherOptions : TrainingOptions {
 
  private:
   std::vector<double> given_weights_;  // class_weights as numbers
+  CLI::Option* loss_option_ = nullptr;
 };
 
 /// Warnings about data that allow training but no useful model of pairs: no positive pairs to learn from, or to select the best model by.

@@ -38,11 +38,14 @@ struct MatcherTask {
   lx::PairBatches source;
   const std::vector<lx::PairExample>& valid;
   lx::CrossEntropyOptions loss_options;
+  std::vector<std::size_t> queries;  // of the training examples, for losses that rank
 
   std::size_t batches() const { return source.batches(); }
   lx::Batch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
-  /// The number of examples that the loss is a mean over, weighted by class.
+  /// The number of examples that the loss is a mean over, weighted by class; of pairs of documents, or of queries, when it ranks.
   double weights(const lx::Batch& batch) const {
+    if (o.loss == MatcherLoss::margin) return static_cast<double>(rows_of(batch).ordered_pairs(batch.targets).first.size());
+    if (o.loss == MatcherLoss::listwise) return static_cast<double>(rows_of(batch).relevant(batch.targets).ranges.size());
     if (loss_options.class_weights.empty()) return static_cast<double>(batch.size());
     double sum = 0;
     for (const auto label : batch.labels) sum += loss_options.class_weights.at(static_cast<std::size_t>(label));
@@ -50,12 +53,29 @@ struct MatcherTask {
   }
   lx::Var<float, Dev> loss(const lx::Batch& batch, const lx::ForwardOptions& forward) const {
     const auto y = model(batch, forward).logits;
-    if (model.options().task == lx::Task::classification) return lx::cross_entropy(y, batch.labels, loss_options);
-    return lx::mse_loss(y, lx::Var<float, Dev>(lx::Tensor<float, Dev>::from(batch.targets, {batch.size(), 1})));
+    switch (o.loss) {
+      case MatcherLoss::cross_entropy:
+        return lx::cross_entropy(y, batch.labels, loss_options);
+      case MatcherLoss::squared:
+        return lx::mse_loss(y, lx::Var<float, Dev>(lx::Tensor<float, Dev>::from(batch.targets, {batch.size(), 1})));
+      case MatcherLoss::binary:
+        return lx::binary_cross_entropy(y, std::vector<double>(batch.targets.begin(), batch.targets.end()));
+      case MatcherLoss::margin:
+        return lx::margin_ranking_by_query(y, rows_of(batch), batch.targets, o.margin);
+      case MatcherLoss::listwise:
+        return lx::listwise_softmax_by_query(y, rows_of(batch), batch.targets);
+    }
+    lx::fail("train_matcher", "unknown loss");
+  }
+  lx::QueryRows rows_of(const lx::Batch& batch) const {
+    std::vector<std::size_t> query;
+    for (const std::size_t i : batch.index) query.push_back(queries[i]);
+    return lx::QueryRows(query);
   }
   bool calibrate(const lx::Batch& batch, const lx::ForwardOptions& forward) { return model.calibrate(batch, forward); }
   lx::Measurement evaluate() {
-    const auto e = lx::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
+    auto e = lx::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
+    if (ranks(o.loss)) e = ranking_evaluation(std::move(e), valid);
     model.threshold.reset();
     if (e.primary == "f1") model.threshold = e.value("threshold");
     return measurement_of(e);
@@ -83,6 +103,9 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   model.provide(knowledge);
 
   auto examples = o.training_sample(lx::read_examples(o.train_file, o.table, model.options()), seed);
+  if (o.loss == MatcherLoss::binary) check_labels(o.train_file, examples, 1);
+  if (ranks(o.loss) || o.negatives > 0) check_labels(o.train_file, examples, std::numeric_limits<float>::max());
+  if (o.negatives > 0) examples = lx::with_negatives(std::move(examples), o.negatives, seed);
   const auto valid = lx::read_examples(o.valid, o.table, model.options());
   std::vector<std::vector<lx::PairExample>> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(lx::read_examples(file, o.table, model.options()));
@@ -105,8 +128,9 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   const auto warned = warnings(o, train.examples(), valid);
   for (const lx::Json& warning : warned) std::cerr << "warning: " << warning.get_ref<const std::string&>() << "\n";
 
+  const auto queries = ranks(o.loss) ? lx::query_numbers(train.examples()) : std::vector<std::size_t>();
   MatcherTask<T, Dev> task{
-      o, model, lx::PairBatches(train, o.batch, o.order), valid, {.class_weights = o.class_weights_of(train.examples())}};
+      o, model, lx::PairBatches(train, o.batch, o.order, queries), valid, {.class_weights = o.class_weights_of(train.examples())}, queries};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
   if (o.new_lr)
     for (const auto& p : optimizer.parameters())
@@ -145,6 +169,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
     }
     result.tests.push_back(
         lx::evaluate_with_typos(best_model, o.tests[t], tests[t], best_model.threshold, o.test_typos, o.typos, o.eval_batch));
+    if (ranks(o.loss)) result.tests.back() = ranking_result(std::move(result.tests.back()), tests[t]);
     result.json["test"].push_back(result.tests.back().json());
   }
   std::vector<std::pair<std::string, std::size_t>> data{{o.train_file, train.size()}, {o.valid, valid.size()}};

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -90,4 +91,35 @@ TEST_CASE("batches by falling length: rows of equal length keep their order, the
   CHECK(batches_by_length(lengths, 2) == std::vector<std::vector<std::size_t>>{{3, 1}, {4, 0}, {2}});
   CHECK(batches_by_length({}, 2).empty());
   CHECK(test::error_message([&] { batches_by_length(lengths, 0); }) == "batches_by_length: a batch has at least one row");
+}
+
+TEST_CASE("batches of groups: whole groups in the order of their rows, the same batches in every epoch in another order") {
+  RandomStream random(8, random_site::user);
+  std::vector<std::size_t> groups;
+  for (std::size_t i = 0; i < 400; ++i) groups.push_back(random.below(90));
+  groups.insert(groups.end(), 40, 1000);  // a group larger than a batch
+  const std::vector<std::size_t> lengths(groups.size(), 5);
+  std::vector<std::vector<std::vector<std::size_t>>> epochs;
+  for (const std::uint32_t epoch : {0u, 1u}) {
+    auto& batches = epochs.emplace_back(plan_batches(lengths, {.size = 16, .seed = 3, .epoch = epoch, .groups = groups}));
+    std::set<std::size_t> rows, finished;
+    for (const auto& batch : batches) {
+      CHECK((batch.size() <= 16 || (batch.size() == 40 && groups[batch[0]] == 1000)));
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        CHECK(rows.insert(batch[i]).second);
+        const std::size_t group = groups[batch[i]];
+        if (i > 0 && groups[batch[i - 1]] == group)
+          CHECK(batch[i] > batch[i - 1]);
+        else
+          CHECK(finished.insert(group).second);  // a group is in one place
+      }
+    }
+    CHECK(rows.size() == groups.size());
+    CHECK(batches.size() < 2 * groups.size() / 16);
+  }
+  CHECK(epochs[0] != epochs[1]);
+  for (auto& batches : epochs) std::sort(batches.begin(), batches.end());
+  CHECK(epochs[0] == epochs[1]);
+  CHECK(epochs[0] != plan_batches(lengths, {.size = 16, .seed = 4, .groups = groups}));
+  CHECK(test::error_message([&] { plan_batches(lengths, {.groups = {1, 2}}); }) == "plan_batches: 2 groups for 440 rows");
 }

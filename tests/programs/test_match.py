@@ -177,6 +177,39 @@ class Match(Refusals, unittest.TestCase):
         refused = program("train_matcher", *train, "--columns", "name=title,price", "--lea-columns", "same", "--out", self.folder / "x")
         self.refused(2, refused, "--lea-columns: no text of", "train.csv", "--serialize columns")
 
+    def test_losses_of_one_score(self):
+        """--loss: binary scores are probabilities; of those that rank, MRR against the definition, from the scores of evaluate."""
+        train = ["train_matcher", "--model", self.start, *self.tables, *self.texts, "--train", self.folder / "train.csv", "--valid", self.folder / "valid.csv", "--test", self.folder / "test.csv",
+                 "--max-steps", 6, "--batch", 8, "--lr", "1e-3", "--quiet"]
+        scores = {}
+        for loss, more in (("binary", ()), ("margin", ("--margin", 0.3)), ("listwise", ("--negatives", 3, "--test-typos", 1))):
+            out, found = self.folder / f"loss-{loss}", self.folder / "r.json"
+            done = self.ok(*train, "--loss", loss, *more, "--out", out)
+            saved = json.loads((out / "all_results.json").read_text())
+            self.ok("evaluate", "--model", out, "--test", self.folder / "test.csv", *self.tables, "--scores", "--output", found)
+            scores[loss] = json.loads(found.read_text())["test"][0]["scores"]
+            self.assertEqual(saved["settings"]["loss"], loss)
+            self.assertEqual(saved["train"]["pairs"], len(self.rows(self.folder / "train.csv")) + (180 if loss == "listwise" else 0))
+            if loss == "binary":
+                self.assertTrue(all(0 < score < 1 for score in scores[loss]))
+                self.assertIn("spearman", saved["test"][0])
+                continue
+            queries = {}
+            for row, score in zip(self.rows(self.folder / "test.csv"), scores[loss]):
+                queries.setdefault(row["ltable_id"], []).append((-score, row["label"] == "1"))
+            ranks = [[match for _, match in sorted(documents)].index(True) + 1 for documents in queries.values()]
+            self.assertAlmostEqual(saved["test"][0]["mrr@10"], sum(1 / rank for rank in ranks) / len(ranks), places=9)
+            self.assertIn("mrr@10", done.stdout)
+            self.assertEqual("typos_mean" in saved["test"][0], loss == "listwise")
+        self.assertEqual(len(set(map(tuple, scores.values()))), 3)
+        resumed = self.ok(*train[:-3], "--lr", "1e-3", "--quiet", "--loss", "listwise", "--negatives", 3, "--test-typos", 1, "--out", self.folder / "loss-listwise", "--resume")
+        self.assertIn("mrr@10", resumed.stdout)
+        self.refused(2, program(*train, "--loss", "cross-entropy", "--task", "regression", "--out", self.folder / "x"), "--loss: cross-entropy is a loss of classes")
+        bad = self.folder / "bad.csv"
+        bad.write_text("ltable_id,rtable_id,label\na0,b0,2\n")
+        train[train.index("--train") + 1] = bad
+        self.refused(3, program(*train, "--loss", "binary", "--out", self.folder / "x"), "bad.csv: example 1 has the label 2", "from 0 to 1")
+
     def test_candidates(self):
         out, names = self.folder / "c.csv", ("--id", "id=key", "--columns", "name=title")
         done = self.ok("candidates", self.a, self.b, *names, "--top", 2, "--out", out, "--matches", self.folder / "train.csv", self.folder / "test.csv")

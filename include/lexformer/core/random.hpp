@@ -72,6 +72,7 @@ inline constexpr std::uint32_t masking = 0xF4000000u;      // + epoch
 inline constexpr std::uint32_t regularizer = 0xF5000000u;  // + 0 for tokens, + 1 + layer for heads
 inline constexpr std::uint32_t share = 0xF6000000u;        // of the training data
 inline constexpr std::uint32_t clusters = 0xF7000000u;
+inline constexpr std::uint32_t negatives = 0xF8000000u;
 inline constexpr std::uint32_t user = 0xFF000000u;
 }  // namespace random_site
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -34,12 +35,16 @@ struct BatchPlan {
   std::uint32_t epoch = 0;
   std::uint32_t block = 0;  // for data read block by block: each block has its own order
   BatchOrder order = BatchOrder::length_grouped;
-  bool drop_last = false;  // drop the last batch if it is not full
+  bool drop_last = false;             // drop the last batch if it is not full
+  std::vector<std::size_t> groups{};  // of each row, or empty: rows of the same group stay together
 };
 
 /// Returns the rows of each batch of an epoch; lengths[row] = tokens. Every row occurs once, except those dropped by drop_last.
 /// length_grouped: rows are shuffled, sorted by length within stretches of up to 50 batches (at most a quarter of the data; both as in
 /// transformers' group_by_length) and cut, and the batches are shuffled. Batches have similar lengths and differ from epoch to epoch.
+/// With groups, each batch has whole groups, each in the order of its rows, of `size` rows at most, or one group that is larger; `order`
+/// has no effect. The batches are the same in every epoch, in another order. Errors: a size of 0; groups for another number of rows, or
+/// with drop_last.
 std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan);
 
 /// Returns all rows in descending order of length, cut into batches of `size`, for inference.
@@ -65,10 +70,27 @@ LEXFORMER_INLINE std::vector<std::vector<std::size_t>> cut(std::span<const std::
   }
   return batches;
 }
+
+LEXFORMER_INLINE std::vector<std::vector<std::size_t>> plan_groups(std::size_t rows, const BatchPlan& plan) {
+  if (plan.groups.size() != rows) fail("plan_batches", plan.groups.size(), " groups for ", rows, " rows");
+  if (plan.drop_last) fail_usage("plan_batches", "drop_last would drop whole groups");
+  std::map<std::size_t, std::vector<std::size_t>> rows_of;
+  for (std::size_t i = 0; i < rows; ++i) rows_of[plan.groups[i]].push_back(i);
+  std::vector<std::vector<std::size_t>> groups, batches;
+  for (auto& group : rows_of) groups.push_back(std::move(group.second));
+  RandomStream(plan.seed, random_site::shuffle).shuffle(groups);  // the same in every epoch, so that all have as many batches
+  for (const auto& group : groups) {
+    if (batches.empty() || batches.back().size() + group.size() > plan.size) batches.emplace_back();
+    batches.back().insert(batches.back().end(), group.begin(), group.end());
+  }
+  RandomStream(plan.seed, random_site::shuffle + plan.block % 0x1000000u, plan.epoch + 1).shuffle(batches);
+  return batches;
+}
 }  // namespace detail
 
 LEXFORMER_INLINE std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan) {
   if (plan.size == 0) fail_usage("plan_batches", "a batch has at least one pair");
+  if (!plan.groups.empty()) return detail::plan_groups(lengths.size(), plan);
   std::vector<std::size_t> rows(lengths.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   RandomStream random(plan.seed, random_site::shuffle + plan.block % 0x1000000u, plan.epoch);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lexformer/data/masked_batch.hpp"
@@ -17,13 +18,15 @@ namespace lexformer {
 /// Batches of labelled pairs. Caches the encodings of one epoch. The data set must outlive this object.
 class PairBatches {
  public:
-  /// The seed of the data set determines the order.
-  PairBatches(const PairDataset& data, std::size_t size, BatchOrder order = BatchOrder::length_grouped)
-      : data_(data), plan_{.size = size, .seed = data.options().seed, .order = order} {
+  /// The seed of the data set determines the order. groups: see BatchPlan.
+  PairBatches(const PairDataset& data, std::size_t size, BatchOrder order = BatchOrder::length_grouped,
+              std::vector<std::size_t> groups = {})
+      : data_(data), plan_{.size = size, .seed = data.options().seed, .order = order, .groups = std::move(groups)} {
     if (size == 0) fail_usage("PairBatches", "a batch has at least one pair");
+    batches_ = plan_.groups.empty() ? (data_.size() + size - 1) / size : plan_batches(std::vector<std::size_t>(data_.size()), plan_).size();
   }
   /// The number of batches in an epoch.
-  std::size_t batches() const { return (data_.size() + plan_.size - 1) / plan_.size; }
+  std::size_t batches() const { return batches_; }
   Batch batch(std::uint32_t epoch, std::size_t number) {
     if (encodings_.empty() || plan_.epoch != epoch) {
       plan_.epoch = epoch;
@@ -36,6 +39,7 @@ class PairBatches {
  private:
   const PairDataset& data_;
   BatchPlan plan_;
+  std::size_t batches_;
   std::vector<Encoding> encodings_;
   std::vector<std::vector<std::size_t>> rows_;
 };
