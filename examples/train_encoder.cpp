@@ -35,7 +35,7 @@ bool run(Options o) {
   std::optional<lx::ModelFile> file = lx::ModelFile::open(o.model);
   lx::SentenceEncoder<T, Dev> model(*file, o.encoder(lx::stored_sentence_options(*file)), o.seed);
   file.reset();
-  const auto train = program::read_text_pairs(o.train_file, o), valid = program::read_text_pairs(o.valid, o);
+  const auto train = program::read_text_pairs(o.train_file, o, true), valid = program::read_text_pairs(o.valid, o);
   std::vector<program::TextPairs> tests;  // read before training, so that a bad file is reported early
   for (const auto& test : o.tests) {
     tests.push_back(program::read_text_pairs(test, o));
@@ -51,6 +51,11 @@ bool run(Options o) {
   settings.patience = o.patience;
   settings.progress.samples = "pairs";
   settings.settings = o.json(lx::describe(train.examples), lx::describe(valid.examples));
+  if (!o.negative.empty()) {
+    std::vector<lx::PairExample> negatives;
+    for (const auto& e : train.examples) negatives.push_back({e.kept.at(0), ""});
+    settings.settings["negatives"] = lx::describe(negatives, 1);
+  }
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {
     program::say_interrupted(lx::cat("step ", done.step), o.out);

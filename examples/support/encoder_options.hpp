@@ -27,6 +27,7 @@ struct EncoderOptions : TrainingOptions {
   EncoderLoss loss = EncoderLoss::multiple_negatives;
   lx::TableOptions table;
   lx::BatchOrder order = lx::BatchOrder::random;
+  std::string negative;  // column of --train
   std::string pool = "auto";
   std::vector<std::size_t> dense;
   lx::DenseActivation activation = lx::DenseActivation::tanh;
@@ -54,6 +55,9 @@ struct EncoderOptions : TrainingOptions {
     add_out(app);
     app.add_option("--columns", table.columns, "columns of left text, right text and, if there is one, label: names, or numbers from 1")
         ->delimiter(',');
+    app.add_option("--negative", negative,
+                   "column of --train with a hard negative for the left text, which may be empty; for --loss multiple-negatives")
+        ->type_name("COLUMN");
     add_choice(app, "--header", table.header, "whether tables have a header row");
 
     auto* group = app.add_option_group("Model");
@@ -85,6 +89,9 @@ struct EncoderOptions : TrainingOptions {
   }
   void finish() {
     finish_training();
+    if (!negative.empty() && loss != EncoderLoss::multiple_negatives)
+      lx::fail_usage("--negative", "is for --loss multiple-negatives; with ", lx::name_of(loss),
+                     " a negative is a pair with its own label");
     if (loss == EncoderLoss::multiple_negatives && batch < 2)
       lx::fail_usage("--batch", "is ", batch,
                      "; with --loss multiple-negatives a batch needs 2 pairs or more, whose texts are negatives of each other");

@@ -14,15 +14,16 @@ namespace program {
 
 struct TextPairs {
   std::string path;
-  std::vector<lx::PairExample> examples;  // target: the label
+  std::vector<lx::PairExample> examples;  // target: the label; kept: the hard negative, if there is a column of them
   bool labelled = false;
 };
 
-/// Reads pairs with numbers as labels. Without --columns the labels are optional for the loss that needs none. Errors (file): those of
-/// read_pairs; a label does not suit the loss.
-inline TextPairs read_text_pairs(const std::string& file, const EncoderOptions& o) {
+/// Reads pairs with numbers as labels; of --train also the column --negative. Without --columns the labels are optional for the loss that
+/// needs none. Errors (file): those of read_pairs; a label does not suit the loss.
+inline TextPairs read_text_pairs(const std::string& file, const EncoderOptions& o, bool training = false) {
   const bool needed = o.loss != EncoderLoss::multiple_negatives;
   lx::TableOptions table = o.table;
+  if (training && !o.negative.empty()) table.keep = {o.negative};
   const std::size_t named = table.columns.size();
   if (needed && named == 2)
     lx::fail_usage("--columns", "2 columns are named; --loss ", lx::name_of(o.loss), " needs left, right and label");
@@ -41,7 +42,7 @@ inline TextPairs read_text_pairs(const std::string& file, const EncoderOptions& 
   }
   if (!rows) rows = with(pairs.labelled);
   if (!pairs.labelled) {
-    for (auto& row : rows->rows) pairs.examples.push_back({std::move(row.left), std::move(row.right), 1, 1});
+    for (auto& row : rows->rows) pairs.examples.push_back({std::move(row.left), std::move(row.right), 1, 1, std::move(row.kept)});
     return pairs;
   }
   pairs.examples = o.loss == EncoderLoss::cosine ? lx::number_examples(*rows) : lx::class_examples(*rows);
@@ -54,7 +55,7 @@ inline TextPairs read_text_pairs(const std::string& file, const EncoderOptions& 
   return pairs;
 }
 
-/// A batch: the texts of B pairs, first the left ones, and their labels.
+/// A batch: the left texts of B pairs, their right texts, the hard negatives, and the labels of the pairs.
 struct PairsBatch {
   lx::Batch texts;
   std::vector<double> labels;
@@ -109,16 +110,22 @@ class EncoderTask {
  public:
   EncoderTask(const EncoderOptions& o, lx::SentenceEncoder<T, Dev>& model, const TextPairs& train, const TextPairs& valid)
       : o_(o), model_(model), valid_(valid) {
-    std::vector<std::string> left, right;
+    std::vector<std::string> left, right, negatives;
     for (const auto& e : train.examples) {
       if (o.loss == EncoderLoss::multiple_negatives && e.label != 1) continue;
       left.push_back(e.left);
       right.push_back(e.right);
+      negative_.emplace_back();
+      if (!e.kept.empty() && !e.kept[0].empty()) {
+        negative_.back() = negatives.size();
+        negatives.push_back(e.kept[0]);
+      }
       labels_.push_back(static_cast<double>(e.target));
     }
     if (labels_.empty()) lx::fail_file(train.path, "has no pair labelled 1 to train on");
     left_ = model.tokenize(left);
     right_ = model.tokenize(right);
+    negatives_ = model.tokenize(negatives);
     for (std::size_t i = 0; i < left_.size(); ++i) lengths_.push_back(left_[i].size() + right_[i].size());
   }
 
@@ -132,14 +139,17 @@ class EncoderTask {
     std::vector<lx::Encoding> chosen;
     for (const auto* side : {&left_, &right_})
       for (const std::size_t row : plan_.at(number)) chosen.push_back((*side)[row]);
+    for (const std::size_t row : plan_.at(number))
+      if (negative_[row]) chosen.push_back(negatives_[*negative_[row]]);
     PairsBatch batch{model_.batch(chosen), {}};
     for (const std::size_t row : plan_.at(number)) batch.labels.push_back(labels_[row]);
     return batch;
   }
   lx::BatchSize size(const PairsBatch& batch) const { return {batch.labels.size(), batch.texts.offsets.tokens()}; }
-  /// A single pair has no negatives, and so no loss.
+  /// A single pair without a hard negative has no loss.
   double weights(const PairsBatch& batch) const {
-    return o_.loss == EncoderLoss::multiple_negatives && batch.labels.size() == 1 ? 0 : static_cast<double>(batch.labels.size());
+    const bool alone = o_.loss == EncoderLoss::multiple_negatives && batch.texts.size() == 2;
+    return alone ? 0 : static_cast<double>(batch.labels.size());
   }
   auto loss(const PairsBatch& batch, const lx::ForwardOptions& forward) const {
     const std::size_t n = batch.labels.size();
@@ -147,7 +157,9 @@ class EncoderTask {
     const auto a = lx::slice_rows(y, 0, n), b = lx::slice_rows(y, n, 2 * n);
     if (o_.loss == EncoderLoss::cosine) return lx::cosine_loss(a, b, batch.labels);
     if (o_.loss == EncoderLoss::contrastive) return lx::contrastive_loss(a, b, batch.labels, o_.margin);
-    return lx::multiple_negatives_ranking(a, b, {}, o_.factor);
+    std::vector<decltype(lx::slice_rows(y, 0, n))> hard;
+    if (batch.texts.size() > 2 * n) hard.push_back(lx::slice_rows(y, 2 * n, batch.texts.size()));
+    return lx::multiple_negatives_ranking(a, b, hard, o_.factor);
   }
   lx::Measurement evaluate() const { return measurement_of(evaluate_encoder(model_, valid_, o_)); }
   void save(const std::string& path) { model_.save(path); }
@@ -157,7 +169,8 @@ class EncoderTask {
   const EncoderOptions& o_;
   lx::SentenceEncoder<T, Dev>& model_;
   const TextPairs& valid_;
-  std::vector<lx::Encoding> left_, right_;
+  std::vector<lx::Encoding> left_, right_, negatives_;
+  std::vector<std::optional<std::size_t>> negative_;  // of each pair, its place in negatives_
   std::vector<double> labels_;
   std::vector<std::size_t> lengths_;
   std::uint32_t epoch_ = 0;

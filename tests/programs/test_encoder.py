@@ -34,6 +34,8 @@ class Encoder(Refusals, unittest.TestCase):
             (cls.folder / f"{name}.tsv").write_text(pairs(count, seed))
             unlabelled = [line.rsplit("\t", 1)[0] for line in pairs(count, seed).splitlines() if line.endswith("1")]
             (cls.folder / f"{name}-pairs.tsv").write_text("".join(line + "\n" for line in unlabelled))
+            with open(cls.folder / f"{name}-pairs.csv", "w", newline="") as file:
+                csv.writer(file).writerows([("left", "right"), *(line.split("\t") for line in unlabelled)])
         cls.start = start_model(cls.folder, cls.folder / "train.tsv")
         cls.trained = cls.folder / "trained"
         done = cls.train(cls.trained, "--test", cls.folder / "test.tsv", "--dense", 8, "--normalize")
@@ -86,6 +88,25 @@ class Encoder(Refusals, unittest.TestCase):
                 self.assertLessEqual(abs(results["valid"][key]), 1)
             self.assertEqual(results["settings"]["loss"], name)
             self.assertEqual(len(self.encode(out, "a tv\n")[0]), 16)
+
+    def test_hard_negatives(self):
+        rows = [line.split("\t") for line in (self.folder / "train-pairs.tsv").read_text().splitlines()]
+        others = [right for _, right in rows[1:] + rows[:1]]
+        for name, negatives in (("hard", others), ("some", others[:10] + [""] * (len(rows) - 10)), ("empty", [""] * len(rows))):
+            with open(self.folder / f"{name}.csv", "w", newline="") as file:
+                csv.writer(file).writerows([("left", "right", "negative"), *((*row, negative) for row, negative in zip(rows, negatives))])
+        models = {}
+        for name, more in (("hard", ("--negative", "negative")), ("some", ("--negative", "negative")), ("empty", ("--negative", "negative")), ("hard", ())):
+            out = self.folder / f"out-{name}-{len(more)}"
+            done = self.train(out, "--columns", "left,right", *more, train=f"{name}.csv", valid="valid-pairs.csv")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            models[out.name] = (out / "model.lxf").read_bytes()
+            results = json.loads((out / "all_results.json").read_text())
+            self.assertEqual("negatives" in results["settings"], bool(more))
+        self.assertEqual(models["out-empty-2"], models["out-hard-0"])  # no negatives
+        self.assertEqual(len(set(models.values())), 3)
+        self.refused(2, self.train(self.folder / "x", "--columns", "left,right,label", "--loss", "cosine", "--negative", "negative"), "--negative: is for --loss multiple-negatives")
+        self.refused(3, self.train(self.folder / "x", "--columns", "left,right", "--negative", "negativ", train="hard.csv", valid="valid-pairs.csv"), "hard.csv", "negativ")
 
     def test_resume_gives_the_same_bytes(self):
         whole, cut = self.folder / "whole", self.folder / "cut"
