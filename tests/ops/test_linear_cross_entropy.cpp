@@ -23,11 +23,11 @@ using test::same_bits;
 
 namespace {
 
-constexpr std::size_t rows = 23, width = 7, classes = 37;
+constexpr std::size_t case_rows = 23, case_width = 7, case_classes = 37;
 
-std::vector<std::int32_t> some_labels(std::size_t count = rows) {
+std::vector<std::int32_t> some_labels(std::size_t count = case_rows) {
   std::vector<std::int32_t> labels;
-  for (std::size_t i = 0; i < count; ++i) labels.push_back(static_cast<std::int32_t>((5 * i + 3) % classes));
+  for (std::size_t i = 0; i < count; ++i) labels.push_back(static_cast<std::int32_t>((5 * i + 3) % case_classes));
   return labels;
 }
 
@@ -36,9 +36,9 @@ struct Inputs {
   Var<T> x, weight, bias;
 
   explicit Inputs(bool with_bias = true)
-      : x(random_tensor<T>({rows, width}, 1), true),
-        weight(random_tensor<T>({classes, width}, 2), true),
-        bias(with_bias ? Var<T>(random_tensor<T>({classes}, 3), true) : Var<T>()) {}
+      : x(random_tensor<T>({case_rows, case_width}, 1), true),
+        weight(random_tensor<T>({case_classes, case_width}, 2), true),
+        bias(with_bias ? Var<T>(random_tensor<T>({case_classes}, 3), true) : Var<T>()) {}
 };
 
 }  // namespace
@@ -67,7 +67,7 @@ TEST_CASE("linear_cross_entropy: gradients against central differences") {
   for (const std::size_t chunk : {0u, 9u}) {
     const auto result = gradcheck(
         [&](const std::vector<Var<double>>& v) { return linear_cross_entropy(v[0], v[1], v[2], std::span(labels), {.chunk = chunk}); },
-        {random_tensor({rows, width}, 1), random_tensor({classes, width}, 2), random_tensor({classes}, 3)});
+        {random_tensor({case_rows, case_width}, 1), random_tensor({case_classes, case_width}, 2), random_tensor({case_classes}, 3)});
     CHECK_MESSAGE(result.ok, result.message);
   }
 }
@@ -133,8 +133,8 @@ TEST_CASE("linear_cross_entropy: only what is asked for is computed, and gradien
     CHECK_FALSE(linear_cross_entropy(b.x, b.weight, b.bias, std::span(labels)).requires_grad());
   }
   // A table that is both input and weight gets both gradients, as in a model with tied embeddings.
-  const Var<double> tied(random_tensor({classes, width}, 2), true), same(random_tensor({classes, width}, 2), true);
-  const auto many = some_labels(classes);
+  const Var<double> tied(random_tensor({case_classes, case_width}, 2), true), same(random_tensor({case_classes, case_width}, 2), true);
+  const auto many = some_labels(case_classes);
   linear_cross_entropy(tied, tied, Var<double>(), std::span(many), {.chunk = 10}).backward();
   cross_entropy(linear(same, same), std::span(many)).backward();
   CHECK(max_error(tied.grad(), same.grad()) < 1e-14);
@@ -144,7 +144,7 @@ TEST_CASE("linear_cross_entropy: a value that is not finite reaches the loss") {
   const auto labels = some_labels();
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     Inputs<double> a;
-    a.x.mutable_value().mutable_data()[3 * width] = bad;
+    a.x.mutable_value().mutable_data()[3 * case_width] = bad;
     CHECK_FALSE(std::isfinite(linear_cross_entropy(a.x, a.weight, a.bias, std::span(labels), {.chunk = 2}).item()));
   }
 }
@@ -166,6 +166,6 @@ TEST_CASE("linear_cross_entropy: what does not fit") {
   labels.pop_back();
   CHECK(message(a.x, a.weight, a.bias) == "linear_cross_entropy: x (23, 7) for 22 labels; expected one label per row");
   labels.clear();
-  CHECK(message(Var<double>(Tensor<double>({0, width})), a.weight, a.bias) ==
+  CHECK(message(Var<double>(Tensor<double>({0, case_width})), a.weight, a.bias) ==
         "linear_cross_entropy: x has no rows, so the mean loss is undefined");
 }
