@@ -9,6 +9,7 @@
 #include <lexformer/models/sentence_encoder.hpp>
 #include <lexformer/models/vector_candidates.hpp>
 
+#include "hnsw_candidates.hpp"
 #include "records.hpp"
 
 namespace program {
@@ -45,8 +46,8 @@ inline lx::Tensor<float> embed_texts(const lx::SentenceEncoder<float>& encoder, 
 class Candidates {
  public:
   Candidates(std::span<const std::string> left, std::span<const std::string> right, bool one_table, CandidateSource source,
-             lx::BlockingOptions options, const std::string& encoder)
-      : left_(left), right_(one_table ? left : right), one_table_(one_table), options_(std::move(options)) {
+             lx::BlockingOptions options, const std::string& encoder, bool approximate)
+      : left_(left), right_(one_table ? left : right), one_table_(one_table), approximate_(approximate), options_(std::move(options)) {
     const bool all = source == CandidateSource::all;
     if (source != CandidateSource::embeddings) {
       options_.blocking = *lx::find_name<lx::Blocking>(lx::name_of(source));
@@ -67,8 +68,9 @@ class Candidates {
     std::vector<lx::Candidate> found;
     if (texts_) found = texts_->find();
     if (!left_vectors_) return found;
-    const auto near = one_table_ ? lx::vector_candidates(*left_vectors_, options_.top, part(0.9, 0.1))
-                                 : lx::vector_candidates(*left_vectors_, *right_vectors_, options_.top, part(0.9, 0.1));
+    const auto near = approximate_ ? hnsw_candidates(*left_vectors_, one_table_ ? nullptr : &*right_vectors_, options_.top, part(0.9, 0.1))
+                      : one_table_ ? lx::vector_candidates(*left_vectors_, options_.top, part(0.9, 0.1))
+                                   : lx::vector_candidates(*left_vectors_, *right_vectors_, options_.top, part(0.9, 0.1));
     return texts_ ? lx::merge_candidates(found, near) : near;
   }
   std::vector<lx::CandidateReason> explain(std::size_t left, std::size_t right) const {
@@ -90,7 +92,7 @@ class Candidates {
   }
 
   std::span<const std::string> left_, right_;
-  bool one_table_;
+  bool one_table_, approximate_;
   lx::BlockingOptions options_;
   std::optional<lx::CandidateSearch> texts_;
   std::optional<lx::Tensor<float>> left_vectors_, right_vectors_;
@@ -108,7 +110,10 @@ class CandidateFlags {
     app.add_option("--ngram", options_.n, "characters of an n-gram")->check(positive())->capture_default_str();
     app.add_option("--encoder", encoder_, "a sentence encoder: .lxf, or a sentence-transformers folder; for --blocking embeddings or all")
         ->type_name("E.lxf");
+    app.add_flag("--approximate", approximate_,
+                 "with --encoder: approximately nearest vectors, by hnswlib; faster from about a million records on");
   }
+  bool approximate() const { return approximate_; }
   const lx::BlockingOptions& options() const { return options_; }
   lx::BlockingOptions& options() { return options_; }
   const std::string& encoder() const { return encoder_; }
@@ -118,13 +123,15 @@ class CandidateFlags {
     if (source_ == CandidateSource::embeddings && encoder_.empty()) lx::fail_usage("--blocking embeddings", "needs --encoder");
     if (source_ != CandidateSource::embeddings && source_ != CandidateSource::all && !encoder_.empty())
       lx::fail_usage("--encoder", "needs --blocking embeddings or all");
-    return {left, right, one_table, source_, options_, encoder_};
+    if (approximate_ && encoder_.empty()) lx::fail_usage("--approximate", "needs --encoder");
+    return {left, right, one_table, source_, options_, encoder_, approximate_};
   }
 
  private:
   CandidateSource source_ = CandidateSource::ngrams;
   lx::BlockingOptions options_;
   std::string encoder_;
+  bool approximate_ = false;
 };
 
 /// The texts that candidates are found by: the values alone, without budgets, which are for the model's limited length.
