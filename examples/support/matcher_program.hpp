@@ -129,8 +129,9 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   for (const lx::Json& warning : warned) std::cerr << "warning: " << warning.get_ref<const std::string&>() << "\n";
 
   const auto queries = ranks(o.loss) ? lx::query_numbers(train.examples()) : std::vector<std::size_t>();
-  MatcherTask<T, Dev> task{
-      o, model, lx::PairBatches(train, o.batch, o.order, queries), valid, {.class_weights = o.class_weights_of(train.examples())}, queries};
+  lx::CrossEntropyOptions loss_options;
+  loss_options.class_weights = o.class_weights_of(train.examples());
+  MatcherTask<T, Dev> task{o, model, lx::PairBatches(train, o.batch, o.order, queries), valid, loss_options, queries};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay, .decay_bias_and_norm = !o.no_decay_norm});
   if (o.new_lr)
     for (const auto& p : optimizer.parameters())
