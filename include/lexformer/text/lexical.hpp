@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -121,16 +122,21 @@ LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const Le
   };
 
   const std::vector<Word>& words = encoding.words;
-  std::vector<std::string> column_of(words.size());  // with same_column; "VAL": a word of a mark, since no column has this name
+  constexpr std::size_t no_column = static_cast<std::size_t>(-1);  // of the words of a mark
+  std::vector<std::size_t> column_of(words.size());                // number of the column; without same_column all are one
   if (options.same_column) {
+    std::vector<std::string> names{""};
     std::size_t w = 0;
     for (std::size_t type = 0; type < encoding.texts.size(); ++type) {
-      std::string column;
+      std::size_t column = 0;
       const auto marks = column_marks(encoding.texts[type]);
       auto mark = marks.begin();
       for (; w < words.size() && words[w].type == type; ++w) {
-        while (mark != marks.end() && words[w].begin >= mark->end_character) column = (mark++)->name;
-        column_of[w] = mark != marks.end() && words[w].begin >= mark->first_character ? "VAL" : column;
+        for (; mark != marks.end() && words[w].begin >= mark->end_character; ++mark) {
+          column = static_cast<std::size_t>(std::find(names.begin(), names.end(), mark->name) - names.begin());
+          if (column == names.size()) names.push_back(mark->name);
+        }
+        column_of[w] = mark != marks.end() && words[w].begin >= mark->first_character ? no_column : column;
       }
     }
   }
@@ -139,7 +145,7 @@ LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const Le
   std::vector<double> values(keys.size() * keys.size(), -1.0);
   const unsigned steps = options.levels == 0 ? 0 : options.levels - 1;
   const auto meet = [&](std::size_t a, std::size_t b) {
-    return (options.self_attention || words[a].type != words[b].type) && column_of[a] == column_of[b] && column_of[a] != "VAL";
+    return (options.self_attention || words[a].type != words[b].type) && column_of[a] == column_of[b] && column_of[a] != no_column;
   };
   LexicalMatrix out;
   for (unsigned k = 1; k <= steps; ++k) out.level.push_back(static_cast<double>(k) / steps);
