@@ -128,8 +128,8 @@ struct Lea final : AttentionTerm<T, Dev> {
       fail("lea",
            "alpha is not set: model.calibrate(batch) measures it before training, and it is saved with the model; or use a constant "
            "alpha");
-    out.lookups.push_back({scale(table(in, all_words), factor), words});
-    if (same_column.defined()) out.lookups.push_back({scale(table(in, column_words), factor), in.batch.feature(column_words, "lea").codes});
+    out.lookups.push_back({scale(table(in, false), factor), words});
+    if (same_column.defined()) out.lookups.push_back({scale(table(in, true), factor), in.batch.feature(column_words, "lea").codes});
   }
 
   /// Sets alpha by the rule of the options if it is not set. Returns false if the batch has no cells to measure it on.
@@ -137,7 +137,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads; e = q . k / sqrt(d), or with the scale of the
   ///            model's position scheme. The paper: "based on the magnitudes of both terms"
   bool calibrate(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms) override {
-    if (alpha_on_host() == 0) set_alpha(in, table(in, all_words).value(), terms.scale);
+    if (alpha_on_host() == 0) set_alpha(in, table(in, false).value(), terms.scale);
     return alpha_on_host() != 0;
   }
 
@@ -149,20 +149,20 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
  private:
-  /// The lookup table of a feature without alpha:  W l(levels)^T -> (H, R)
-  Var<T, Dev> table(const AttentionInputs<T, Dev>& in, const char* feature) const {
-    const auto& levels = in.batch.feature(feature, "lea").levels;
+  /// The lookup table without alpha:  W l(levels)^T -> (H, R);   `columns`: of column_words, else of all_words
+  Var<T, Dev> table(const AttentionInputs<T, Dev>& in, bool columns) const {
+    const auto& levels = in.batch.feature(columns ? column_words : all_words, "lea").levels;
     if (options.levels != 0 && levels.size() != options.levels)
       fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", levels.size());
-    const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>(sinusoids(levels, feature));
-    const auto y = matmul(feature == all_words ? projection : same_column, l, {.transpose_b = true});  // (H or 1, R)
+    const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>(sinusoids(levels, columns));
+    const auto y = matmul(columns ? same_column : projection, l, {.transpose_b = true});  // (H or 1, R)
     return y.dim(0) == in.heads ? y : multiply(y, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));
   }
 
   /// lea_sinusoid of the levels on the device, kept for as long as the levels are the same: they take the host longer than a launch.
-  Tensor<T, Dev> sinusoids(const std::vector<double>& levels, const char* feature) const {
+  Tensor<T, Dev> sinusoids(const std::vector<double>& levels, bool columns) const {
     const std::lock_guard lock(mutex_);
-    auto& last = sinusoids_[feature == all_words ? 0 : 1];
+    auto& last = sinusoids_[columns ? 1 : 0];
     if (last.rows.size() == 0 || last.levels != levels) {
       last.rows = lea_sinusoid<T>(levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>();
       last.levels = levels;
