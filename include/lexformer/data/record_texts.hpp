@@ -90,6 +90,7 @@ class RecordPairs {
 
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/text/column_marks.hpp"
 #include "lexformer/text/nearest_name.hpp"
 #include "lexformer/text/unicode.hpp"
 
@@ -242,7 +243,7 @@ LEXFORMER_INLINE std::vector<std::string> record_texts(const RecordTable& table,
       const bool named = options.serialize == Serialize::columns;
       if (value.empty() && !named) continue;
       if (!text.empty()) text += options.separator;
-      if (named) text += cat("COL ", options.columns[i].left, " VAL", value.empty() ? "" : " ");
+      if (named) text += column_mark(options.columns[i].left) + (value.empty() ? "" : " ");
       text += value;
     }
     texts.push_back(std::move(text));

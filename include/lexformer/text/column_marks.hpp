@@ -18,6 +18,9 @@ struct ColumnMark {
   std::string name;                            // its words, separated by single spaces
 };
 
+/// "COL name VAL".
+inline std::string column_mark(std::string_view name) { return std::string("COL ").append(name) + " VAL"; }
+
 /// The marks of a text, in order. A text without COL as its first word has none. A mark is the word COL, one word or more that are
 /// neither COL nor VAL, and the word VAL; case matters. The form has no escape: a value that holds such words holds a mark.
 std::vector<ColumnMark> column_marks(std::string_view text);
