@@ -113,7 +113,6 @@ class CandidateFlags {
     app.add_flag("--approximate", approximate_,
                  "with --encoder: approximately nearest vectors, by hnswlib; faster from about a million records on");
   }
-  bool approximate() const { return approximate_; }
   const lx::BlockingOptions& options() const { return options_; }
   lx::BlockingOptions& options() { return options_; }
   const std::string& encoder() const { return encoder_; }

@@ -4,7 +4,6 @@
 
 #include <lexformer/models/rank.hpp>
 #include <lexformer/ops/ranking_loss.hpp>
-#include <lexformer/train/ranking_metrics.hpp>
 #include <map>
 
 #include "encoder_options.hpp"
@@ -74,18 +73,16 @@ lx::Evaluation evaluate_encoder(const lx::SentenceEncoder<T, Dev>& model, const 
   lx::require_finite(a, pairs.path, "pair", 1);
   lx::require_finite(b, pairs.path, "pair", 1);
   if (!pairs.labelled) {
-    constexpr std::size_t top = 10;
     std::map<std::string, double> copies;  // equal texts are all right
     for (const auto& text : right) ++copies[text];
     std::vector<lx::RankedQuery> queries;
-    const auto found = lx::nearest_documents(a, b, top);
+    const auto found = lx::nearest_documents(a, b, ranking_depth);
     for (std::size_t i = 0; i < found.size(); ++i) {
       auto& query = queries.emplace_back();
       for (const auto& d : found[i]) query.ranked.push_back(right[d.index] == right[i] ? 1 : 0);
       query.relevant.assign(static_cast<std::size_t>(copies[right[i]]), 1.0);
     }
-    const auto report = lx::ranking_report(queries, top);
-    return {pairs.path, {{"mrr@10", report.mrr}, {"ndcg@10", report.ndcg}, {"recall@10", report.recall}}, "mrr@10", {}};
+    return ranking_evaluation(pairs.path, queries);
   }
   const lx::NoGrad no_grad;
   using A = lx::accumulate_t<T>;

@@ -5,10 +5,9 @@
 #include <lexformer/data/queries.hpp>
 #include <lexformer/ops/query_loss.hpp>
 #include <lexformer/train/evaluation.hpp>
-#include <lexformer/train/ranking_metrics.hpp>
 #include <map>
 
-#include "program.hpp"
+#include "training.hpp"
 
 namespace program {
 
@@ -39,8 +38,8 @@ inline void check_labels(const std::string& file, const std::vector<lx::PairExam
                     most == 1 ? "labels from 0 to 1" : "labels of 0 or more");
 }
 
-/// Replaces the metrics of an evaluation by those of the ranking of each query's documents; `examples`: those without typos.
-inline lx::Evaluation ranking_evaluation(lx::Evaluation e, const std::vector<lx::PairExample>& examples) {
+/// The evaluation of the ranking of each query's documents by the scores of `e`; `examples`: those without typos.
+inline lx::Evaluation ranking_evaluation(const lx::Evaluation& e, const std::vector<lx::PairExample>& examples) {
   const auto query = lx::query_numbers(examples);
   std::vector<std::size_t> order(examples.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -53,16 +52,13 @@ inline lx::Evaluation ranking_evaluation(lx::Evaluation e, const std::vector<lx:
   }
   std::vector<lx::RankedQuery> all;
   for (auto& item : queries) all.push_back(std::move(item.second));
-  const auto report = lx::ranking_report(all, 10);
-  e.metrics = {{"mrr@10", report.mrr}, {"ndcg@10", report.ndcg}, {"recall@10", report.recall}};
-  e.primary = "mrr@10";
-  return e;
+  return ranking_evaluation(e.file, all);
 }
 
 /// The same for a test file and its copies with typos.
 inline lx::TestResult ranking_result(lx::TestResult result, const std::vector<lx::PairExample>& examples) {
-  result.clean = ranking_evaluation(std::move(result.clean), examples);
-  for (auto& copy : result.typos) copy = ranking_evaluation(std::move(copy), examples);
+  result.clean = ranking_evaluation(result.clean, examples);
+  for (auto& copy : result.typos) copy = ranking_evaluation(copy, examples);
   return result;
 }
 

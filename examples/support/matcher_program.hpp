@@ -75,7 +75,7 @@ struct MatcherTask {
   bool calibrate(const lx::Batch& batch, const lx::ForwardOptions& forward) { return model.calibrate(batch, forward); }
   lx::Measurement evaluate() {
     auto e = lx::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
-    if (ranks(o.loss)) e = ranking_evaluation(std::move(e), valid);
+    if (ranks(o.loss)) e = ranking_evaluation(e, valid);
     model.threshold.reset();
     if (e.primary == "f1") model.threshold = e.value("threshold");
     return measurement_of(e);

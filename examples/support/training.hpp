@@ -4,6 +4,7 @@
 
 #include <iomanip>
 #include <lexformer/io/json.hpp>
+#include <lexformer/train/ranking_metrics.hpp>
 
 #include "model_card.hpp"
 #include "training_options.hpp"
@@ -49,6 +50,15 @@ inline lx::Measurement measurement_of(const lx::Evaluation& e) {
   m.text = lx::cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
   m.state = e.state();
   return m;
+}
+
+/// The documents of a query that count in an evaluation.
+inline constexpr std::size_t ranking_depth = 10;
+
+/// The metrics of rankings as an evaluation.
+inline lx::Evaluation ranking_evaluation(std::string file, std::span<const lx::RankedQuery> queries) {
+  const auto report = lx::ranking_report(queries, ranking_depth);
+  return {std::move(file), {{"mrr@10", report.mrr}, {"ndcg@10", report.ndcg}, {"recall@10", report.recall}}, "mrr@10", {}};
 }
 
 /// The learning rate schedule of a run.
