@@ -30,7 +30,7 @@ double int8_peak() {
 
 /// Layers in 8 bits: the product of the integers alone, and the whole layer with rounding, scales and GELU.
 void measure_int8(const char* what, std::size_t m, std::size_t n, std::size_t k, bool gelu, double seconds) {
-  using Product = lx::detail::Int8Product<lx::detail::int8_path>;
+  using Product = lx::detail::Int8Product;
   const auto x = bench::random_tensor<float, lx::Cpu>({m, k}, 1), weights = bench::random_tensor<float, lx::Cpu>({n, k}, 2);
   const lx::Int8Weights w({lx::quantize_rows(n, k, weights.data())}, {{}});
   const std::vector<std::uint8_t> u(m * w.groups() * 4, 3);

@@ -39,9 +39,10 @@ lx::Json measure(const bench::Input& input, const program::Compute& compute, std
     if (const double t = timer.lap(); r > 0) seconds.push_back(t);
   }
   const double n = static_cast<double>(pairs), typical = bench::median(seconds), best = *std::min_element(seconds.begin(), seconds.end());
-  std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << ", " << pairs << " pairs, " << tokens
-            << " tokens: median " << n / typical << " pairs/s, best " << n / best << "; making the batches took " << 100 * making / typical
-            << " % of a round; peak memory " << std::setprecision(3) << bench::peak_gb() << " GB\n";
+  std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << ", products by " << lx::to_string(lx::instructions())
+            << ", " << pairs << " pairs, " << tokens << " tokens: median " << n / typical << " pairs/s, best " << n / best
+            << "; making the batches took " << 100 * making / typical << " % of a round; peak memory " << std::setprecision(3)
+            << bench::peak_gb() << " GB\n";
   return {{"pairs_per_second", n / typical}, {"best_pairs_per_second", n / best}, {"peak_gb", bench::peak_gb()}};
 }
 

@@ -18,22 +18,6 @@ if(PROJECT_IS_TOP_LEVEL)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${LEXFORMER_CCACHE})
     set_target_properties(lexformer_compiled PROPERTIES CXX_COMPILER_LAUNCHER ${LEXFORMER_CCACHE})
   endif()
-
-  # Optimised programs without AVX2 run at half the speed or less: say so where the processor is of that family.
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_BUILD_TYPE MATCHES "Rel")
-    include(CheckCXXSourceCompiles)
-    if(LEXFORMER_NATIVE)
-      set(CMAKE_REQUIRED_FLAGS -march=native)
-    else()
-      set(CMAKE_REQUIRED_FLAGS "")
-    endif()
-    check_cxx_source_compiles("#ifndef __AVX2__\n#error\n#endif\nint main() {}" LEXFORMER_HAS_AVX2)
-    unset(CMAKE_REQUIRED_FLAGS)
-    if(NOT LEXFORMER_HAS_AVX2)
-      message(WARNING "lexformer: built without AVX2, matrix products will be slow; "
-                      "use -DLEXFORMER_NATIVE=ON (as the preset `release` does) or -march=x86-64-v3")
-    endif()
-  endif()
 endif()
 
 # Every header as a translation unit of its own, included twice.

@@ -162,10 +162,23 @@ const std::terminate_handler other_ends = std::set_terminate([] {
   other_ends();
 });
 
+#if defined(__x86_64__) && defined(__AVX2__)
+/// Built with -march=x86-64-v3 or higher. Runs before everything else, which would end with "illegal instruction".
+__attribute__((constructor(101))) void check_processor() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") != 0) return;
+  constexpr std::string_view message = ": this program was built for processors with AVX2, which this one lacks; build it without -march\n";
+  std::fputs(program_invocation_short_name, stderr);
+  std::fwrite(message.data(), 1, message.size(), stderr);
+  std::_Exit(static_cast<int>(lx::ErrorKind::failure));
+}
+#endif
+
 }  // namespace
 
 int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
-  app.set_version_flag("--version", std::string("lexformer ") + LEXFORMER_VERSION);
+  app.set_version_flag(
+      "--version", [] { return lx::cat("lexformer ", LEXFORMER_VERSION, " (matrix products: ", lx::to_string(lx::instructions()), ")"); });
   std::string unused;
   app.add_option("--config", unused, "a JSON file with an object of options; the command line overrides it")->type_name("FILE");
   app.get_formatter()->column_width(36);

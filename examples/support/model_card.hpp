@@ -60,14 +60,8 @@ inline std::string changed_settings(const lx::Json& settings, const lx::Json& de
 }
 
 inline std::string how_it_was_made(const std::string& command) {
-#if defined(__AVX512F__)
-  const char* const processor = "AVX-512";
-#elif defined(__AVX2__)
-  const char* const processor = "AVX2";
-#else
-  const char* const processor = "a processor without AVX2";
-#endif
-  return lx::cat("\n## Command\n\n```sh\n", command, "\n```\n\nBuilt with compiler ", __VERSION__, ", for ", processor, ".\n");
+  return lx::cat("\n## Command\n\n```sh\n", command, "\n```\n\nBuilt with compiler ", __VERSION__,
+                 "; matrix products: ", lx::to_string(lx::instructions()), ".\n");
 }
 
 /// The command line of this run.

@@ -12,34 +12,23 @@
 #include "../support/random_tensor.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/gemm_int8_tile.hpp"
+#include "lexformer/kernels/products.hpp"
 #include "lexformer/kernels/scalar.hpp"
 
 using namespace lexformer;
-using detail::Int8Path;
 using test::random_tensor;
 
 namespace {
 
-template <Int8Path P>
-using Path = std::integral_constant<Int8Path, P>;
-
-/// Calls body(path) with each path that was compiled; the best is among them.
+/// Calls body(products) for each level of instructions of this processor.
 template <class Body>
-void for_paths(Body&& body) {
-  const auto run = [&](auto path, const char* name) {
-    INFO("path " << name);
-    body(path);
-  };
-  run(Path<Int8Path::plain>(), "plain");
-#if defined(__AVX2__) && defined(__FMA__)
-  run(Path<Int8Path::avx2>(), "avx2");
-#endif
-#if defined(__AVXVNNI__)
-  run(Path<Int8Path::avx_vnni>(), "avx_vnni");
-#endif
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
-  run(Path<Int8Path::avx512_vnni>(), "avx512_vnni");
-#endif
+void for_levels(Body&& body) {
+  for (const auto level : {Instructions::plain, Instructions::avx2, Instructions::avx_vnni, Instructions::avx512, Instructions::avx512_vnni,
+                           Instructions::avx512_bf16}) {
+    if (!detail::has_instructions(level)) continue;
+    INFO("level " << to_string(level));
+    body(detail::products(level));
+  }
 }
 
 /// Random integers from `low` to `high`; every fourth is one of the two.
@@ -58,27 +47,15 @@ Int8Matrix matrix(std::size_t rows, std::size_t columns, std::vector<std::int8_t
   return {rows, columns, std::move(values), std::vector<float>(rows, 1.0f)};
 }
 
-/// The integers of a product on one path, (m, n) and -1 in a gap of two columns.
-template <Int8Path P>
-std::vector<std::int32_t> product(std::size_t m, const std::vector<std::uint8_t>& u, const Int8Weights& w) {
-  const std::size_t ldu = w.groups() * 4, n = w.outputs();
-  std::vector<std::int32_t> y(m * n, -1);
-  detail::Int8Product<P>::multiply(m, u.data(), ldu, w, [&](std::size_t i, std::size_t j, const std::int32_t* sums) {
-    for (std::size_t c = 0; c < 32 && j * 32 + c < n; ++c) y[i * n + j * 32 + c] = sums[c];
-  });
-  return y;
-}
-
 std::vector<float> layer(const Tensor<float>& x, const Int8Weights& w, bool gelu = false) {
   std::vector<float> y(x.dim(0) * w.outputs());
   linear_int8(x.dim(0), x.data(), x.dim(1), w, y.data(), w.outputs(), gelu);
   return y;
 }
 
-template <Int8Path P>
-std::vector<float> layer_by(const Tensor<float>& x, const Int8Weights& w) {
+std::vector<float> layer_by(const detail::Products& products, const Tensor<float>& x, const Int8Weights& w) {
   std::vector<float> y(x.dim(0) * w.outputs());
-  detail::Int8Product<P>::linear(x.dim(0), x.data(), x.dim(1), w, y.data(), w.outputs(), false);
+  products.linear_int8(x.dim(0), x.data(), x.dim(1), w, y.data(), w.outputs(), false);
   return y;
 }
 
@@ -93,7 +70,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("int8 product: every path gives the integers of three plain loops, at sizes around tiles, panels and blocks") {
+TEST_CASE("int8 product: every level gives the integers of three plain loops, at sizes around tiles, panels and blocks") {
   struct Size {
     std::size_t m, n, k;
   };
@@ -104,32 +81,37 @@ TEST_CASE("int8 product: every path gives the integers of three plain loops, at 
     CAPTURE(m);
     CAPTURE(n);
     CAPTURE(k);
-    const std::size_t ldu = (k + 3) / 4 * 4;
-    const auto u = integers<std::uint8_t>(m * ldu, 0, 255, 1);
+    // Rows from 0 to 255 are rounded in steps of 1, and scales of 1 leave the sums as they are.
+    auto u = integers<std::uint8_t>(m * k, 0, 255, 1);
+    for (std::size_t i = 0; i < m; ++i) u[i * k] = 255;
     const auto q = integers<std::int8_t>(n * k, -128, 127, 2);
     const Int8Weights w({matrix(n, k, q)}, {{}});
-    std::vector<std::int32_t> expected(m * n);
+    std::vector<float> expected(m * n);
     for (std::size_t i = 0; i < m; ++i)
-      for (std::size_t j = 0; j < n; ++j)
-        for (std::size_t p = 0; p < k; ++p) expected[i * n + j] += u[i * ldu + p] * q[j * k + p];
-    for_paths([&](auto path) { CHECK(product<path.value>(m, u, w) == expected); });
+      for (std::size_t j = 0; j < n; ++j) {
+        std::int32_t sum = 0;
+        for (std::size_t p = 0; p < k; ++p) sum += u[i * k + p] * q[j * k + p];
+        expected[i * n + j] = static_cast<float>(sum);
+      }
+    const auto x = Tensor<float>::from(std::vector<float>(u.begin(), u.end()), {m, k});
+    for_levels([&](const auto& products) { CHECK(layer_by(products, x, w) == expected); });
   }
 }
 
-TEST_CASE("int8 product: no path saturates at the extremes") {
+TEST_CASE("int8 product: no level saturates at the extremes") {
   for (const std::size_t k : {4u, 1536u, 16384u, 65536u})
     for (const int q : {-128, -127, 127}) {
       CAPTURE(k);
       CAPTURE(q);
-      const std::vector<std::uint8_t> u(2 * k, 255);
+      const auto x = Tensor<float>::full({2, k}, 255);
       const Int8Weights w({matrix(33, k, std::vector<std::int8_t>(33 * k, static_cast<std::int8_t>(q)))}, {{}});
-      const std::vector<std::int32_t> expected(66, 255 * q * static_cast<std::int32_t>(k));
-      for_paths([&](auto path) { CHECK(product<path.value>(2, u, w) == expected); });
+      const std::vector<float> expected(66, static_cast<float>(255 * q * static_cast<std::int32_t>(k)));
+      for_levels([&](const auto& products) { CHECK(layer_by(products, x, w) == expected); });
       CHECK(w.sums()[32] == q * static_cast<std::int32_t>(k));
     }
 }
 
-TEST_CASE("int8 layer: every path gives the same bits, for any number of threads and whatever the other rows are") {
+TEST_CASE("int8 layer: every level gives the same bits, for any number of threads and whatever the other rows are") {
   for (const std::size_t k : {3u, 33u, 384u, 1537u}) {
     CAPTURE(k);
     auto x = random_tensor<float>({131, k}, 1);
@@ -137,7 +119,7 @@ TEST_CASE("int8 layer: every path gives the same bits, for any number of threads
     const auto w = random_weights(77, k);
     set_threads(1);
     const auto y = layer(x, w);
-    for_paths([&](auto path) { CHECK(same_bits(layer_by<path.value>(x, w), y)); });
+    for_levels([&](const auto& products) { CHECK(same_bits(layer_by(products, x, w), y)); });
     for (const int count : {2, 3, 7}) {
       set_threads(count);
       CHECK(same_bits(layer(x, w), y));
@@ -193,8 +175,8 @@ TEST_CASE("int8 layer: rows of zeros, constants and values that are not finite")
   to[5 * k + 3] = -std::numeric_limits<float>::infinity();
   to[6 * k] = std::numeric_limits<float>::max();
   to[6 * k + 1] = std::numeric_limits<float>::lowest();
-  for_paths([&](auto path) {
-    const auto y = layer_by<path.value>(x, w);
+  for_levels([&](const auto& products) {
+    const auto y = layer_by(products, x, w);
     for (std::size_t j = 0; j < 40; ++j) {
       REQUIRE(y[j] == w.biases()[j]);
       REQUIRE(y[40 + j] == w.biases()[j]);
@@ -242,15 +224,15 @@ TEST_CASE("int8 layer: its GELU is near the definition, and the same in vectors"
   CHECK(std::isnan(detail::int8_gelu(std::numeric_limits<float>::quiet_NaN())));
 }
 
-TEST_CASE("int8 feed-forward block: the bits of its two layers, on every path, for few rows and many") {
+TEST_CASE("int8 feed-forward block: the bits of its two layers, at every level, for few rows and many") {
   const auto w1 = random_weights(130, 40), w2 = random_weights(40, 130, 4);
   for (const std::size_t m : {1u, 97u, 500u}) {
     CAPTURE(m);
     const auto x = random_tensor<float>({m, 40}, 1);
     const auto y = layer(Tensor<float>::from(layer(x, w1, true), {m, 130}), w2);
-    for_paths([&](auto path) {
+    for_levels([&](const auto& products) {
       std::vector<float> found(m * 40);
-      detail::Int8Product<path.value>::feed_forward(m, x.data(), w1, w2, found.data());
+      products.feed_forward_int8(m, x.data(), w1, w2, found.data());
       CHECK(same_bits(found, y));
     });
     for (const int count : {1, 3}) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Scoring with linear layers in 8 bits: from a model in float, from a file in 8 bits, and what is refused."""
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -41,8 +42,8 @@ class Int8(Refusals, unittest.TestCase):
     def convert(*arguments):
         return subprocess.run([sys.executable, CONVERT, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
 
-    def score(self, *more, model=None):
-        done = program("score_pairs", "--model", model or self.model, *more, text=self.text)
+    def score(self, *more, model=None, **environment):
+        done = program("score_pairs", "--model", model or self.model, *more, text=self.text, **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -55,6 +56,16 @@ class Int8(Refusals, unittest.TestCase):
             self.assertEqual(self.score("--logits", "--precision", "int8", "--threads", threads), rounded)
         partly = self.score("--logits", "--precision", "int8", "--int8-skip", "0,intermediate.dense")
         self.assertEqual(len({exact, rounded, partly}), 3)
+
+    def test_levels_of_instructions(self):
+        wrong = program("score_pairs", "--version", env={**os.environ, "LEXFORMER_INSTRUCTIONS": "avx3"})
+        self.refused(2, wrong, "LEXFORMER_INSTRUCTIONS: 'avx3' is not known; this processor has: ")
+        here = wrong.stderr.strip().split("has: ")[1].split(", ")
+        version = program("score_pairs", "--version").stdout
+        self.assertRegex(version, rf"^lexformer [0-9.]+ \(matrix products: {here[0]}\)$")
+        for precision in ("float32", "int8"):  # the same bits with AVX2 and above
+            scores = {self.score("--logits", "--precision", precision, env={**os.environ, "LEXFORMER_INSTRUCTIONS": level}) for level in here if level != "plain"}
+            self.assertLessEqual(len(scores), 1)
 
     def test_a_file_in_8_bits_has_the_same_scores(self):
         header = self.small.read_bytes()

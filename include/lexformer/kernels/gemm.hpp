@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The matrix product, with a strided row-major interface. With AVX2 or AVX-512 enabled, the implementation is gemm_tile.hpp, else
-// Eigen's (gemm_eigen.hpp). Programs that link lexformer::compiled (LEXFORMER_COMPILED) include neither.
+// The matrix product, with a strided row-major interface. The implementation is gemm_tile.hpp on processors with AVX2 or AVX-512, else
+// Eigen's (gemm_eigen.hpp). Programs that link lexformer::compiled include neither: it chooses when the program runs (instructions.hpp).
 #pragma once
 
 #include <cstddef>
 
 #include "lexformer/core/bfloat16.hpp"
+#include "lexformer/kernels/instructions.hpp"
 
 namespace lexformer {
 
@@ -19,25 +20,20 @@ template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias = nullptr);
 
-/// The same for op(A) and op(B) of bfloat16. With AVX-512 BF16 enabled, pairs of them are multiplied and summed in float by one
+/// The same for op(A) and op(B) of bfloat16. With AVX-512 BF16, pairs of them are multiplied and summed in float by one
 /// instruction, which takes subnormal numbers as 0; else they are converted to float.
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
           const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias = nullptr);
 
 }  // namespace lexformer
 
-#if defined(LEXFORMER_COMPILED)
+#if defined(LEXFORMER_COMPILED) || defined(LEXFORMER_DISPATCH)
 namespace lexformer {
 extern template void gemm<float>(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t, const float*,
                                  std::size_t, float, float*, std::size_t, const float*);
 extern template void gemm<double>(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t, const double*,
                                   std::size_t, double, double*, std::size_t, const double*);
 }  // namespace lexformer
-#elif defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
-#include "lexformer/kernels/gemm_tile.hpp"
 #else
-#include "lexformer/kernels/gemm_eigen.hpp"
-#endif
-#if !defined(LEXFORMER_COMPILED)
-#include "lexformer/kernels/gemm_bfloat16.hpp"
+#include "lexformer/kernels/gemm_native.hpp"
 #endif

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of bfloat16 (gemm.hpp): pairs by AVX-512 BF16 (gemm_tile.hpp), else float copies.
+// The matrix product of bfloat16 (gemm.hpp) without AVX-512 BF16: by float copies.
 #pragma once
 
-#include "lexformer/core/compiled.hpp"
 #include "lexformer/kernels/widen_cpu.hpp"
-#if defined(__AVX512BF16__)
-#include "lexformer/kernels/gemm_tile.hpp"
-#endif
 
 namespace lexformer {
 
@@ -14,15 +10,14 @@ template <class T>  // NOLINTNEXTLINE(readability-redundant-declaration): gemm.h
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias);
 
-LEXFORMER_INLINE void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
+namespace detail {
+
+inline void gemm_by_copies(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
                            std::size_t lda, const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
-#if defined(__AVX512BF16__)
-  detail::GemmTile<bfloat16, detail::vector_bytes>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
-#else
-  const auto a_wide = detail::widen(trans_a ? k : m, trans_a ? m : k, a, lda),
-             b_wide = detail::widen(trans_b ? n : k, trans_b ? k : n, b, ldb);
+  const auto a_wide = widen(trans_a ? k : m, trans_a ? m : k, a, lda), b_wide = widen(trans_b ? n : k, trans_b ? k : n, b, ldb);
   gemm(trans_a, trans_b, m, n, k, alpha, a_wide.data(), a_wide.dim(1), b_wide.data(), b_wide.dim(1), beta, c, ldc, bias);
-#endif
 }
+
+}  // namespace detail
 
 }  // namespace lexformer

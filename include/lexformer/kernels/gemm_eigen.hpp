@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product by Eigen, for processors that gemm_tile.hpp does not support. The only file that includes Eigen.
+// The matrix product by Eigen, where gemm_tile.hpp has no instructions. The only file that includes Eigen.
 #pragma once
 
 #ifndef EIGEN_DONT_PARALLELIZE
@@ -10,12 +10,12 @@
 
 #include "lexformer/core/parallel.hpp"
 
-namespace lexformer {
+namespace lexformer::detail {
 
 /// See gemm.hpp.
 template <class T>
-void gemm(bool trans_a, bool trans_b, std::size_t rows, std::size_t n, std::size_t k, T alpha, const T* a_rows, std::size_t lda, const T* b,
-          std::size_t ldb, T beta, T* c_rows, std::size_t ldc, const T* bias) {
+void gemm_eigen(bool trans_a, bool trans_b, std::size_t rows, std::size_t n, std::size_t k, T alpha, const T* a_rows, std::size_t lda,
+                const T* b, std::size_t ldb, T beta, T* c_rows, std::size_t ldc, const T* bias) {
   // Blocks of rows, large enough to amortize packing B for each block.
   const std::size_t block = std::clamp<std::size_t>((rows / 8 + 7) / 8 * 8, 96, 256);
   parallel_for(rows, block, [&](std::size_t begin, std::size_t end) {
@@ -46,4 +46,4 @@ void gemm(bool trans_a, bool trans_b, std::size_t rows, std::size_t n, std::size
   });
 }
 
-}  // namespace lexformer
+}  // namespace lexformer::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A linear layer in 8 bits, for inference: y = f(x W^T + b) with x and W rounded to integers and exact 32-bit sums of their products.
-// The products are computed by AVX-512 VNNI, AVX-VNNI, AVX2 or plain C++ (gemm_int8_tile.hpp), by what the compiler may use. All of them
-// give the same integers, and the steps before and after them are rounded alike, so the bits of y are the same, too.
+// The products are computed by AVX-512 VNNI, AVX-VNNI, AVX2 or plain C++ (gemm_int8_tile.hpp, instructions.hpp). All of them give the same
+// integers, and the steps before and after them are rounded alike, so the bits of y are the same, too.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,16 @@ void feed_forward_int8(std::size_t m, const float* x, const Int8Weights& w1, con
 
 }  // namespace lexformer
 
-#if LEXFORMER_BODIES
+#if LEXFORMER_BODIES && !defined(LEXFORMER_DISPATCH)
 #include "lexformer/kernels/gemm_int8_tile.hpp"
 
 namespace lexformer {
 
-LEXFORMER_INLINE void linear_int8(std::size_t m, const float* x, std::size_t ldx, const Int8Weights& w, float* y, std::size_t ldy,
-                                  bool gelu) {
-  detail::Int8Product<detail::int8_path>::linear(m, x, ldx, w, y, ldy, gelu);
+inline void linear_int8(std::size_t m, const float* x, std::size_t ldx, const Int8Weights& w, float* y, std::size_t ldy, bool gelu) {
+  detail::Int8Product::linear(m, x, ldx, w, y, ldy, gelu);
 }
-LEXFORMER_INLINE void feed_forward_int8(std::size_t m, const float* x, const Int8Weights& w1, const Int8Weights& w2, float* y) {
-  detail::Int8Product<detail::int8_path>::feed_forward(m, x, w1, w2, y);
+inline void feed_forward_int8(std::size_t m, const float* x, const Int8Weights& w1, const Int8Weights& w2, float* y) {
+  detail::Int8Product::feed_forward(m, x, w1, w2, y);
 }
 
 }  // namespace lexformer

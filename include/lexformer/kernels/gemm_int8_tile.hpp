@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The product of gemm_int8.hpp on each kind of processor. Unsigned activations times signed weights, four neighbours in k at a time:
+// The product of gemm_int8.hpp at each level of instructions. Unsigned activations times signed weights, four neighbours in k at a time:
 //   AVX-512 VNNI, AVX-VNNI   vpdpbusd: four products added to a 32-bit sum, without saturation
 //   AVX2                     both sides widened to 16 bits, vpmaddwd; the shorter vpmaddubsw would saturate at 32767
 //   else                     plain C++
 // Blocks as in gemm_tile.hpp, but k is not cut: the sums of a tile stay in registers, and the panel of W streams from the caches.
 #pragma once
 
-#if defined(__AVX2__)
+#include "lexformer/kernels/instructions.hpp"
+
+#if LEXFORMER_LEVEL >= 1
 #include <immintrin.h>
 #endif
 
@@ -22,31 +24,21 @@
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/int8_weights.hpp"
 
-namespace lexformer::detail {
+namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
 
-enum class Int8Path { plain, avx2, avx_vnni, avx512_vnni };
-
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
-inline constexpr Int8Path int8_path = Int8Path::avx512_vnni;
-#elif defined(__AVXVNNI__)
-inline constexpr Int8Path int8_path = Int8Path::avx_vnni;
-#elif defined(__AVX2__) && defined(__FMA__)
-inline constexpr Int8Path int8_path = Int8Path::avx2;
-#else
-inline constexpr Int8Path int8_path = Int8Path::plain;
-#endif
-
-/// body.operator()<r>() for r = 0 ... R - 1. Sums stay in registers only if every index is a constant and all of it is inlined.
+/// Calls body with the template argument r = 0 ... R - 1. Sums stay in registers only if every index is a constant and all of it is
+/// inlined.
 template <std::size_t R, class Body>
 [[gnu::always_inline]] inline void for_rows(Body&& body) {
   [&]<std::size_t... r>(std::index_sequence<r...>) __attribute__((always_inline)) { (body.template operator()<r>(), ...); }
   (std::make_index_sequence<R>{});
 }
 
-/// Computes the sums of a tile, c (R, 32) = sum_p u(r, p) q(j, p). Row r of u begins at u[r ldu]; q is a packed panel of Int8Weights.
-template <Int8Path P>
+// Int8Tile::multiply computes the sums of a tile, c (R, 32) = sum_p u(r, p) q(j, p). Row r of u begins at u[r ldu]; q is a packed panel of
+// Int8Weights.
+#if LEXFORMER_LEVEL == 0
 struct Int8Tile {
-  static constexpr std::size_t rows = 4, bytes = 0;
+  static constexpr std::size_t rows = 4;
 
   template <std::size_t R>
   static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
@@ -60,7 +52,7 @@ struct Int8Tile {
   }
 };
 
-#if defined(__AVX2__) && defined(__FMA__)
+#else
 inline int four_bytes(const std::uint8_t* u) {
   int x;
   std::memcpy(&x, u, sizeof x);
@@ -83,8 +75,8 @@ float across(__m256 x, Op op) {
   return _mm_cvtss_f32(op(y, _mm_shuffle_ps(y, y, 1)));
 }
 
-template <>
-struct Int8Tile<Int8Path::avx2> : Int8Vectors256 {
+#if LEXFORMER_LEVEL == 1 || LEXFORMER_LEVEL == 3
+struct Int8Tile : Int8Vectors256 {
   static constexpr std::size_t rows = 3;
 
   template <std::size_t R>
@@ -109,11 +101,8 @@ struct Int8Tile<Int8Path::avx2> : Int8Vectors256 {
     }
   }
 };
-#endif
-
-#if defined(__AVXVNNI__)
-template <>
-struct Int8Tile<Int8Path::avx_vnni> : Int8Vectors256 {
+#elif LEXFORMER_LEVEL == 2
+struct Int8Tile : Int8Vectors256 {
   static constexpr std::size_t rows = 6;
 
   template <std::size_t R>
@@ -137,9 +126,7 @@ struct Int8Tile<Int8Path::avx_vnni> : Int8Vectors256 {
     }
   }
 };
-#endif
-
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+#else
 struct Int8Vectors512 {
   static constexpr std::size_t bytes = 64;
   using Floats [[gnu::vector_size(64)]] = float;
@@ -156,8 +143,7 @@ float across(__m512 x, Op op) {
   return across(_mm256_set_m128(op(_mm256_extractf128_ps(half[0], 1), _mm256_extractf128_ps(half[1], 1)), low), op);
 }
 
-template <>
-struct Int8Tile<Int8Path::avx512_vnni> : Int8Vectors512 {
+struct Int8Tile : Int8Vectors512 {
   static constexpr std::size_t rows = 14;  // 28 sums, 2 vectors of weights and 1 of activations
 
   template <std::size_t R>
@@ -178,6 +164,7 @@ struct Int8Tile<Int8Path::avx512_vnni> : Int8Vectors512 {
     });
   }
 };
+#endif
 #endif
 
 /// x Phi(x) with an absolute error < 2.5e-6 for |x| < 10, far below the step of 8 bits, at a third of the operations of scalar::Gelu:
@@ -216,10 +203,9 @@ inline std::pair<Int8Row, float> int8_step(float low, float high, float sound) {
   return {{range / 255.0f, static_cast<std::int32_t>(std::nearbyint(-low * inverse))}, inverse};
 }
 
-/// The whole layer (gemm_int8.hpp). P is a parameter of all of it, so that objects compiled for different processors do not share it.
-template <Int8Path P>
+/// The whole layer (gemm_int8.hpp).
 struct Int8Product {
-  using Tile = Int8Tile<P>;
+  using Tile = Int8Tile;
   static constexpr std::size_t panel = Int8Weights::panel;
 
   /// Rounds a row of k activations to u, filled with zeros up to `filled`.
@@ -227,23 +213,21 @@ struct Int8Product {
     std::fill(u + k, u + filled, std::uint8_t{0});
     float low = 0, high = 0, sound = 0;
     std::size_t p = 0;
-#if defined(__AVX2__) && defined(__FMA__)
-    if constexpr (Tile::bytes != 0) {
-      using Vector = typename Tile::Floats;
-      constexpr std::size_t lanes = Tile::bytes / 4;
-      Vector l[2] = {}, h[2] = {}, s[2] = {};  // two of each, since one would wait for itself
-      for (; p + 2 * lanes <= k; p += 2 * lanes)
-        for (std::size_t v = 0; v < 2; ++v) {
-          Vector y;
-          std::memcpy(&y, x + p + v * lanes, sizeof y);
-          l[v] = y < l[v] ? y : l[v];
-          h[v] = y > h[v] ? y : h[v];
-          s[v] += y * 0.0f;
-        }
-      low = across(l[0] < l[1] ? l[0] : l[1], [](__m128 a, __m128 b) { return _mm_min_ps(a, b); });
-      high = across(h[0] > h[1] ? h[0] : h[1], [](__m128 a, __m128 b) { return _mm_max_ps(a, b); });
-      sound = across(s[0] + s[1], [](__m128 a, __m128 b) { return _mm_add_ps(a, b); });
-    }
+#if LEXFORMER_LEVEL >= 1
+    using Vector = Tile::Floats;
+    constexpr std::size_t lanes = Tile::bytes / 4;
+    Vector l[2] = {}, h[2] = {}, s[2] = {};  // two of each, since one would wait for itself
+    for (; p + 2 * lanes <= k; p += 2 * lanes)
+      for (std::size_t v = 0; v < 2; ++v) {
+        Vector y;
+        std::memcpy(&y, x + p + v * lanes, sizeof y);
+        l[v] = y < l[v] ? y : l[v];
+        h[v] = y > h[v] ? y : h[v];
+        s[v] += y * 0.0f;
+      }
+    low = across(l[0] < l[1] ? l[0] : l[1], [](__m128 a, __m128 b) { return _mm_min_ps(a, b); });
+    high = across(h[0] > h[1] ? h[0] : h[1], [](__m128 a, __m128 b) { return _mm_max_ps(a, b); });
+    sound = across(s[0] + s[1], [](__m128 a, __m128 b) { return _mm_add_ps(a, b); });
 #endif
     for (; p < k; ++p) {
       low = std::min(low, x[p]);
@@ -256,25 +240,21 @@ struct Int8Product {
       return row;
     }
     p = 0;
-#if defined(__AVX2__) && defined(__FMA__)
-    if constexpr (Tile::bytes != 0) {
-      using Vector = typename Tile::Floats;
-      using Whole = typename Tile::Whole;
-      using Bytes = typename Tile::Bytes;
-      constexpr std::size_t lanes = Tile::bytes / 4;
-      for (; p + lanes <= k; p += lanes) {
-        Vector y;
-        std::memcpy(&y, x + p, sizeof y);
-        y *= inverse;
-        const auto nearest = rounded(y);
-        Whole n;
-        std::memcpy(&n, &nearest, sizeof n);
-        n += row.zero;
-        n = n < 0 ? Whole{} : n;
-        n = n > 255 ? Whole{} + 255 : n;
-        const Bytes b = __builtin_convertvector(n, Bytes);
-        std::memcpy(u + p, &b, sizeof b);
-      }
+#if LEXFORMER_LEVEL >= 1
+    using Whole = Tile::Whole;
+    using Bytes = Tile::Bytes;
+    for (; p + lanes <= k; p += lanes) {
+      Vector y;
+      std::memcpy(&y, x + p, sizeof y);
+      y *= inverse;
+      const auto nearest = rounded(y);
+      Whole n;
+      std::memcpy(&n, &nearest, sizeof n);
+      n += row.zero;
+      n = n < 0 ? Whole{} : n;
+      n = n > 255 ? Whole{} + 255 : n;
+      const Bytes b = __builtin_convertvector(n, Bytes);
+      std::memcpy(u + p, &b, sizeof b);
     }
 #endif
     for (; p < k; ++p)
@@ -284,31 +264,29 @@ struct Int8Product {
 
   /// y = s_i t_j (sum - z_i sum of q) + b_j for the 32 outputs of a panel.
   static void dequantize(const Int8Row& row, const std::int32_t* sums, const std::int32_t* of_q, const float* t, const float* b, float* y) {
-    if constexpr (Tile::bytes != 0) {
-#if defined(__AVX2__) && defined(__FMA__)
-      using Vector = typename Tile::Floats;
-      using Whole = typename Tile::Whole;
-      for (std::size_t j = 0; j < panel; j += Tile::bytes / 4) {
-        Whole n, q;
-        Vector scale, bias;
-        std::memcpy(&n, sums + j, sizeof n);
-        std::memcpy(&q, of_q + j, sizeof q);
-        std::memcpy(&scale, t + j, sizeof scale);
-        std::memcpy(&bias, b + j, sizeof bias);
-        const Vector z = fused(__builtin_convertvector(n - q * row.zero, Vector) * row.scale, scale, bias);
-        std::memcpy(y + j, &z, sizeof z);
-      }
-#endif
-    } else {
-      for (std::size_t j = 0; j < panel; ++j) y[j] = std::fma(static_cast<float>(sums[j] - row.zero * of_q[j]) * row.scale, t[j], b[j]);
+#if LEXFORMER_LEVEL == 0
+    for (std::size_t j = 0; j < panel; ++j) y[j] = std::fma(static_cast<float>(sums[j] - row.zero * of_q[j]) * row.scale, t[j], b[j]);
+#else
+    using Vector = Tile::Floats;
+    using Whole = Tile::Whole;
+    for (std::size_t j = 0; j < panel; j += Tile::bytes / 4) {
+      Whole n, q;
+      Vector scale, bias;
+      std::memcpy(&n, sums + j, sizeof n);
+      std::memcpy(&q, of_q + j, sizeof q);
+      std::memcpy(&scale, t + j, sizeof scale);
+      std::memcpy(&bias, b + j, sizeof bias);
+      const Vector z = fused(__builtin_convertvector(n - q * row.zero, Vector) * row.scale, scale, bias);
+      std::memcpy(y + j, &z, sizeof z);
     }
+#endif
   }
 
   /// multiply() of a tile for any number of rows up to Tile::rows.
   template <std::size_t R = Tile::rows, class... Rest>
   static void multiply_rows(std::size_t count, Rest... rest) {
     if (count == R)
-      Tile::template multiply<R>(rest...);
+      Tile::multiply<R>(rest...);
     else if constexpr (R > 1)
       multiply_rows<R - 1>(count, rest...);
   }
@@ -382,4 +360,4 @@ struct Int8Product {
   static thread_local inline std::vector<Int8Row> steps;
 };
 
-}  // namespace lexformer::detail
+}  // namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME

@@ -6,7 +6,9 @@
 // AVX-512 BF16 multiplies pairs of bfloat16 and sums in float; there, k counts in pairs.
 #pragma once
 
-#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
+#include "lexformer/kernels/instructions.hpp"
+
+#if LEXFORMER_LEVEL >= 1
 #include <immintrin.h>
 
 #include <algorithm>
@@ -19,15 +21,14 @@
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/parallel.hpp"
 
-namespace lexformer {
-namespace detail {
+namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
 
 // a b + c, rounded once. An intrinsic rather than an expression, since it is up to the compiler whether an expression is fused.
-#if defined(__AVX512F__)
+#if LEXFORMER_LEVEL >= 3
 inline constexpr std::size_t vector_bytes = 64;
 inline __m512 multiply_add(float a, __m512 b, __m512 c) { return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c); }
 inline __m512d multiply_add(double a, __m512d b, __m512d c) { return _mm512_fmadd_pd(_mm512_set1_pd(a), b, c); }
-#if defined(__AVX512BF16__)
+#if LEXFORMER_LEVEL >= 5
 /// c + a_0 b_0 + a_1 b_1 for pairs of bfloat16: `a` holds one, `b` 16 of them.
 inline __m512 multiply_add(std::uint32_t a, __m512 b, __m512 c) {
   const __m512i pair = _mm512_set1_epi32(static_cast<int>(a));
@@ -43,11 +44,11 @@ inline __m256 multiply_add(float a, __m256 b, __m256 c) { return _mm256_fmadd_ps
 inline __m256d multiply_add(double a, __m256d b, __m256d c) { return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c); }
 #endif
 
-/// A and B of type In, C of its compute type T. `bytes` is a parameter so that objects compiled for different processors do not share
-/// these functions.
-template <class In, std::size_t bytes>
+/// A and B of type In, C of its compute type T.
+template <class In>
 struct GemmTile {
   using T = accumulate_t<In>;
+  static constexpr std::size_t bytes = vector_bytes;
   static constexpr std::size_t group = sizeof(T) / sizeof(In);  // elements of k that one instruction multiplies
   using Group = std::conditional_t<group == 1, In, std::uint32_t>;
   // 12 (AVX2) or 28 (AVX-512) sums, 2 vectors of B and 1 of A fit into 16 or 32 registers.
@@ -216,14 +217,5 @@ struct GemmTile {
   static thread_local inline std::vector<In> a_buffer, b_buffer;  // reused between calls
 };
 
-}  // namespace detail
-
-/// See gemm.hpp.
-template <class T>
-void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
-          std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
-  detail::GemmTile<T, detail::vector_bytes>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
-}
-
-}  // namespace lexformer
+}  // namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME
 #endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The matrix products of the headers alone (gemm.hpp), for the instructions that the compiler may use.
+#pragma once
+
+#include "lexformer/kernels/gemm_bfloat16.hpp"
+#include "lexformer/kernels/instructions.hpp"
+#if LEXFORMER_LEVEL >= 1
+#include "lexformer/kernels/gemm_tile.hpp"
+#else
+#include "lexformer/kernels/gemm_eigen.hpp"
+#endif
+
+namespace lexformer {
+
+template <class T>
+void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
+          std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
+#if LEXFORMER_LEVEL >= 1
+  detail::GemmTile<T>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+#else
+  detail::gemm_eigen(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+#endif
+}
+
+inline void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
+                 const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
+#if LEXFORMER_LEVEL >= 5
+  detail::GemmTile<bfloat16>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+#else
+  detail::gemm_by_copies(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+#endif
+}
+
+}  // namespace lexformer

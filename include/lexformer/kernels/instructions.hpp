@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Levels of x86-64 vector instructions, for the matrix products. The headers alone use the level for which the compiler compiles (-march).
+// lexformer::compiled holds the products of all levels and uses the highest one of the processor.
+#pragma once
+
+#include <string_view>
+
+#include "lexformer/core/compiled.hpp"
+
+// The level of this translation unit, as the preprocessor needs it; src/products_*.cpp set it.
+#if !defined(LEXFORMER_LEVEL)
+#if defined(__AVX512BF16__) && defined(__AVX512VNNI__) && defined(__AVX512BW__)
+#define LEXFORMER_LEVEL 5
+#elif defined(__AVX512VNNI__) && defined(__AVX512BW__)
+#define LEXFORMER_LEVEL 4
+#elif defined(__AVX512F__)
+#define LEXFORMER_LEVEL 3
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__AVXVNNI__)
+#define LEXFORMER_LEVEL 2
+#elif defined(__AVX2__) && defined(__FMA__)
+#define LEXFORMER_LEVEL 1
+#else
+#define LEXFORMER_LEVEL 0
+#endif
+#endif
+
+// Code of different levels is in different inline namespaces of these names, so that the linker does not mix it.
+#if LEXFORMER_LEVEL == 0
+#define LEXFORMER_LEVEL_NAME plain
+#elif LEXFORMER_LEVEL == 1
+#define LEXFORMER_LEVEL_NAME avx2
+#elif LEXFORMER_LEVEL == 2
+#define LEXFORMER_LEVEL_NAME avx_vnni
+#elif LEXFORMER_LEVEL == 3
+#define LEXFORMER_LEVEL_NAME avx512
+#elif LEXFORMER_LEVEL == 4
+#define LEXFORMER_LEVEL_NAME avx512_vnni
+#else
+#define LEXFORMER_LEVEL_NAME avx512_bf16
+#endif
+
+namespace lexformer {
+
+/// Instructions of the matrix products; a level has all instructions of the levels before it, except AVX-VNNI. Products of float and double
+/// have the same bits at all levels from avx2 on, those of 8 bits at all levels.
+enum class Instructions {
+  plain,        // Eigen's products, for what the compiler may use; 8 bits in plain C++
+  avx2,         // AVX2 and FMA
+  avx_vnni,     // 8-bit products by AVX-VNNI
+  avx512,       // float and double by AVX-512 F
+  avx512_vnni,  // 8-bit products by AVX-512 VNNI
+  avx512_bf16,  // products of bfloat16 by AVX-512 BF16
+};
+
+/// "plain", "avx2", ...
+std::string_view to_string(Instructions level);
+
+/// The level of the products of this program. With lexformer::compiled: the highest one of the processor, or the one that the environment
+/// variable LEXFORMER_INSTRUCTIONS names, for tests and comparisons. Errors: an unknown name; the processor lacks the instructions.
+Instructions instructions();
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
+
+LEXFORMER_INLINE std::string_view to_string(Instructions level) {
+  constexpr std::string_view names[] = {"plain", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16"};
+  return names[static_cast<int>(level)];
+}
+
+#if !defined(LEXFORMER_DISPATCH)
+inline Instructions instructions() { return Instructions::LEXFORMER_LEVEL_NAME; }
+#endif
+
+}  // namespace lexformer
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// lexformer::compiled: the matrix products, chosen by what the processor has when the program runs; those of the level `plain`.
+#define LEXFORMER_COMPILED
+#define LEXFORMER_LEVEL 0
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 warns of its own AVX-512 header in Eigen's products
+#endif
+#include "lexformer/kernels/products.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "lexformer/core/names.hpp"
+#include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/gemm_bfloat16.hpp"
+#include "lexformer/kernels/gemm_eigen.hpp"
+#include "lexformer/kernels/gemm_int8.hpp"
+#include "lexformer/kernels/gemm_int8_tile.hpp"
+#include "products_level.hpp"
+
+namespace lexformer {
+
+bool detail::has_instructions(Instructions level) {
+  if (level == Instructions::plain) return true;
+#if LEXFORMER_X86
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return false;
+  if (level == Instructions::avx2) return true;
+  if (level == Instructions::avx_vnni) {  // clang 14's __builtin_cpu_supports does not know it
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & bit_AVXVNNI) != 0;
+  }
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq"))
+    return false;
+  if (level == Instructions::avx512) return true;
+  if (!__builtin_cpu_supports("avx512vnni")) return false;
+  return level == Instructions::avx512_vnni || __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+detail::Products detail::products(Instructions level) {
+  Products p{gemm_eigen<float>, gemm_eigen<double>, gemm_by_copies, Int8Product::linear, Int8Product::feed_forward};
+#if LEXFORMER_X86
+  if (level >= Instructions::avx2) use_avx2(p);
+  if (level == Instructions::avx_vnni) use_avx_vnni(p);
+  if (level >= Instructions::avx512) use_avx512(p);
+  if (level >= Instructions::avx512_vnni) use_avx512_vnni(p);
+  if (level >= Instructions::avx512_bf16) use_avx512_bf16(p);
+#endif
+  return p;
+}
+
+namespace {
+
+constexpr Instructions levels[] = {Instructions::avx512_bf16, Instructions::avx512_vnni, Instructions::avx512,
+                                   Instructions::avx_vnni,    Instructions::avx2,        Instructions::plain};
+
+Instructions choose() {
+  const char* const given = std::getenv("LEXFORMER_INSTRUCTIONS");
+  std::vector<std::string> names;
+  for (const Instructions level : levels) {
+    if (!detail::has_instructions(level)) continue;
+    if (given == nullptr || *given == '\0' || given == to_string(level)) return level;
+    names.emplace_back(to_string(level));
+  }
+  for (const Instructions level : levels)
+    if (given == to_string(level)) fail_usage("LEXFORMER_INSTRUCTIONS", "this processor has no ", in_quotes(given), ", but: ", join(names));
+  fail_usage("LEXFORMER_INSTRUCTIONS", in_quotes(given), " is not known; this processor has: ", join(names));
+}
+
+const detail::Products& chosen() {
+  static const detail::Products products = detail::products(instructions());
+  return products;
+}
+
+}  // namespace
+
+Instructions instructions() {
+  static const Instructions level = choose();
+  return level;
+}
+
+template <class T>
+void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
+          std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
+  const auto product = [] {
+    if constexpr (std::is_same_v<T, float>)
+      return chosen().gemm_float;
+    else
+      return chosen().gemm_double;
+  }();
+  product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+}
+template void gemm<float>(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t, const float*, std::size_t,
+                          float, float*, std::size_t, const float*);
+template void gemm<double>(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t, const double*,
+                           std::size_t, double, double*, std::size_t, const double*);
+
+void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
+          const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
+  chosen().gemm_bfloat16(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+}
+void linear_int8(std::size_t m, const float* x, std::size_t ldx, const Int8Weights& w, float* y, std::size_t ldy, bool gelu) {
+  chosen().linear_int8(m, x, ldx, w, y, ldy, gelu);
+}
+void feed_forward_int8(std::size_t m, const float* x, const Int8Weights& w1, const Int8Weights& w2, float* y) {
+  chosen().feed_forward_int8(m, x, w1, w2, y);
+}
+
+}  // namespace lexformer

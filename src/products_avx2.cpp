@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// lexformer::compiled: the matrix products of AVX2.
+#define LEXFORMER_COMPILED
+#define LEXFORMER_LEVEL 1
+#include "products_level.hpp"
+
+#if LEXFORMER_X86
+LEXFORMER_BEGIN_TARGET("avx2,fma")
+#include "lexformer/kernels/gemm_int8_tile.hpp"
+#include "lexformer/kernels/gemm_tile.hpp"
+LEXFORMER_END_TARGET
+
+void lexformer::detail::use_avx2(Products& p) {
+  p.gemm_float = GemmTile<float>::product;
+  p.gemm_double = GemmTile<double>::product;
+  p.linear_int8 = Int8Product::linear;
+  p.feed_forward_int8 = Int8Product::feed_forward;
+}
+#endif

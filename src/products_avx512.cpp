@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// lexformer::compiled: the products of AVX-512 in float and double.
+#define LEXFORMER_COMPILED
+#define LEXFORMER_LEVEL 3
+#include "products_level.hpp"
+
+#if LEXFORMER_X86
+LEXFORMER_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
+#include "lexformer/kernels/gemm_tile.hpp"
+LEXFORMER_END_TARGET
+
+void lexformer::detail::use_avx512(Products& p) {
+  p.gemm_float = GemmTile<float>::product;
+  p.gemm_double = GemmTile<double>::product;
+}
+#endif
