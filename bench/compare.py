@@ -8,8 +8,9 @@
 First all must give the same logits. Then each contender is run once, one after the other, and again, `rounds` times; every run is a
 process of its own. Training: batches of 32 grouped by length, dropout, AdamW (PyTorch's fused), clipping; tokenizing and making the
 batches are not counted. Scoring: 512 pairs sorted by length. Contenders: lexformer, lexformer-lea (training), torch (fp32), and each with
--bf16; on a GPU with -tf32, too, and torch.compile: as it is, and with CUDA graphs (-graph).
-Needs torch, transformers, tokenizers, safetensors; start it with their Python.
+-bf16; on a GPU with -tf32, too, and torch.compile: as it is, and with CUDA graphs (-graph). In scoring also lexformer-int8, openvino
+(-bf16, -int8) and ctranslate2 (-int8). Logits in fp32 must agree; how far the others are off is stated.
+Needs torch, transformers, tokenizers, safetensors; openvino, nncf and ctranslate2 only for their contenders. Start it with their Python.
 """
 import argparse
 import json
@@ -26,9 +27,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PRECISIONS = {"": "float32", "-tf32": "tf32", "-bf16": "bfloat16"}
 OURS = {"train": {f"lexformer{p}{lea}": ["--precision", name, "--attention", lea[1:] or "none"]
                   for p, name in PRECISIONS.items() for lea in ("", "-lea")},
-        "score": {f"lexformer{p}": ["--precision", name] for p, name in PRECISIONS.items()}}
+        "score": {f"lexformer{p}": ["--precision", name] for p, name in [*PRECISIONS.items(), ("-int8", "int8")]}}
 PEERS = {f"torch{p}{c}": ["--dtype", p[1:] or "fp32", *more] for p in ("", "-tf32", "-bf16")
          for c, more in (("", []), ("-compile", ["--compile", "default"]), ("-graph", ["--compile", "reduce-overhead"]))}
+ENGINES = {f"{engine}{p}": ["--engine", engine, "--dtype", p[1:] or "fp32"]
+           for engine, precisions in (("openvino", ("", "-bf16", "-int8")), ("ctranslate2", ("", "-int8"))) for p in precisions}  # only scoring
 
 
 def grouped(lengths, size, count, seed=1):
@@ -62,7 +65,7 @@ class Comparison:
         lengths = [len(json.loads(line)["ids"]) for line in tokens.stdout.splitlines()]
         self.write_batches("train", grouped(lengths, a.batch, a.warmup + a.steps))
         if "score" in a.task:
-            self.write_batches("score", by_length(lengths, 32, 16))
+            self.write_batches("score", by_length(lengths, 32, a.score_batches))
 
     def lengthened(self, data, length):
         """The pairs with both texts repeated until they have more than so many tokens; --max-length cuts them."""
@@ -88,8 +91,9 @@ class Comparison:
                   "--device", a.device, "--max-length", a.max_length]
         common += ["--logits", logits] if logits else []
         common += ["--warmup", a.warmup] if task == "train" else ["--rounds", a.passes]
-        if contender in PEERS:
-            self.call([sys.executable, ROOT / "bench/peer.py", task, "--start", self.start, *PEERS[contender], *common])
+        if contender in PEERS | ENGINES:
+            options = PEERS.get(contender) or [*ENGINES[contender], "--cache", self.work]
+            self.call([sys.executable, ROOT / "bench/peer.py", task, "--start", self.start, *options, *common])
         elif task == "train":
             self.call([a.bin / "train_step", "--model", self.start, "--steps", a.steps, *OURS[task][contender], *common])
         else:
@@ -97,22 +101,26 @@ class Comparison:
         found = json.loads(result.read_text())
         return {**found, **found.pop("none", {}), **found.pop("lea", {})}
 
-    def check_logits(self, task):
-        found = {}
-        for contender in ("lexformer", "torch"):
-            found[contender] = self.work / f"{contender}.npy"
-            self.run(contender, task, max(self.a.threads), found[contender])
-        ours, theirs = (np.load(path) for path in found.values())
-        if ours.shape != theirs.shape:
-            sys.exit(f"logits of lexformer {ours.shape}, of torch {theirs.shape}")
-        error = float((np.abs(ours - theirs) / np.maximum(1, np.abs(theirs))).max())
-        print(f"{task}: logits of {len(ours)} pairs differ by {error:.1e} at the most\n", flush=True)
-        if not error <= (1e-5 if self.a.device == "cpu" else 1e-4):
-            sys.exit("the contenders do not compute the same")
+    def logits(self, contender, task):
+        path = self.work / f"{contender}.npy"
+        self.run(contender, task, max(self.a.threads), path)
+        return np.load(path)
+
+    def check_logits(self, task, contenders):
+        expected = self.logits("torch", task)
+        for c in dict.fromkeys(["lexformer", *(contenders if task == "score" else [])]):
+            found = self.logits(c, task)
+            if found.shape != expected.shape:
+                sys.exit(f"logits of {c} {found.shape}, of torch {expected.shape}")
+            error = float((np.abs(found - expected) / np.maximum(1, np.abs(expected))).max())
+            print(f"{task}: the logits of {len(found)} pairs by {c} and by torch differ by {error:.1e} at the most", flush=True)
+            if "-" not in c and not error <= (1e-5 if self.a.device == "cpu" else 1e-4):
+                sys.exit("the contenders do not compute the same")
+        print()
 
     def compare(self, task):
-        self.check_logits(task)
-        contenders = [c for c in self.a.contenders if c in PEERS or c in OURS[task]]
+        contenders = [c for c in self.a.contenders if c in PEERS or c in OURS[task] or (task == "score" and c in ENGINES)]
+        self.check_logits(task, contenders)
         print(f"| {task} | threads | median pairs/s | worst | best | over torch | peak GB |\n| --- | --- | --- | --- | --- | --- | --- |")
         for threads in self.a.threads:
             speeds, peak = {c: [] for c in contenders}, {}
@@ -147,8 +155,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="runs of each contender")
     parser.add_argument("--steps", type=int, default=20, help="training steps measured in a run")
     parser.add_argument("--warmup", type=int, default=3, help="training steps before them")
-    parser.add_argument("--passes", type=int, default=3, help="how often a scoring run scores its 512 pairs")
-    parser.add_argument("--contenders", nargs="+", choices=[*OURS["train"], *PEERS],
+    parser.add_argument("--passes", type=int, default=3, help="how often a scoring run scores its pairs")
+    parser.add_argument("--score-batches", type=int, default=16, help="batches of 32 pairs that are scored")
+    parser.add_argument("--contenders", nargs="+", choices=[*OURS["train"], "lexformer-int8", *PEERS, *ENGINES],
                         default=["lexformer", "lexformer-lea", "torch", "torch-bf16"])
     a = parser.parse_args()
     a.max_length = a.length or a.max_length

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch + transformers on the batches that lexformer's programs get: one measurement, results as JSON. compare.py calls it.
+"""PyTorch + transformers, or another engine (engines.py), on the batches that lexformer's programs get: one measurement, results as JSON. compare.py calls it.
 
     peer.py train|score --start START.lxf --data PAIRS.tsv --batches ROWS --threads N [--device cuda] [--dtype fp32|tf32|bf16]
             [--compile MODE] [--logits F.npy] --json F
+    peer.py score --engine openvino|ctranslate2 --cache DIR [--dtype fp32|bf16|int8] ...
 
 START.lxf: encoder, paper head, vocabulary and config, as `train_step --save-start` writes it. With --compile batches are padded to a
 multiple of 32 tokens, so that few shapes are compiled; that is done before anything is measured.
@@ -33,8 +34,10 @@ class Matcher(torch.nn.Module):
         self.head.load_state_dict({n[15:]: t for n, t in tensors.items() if n.startswith("lexformer.head.")})
 
     def forward(self, x):
-        hidden = self.bert(**x).last_hidden_state
-        mask = x["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+        return self.head_of(self.bert(**x).last_hidden_state, x["attention_mask"])
+
+    def head_of(self, hidden, mask):
+        mask = mask.unsqueeze(-1).to(hidden.dtype)
         pooled = (hidden * mask).sum(1) / mask.sum(1)
         y = torch.nn.functional.dropout(self.head["norm"](self.head["dense"](pooled)), 0.1, self.training)
         return self.head["out"](torch.nn.functional.gelu(y))
@@ -43,12 +46,13 @@ class Matcher(torch.nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("task", choices=["train", "score"])
-    for name in ("start", "data", "batches", "logits", "json", "compile"):
+    for name in ("start", "data", "batches", "logits", "json", "compile", "cache"):
         parser.add_argument("--" + name)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--max-length", type=int, default=512)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--dtype", choices=["fp32", "tf32", "bf16"], default="fp32")
+    parser.add_argument("--dtype", choices=["fp32", "tf32", "bf16", "int8"], default="fp32")
+    parser.add_argument("--engine", choices=["torch", "openvino", "ctranslate2"], default="torch")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=4)
     a = parser.parse_args()
@@ -77,14 +81,23 @@ def main():
     def there(x):
         return {name: t.to(a.device) for name, t in x.items()}
 
+    score = None
+    if a.engine != "torch":
+        import engines
+        inputs = [{name: t.numpy() for name, t in x.items()} for x, _ in batches]
+        score = engines.scorer(a.engine, a.dtype, model.eval(), inputs, a.threads, a.cache)
+        batches = [(x, y) for x, (_, y) in zip(inputs, batches)]
+
     def finish():
         if a.device == "cuda":
             torch.cuda.synchronize()
 
     model.eval()
+    if a.task == "score" and a.dtype == "bf16" and score is None:
+        model = model.to(torch.bfloat16)  # faster than autocast, which casts the weights each time
     if a.logits:
         with torch.inference_mode():
-            np.save(a.logits, torch.cat([model(there(x)) for x, _ in batches]).cpu().numpy())
+            np.save(a.logits, np.concatenate([score(x) if score else model(there(x)).float().cpu().numpy() for x, _ in batches]))
     half = torch.autocast(a.device, torch.bfloat16, enabled=a.dtype == "bf16")
     pairs = [len(y) for _, y in batches]
     found = {}
@@ -116,14 +129,12 @@ def main():
         speed = sum(pairs[a.warmup:]) / sum(seconds)
         found = {"median_ms": 1e3 * statistics.median(seconds), "min_ms": 1e3 * min(seconds)}
     else:
-        if a.dtype == "bf16":
-            model = model.to(torch.bfloat16)  # faster than autocast, which casts the weights each time
         seconds = []
         with torch.inference_mode():
             for _ in range(a.rounds + 1):
                 begin = time.perf_counter()
                 for x, _ in batches:
-                    model(there(x))
+                    score(x) if score else model(there(x))
                 finish()
                 seconds.append(time.perf_counter() - begin)
         speed = sum(pairs) / statistics.median(seconds[1:])
