@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matches the records of two tables, or finds duplicates within one: candidates, scores of a trained model, decisions.
+// Matches the records of two tables, or finds duplicates within one: candidates, scores of a trained model or of their similarity,
+// decisions.
 #include "support/match_cascade.hpp"
 #include "support/match_progress.hpp"
 #include "support/match_writer.hpp"
@@ -32,11 +33,16 @@ std::uint32_t checksum_of_model(const std::string& path) {
   return 0;
 }
 
-/// Decides the candidates of one left record: the clear ones by the cascade, the others by the model.
+/// Decides the candidates of one left record: the clear ones by the cascade, the others by the model; without a model (null), all by their
+/// similarity.
 template <class Model>
-std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, const Model& model, const lx::RecordPairs& records,
+std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, const Model* model, const lx::RecordPairs& records,
                                                 const program::Decisions& decisions, const program::Evidence& evidence, Group group) {
   std::vector<program::DecidedPair> decided(group.end - group.begin);
+  if (model == nullptr) {
+    for (std::size_t i = group.begin; i < group.end; ++i) decided[i - group.begin] = decisions.of(evidence.similarity(i));
+    return decided;
+  }
   std::vector<lx::PairExample> examples;
   std::vector<std::size_t> asked;
   for (std::size_t i = group.begin; i < group.end; ++i) {
@@ -50,20 +56,15 @@ std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, 
     examples.push_back({records.left_texts()[candidate.left], records.right_texts()[candidate.right]});
   }
   if (examples.empty()) return decided;
-  const auto y = model.logits(examples, o.batch);
+  const auto y = model->logits(examples, o.batch);
   lx::require_finite(y, o.model, "pair", group.begin + 1);
-  const auto scores = model.scores_of(y);
+  const auto scores = model->scores_of(y);
   for (std::size_t k = 0; k < asked.size(); ++k) decided[asked[k]] = decisions.of(scores[k]);
   return decided;
 }
 
 template <class T, class Dev>
-int match(const program::MatchOptions& o) {
-  const auto shard = program::Shard::parse(o.shard);
-  program::output_format(o.out);
-  program::keep_inputs("--out", o.out, o.records.files());
-  program::keep_inputs("--out", o.out, {o.model, o.love.path(), o.decision.calibration});
-  program::keep_inputs("--out", o.out, o.decision.validation);
+lx::CrossEncoder<T, Dev> load_model(const program::MatchOptions& o) {
   auto model = lx::CrossEncoder<T, Dev>::load(o.model);
   o.love.apply(model);
   o.compute.apply(model);
@@ -74,24 +75,37 @@ int match(const program::MatchOptions& o) {
     lx::fail_usage("--model", o.model, " has ", kind.labels, " classes; match needs a model of two, or one that gives numbers");
   if (kind.labels == 1 && !o.decision.threshold && !o.decision.precision && !o.decision.recall)
     lx::fail_usage("--threshold", "must be given, because the model gives numbers, not probabilities");
-  const auto records = o.records.load(o.records.columns(), model.records, o.model);
-  model.check_texts(records->left_texts(), records->left().path);
-  model.check_texts(records->right_texts(), records->right().path);
+  return model;
+}
+
+template <class T, class Dev>
+int match(const program::MatchOptions& o) {
+  const auto shard = program::Shard::parse(o.shard);
+  program::output_format(o.out);
+  program::keep_inputs("--out", o.out, o.records.files());
+  program::keep_inputs("--out", o.out, {o.model, o.love.path(), o.decision.calibration});
+  program::keep_inputs("--out", o.out, o.decision.validation);
+  std::optional<lx::CrossEncoder<T, Dev>> model;
+  if (o.model.empty())
+    o.check_without_model();
+  else
+    model = load_model<T, Dev>(o);
+  const auto records = o.records.load(o.records.columns(), model ? model->records : "", o.model);
+  if (model) {
+    model->check_texts(records->left_texts(), records->left().path);
+    model->check_texts(records->right_texts(), records->right().path);
+  }
+  if (!model && records->one_table() && !o.decision.threshold && o.decision.validation.empty())
+    lx::fail_usage("--threshold", "must be given, or --validation: without --model the scores within one table are cosines");
   std::optional<program::ValidationPairs> valid;
   if (!o.decision.validation.empty())
-    valid = program::ValidationPairs::read(o.decision.validation, records,
-                                           kind.task == lx::Task::classification ? kind.label_names : std::vector<std::string>());
+    valid = program::ValidationPairs::read(
+        o.decision.validation, records,
+        model && model->options().task == lx::Task::classification ? model->options().label_names : std::vector<std::string>());
 
   const std::size_t left_rows = records->left().records.size(), right_rows = records->right().records.size();
   program::MatchProgress progress(std::cerr, !o.quiet, isatty(2) != 0);
   progress.note(lx::cat(left_rows, records->one_table() ? "" : lx::cat(" x ", right_rows), " records"));
-  if (valid) {
-    const auto y = model.logits(valid->examples, o.batch);
-    lx::require_finite(y, valid->name, "pair", 1);
-    valid->scores = model.scores_of(y);
-  }
-  auto decisions =
-      program::decide(o.decision, model.threshold, valid ? &*valid : nullptr, [&](const std::string& text) { progress.note(text); });
   double pairs = 0;
   std::vector<lx::Candidate> all;
   {
@@ -105,9 +119,18 @@ int match(const program::MatchOptions& o) {
   progress.note(lx::cat(all.size(), " candidates of ", std::fixed, std::setprecision(0), pairs, " pairs"));
   program::Evidence evidence(std::move(all), records->one_table());
   const auto& candidates = evidence.candidates;
-  if (valid && !o.decision.no_cascade)
-    decisions.cascade = program::find_cascade(*valid, evidence, records->one_table(), decisions.threshold,
-                                              [&](const std::string& text) { progress.note(text); });
+  double threshold = model ? model->threshold.value_or(0.5) : 0.5;
+  if (valid && model) {
+    const auto y = model->logits(valid->examples, o.batch);
+    lx::require_finite(y, valid->name, "pair", 1);
+    valid->scores = model->scores_of(y);
+  } else if (valid) {
+    for (const auto& i : evidence.find(*valid)) valid->scores.push_back(i ? evidence.similarity(*i) : 0);
+    threshold = lx::best_f1_threshold(valid->scores, valid->labels).threshold;
+  }
+  const auto note = [&](const std::string& text) { progress.note(text); };
+  auto decisions = program::decide(o.decision, threshold, valid ? &*valid : nullptr, note);
+  if (valid && model && !o.decision.no_cascade) decisions.cascade = program::find_cascade(*valid, evidence, decisions.threshold, note);
   evidence.keep_if([&](const auto& c) { return shard.has(records->left().records[c.left].id); });
   std::vector<Group> groups;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -115,8 +138,9 @@ int match(const program::MatchOptions& o) {
     groups.back().end = i + 1;
   }
 
-  const auto words = [&, lexical = program::lexical_options(model.config())](const std::string& left, const std::string& right) {
-    return lx::word_pairs(model.encode(left, right), lexical, o.words);
+  const auto lexical = o.words > 0 ? program::lexical_options(model->config()) : lx::LexicalOptions();
+  const auto words = [&](const std::string& left, const std::string& right) {
+    return lx::word_pairs(model->encode(left, right), lexical, o.words);
   };
   const program::MatchWriter writer(o, *records, decisions.calibration.has_value(), decisions.cascade.has_value(), words);
   std::uint32_t sum = 0;
@@ -125,7 +149,7 @@ int match(const program::MatchOptions& o) {
                          {{"left", checksum(records->left(), records->left_texts())},
                           {"right", checksum(records->right(), records->right_texts())},
                           {"candidates", sum},
-                          {"model", checksum_of_model(o.model)},
+                          {"model", model ? lx::Json(checksum_of_model(o.model)) : lx::Json()},
                           {"love", o.love.used() ? o.love.json() : lx::Json()},
                           {"knowledge", {o.knowledge.parses, o.knowledge.wordnet}},
                           {"decisions", decisions.json()},
@@ -148,7 +172,7 @@ int match(const program::MatchOptions& o) {
     const std::size_t first = next;
     while (next < groups.size() && program::interrupted == 0 && (next == first || groups[next - 1].end - groups[first].begin < chunk)) {
       const auto of_row = std::span<const lx::Candidate>(candidates).subspan(groups[next].begin, groups[next].end - groups[next].begin);
-      const auto decided = decide_record(o, model, *records, decisions, evidence, groups[next]);
+      const auto decided = decide_record(o, model ? &*model : nullptr, *records, decisions, evidence, groups[next]);
       matches += writer.write(lines, of_row, decided);
       progress.scored(groups[next].end, next + 1);
       ++next;
@@ -173,8 +197,9 @@ int match(const program::MatchOptions& o) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Matches two tables of records, or finds duplicates within one: finds candidates, scores them with a trained model and writes ids, "
-      "scores and decisions. Records become texts as in the model's training unless other options are given.",
+      "Matches two tables of records, or finds duplicates within one: finds candidates, scores them with a trained model, or by their "
+      "similarity alone, and writes ids, scores and decisions. Records become texts as in the model's training unless other options are "
+      "given.",
       "match");
   program::MatchOptions o;
   o.add_to(app);

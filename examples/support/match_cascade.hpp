@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cascade of `match`: how similar two records are, and how far they stand out among their candidates, decides the clear pairs.
+// What the search for candidates says of a pair: how similar the two records are, and how far they stand out among their candidates. It is
+// the score of `match` without a model; with one, it decides the clear pairs (cascade).
 #pragma once
 
 #include <lexformer/text/candidate_leads.hpp>
@@ -13,11 +14,33 @@ namespace program {
 struct Evidence {
   std::vector<lx::Candidate> candidates;
   std::vector<float> leads;
+  bool one_table;
 
-  Evidence(std::vector<lx::Candidate> all, bool one_table)
-      : candidates(std::move(all)), leads(lx::candidate_leads(candidates, one_table)) {}
+  Evidence(std::vector<lx::Candidate> all, bool one)
+      : candidates(std::move(all)), leads(lx::candidate_leads(candidates, one)), one_table(one) {}
 
   lx::CheapEvidence of(std::size_t i) const { return {static_cast<double>(candidates[i].score), static_cast<double>(leads[i])}; }
+  /// The score without a model. Two tables: s / (s + o) with the cosine s and the largest cosine o of the other candidates of either
+  /// record, so 1/2 or more if neither has a more similar one. One table: s, since a record may have several duplicates.
+  double similarity(std::size_t i) const {
+    const auto e = of(i);
+    return one_table || e.score <= 0 ? e.score : e.score / (e.score + (e.score - e.lead));
+  }
+  /// The numbers of the candidates among the pairs of `valid`; nothing for the other pairs.
+  std::vector<std::optional<std::size_t>> find(const ValidationPairs& valid) const {
+    const auto key = [&](std::size_t left, std::size_t right) {
+      if (one_table && left > right) std::swap(left, right);
+      return static_cast<std::uint64_t>(left) << 32 | right;
+    };
+    std::unordered_map<std::uint64_t, std::size_t> numbers;
+    for (std::size_t i = 0; i < candidates.size(); ++i) numbers.emplace(key(candidates[i].left, candidates[i].right), i);
+    std::vector<std::optional<std::size_t>> out;
+    for (const auto& [left, right] : valid.places) {
+      const auto number = numbers.find(key(left, right));
+      out.push_back(number == numbers.end() ? std::nullopt : std::optional(number->second));
+    }
+    return out;
+  }
   template <class Keep>
   void keep_if(Keep&& keep) {
     std::size_t kept = 0;
@@ -34,21 +57,14 @@ struct Evidence {
 /// The cascade that keeps the decisions on the validation pairs that are candidates, or none if it would decide nothing. Notes what it
 /// does.
 template <class Note>
-std::optional<lx::Cascade> find_cascade(const ValidationPairs& valid, const Evidence& evidence, bool one_table, double threshold,
-                                        Note&& note) {
-  const auto key = [&](std::size_t left, std::size_t right) {
-    if (one_table && left > right) std::swap(left, right);
-    return static_cast<std::uint64_t>(left) << 32 | right;
-  };
-  std::unordered_map<std::uint64_t, std::size_t> places;
-  for (std::size_t i = 0; i < evidence.candidates.size(); ++i)
-    places.emplace(key(evidence.candidates[i].left, evidence.candidates[i].right), i);
+std::optional<lx::Cascade> find_cascade(const ValidationPairs& valid, const Evidence& evidence, double threshold, Note&& note) {
+  const auto places = evidence.find(valid);
   std::vector<lx::CheapEvidence> pairs;
   std::vector<std::uint8_t> found;
   std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < valid.places.size(); ++i)
-    if (const auto place = places.find(key(valid.places[i].first, valid.places[i].second)); place != places.end()) {
-      pairs.push_back(evidence.of(place->second));
+    if (places[i]) {
+      pairs.push_back(evidence.of(*places[i]));
       found.push_back(valid.scores[i] >= threshold ? 1 : 0);
       labels.push_back(valid.labels[i]);
     }

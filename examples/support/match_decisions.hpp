@@ -80,9 +80,9 @@ inline double wanted_threshold(const DecisionOptions& o, const ValidationPairs& 
   return precise_threshold(pairs.name, pairs.scores, pairs.labels, *o.precision);
 }
 
-/// valid: scored pairs, or nullptr without --validation. Notes what was reached.
+/// usual: the threshold if the options name none. valid: scored pairs, or nullptr without --validation. Notes what was reached.
 template <class Note>
-Decisions decide(const DecisionOptions& o, std::optional<double> stored, const ValidationPairs* valid, Note&& note) {
+Decisions decide(const DecisionOptions& o, double usual, const ValidationPairs* valid, Note&& note) {
   Decisions d;
   if (valid != nullptr) {
     d.calibration = lx::fit_calibration(o.kind, valid->scores, valid->labels);
@@ -90,9 +90,9 @@ Decisions decide(const DecisionOptions& o, std::optional<double> stored, const V
   } else if (!o.calibration.empty()) {
     auto saved = CalibrationFile::load(o.calibration);
     d.calibration = std::move(saved.calibration);
-    if (saved.threshold) stored = saved.threshold;
+    usual = saved.threshold.value_or(usual);
   }
-  d.threshold = o.precision || o.recall ? wanted_threshold(o, *valid) : o.threshold ? *o.threshold : stored.value_or(0.5);
+  d.threshold = o.precision || o.recall ? wanted_threshold(o, *valid) : o.threshold ? *o.threshold : usual;
   if (valid != nullptr) {
     const auto c = valid->counts(d.threshold);
     note(lx::cat(valid->name, ": ", percent(c.precision()), " precision and ", percent(c.recall()), " recall at threshold ", d.threshold));

@@ -73,11 +73,19 @@ struct MatchOptions {
   std::size_t top = 0, words = 0, batch = 32;
   bool text = false, matches_only = false, resume = false, quiet = false;
 
+  /// Refuses the options that need a model.
+  void check_without_model() const {
+    if (love.used()) lx::fail_usage("--love", "needs --model");
+    if (!knowledge.parses.empty()) lx::fail_usage("--parses", "needs --model");
+    if (!knowledge.wordnet.empty()) lx::fail_usage("--wordnet", "needs --model");
+    if (!decision.calibration.empty()) lx::fail_usage("--calibration", "needs --model, whose scores it was fitted to");
+  }
   void add_to(CLI::App& app) {
     records.add_arguments(app, true);
-    app.add_option("--model", model, "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier")
-        ->required()
-        ->type_name("M.lxf");
+    auto* trained = app.add_option("--model", model,
+                                   "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier; without it, two "
+                                   "records match if neither has a more similar candidate")
+                        ->type_name("M.lxf");
     app.add_option("--out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end")
         ->required()
         ->type_name("F.csv");
@@ -90,6 +98,7 @@ struct MatchOptions {
     app.add_option("--words", words,
                    "write up to this many pairs of different words that the model's LEA sees as the most similar; 0 = no column")
         ->check(non_negative())
+        ->needs(trained)
         ->capture_default_str();
     app.add_flag("--text", text, "write both texts, too");
     app.add_option("--shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole")

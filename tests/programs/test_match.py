@@ -282,6 +282,47 @@ class Match(Refusals, unittest.TestCase):
             self.match(self.folder / "m4.csv", "--threads", threads)
             self.assertEqual((self.folder / "m4.csv").read_bytes(), out.read_bytes())
 
+    def test_without_a_model(self):
+        options = (self.a, self.b, "--id", "id=key", "--columns", "name=title,price")
+        self.ok("candidates", *options, "--top", 4, "--out", self.folder / "c.csv")
+        cosines = {(r["left_id"], r["right_id"]): float(r["score"]) for r in self.rows(self.folder / "c.csv")}
+        done = self.ok("match", *options, "--candidates", 4, "--out", self.folder / "s.csv")
+        rows = self.rows(self.folder / "s.csv")
+        self.assertEqual({(r["left_id"], r["right_id"]) for r in rows}, set(cosines))
+        for row in rows:
+            a, b = row["left_id"], row["right_id"]
+            other = max((s for (x, y), s in cosines.items() if (x == a) != (y == b)), default=0)
+            self.assertAlmostEqual(float(row["score"]), cosines[a, b] / (cosines[a, b] + other), delta=2e-5)
+            self.assertEqual(row["match"], str(int(float(row["score"]) >= 0.5)))
+        matches = [row for row in rows if row["match"] == "1"]
+        self.assertGreater(sum(row["left_id"][1:] == row["right_id"][1:] for row in matches), 50)
+        self.assertIn(f"{len(matches)} matches at threshold 0.5", done.stderr)
+
+        valid = ("--validation", self.folder / "valid.csv")
+        done = self.ok("match", *options, "--candidates", 4, *valid, "--out", self.folder / "v.csv")
+        self.assertEqual(list(self.rows(self.folder / "v.csv")[0]), ["left_id", "right_id", "score", "probability", "match"])
+        self.assertRegex(done.stderr, r"[0-9.]+ % precision and [0-9.]+ % recall at threshold 0\.")
+        self.assertNotIn("cascade", done.stderr)
+        sure = self.ok("match", *options, "--candidates", 4, *valid, "--min-recall", 0.9, "--out", self.folder / "v2.csv").stderr
+        self.assertRegex(sure, r"(9[0-9]|100)\.. % recall")
+
+        parts = []
+        for i in (1, 2):
+            self.ok("match", *options, "--candidates", 4, "--shard", f"{i}/2", "--out", self.folder / f"s{i}.csv")
+            parts += self.rows(self.folder / f"s{i}.csv")
+        self.assertEqual(sorted(map(str, parts)), sorted(map(str, rows)))
+
+        one = ("match", self.a, "--columns", "name,price", "--out", self.folder / "o.csv")
+        self.refused(2, program(*one), "--threshold: must be given, or --validation")
+        self.ok(*one, "--threshold", 0.6)
+        self.ok("candidates", self.a, "--columns", "name,price", "--out", self.folder / "c.csv")
+        cosines = {(r["left_id"], r["right_id"]): float(r["score"]) for r in self.rows(self.folder / "c.csv")}
+        for row in self.rows(self.folder / "o.csv"):
+            self.assertAlmostEqual(float(row["score"]), cosines.pop((row["left_id"], row["right_id"])), delta=2e-6)
+        self.assertEqual(cosines, {})
+        for wrong in (("--parses", self.a), ("--wordnet", self.folder), ("--love", self.a), ("--words", 3)):
+            self.refused(2, program("match", *options, "--out", self.folder / "x.csv", *wrong), "--model")
+
     def test_shards_are_the_whole(self):
         self.match(self.folder / "w.csv")
         whole = (self.folder / "w.csv").read_text().splitlines()
