@@ -4,7 +4,8 @@
 
     chart.py ENGINES.jsonl LENGTHS.jsonl OUT.svg
 
-ENGINES.jsonl: one run of `compare.py --task score`; LENGTHS.jsonl: several, each with --length N --label N. Needs matplotlib.
+ENGINES.jsonl: one run of `compare.py --task score`; LENGTHS.jsonl: several, each with --length N --label N --threads 1. Of both only scoring
+by known engines and precisions is drawn. Needs matplotlib.
 """
 import json
 import statistics
@@ -25,12 +26,14 @@ def split(contender):
     return engine, dash + precision
 
 
-def medians(path, key):
+def medians(path, key, threads=None):
     """{contender: {key(line): median pairs per second}}"""
     found = defaultdict(lambda: defaultdict(list))
     with open(path, encoding="utf-8") as lines:
         for line in map(json.loads, lines):
-            found[line["contender"]][key(line)].append(line["pairs_per_second"])
+            engine, precision = split(line["contender"])
+            if line["what"] == "score" and engine in ENGINES and precision in PRECISIONS and threads in (None, line["threads"]):
+                found[line["contender"]][key(line)].append(line["pairs_per_second"])
     return {c: {k: statistics.median(v) for k, v in by.items()} for c, by in found.items()}
 
 
@@ -73,7 +76,7 @@ def main():
     plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "lexformer", "font.family": "sans-serif", "axes.spines.top": False, "axes.spines.right": False})
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2), width_ratios=(1, 1.1))
     bars(left, medians(engines, lambda line: line["threads"]))
-    lines(right, medians(lengths, lambda line: int(line["label"])))
+    lines(right, medians(lengths, lambda line: int(line["label"]), threads=1))
     figure.tight_layout()
     figure.savefig(out, metadata={"Date": None})
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The matrix product at the sizes of a training step: MiniLM with 1152 tokens (32 pairs of 36), and attention heads with 36 tokens; and
-// linear layers in 8 bits beside a loop of nothing but their instruction.
+// linear layers in 8 bits beside a loop of nothing but their instruction. To be compiled for this machine (preset `release`): the 8-bit
+// product alone is the one that the headers have for -march.
 #include <iomanip>
 #include <lexformer/kernels/gemm_int8_tile.hpp>
 

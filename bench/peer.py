@@ -56,6 +56,8 @@ def main():
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=4)
     a = parser.parse_args()
+    if (a.dtype == "int8" and a.engine == "torch") or (a.task == "train" and a.engine != "torch"):
+        parser.error(f"{a.engine} is not run with --dtype {a.dtype} in {a.task}")
     torch.set_num_threads(a.threads)
     torch.set_float32_matmul_precision("high" if a.dtype == "tf32" else "highest")
     torch.manual_seed(0)

@@ -17,7 +17,8 @@ else()
   find_package(CUDAToolkit 12 REQUIRED)
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cuda/*.cu)
   add_library(lexformer_cuda STATIC ${kernels} src/compiled_cuda.cpp)
-  target_link_libraries(lexformer_cuda PUBLIC CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
+  # The functions of the CPU are those of lexformer::compiled: of two definitions the linker would take either.
+  target_link_libraries(lexformer_cuda PUBLIC lexformer_compiled CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
   target_compile_definitions(lexformer_cuda INTERFACE LEXFORMER_WITH_CUDA)
   # CMake 3.25 does not know nvcc's flag for C++20. Kernels call constexpr functions of std: std::array's, std::bit_cast.
   set(lexformer_nvcc_options

@@ -125,7 +125,7 @@ int match(const program::MatchOptions& o) {
     lx::require_finite(y, valid->name, "pair", 1);
     valid->scores = model->scores_of(y);
   } else if (valid) {
-    for (const auto& i : evidence.find(*valid)) valid->scores.push_back(i ? evidence.similarity(*i) : 0);
+    program::keep_candidates(*valid, evidence);
     threshold = lx::best_f1_threshold(valid->scores, valid->labels).threshold;
   }
   const auto note = [&](const std::string& text) { progress.note(text); };
@@ -144,7 +144,11 @@ int match(const program::MatchOptions& o) {
   };
   const program::MatchWriter writer(o, *records, decisions.calibration.has_value(), decisions.cascade.has_value(), words);
   std::uint32_t sum = 0;
-  for (const auto& c : candidates) sum = lx::crc32(lx::cat(c.left, " ", c.right, "\n"), sum);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto& c = candidates[i];
+    sum = lx::crc32(lx::cat(c.left, " ", c.right, "\n"), sum);
+    if (!model) sum = lx::crc32(lx::cat(evidence.similarity(i), "\n"), sum);
+  }
   program::PartFile file(o.out,
                          {{"left", checksum(records->left(), records->left_texts())},
                           {"right", checksum(records->right(), records->right_texts())},

@@ -116,6 +116,7 @@ class CandidateFlags {
   const lx::BlockingOptions& options() const { return options_; }
   lx::BlockingOptions& options() { return options_; }
   const std::string& encoder() const { return encoder_; }
+  CandidateSource source() const { return source_; }
 
   /// The search for candidates among texts of the records, which must outlive it.
   Candidates search(std::span<const std::string> left, std::span<const std::string> right, bool one_table) const {

@@ -163,11 +163,17 @@ const std::terminate_handler other_ends = std::set_terminate([] {
 });
 
 #if defined(__x86_64__) && defined(__AVX2__)
-/// Built with -march=x86-64-v3 or higher. Runs before everything else, which would end with "illegal instruction".
+/// Built for processors with AVX2 or AVX-512. Runs before everything else, which would end with "illegal instruction" on an older one.
 __attribute__((constructor(101))) void check_processor() {
   __builtin_cpu_init();
+#if defined(__AVX512F__)
+  if (__builtin_cpu_supports("avx512f") != 0) return;
+#else
   if (__builtin_cpu_supports("avx2") != 0) return;
-  constexpr std::string_view message = ": this program was built for processors with AVX2, which this one lacks; build it without -march\n";
+#endif
+  constexpr std::string_view message =
+      ": this program was built for newer processors than this one; build it here, or for all processors, with LEXFORMER_NATIVE=OFF and "
+      "without -march\n";
   std::fputs(program_invocation_short_name, stderr);
   std::fwrite(message.data(), 1, message.size(), stderr);
   std::_Exit(static_cast<int>(lx::ErrorKind::failure));

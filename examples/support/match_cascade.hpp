@@ -54,6 +54,27 @@ struct Evidence {
   }
 };
 
+/// Keeps the validation pairs that are candidates, with their similarities as scores; no other pair can be found. Errors (file): all that
+/// are left have one label.
+inline void keep_candidates(ValidationPairs& valid, const Evidence& evidence) {
+  const auto numbers = evidence.find(valid);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!numbers[i]) {
+      if (valid.labels[i] == 1) ++valid.lost;
+      continue;
+    }
+    valid.places[kept] = valid.places[i];
+    valid.labels[kept++] = valid.labels[i];
+    valid.scores.push_back(evidence.similarity(*numbers[i]));
+  }
+  valid.places.resize(kept);
+  valid.labels.resize(kept);
+  valid.examples.clear();
+  if (valid.matches() == 0 || valid.matches() == kept)
+    lx::fail_file(valid.name, "the ", kept, " pairs that are candidates have the same label; validation needs matches and other pairs");
+}
+
 /// The cascade that keeps the decisions on the validation pairs that are candidates, or none if it would decide nothing. Notes what it
 /// does.
 template <class Note>

@@ -13,13 +13,14 @@
 
 namespace program {
 
-/// Labelled pairs of records, and the scores that the model has for them.
+/// Labelled pairs of records, and their scores.
 struct ValidationPairs {
   std::string name;  // the files
   std::vector<std::pair<std::size_t, std::size_t>> places;
   std::vector<lx::PairExample> examples;
   std::vector<std::int32_t> labels;
   std::vector<double> scores;
+  std::size_t lost = 0;  // matches that are not among these pairs, because they are no candidates
 
   /// label_names: of the model; empty: 0 and 1.
   static ValidationPairs read(const std::vector<std::string>& files, const std::shared_ptr<const lx::RecordPairs>& records,
@@ -50,6 +51,7 @@ struct ValidationPairs {
       const bool match = scores[i] >= threshold;
       ++(labels[i] == 1 ? match ? c.true_positive : c.false_negative : match ? c.false_positive : c.true_negative);
     }
+    c.false_negative += lost;
     return c;
   }
 };
@@ -76,7 +78,12 @@ struct Decisions {
 
 /// The threshold with the wanted precision or recall. Errors (file): there is none.
 inline double wanted_threshold(const DecisionOptions& o, const ValidationPairs& pairs) {
-  if (o.recall) return *lx::threshold_for_recall(pairs.scores, pairs.labels, *o.recall);
+  if (o.recall) {
+    const auto here = static_cast<double>(pairs.matches()), all = here + static_cast<double>(pairs.lost);
+    if (*o.recall * all > here)
+      lx::fail_file(pairs.name, "only ", percent(here / all), " of the matches are candidates; more --candidates find more of them");
+    return *lx::threshold_for_recall(pairs.scores, pairs.labels, *o.recall * all / here);
+  }
   return precise_threshold(pairs.name, pairs.scores, pairs.labels, *o.precision);
 }
 

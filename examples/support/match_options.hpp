@@ -35,11 +35,12 @@ struct DecisionOptions {
   bool no_cascade = false;
 
   void add_to(CLI::App& app) {
-    auto* fixed = app.add_option("--threshold", threshold, "least score of a match")
-                      ->default_str("the model's, chosen on its validation data, else 0.5");
+    auto* fixed =
+        app.add_option("--threshold", threshold, "least score of a match")
+            ->default_str("the model's, chosen on its validation data; without a model the one with the best F1 on --validation; else 0.5");
     auto* labelled = app.add_option("--validation", validation,
                                     "files of pairs of ids with a label, which were not trained on: adds the column probability, which is "
-                                    "calibrated on them")
+                                    "calibrated on them; without a model, also chooses the threshold")
                          ->type_name("F.csv");
     auto* least_precision = app.add_option("--min-precision", precision,
                                            "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
@@ -78,6 +79,7 @@ struct MatchOptions {
     if (love.used()) lx::fail_usage("--love", "needs --model");
     if (!knowledge.parses.empty()) lx::fail_usage("--parses", "needs --model");
     if (!knowledge.wordnet.empty()) lx::fail_usage("--wordnet", "needs --model");
+    if (candidates.source() == CandidateSource::none) lx::fail_usage("--blocking none", "needs --model: it has no similarities");
     if (!decision.calibration.empty()) lx::fail_usage("--calibration", "needs --model, whose scores it was fitted to");
   }
   void add_to(CLI::App& app) {

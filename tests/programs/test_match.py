@@ -303,8 +303,15 @@ class Match(Refusals, unittest.TestCase):
         self.assertEqual(list(self.rows(self.folder / "v.csv")[0]), ["left_id", "right_id", "score", "probability", "match"])
         self.assertRegex(done.stderr, r"[0-9.]+ % precision and [0-9.]+ % recall at threshold 0\.")
         self.assertNotIn("cascade", done.stderr)
-        sure = self.ok("match", *options, "--candidates", 4, *valid, "--min-recall", 0.9, "--out", self.folder / "v2.csv").stderr
-        self.assertRegex(sure, r"(9[0-9]|100)\.. % recall")
+        few = self.folder / "few.csv"  # three of ten matches are no candidates
+        write(few, ("ltable_id", "rtable_id", "label"), [(f"a{i}", f"b{i}", 1) for i in range(7)] + [(*pair, int(k < 3)) for k, pair in enumerate(
+            [(f"a{i}", f"b{j}") for i in range(8) for j in range(60) if (f"a{i}", f"b{j}") not in cosines and i != j][:3] + [p for p in cosines if p[0][1:] != p[1][1:]][:10])])
+        lost = ("match", *options, "--candidates", 4, "--validation", few, "--out", self.folder / "v2.csv")
+        self.assertIn(": 100.0 % precision and 70.0 % recall at threshold", self.ok(*lost).stderr)
+        self.assertIn(" 70.0 % recall at threshold", self.ok(*lost, "--min-recall", 0.65).stderr)
+        self.refused(3, program(*lost, "--min-recall", 0.75, "--quiet"), "few.csv: only 70.0 % of the matches are candidates; more --candidates find more of them")
+        write(few, ("ltable_id", "rtable_id", "label"), [(f"a{i}", f"b{i}", 1) for i in range(7)] + [(*next((f"a{i}", f"b{j}") for i in range(8) for j in range(60) if (f"a{i}", f"b{j}") not in cosines), 0)])
+        self.refused(3, program(*lost, "--quiet"), "few.csv: the 7 pairs that are candidates have the same label")
 
         parts = []
         for i in (1, 2):
@@ -320,7 +327,7 @@ class Match(Refusals, unittest.TestCase):
         for row in self.rows(self.folder / "o.csv"):
             self.assertAlmostEqual(float(row["score"]), cosines.pop((row["left_id"], row["right_id"])), delta=2e-6)
         self.assertEqual(cosines, {})
-        for wrong in (("--parses", self.a), ("--wordnet", self.folder), ("--love", self.a), ("--words", 3)):
+        for wrong in (("--parses", self.a), ("--wordnet", self.folder), ("--love", self.a), ("--words", 3), ("--calibration", self.a), ("--blocking", "none")):
             self.refused(2, program("match", *options, "--out", self.folder / "x.csv", *wrong), "--model")
 
     def test_shards_are_the_whole(self):

@@ -9,11 +9,11 @@
 
 // The level of this translation unit, as the preprocessor needs it; src/products_*.cpp set it.
 #if !defined(LEXFORMER_LEVEL)
-#if defined(__AVX512BF16__) && defined(__AVX512VNNI__) && defined(__AVX512BW__)
+#if defined(__AVX512BF16__) && defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__)
 #define LEXFORMER_LEVEL 5
-#elif defined(__AVX512VNNI__) && defined(__AVX512BW__)
+#elif defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__)
 #define LEXFORMER_LEVEL 4
-#elif defined(__AVX512F__)
+#elif defined(__AVX512F__) && defined(__FMA__)
 #define LEXFORMER_LEVEL 3
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__AVXVNNI__)
 #define LEXFORMER_LEVEL 2
