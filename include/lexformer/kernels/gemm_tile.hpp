@@ -49,7 +49,8 @@ template <class In>
 struct GemmTile {
   using T = accumulate_t<In>;
   static constexpr std::size_t bytes = vector_bytes;
-  static constexpr std::size_t group = sizeof(T) / sizeof(In);  // elements of k that one instruction multiplies
+  // Elements of k that one instruction multiplies. NOLINTNEXTLINE(bugprone-sizeof-expression): 1 where In is T
+  static constexpr std::size_t group = sizeof(T) / sizeof(In);
   using Group = std::conditional_t<group == 1, In, std::uint32_t>;
   // 12 (AVX2) or 28 (AVX-512) sums, 2 vectors of B and 1 of A fit into 16 or 32 registers.
   static constexpr std::size_t rows = bytes == 64 ? 14 : 6, lanes = bytes / sizeof(T), columns = 2 * lanes;
