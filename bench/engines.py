@@ -28,7 +28,8 @@ class Positional(torch.nn.Module):
 def openvino(dtype, matcher, inputs, threads, folder):
     import openvino as ov
 
-    path = folder / f"openvino-{'int8' if dtype == 'int8' else 'float'}.xml"
+    kind = "int8" if dtype == "int8" else "float"
+    path = folder / f"openvino-{kind}.xml"
     if not path.exists():
         x = inputs[0]
         model = ov.convert_model(Positional(matcher), example_input=tuple(torch.from_numpy(x[name]) for name in x))
@@ -54,7 +55,7 @@ def ctranslate2(dtype, matcher, inputs, threads, folder):
 
     path = folder / f"ctranslate2-{dtype}"
     if not path.exists():
-        source = Path(folder) / "huggingface"
+        source = folder / "huggingface"
         matcher.bert.save_pretrained(source)
         size = matcher.bert.config.vocab_size
         (source / "vocab.txt").write_text("".join(f"{w}\n" for w in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(5, size))]))

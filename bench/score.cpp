@@ -39,7 +39,7 @@ lx::Json measure(const bench::Input& input, const program::Compute& compute, std
     if (const double t = timer.lap(); r > 0) seconds.push_back(t);
   }
   const double n = static_cast<double>(pairs), typical = bench::median(seconds), best = *std::min_element(seconds.begin(), seconds.end());
-  std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << ", products by " << lx::to_string(lx::instructions())
+  std::cout << std::fixed << std::setprecision(1) << "threads " << lx::threads() << ", products by " << lx::name_of(lx::instructions())
             << ", " << pairs << " pairs, " << tokens << " tokens: median " << n / typical << " pairs/s, best " << n / best
             << "; making the batches took " << 100 * making / typical << " % of a round; peak memory " << std::setprecision(3)
             << bench::peak_gb() << " GB\n";

@@ -98,7 +98,7 @@ lx::Json measure(const bench::Input& input, const Options& o) {
 
   constexpr bool parts = std::is_same_v<Dev, lx::Cpu>;
   lx::Json results{{"steps", measured}, {"pairs", pairs}, {"tokens", tokens}, {"flops_per_step", products / static_cast<double>(measured)}};
-  std::cout << std::fixed << "threads " << lx::threads() << ", products by " << lx::to_string(lx::instructions()) << ", " << pairs
+  std::cout << std::fixed << "threads " << lx::threads() << ", products by " << lx::name_of(lx::instructions()) << ", " << pairs
             << " pairs, " << tokens << " tokens in " << measured << " steps\n";
   for (const auto& t : all) {
     const auto seconds = t->seconds();

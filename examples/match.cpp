@@ -146,8 +146,7 @@ int match(const program::MatchOptions& o) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto& c = candidates[i];
-    sum = lx::crc32(lx::cat(c.left, " ", c.right, "\n"), sum);
-    if (!model) sum = lx::crc32(lx::cat(evidence.similarity(i), "\n"), sum);
+    sum = lx::crc32(lx::cat(c.left, " ", c.right, " ", c.score, " ", evidence.leads[i], "\n"), sum);
   }
   program::PartFile file(o.out,
                          {{"left", checksum(records->left(), records->left_texts())},

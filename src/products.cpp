@@ -55,19 +55,17 @@ detail::Products detail::products(Instructions level) {
 
 namespace {
 
-constexpr Instructions levels[] = {Instructions::avx512_bf16, Instructions::avx512_vnni, Instructions::avx512,
-                                   Instructions::avx_vnni,    Instructions::avx2,        Instructions::plain};
-
 Instructions choose() {
-  const char* const given = std::getenv("LEXFORMER_INSTRUCTIONS");
+  const char* const variable = std::getenv("LEXFORMER_INSTRUCTIONS");
+  const std::string given = variable == nullptr ? "" : variable;
   std::vector<std::string> names;
-  for (const Instructions level : levels) {
-    if (!detail::has_instructions(level)) continue;
-    if (given == nullptr || *given == '\0' || given == to_string(level)) return level;
-    names.emplace_back(to_string(level));
+  for (auto entry = names_of<Instructions>.rbegin(); entry != names_of<Instructions>.rend(); ++entry) {
+    if (!detail::has_instructions(entry->value)) continue;
+    if (given.empty() || given == entry->name) return entry->value;
+    names.emplace_back(entry->name);
   }
-  for (const Instructions level : levels)
-    if (given == to_string(level)) fail_usage("LEXFORMER_INSTRUCTIONS", "this processor has no ", in_quotes(given), ", but: ", join(names));
+  if (find_name<Instructions>(given))
+    fail_usage("LEXFORMER_INSTRUCTIONS", "this processor has no ", in_quotes(given), ", but: ", join(names));
   fail_usage("LEXFORMER_INSTRUCTIONS", in_quotes(given), " is not known; this processor has: ", join(names));
 }
 

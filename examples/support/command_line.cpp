@@ -184,7 +184,7 @@ __attribute__((constructor(101))) void check_processor() {
 
 int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
   app.set_version_flag(
-      "--version", [] { return lx::cat("lexformer ", LEXFORMER_VERSION, " (matrix products: ", lx::to_string(lx::instructions()), ")"); });
+      "--version", [] { return lx::cat("lexformer ", LEXFORMER_VERSION, " (matrix products: ", lx::name_of(lx::instructions()), ")"); });
   std::string unused;
   app.add_option("--config", unused, "a JSON file with an object of options; the command line overrides it")->type_name("FILE");
   app.get_formatter()->column_width(36);

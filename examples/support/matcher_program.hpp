@@ -160,7 +160,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   best_model.provide(knowledge);
   result.json = {{"valid", result.valid.json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", settings.settings}};
   result.json["train"] = {{"file", o.train_file}, {lx::examples_name(options.texts), train.size()}};
-  result.json["instructions"] = lx::to_string(lx::instructions());
+  result.json["instructions"] = lx::name_of(lx::instructions());
   result.json["train_runtime"] = done.seconds;
   result.json["train_samples_per_second"] = static_cast<double>(done.samples) / done.seconds;
   if (!warned.empty()) result.json["warnings"] = warned;

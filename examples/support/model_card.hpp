@@ -61,7 +61,7 @@ inline std::string changed_settings(const lx::Json& settings, const lx::Json& de
 
 inline std::string how_it_was_made(const std::string& command) {
   return lx::cat("\n## Command\n\n```sh\n", command, "\n```\n\nBuilt with compiler ", __VERSION__,
-                 "; matrix products: ", lx::to_string(lx::instructions()), ".\n");
+                 "; matrix products: ", lx::name_of(lx::instructions()), ".\n");
 }
 
 /// The command line of this run.

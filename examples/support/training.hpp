@@ -74,7 +74,7 @@ inline lx::Json results_of(const lx::TrainResult& done, std::size_t samples, con
   lx::Json results = measured.is_null() ? lx::Json::object() : measured;
   results["epoch"] = done.epochs;
   results["train_loss"] = done.loss;
-  results["instructions"] = lx::to_string(lx::instructions());
+  results["instructions"] = lx::name_of(lx::instructions());
   results["train_runtime"] = done.seconds;
   results["train_samples"] = samples;
   results["train_samples_per_second"] = static_cast<double>(done.samples) / done.seconds;

@@ -23,11 +23,10 @@ namespace {
 /// Calls body(products) for each level of instructions of this processor.
 template <class Body>
 void for_levels(Body&& body) {
-  for (const auto level : {Instructions::plain, Instructions::avx2, Instructions::avx_vnni, Instructions::avx512, Instructions::avx512_vnni,
-                           Instructions::avx512_bf16}) {
-    if (!detail::has_instructions(level)) continue;
-    INFO("level " << to_string(level));
-    body(detail::products(level));
+  for (const auto& entry : names_of<Instructions>) {
+    if (!detail::has_instructions(entry.value)) continue;
+    INFO("level " << entry.name);
+    body(detail::products(entry.value));
   }
 }
 

@@ -3,9 +3,10 @@
 // lexformer::compiled holds the products of all levels and uses the highest one of the processor.
 #pragma once
 
-#include <string_view>
+#include <array>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/names.hpp"
 
 // The level of this translation unit, as the preprocessor needs it; src/products_*.cpp set it.
 #if !defined(LEXFORMER_LEVEL)
@@ -52,8 +53,13 @@ enum class Instructions {
   avx512_bf16,  // products of bfloat16 by AVX-512 BF16
 };
 
-/// "plain", "avx2", ...
-std::string_view to_string(Instructions level);
+template <>
+inline constexpr auto names_of<Instructions> = std::to_array<Named<Instructions>>({{"plain", Instructions::plain},
+                                                                                   {"avx2", Instructions::avx2},
+                                                                                   {"avx_vnni", Instructions::avx_vnni},
+                                                                                   {"avx512", Instructions::avx512},
+                                                                                   {"avx512_vnni", Instructions::avx512_vnni},
+                                                                                   {"avx512_bf16", Instructions::avx512_bf16}});
 
 /// The level of the products of this program. With lexformer::compiled: the highest one of the processor, or the one that the environment
 /// variable LEXFORMER_INSTRUCTIONS names, for tests and comparisons. Errors: an unknown name; the processor lacks the instructions.
@@ -61,17 +67,10 @@ Instructions instructions();
 
 }  // namespace lexformer
 
-#if LEXFORMER_BODIES
+#if LEXFORMER_BODIES && !defined(LEXFORMER_DISPATCH)
 namespace lexformer {
 
-LEXFORMER_INLINE std::string_view to_string(Instructions level) {
-  constexpr std::string_view names[] = {"plain", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16"};
-  return names[static_cast<int>(level)];
-}
-
-#if !defined(LEXFORMER_DISPATCH)
 inline Instructions instructions() { return Instructions::LEXFORMER_LEVEL_NAME; }
-#endif
 
 }  // namespace lexformer
 #endif
