@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The matrix product at the sizes of a training step: MiniLM with 1152 tokens (32 pairs of 36), and attention heads with 36 tokens; and
-// linear layers in 8 bits beside a loop of nothing but their instruction. To be compiled for this machine (preset `release`): the 8-bit
+// linear layers with packed weights beside a loop of nothing but their instruction. To be compiled for this machine (preset `release`): the
 // product alone is the one that the headers have for -march.
 #include <iomanip>
 #include <lexformer/kernels/gemm_int8_tile.hpp>
+#include <lexformer/kernels/linear_bfloat16_tile.hpp>
+#include <lexformer/ops/elementwise.hpp>
 
 #include "common.hpp"
 
@@ -11,51 +13,98 @@ namespace lx = lexformer;
 
 namespace {
 
-/// 1e9 operations per second (a product and a sum are two) of one thread that does nothing but vpdpbusd; 0 without AVX-512 VNNI.
-double int8_peak() {
-#if defined(__AVX512VNNI__)
-  constexpr std::size_t repeat = 100000, sums = 24;
+/// 1e9 operations per second (a product and a sum are two) of one thread that does nothing but the instruction of the tile; 0 where it has
+/// several.
+template <class In>
+double peak() {
+  constexpr std::size_t repeat = 20000;
+#if LEXFORMER_LEVEL >= 6
+  const In zeros[64 * 32] = {};
+  In panel[64 * 32] = {};
+  std::int32_t sums[32 * 32];
+  lx::detail::AmxTile<In> tile;
+  tile.multiply(32, 1, zeros, tile.step, panel, sums, [](std::size_t) {});  // sets up the registers
   bench::Timer timer;
   for (std::size_t i = 0; i < repeat; ++i)
-#define SUM(n) "vpdpbusd %%zmm0,%%zmm1,%%zmm" #n "\n\t"
-    asm volatile(SUM(2) SUM(3) SUM(4) SUM(5) SUM(6) SUM(7) SUM(8) SUM(9) SUM(10) SUM(11) SUM(12) SUM(13) SUM(14) SUM(15) SUM(16) SUM(17)
-                     SUM(18) SUM(19) SUM(20) SUM(21) SUM(22) SUM(23) SUM(24) SUM(25)::
-                         : "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
-                           "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25");
+    if constexpr (sizeof(In) == 1)
+      asm volatile("tdpbusd %tmm6,%tmm4,%tmm0\n\ttdpbusd %tmm7,%tmm4,%tmm1\n\ttdpbusd %tmm6,%tmm5,%tmm2\n\ttdpbusd %tmm7,%tmm5,%tmm3");
+    else
+      asm volatile(
+          "tdpbf16ps %tmm6,%tmm4,%tmm0\n\ttdpbf16ps %tmm7,%tmm4,%tmm1\n\ttdpbf16ps %tmm6,%tmm5,%tmm2\n\ttdpbf16ps %tmm7,%tmm5,%tmm3");
+  return 1e-9 * static_cast<double>(repeat * 4 * 2 * 256 * tile.step) / timer.lap();
+#elif LEXFORMER_LEVEL >= 4
+  constexpr std::size_t sums = 24;
+  bench::Timer timer;
+  for (std::size_t i = 0; i < repeat; ++i)
+#define SUMS(name)                                                                                                                        \
+  asm volatile(SUM(name, 2) SUM(name, 3) SUM(name, 4) SUM(name, 5) SUM(name, 6) SUM(name, 7) SUM(name, 8) SUM(name, 9) SUM(name, 10)      \
+                   SUM(name, 11) SUM(name, 12) SUM(name, 13) SUM(name, 14) SUM(name, 15) SUM(name, 16) SUM(name, 17) SUM(name, 18)        \
+                       SUM(name, 19) SUM(name, 20) SUM(name, 21) SUM(name, 22) SUM(name, 23) SUM(name, 24) SUM(name, 25)::                \
+                           : "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", \
+                             "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25")
+#define SUM(name, n) name " %%zmm0,%%zmm1,%%zmm" #n "\n\t"
+    if constexpr (sizeof(In) == 1)
+      SUMS("vpdpbusd");
+    else
+      SUMS("vdpbf16ps");
 #undef SUM
-  return 1e-9 * static_cast<double>(repeat * sums * 128) / timer.lap();
+#undef SUMS
+  return 1e-9 * static_cast<double>(repeat * sums * 128 / sizeof(In)) / timer.lap();
 #else
   return 0;
 #endif
 }
 
-/// Layers in 8 bits: the product of the integers alone, and the whole layer with rounding, scales and GELU.
-void measure_int8(const char* what, std::size_t m, std::size_t n, std::size_t k, bool gelu, double seconds) {
-  using Product = lx::detail::Int8Product;
-  const auto x = bench::random_tensor<float, lx::Cpu>({m, k}, 1), weights = bench::random_tensor<float, lx::Cpu>({n, k}, 2);
-  const lx::Int8Weights w({lx::quantize_rows(n, k, weights.data())}, {{}});
-  const std::vector<std::uint8_t> u(m * w.groups() * 4, 3);
-  std::vector<float> y(m * n);
-  double peak = 0, product = 1e9, layer = 1e9;
+/// Layers with packed weights: the products alone, and the whole layer with bias, GELU and rounding.
+template <class In, class Product, class Layer>
+void report(const char* what, const char* type, std::size_t m, std::size_t n, std::size_t k, double seconds, Product&& product,
+            Layer&& layer) {
+  double top = 0, alone = 1e9, whole = 1e9;
   for (double spent = 0; spent < seconds;) {
-    peak = std::max(peak, int8_peak());
+    top = std::max(top, peak<In>());
     bench::Timer timer;
-    Product::multiply(m, u.data(), w.groups() * 4, w, [&](std::size_t i, std::size_t j, const std::int32_t* sums) {
-      y[i * n + j * 32] = static_cast<float>(sums[0]);  // so that it is not optimized away
-    });
+    product();
     const double first = timer.lap();
-    lx::linear_int8(m, x.data(), k, w, y.data(), n, gelu);
+    layer();
     const double second = timer.lap();
-    product = std::min(product, first);
-    layer = std::min(layer, second);
+    alone = std::min(alone, first);
+    whole = std::min(whole, second);
     spent += first + second;
   }
   const double operations = 2e-9 * static_cast<double>(m * n * k);
-  const auto share = [&](double rate) { return peak > 0 ? 100 * rate / peak : 0; };
-  std::cout << std::left << std::setw(28) << what << "int8     " << std::right << std::setw(5) << m << " x" << std::setw(5) << n << " x"
-            << std::setw(5) << k << "    peak of a thread " << std::setw(6) << peak << "  product " << std::setw(6) << operations / product
-            << " (" << share(operations / product) << " %)  layer " << std::setw(6) << operations / layer << " ("
-            << share(operations / layer) << " %) GOP/s\n";
+  const auto share = [&](double rate) { return top > 0 ? 100 * rate / top : 0; };
+  std::cout << std::left << std::setw(28) << what << std::setw(9) << type << std::right << std::setw(5) << m << " x" << std::setw(5) << n
+            << " x" << std::setw(5) << k << "    peak of a thread " << std::setw(6) << top << "  product " << std::setw(6)
+            << operations / alone << " (" << share(operations / alone) << " %)  layer " << std::setw(6) << operations / whole << " ("
+            << share(operations / whole) << " %) GOP/s\n";
+}
+
+void measure_layers(const char* what, std::size_t m, std::size_t n, std::size_t k, bool gelu, double seconds) {
+  {
+    using Product = lx::detail::Int8Product;
+    const auto x = bench::random_tensor<float, lx::Cpu>({m, k}, 1), weights = bench::random_tensor<float, lx::Cpu>({n, k}, 2);
+    const lx::Int8Weights w({lx::quantize_rows(n, k, weights.data())}, {{}});
+    const std::vector<std::uint8_t> u(m * w.inputs_packed(), 3);
+    std::vector<float> y(m * n);
+    const auto store = [&](std::size_t i, std::size_t, std::size_t j, const std::int32_t* sums) {
+      y[i * n + j * 32] = static_cast<float>(sums[0]);  // so that it is not optimized away
+    };
+    report<std::uint8_t>(
+        what, "int8", m, n, k, seconds,
+        [&] { lx::detail::for_tiles<Product::Tile, std::int32_t>(m, u.data(), w.inputs_packed(), w, store); },
+        [&] { lx::linear_int8(m, x.data(), k, w, y.data(), n, gelu); });
+  }
+#if LEXFORMER_LEVEL >= 5
+  const auto x = lx::cast<lx::bfloat16>(lx::Var(bench::random_tensor<float, lx::Cpu>({m, k}, 1))).value();
+  const auto weights = lx::cast<lx::bfloat16>(lx::Var(bench::random_tensor<float, lx::Cpu>({n, k}, 2))).value();
+  const lx::Bfloat16Weights w({weights}, {{}});
+  std::vector<lx::bfloat16> y(m * n);
+  std::vector<float> first(m * n);
+  const auto store = [&](std::size_t i, std::size_t, std::size_t j, const float* sums) { first[i * n + j * 32] = sums[0]; };
+  report<lx::bfloat16>(
+      what, "bfloat16", m, n, k, seconds, [&] { lx::detail::for_tiles<lx::detail::Bfloat16Tile, float>(m, x.data(), k, w, store); },
+      [&] { lx::linear_bfloat16(m, x.data(), w, y.data(), gelu); });
+#endif
 }
 
 }  // namespace
@@ -64,8 +113,8 @@ int main(int argc, char** argv) {
   CLI::App app("Measures matrix products in GFLOP/s.", "gemm");
   double seconds = 0.3;
   app.add_option("--seconds", seconds, "for each size")->capture_default_str();
-  bool int8 = false;
-  app.add_flag("--int8", int8, "linear layers in 8 bits; the best of all rounds");
+  bool layers = false;
+  app.add_flag("--layers", layers, "linear layers with packed weights, in 8 bits and bfloat16; the best of all rounds");
   app.add_flag("--cpu-time", bench::Timer::cpu_time, "measure processor time, not the clock");
   app.add_option_function<int>(
       "--threads", [](int n) { lx::set_threads(n); }, "default: all cores");
@@ -103,14 +152,14 @@ int main(int argc, char** argv) {
                 << s.n << " x" << std::setw(5) << s.k << "    median " << std::setw(6) << flop / bench::median(times) << "  best "
                 << std::setw(6) << flop / *std::min_element(times.begin(), times.end()) << " GFLOP/s\n";
     };
-    if (int8) {
-      measure_int8("query, key, value", 1152, 1152, 384, false, seconds);
-      measure_int8("attention output", 1152, 384, 384, false, seconds);
-      measure_int8("feed-forward", 1152, 1536, 384, false, seconds);
-      measure_int8("feed-forward, GELU", 1152, 1536, 384, true, seconds);
-      measure_int8("feed-forward, back", 1152, 384, 1536, false, seconds);
-      measure_int8("BERT-base, feed-forward", 1152, 3072, 768, false, seconds);
-      measure_int8("BERT-base, back", 1152, 768, 3072, false, seconds);
+    if (layers) {
+      measure_layers("query, key, value", 1152, 1152, 384, false, seconds);
+      measure_layers("attention output", 1152, 384, 384, false, seconds);
+      measure_layers("feed-forward", 1152, 1536, 384, false, seconds);
+      measure_layers("feed-forward, GELU", 1152, 1536, 384, true, seconds);
+      measure_layers("feed-forward, back", 1152, 384, 1536, false, seconds);
+      measure_layers("BERT-base, feed-forward", 1152, 3072, 768, false, seconds);
+      measure_layers("BERT-base, back", 1152, 768, 3072, false, seconds);
       return;
     }
     for (const auto& s : sizes) {

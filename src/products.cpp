@@ -17,6 +17,7 @@
 #include "lexformer/kernels/gemm_eigen.hpp"
 #include "lexformer/kernels/gemm_int8.hpp"
 #include "lexformer/kernels/gemm_int8_tile.hpp"
+#include "lexformer/kernels/linear_bfloat16.hpp"
 #include "products_level.hpp"
 
 namespace lexformer {
@@ -35,20 +36,40 @@ bool detail::has_instructions(Instructions level) {
     return false;
   if (level == Instructions::avx512) return true;
   if (!__builtin_cpu_supports("avx512vnni")) return false;
-  return level == Instructions::avx512_vnni || __builtin_cpu_supports("avx512bf16");
+  if (level == Instructions::avx512_vnni) return true;
+  if (!__builtin_cpu_supports("avx512bf16")) return false;
+  if (level == Instructions::avx512_bf16) return true;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned needed = 1u << 22 | 1u << 24 | 1u << 25;  // AMX-BF16, AMX-TILE, AMX-INT8
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & needed) == needed && amx_permitted();
 #else
   return false;
 #endif
 }
 
+namespace {
+bool never_rounded(bool, bool, std::size_t, std::size_t, std::size_t, float, const bfloat16*, std::size_t, const bfloat16*, std::size_t,
+                   bfloat16*, std::size_t, const float*) {
+  return false;
+}
+}  // namespace
+
 detail::Products detail::products(Instructions level) {
-  Products p{gemm_eigen<float>, gemm_eigen<double>, gemm_by_copies, Int8Product::linear, Int8Product::feed_forward};
+  Products p{.gemm_float = gemm_eigen<float>,
+             .gemm_double = gemm_eigen<double>,
+             .gemm_bfloat16 = gemm_by_copies,
+             .gemm_rounded = never_rounded,
+             .linear_int8 = Int8Product::linear,
+             .feed_forward_int8 = Int8Product::feed_forward};
 #if LEXFORMER_X86
   if (level >= Instructions::avx2) use_avx2(p);
   if (level == Instructions::avx_vnni) use_avx_vnni(p);
   if (level >= Instructions::avx512) use_avx512(p);
   if (level >= Instructions::avx512_vnni) use_avx512_vnni(p);
   if (level >= Instructions::avx512_bf16) use_avx512_bf16(p);
+#if defined(__linux__)
+  if (level == Instructions::amx) use_amx(p);
+#endif
 #endif
   return p;
 }
@@ -58,14 +79,15 @@ namespace {
 Instructions choose() {
   const char* const variable = std::getenv("LEXFORMER_INSTRUCTIONS");
   const std::string given = variable == nullptr ? "" : variable;
+  if (const auto named = find_name<Instructions>(given); named && detail::has_instructions(*named)) return *named;
   std::vector<std::string> names;
   for (auto entry = names_of<Instructions>.rbegin(); entry != names_of<Instructions>.rend(); ++entry) {
     if (!detail::has_instructions(entry->value)) continue;
-    if (given.empty() || given == entry->name) return entry->value;
+    if (given.empty()) return entry->value;
     names.emplace_back(entry->name);
   }
   if (find_name<Instructions>(given))
-    fail_usage("LEXFORMER_INSTRUCTIONS", "this processor has no ", in_quotes(given), ", but: ", join(names));
+    fail_usage("LEXFORMER_INSTRUCTIONS", "this processor, or its system, has no ", in_quotes(given), ", but: ", join(names));
   fail_usage("LEXFORMER_INSTRUCTIONS", in_quotes(given), " is not known; this processor has: ", join(names));
 }
 
@@ -100,6 +122,16 @@ template void gemm<double>(bool, bool, std::size_t, std::size_t, std::size_t, do
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
           const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
   chosen().gemm_bfloat16(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+}
+bool gemm_rounded(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
+                  const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias) {
+  return chosen().gemm_rounded(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias);
+}
+void linear_bfloat16(std::size_t m, const bfloat16* x, const Bfloat16Weights& w, bfloat16* y, bool gelu) {
+  chosen().linear_bfloat16(m, x, w, y, gelu);
+}
+void feed_forward_bfloat16(std::size_t m, const bfloat16* x, const Bfloat16Weights& w1, const Bfloat16Weights& w2, bfloat16* y) {
+  chosen().feed_forward_bfloat16(m, x, w1, w2, y);
 }
 void linear_int8(std::size_t m, const float* x, std::size_t ldx, const Int8Weights& w, float* y, std::size_t ldy, bool gelu) {
   chosen().linear_int8(m, x, ldx, w, y, ldy, gelu);

@@ -11,8 +11,8 @@ LEXFORMER_BEGIN_TARGET("avx2,fma")
 LEXFORMER_END_TARGET
 
 void lexformer::detail::use_avx2(Products& p) {
-  p.gemm_float = GemmTile<float>::product;
-  p.gemm_double = GemmTile<double>::product;
+  p.gemm_float = BlockedGemm<GemmTile<float>>::product;
+  p.gemm_double = BlockedGemm<GemmTile<double>>::product;
   p.linear_int8 = Int8Product::linear;
   p.feed_forward_int8 = Int8Product::feed_forward;
 }

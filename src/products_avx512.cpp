@@ -10,7 +10,7 @@ LEXFORMER_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
 LEXFORMER_END_TARGET
 
 void lexformer::detail::use_avx512(Products& p) {
-  p.gemm_float = GemmTile<float>::product;
-  p.gemm_double = GemmTile<double>::product;
+  p.gemm_float = BlockedGemm<GemmTile<float>>::product;
+  p.gemm_double = BlockedGemm<GemmTile<double>>::product;
 }
 #endif

@@ -7,7 +7,13 @@
 #if LEXFORMER_X86
 LEXFORMER_BEGIN_TARGET("avx512bf16,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
 #include "lexformer/kernels/gemm_tile.hpp"
+#include "lexformer/kernels/linear_bfloat16_tile.hpp"
 LEXFORMER_END_TARGET
 
-void lexformer::detail::use_avx512_bf16(Products& p) { p.gemm_bfloat16 = GemmTile<bfloat16>::product; }
+void lexformer::detail::use_avx512_bf16(Products& p) {
+  p.gemm_bfloat16 = BlockedGemm<GemmTile<bfloat16>>::product;
+  p.gemm_rounded = BlockedGemm<GemmTile<bfloat16>>::rounded_product;
+  p.linear_bfloat16 = Bfloat16Product::linear;
+  p.feed_forward_bfloat16 = Bfloat16Product::feed_forward;
+}
 #endif

@@ -12,6 +12,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,9 @@
 #include <vector>
 
 #include "lexformer/core/bfloat16.hpp"
+#include "lexformer/core/error.hpp"
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/kernels/amx_permission.hpp"
 #include "lexformer/kernels/products.hpp"
 
 #define LEXFORMER_PRAGMA(text) _Pragma(#text)
@@ -42,5 +45,6 @@ void use_avx_vnni(Products& p);
 void use_avx512(Products& p);
 void use_avx512_vnni(Products& p);
 void use_avx512_bf16(Products& p);
+void use_amx(Products& p);
 
 }  // namespace lexformer::detail

@@ -63,9 +63,10 @@ inline void catch_signals() {
 /// Adds --device and --precision; for a program that scores also --int8-skip.
 inline void add_compute(CLI::App& app, Compute& compute, bool scores = false) {
   add_choice(app, "--device", compute.device, "compute device");
-  add_choice(app, "--precision", compute.precision,
-             std::string("numeric precision; bfloat16: tensors and, with AVX-512 BF16, factors of products in 16 bits; sums are float") +
-                 (scores ? "; int8: linear layers of the encoder in 8 bits, the rest is float32" : "; int8 is for scoring alone"));
+  add_choice(
+      app, "--precision", compute.precision,
+      std::string("numeric precision; bfloat16: tensors and, with AMX or AVX-512 BF16, factors of products in 16 bits; sums are float") +
+          (scores ? "; int8: linear layers of the encoder in 8 bits, the rest is float32" : "; int8 is for scoring alone"));
   compute.scores = scores;
   if (scores)
     app.add_option("--int8-skip", compute.int8_skip,

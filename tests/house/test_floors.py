@@ -27,10 +27,12 @@ EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
     r"pthread\.h|sched\.h": r"core/parallel\.hpp",
-    r"immintrin\.h": r"kernels/gemm_(int8_)?tile\.hpp",
+    r"immintrin\.h": r"kernels/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product)\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"sys/file\.h": r"io/folder_lock\.hpp",
-    r"fcntl\.h|sys/stat\.h|unistd\.h": r"io/(file|folder_lock)\.hpp",
+    r"fcntl\.h|sys/stat\.h": r"io/(file|folder_lock)\.hpp",
+    r"unistd\.h": r"io/(file|folder_lock)\.hpp|kernels/amx_permission\.hpp",
+    r"sys/syscall\.h": r"kernels/amx_permission\.hpp",
 }
 # forbidden in code (comments and strings removed)
 FORBIDDEN = {
@@ -116,8 +118,10 @@ def self_test():
 
 def check_umbrellas(names):
     """Each header is included by lexformer.hpp, those of report/ by report/report.hpp alone. io/json.hpp is slow to compile."""
-    implementation = {"kernels/gemm_eigen.hpp", "kernels/gemm_tile.hpp", "kernels/gemm_bfloat16.hpp",
-                      "kernels/gemm_native.hpp", "kernels/gemm_int8_tile.hpp",  # selected by kernels/gemm.hpp and gemm_int8.hpp
+    implementation = {"kernels/amx_permission.hpp", "kernels/amx_tile.hpp", "kernels/gemm_amx.hpp", "kernels/gemm_bfloat16.hpp",
+                      "kernels/gemm_blocks.hpp", "kernels/gemm_eigen.hpp", "kernels/gemm_int8_tile.hpp", "kernels/gemm_native.hpp",
+                      "kernels/gemm_tile.hpp", "kernels/linear_bfloat16_tile.hpp",
+                      "kernels/panel_product.hpp",  # selected by kernels/gemm.hpp, gemm_int8.hpp and linear_bfloat16.hpp
                       "kernels/products.hpp"}  # of lexformer::compiled
     umbrellas = {"lexformer.hpp", "bfloat16.hpp", "report/report.hpp"}
     names = {name for name in names if name not in implementation | umbrellas and not name.endswith("_impl.hpp")}

@@ -125,9 +125,10 @@ TEST_CASE("gemm of sizes that are cut: deep, wide, and both") {
     for (const bool tb : {false, true}) {
       const Product<float> deep(ta, tb, 7, 21, 385, 1), wide(ta, tb, 3, 1100, 4200, 2);
       const Product<double> very_deep(ta, tb, 9, 5, 1000, 0);
-      const Product<bfloat16> pairs(ta, tb, 17, 37, 1545, 1);  // two parts of an odd length
+      const Product<bfloat16> pairs(ta, tb, 17, 37, 1545, 1), tiles(ta, tb, 17, 37, 4129, 1);  // parts of odd lengths: AVX-512 BF16, AMX
       CHECK(deep.error(deep.run(0.5f, 2.0f), 0.5, 2.0) <= 1.0);
       CHECK(pairs.error(pairs.run(0.5f, 2.0f), 0.5, 2.0) <= 1.0);
+      CHECK(tiles.error(tiles.run(0.5f, 2.0f), 0.5, 2.0) <= 1.0);
       CHECK(very_deep.error(very_deep.run(1.0, 0.0), 1.0, 0.0) <= 1.0);
       CHECK(wide.error(wide.run(1.0f, -1.0f), 1.0, -1.0) <= 1.0);
     }
@@ -145,6 +146,31 @@ TEST_CASE("gemm with a bias equals gemm onto rows that hold the bias") {
       for (std::size_t j = 0; j < p.n; ++j) REQUIRE(y.at(i, j) == expected.at(i, j));
     for (std::size_t i = 0; i < p.m; ++i) CHECK(y.at(i, p.n) == p.c.at(i, p.n));
   }
+}
+
+TEST_CASE("gemm rounded in one pass equals gemm, rounded") {
+  CHECK(!gemm_rounded(false, false, 2, 2, 0, 1.0f, nullptr, 1, nullptr, 2, nullptr, 2));
+  struct Case {
+    bool ta, tb, with_bias;
+  };
+  for (const auto& [ta, tb, with_bias] : {Case{false, true, true}, {true, true, true}, {false, false, false}, {true, false, false}})
+    for (const std::size_t k : {1u, 33u, 700u, 5000u}) {
+      CAPTURE(k);
+      const Product<bfloat16> p(ta, tb, 71, 45, k, 1);
+      const auto values = random_tensor<float>({45}, 4);
+      const float* const bias = with_bias ? values.data() : nullptr;
+      auto y = random_tensor<bfloat16>({71, p.ldc}, 5);
+      const auto before = y.clone();
+      const bool done = gemm_rounded(ta, tb, 71, 45, k, 0.5f, p.a.data(), p.lda, p.b.data(), p.ldb, y.mutable_data(), p.ldc, bias);
+      CHECK(done == (k <= 700 && instructions() >= Instructions::avx512_bf16));
+      auto expected = p.c.clone();
+      gemm(ta, tb, 71, 45, k, 0.5f, p.a.data(), p.lda, p.b.data(), p.ldb, 0.0f, expected.mutable_data(), p.ldc, bias);
+      for (std::size_t i = 0; i < 71; ++i)
+        for (std::size_t j = 0; j < p.ldc; ++j) {
+          const auto now = static_cast<bfloat16>(expected.at(i, j));
+          REQUIRE(y.at(i, j).bits == (done && j < 45 ? now.bits : before.at(i, j).bits));
+        }
+    }
 }
 
 TEST_CASE("gemm with beta = 0 ignores what C holds") {

@@ -97,6 +97,13 @@ TEST_CASE("int8 product: every level gives the integers of three plain loops, at
   }
 }
 
+TEST_CASE("int8 layer without inputs is its bias") {
+  const Int8Weights w({{5, 0, {}, std::vector<float>(5, 1.0f)}}, {{1, 2, 3, 4, 5}});
+  for_levels([&](const auto& products) {
+    CHECK(layer_by(products, Tensor<float>({2, 0}), w) == std::vector<float>{1, 2, 3, 4, 5, 1, 2, 3, 4, 5});
+  });
+}
+
 TEST_CASE("int8 product: no level saturates at the extremes") {
   for (const std::size_t k : {4u, 1536u, 16384u, 65536u})
     for (const int q : {-128, -127, 127}) {
@@ -202,7 +209,7 @@ TEST_CASE("int8 layer with GELU, several layers in one, gaps between rows") {
     for (std::size_t j = 0; j < 45; ++j) REQUIRE(y[i * 70 + 20 + j] == plain[i * 45 + j]);
     for (std::size_t j = 65; j < 70; ++j) REQUIRE(y[i * 70 + j] == -1.0f);
   }
-  for (std::size_t i = 0; i < yb.size(); ++i) REQUIRE(yb[i] == detail::int8_gelu(plain[i]));
+  for (std::size_t i = 0; i < yb.size(); ++i) REQUIRE(yb[i] == detail::short_gelu(plain[i]));
   const auto back = both.unpack(20, 45);
   CHECK(back.values == qb.values);
   CHECK(back.scales == qb.scales);
@@ -212,15 +219,15 @@ TEST_CASE("int8 layer: its GELU is near the definition, and the same in vectors"
   std::vector<float> x;
   for (int i = -40000; i <= 40000; ++i) x.push_back(static_cast<float>(i) * 2.5e-4f);
   std::vector<float> y = x;
-  for (float& v : y) v = detail::int8_gelu(v);
+  for (float& v : y) v = detail::short_gelu(v);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto exact = static_cast<double>(x[i]);
     REQUIRE(std::abs(static_cast<double>(y[i]) - exact * scalar::normal(exact).cdf) < 2.5e-6);
-    REQUIRE(y[i] == detail::int8_gelu(x[i]));
+    REQUIRE(y[i] == detail::short_gelu(x[i]));
   }
-  CHECK(detail::int8_gelu(1e6f) == doctest::Approx(1e6));
-  CHECK(std::abs(detail::int8_gelu(-1e6f)) < 1.0f);
-  CHECK(std::isnan(detail::int8_gelu(std::numeric_limits<float>::quiet_NaN())));
+  CHECK(detail::short_gelu(1e6f) == doctest::Approx(1e6));
+  CHECK(std::abs(detail::short_gelu(-1e6f)) < 1.0f);
+  CHECK(std::isnan(detail::short_gelu(std::numeric_limits<float>::quiet_NaN())));
 }
 
 TEST_CASE("int8 feed-forward block: the bits of its two layers, at every level, for few rows and many") {

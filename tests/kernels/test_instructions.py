@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = Path(os.environ.get("LEXFORMER_BIN", "build/dev/bin")) / "lexformer_tests"
 CXX = os.environ.get("CXX", "c++")
-LEVELS = ["plain", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16"]
+LEVELS = ["plain", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx"]
 
 
 def run_tests(level):
@@ -20,8 +20,8 @@ def run_tests(level):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def symbols_with_vectors(source, folder, arch):
-    """The functions of an object that use vector instructions which x86-64 without extensions lacks."""
+def symbols_with_vectors(source, folder, arch, pattern=r"\t(v[a-z]|tile|tdp|ldtilecfg)"):
+    """The functions of an object that use instructions of this pattern: vector instructions which x86-64 without extensions lacks."""
     made = Path(folder) / "level.o"
     subprocess.run([CXX, "-std=c++20", "-O1", arch, f"-I{ROOT}/include", f"-I{ROOT}/src", "-isystem", "/usr/include/eigen3", "-c", source, "-o", made], check=True)
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-C", made], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
@@ -30,7 +30,7 @@ def symbols_with_vectors(source, folder, arch):
         start = re.match(r"[0-9a-f]+ <(.*)>:$", line)
         if start:
             name = start[1]
-        elif re.search(r"\tv[a-z]", line):
+        elif re.search(pattern, line):
             names.add(name)
     return names
 
@@ -50,7 +50,7 @@ class Instructions(unittest.TestCase):
                 if level in here:
                     self.assertEqual(done.returncode, 0, done.stdout[-2000:])
                 else:
-                    self.assertIn(f"LEXFORMER_INSTRUCTIONS: this processor has no '{level}', but: {said[1]}", done.stdout)
+                    self.assertIn(f"LEXFORMER_INSTRUCTIONS: this processor, or its system, has no '{level}', but: {said[1]}", done.stdout)
 
     @unittest.skipUnless(shutil.which("objdump") and os.uname().machine == "x86_64", "needs objdump and x86-64")
     def test_no_instruction_outside_its_level(self):
@@ -61,6 +61,7 @@ class Instructions(unittest.TestCase):
                     names = symbols_with_vectors(source, folder, "-march=x86-64")
                     self.assertEqual([name for name in names if f"lexformer::detail::{level}::" not in name], [])
                     self.assertEqual(bool(names), level != "plain")
+                    self.assertEqual(bool(symbols_with_vectors(source, folder, "-march=x86-64", r"\ttdp")), level == "amx")
             # The check finds what it is for.
             self.assertTrue(symbols_with_vectors(ROOT / "src/products.cpp", folder, "-march=x86-64-v3"))
 

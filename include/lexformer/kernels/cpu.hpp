@@ -36,6 +36,7 @@ struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
       const auto bias_wide = detail::widen(bias == nullptr ? 0 : 1, n, bias, n);
       const accumulate_t<T>* const added = bias == nullptr ? nullptr : bias_wide.data();
       if constexpr (is_storage<C>) {
+        if (beta == 0 && lexformer::gemm_rounded(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, added)) return;
         auto product = beta == 0 ? Tensor<accumulate_t<T>>({m, n}) : detail::widen(m, n, c, ldc);
         lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, product.mutable_data(), n, added);
         detail::narrow(m, n, product, c, ldc);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product, with a strided row-major interface. The implementation is gemm_tile.hpp on processors with AVX2 or AVX-512, else
+// The matrix product, with a strided row-major interface. The implementation is gemm_blocks.hpp on processors with AVX2 or AVX-512, else
 // Eigen's (gemm_eigen.hpp). Programs that link lexformer::compiled include neither: it chooses when the program runs (instructions.hpp).
 #pragma once
 
@@ -15,15 +15,20 @@ namespace lexformer {
 /// With a bias (n), C = alpha op(A) op(B) + bias for each row, and beta is ignored.
 /// The work is split into fixed blocks that run in parallel (parallel_for; serially inside another parallel_for). k is never split
 /// between threads, and each element of C is summed in a fixed order, so the bits do not depend on the number of threads; with
-/// gemm_tile.hpp, they do not depend on the other rows either.
+/// gemm_blocks.hpp, they do not depend on the other rows either.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias = nullptr);
 
-/// The same for op(A) and op(B) of bfloat16. With AVX-512 BF16, pairs of them are multiplied and summed in float by one
-/// instruction, which takes subnormal numbers as 0; else they are converted to float.
+/// The same for op(A) and op(B) of bfloat16. AMX and AVX-512 BF16 multiply them as they are and sum in float, with subnormal numbers taken
+/// as 0; on other processors they are converted to float.
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
           const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias = nullptr);
+
+/// C = alpha op(A) op(B), or + bias, with C of bfloat16, rounded once, in one pass. False, and C is not changed, if this processor, a
+/// large k or k = 0 needs a product in float first.
+bool gemm_rounded(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
+                  const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias = nullptr);
 
 }  // namespace lexformer
 

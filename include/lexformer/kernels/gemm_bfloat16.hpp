@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of bfloat16 (gemm.hpp) without AVX-512 BF16: by float copies.
+// The matrix product of bfloat16 (gemm.hpp) without AMX or AVX-512 BF16: by float copies.
 #pragma once
 
 #include "lexformer/kernels/widen_cpu.hpp"

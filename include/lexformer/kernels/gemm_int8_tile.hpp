@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The product of gemm_int8.hpp at each level of instructions. Unsigned activations times signed weights, four neighbours in k at a time:
+//   AMX                      tdpbusd: the same for 16 x 16 sums and 64 neighbours in k (amx_tile.hpp)
 //   AVX-512 VNNI, AVX-VNNI   vpdpbusd: four products added to a 32-bit sum, without saturation
 //   AVX2                     both sides widened to 16 bits, vpmaddwd; the shorter vpmaddubsw would saturate at 32767
 //   else                     plain C++
-// Blocks as in gemm_tile.hpp, but k is not cut: the sums of a tile stay in registers, and the panel of W streams from the caches.
+// panel_product.hpp has the loops over tiles.
 #pragma once
 
 #include "lexformer/kernels/instructions.hpp"
@@ -23,22 +24,19 @@
 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/int8_weights.hpp"
+#include "lexformer/kernels/panel_product.hpp"
 
 namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
-
-/// Calls body with the template argument r = 0 ... R - 1. Sums stay in registers only if every index is a constant and all of it is
-/// inlined.
-template <std::size_t R, class Body>
-[[gnu::always_inline]] inline void for_rows(Body&& body) {
-  [&]<std::size_t... r>(std::index_sequence<r...>) __attribute__((always_inline)) { (body.template operator()<r>(), ...); }
-  (std::make_index_sequence<R>{});
-}
 
 // Int8Tile::multiply computes the sums of a tile, c (R, 32) = sum_p u(r, p) q(j, p). Row r of u begins at u[r ldu]; q is a packed panel of
 // Int8Weights.
 #if LEXFORMER_LEVEL == 0
 struct Int8Tile {
-  static constexpr std::size_t rows = 4;
+  using Floats = float;
+  using Whole = std::int32_t;
+  static constexpr std::size_t bytes = 4;
+  static Floats floats(Whole n) { return static_cast<float>(n); }
+  static constexpr std::size_t rows = 4, step = 4;
 
   template <std::size_t R>
   static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
@@ -64,8 +62,8 @@ struct Int8Vectors256 {
   using Floats [[gnu::vector_size(32)]] = float;
   using Whole [[gnu::vector_size(32)]] = std::int32_t;
   using Bytes [[gnu::vector_size(8)]] = std::uint8_t;
+  static Floats floats(Whole n) { return __builtin_convertvector(n, Floats); }
 };
-inline __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
 inline __m256i rounded(__m256 x) { return _mm256_cvtps_epi32(x); }
 /// op over all lanes; its operands are __m128.
 template <class Op>
@@ -77,7 +75,7 @@ float across(__m256 x, Op op) {
 
 #if LEXFORMER_LEVEL == 1 || LEXFORMER_LEVEL == 3
 struct Int8Tile : Int8Vectors256 {
-  static constexpr std::size_t rows = 3;
+  static constexpr std::size_t rows = 3, step = 4;
 
   template <std::size_t R>
   static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
@@ -103,7 +101,7 @@ struct Int8Tile : Int8Vectors256 {
 };
 #elif LEXFORMER_LEVEL == 2
 struct Int8Tile : Int8Vectors256 {
-  static constexpr std::size_t rows = 6;
+  static constexpr std::size_t rows = 6, step = 4;
 
   template <std::size_t R>
   static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
@@ -132,8 +130,8 @@ struct Int8Vectors512 {
   using Floats [[gnu::vector_size(64)]] = float;
   using Whole [[gnu::vector_size(64)]] = std::int32_t;
   using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
+  static Floats floats(Whole n) { return __builtin_convertvector(n, Floats); }
 };
-inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
 inline __m512i rounded(__m512 x) { return _mm512_maskz_cvtps_epi32(0xFFFF, x); }  // g++ 12 warns of the plain one
 template <class Op>
 float across(__m512 x, Op op) {
@@ -144,7 +142,7 @@ float across(__m512 x, Op op) {
 }
 
 struct Int8Tile : Int8Vectors512 {
-  static constexpr std::size_t rows = 14;  // 28 sums, 2 vectors of weights and 1 of activations
+  static constexpr std::size_t rows = 14, step = 4;  // 28 sums, 2 vectors of weights and 1 of activations
 
   template <std::size_t R>
   static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
@@ -167,26 +165,6 @@ struct Int8Tile : Int8Vectors512 {
 #endif
 #endif
 
-/// x Phi(x) with an absolute error < 2.5e-6 for |x| < 10, far below the step of 8 bits, at a third of the operations of scalar::Gelu:
-/// Phi(x) = 1/2 + c P(c^2), c = x limited to [-5, 5], P a weighted least-squares fit in 2 c^2 / 25 - 1 with Phi(5) = 1.
-inline float int8_gelu(float x) {
-  const float low = x < -5.0f ? -5.0f : x, c = low > 5.0f ? 5.0f : low;
-  const float t = std::fma(c * c, 0.08f, -1.0f);
-  float p = std::fma(8.824934958e-04f, t, -1.928094506e-03f);  // no loop over a list: it would keep the compiler from vectorizing
-  p = std::fma(p, t, 1.148326312e-03f);
-  p = std::fma(p, t, -1.984482259e-03f);
-  p = std::fma(p, t, 6.818295355e-03f);
-  p = std::fma(p, t, -1.171808782e-02f);
-  p = std::fma(p, t, 1.629398055e-02f);
-  p = std::fma(p, t, -2.308320838e-02f);
-  p = std::fma(p, t, 3.144813428e-02f);
-  p = std::fma(p, t, -4.046695236e-02f);
-  p = std::fma(p, t, 5.152126220e-02f);
-  p = std::fma(p, t, -7.029543248e-02f);
-  p = std::fma(p, t, 1.413637656e-01f);
-  return x * std::fma(c, p, 0.5f);
-}
-
 /// How a row of activations is rounded: x is about scale (u - zero).
 struct Int8Row {
   float scale;
@@ -205,7 +183,12 @@ inline std::pair<Int8Row, float> int8_step(float low, float high, float sound) {
 
 /// The whole layer (gemm_int8.hpp).
 struct Int8Product {
+#if LEXFORMER_LEVEL >= 6
+  using Tile = AmxTile<std::uint8_t>;
+#else
   using Tile = Int8Tile;
+#endif
+  using Vectors = Int8Tile;
   static constexpr std::size_t panel = Int8Weights::panel;
 
   /// Rounds a row of k activations to u, filled with zeros up to `filled`.
@@ -214,8 +197,8 @@ struct Int8Product {
     float low = 0, high = 0, sound = 0;
     std::size_t p = 0;
 #if LEXFORMER_LEVEL >= 1
-    using Vector = Tile::Floats;
-    constexpr std::size_t lanes = Tile::bytes / 4;
+    using Vector = Vectors::Floats;
+    constexpr std::size_t lanes = Vectors::bytes / 4;
     Vector l[2] = {}, h[2] = {}, s[2] = {};  // two of each, since one would wait for itself
     for (; p + 2 * lanes <= k; p += 2 * lanes)
       for (std::size_t v = 0; v < 2; ++v) {
@@ -241,8 +224,8 @@ struct Int8Product {
     }
     p = 0;
 #if LEXFORMER_LEVEL >= 1
-    using Whole = Tile::Whole;
-    using Bytes = Tile::Bytes;
+    using Whole = Vectors::Whole;
+    using Bytes = Vectors::Bytes;
     for (; p + lanes <= k; p += lanes) {
       Vector y;
       std::memcpy(&y, x + p, sizeof y);
@@ -262,64 +245,26 @@ struct Int8Product {
     return row;
   }
 
-  /// y = s_i t_j (sum - z_i sum of q) + b_j for the 32 outputs of a panel.
+  /// y = f(s_i t_j (sum - z_i sum of q) + b_j) for the 32 outputs of a panel.
+  template <bool Gelu>
   static void dequantize(const Int8Row& row, const std::int32_t* sums, const std::int32_t* of_q, const float* t, const float* b, float* y) {
-#if LEXFORMER_LEVEL == 0
-    for (std::size_t j = 0; j < panel; ++j) y[j] = std::fma(static_cast<float>(sums[j] - row.zero * of_q[j]) * row.scale, t[j], b[j]);
-#else
-    using Vector = Tile::Floats;
-    using Whole = Tile::Whole;
-    for (std::size_t j = 0; j < panel; j += Tile::bytes / 4) {
+    using Vector = Vectors::Floats;
+    using Whole = Vectors::Whole;
+    for (std::size_t j = 0; j < panel; j += Vectors::bytes / 4) {
       Whole n, q;
       Vector scale, bias;
       std::memcpy(&n, sums + j, sizeof n);
       std::memcpy(&q, of_q + j, sizeof q);
       std::memcpy(&scale, t + j, sizeof scale);
       std::memcpy(&bias, b + j, sizeof bias);
-      const Vector z = fused(__builtin_convertvector(n - q * row.zero, Vector) * row.scale, scale, bias);
+      Vector z = fused(Vectors::floats(n - q * row.zero) * row.scale, scale, bias);
+      if constexpr (Gelu) z = short_gelu(z);
       std::memcpy(y + j, &z, sizeof z);
     }
-#endif
-  }
-
-  /// multiply() of a tile for any number of rows up to Tile::rows.
-  template <std::size_t R = Tile::rows, class... Rest>
-  static void multiply_rows(std::size_t count, Rest... rest) {
-    if (count == R)
-      Tile::multiply<R>(rest...);
-    else if constexpr (R > 1)
-      multiply_rows<R - 1>(count, rest...);
-  }
-
-  /// Calls store(i, j, sums) for each row i and each panel j of 32 outputs with sums[c] = sum_p u(i, p) q(32 j + c, p); in parallel.
-  template <class Store>
-  static void multiply(std::size_t m, const std::uint8_t* u, std::size_t ldu, const Int8Weights& w, Store&& store) {
-    constexpr std::size_t rows = Tile::rows;
-    // Blocks of rows as in gemm_tile.hpp. If they are few, the panels are shared out, too, into about eight blocks in total.
-    const std::size_t block = std::clamp<std::size_t>((m / 8 + rows - 1) / rows, 96 / rows, 192 / rows) * rows,
-                      blocks = (m + block - 1) / block, panels = w.panels();
-    const bool small = m * w.outputs() * w.inputs() < (std::size_t{1} << 20);
-    const std::size_t parts = blocks == 0 || small ? 1 : std::clamp<std::size_t>(8 / blocks, 1, std::max<std::size_t>(panels, 1));
-    const std::size_t of_part = (panels + parts - 1) / parts;
-    const std::size_t chunk =
-        std::max<std::size_t>(1, (std::size_t{1} << 18) / std::max<std::size_t>(1, w.groups() * panel * Int8Weights::group));
-    parallel_for(blocks * parts, 1, [&](std::size_t unit, std::size_t) {
-      const std::size_t begin = unit / parts * block, end = std::min(m, begin + block);
-      alignas(64) std::int32_t sums[rows * panel];
-      const std::size_t last = std::min(panels, (unit % parts + 1) * of_part);
-      // A few panels at a time, which stay in the L2 cache, while a tile of rows stays in the L1 cache and is written side by side.
-      for (std::size_t first = unit % parts * of_part; first < last; first += chunk)
-        for (std::size_t i = begin; i < end; i += rows)
-          for (std::size_t j = first; j < std::min(last, first + chunk); ++j) {
-            const std::size_t count = std::min(rows, end - i);
-            multiply_rows(count, w.groups(), u + i * ldu, ldu, w.packed(j), sums);
-            for (std::size_t r = 0; r < count; ++r) store(i + r, j, sums + r * panel);
-          }
-    });
   }
 
   static void linear(std::size_t m, const float* x, std::size_t ldx, const Int8Weights& w, float* y, std::size_t ldy, bool gelu) {
-    const std::size_t k = w.inputs(), ldu = w.groups() * Int8Weights::group;
+    const std::size_t k = w.inputs(), ldu = w.inputs_packed();
     activations.resize(std::max(activations.size(), m * ldu));
     steps.resize(std::max(steps.size(), m));
     std::uint8_t* const u = activations.data();
@@ -327,31 +272,32 @@ struct Int8Product {
     parallel_for(m, std::max<std::size_t>(1, 16384 / std::max<std::size_t>(1, k)), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) step[i] = quantize(k, x + i * ldx, ldu, u + i * ldu);
     });
-    multiply(m, u, ldu, w, [&](std::size_t i, std::size_t j, const std::int32_t* sums) {
+    for_tiles<Tile, std::int32_t>(m, u, ldu, w, [&](std::size_t i, std::size_t count, std::size_t j, const std::int32_t* sums) {
       const std::size_t at = j * panel, width = std::min(panel, w.outputs() - at);
-      float* const to = y + i * ldy + at;
-      alignas(64) float edge[panel];
-      float* const values = width == panel ? to : edge;
-      dequantize(step[i], sums, w.sums() + at, w.scales() + at, w.biases() + at, values);
-      if (gelu)
-        for (std::size_t c = 0; c < panel; ++c) values[c] = int8_gelu(values[c]);
-      if (width != panel) std::copy_n(edge, width, to);
+      for (std::size_t r = 0; r < count; ++r) {
+        float* const to = y + (i + r) * ldy + at;
+        alignas(64) float edge[panel];
+        float* const values = width == panel ? to : edge;
+        (gelu ? dequantize<true> : dequantize<false>)(step[i + r], sums + r * panel, w.sums() + at, w.scales() + at, w.biases() + at,
+                                                      values);
+        if (width != panel) std::copy_n(edge, width, to);
+      }
     });
   }
 
   /// Both layers of a feed-forward block: by blocks of rows whose inner values stay in the L2 cache. Few rows are shared out in `linear`.
   static void feed_forward(std::size_t m, const float* x, const Int8Weights& w1, const Int8Weights& w2, float* y) {
     const std::size_t width = w1.outputs(), block = (96 + Tile::rows - 1) / Tile::rows * Tile::rows;
-    if (m < 4 * block) {
-      hidden.resize(std::max(hidden.size(), m * width));
-      linear(m, x, w1.inputs(), w1, hidden.data(), width, true);
-      return linear(m, hidden.data(), width, w2, y, w2.outputs(), false);
-    }
-    parallel_for(m, block, [&](std::size_t begin, std::size_t end) {
-      hidden.resize(std::max(hidden.size(), block * width));
-      linear(end - begin, x + begin * w1.inputs(), w1.inputs(), w1, hidden.data(), width, true);
-      linear(end - begin, hidden.data(), width, w2, y + begin * w2.outputs(), w2.outputs(), false);
-    });
+    const auto both = [&](std::size_t begin, std::size_t end) {
+      hidden.resize(std::max(hidden.size(), (end - begin) * width));
+      float* const h = hidden.data();
+      linear(end - begin, x + begin * w1.inputs(), w1.inputs(), w1, h, width, true);
+      linear(end - begin, h, width, w2, y + begin * w2.outputs(), w2.outputs(), false);
+    };
+    if (m < 4 * block)
+      both(0, m);
+    else
+      parallel_for(m, block, both);
   }
 
  private:

@@ -2,6 +2,7 @@
 // The matrix products of the headers alone (gemm.hpp), for the instructions that the compiler may use.
 #pragma once
 
+#include "lexformer/kernels/gemm_amx.hpp"
 #include "lexformer/kernels/gemm_bfloat16.hpp"
 #include "lexformer/kernels/instructions.hpp"
 #if LEXFORMER_LEVEL >= 1
@@ -12,11 +13,19 @@
 
 namespace lexformer {
 
+namespace detail {
+#if LEXFORMER_LEVEL >= 6
+using Bfloat16GemmTile = AmxGemmTile;
+#elif LEXFORMER_LEVEL >= 5
+using Bfloat16GemmTile = GemmTile<bfloat16>;
+#endif
+}  // namespace detail
+
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a, std::size_t lda, const T* b,
           std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias) {
 #if LEXFORMER_LEVEL >= 1
-  detail::GemmTile<T>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+  detail::BlockedGemm<detail::GemmTile<T>>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
 #else
   detail::gemm_eigen(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
 #endif
@@ -25,9 +34,21 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
 inline void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
                  const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
 #if LEXFORMER_LEVEL >= 5
-  detail::GemmTile<bfloat16>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+  detail::BlockedGemm<detail::Bfloat16GemmTile>::product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
 #else
   detail::gemm_by_copies(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+#endif
+}
+
+inline bool gemm_rounded([[maybe_unused]] bool trans_a, [[maybe_unused]] bool trans_b, [[maybe_unused]] std::size_t m,
+                         [[maybe_unused]] std::size_t n, [[maybe_unused]] std::size_t k, [[maybe_unused]] float alpha,
+                         [[maybe_unused]] const bfloat16* a, [[maybe_unused]] std::size_t lda, [[maybe_unused]] const bfloat16* b,
+                         [[maybe_unused]] std::size_t ldb, [[maybe_unused]] bfloat16* c, [[maybe_unused]] std::size_t ldc,
+                         [[maybe_unused]] const float* bias) {
+#if LEXFORMER_LEVEL >= 5
+  return detail::BlockedGemm<detail::Bfloat16GemmTile>::rounded_product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias);
+#else
+  return false;
 #endif
 }
 

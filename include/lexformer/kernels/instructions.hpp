@@ -10,7 +10,10 @@
 
 // The level of this translation unit, as the preprocessor needs it; src/products_*.cpp set it.
 #if !defined(LEXFORMER_LEVEL)
-#if defined(__AVX512BF16__) && defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__)
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__AVX512BF16__) && defined(__AVX512VNNI__) && \
+    defined(__AVX512BW__) && defined(__FMA__) && defined(__linux__)
+#define LEXFORMER_LEVEL 6
+#elif defined(__AVX512BF16__) && defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__)
 #define LEXFORMER_LEVEL 5
 #elif defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__FMA__)
 #define LEXFORMER_LEVEL 4
@@ -36,8 +39,10 @@
 #define LEXFORMER_LEVEL_NAME avx512
 #elif LEXFORMER_LEVEL == 4
 #define LEXFORMER_LEVEL_NAME avx512_vnni
-#else
+#elif LEXFORMER_LEVEL == 5
 #define LEXFORMER_LEVEL_NAME avx512_bf16
+#else
+#define LEXFORMER_LEVEL_NAME amx
 #endif
 
 namespace lexformer {
@@ -51,6 +56,7 @@ enum class Instructions {
   avx512,       // float and double by AVX-512 F
   avx512_vnni,  // 8-bit products by AVX-512 VNNI
   avx512_bf16,  // products of bfloat16 by AVX-512 BF16
+  amx,          // products of bfloat16 and 8 bits by AMX tiles; Linux only
 };
 
 template <>
@@ -59,7 +65,8 @@ inline constexpr auto names_of<Instructions> = std::to_array<Named<Instructions>
                                                                                    {"avx_vnni", Instructions::avx_vnni},
                                                                                    {"avx512", Instructions::avx512},
                                                                                    {"avx512_vnni", Instructions::avx512_vnni},
-                                                                                   {"avx512_bf16", Instructions::avx512_bf16}});
+                                                                                   {"avx512_bf16", Instructions::avx512_bf16},
+                                                                                   {"amx", Instructions::amx}});
 
 /// The level of the products of this program. With lexformer::compiled: the highest one of the processor, or the one that the environment
 /// variable LEXFORMER_INSTRUCTIONS names, for tests and comparisons. Errors: an unknown name; the processor lacks the instructions.

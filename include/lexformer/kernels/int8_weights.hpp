@@ -2,6 +2,7 @@
 // Weights rounded to 8 bits, for the linear layers of gemm_int8.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,10 +24,10 @@ struct Int8Matrix {
 Int8Matrix quantize_rows(std::size_t rows, std::size_t columns, const float* w);
 
 /// The weights W (outputs, inputs) of linear layers on one input, in the order in which the product reads them:
-/// panels of 32 outputs, each (inputs / 4, 32, 4), filled with zeros.
+/// panels of 32 outputs, each (inputs / 4, 32, 4), filled with zeros up to 32 outputs and 64 inputs.
 class Int8Weights {
  public:
-  static constexpr std::size_t panel = 32, group = 4;
+  static constexpr std::size_t panel = 32, group = 4, step = 64;
   static constexpr std::size_t max_inputs = 65536;  // 255 * 128 * 65536 < 2^31: no sum overflows
 
   /// The outputs of all layers are concatenated. A bias has one number per output, or none, which counts as zeros.
@@ -35,15 +36,16 @@ class Int8Weights {
 
   std::size_t outputs() const { return outputs_; }
   std::size_t inputs() const { return inputs_; }
-  std::size_t groups() const { return (inputs_ + group - 1) / group; }
+  std::size_t inputs_packed() const { return std::max<std::size_t>(1, (inputs_ + step - 1) / step) * step; }
   std::size_t panels() const { return (outputs_ + panel - 1) / panel; }
   /// `count` outputs from `begin` on, as they were given.
   Int8Matrix unpack(std::size_t begin, std::size_t count) const;
 
-  const std::int8_t* packed(std::size_t i) const { return packed_.data() + i * groups() * panel * group; }  // panel i
-  const float* scales() const { return scales_.data(); }                                                    // these three are filled
-  const float* biases() const { return biases_.data(); }                                                    // up to whole panels
-  const std::int32_t* sums() const { return sums_.data(); }                                                 // of the q of an output
+  std::size_t panel_bytes() const { return inputs_packed() * panel; }
+  const std::int8_t* packed(std::size_t i) const { return packed_.data() + i * panel_bytes(); }
+  const float* scales() const { return scales_.data(); }     // these three are filled
+  const float* biases() const { return biases_.data(); }     // up to whole panels
+  const std::int32_t* sums() const { return sums_.data(); }  // of the q of an output
 
  private:
   std::size_t outputs_ = 0, inputs_ = 0;
@@ -55,7 +57,6 @@ class Int8Weights {
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include <algorithm>
 #include <cmath>
 
 #include "lexformer/core/error.hpp"
@@ -93,7 +94,7 @@ LEXFORMER_INLINE Int8Weights::Int8Weights(const std::vector<Int8Matrix>& layers,
     outputs_ += l.rows;
   }
   const std::size_t whole = panels() * panel;
-  packed_ = Tensor<std::int8_t>::zeros({std::max<std::size_t>(1, whole * groups() * group)});
+  packed_ = Tensor<std::int8_t>::zeros({std::max<std::size_t>(1, whole * inputs_packed())});
   scales_.resize(whole);
   biases_.resize(whole);
   sums_.resize(whole);
@@ -105,7 +106,7 @@ LEXFORMER_INLINE Int8Weights::Int8Weights(const std::vector<Int8Matrix>& layers,
       if (!biases[i].empty()) biases_[j] = biases[i][r];
       for (std::size_t p = 0; p < inputs_; ++p) {
         const std::int8_t q = layers[i].values[r * inputs_ + p];
-        to[((j / panel * groups() + p / group) * panel + j % panel) * group + p % group] = q;
+        to[j / panel * panel_bytes() + (p / group * panel + j % panel) * group + p % group] = q;
         sums_[j] += q;
       }
     }

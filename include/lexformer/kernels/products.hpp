@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "lexformer/core/bfloat16.hpp"
+#include "lexformer/kernels/bfloat16_weights.hpp"
 #include "lexformer/kernels/instructions.hpp"
 #include "lexformer/kernels/int8_weights.hpp"
 
@@ -15,18 +16,25 @@ template <class In, class T = accumulate_t<In>>
 using Gemm = void(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const In* a, std::size_t lda,
                   const In* b, std::size_t ldb, T beta, T* c, std::size_t ldc, const T* bias);
 
-/// The products of one level of instructions; gemm.hpp and gemm_int8.hpp document them.
+/// The products of one level of instructions; gemm.hpp, linear_bfloat16.hpp and gemm_int8.hpp document them.
 struct Products {
   Gemm<float>* gemm_float;
   Gemm<double>* gemm_double;
   Gemm<bfloat16>* gemm_bfloat16;
+  bool (*gemm_rounded)(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
+                       std::size_t lda, const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias);
+  // Null below avx512_bf16.
+  void (*linear_bfloat16)(std::size_t m, const bfloat16* x, const Bfloat16Weights& w, bfloat16* y, bool gelu) = nullptr;
+  void (*feed_forward_bfloat16)(std::size_t m, const bfloat16* x, const Bfloat16Weights& w1, const Bfloat16Weights& w2,
+                                bfloat16* y) = nullptr;
   void (*linear_int8)(std::size_t m, const float* x, std::size_t ldx, const Int8Weights& w, float* y, std::size_t ldy, bool gelu);
   void (*feed_forward_int8)(std::size_t m, const float* x, const Int8Weights& w1, const Int8Weights& w2, float* y);
 };
 
 /// Whether this processor has the instructions of a level.
 bool has_instructions(Instructions level);
-/// The products of a level, for a processor that has it. gemm_bfloat16 without AVX-512 BF16 makes copies and calls lexformer::gemm.
+/// The products of a level, for a processor that has it. Below avx512_bf16, gemm_bfloat16 makes copies and
+/// calls lexformer::gemm.
 Products products(Instructions level);
 
 }  // namespace lexformer::detail

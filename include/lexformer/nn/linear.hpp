@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "lexformer/nn/init.hpp"
-#include "lexformer/ops/linear_int8.hpp"
+#include "lexformer/ops/linear_packed.hpp"
 #include "lexformer/ops/matmul.hpp"
 
 namespace lexformer {
