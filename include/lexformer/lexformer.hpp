@@ -81,6 +81,7 @@
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/nn/lstm.hpp"
 #include "lexformer/nn/module.hpp"
+#include "lexformer/nn/packed_weights.hpp"
 #include "lexformer/nn/pooling.hpp"
 
 // attention and its terms

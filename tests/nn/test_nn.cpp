@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/nn/activation.hpp"
@@ -9,6 +13,7 @@
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/nn/module.hpp"
+#include "lexformer/nn/packed_weights.hpp"
 
 using namespace lexformer;
 using test::error_message;
@@ -144,4 +149,67 @@ TEST_CASE("activations go by HuggingFace's names") {
   CHECK(name_of(Activation::gelu_tanh) == "gelu_new");
   CHECK(error_message([] { parse_name<Activation>("swish", "activation"); }) ==
         "activation: 'swish' is not known; use one of: gelu, gelu_new, gelu_pytorch_tanh, relu, tanh");
+}
+
+TEST_CASE("a linear layer in bfloat16 packs its weights for inference, and again after they changed") {
+  Init init(1);
+  Linear<bfloat16> layer(40, 33, init);
+  const Var x(test::random_tensor<bfloat16>({5, 40}, 1));
+  const auto near = [](const Var<bfloat16>& a, const Var<bfloat16>& b) {
+    for (std::size_t i = 0; i < a.value().size(); ++i)
+      CHECK(static_cast<double>(a.value().data()[i]) == doctest::Approx(static_cast<double>(b.value().data()[i])).epsilon(0.01));
+  };
+  CHECK(layer.packed_weights() == nullptr);  // a gradient may be needed
+  const auto check = [&](const Linear<bfloat16>& l) {
+    const auto y = l(x);
+    CHECK(y.requires_grad());
+    const NoGrad no_grad;
+    const auto packed = l.packed_weights();
+    CHECK((packed != nullptr) == multiplies_bfloat16());
+    CHECK(l.packed_weights() == packed);
+    near(l(x), y);
+    return packed;
+  };
+  const auto first = check(layer);
+  layer.weight.mutable_value().mutable_data()[7] = static_cast<bfloat16>(3.0f);
+  const auto second = check(layer);
+  layer.bias.mutable_value().mutable_data()[2] = static_cast<bfloat16>(-2.0f);
+  const auto third = check(layer);
+  layer.weight = Var(test::random_tensor<bfloat16>({33, 40}, 9), true);
+  const auto fourth = check(layer);
+  const auto both = test::random_tensor<bfloat16>({66, 40}, 10);
+  layer.weight = Var(both.slice(0, 33), true);
+  check(layer);
+  layer.weight = Var(both.slice(33, 66), true);  // the same storage
+  check(layer);
+  const Linear<bfloat16> copy = layer;
+  const auto fifth = check(copy);
+  if (!multiplies_bfloat16()) return;
+  CHECK(first != second);
+  CHECK(second != third);
+  CHECK(third != fourth);
+  CHECK(fourth != fifth);
+  CHECK(layer.packed_weights() == nullptr);
+}
+
+TEST_CASE("packed weights: layers of another number, errors leave nothing behind, several threads") {
+  if (!multiplies_bfloat16()) return;
+  const NoGrad outer;
+  const auto make = [](std::size_t rows, std::uint32_t stream) { return Var(test::random_tensor<bfloat16>({rows, 8}, stream)); };
+  const Var a = make(3, 1), b = make(5, 2), bias(test::random_tensor<bfloat16>({3}, 3)), wrong(test::random_tensor<bfloat16>({4}, 3));
+  const PackedWeights<bfloat16, Cpu> packed;
+  for (int i = 0; i < 2; ++i)
+    CHECK(error_message([&] { packed.of({a}, {wrong}); }).starts_with("Bfloat16Weights: layer 0 (3, 8) with bias (4,)"));
+  CHECK(packed.of({a}, {bias})->outputs() == 3);
+  CHECK(packed.of({a, b}, {bias, {}})->outputs() == 8);
+  CHECK(packed.of({a}, {{}})->biases()[1] == 0.0f);
+  std::vector<std::thread> threads;
+  std::vector<std::shared_ptr<const Bfloat16Weights>> found(4);
+  for (std::size_t t = 0; t < found.size(); ++t)
+    threads.emplace_back([&, t] {
+      const NoGrad no_grad;  // of this thread
+      for (int i = 0; i < 50; ++i) found[t] = packed.of({a, b}, {bias, {}});
+    });
+  for (auto& thread : threads) thread.join();
+  for (const auto& f : found) CHECK(f == found[0]);
 }

@@ -34,6 +34,7 @@ struct MultiHeadAttention {
   Linear<T, Dev> query, key, value, dense;
   LayerNorm<T, Dev> norm;
   std::shared_ptr<const Int8Weights> int8{};  // of query, key and value, if they are in 8 bits
+  PackedWeights<T, Dev> packed{};             // of the same
   MultiHeadOptions options;
   std::uint32_t attention_site, output_site;                    // of dropout
   std::vector<std::shared_ptr<AttentionTerm<T, Dev>>> terms{};  // named and owned by the encoder
@@ -51,14 +52,21 @@ struct MultiHeadAttention {
     if (o.heads == 0 || o.width % o.heads != 0) fail("MultiHeadAttention", "width ", o.width, " is not divisible by ", o.heads, " heads");
   }
 
+  /// q, k and v in one product.
+  Var<T, Dev> projections(const Var<T, Dev>& x) const {
+    if (int8) return linear_int8(x, *int8);
+    const std::vector weights{query.weight, key.weight, value.weight}, biases{query.bias, key.bias, value.bias};
+    if (const auto w = packed.of(weights, biases)) return linear_bfloat16(x, *w);
+    return linear(x, weights, biases);
+  }
+
   /// The inputs of the attention call: q, k and v after the terms' transformations, and the score terms.
   struct Prepared {
     Var<T, Dev> qkv;  // (N, 3D)
     ScoreTerms<T, Dev> scores;
   };
   Prepared prepare(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
-    auto qkv = int8 ? linear_int8(x, *int8)
-                    : linear(x, std::vector{query.weight, key.weight, value.weight}, std::vector{query.bias, key.bias, value.bias});
+    auto qkv = projections(x);
     const AttentionInputs<T, Dev> in{qkv, layer.batch, options.heads, layer.forward};
     for (const auto& term : terms) qkv = term->transform(in);
     auto scores = layer.shared;

@@ -109,10 +109,17 @@ struct BertLayer {
   typename MultiHeadAttention<T, Dev>::Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& in) const {
     const auto y = attention(x, in);
     const NameScope scope("feed_forward");
-    const bool fused = intermediate.int8 && output.int8 && activation == Activation::gelu;
-    const auto z = fused ? feed_forward_int8(y.hidden, *intermediate.int8, *output.int8)
-                         : output(activate(activation, intermediate(y.hidden)));  // inside (N, 4D)
+    const auto z = feed_forward(y.hidden);
     return {norm(z, y.hidden, in.forward.dropout(dropout_p, output_site)), y.attentions};
+  }
+  /// f(y W_1^T + b_1) W_2^T + b_2; inside (N, 4D)
+  Var<T, Dev> feed_forward(const Var<T, Dev>& y) const {
+    if (activation == Activation::gelu) {
+      if (intermediate.int8 && output.int8) return feed_forward_int8(y, *intermediate.int8, *output.int8);
+      const auto w1 = intermediate.packed_weights(), w2 = output.packed_weights();
+      if (w1 && w2) return feed_forward_bfloat16(y, *w1, *w2);
+    }
+    return output(activate(activation, intermediate(y)));
   }
   void visit(ParameterVisitor<T, Dev>& v) {
     v("attention", attention);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 
 #include "lexformer/nn/init.hpp"
+#include "lexformer/nn/packed_weights.hpp"
 #include "lexformer/ops/linear_packed.hpp"
 #include "lexformer/ops/matmul.hpp"
 
@@ -14,9 +16,21 @@ template <class T = float, class Dev = Cpu>
 struct Linear {
   Var<T, Dev> weight, bias;
   std::shared_ptr<const Int8Weights> int8{};  // if set, instead of `weight`, which is undefined then (Pretrained::quantize)
+  PackedWeights<T, Dev> packed{};
 
   Linear(std::size_t in, std::size_t out, Init& init) : weight(init.normal<T, Dev>({out, in})), bias(init.constant<T, Dev>({out}, T{0})) {}
-  Var<T, Dev> operator()(const Var<T, Dev>& x) const { return int8 ? linear_int8(x, *int8) : linear(x, weight, bias); }
+  Var<T, Dev> operator()(const Var<T, Dev>& x) const {
+    if (int8) return linear_int8(x, *int8);
+    if (const auto w = packed_weights()) return linear_bfloat16(x, *w);
+    return linear(x, weight, bias);
+  }
+  /// Null if a gradient may be needed, or packed weights do not help.
+  std::shared_ptr<const Bfloat16Weights> packed_weights() const {
+    if constexpr (std::is_same_v<T, bfloat16>)
+      return packed.of({weight}, {bias});
+    else
+      return nullptr;
+  }
   void visit(ParameterVisitor<T, Dev>& v) {
     if (weight.defined()) v("weight", weight);
     v("bias", bias);
