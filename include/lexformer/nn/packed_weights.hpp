@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <type_traits>
 #include <vector>
 
 #include "lexformer/autograd/var.hpp"
@@ -19,52 +15,79 @@ namespace lexformer {
 template <class T, class Dev>
 class PackedWeights {
  public:
-  PackedWeights() = default;
-  PackedWeights(const PackedWeights&) noexcept {}  // NOLINT(bugprone-copy-constructor-init)
-  PackedWeights& operator=(const PackedWeights&) noexcept {
-    entry_.reset();
-    return *this;
-  }
-  ~PackedWeights() = default;
-
   /// Null if they do not help: a gradient may be needed, T is not bfloat16, or the processor does not multiply it.
-  std::shared_ptr<const Bfloat16Weights> of(const std::vector<Var<T, Dev>>& weights, const std::vector<Var<T, Dev>>& biases) const {
-    if constexpr (std::is_same_v<T, bfloat16> && std::is_same_v<Dev, Cpu>) {
-      if (detail::graph_state().recording || !multiplies_bfloat16()) return nullptr;
-      const std::lock_guard lock(mutex_);
-      if (!entry_ || !is_made_of(entry_->weights, weights) || !is_made_of(entry_->biases, biases)) {
-        const auto made = std::make_shared<Entry>();
-        std::vector<Tensor<T, Dev>> of_weights, of_biases;
-        for (const auto& w : weights) of_weights.push_back(made->weights.emplace_back(w.value()).value);
-        for (const auto& b : biases) of_biases.push_back(made->biases.emplace_back(b.defined() ? b.value() : Tensor<T, Dev>()).value);
-        made->packed = std::make_shared<const Bfloat16Weights>(of_weights, of_biases);
-        entry_ = made;
-      }
-      return entry_->packed;
-    } else {
-      return nullptr;
-    }
-  }
+  std::shared_ptr<const Bfloat16Weights> of(const std::vector<Var<T, Dev>>&, const std::vector<Var<T, Dev>>&) const { return nullptr; }
+};
+
+template <>
+class PackedWeights<bfloat16, Cpu> {
+ public:
+  PackedWeights();
+  PackedWeights(const PackedWeights&) : PackedWeights() {}
+  PackedWeights& operator=(const PackedWeights&);
+  ~PackedWeights() = default;
+  std::shared_ptr<const Bfloat16Weights> of(const std::vector<Var<bfloat16>>& weights, const std::vector<Var<bfloat16>>& biases) const;
 
  private:
+  struct State;  // not here, since <mutex> takes long to compile
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+namespace lexformer {
+
+struct PackedWeights<bfloat16, Cpu>::State {
   struct Source {
-    Tensor<T, Dev> value;  // kept, so that no other tensor gets its address
+    Tensor<bfloat16> value;  // kept, so that no other tensor gets its address
     std::uint64_t version;
-    explicit Source(const Tensor<T, Dev>& tensor) : value(tensor), version(tensor.version()) {}
   };
-  struct Entry {
-    std::vector<Source> weights, biases;
-    std::shared_ptr<const Bfloat16Weights> packed;
-  };
-  static bool is_made_of(const std::vector<Source>& sources, const std::vector<Var<T, Dev>>& now) {
-    return std::equal(sources.begin(), sources.end(), now.begin(), now.end(), [](const Source& s, const Var<T, Dev>& v) {
+  static std::vector<Source> sources(const std::vector<Tensor<bfloat16>>& tensors) {
+    std::vector<Source> out;
+    for (const auto& t : tensors) out.push_back({t, t.version()});
+    return out;
+  }
+
+  std::mutex mutex{};
+  std::vector<Source> weights{}, biases{};
+  std::shared_ptr<const Bfloat16Weights> packed{};
+
+  static bool is_made_of(const std::vector<Source>& sources, const std::vector<Var<bfloat16>>& now) {
+    return std::equal(sources.begin(), sources.end(), now.begin(), now.end(), [](const Source& s, const Var<bfloat16>& v) {
       if (!v.defined()) return !s.value.defined();
       return s.value.data() == v.value().data() && s.value.shape() == v.value().shape() && s.version == v.value().version();
     });
   }
-
-  mutable std::mutex mutex_{};
-  mutable std::shared_ptr<Entry> entry_{};
 };
 
+LEXFORMER_INLINE PackedWeights<bfloat16, Cpu>::PackedWeights() : state_(std::make_shared<State>()) {}
+LEXFORMER_INLINE PackedWeights<bfloat16, Cpu>& PackedWeights<bfloat16, Cpu>::operator=(const PackedWeights& other) {
+  if (this != &other) state_ = std::make_shared<State>();
+  return *this;
+}
+
+LEXFORMER_INLINE std::shared_ptr<const Bfloat16Weights> PackedWeights<bfloat16, Cpu>::of(const std::vector<Var<bfloat16>>& weights,
+                                                                                         const std::vector<Var<bfloat16>>& biases) const {
+  if (detail::graph_state().recording || !multiplies_bfloat16()) return nullptr;
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->packed || !State::is_made_of(state_->weights, weights) || !State::is_made_of(state_->biases, biases)) {
+    std::vector<Tensor<bfloat16>> of_weights, of_biases;
+    for (const auto& w : weights) of_weights.push_back(w.value());
+    for (const auto& b : biases) of_biases.push_back(b.defined() ? b.value() : Tensor<bfloat16>());
+    state_->packed = nullptr;  // if this fails, what is kept counts as nothing
+    auto packed = std::make_shared<const Bfloat16Weights>(of_weights, of_biases);
+    state_->weights = State::sources(of_weights);
+    state_->biases = State::sources(of_biases);
+    state_->packed = std::move(packed);
+  }
+  return state_->packed;
+}
+
 }  // namespace lexformer
+#endif
