@@ -40,7 +40,7 @@ std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, 
                                                 const program::Decisions& decisions, const program::Evidence& evidence, Group group) {
   std::vector<program::DecidedPair> decided(group.end - group.begin);
   if (model == nullptr) {
-    for (std::size_t i = group.begin; i < group.end; ++i) decided[i - group.begin] = decisions.of(evidence.similarity(i));
+    for (std::size_t i = group.begin; i < group.end; ++i) decided[i - group.begin] = decisions.of(evidence.similarity(i), evidence.of(i));
     return decided;
   }
   std::vector<lx::PairExample> examples;
@@ -59,7 +59,7 @@ std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, 
   const auto y = model->logits(examples, o.batch);
   lx::require_finite(y, o.model, "pair", group.begin + 1);
   const auto scores = model->scores_of(y);
-  for (std::size_t k = 0; k < asked.size(); ++k) decided[asked[k]] = decisions.of(scores[k]);
+  for (std::size_t k = 0; k < asked.size(); ++k) decided[asked[k]] = decisions.of(scores[k], evidence.of(group.begin + asked[k]));
   return decided;
 }
 
@@ -73,8 +73,9 @@ lx::CrossEncoder<T, Dev> load_model(const program::MatchOptions& o) {
   if (kind.texts != 2) lx::fail_usage("--model", o.model, " reads single texts, not pairs");
   if (kind.labels > 2)
     lx::fail_usage("--model", o.model, " has ", kind.labels, " classes; match needs a model of two, or one that gives numbers");
-  if (kind.labels == 1 && !o.decision.threshold && !o.decision.precision && !o.decision.recall)
-    lx::fail_usage("--threshold", "must be given, because the model gives numbers, not probabilities");
+  const bool chosen = o.decision.precision || o.decision.recall || (!o.decision.validation.empty() && !o.decision.model_alone);
+  if (kind.labels == 1 && !o.decision.threshold && !chosen)
+    lx::fail_usage("--threshold", "must be given, or --validation, because the model gives numbers, not probabilities");
   return model;
 }
 
@@ -119,17 +120,20 @@ int match(const program::MatchOptions& o) {
   progress.note(lx::cat(all.size(), " candidates of ", std::fixed, std::setprecision(0), pairs, " pairs"));
   program::Evidence evidence(std::move(all), records->one_table());
   const auto& candidates = evidence.candidates;
-  double threshold = model ? model->threshold.value_or(0.5) : 0.5;
-  if (valid && model) {
-    const auto y = model->logits(valid->examples, o.batch);
-    lx::require_finite(y, valid->name, "pair", 1);
-    valid->scores = model->scores_of(y);
-  } else if (valid) {
-    program::keep_candidates(*valid, evidence);
-    threshold = lx::best_f1_threshold(valid->scores, valid->labels).threshold;
-  }
   const auto note = [&](const std::string& text) { progress.note(text); };
-  auto decisions = program::decide(o.decision, threshold, valid ? &*valid : nullptr, note);
+  if (valid) {
+    valid->keep_candidates(evidence);
+    if (model) {
+      const auto y = model->logits(valid->examples, o.batch);
+      lx::require_finite(y, valid->name, "pair", 1);
+      valid->scores = model->scores_of(y);
+    } else {
+      for (const std::size_t i : valid->candidates) valid->scores.push_back(evidence.similarity(i));
+    }
+  }
+  const bool combine = model && !o.decision.model_alone && o.candidates.source() != program::CandidateSource::none;
+  auto decisions = program::decide(o.decision, model ? model->threshold.value_or(0.5) : 0.5, valid ? &*valid : nullptr,
+                                   combine ? &evidence : nullptr, note);
   if (valid && model && !o.decision.no_cascade) decisions.cascade = program::find_cascade(*valid, evidence, decisions.threshold, note);
   evidence.keep_if([&](const auto& c) { return shard.has(records->left().records[c.left].id); });
   std::vector<Group> groups;
@@ -142,7 +146,8 @@ int match(const program::MatchOptions& o) {
   const auto words = [&](const std::string& left, const std::string& right) {
     return lx::word_pairs(model->encode(left, right), lexical, o.words);
   };
-  const program::MatchWriter writer(o, *records, decisions.calibration.has_value(), decisions.cascade.has_value(), words);
+  const program::MatchWriter writer(o, *records, decisions.combined.has_value(), decisions.calibration.has_value(),
+                                    decisions.cascade.has_value(), words);
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto& c = candidates[i];

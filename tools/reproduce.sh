@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Reproduces the tables of the LEA paper and of the DAFA paper: trains missing runs, row by row and seed by seed, evaluates and compares them.
 # Interrupted runs are resumed; rows that several tables share are trained once.
-# usage: tools/reproduce.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 30] [--sets a,b] [--rows a,b] [--train-share S] [--threads N] [--out DIR]
+# usage: tools/reproduce.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 30] [--sets a,b] [--rows a,b] [--train-share S] [--precision P]
+#        [--threads N] [--out DIR]
 #   TABLE    3        plain, with typo augmentation, with augmentation and LEA, on five data sets
 #            6        similarities, sharing of the projection, layer ranges (Abt-Buy)
 #            11       representations of a similarity (Abt-Buy)
@@ -18,13 +19,14 @@
 #            For DAFA also DIR/sick/trees.conllu (tools/trees_to_conllu.py SHARED/data/sick-dep --out DIR/sick). WordNet: /usr/share/wordnet.
 #            Labels with a decimal point are those of a regression.
 #   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
-#   --train-share  the share of the training pairs that all rows use, e.g. 0.1; runs of another share need another --out
+#   --train-share  the share of the training pairs that all rows use, e.g. 0.1
+#   --precision    train in bfloat16 or float32 (default); runs of another share or precision need another --out
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
 
 usage() {
-  sed -n '3,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,${/^#/!q;s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "reproduce.sh: $*" >&2
   exit 2
 }
@@ -32,7 +34,7 @@ usage() {
 [ $# -gt 0 ] || usage
 table=$1
 shift
-model= data= seeds=3 epochs=30 sets= only= out=$root/build/reproduce share=() threads=()
+model= data= seeds=3 epochs=30 sets= only= out=$root/build/reproduce training=() threads=()
 while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || usage "$1 needs a value"
   case $1 in
@@ -42,7 +44,7 @@ while [ $# -gt 0 ]; do
     --epochs) epochs=$2 ;;
     --sets) sets=$2 ;;
     --rows) only=$2 ;;
-    --train-share) share=(--train-share "$2") ;;
+    --train-share | --precision) training+=("$1" "$2") ;;
     --threads) threads=(--threads "$2") ;;
     --out) out=$2 ;;
     *) usage "unknown option $1" ;;
@@ -158,7 +160,7 @@ for set in ${sets//,/ }; do
         # shellcheck disable=SC2086
         "$bin/train_matcher" --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$seed" \
           ${parses[@]+"${parses[@]}"} ${labels[@]+"${labels[@]}"} \
-          ${share[@]+"${share[@]}"} "${threads[@]}" --save-steps 200 --save-total-limit 1 --resume --out "$run" >&2
+          ${training[@]+"${training[@]}"} "${threads[@]}" --save-steps 200 --save-total-limit 1 --resume --out "$run" >&2
       fi
       [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos $typos --scores \
         ${parses[@]+"${parses[@]}"} \

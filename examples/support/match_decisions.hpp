@@ -6,71 +6,40 @@
 #include <lexformer/io/config.hpp>
 #include <lexformer/io/json.hpp>
 
-#include <lexformer/train/cascade.hpp>
+#include <lexformer/train/combined_score.hpp>
 
 #include "calibration_file.hpp"
 #include "match_writer.hpp"
+#include "validation_pairs.hpp"
 
 namespace program {
 
-/// Labelled pairs of records, and their scores.
-struct ValidationPairs {
-  std::string name;  // the files
-  std::vector<std::pair<std::size_t, std::size_t>> places;
-  std::vector<lx::PairExample> examples;
-  std::vector<std::int32_t> labels;
-  std::vector<double> scores;
-  std::size_t lost = 0;  // matches that are not among these pairs, because they are no candidates
-
-  /// label_names: of the model; empty: 0 and 1.
-  static ValidationPairs read(const std::vector<std::string>& files, const std::shared_ptr<const lx::RecordPairs>& records,
-                              std::vector<std::string> label_names) {
-    if (label_names.size() != 2) label_names = {"0", "1"};
-    ValidationPairs out;
-    for (const auto& file : files) {
-      out.name += (out.name.empty() ? "" : ", ") + file;
-      lx::TableOptions table;
-      table.records = records;
-      const auto rows = lx::read_pairs(file, table);
-      for (const auto& row : rows.rows)
-        out.places.emplace_back(records->left_place(row.left_id, file), records->right_place(row.right_id, file));
-      for (auto& example : lx::class_examples(rows, label_names)) {
-        out.labels.push_back(example.label);
-        out.examples.push_back(std::move(example));
-      }
-    }
-    if (out.matches() == 0 || out.matches() == out.labels.size())
-      lx::fail_file(out.name, "all ", out.labels.size(), " pairs have the same label; validation needs matches and other pairs");
-    return out;
-  }
-  std::size_t matches() const { return static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1)); }
-  /// Of the scores from the threshold on.
-  lx::BinaryCounts counts(double threshold) const {
-    lx::BinaryCounts c;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      const bool match = scores[i] >= threshold;
-      ++(labels[i] == 1 ? match ? c.true_positive : c.false_negative : match ? c.false_positive : c.true_negative);
-    }
-    c.false_negative += lost;
-    return c;
-  }
-};
-
 struct Decisions {
   double threshold = 0.5;
-  std::optional<lx::Calibration> calibration;
+  std::optional<lx::CombinedScore> combined{};
+  std::optional<lx::Calibration> calibration{};
   std::optional<lx::Cascade> cascade{};
 
-  DecidedPair of(double score) const {
-    DecidedPair pair{score, {}, score >= threshold};
-    if (calibration) pair.probability = (*calibration)(score);
+  /// score: the model's, or the similarity if there is no model.
+  DecidedPair of(double score, const lx::CheapEvidence& evidence) const {
+    DecidedPair pair;
+    pair.score = score;
+    if (combined) {
+      pair.model = score;
+      pair.score = (*combined)(score, evidence);
+    }
+    if (calibration) pair.probability = (*calibration)(pair.score);
+    pair.match = pair.score >= threshold;
     return pair;
   }
   /// Of a pair that the cascade decides. The cheap score's probability is its score, too.
-  static DecidedPair of_cascade(double probability, bool match) { return {probability, probability, match, true}; }
+  static DecidedPair of_cascade(double probability, bool match) {
+    return {.score = probability, .probability = probability, .match = match, .by_cascade = true};
+  }
   /// All that decides, for the settings of a run that can be resumed.
   lx::Json json() const {
     lx::Json out = {{"threshold", threshold}, {"calibration", calibration ? lx::to_json(*calibration) : lx::Json()}};
+    if (combined) out["combined"] = {combined->regression.weights, combined->regression.offset};
     if (cascade) out["cascade"] = {cascade->weight, cascade->scaling.slope, cascade->scaling.offset, cascade->low, cascade->high};
     return out;
   }
@@ -87,11 +56,26 @@ inline double wanted_threshold(const DecisionOptions& o, const ValidationPairs& 
   return precise_threshold(pairs.name, pairs.scores, pairs.labels, *o.precision);
 }
 
-/// usual: the threshold if the options name none. valid: scored pairs, or nullptr without --validation. Notes what was reached.
+/// Combines the model's scores with the evidence of the candidate search. Notes what that gains.
 template <class Note>
-Decisions decide(const DecisionOptions& o, double usual, const ValidationPairs* valid, Note&& note) {
+lx::CombinedScore combine(ValidationPairs& valid, const Evidence& evidence, Note&& note) {
+  const auto pairs = valid.evidence_in(evidence);
+  auto combined = lx::fit_combined_score(valid.scores, pairs, valid.labels);
+  const double alone = lx::best_f1_threshold(valid.scores, valid.labels).f1;
+  for (std::size_t i = 0; i < pairs.size(); ++i) valid.scores[i] = combined(valid.scores[i], pairs[i]);
+  note(lx::cat("score: the model's combined with the evidence of the candidate search; best F1 on ", valid.name, ": ",
+               percent(lx::best_f1_threshold(valid.scores, valid.labels).f1), ", of the model alone ", percent(alone)));
+  return combined;
+}
+
+/// usual: the threshold if neither options nor labelled pairs choose one. valid: scored pairs, or null without --validation. evidence: that
+/// is combined with the model's scores, or null. Notes what was reached.
+template <class Note>
+Decisions decide(const DecisionOptions& o, double usual, ValidationPairs* valid, const Evidence* evidence, Note&& note) {
   Decisions d;
   if (valid != nullptr) {
+    if (evidence != nullptr) d.combined = combine(*valid, *evidence, note);
+    if (!o.model_alone) usual = lx::best_f1_threshold(valid->scores, valid->labels).threshold;
     d.calibration = lx::fit_calibration(o.kind, valid->scores, valid->labels);
     note(calibration_summary(o.kind, valid->name, valid->scores, valid->labels));
   } else if (!o.calibration.empty()) {

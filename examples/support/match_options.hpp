@@ -32,15 +32,16 @@ struct DecisionOptions {
   std::vector<std::string> validation;
   std::string calibration;
   lx::CalibrationKind kind = lx::CalibrationKind::platt;
-  bool no_cascade = false;
+  bool no_cascade = false, model_alone = false;
 
   void add_to(CLI::App& app) {
     auto* fixed =
         app.add_option("--threshold", threshold, "least score of a match")
-            ->default_str("the model's, chosen on its validation data; without a model the one with the best F1 on --validation; else 0.5");
+            ->default_str("the one with the best F1 on --validation; without it, the model's, chosen on its validation data; else 0.5");
     auto* labelled = app.add_option("--validation", validation,
-                                    "files of pairs of ids with a label, which were not trained on: adds the column probability, which is "
-                                    "calibrated on them; without a model, also chooses the threshold")
+                                    "files of pairs of ids with a label, which were not trained on: combine the model's score with the "
+                                    "evidence of the candidate search, choose the threshold, and add the column probability, calibrated "
+                                    "on them")
                          ->type_name("F.csv");
     auto* least_precision = app.add_option("--min-precision", precision,
                                            "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
@@ -54,6 +55,8 @@ struct DecisionOptions {
         ->excludes(least_precision);
     add_choice(app, "--calibrate", kind,
                "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 pairs or more")
+        ->needs(labelled);
+    app.add_flag("--model-alone", model_alone, "decide by the model's score and threshold, without the evidence of the candidate search")
         ->needs(labelled);
     app.add_flag("--no-cascade", no_cascade, "let the model score every candidate, also those that are clear by the search for candidates")
         ->needs(labelled);
@@ -79,6 +82,7 @@ struct MatchOptions {
     if (love.used()) lx::fail_usage("--love", "needs --model");
     if (!knowledge.parses.empty()) lx::fail_usage("--parses", "needs --model");
     if (!knowledge.wordnet.empty()) lx::fail_usage("--wordnet", "needs --model");
+    if (decision.model_alone) lx::fail_usage("--model-alone", "needs --model");
     if (candidates.source() == CandidateSource::none) lx::fail_usage("--blocking none", "needs --model: it has no similarities");
     if (!decision.calibration.empty()) lx::fail_usage("--calibration", "needs --model, whose scores it was fitted to");
   }

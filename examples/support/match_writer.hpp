@@ -14,7 +14,8 @@ namespace program {
 
 /// What is known of a candidate when it is written.
 struct DecidedPair {
-  double score = 0;
+  double score = 0;                     // which is compared with the threshold
+  std::optional<double> model{};        // the model's score, if `score` combines it with other evidence
   std::optional<double> probability{};  // calibrated
   bool match = false;
   bool by_cascade = false;
@@ -24,10 +25,12 @@ struct DecidedPair {
 class MatchWriter {
  public:
   using Words = std::function<std::vector<lx::WordPair>(const std::string&, const std::string&)>;
-  /// calibrated: all pairs have a probability; cascade: tell who decided. words: of --words, for two texts.
-  MatchWriter(const MatchOptions& o, const lx::RecordPairs& records, bool calibrated, bool cascade, Words words)
+  /// combined: tell the model's score, too; calibrated: all pairs have a probability; cascade: tell who decided. words: of --words, for two
+  /// texts.
+  MatchWriter(const MatchOptions& o, const lx::RecordPairs& records, bool combined, bool calibrated, bool cascade, Words words)
       : o_(o),
         records_(records),
+        combined_(combined),
         calibrated_(calibrated),
         cascade_(cascade),
         words_(std::move(words)),
@@ -35,7 +38,7 @@ class MatchWriter {
 
   std::string header() const {
     if (!csv_) return "";
-    return lx::cat("left_id,right_id,score", calibrated_ ? ",probability" : "", ",match", cascade_ ? ",by" : "",
+    return lx::cat("left_id,right_id,score", combined_ ? ",model" : "", calibrated_ ? ",probability" : "", ",match", cascade_ ? ",by" : "",
                    o_.words > 0 ? ",words" : "", o_.text ? ",left,right" : "", "\n");
   }
   /// Appends the lines, the likeliest pair first. Returns the number of matches.
@@ -63,6 +66,8 @@ class MatchWriter {
     out << std::setprecision(9);
     if (csv_) {
       out << csv_field(a) << ',' << csv_field(b) << ',' << pair.score;
+      if (combined_) out << ',';
+      if (pair.model) out << *pair.model;
       if (calibrated_) out << ',' << *pair.probability;
       out << ',' << (pair.match ? 1 : 0);
       if (cascade_) out << ',' << by;
@@ -70,6 +75,7 @@ class MatchWriter {
       if (o_.text) out << ',' << csv_field(left) << ',' << csv_field(right);
     } else {
       out << "{\"left_id\":" << lx::Json(a).dump() << ",\"right_id\":" << lx::Json(b).dump() << ",\"score\":" << pair.score;
+      if (pair.model) out << ",\"model\":" << *pair.model;
       if (calibrated_) out << ",\"probability\":" << *pair.probability;
       out << ",\"match\":" << (pair.match ? "true" : "false");
       if (cascade_) out << ",\"by\":\"" << by << '"';
@@ -82,7 +88,7 @@ class MatchWriter {
 
   const MatchOptions& o_;
   const lx::RecordPairs& records_;
-  bool calibrated_, cascade_;
+  bool combined_, calibrated_, cascade_;
   Words words_;
   bool csv_;
 };

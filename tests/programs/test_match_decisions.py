@@ -25,6 +25,23 @@ def read(path):
         return list(csv.DictReader(file))
 
 
+def pair(row):
+    return row["left_id"], row["right_id"]
+
+
+def solve(matrix, vector):
+    """Gauss-Jordan elimination."""
+    rows = [[*row, value] for row, value in zip(matrix, vector)]
+    for i in range(len(rows)):
+        pivot = max(range(i, len(rows)), key=lambda k: abs(rows[k][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for k in range(len(rows)):
+            if k != i:
+                factor = rows[k][i] / rows[i][i]
+                rows[k] = [x - factor * y for x, y in zip(rows[k], rows[i])]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
 class Decisions(Refusals, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -74,6 +91,9 @@ class Decisions(Refusals, unittest.TestCase):
         done = self.ok("match", *self.command(self.folder / name, *more))
         return read(self.folder / name), done.stderr
 
+    def labels(self, file):
+        return {(r["ltable_id"], r["rtable_id"]): int(r["label"]) for r in read(file)}
+
     def scores(self, file):
         """The scores and labels of labelled pairs."""
         self.ok("evaluate", "--model", self.trained, "--test", file, *self.tables, "--output", self.folder / "scores.json", "--scores")
@@ -81,8 +101,10 @@ class Decisions(Refusals, unittest.TestCase):
         return list(zip(test["scores"], test["labels"]))
 
     def test_the_threshold_has_the_wanted_precision_or_recall(self):
-        scored = sorted(self.scores(self.valid), reverse=True)
-        positives = sum(label for _, label in scored)
+        labels = self.labels(self.valid)
+        model, _ = self.match("model.csv")
+        scored = sorted(((float(row["score"]), labels[pair(row)]) for row in model if pair(row) in labels), reverse=True)  # the candidates
+        positives = sum(labels.values())
 
         def at(threshold):
             found = [label for score, label in scored if score >= threshold]
@@ -90,7 +112,7 @@ class Decisions(Refusals, unittest.TestCase):
 
         for option, which in (("--min-precision", 0), ("--min-recall", 1)):
             for wanted in (0.5, 0.7):
-                rows, said = self.match("p.csv", "--validation", self.valid, option, wanted, "--no-cascade")
+                rows, said = self.match("p.csv", "--validation", self.valid, option, wanted, "--no-cascade", "--model-alone")
                 reached = re.search(r"valid.csv: ([0-9.]+) % precision and ([0-9.]+) % recall at threshold ([-0-9.e]+)\n", said)
                 threshold = float(reached[3])
                 self.assertGreaterEqual(at(threshold)[which], wanted)
@@ -106,11 +128,14 @@ class Decisions(Refusals, unittest.TestCase):
                         self.assertEqual(row["match"], str(int(float(row["score"]) >= threshold)))
 
     def test_probabilities_are_those_of_the_saved_calibration(self):
-        rows, said = self.match("v.csv", "--validation", self.valid, "--no-cascade")
+        labelled = self.folder / "candidates.csv"  # the labelled pairs among the candidates
+        known = {pair(row) for row in self.match("all.csv")[0]}
+        write(labelled, ("ltable_id", "rtable_id", "label"), [(*ids, label) for ids, label in self.labels(self.valid).items() if ids in known])
+        rows, said = self.match("v.csv", "--validation", labelled, "--no-cascade", "--model-alone")
         self.assertEqual(list(rows[0])[:4], ["left_id", "right_id", "score", "probability"])
-        self.assertRegex(said, r"valid.csv: \d+ pairs; calibration error [0-9.]+ % before, [0-9.]+ % after platt \(cross-fitted\)\n")
+        self.assertRegex(said, r"candidates.csv: \d+ pairs; calibration error [0-9.]+ % before, [0-9.]+ % after platt \(cross-fitted\)\n")
         saved, result = self.folder / "calibration.json", self.folder / "result.json"
-        done = self.ok("evaluate", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--valid", self.valid, "--calibration", saved, "--output", result, "--min-precision", 0.6)
+        done = self.ok("evaluate", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--valid", labelled, "--calibration", saved, "--output", result, "--min-precision", 0.6)
         platt, threshold = (json.loads(saved.read_text())[key] for key in ("calibration", "threshold"))
         again, _ = self.match("w.csv", "--calibration", saved)
         for row, other in zip(rows, again):
@@ -127,7 +152,7 @@ class Decisions(Refusals, unittest.TestCase):
         self.assertAlmostEqual(files[1]["brier_after"], sum((probability(s) - label) ** 2 for s, label in test) / len(test), delta=1e-9)
         found = [label for s, label in test if s > threshold]
         self.assertAlmostEqual(files[1]["precision"], sum(found) / len(found), delta=1e-9)
-        self.assertRegex(done.stdout, r"calibration: platt +error, % +after +Brier +after +precision +recall\n\S*valid.csv, cross-fitted .*\n\S*test.csv .*\nthreshold for 60.0 % precision: ")
+        self.assertRegex(done.stdout, r"calibration: platt +error, % +after +Brier +after +precision +recall\n\S*candidates.csv, cross-fitted .*\n\S*test.csv .*\nthreshold for 60.0 % precision: ")
 
     def test_isotonic_probabilities_rise_with_the_score(self):
         self.ok("match", *self.command(self.folder / "i.jsonl", "--validation", self.valid, "--calibrate", "isotonic", "--no-cascade", "--quiet"))
@@ -156,13 +181,13 @@ class Decisions(Refusals, unittest.TestCase):
         self.assertEqual(out.read_bytes(), whole)
 
     def test_the_cascade_keeps_the_decisions_on_validation_pairs(self):
-        labels = {(r["ltable_id"], r["rtable_id"]): int(r["label"]) for r in read(self.valid)}
-        pair = lambda row: (row["left_id"], row["right_id"])
-        for more in ((), ("--min-recall", 0.9), ("--blocking", "all")):
+        labels = self.labels(self.valid)
+        for more in ((), ("--min-recall", 0.9), ("--blocking", "all"), ("--model-alone",)):
             rows, said = self.match("cascade.csv", "--validation", self.valid, *more)
             plain, said_plain = self.match("plain.csv", "--validation", self.valid, *more, "--no-cascade")
-            self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "probability", "match", "by"])
-            self.assertEqual(list(plain[0]), ["left_id", "right_id", "score", "probability", "match"])
+            model = [] if "--model-alone" in more else ["model"]
+            self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", *model, "probability", "match", "by"])
+            self.assertEqual(list(plain[0]), ["left_id", "right_id", "score", *model, "probability", "match"])
             self.assertNotIn("cascade", said_plain)
             alone = {pair(row): row for row in plain}
             self.assertEqual({pair(row) for row in rows}, set(alone))
@@ -172,6 +197,7 @@ class Decisions(Refusals, unittest.TestCase):
                 self.assertAlmostEqual(float(row["score"]), float(alone[pair(row)]["score"]), delta=1e-5)
             for row in by["cascade"]:
                 self.assertEqual(row["score"], row["probability"])
+                self.assertEqual(row.get("model", ""), "")
             clear = {match: [float(row["score"]) for row in by["cascade"] if row["match"] == match] for match in "01"}
             self.assertLess(max(clear["0"], default=0), min(clear["1"], default=1))
             told = re.search(r"cascade: decides ([0-9.]+) % of the candidates; of (\d+) validation pairs with (\d+) matches ([0-9.]+) %, where recall falls by (-?[0-9.]+) and precision by (-?[0-9.]+) points\n", said)
@@ -187,6 +213,44 @@ class Decisions(Refusals, unittest.TestCase):
             for with_cascade, without, said_loss in zip(recall_and_precision(lambda r: r["match"]), recall_and_precision(lambda r: alone[pair(r)]["match"]), (told[5], told[6])):
                 self.assertLessEqual(without - with_cascade, 0.001)
                 self.assertAlmostEqual(100 * (without - with_cascade), float(said_loss), delta=0.051)
+
+    def test_the_score_combines_the_model_with_the_evidence(self):
+        labels = self.labels(self.valid)
+        alone, said_alone = self.match("alone.csv", "--validation", self.valid, "--no-cascade", "--model-alone")
+        rows, said = self.match("combined.csv", "--validation", self.valid, "--no-cascade")
+        scores = {pair(row): float(row["score"]) for row in alone}
+        self.assertEqual({pair(row) for row in rows}, set(scores))
+        for row in rows:
+            self.assertAlmostEqual(float(row["model"]), scores[pair(row)], delta=1e-6)
+        self.assertNotIn("combined", said_alone)
+        told = re.search(r"best F1 on \S*valid.csv: ([0-9.]+) %, of the model alone ([0-9.]+) %\n", said)
+
+        def best_f1(scored):
+            scored = sorted(scored, reverse=True)
+            positives, found, best = sum(label for _, label in scored), 0, 0
+            for predicted, (_, label) in enumerate(scored, 1):
+                found += label
+                best = max(best, 2 * found / (positives + predicted))
+            return 100 * best
+
+        known = [row for row in rows if pair(row) in labels]
+        self.assertAlmostEqual(float(told[1]), best_f1([(float(row["score"]), labels[pair(row)]) for row in known]), delta=0.051)
+        self.assertAlmostEqual(float(told[2]), best_f1([(float(row["model"]), labels[pair(row)]) for row in known]), delta=0.051)
+        self.assertGreater(float(told[1]), float(told[2]) + 1)  # a weak model, and names that stand out
+        # log odds = w m + a similarity + b lead + c: linear in the model's log odds for pairs of equal evidence, so it rises with the model
+        similar = {}
+        self.ok("candidates", self.a, self.b, "--top", 6, "--columns", "name", "--out", self.folder / "c.csv")
+        for row in read(self.folder / "c.csv"):
+            similar[pair(row)] = float(row["score"])
+        features = []
+        for row in rows:
+            left, right = pair(row)
+            others = [s for (i, j), s in similar.items() if (i == left) != (j == right)]
+            odds = lambda p: math.log(p / (1 - p))
+            features.append((odds(float(row["model"])), similar[left, right], similar[left, right] - max(others, default=0), 1.0, odds(float(row["score"]))))
+        weights = solve([f[:4] for f in features[:4]], [f[4] for f in features[:4]])
+        for f in features:
+            self.assertAlmostEqual(sum(w * x for w, x in zip(weights, f)), f[4], delta=0.02)
 
     def test_no_cascade_without_evidence(self):
         rows, said = self.match("none.csv", "--validation", self.valid, "--blocking", "none", "--top", 1)
@@ -235,10 +299,13 @@ class Decisions(Refusals, unittest.TestCase):
         self.refused(2, match("--validation", self.valid, "--min-precision", 1.5), "--min-precision: ", "1.5")
         self.refused(2, match("--validation", self.valid, "--calibrate", "plat"), "platt")
         self.refused(2, match("--no-cascade"), "--no-cascade requires --validation")
+        self.refused(2, match("--model-alone"), "--model-alone requires --validation")
+        without_model = ("match", self.a, self.b, "--out", out, "--validation", self.valid, "--model-alone")
+        self.refused(2, program(*without_model), "--model-alone: needs --model")
         rows = read(self.valid)
         bad = self.folder / "bad.csv"
         write(bad, rows[0].keys(), [(r["ltable_id"], r["rtable_id"], 1 - int(r["label"])) for r in rows])
-        self.refused(3, match("--validation", bad, "--min-precision", 1), f"no threshold has 100.0 % precision on these {len(rows)} pairs; the largest is ")
+        self.refused(3, match("--validation", bad, "--min-precision", 1, "--model-alone"), "no threshold has 100.0 % precision on these ", " pairs; the largest is ")
         write(bad, rows[0].keys(), [r.values() for r in rows if r["label"] == "1"])
         self.refused(3, match("--validation", bad), "bad.csv: all 30 pairs have the same label; validation needs matches and other pairs")
         write(bad, rows[0].keys(), [("a0", "b99", 1)])

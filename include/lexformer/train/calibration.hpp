@@ -20,9 +20,8 @@ struct PlattScaling {
   double operator()(double score) const;
 };
 
-/// Minimises the cross-entropy to Platt's smoothed targets, (P + 1) / (P + 2) for the P positives and 1 / (N + 2) for the N negatives, by
-/// Newton's method. The targets keep the fit finite where a threshold separates the classes. The slope may be negative; it is 0 if all
-/// scores are equal. Errors: no example; a label that is not 0 or 1; a score that is not finite.
+/// Logistic regression of the score to Platt's smoothed targets, without a penalty (fit_logistic()). The slope may be negative; it is 0 if
+/// all scores are equal. Errors: no example; a label that is not 0 or 1; a score that is not finite.
 PlattScaling fit_platt(std::span<const double> scores, std::span<const std::int32_t> labels);
 
 /// Isotonic regression (Zadrozny and Elkan 2002): the rising step function with the least squared error to the labels. Between the last
@@ -66,72 +65,17 @@ std::optional<double> threshold_for_recall(std::span<const double> scores, std::
 #include <cmath>
 
 #include "lexformer/core/error.hpp"
+#include "lexformer/train/logistic.hpp"
 #include "lexformer/train/metrics.hpp"
 
 namespace lexformer {
 
-namespace detail {
-
-/// log(1 + exp(x)) without overflow.
-inline double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
-
-}  // namespace detail
-
-LEXFORMER_INLINE double PlattScaling::operator()(double score) const {
-  const double x = slope * score + offset, e = std::exp(-std::abs(x));
-  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
-}
+LEXFORMER_INLINE double PlattScaling::operator()(double score) const { return logistic(slope * score + offset); }
 
 LEXFORMER_INLINE PlattScaling fit_platt(std::span<const double> scores, std::span<const std::int32_t> labels) {
   detail::check_binary("fit_platt", scores, labels);
-  const std::size_t n = scores.size();
-  const auto positives = static_cast<double>(std::count(labels.begin(), labels.end(), 1)), negatives = static_cast<double>(n) - positives;
-  const double high = (positives + 1) / (positives + 2), low = 1 / (negatives + 2);
-  // Standardised scores make Newton's step well-conditioned whatever the unit of the scores.
-  const auto [mean, deviation] = mean_and_deviation(scores);
-  const double unit = deviation > 0 ? deviation : 1;
-  const auto x = [&, mean = mean](std::size_t i) { return (scores[i] - mean) / unit; };
-  const auto target = [&](std::size_t i) { return labels[i] == 1 ? high : low; };
-  const auto loss = [&](const PlattScaling& f) {
-    double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double z = f.slope * x(i) + f.offset;
-      sum += detail::softplus(z) - target(i) * z;
-    }
-    return sum;
-  };
-  PlattScaling f{0, std::log((positives + 1) / (negatives + 1))};
-  double value = loss(f);
-  for (int iteration = 0; iteration < 100; ++iteration) {
-    double ga = 0, gb = 0, haa = 0, hab = 0, hbb = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double p = f(x(i)), d = p - target(i), w = p * (1 - p);
-      ga += d * x(i);
-      gb += d;
-      haa += w * x(i) * x(i);
-      hab += w * x(i);
-      hbb += w;
-    }
-    haa += 1e-12, hbb += 1e-12;
-    const double determinant = haa * hbb - hab * hab;
-    if (!(determinant > 0)) break;
-    const double da = -(hbb * ga - hab * gb) / determinant, db = -(haa * gb - hab * ga) / determinant;
-    // Near the minimum the loss is flat: rounding hides whether it falls, but the whole step is right.
-    const bool near = std::abs(da) + std::abs(db) < 1e-6 * (1 + std::abs(f.slope) + std::abs(f.offset));
-    double step = 2, next = value;
-    PlattScaling g = f;
-    for (int halvings = 0; halvings == 0 || (!near && halvings < 34 && !(next <= value)); ++halvings) {
-      step /= 2;
-      g = {f.slope + step * da, f.offset + step * db};
-      next = loss(g);
-    }
-    if (!near && !(next <= value)) break;
-    const bool still = std::abs(step * da) + std::abs(step * db) < 1e-12 * (1 + std::abs(g.slope) + std::abs(g.offset));
-    f = g;
-    value = next;
-    if (still) break;
-  }
-  return {f.slope / unit, f.offset - f.slope * mean / unit};
+  const auto f = fit_logistic(scores, labels);
+  return {f.weights[0], f.offset};
 }
 
 LEXFORMER_INLINE double IsotonicCalibration::operator()(double score) const {
