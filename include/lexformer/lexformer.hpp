@@ -43,6 +43,7 @@
 #include "lexformer/kernels/row.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
 #include "lexformer/kernels/scalar.hpp"
+#include "lexformer/kernels/weight_panels.hpp"
 #include "lexformer/kernels/widen_cpu.hpp"
 
 // automatic differentiation

@@ -40,8 +40,8 @@ class AmxTile {
   }
 
   /// sums (count, 32) = A B over `steps` steps of k. Row r of A is at a + r lda; B is a panel (k / group, 32, group) with groups of four
-  /// bytes. Calls between(s) after the instructions of step s, for work that runs at the same
-  /// time: it does not need these sums, and does not write to A or B.
+  /// bytes. Calls between(s) after the instructions of step s, for work that runs at the same time: it does not need these sums, and does
+  /// not write to A or B.
   template <class B, class Sum, class Between>
   void multiply(std::size_t count, std::size_t steps, const In* a, std::size_t lda, const B* b, Sum* sums, Between&& between) {
     static_assert(sizeof(Sum) == 4 && sizeof(B) == sizeof(In));
@@ -52,31 +52,24 @@ class AmxTile {
     const In* const lower = a + 16 * lda;
     _tile_zero(0);  // registers 0 to 3: sums, 4 and 5: A, 6 and 7: B
     _tile_zero(1);
-    if (count > 16) {
-      _tile_zero(2);
-      _tile_zero(3);
-      for (std::size_t s = 0; s < steps; ++s, b += 16 * panel_row / sizeof(B)) {
-        _tile_loadd(4, a + s * step, stride);
-        _tile_loadd(6, b, panel_row);
-        LEXFORMER_DOT(0, 4, 6);
-        _tile_loadd(7, b + step, panel_row);
-        LEXFORMER_DOT(1, 4, 7);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (std::size_t s = 0; s < steps; ++s, b += 16 * panel_row / sizeof(B)) {
+      _tile_loadd(4, a + s * step, stride);
+      _tile_loadd(6, b, panel_row);
+      LEXFORMER_DOT(0, 4, 6);
+      _tile_loadd(7, b + step, panel_row);
+      LEXFORMER_DOT(1, 4, 7);
+      if (count > 16) {
         _tile_loadd(5, lower + s * step, stride);
         LEXFORMER_DOT(2, 5, 6);
         LEXFORMER_DOT(3, 5, 7);
-        between(s);
       }
+      between(s);
+    }
+    if (count > 16) {
       _tile_stored(2, sums + 16 * columns, sum_row);
       _tile_stored(3, sums + 16 * columns + 16, sum_row);
-    } else {
-      for (std::size_t s = 0; s < steps; ++s, b += 16 * panel_row / sizeof(B)) {
-        _tile_loadd(4, a + s * step, stride);
-        _tile_loadd(6, b, panel_row);
-        LEXFORMER_DOT(0, 4, 6);
-        _tile_loadd(7, b + step, panel_row);
-        LEXFORMER_DOT(1, 4, 7);
-        between(s);
-      }
     }
     _tile_stored(0, sums, sum_row);
     _tile_stored(1, sums + 16, sum_row);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/parallel.hpp"
@@ -17,6 +18,37 @@ namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
 /// The number of rows of A in a block, whose part of A stays in the L2 cache: whole tiles.
 inline std::size_t rows_of_block(std::size_t m, std::size_t rows) {
   return std::clamp<std::size_t>((m / 8 + rows - 1) / rows, 96 / rows, 192 / rows) * rows;
+}
+
+/// Calls body(begin, end, first, last) for blocks of rows and ranges of `panels` panels, in parallel. If the blocks of rows are few, the
+/// panels are shared out, too, into about eight parts in total.
+template <class Body>
+void for_blocks(std::size_t m, std::size_t rows, std::size_t panels, std::size_t multiplications, Body&& body) {
+  const std::size_t block = rows_of_block(m, rows), blocks = (m + block - 1) / block;
+  if (blocks == 0 || panels == 0) return;
+  const std::size_t parts = multiplications < (std::size_t{1} << 20) ? 1 : std::clamp<std::size_t>(8 / blocks, 1, panels);
+  const std::size_t of_part = (panels + parts - 1) / parts;
+  parallel_for(blocks * parts, 1, [&](std::size_t unit, std::size_t) {
+    const std::size_t begin = unit / parts * block, first = unit % parts * of_part;
+    body(begin, std::min(m, begin + block), first, std::min(panels, first + of_part));
+  });
+}
+
+/// Calls body with the template argument r = 0 ... R - 1. Sums stay in registers only if every index is a constant and all of it is
+/// inlined.
+template <std::size_t R, class Body>
+[[gnu::always_inline]] inline void for_rows(Body&& body) {
+  [&]<std::size_t... r>(std::index_sequence<r...>) __attribute__((always_inline)) { (body.template operator()<r>(), ...); }
+  (std::make_index_sequence<R>{});
+}
+
+/// Calls body with the template argument `count`, which is from 1 to R.
+template <std::size_t R, class Body>
+void with_rows(std::size_t count, Body&& body) {
+  if (count == R)
+    body.template operator()<R>();
+  else if constexpr (R > 1)
+    with_rows<R - 1>(count, body);
 }
 
 /// Tile: GemmTile or AmxGemmTile.
@@ -69,17 +101,11 @@ struct BlockedGemm {
             Tile::pack_b(trans_b, width(j), d, trans_b ? b + at * ldb + p : b + p * ldb + at, ldb, to);
           }
       });
-      // If the blocks of rows are few, columns are split, too, into about eight blocks in total.
-      const std::size_t block = rows_of_block(m, rows), blocks = (m + block - 1) / block;
-      const std::size_t groups = m * n * k < (std::size_t{1} << 20) ? 1 : std::clamp<std::size_t>(8 / blocks, 1, count);
-      const std::size_t of_group = (count + groups - 1) / groups;
-      parallel_for(blocks * groups, 1, [&](std::size_t unit, std::size_t) {
-        const std::size_t begin = unit / groups * block, end = std::min(m, begin + block);
-        const std::size_t j_begin = unit % groups * of_group, j_end = std::min(count, j_begin + of_group);
+      for_blocks(m, rows, count, m * n * k, [&](std::size_t begin, std::size_t end, std::size_t j_begin, std::size_t j_end) {
         T edge[rows * columns];
         Tile tile;
         const bool packs_a = trans_a || k % Tile::step != 0;
-        if (packs_a) a_buffer.resize(std::max(a_buffer.size(), (block + rows) * part));
+        if (packs_a) a_buffer.resize(std::max(a_buffer.size(), (end - begin + rows) * part));
         In* const packed_a = a_buffer.data();
         for (std::size_t p = 0; p < k; p += part) {
           const std::size_t d = std::min(part, k - p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The product of gemm_int8.hpp at each level of instructions. Unsigned activations times signed weights, four neighbours in k at a time:
-//   AMX                      tdpbusd: the same for 16 x 16 sums and 64 neighbours in k (amx_tile.hpp)
 //   AVX-512 VNNI, AVX-VNNI   vpdpbusd: four products added to a 32-bit sum, without saturation
+//   AMX                      tdpbusd: the same for 16 x 16 sums and 64 neighbours in k (amx_tile.hpp)
 //   AVX2                     both sides widened to 16 bits, vpmaddwd; the shorter vpmaddubsw would saturate at 32767
 //   else                     plain C++
 // panel_product.hpp has the loops over tiles.
@@ -285,19 +285,15 @@ struct Int8Product {
     });
   }
 
-  /// Both layers of a feed-forward block: by blocks of rows whose inner values stay in the L2 cache. Few rows are shared out in `linear`.
+  /// Both layers of a feed-forward block.
   static void feed_forward(std::size_t m, const float* x, const Int8Weights& w1, const Int8Weights& w2, float* y) {
-    const std::size_t width = w1.outputs(), block = (96 + Tile::rows - 1) / Tile::rows * Tile::rows;
-    const auto both = [&](std::size_t begin, std::size_t end) {
+    const std::size_t width = w1.outputs();
+    for_feed_forward<Tile>(m, 96, [&](std::size_t begin, std::size_t end) {
       hidden.resize(std::max(hidden.size(), (end - begin) * width));
       float* const h = hidden.data();
       linear(end - begin, x + begin * w1.inputs(), w1.inputs(), w1, h, width, true);
       linear(end - begin, h, width, w2, y + begin * w2.outputs(), w2.outputs(), false);
-    };
-    if (m < 4 * block)
-      both(0, m);
-    else
-      parallel_for(m, block, both);
+    });
   }
 
  private:

@@ -40,16 +40,16 @@ inline void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::
 #endif
 }
 
-inline bool gemm_rounded([[maybe_unused]] bool trans_a, [[maybe_unused]] bool trans_b, [[maybe_unused]] std::size_t m,
-                         [[maybe_unused]] std::size_t n, [[maybe_unused]] std::size_t k, [[maybe_unused]] float alpha,
-                         [[maybe_unused]] const bfloat16* a, [[maybe_unused]] std::size_t lda, [[maybe_unused]] const bfloat16* b,
-                         [[maybe_unused]] std::size_t ldb, [[maybe_unused]] bfloat16* c, [[maybe_unused]] std::size_t ldc,
-                         [[maybe_unused]] const float* bias) {
 #if LEXFORMER_LEVEL >= 5
+inline bool gemm_rounded(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
+                         std::size_t lda, const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias) {
   return detail::BlockedGemm<detail::Bfloat16GemmTile>::rounded_product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias);
-#else
-  return false;
-#endif
 }
+#else
+inline bool gemm_rounded(bool, bool, std::size_t, std::size_t, std::size_t, float, const bfloat16*, std::size_t, const bfloat16*,
+                         std::size_t, bfloat16*, std::size_t, const float*) {
+  return false;
+}
+#endif
 
 }  // namespace lexformer

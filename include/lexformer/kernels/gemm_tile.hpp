@@ -60,11 +60,6 @@ struct GemmTile {
   template <std::size_t R, bool Packed>
   static void multiply(std::size_t groups, const In* a, std::size_t lda, const In* b, T alpha, T beta, const T* d, std::size_t ldd, T* c,
                        std::size_t ldc) {
-    // Folds instead of loops: the sums stay in registers only if every index is a constant and all of it is inlined.
-    const auto for_rows = [](auto&& body) __attribute__((always_inline)) {
-      [&]<std::size_t... r>(std::index_sequence<r...>) __attribute__((always_inline)) { (body.template operator()<r>(), ...); }
-      (std::make_index_sequence<R>{});
-    };
     Vector sum[R][2] = {};
 // Unrolled, since loop overhead takes issue slots that hyperthreads share.
 #pragma GCC unroll 4
@@ -72,14 +67,14 @@ struct GemmTile {
       Vector b0, b1;
       std::memcpy(&b0, b, bytes);
       std::memcpy(&b1, b + lanes * group, bytes);
-      for_rows([&]<std::size_t r>() __attribute__((always_inline)) {
+      for_rows<R>([&]<std::size_t r>() __attribute__((always_inline)) {
         Group x;
         std::memcpy(&x, a + r * (Packed ? group : lda), sizeof x);
         sum[r][0] = multiply_add(x, b0, sum[r][0]);
         sum[r][1] = multiply_add(x, b1, sum[r][1]);
       });
     }
-    for_rows([&]<std::size_t r>() __attribute__((always_inline)) {
+    for_rows<R>([&]<std::size_t r>() __attribute__((always_inline)) {
       for (std::size_t v = 0; v < 2; ++v) {
         Vector y = {};
         if (beta != T{0}) {
@@ -90,15 +85,6 @@ struct GemmTile {
         std::memcpy(c + r * ldc + v * lanes, &y, bytes);
       }
     });
-  }
-
-  /// multiply() for any number of rows up to `rows`.
-  template <bool Packed, std::size_t R = rows, class... Rest>
-  static void multiply_rows(std::size_t count, Rest... rest) {
-    if (count == R)
-      multiply<R, Packed>(rest...);
-    else if constexpr (R > 1)
-      multiply_rows<Packed, R - 1>(count, rest...);
   }
 
   /// Packs `width` <= W vectors of length k into a panel (k / group, W, group); the last group is filled with zeros. Element p of vector j
@@ -139,10 +125,12 @@ struct GemmTile {
   /// C (count, columns) = alpha A B + beta D with A packed or in place; see the other function.
   void multiply(bool packed, std::size_t count, std::size_t k, const In* a, std::size_t lda, const In* b, T alpha, T beta, const T* d,
                 std::size_t ldd, T* c, std::size_t ldc) {
-    if (packed)
-      multiply_rows<true>(count, k / group, a, lda, b, alpha, beta, d, ldd, c, ldc);
-    else
-      multiply_rows<false>(count, k / group, a, lda, b, alpha, beta, d, ldd, c, ldc);
+    with_rows<rows>(count, [&]<std::size_t R>() {
+      if (packed)
+        multiply<R, true>(k / group, a, lda, b, alpha, beta, d, ldd, c, ldc);
+      else
+        multiply<R, false>(k / group, a, lda, b, alpha, beta, d, ldd, c, ldc);
+    });
   }
 };
 

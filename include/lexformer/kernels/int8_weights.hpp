@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/core/tensor.hpp"
+#include "lexformer/kernels/weight_panels.hpp"
 
 namespace lexformer {
 
@@ -23,33 +23,23 @@ struct Int8Matrix {
 /// integer and half-way to the even one: -127 <= q <= 127. Rows of zeros, or whose s is 0, have q = 0. Errors: a weight is NaN or infinite.
 Int8Matrix quantize_rows(std::size_t rows, std::size_t columns, const float* w);
 
-/// The weights W (outputs, inputs) of linear layers on one input, in the order in which the product reads them:
-/// panels of 32 outputs, each (inputs / 4, 32, 4), filled with zeros up to 32 outputs and 64 inputs.
-class Int8Weights {
+/// Weights in 8 bits, and what the product needs besides for each output.
+class Int8Weights : public WeightPanels<std::int8_t> {
  public:
-  static constexpr std::size_t panel = 32, group = 4, step = 64;
   static constexpr std::size_t max_inputs = 65536;  // 255 * 128 * 65536 < 2^31: no sum overflows
 
   /// The outputs of all layers are concatenated. A bias has one number per output, or none, which counts as zeros.
   /// Errors: sizes do not fit; more than max_inputs inputs.
   Int8Weights(const std::vector<Int8Matrix>& layers, const std::vector<std::vector<float>>& biases);
 
-  std::size_t outputs() const { return outputs_; }
-  std::size_t inputs() const { return inputs_; }
-  std::size_t inputs_packed() const { return std::max<std::size_t>(1, (inputs_ + step - 1) / step) * step; }
-  std::size_t panels() const { return (outputs_ + panel - 1) / panel; }
   /// `count` outputs from `begin` on, as they were given.
   Int8Matrix unpack(std::size_t begin, std::size_t count) const;
 
-  std::size_t panel_bytes() const { return inputs_packed() * panel; }
-  const std::int8_t* packed(std::size_t i) const { return packed_.data() + i * panel_bytes(); }
   const float* scales() const { return scales_.data(); }     // these three are filled
   const float* biases() const { return biases_.data(); }     // up to whole panels
   const std::int32_t* sums() const { return sums_.data(); }  // of the q of an output
 
  private:
-  std::size_t outputs_ = 0, inputs_ = 0;
-  Tensor<std::int8_t> packed_;
   std::vector<float> scales_, biases_;
   std::vector<std::int32_t> sums_;
 };
@@ -82,19 +72,20 @@ LEXFORMER_INLINE Int8Matrix quantize_rows(std::size_t rows, std::size_t columns,
 
 LEXFORMER_INLINE Int8Weights::Int8Weights(const std::vector<Int8Matrix>& layers, const std::vector<std::vector<float>>& biases) {
   if (layers.empty() || layers.size() != biases.size()) fail("Int8Weights", layers.size(), " layers and ", biases.size(), " biases");
-  inputs_ = layers[0].columns;
-  if (inputs_ > max_inputs)
-    fail_usage("Int8Weights", "a layer of ", inputs_, " inputs cannot be in 8 bits, at most ", max_inputs, " can; leave it in float");
+  const std::size_t inputs = layers[0].columns;
+  std::size_t outputs = 0;
+  if (inputs > max_inputs)
+    fail_usage("Int8Weights", "a layer of ", inputs, " inputs cannot be in 8 bits, at most ", max_inputs, " can; leave it in float");
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const auto& l = layers[i];
-    if (l.columns != inputs_ || l.values.size() != l.rows * inputs_ || l.scales.size() != l.rows ||
+    if (l.columns != inputs || l.values.size() != l.rows * inputs || l.scales.size() != l.rows ||
         (!biases[i].empty() && biases[i].size() != l.rows))
       fail("Int8Weights", "layer ", i, " of ", l.rows, " x ", l.columns, " has ", l.values.size(), " weights, ", l.scales.size(),
-           " scales and ", biases[i].size(), " biases; there are ", inputs_, " inputs");
-    outputs_ += l.rows;
+           " scales and ", biases[i].size(), " biases; there are ", inputs, " inputs");
+    outputs += l.rows;
   }
+  static_cast<WeightPanels&>(*this) = WeightPanels(outputs, inputs);
   const std::size_t whole = panels() * panel;
-  packed_ = Tensor<std::int8_t>::zeros({std::max<std::size_t>(1, whole * inputs_packed())});
   scales_.resize(whole);
   biases_.resize(whole);
   sums_.resize(whole);
@@ -104,20 +95,19 @@ LEXFORMER_INLINE Int8Weights::Int8Weights(const std::vector<Int8Matrix>& layers,
     for (std::size_t r = 0; r < layers[i].rows; ++r, ++j) {
       scales_[j] = layers[i].scales[r];
       if (!biases[i].empty()) biases_[j] = biases[i][r];
-      for (std::size_t p = 0; p < inputs_; ++p) {
-        const std::int8_t q = layers[i].values[r * inputs_ + p];
-        to[j / panel * panel_bytes() + (p / group * panel + j % panel) * group + p % group] = q;
+      for (std::size_t p = 0; p < inputs; ++p) {
+        const std::int8_t q = layers[i].values[r * inputs + p];
+        to[place(j, p)] = q;
         sums_[j] += q;
       }
     }
 }
 
 LEXFORMER_INLINE Int8Matrix Int8Weights::unpack(std::size_t begin, std::size_t count) const {
-  if (begin + count > outputs_) fail("Int8Weights::unpack", "outputs ", begin, " to ", begin + count, " of ", outputs_);
-  Int8Matrix out{count, inputs_, std::vector<std::int8_t>(count * inputs_), {scales() + begin, scales() + begin + count}};
+  if (begin + count > outputs()) fail("Int8Weights::unpack", "outputs ", begin, " to ", begin + count, " of ", outputs());
+  Int8Matrix out{count, inputs(), std::vector<std::int8_t>(count * inputs()), {scales() + begin, scales() + begin + count}};
   for (std::size_t r = 0; r < count; ++r)
-    for (std::size_t p = 0; p < inputs_; ++p)
-      out.values[r * inputs_ + p] = packed((begin + r) / panel)[(p / group * panel + (begin + r) % panel) * group + p % group];
+    for (std::size_t p = 0; p < inputs(); ++p) out.values[r * inputs() + p] = packed_.data()[place(begin + r, p)];
   return out;
 }
 

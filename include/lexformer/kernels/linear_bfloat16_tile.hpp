@@ -25,7 +25,7 @@ namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
 using Bfloat16Tile = AmxTile<bfloat16>;
 #else
 struct Bfloat16Tile {
-  static constexpr std::size_t rows = 14, step = 2;  // 28 sums, 2 vectors of weights and 1 of activations
+  static constexpr std::size_t rows = GemmTile<bfloat16>::rows, step = GemmTile<bfloat16>::step;
 
   /// sums (R, 32) over `pairs` pairs of k. Row r of x begins at x[r ldx]; w is a packed panel of Bfloat16Weights.
   template <std::size_t R>
@@ -69,20 +69,15 @@ struct Bfloat16Product {
     }
   }
 
-  /// By blocks of rows whose inner values stay in the L2 cache: twice as many as of int8, since these are floats there. Few rows are shared
-  /// out in `linear`.
+  /// Both layers, with twice as many rows in a block as in 8 bits, since the inner values are floats there.
   static void feed_forward(std::size_t m, const bfloat16* x, const Bfloat16Weights& w1, const Bfloat16Weights& w2, bfloat16* y) {
-    const std::size_t width = w1.outputs(), block = (192 + Bfloat16Tile::rows - 1) / Bfloat16Tile::rows * Bfloat16Tile::rows;
-    const auto both = [&](std::size_t begin, std::size_t end) {
+    const std::size_t width = w1.outputs();
+    for_feed_forward<Bfloat16Tile>(m, 192, [&](std::size_t begin, std::size_t end) {
       hidden.resize(std::max(hidden.size(), (end - begin) * width));
       bfloat16* const h = hidden.data();
       linear(end - begin, x + begin * w1.inputs(), w1, h, true);
       linear(end - begin, h, w2, y + begin * w2.outputs(), false);
-    };
-    if (m < 4 * block)
-      both(0, m);
-    else
-      parallel_for(m, block, both);
+    });
   }
 
  private:

@@ -14,30 +14,12 @@
 #include <cmath>
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/amx_tile.hpp"
 #include "lexformer/kernels/gemm_blocks.hpp"
 
 namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
-
-/// Calls body with the template argument r = 0 ... R - 1. Sums stay in registers only if every index is a constant and all of it is
-/// inlined.
-template <std::size_t R, class Body>
-[[gnu::always_inline]] inline void for_rows(Body&& body) {
-  [&]<std::size_t... r>(std::index_sequence<r...>) __attribute__((always_inline)) { (body.template operator()<r>(), ...); }
-  (std::make_index_sequence<R>{});
-}
-
-/// Tile::multiply<count>(rest...) for any number of rows up to Tile::rows.
-template <class Tile, std::size_t R = Tile::rows, class... Rest>
-void multiply_tile(std::size_t count, Rest... rest) {
-  if (count == R)
-    Tile::template multiply<R>(rest...);
-  else if constexpr (R > 1)
-    multiply_tile<Tile, R - 1>(count, rest...);
-}
 
 /// Computes tiles one after the other, and calls store(i, count, j, sums) for each, or for parts of it: in add(), in a later add(), or in
 /// finish(), which is called last.
@@ -48,7 +30,7 @@ class TileLoop {
   /// The sums of the rows i ... i + count - 1, at x, and of panel j.
   template <class In, class B>
   void add(std::size_t i, std::size_t count, std::size_t j, std::size_t steps, const In* x, std::size_t ldx, const B* panel) {
-    multiply_tile<Tile>(count, steps, x, ldx, panel, sums_);
+    with_rows<Tile::rows>(count, [&]<std::size_t R>() { Tile::template multiply<R>(steps, x, ldx, panel, sums_); });
     store_(i, count, j, sums_);
   }
   void finish() {}
@@ -93,24 +75,28 @@ class TileLoop<AmxTile<Number>, Sum, Store> {
 template <class Tile, class Sum, class In, class Weights, class Store>
 void for_tiles(std::size_t m, const In* x, std::size_t ldx, const Weights& w, Store&& store) {
   constexpr std::size_t rows = Tile::rows;
-  // If the blocks of rows are few, the panels are shared out, too, into about eight blocks in total.
-  const std::size_t block = rows_of_block(m, rows), blocks = (m + block - 1) / block, panels = w.panels(),
-                    steps = w.inputs_packed() / Tile::step;
-  const bool small = m * w.outputs() * w.inputs() < (std::size_t{1} << 20);
-  const std::size_t parts = blocks == 0 || small ? 1 : std::clamp<std::size_t>(8 / blocks, 1, std::max<std::size_t>(panels, 1));
-  const std::size_t of_part = (panels + parts - 1) / parts;
-  const std::size_t chunk = std::max<std::size_t>(1, (std::size_t{1} << 18) / std::max<std::size_t>(1, w.panel_bytes()));
-  parallel_for(blocks * parts, 1, [&](std::size_t unit, std::size_t) {
-    const std::size_t begin = unit / parts * block, end = std::min(m, begin + block);
-    const std::size_t last = std::min(panels, (unit % parts + 1) * of_part);
+  const std::size_t steps = w.inputs_packed() / Tile::step;
+  const std::size_t chunk = std::max<std::size_t>(1, (std::size_t{1} << 18) / w.panel_bytes());
+  for_blocks(m, rows, w.panels(), m * w.outputs() * w.inputs(), [&](std::size_t begin, std::size_t end, std::size_t j, std::size_t last) {
     TileLoop<Tile, Sum, std::remove_reference_t<Store>> tiles(store);
     // A few panels at a time, which stay in the L2 cache, while a tile of rows stays in the L1 cache and is written side by side.
-    for (std::size_t first = unit % parts * of_part; first < last; first += chunk)
+    for (; j < last; j += chunk)
       for (std::size_t i = begin; i < end; i += rows)
-        for (std::size_t j = first; j < std::min(last, first + chunk); ++j)
-          tiles.add(i, std::min(rows, end - i), j, steps, x + i * ldx, ldx, w.packed(j));
+        for (std::size_t p = j; p < std::min(last, j + chunk); ++p)
+          tiles.add(i, std::min(rows, end - i), p, steps, x + i * ldx, ldx, w.packed(p));
     tiles.finish();
   });
+}
+
+/// Calls both(begin, end) for blocks of about `wanted` rows, whose inner values stay in the L2 cache between the two layers of a
+/// feed-forward block, in parallel. Few rows are one block: then the layers share out their panels.
+template <class Tile, class Both>
+void for_feed_forward(std::size_t m, std::size_t wanted, Both&& both) {
+  const std::size_t block = (wanted + Tile::rows - 1) / Tile::rows * Tile::rows;
+  if (m < 4 * block)
+    both(0, m);
+  else
+    parallel_for(m, block, both);
 }
 
 // a b + c, rounded once

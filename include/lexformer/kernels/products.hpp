@@ -33,8 +33,8 @@ struct Products {
 
 /// Whether this processor has the instructions of a level.
 bool has_instructions(Instructions level);
-/// The products of a level, for a processor that has it. Below avx512_bf16, gemm_bfloat16 makes copies and
-/// calls lexformer::gemm.
+/// The products of a level, for a processor that has it. Below avx512_bf16, gemm_bfloat16 makes copies and calls
+/// lexformer::gemm.
 Products products(Instructions level);
 
 }  // namespace lexformer::detail
