@@ -153,6 +153,7 @@ struct Input {
     const auto lengths = lx::token_counts(encodings);
     if (batches.empty()) {
       auto all = lx::plan_batches(lengths, {.size = size, .seed = 1, .drop_last = true});
+      if (all.empty()) lx::fail_file(data, "has ", lengths.size(), " pairs, expected at least --batch ", size);
       all.resize(std::min(count, all.size()));
       const auto longest = [&](const auto& batch) { return lengths[batch.front()]; };
       if (sorted) std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return longest(a) > longest(b); });

@@ -123,7 +123,8 @@ class EncoderTask {
     left_ = model.tokenize(left);
     right_ = model.tokenize(right);
     negatives_ = model.tokenize(negatives);
-    for (std::size_t i = 0; i < left_.size(); ++i) lengths_.push_back(left_[i].size() + right_[i].size());
+    for (std::size_t i = 0; i < left_.size(); ++i)
+      lengths_.push_back(left_[i].size() + right_[i].size() + (negative_[i] ? negatives_[*negative_[i]].size() : 0));
   }
 
   std::size_t pairs() const { return labels_.size(); }
@@ -169,7 +170,7 @@ class EncoderTask {
   std::vector<lx::Encoding> left_, right_, negatives_;
   std::vector<std::optional<std::size_t>> negative_;  // of each pair, its place in negatives_
   std::vector<double> labels_;
-  std::vector<std::size_t> lengths_;
+  std::vector<std::size_t> lengths_;  // tokens of each pair, with its hard negative
   std::uint32_t epoch_ = 0;
   std::vector<std::vector<std::size_t>> plan_{};
 };
