@@ -65,10 +65,10 @@ int main(int argc, char** argv) {
     text << std::setprecision(9);
     std::size_t count = 0;
     if (one_to_one) {
-      text << "left_id,right_id,score\n";
+      text << "left_id,right_id,score,match\n";
       for (const std::size_t i : lx::one_to_one(pairs)) {
         text << program::csv_field(left.names()[pairs[i].left]) << ',' << program::csv_field(right.names()[pairs[i].right]) << ','
-             << pairs[i].score << '\n';
+             << pairs[i].score << ",1\n";
         ++count;
       }
     } else {

@@ -30,8 +30,8 @@ class Assign(Refusals, unittest.TestCase):
         score = {(left, right): s for left, right, s in rows if s >= 0.3}
         best = max(sum(score.get((f"a{i}", f"b, {j}"), 0) for i, j in enumerate(order)) for order in itertools.permutations(range(5)))
         lines = out.read_text().splitlines()
-        self.assertEqual(lines[0], "left_id,right_id,score")
-        chosen = [(line.split(",")[0], line.split('"')[1], float(line.rsplit(",", 1)[1])) for line in lines[1:]]
+        self.assertEqual(lines[0], "left_id,right_id,score,match")
+        chosen = [(line.split(",")[0], line.split('"')[1], float(line.rsplit(",", 2)[1])) for line in lines[1:]]
         self.assertEqual(len({c[0] for c in chosen}), len(chosen))
         self.assertEqual(len({c[1] for c in chosen}), len(chosen))
         for left, right, s in chosen:
@@ -50,7 +50,7 @@ class Assign(Refusals, unittest.TestCase):
         lines = self.folder / "pairs.jsonl"
         lines.write_text('{"left_id":"x","right_id":"y","score":0.3,"match":true}\n{"left_id":"x","right_id":"z","score":0.2,"match":false}\n')
         done = program("assign", lines, "--one-to-one", "--out", out)
-        self.assertEqual((done.returncode, out.read_text()), (0, "left_id,right_id,score\nx,y,0.3\n"), done.stderr)
+        self.assertEqual((done.returncode, out.read_text()), (0, "left_id,right_id,score,match\nx,y,0.3,1\n"), done.stderr)
         done = program("assign", pairs, "--clusters", "--out", out)
         self.assertEqual(out.read_text().splitlines()[:3], ["table,id,cluster", "left,x,1", "left,y,2"])
         self.assertIn("right,y,1", out.read_text())

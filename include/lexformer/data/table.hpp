@@ -34,8 +34,9 @@ struct TableOptions {
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
   std::size_t texts = 2;  // of a row: 2, a pair; 1: PairRow::right stays empty
-  /// Two tables of records. The rows then hold pairs of ids, and the texts are those of the records. The usual names of the columns are
-  /// then also `ltable_id`, `rtable_id` or `left_id`, `right_id`.
+  /// The rows hold pairs of ids. The usual names of the columns are then also `ltable_id`, `rtable_id` or `left_id`, `right_id`.
+  bool ids = false;
+  /// Two tables of records: the rows hold pairs of their ids, and the texts are those of the records.
   std::shared_ptr<const RecordPairs> records{};
 };
 
@@ -122,7 +123,8 @@ namespace lexformer {
 LEXFORMER_INLINE PairReader::PairReader(std::istream& in, std::string where, TableFormat format, TableOptions options)
     : RowReader(in, std::move(where), format), options_(std::move(options)) {
   if (options_.texts < 1 || options_.texts > 2) fail_usage(where_, "rows have 1 or 2 texts, not ", options_.texts);
-  if (options_.records && options_.texts != 2) fail_usage(where_, "pairs of ids are of two texts, not ", options_.texts);
+  if (options_.records) options_.ids = true;
+  if (options_.ids && options_.texts != 2) fail_usage(where_, "pairs of ids are of two texts, not ", options_.texts);
   const std::size_t given = options_.columns.size(), all = options_.texts + 1;
   // Without labels, the label's column may be named, so that the same options work for training and for scoring.
   if (given != 0 && given != all && (given != options_.texts || options_.labels))
@@ -153,8 +155,8 @@ LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
 }
 
 LEXFORMER_INLINE std::vector<std::string> PairReader::usual_names(const std::function<bool(const char*)>& has) const {
-  if (options_.records && has("ltable_id") && has("rtable_id")) return {"ltable_id", "rtable_id", "label"};
-  if (options_.records && has("left_id") && has("right_id")) return {"left_id", "right_id", "label"};
+  if (options_.ids && has("ltable_id") && has("rtable_id")) return {"ltable_id", "rtable_id", "label"};
+  if (options_.ids && has("left_id") && has("right_id")) return {"left_id", "right_id", "label"};
   if (options_.texts == 2) return {"left", "right", "label"};
   return {!has("text") && has("sentence") ? "sentence" : "text", "label"};
 }
@@ -207,8 +209,8 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
   }
   if (!header && options_.columns.empty() && options_.header == TableHeader::automatic && looks_like_header())
     fail_file(here(), in_quotes(join(fields_)), " looks like a header, but has ", no_usual, "; ",
-              options_.records ? std::string("call the columns ltable_id, rtable_id and label")
-                               : cat("name the columns (--columns ", join(std::span(fields_).first(needed()), ","), ")"),
+              options_.ids ? std::string("call the columns ltable_id, rtable_id and label")
+                           : cat("name the columns (--columns ", join(std::span(fields_).first(needed()), ","), ")"),
               ", or say --header yes to take the first ones, --header no if this row is a ", options_.texts == 1 ? "text" : "pair");
   return header;
 }
@@ -249,7 +251,7 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
     const std::string& key = keys[i];
     const auto it = object.find(key);
     if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
-    if (!it->is_string() && !((i == options_.texts || options_.records) && it->is_number()))
+    if (!it->is_string() && !((i == options_.texts || options_.ids) && it->is_number()))
       fail_file(here(), in_quotes(key), " is ", it->type_name(), ", expected a text");
     return *it;
   };
