@@ -73,19 +73,20 @@ lx::CrossEncoder<T, Dev> load_model(const program::MatchOptions& o) {
   if (kind.texts != 2) lx::fail_usage("--model", o.model, " reads single texts, not pairs");
   if (kind.labels > 2)
     lx::fail_usage("--model", o.model, " has ", kind.labels, " classes; match needs a model of two, or one that gives numbers");
-  const bool chosen = o.decision.precision || o.decision.recall || (!o.decision.validation.empty() && !o.decision.model_alone);
-  if (kind.labels == 1 && !o.decision.threshold && !chosen)
-    lx::fail_usage("--threshold", "must be given, or --validation, because the model gives numbers, not probabilities");
+  if (kind.labels == 1 && !o.chooses_threshold())
+    lx::fail_usage("--threshold",
+                   "must be given, or --validation without --model-alone: the model has no threshold, since it gives numbers");
   return model;
 }
 
 template <class T, class Dev>
-int match(const program::MatchOptions& o) {
+int match(program::MatchOptions o) {
   const auto shard = program::Shard::parse(o.shard);
   program::output_format(o.out);
   program::keep_inputs("--out", o.out, o.records.files());
   program::keep_inputs("--out", o.out, {o.model, o.love.path(), o.decision.calibration});
   program::keep_inputs("--out", o.out, o.decision.validation);
+  if (!o.decision.calibration.empty()) o.decision.saved = program::CalibrationFile::load(o.decision.calibration);
   std::optional<lx::CrossEncoder<T, Dev>> model;
   if (o.model.empty())
     o.check_without_model();
@@ -124,7 +125,10 @@ int match(const program::MatchOptions& o) {
   if (valid) {
     valid->keep_candidates(evidence);
     if (model) {
-      const auto y = model->logits(valid->examples, o.batch);
+      std::vector<lx::PairExample> examples;
+      for (const std::size_t i : valid->candidates)
+        examples.push_back({records->left_texts()[candidates[i].left], records->right_texts()[candidates[i].right]});
+      const auto y = model->logits(examples, o.batch);
       lx::require_finite(y, valid->name, "pair", 1);
       valid->scores = model->scores_of(y);
     } else {
@@ -132,9 +136,10 @@ int match(const program::MatchOptions& o) {
     }
   }
   const bool combine = model && !o.decision.model_alone && o.candidates.source() != program::CandidateSource::none;
+  const bool odds = model && (model->options().labels == 2 || model->options().activation == lx::ScoreActivation::sigmoid);
   auto decisions = program::decide(o.decision, model ? model->threshold.value_or(0.5) : 0.5, valid ? &*valid : nullptr,
-                                   combine ? &evidence : nullptr, note);
-  if (valid && model && !o.decision.no_cascade) decisions.cascade = program::find_cascade(*valid, evidence, decisions.threshold, note);
+                                   combine ? &evidence : nullptr, odds, note);
+  if (valid && model && !o.decision.no_cascade) decisions.cascade = program::find_cascade(*valid, evidence, decisions, note);
   evidence.keep_if([&](const auto& c) { return shard.has(records->left().records[c.left].id); });
   std::vector<Group> groups;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

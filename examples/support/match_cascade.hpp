@@ -6,17 +6,16 @@
 
 namespace program {
 
-/// The cascade that keeps the decisions on the validation pairs, or none if it would decide nothing. Notes what it
-/// does.
+/// The cascade that keeps the decisions on the validation pairs, or none if it would decide nothing. Notes what it does.
 template <class Note>
-std::optional<lx::Cascade> find_cascade(const ValidationPairs& valid, const Evidence& evidence, double threshold, Note&& note) {
-  if (!are_probabilities(valid.scores)) {
+std::optional<lx::Cascade> find_cascade(const ValidationPairs& valid, const Evidence& evidence, const Decisions& decisions, Note&& note) {
+  if (!decisions.combined && !are_probabilities(valid.scores)) {
     note("no cascade: the model's scores are no probabilities");
     return std::nullopt;
   }
-  std::vector<std::uint8_t> found;
-  for (const double score : valid.scores) found.push_back(score >= threshold ? 1 : 0);
   const auto pairs = valid.evidence_in(evidence);
+  std::vector<std::uint8_t> found;
+  for (std::size_t i = 0; i < pairs.size(); ++i) found.push_back(decisions.of(valid.scores[i], pairs[i]).match ? 1 : 0);
   const auto cascade = lx::fit_cascade(pairs, found, valid.labels);
   const auto on_valid = lx::outcome(cascade, pairs, found, valid.labels);
   if (on_valid.decided == 0) {

@@ -36,13 +36,12 @@ struct Evidence {
       if (one_table && left > right) std::swap(left, right);
       return static_cast<std::uint64_t>(left) << 32 | right;
     };
-    std::unordered_map<std::uint64_t, std::size_t> numbers;
-    for (std::size_t i = 0; i < candidates.size(); ++i) numbers.emplace(key(candidates[i].left, candidates[i].right), i);
+    std::unordered_map<std::uint64_t, std::optional<std::size_t>> numbers;
+    for (const auto& [left, right] : pairs) numbers[key(left, right)];
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      if (const auto asked = numbers.find(key(candidates[i].left, candidates[i].right)); asked != numbers.end()) asked->second = i;
     std::vector<std::optional<std::size_t>> out;
-    for (const auto& [left, right] : pairs) {
-      const auto number = numbers.find(key(left, right));
-      out.push_back(number == numbers.end() ? std::nullopt : std::optional(number->second));
-    }
+    for (const auto& [left, right] : pairs) out.push_back(numbers.at(key(left, right)));
     return out;
   }
   template <class Keep>

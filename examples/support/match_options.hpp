@@ -2,8 +2,7 @@
 // The options of `match`.
 #pragma once
 
-#include <lexformer/train/score_calibration.hpp>
-
+#include "calibration_file.hpp"
 #include "candidates.hpp"
 #include "knowledge.hpp"
 #include "love_plug_options.hpp"
@@ -31,17 +30,20 @@ struct DecisionOptions {
   std::optional<double> threshold, precision, recall;
   std::vector<std::string> validation;
   std::string calibration;
+  std::optional<CalibrationFile> saved{};  // of --calibration
   lx::CalibrationKind kind = lx::CalibrationKind::platt;
   bool no_cascade = false, model_alone = false;
 
   void add_to(CLI::App& app) {
     auto* fixed =
         app.add_option("--threshold", threshold, "least score of a match")
-            ->default_str("the one with the best F1 on --validation; without it, the model's, chosen on its validation data; else 0.5");
+            ->default_str(
+                "the one with the best F1 on --validation; without it or with --model-alone, the model's, chosen on its validation "
+                "data; else 0.5");
     auto* labelled = app.add_option("--validation", validation,
-                                    "files of pairs of ids with a label, which were not trained on: combine the model's score with the "
-                                    "evidence of the candidate search, choose the threshold, and add the column probability, calibrated "
-                                    "on them")
+                                    "files of pairs of ids with a label, which were not trained on: by them the score combines the "
+                                    "model's (column model) with the evidence of the candidate search, the threshold is chosen, and "
+                                    "the column probability is calibrated")
                          ->type_name("F.csv");
     auto* least_precision = app.add_option("--min-precision", precision,
                                            "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
@@ -77,12 +79,18 @@ struct MatchOptions {
   std::size_t top = 0, words = 0, batch = 32;
   bool text = false, matches_only = false, resume = false, quiet = false;
 
+  /// Whether the options say which score is a match.
+  bool chooses_threshold() const {
+    const DecisionOptions& d = decision;
+    return d.threshold || d.precision || d.recall || (d.saved && d.saved->threshold) || (!d.validation.empty() && !d.model_alone);
+  }
   /// Refuses the options that need a model.
   void check_without_model() const {
     if (love.used()) lx::fail_usage("--love", "needs --model");
     if (!knowledge.parses.empty()) lx::fail_usage("--parses", "needs --model");
     if (!knowledge.wordnet.empty()) lx::fail_usage("--wordnet", "needs --model");
     if (decision.model_alone) lx::fail_usage("--model-alone", "needs --model");
+    if (decision.no_cascade) lx::fail_usage("--no-cascade", "needs --model");
     if (candidates.source() == CandidateSource::none) lx::fail_usage("--blocking none", "needs --model: it has no similarities");
     if (!decision.calibration.empty()) lx::fail_usage("--calibration", "needs --model, whose scores it was fitted to");
   }

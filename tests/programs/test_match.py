@@ -311,7 +311,7 @@ class Match(Refusals, unittest.TestCase):
         self.assertIn(" 70.0 % recall at threshold", self.ok(*lost, "--min-recall", 0.65).stderr)
         self.refused(3, program(*lost, "--min-recall", 0.75, "--quiet"), "few.csv: only 70.0 % of the matches are candidates; more --candidates find more of them")
         write(few, ("ltable_id", "rtable_id", "label"), [(f"a{i}", f"b{i}", 1) for i in range(7)] + [(*next((f"a{i}", f"b{j}") for i in range(8) for j in range(60) if (f"a{i}", f"b{j}") not in cosines), 0)])
-        self.refused(3, program(*lost, "--quiet"), "few.csv: the 7 pairs that are candidates have the same label")
+        self.refused(3, program(*lost, "--quiet"), "few.csv: of 8 pairs 7 are candidates, with 7 matches; validation needs matches and other pairs among the candidates")
 
         parts = []
         for i in (1, 2):

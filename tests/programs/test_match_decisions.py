@@ -222,8 +222,8 @@ class Decisions(Refusals, unittest.TestCase):
         self.assertEqual({pair(row) for row in rows}, set(scores))
         for row in rows:
             self.assertAlmostEqual(float(row["model"]), scores[pair(row)], delta=1e-6)
-        self.assertNotIn("combined", said_alone)
-        told = re.search(r"best F1 on \S*valid.csv: ([0-9.]+) %, of the model alone ([0-9.]+) %\n", said)
+        self.assertNotIn("evidence", said_alone)
+        told = re.search(r"valid.csv: best F1 ([0-9.]+) % with the evidence of the candidate search \(cross-fitted\), ([0-9.]+) % by the model alone\n", said)
 
         def best_f1(scored):
             scored = sorted(scored, reverse=True)
@@ -234,7 +234,7 @@ class Decisions(Refusals, unittest.TestCase):
             return 100 * best
 
         known = [row for row in rows if pair(row) in labels]
-        self.assertAlmostEqual(float(told[1]), best_f1([(float(row["score"]), labels[pair(row)]) for row in known]), delta=0.051)
+        self.assertAlmostEqual(float(told[1]), best_f1([(float(row["score"]), labels[pair(row)]) for row in known]), delta=5)  # of fits to all pairs
         self.assertAlmostEqual(float(told[2]), best_f1([(float(row["model"]), labels[pair(row)]) for row in known]), delta=0.051)
         self.assertGreater(float(told[1]), float(told[2]) + 1)  # a weak model, and names that stand out
         # log odds = w m + a similarity + b lead + c: linear in the model's log odds for pairs of equal evidence, so it rises with the model

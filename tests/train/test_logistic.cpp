@@ -71,13 +71,13 @@ TEST_CASE("fit_logistic: one feature is Platt scaling; equal, constant and separ
   for (std::size_t i = 0; i < data.labels.size(); ++i) {
     first.push_back(data.row(i)[0]);
     twice.insert(twice.end(), 2, data.row(i)[0]);
-    constant.insert(constant.end(), {data.row(i)[0], 3.0});
+    constant.insert(constant.end(), {data.row(i)[0], 0.1});  // 0.1: the mean of many is not 0.1
   }
   const auto one = fit_logistic(first, data.labels);
   const auto platt = fit_platt(first, data.labels);
   CHECK(one.weights.at(0) == platt.slope);
   CHECK(one.offset == platt.offset);
-  const auto equal = fit_logistic(twice, data.labels, 1e-9);
+  const auto equal = fit_logistic(twice, data.labels);
   CHECK(equal.weights[0] == doctest::Approx(equal.weights[1]).epsilon(1e-3));
   CHECK(equal.weights[0] + equal.weights[1] == doctest::Approx(one.weights[0]).epsilon(1e-6));
   const auto with_constant = fit_logistic(constant, data.labels);
@@ -103,8 +103,7 @@ TEST_CASE("fit_combined_score: better than the model alone where the evidence te
     scores.push_back(logistic(2 * match - 1 + random.normal()));
     pairs.push_back({0.5 + 0.1 * random.normal(), 0.2 * match - 0.1 + 0.1 * random.normal()});
   }
-  const auto f = fit_combined_score(scores, pairs, labels);
-  CHECK(f.odds);
+  const auto f = fit_combined_score(true, scores, pairs, labels);
   CHECK(f.regression.weights[0] > 0);
   CHECK(f.regression.weights[2] > 0);
   std::vector<double> combined;
@@ -112,14 +111,29 @@ TEST_CASE("fit_combined_score: better than the model alone where the evidence te
   CHECK(average_precision(combined, labels) > average_precision(scores, labels) + 0.05);
   CHECK(calibration_error(combined, labels) < 0.03);
 
+  // cross-fitted: each by a fit without its fold, so nearly as good, but never the same
+  const auto crossed = cross_fitted_scores(true, scores, pairs, labels);
+  CHECK(average_precision(crossed, labels) == doctest::Approx(average_precision(combined, labels)).epsilon(0.01));
+  const auto folds = stratified_folds(labels);
+  std::vector<double> others;
+  std::vector<CheapEvidence> their_pairs;
+  std::vector<std::int32_t> their_labels;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (folds[i] != 3) {
+      others.push_back(scores[i]);
+      their_pairs.push_back(pairs[i]);
+      their_labels.push_back(labels[i]);
+    }
+  const auto without = fit_combined_score(true, others, their_pairs, their_labels);
+  for (std::size_t i = 0; i < labels.size(); ++i) CHECK((folds[i] == 3) == (crossed[i] == without(scores[i], pairs[i])));
+
   // numbers that are no probabilities
   for (double& s : scores) s = std::log(s / (1 - s)) * 10;
-  const auto numbers = fit_combined_score(scores, pairs, labels);
-  CHECK(!numbers.odds);
+  const auto numbers = fit_combined_score(false, scores, pairs, labels);
   CHECK(numbers.regression.weights[0] * 10 == doctest::Approx(f.regression.weights[0]).epsilon(1e-6));
   // no evidence
   for (auto& pair : pairs) pair = {};
-  const auto none = fit_combined_score(scores, pairs, labels);
+  const auto none = fit_combined_score(false, scores, pairs, labels);
   CHECK(none.regression.weights[1] == 0);
   CHECK(none.regression.weights[2] == 0);
 }
@@ -132,10 +146,10 @@ TEST_CASE("fit_logistic: errors say what is wrong") {
   CHECK(error_message([&] {
           fit_logistic(x, std::vector<std::int32_t>{0, 1, 2});
         }) == "fit_logistic: the label of example 2 is 2, expected 0 or 1");
-  CHECK(error_message([&] { fit_logistic(std::vector<double>{1, NAN}, std::vector<std::int32_t>{0, 1}); }).find("fit_logistic") == 0);
+  CHECK(error_message([&] { fit_logistic(std::vector<double>{1, std::nan("")}, std::vector<std::int32_t>{0, 1}); }).find("fit_logistic") == 0);
   const auto f = fit_logistic(x, std::vector<std::int32_t>{0, 1, 0});
   CHECK(error_message([&] { f.logit(std::vector<double>{1, 2}); }) == "LogisticRegression: got 2 features, expected 1");
   CHECK(error_message([&] {
-          fit_combined_score(x, std::vector<CheapEvidence>(2), std::vector<std::int32_t>{0, 1, 0});
+          fit_combined_score(false, x, std::vector<CheapEvidence>(2), std::vector<std::int32_t>{0, 1, 0});
         }) == "fit_combined_score: there are 3 scores, 2 pairs and 3 labels; expected as many");
 }

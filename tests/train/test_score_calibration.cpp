@@ -126,11 +126,10 @@ TEST_CASE("Calibration: JSON and back") {
 TEST_CASE("score_calibration: bad input") {
   const std::vector<double> one{0.5};
   const std::vector<std::int32_t> label{1};
-  CHECK(error_message([&] { cross_fitted(CalibrationKind::platt, one, label); }) ==
-        "cross_fitted: there is 1 example, expected at least 2");
+  CHECK(error_message([&] { cross_fitted(CalibrationKind::platt, one, label); }) == "stratified_folds: 1 example, expected at least 2");
   const std::vector<double> two{0.5, 0.6};
   const std::vector<std::int32_t> truth{1, 0};
   CHECK(error_message([&] { cross_fitted(CalibrationKind::platt, two, truth, 1); }) ==
-        "cross_fitted: the number of folds is 1, expected at least 2");
+        "stratified_folds: the number of folds is 1, expected at least 2");
   CHECK(error_message([&] { brier_score({}, {}); }) == "brier_score: there are no examples");
 }

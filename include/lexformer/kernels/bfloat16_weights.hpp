@@ -46,7 +46,7 @@ LEXFORMER_INLINE Bfloat16Weights::Bfloat16Weights(const std::vector<Tensor<bfloa
       biases_.push_back(biases[i].defined() ? static_cast<float>(biases[i].data()[r]) : 0.0f);
     }
   }
-  static_cast<WeightPanels&>(*this) = WeightPanels(row.size(), inputs);
+  resize(row.size(), inputs);
   biases_.resize(panels() * panel);
   bfloat16* const to = packed_.mutable_data();
   parallel_for(row.size(), panel, [&](std::size_t begin, std::size_t end) {

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/kernels/gemm_blocks.hpp"

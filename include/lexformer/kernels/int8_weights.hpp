@@ -23,7 +23,7 @@ struct Int8Matrix {
 /// integer and half-way to the even one: -127 <= q <= 127. Rows of zeros, or whose s is 0, have q = 0. Errors: a weight is NaN or infinite.
 Int8Matrix quantize_rows(std::size_t rows, std::size_t columns, const float* w);
 
-/// Weights in 8 bits, and what the product needs besides for each output.
+/// Weights in 8 bits, with the scale, bias and sum of each output.
 class Int8Weights : public WeightPanels<std::int8_t> {
  public:
   static constexpr std::size_t max_inputs = 65536;  // 255 * 128 * 65536 < 2^31: no sum overflows
@@ -84,7 +84,7 @@ LEXFORMER_INLINE Int8Weights::Int8Weights(const std::vector<Int8Matrix>& layers,
            " scales and ", biases[i].size(), " biases; there are ", inputs, " inputs");
     outputs += l.rows;
   }
-  static_cast<WeightPanels&>(*this) = WeightPanels(outputs, inputs);
+  resize(outputs, inputs);
   const std::size_t whole = panels() * panel;
   scales_.resize(whole);
   biases_.resize(whole);

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "lexformer/core/bfloat16.hpp"
-#include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/bfloat16_weights.hpp"
 #include "lexformer/kernels/gemm_tile.hpp"
 #include "lexformer/kernels/panel_product.hpp"

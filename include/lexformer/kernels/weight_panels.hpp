@@ -16,11 +16,6 @@ class WeightPanels {
  public:
   static constexpr std::size_t panel = 32, group = 4 / sizeof(T), step = 64 / sizeof(T);
 
-  WeightPanels() = default;
-  WeightPanels(std::size_t outputs, std::size_t inputs) : outputs_(outputs), inputs_(inputs) {
-    packed_ = Tensor<T>::zeros({std::max<std::size_t>(1, panels() * panel * inputs_packed())});
-  }
-
   std::size_t outputs() const { return outputs_; }
   std::size_t inputs() const { return inputs_; }
   std::size_t inputs_packed() const { return std::max<std::size_t>(1, (inputs_ + step - 1) / step) * step; }
@@ -29,6 +24,13 @@ class WeightPanels {
   const T* packed(std::size_t i) const { return packed_.data() + i * inputs_packed() * panel; }  // panel i
 
  protected:
+  WeightPanels() = default;
+  /// Makes the panels, filled with zeros.
+  void resize(std::size_t outputs, std::size_t inputs) {
+    outputs_ = outputs;
+    inputs_ = inputs;
+    packed_ = Tensor<T>::zeros({std::max<std::size_t>(1, panels() * panel * inputs_packed())});
+  }
   /// The place of the weight of an output and an input among all packed ones.
   std::size_t place(std::size_t output, std::size_t input) const {
     return output / panel * panel * inputs_packed() + (input / group * panel + output % panel) * group + input % group;

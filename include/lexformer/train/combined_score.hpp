@@ -2,8 +2,10 @@
 // One score from a model's score and from what the search for candidates knows of a pair.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/train/cascade.hpp"
@@ -11,24 +13,28 @@
 
 namespace lexformer {
 
-/// p = logistic regression of (m, similarity, lead); m: log_odds(score) of the model, or its score if that is no probability.
-/// A model reads one pair at a time; the lead tells how far a pair stands out among the other candidates of both records.
+/// p = logistic regression of (m, similarity, lead). A model reads one pair at a time; the lead tells how far a pair stands out among the
+/// other candidates of both records.
 struct CombinedScore {
-  bool odds = true;
+  bool odds = true;  // m = log_odds(score of the model), which is a probability; false: m = the score
   LogisticRegression regression{{0, 0, 0}, 0};
 
   double operator()(double model, const CheapEvidence& pair) const;
 };
 
-/// Fits by fit_logistic() with the penalty 1, which matters with few labels alone. Errors: theirs; lists of different lengths.
-CombinedScore fit_combined_score(std::span<const double> model, std::span<const CheapEvidence> pairs, std::span<const std::int32_t> labels);
+/// Fits by fit_logistic() with the penalty 1, which matters only with few labels. Errors: those of fit_logistic(); lists of different
+/// lengths.
+CombinedScore fit_combined_score(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
+                                 std::span<const std::int32_t> labels);
+
+/// The combined score of each pair by a fit to the other folds (cross_fitted()). Errors: also those of cross_fitted().
+std::vector<double> cross_fitted_scores(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
+                                        std::span<const std::int32_t> labels, std::size_t folds = 5, std::uint64_t seed = 1);
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include <algorithm>
 #include <array>
-#include <vector>
 
 #include "lexformer/core/error.hpp"
 #include "lexformer/train/score_calibration.hpp"
@@ -45,21 +51,34 @@ LEXFORMER_INLINE double CombinedScore::operator()(double model, const CheapEvide
   return regression(detail::combined_features(odds, model, pair));
 }
 
-LEXFORMER_INLINE CombinedScore fit_combined_score(std::span<const double> model, std::span<const CheapEvidence> pairs,
+LEXFORMER_INLINE CombinedScore fit_combined_score(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
                                                   std::span<const std::int32_t> labels) {
   if (model.size() != labels.size() || pairs.size() != labels.size())
     fail("fit_combined_score", "there are ", model.size(), " scores, ", pairs.size(), " pairs and ", labels.size(),
          " labels; expected as many");
-  CombinedScore out;
-  out.odds = std::all_of(model.begin(), model.end(), [](double s) { return s >= 0 && s <= 1; });
   std::vector<double> features;
   features.reserve(3 * labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto x = detail::combined_features(out.odds, model[i], pairs[i]);
+    const auto x = detail::combined_features(odds, model[i], pairs[i]);
     features.insert(features.end(), x.begin(), x.end());
   }
-  out.regression = fit_logistic(features, labels, 1);
-  return out;
+  return {odds, fit_logistic(features, labels, 1)};
+}
+
+LEXFORMER_INLINE std::vector<double> cross_fitted_scores(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
+                                                         std::span<const std::int32_t> labels, std::size_t folds, std::uint64_t seed) {
+  const auto fit = [&](std::span<const std::size_t> rows) {
+    std::vector<double> scores;
+    std::vector<CheapEvidence> others;
+    std::vector<std::int32_t> their_labels;
+    for (const std::size_t i : rows) {
+      scores.push_back(model[i]);
+      others.push_back(pairs[i]);
+      their_labels.push_back(labels[i]);
+    }
+    return [=, f = fit_combined_score(odds, scores, others, their_labels)](std::size_t i) { return f(model[i], pairs[i]); };
+  };
+  return cross_fitted(labels, fit, folds, seed);
 }
 
 }  // namespace lexformer

@@ -35,6 +35,7 @@ LogisticRegression fit_logistic(std::span<const double> features, std::span<cons
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lexformer/core/error.hpp"
 #include "lexformer/train/metrics.hpp"
@@ -92,9 +93,15 @@ LEXFORMER_INLINE LogisticRegression fit_logistic(std::span<const double> feature
     std::vector<double> column(n);
     for (std::size_t i = 0; i < n; ++i) column[i] = features[i * d + j];
     detail::check_binary("fit_logistic", column, labels);
-    const auto statistics = mean_and_deviation(column);
-    mean[j] = statistics.mean;
-    unit[j] = statistics.deviation > 0 ? statistics.deviation : 1;
+    const auto [least, most] = std::minmax_element(column.begin(), column.end());
+    if (*least == *most) {  // their mean is not exact
+      mean[j] = *least;
+      unit[j] = 1;
+    } else {
+      const auto statistics = mean_and_deviation(column);
+      mean[j] = statistics.mean;
+      unit[j] = statistics.deviation;
+    }
     for (std::size_t i = 0; i < n; ++i) x[i * size + j] = (column[i] - mean[j]) / unit[j];
   }
   const auto positives = static_cast<double>(std::count(labels.begin(), labels.end(), 1)), negatives = static_cast<double>(n) - positives;
@@ -127,7 +134,7 @@ LEXFORMER_INLINE LogisticRegression fit_logistic(std::span<const double> feature
     std::vector<double> step(size), hessian(size * size);
     for (std::size_t j = 0; j < size; ++j) {
       if (j < d) step[j] = -penalty * w[j];
-      hessian[j * size + j] = (j < d ? penalty : 0) + 1e-12;
+      hessian[j * size + j] = (j < d ? penalty : 0) + 1e-12 * static_cast<double>(n);  // equal features share their weight
     }
     for (std::size_t i = 0; i < n; ++i) {
       const double p = logistic(logit(w, i)), error = p - target(i), curvature = p * (1 - p);

@@ -2,6 +2,7 @@
 // The calibration of a model's scores: fitted on validation data, kept as JSON, and judged on data that it was not fitted to.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,9 +39,29 @@ struct Calibration {
 /// Fits by fit_platt() or fit_isotonic(). Platt scaling takes the log odds of the scores if all of them are in [0, 1]. Errors: theirs.
 Calibration fit_calibration(CalibrationKind kind, std::span<const double> scores, std::span<const std::int32_t> labels);
 
-/// The probability of each example by a calibration that was fitted to the other folds: what calibration error is to be expected on new
-/// data, which that of the fitted examples understates (isotonic regression nearly interpolates them). The folds have equal shares of both
-/// classes, as far as they can, and depend on the seed alone. Errors: fewer than 2 folds or 2 examples; those of fit_calibration().
+/// The fold of each example, from 0 on. The folds have equal shares of both classes, as far as they can, and depend on the seed alone.
+/// There are fewer folds than asked for if there are fewer examples. Errors: fewer than 2 folds or 2 examples; a label that is not 0 or 1.
+std::vector<std::size_t> stratified_folds(std::span<const std::int32_t> labels, std::size_t folds = 5, std::uint64_t seed = 1);
+
+/// For each example predict(i), where predict = fit(rows) was fitted to the examples of the other folds: what is to be expected on new
+/// data, which the fitted examples overstate. Errors: those of stratified_folds().
+template <class Fit>
+std::vector<double> cross_fitted(std::span<const std::int32_t> labels, Fit&& fit, std::size_t folds = 5, std::uint64_t seed = 1) {
+  const auto fold_of = stratified_folds(labels, folds, seed);
+  std::vector<double> out(labels.size());
+  for (std::size_t fold = 0; fold < std::min(folds, labels.size()); ++fold) {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (fold_of[i] != fold) rows.push_back(i);
+    const auto predict = fit(std::span<const std::size_t>(rows));
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (fold_of[i] == fold) out[i] = predict(i);
+  }
+  return out;
+}
+
+/// The same for the probabilities of a calibration: isotonic regression nearly interpolates the examples that it is fitted to. Errors: also
+/// those of fit_calibration().
 std::vector<double> cross_fitted(CalibrationKind kind, std::span<const double> scores, std::span<const std::int32_t> labels,
                                  std::size_t folds = 5, std::uint64_t seed = 1);
 
@@ -55,7 +76,6 @@ Calibration parse_calibration(const Json& json, const std::string& where);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include <algorithm>
 #include <cmath>
 
 #include "lexformer/core/error.hpp"
@@ -90,30 +110,32 @@ LEXFORMER_INLINE Calibration fit_calibration(CalibrationKind kind, std::span<con
   return out;
 }
 
-LEXFORMER_INLINE std::vector<double> cross_fitted(CalibrationKind kind, std::span<const double> scores,
-                                                  std::span<const std::int32_t> labels, std::size_t folds, std::uint64_t seed) {
-  detail::check_binary("cross_fitted", scores, labels);
-  const std::size_t n = scores.size();
-  if (n < 2) fail("cross_fitted", "there is 1 example, expected at least 2");
-  if (folds < 2) fail("cross_fitted", "the number of folds is ", folds, ", expected at least 2");
-  std::vector<std::size_t> order(n);
+LEXFORMER_INLINE std::vector<std::size_t> stratified_folds(std::span<const std::int32_t> labels, std::size_t folds, std::uint64_t seed) {
+  const std::size_t n = labels.size();
+  if (n < 2) fail("stratified_folds", n, n == 1 ? " example" : " examples", ", expected at least 2");
+  if (folds < 2) fail("stratified_folds", "the number of folds is ", folds, ", expected at least 2");
+  detail::check_binary("stratified_folds", std::vector<double>(n), labels);
+  std::vector<std::size_t> order(n), out(n);
   for (std::size_t i = 0; i < n; ++i) order[i] = i;
   RandomStream(seed, random_site::shuffle).shuffle(order);
   std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return labels[i] == 1; });
-  folds = std::min(folds, n);
-  std::vector<double> out(n);
-  for (std::size_t fold = 0; fold < folds; ++fold) {
+  for (std::size_t k = 0; k < n; ++k) out[order[k]] = k % std::min(folds, n);
+  return out;
+}
+
+LEXFORMER_INLINE std::vector<double> cross_fitted(CalibrationKind kind, std::span<const double> scores,
+                                                  std::span<const std::int32_t> labels, std::size_t folds, std::uint64_t seed) {
+  detail::check_binary("cross_fitted", scores, labels);
+  const auto fit = [&](std::span<const std::size_t> rows) {
     std::vector<double> others;
     std::vector<std::int32_t> their_labels;
-    for (std::size_t k = 0; k < n; ++k)
-      if (k % folds != fold) {
-        others.push_back(scores[order[k]]);
-        their_labels.push_back(labels[order[k]]);
-      }
-    const auto calibration = fit_calibration(kind, others, their_labels);
-    for (std::size_t k = fold; k < n; k += folds) out[order[k]] = calibration(scores[order[k]]);
-  }
-  return out;
+    for (const std::size_t i : rows) {
+      others.push_back(scores[i]);
+      their_labels.push_back(labels[i]);
+    }
+    return [scores, calibration = fit_calibration(kind, others, their_labels)](std::size_t i) { return calibration(scores[i]); };
+  };
+  return cross_fitted(labels, fit, folds, seed);
 }
 
 LEXFORMER_INLINE double brier_score(std::span<const double> probabilities, std::span<const std::int32_t> labels) {
