@@ -3,12 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lexformer/core/random.hpp"
 #include "lexformer/train/calibration.hpp"
 #include "lexformer/train/combined_score.hpp"
 #include "lexformer/train/metrics.hpp"
+#include "lexformer/train/score_calibration.hpp"
 #include "support/error_message.hpp"
 
 using namespace lexformer;
@@ -146,7 +148,9 @@ TEST_CASE("fit_logistic: errors say what is wrong") {
   CHECK(error_message([&] {
           fit_logistic(x, std::vector<std::int32_t>{0, 1, 2});
         }) == "fit_logistic: the label of example 2 is 2, expected 0 or 1");
-  CHECK(error_message([&] { fit_logistic(std::vector<double>{1, std::nan("")}, std::vector<std::int32_t>{0, 1}); }).find("fit_logistic") == 0);
+  CHECK(error_message([&] {
+          fit_logistic(std::vector<double>{1, std::nan("")}, std::vector<std::int32_t>{0, 1});
+        }).find("fit_logistic") == 0);
   const auto f = fit_logistic(x, std::vector<std::int32_t>{0, 1, 0});
   CHECK(error_message([&] { f.logit(std::vector<double>{1, 2}); }) == "LogisticRegression: got 2 features, expected 1");
   CHECK(error_message([&] {
