@@ -86,12 +86,13 @@ int match(program::MatchOptions o) {
   program::keep_inputs("--out", o.out, o.records.files());
   program::keep_inputs("--out", o.out, {o.model, o.love.path(), o.decision.calibration});
   program::keep_inputs("--out", o.out, o.decision.validation);
-  if (!o.decision.calibration.empty()) o.decision.saved = program::CalibrationFile::load(o.decision.calibration);
   std::optional<lx::CrossEncoder<T, Dev>> model;
-  if (o.model.empty())
+  if (o.model.empty()) {
     o.check_without_model();
-  else
+  } else {
+    if (!o.decision.calibration.empty()) o.decision.saved = program::CalibrationFile::load(o.decision.calibration);
     model = load_model<T, Dev>(o);
+  }
   const auto records = o.records.load(o.records.columns(), model ? model->records : "", o.model);
   if (model) {
     model->check_texts(records->left_texts(), records->left().path);
