@@ -160,8 +160,9 @@ checks() {
     run lexformer_cuda_device_tests "$log" "$bin/lexformer_cuda_device_tests" --no-intro && run cuda_square "$log" "$bin/cuda_square"
   fi
   # ctest reports a program that finds no device as passed.
-  local summary
-  summary=$(cat "$log" "$build/Testing/Temporary/LastTest.log" 2>/dev/null | grep '^\[doctest\] test cases' | tail -n 1)
+  local summary logs=("$log")
+  [ -n "$given_bin" ] || logs+=("$build/Testing/Temporary/LastTest.log")
+  summary=$(cat "${logs[@]}" 2>/dev/null | grep '^\[doctest\] test cases' | tail -n 1)
   if [ -n "$summary" ]; then
     say "{\"what\": \"tests\", \"summary\": $(text "$summary")}"
   else
