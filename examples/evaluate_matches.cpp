@@ -33,19 +33,14 @@ struct Decided {
 
   lx::BinaryCounts counts() const {
     lx::BinaryCounts c;
-    for (std::size_t i = 0; i < match.size(); ++i)
-      ++(label[i] == 1 ? match[i] == 1 ? c.true_positive : c.false_negative : match[i] == 1 ? c.false_positive : c.true_negative);
+    for (std::size_t i = 0; i < match.size(); ++i) c.add(match[i] == 1, label[i] == 1);
     return c;
   }
   /// Intervals of precision, recall and F1 over the pairs.
   std::vector<lx::Interval> intervals(const lx::BootstrapOptions& options) const {
     return lx::bootstrap_intervals(match.size(), options, [&](std::span<const std::size_t> rows) {
-      Decided drawn;
-      for (const std::size_t i : rows) {
-        drawn.match.push_back(match[i]);
-        drawn.label.push_back(label[i]);
-      }
-      const auto c = drawn.counts();
+      lx::BinaryCounts c;
+      for (const std::size_t i : rows) c.add(match[i] == 1, label[i] == 1);
       return std::vector<double>{c.precision(), c.recall(), c.f1()};
     });
   }

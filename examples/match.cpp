@@ -33,6 +33,21 @@ std::uint32_t checksum_of_model(const std::string& path) {
   return 0;
 }
 
+/// The model's scores of some candidates. Errors (numeric): one is not finite; where, first: of the message.
+template <class Model>
+std::vector<double> score(const Model& model, std::size_t batch, const lx::RecordPairs& records, const program::Evidence& evidence,
+                          const std::vector<std::size_t>& numbers, const std::string& where, std::size_t first) {
+  if (numbers.empty()) return {};
+  std::vector<lx::PairExample> examples;
+  for (const std::size_t i : numbers) {
+    const auto& candidate = evidence.candidates[i];
+    examples.push_back({records.left_texts()[candidate.left], records.right_texts()[candidate.right]});
+  }
+  const auto y = model.logits(examples, batch);
+  lx::require_finite(y, where, "pair", first);
+  return model.scores_of(y);
+}
+
 /// Decides the candidates of one left record: the clear ones by the cascade, the others by the model; without a model (null), all by their
 /// similarity.
 template <class Model>
@@ -43,23 +58,16 @@ std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, 
     for (std::size_t i = group.begin; i < group.end; ++i) decided[i - group.begin] = decisions.of(evidence.similarity(i), evidence.of(i));
     return decided;
   }
-  std::vector<lx::PairExample> examples;
   std::vector<std::size_t> asked;
   for (std::size_t i = group.begin; i < group.end; ++i) {
     const auto cheap = evidence.of(i);
-    if (const auto clear = decisions.cascade ? decisions.cascade->decide(cheap) : std::nullopt) {
+    if (const auto clear = decisions.cascade ? decisions.cascade->decide(cheap) : std::nullopt)
       decided[i - group.begin] = program::Decisions::of_cascade(decisions.cascade->probability(cheap), *clear);
-      continue;
-    }
-    asked.push_back(i - group.begin);
-    const auto& candidate = evidence.candidates[i];
-    examples.push_back({records.left_texts()[candidate.left], records.right_texts()[candidate.right]});
+    else
+      asked.push_back(i);
   }
-  if (examples.empty()) return decided;
-  const auto y = model->logits(examples, o.batch);
-  lx::require_finite(y, o.model, "pair", group.begin + 1);
-  const auto scores = model->scores_of(y);
-  for (std::size_t k = 0; k < asked.size(); ++k) decided[asked[k]] = decisions.of(scores[k], evidence.of(group.begin + asked[k]));
+  const auto scores = score(*model, o.batch, records, evidence, asked, o.model, group.begin + 1);
+  for (std::size_t k = 0; k < asked.size(); ++k) decided[asked[k] - group.begin] = decisions.of(scores[k], evidence.of(asked[k]));
   return decided;
 }
 
@@ -126,12 +134,7 @@ int match(program::MatchOptions o) {
   if (valid) {
     valid->keep_candidates(evidence);
     if (model) {
-      std::vector<lx::PairExample> examples;
-      for (const std::size_t i : valid->candidates)
-        examples.push_back({records->left_texts()[candidates[i].left], records->right_texts()[candidates[i].right]});
-      const auto y = model->logits(examples, o.batch);
-      lx::require_finite(y, valid->name, "pair", 1);
-      valid->scores = model->scores_of(y);
+      valid->scores = score(*model, o.batch, *records, evidence, valid->candidates, valid->name, 1);
     } else {
       for (const std::size_t i : valid->candidates) valid->scores.push_back(evidence.similarity(i));
     }

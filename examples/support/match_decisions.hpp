@@ -56,10 +56,7 @@ inline double wanted_threshold(const DecisionOptions& o, const ValidationPairs& 
 /// "F: 97.9 % precision and 91.3 % recall at threshold 0.55".
 inline std::string reached(const ValidationPairs& pairs, std::span<const double> scores, double threshold) {
   lx::BinaryCounts c;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const bool match = scores[i] >= threshold;
-    ++(pairs.labels[i] == 1 ? match ? c.true_positive : c.false_negative : match ? c.false_positive : c.true_negative);
-  }
+  for (std::size_t i = 0; i < scores.size(); ++i) c.add(scores[i] >= threshold, pairs.labels[i] == 1);
   c.false_negative += pairs.lost;
   return lx::cat(pairs.name, ": ", percent(c.precision()), " precision and ", percent(c.recall()), " recall at threshold ", threshold);
 }

@@ -156,4 +156,7 @@ TEST_CASE("fit_logistic: errors say what is wrong") {
   CHECK(error_message([&] {
           fit_combined_score(false, x, std::vector<CheapEvidence>(2), std::vector<std::int32_t>{0, 1, 0});
         }) == "fit_combined_score: there are 3 scores, 2 pairs and 3 labels; expected as many");
+  CHECK(error_message([&] {
+          cross_fitted_scores(false, x, std::vector<CheapEvidence>(2), std::vector<std::int32_t>{0, 1, 0});
+        }) == "cross_fitted_scores: there are 3 scores, 2 pairs and 3 labels; expected as many");
 }

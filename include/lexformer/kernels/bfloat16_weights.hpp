@@ -12,7 +12,7 @@
 
 namespace lexformer {
 
-/// Weights and biases in bfloat16.
+/// Weights in bfloat16, with the bias of each output in float.
 class Bfloat16Weights : public WeightPanels<bfloat16> {
  public:
   /// The outputs of all layers are concatenated. A bias has one number per output, or is undefined, which counts as zeros.

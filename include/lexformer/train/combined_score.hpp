@@ -45,6 +45,11 @@ namespace detail {
 inline std::array<double, 3> combined_features(bool odds, double model, const CheapEvidence& pair) {
   return {odds ? log_odds(model) : model, pair.score, pair.lead};
 }
+inline void check_combined(const char* where, std::span<const double> model, std::span<const CheapEvidence> pairs,
+                           std::span<const std::int32_t> labels) {
+  if (model.size() != labels.size() || pairs.size() != labels.size())
+    fail(where, "there are ", model.size(), " scores, ", pairs.size(), " pairs and ", labels.size(), " labels; expected as many");
+}
 }  // namespace detail
 
 LEXFORMER_INLINE double CombinedScore::operator()(double model, const CheapEvidence& pair) const {
@@ -53,9 +58,7 @@ LEXFORMER_INLINE double CombinedScore::operator()(double model, const CheapEvide
 
 LEXFORMER_INLINE CombinedScore fit_combined_score(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
                                                   std::span<const std::int32_t> labels) {
-  if (model.size() != labels.size() || pairs.size() != labels.size())
-    fail("fit_combined_score", "there are ", model.size(), " scores, ", pairs.size(), " pairs and ", labels.size(),
-         " labels; expected as many");
+  detail::check_combined("fit_combined_score", model, pairs, labels);
   std::vector<double> features;
   features.reserve(3 * labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -67,16 +70,10 @@ LEXFORMER_INLINE CombinedScore fit_combined_score(bool odds, std::span<const dou
 
 LEXFORMER_INLINE std::vector<double> cross_fitted_scores(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
                                                          std::span<const std::int32_t> labels, std::size_t folds, std::uint64_t seed) {
+  detail::check_combined("cross_fitted_scores", model, pairs, labels);  // before rows are taken
   const auto fit = [&](std::span<const std::size_t> rows) {
-    std::vector<double> scores;
-    std::vector<CheapEvidence> others;
-    std::vector<std::int32_t> their_labels;
-    for (const std::size_t i : rows) {
-      scores.push_back(model[i]);
-      others.push_back(pairs[i]);
-      their_labels.push_back(labels[i]);
-    }
-    return [=, f = fit_combined_score(odds, scores, others, their_labels)](std::size_t i) { return f(model[i], pairs[i]); };
+    return [=, f = fit_combined_score(odds, detail::values_of(model, rows), detail::values_of(pairs, rows),
+                                      detail::values_of(labels, rows))](std::size_t i) { return f(model[i], pairs[i]); };
   };
   return cross_fitted(labels, fit, folds, seed);
 }

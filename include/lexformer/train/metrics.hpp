@@ -55,6 +55,10 @@ inline double threshold_below(double score, double next) {
 struct BinaryCounts {
   std::size_t true_positive = 0, false_positive = 0, true_negative = 0, false_negative = 0;
 
+  /// Counts one example.
+  void add(bool predicted, bool positive) {
+    ++(positive ? predicted ? true_positive : false_negative : predicted ? false_positive : true_negative);
+  }
   double precision() const { return detail::ratio(true_positive, true_positive + false_positive); }
   double recall() const { return detail::ratio(true_positive, true_positive + false_negative); }
   double accuracy() const;
@@ -181,12 +185,7 @@ LEXFORMER_INLINE void check_binary(const char* where, std::span<const double> sc
 LEXFORMER_INLINE BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
   detail::check_binary("count_binary", scores, labels);
   BinaryCounts counts;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i] > threshold)
-      ++(labels[i] == 1 ? counts.true_positive : counts.false_positive);
-    else
-      ++(labels[i] == 1 ? counts.false_negative : counts.true_negative);
-  }
+  for (std::size_t i = 0; i < scores.size(); ++i) counts.add(scores[i] > threshold, labels[i] == 1);
   return counts;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
@@ -42,6 +43,16 @@ Calibration fit_calibration(CalibrationKind kind, std::span<const double> scores
 /// The fold of each example, from 0 on. The folds have equal shares of both classes, as far as they can, and depend on the seed alone.
 /// There are fewer folds than asked for if there are fewer examples. Errors: fewer than 2 folds or 2 examples; a label that is not 0 or 1.
 std::vector<std::size_t> stratified_folds(std::span<const std::int32_t> labels, std::size_t folds = 5, std::uint64_t seed = 1);
+
+namespace detail {
+/// The values of some rows.
+template <class T>
+std::vector<std::remove_const_t<T>> values_of(std::span<T> values, std::span<const std::size_t> rows) {
+  std::vector<std::remove_const_t<T>> out;
+  for (const std::size_t i : rows) out.push_back(values[i]);
+  return out;
+}
+}  // namespace detail
 
 /// For each example predict(i), where predict = fit(rows) was fitted to the examples of the other folds: what is to be expected on new
 /// data, which the fitted examples overstate. Errors: those of stratified_folds().
@@ -127,13 +138,9 @@ LEXFORMER_INLINE std::vector<double> cross_fitted(CalibrationKind kind, std::spa
                                                   std::span<const std::int32_t> labels, std::size_t folds, std::uint64_t seed) {
   detail::check_binary("cross_fitted", scores, labels);
   const auto fit = [&](std::span<const std::size_t> rows) {
-    std::vector<double> others;
-    std::vector<std::int32_t> their_labels;
-    for (const std::size_t i : rows) {
-      others.push_back(scores[i]);
-      their_labels.push_back(labels[i]);
-    }
-    return [scores, calibration = fit_calibration(kind, others, their_labels)](std::size_t i) { return calibration(scores[i]); };
+    return [scores, calibration = fit_calibration(kind, detail::values_of(scores, rows), detail::values_of(labels, rows))](std::size_t i) {
+      return calibration(scores[i]);
+    };
   };
   return cross_fitted(labels, fit, folds, seed);
 }
