@@ -3,6 +3,8 @@
 #include "attention_backward.cuh"
 #include "attention_cublas.cuh"
 #include "attention_forward.cuh"
+#include "attention_strip_backward.cuh"
+#include "attention_strip_forward.cuh"
 #include "attention_tensor.cuh"
 #include "attention_terms.cuh"
 #include "instances.hpp"
@@ -17,6 +19,7 @@ struct SharedMemory {
   std::size_t block = 0;           // the maximum of a block
   std::size_t multiprocessor = 0;  // for all blocks on it, each with `reserved` bytes besides its own
   std::size_t reserved = 0;
+  std::size_t multiprocessors = 0;
 
   bool fits(std::size_t bytes, std::size_t blocks) const { return bytes <= block && blocks * (bytes + reserved) <= multiprocessor; }
 };
@@ -30,7 +33,7 @@ const SharedMemory& shared_memory_of_device() {
       return static_cast<std::size_t>(bytes);
     };
     return SharedMemory{get(cudaDevAttrMaxSharedMemoryPerBlockOptin), get(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
-                        get(cudaDevAttrReservedSharedMemoryPerBlock)};
+                        get(cudaDevAttrReservedSharedMemoryPerBlock), get(cudaDevAttrMultiProcessorCount)};
   }();
   return memory;
 }
@@ -72,6 +75,43 @@ bool with_products(const AttentionArgs<T>& args, const Need& need, const F& f) {
   return if_fits(ScalarProducts<accumulate_t<T>, 16>(), 1);
 }
 
+/// The launch of the kernels that keep scores in registers.
+struct StripLaunch {
+  unsigned warps;
+  StripBytes bytes;
+
+  explicit StripLaunch(const AttentionArgs<bfloat16>& args)
+      : warps(static_cast<unsigned>(std::clamp<std::size_t>((args.longest + 15) / 16, 1, attention_warps))),
+        bytes(AttentionView<bfloat16>(args), args.longest, warps) {}
+};
+/// Whether these kernels support the arguments, two blocks fit on a multiprocessor, and long sequences leave none of these without a block.
+/// `vectors`: what is accessed several elements at a time.
+bool supports_strips(const AttentionArgs<bfloat16>& args, std::size_t bytes, std::initializer_list<const void*> vectors) {
+  const std::size_t d = args.width / args.heads;
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  const auto& memory = shared_memory_of_device();
+  return (d == 32 || d == 64) && std::all_of(vectors.begin(), vectors.end(), aligned) && memory.fits(bytes, 2) &&
+         (args.longest <= 128 || args.heads * args.sequences >= memory.multiprocessors);
+}
+/// Calls f(size of a head, terms), each as a constant.
+template <class F>
+void with_strip_kernel(const AttentionArgs<bfloat16>& args, const F& f) {
+  using Terms = StripTerms;
+  const auto with_terms = [&](auto d) {
+    const bool other = !args.relatives.empty() || args.position_bias != nullptr || args.pair_bias != nullptr || args.gate != nullptr;
+    if (other || args.lookups.size() > 1)
+      f(d, std::integral_constant<Terms, Terms::all>());
+    else if (args.lookups.empty())
+      f(d, std::integral_constant<Terms, Terms::none>());
+    else
+      f(d, std::integral_constant<Terms, Terms::lookup>());
+  };
+  if (args.width / args.heads == 32)
+    with_terms(std::integral_constant<unsigned, 32>());
+  else
+    with_terms(std::integral_constant<unsigned, 64>());
+}
+
 /// The grid: tiles of the longest sequence x heads x sequences.
 template <class T>
 dim3 tile_rows(const AttentionArgs<T>& args, unsigned size) {
@@ -79,14 +119,43 @@ dim3 tile_rows(const AttentionArgs<T>& args, unsigned size) {
               static_cast<unsigned>(args.sequences));
 }
 
-/// Launches a kernel that uses only dynamic shared memory. The limit is always set to the maximum, because it applies to the whole
-/// process, and other threads may launch the kernel with other sizes.
+/// The grid of kernels whose blocks own a (sequence, head).
+template <class T>
+dim3 sequence_heads(const AttentionArgs<T>& args) {
+  return dim3(static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
+}
+
+/// Launches a kernel of `threads` threads that uses only dynamic shared memory. The limit is always set to the maximum, because it applies
+/// to the whole process, and other threads may launch the kernel with other sizes.
 template <class... Parameters, class... Arguments>
-void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, std::size_t shared_bytes, const Arguments&... arguments) {
+void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, unsigned threads, std::size_t shared_bytes,
+                  const Arguments&... arguments) {
   check(
       cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_memory_of_device().block)),
       kernel.name, kernel.file, kernel.line);
-  launch(kernel, grid, dim3(attention_threads), shared_bytes, arguments...);
+  launch(kernel, grid, dim3(threads), shared_bytes, arguments...);
+}
+
+/// The backward pass without the gradients of position bias, pair bias and gate, by the kernels that keep scores in registers. False if
+/// they do not support the arguments.
+template <class T>
+bool grad_by_strips(const AttentionArgs<T>& args, const AttentionView<T>& view, const accumulate_t<T>* logsumexp, const T* dcontext,
+                    const T* dmaps, accumulate_t<T>* delta, const AttentionGrads<T>& grads) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    const StripLaunch strips(args);
+    if (!args.relatives.empty() || dcontext == nullptr || dmaps != nullptr ||
+        !supports_strips(args, strips.bytes.grad, {args.qkv, dcontext, grads.qkv}))
+      return false;
+    const TableGrads<T> tables(args, grads, args.sequences);
+    with_strip_kernel(args, [&](auto d, auto terms) {
+      launch_tiles(LEXFORMER_KERNEL(attention_strip_grad_kernel<d, terms>), sequence_heads(args), 32 * strips.warps, strips.bytes.grad,
+                   view, logsumexp, dcontext, delta, grads.qkv, tables.sums);
+    });
+    tables.write(args, grads);
+    return true;
+  } else {
+    return false;
+  }
 }
 
 }  // namespace
@@ -96,6 +165,17 @@ template <class T>
 void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* logsumexp, T* attentions) {
   using namespace cuda;
   if (attention_path() == AttentionPath::cublas) return cublas_attention(args, context, logsumexp, attentions);
+  const bool maps = attentions != nullptr && args.map_row != nullptr;
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    if (const StripLaunch strips(args); !maps && supports_strips(args, strips.bytes.forward, {args.qkv, context})) {
+      const Prepared<T> prepared(args);
+      with_strip_kernel(args, [&](auto d, auto terms) {
+        launch_tiles(LEXFORMER_KERNEL(attention_strip_forward_kernel<d, terms>), sequence_heads(args), 32 * strips.warps,
+                     strips.bytes.forward, prepared.view, context, logsumexp);
+      });
+      return;
+    }
+  }
   const bool fits = with_products(
       args, [](const auto& bytes) { return bytes.forward; },
       [&](auto products, const auto& bytes) {
@@ -103,9 +183,10 @@ void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context,
         const Prepared<T> prepared(args);
         const AttentionView<T>& view = prepared.view;
         const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
-        launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows, bytes.forward, view, context, logsumexp);
-        if (attentions != nullptr && args.map_row != nullptr)
-          launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, Products>), squares, bytes.map, view,
+        launch_tiles(LEXFORMER_KERNEL(attention_forward_kernel<T, Products>), rows, attention_threads, bytes.forward, view, context,
+                     logsumexp);
+        if (maps)
+          launch_tiles(LEXFORMER_KERNEL(attention_map_kernel<T, Products>), squares, attention_threads, bytes.map, view,
                        static_cast<const accumulate_t<T>*>(logsumexp), rows.x, attentions);
       });
   if (!fits) cublas_attention(args, context, logsumexp, attentions);
@@ -125,20 +206,24 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
         const Temporary<accumulate_t<T>> delta(args.tokens * args.heads);
         const AttentionGradView<T> grad_view{logsumexp, delta.data(), context, dcontext, dmaps};
         const dim3 rows = tile_rows(args, Products::size), squares(rows.x * rows.x, rows.y, rows.z);
-        const TableGrads<T> tables(args, grads, rows.x * rows.z);
-        launch_tiles(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, bytes.query_grad, view, grad_view, delta.data(),
-                     grads.qkv, tables.sums);
-        launch_tiles(LEXFORMER_KERNEL(attention_key_grad_kernel<T, Products>), rows, bytes.key_grad, view, grad_view, grads.qkv,
+        const auto launch_all = [&](const auto& kernel, dim3 grid, std::size_t shared_bytes, const auto&... arguments) {
+          launch_tiles(kernel, grid, attention_threads, shared_bytes, view, grad_view, arguments...);
+        };
+        if (!grad_by_strips(args, view, logsumexp, dcontext, dmaps, delta.data(), grads)) {
+          const TableGrads<T> tables(args, grads, rows.x * rows.z);
+          launch_all(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, bytes.query_grad, delta.data(), grads.qkv,
                      tables.sums);
+          launch_all(LEXFORMER_KERNEL(attention_key_grad_kernel<T, Products>), rows, bytes.key_grad, grads.qkv, tables.sums);
+          tables.write(args, grads);
+        }
         if (grads.position_bias != nullptr) {
           Memory<Cuda>::zero(grads.position_bias, args.heads * args.bias_length * args.bias_length * sizeof(T));
-          launch_tiles(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, Products>), dim3(squares.x, squares.y), bytes.grad, view, grad_view,
-                       args.sequences, rows.x, grads.position_bias);
+          launch_all(LEXFORMER_KERNEL(attention_bias_grad_kernel<T, Products>), dim3(squares.x, squares.y), bytes.grad, args.sequences,
+                     rows.x, grads.position_bias);
         }
         if (grads.pair_bias != nullptr || grads.gate != nullptr)
-          launch_tiles(LEXFORMER_KERNEL(attention_pair_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), bytes.grad, view,
-                       grad_view, rows.x, grads.pair_bias, grads.gate);
-        tables.write(args, grads);
+          launch_all(LEXFORMER_KERNEL(attention_pair_grad_kernel<T, Products>), dim3(squares.x, 1, squares.z), bytes.grad, rows.x,
+                     grads.pair_bias, grads.gate);
       });
   if (!fits) cublas_attention_grad(args, logsumexp, dcontext, dmaps, grads);
 }

@@ -71,8 +71,9 @@ struct AttentionGradTile : AttentionTile<T, Products> {
 
 /// A block owns the queries of a tile and computes delta, dq and the sums of tables by query.
 template <class T, class Products>
-__global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, accumulate_t<T>* delta, T* dqkv,
-                                            AttentionTableSums<T> sums) {
+__global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 4 ? 4 : 2)
+    attention_query_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, accumulate_t<T>* delta, T* dqkv,
+                                AttentionTableSums<T> sums) {
   using A = accumulate_t<T>;
   using Tile = AttentionGradTile<T, Products>;
   constexpr unsigned size = Tile::size;
@@ -81,7 +82,7 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   const Tile tile(a, blockIdx.z, blockIdx.y, shared);
   if (i0 >= tile.n) return;
   A *const dq = tile.tables + a.table_size(), *const raw = dq + Tile::sums(tile.d), *const gated = raw + Tile::square;
-  A* code_sums = gated + Tile::square;  // for each warp, the sums for the codes of each lookup
+  A* const code_sums = gated + Tile::square;  // for each warp, the sums for the codes of each lookup
 
   tile.load_queries(i0, grads.dcontext);
   tile.load_tables(tile.tables);
@@ -139,26 +140,13 @@ __global__ void attention_query_grad_kernel(AttentionView<T> a, AttentionGradVie
   }
   __syncthreads();
   tile.store(dq, i0, 3 * a.width, dqkv, [](std::size_t) { return A{1}; });
-  const std::size_t part = (std::size_t{blockIdx.z} * gridDim.x + blockIdx.x) * a.heads + tile.h, all = a.table_size();
-  for (unsigned t = 0; t < a.lookups; code_sums += a.lookup[t].levels, ++t) {
-    if (sums.lookup[t] == nullptr || t % attention_warps != threadIdx.x / 32) continue;  // one warp per lookup
-    const std::size_t levels = a.lookup[t].levels;
-    A* const to = sums.lookup[t] + part * levels;
-    A others{0};
-    for (std::size_t c = threadIdx.x % 32; c < levels; c += 32) {
-      A sum{0};
-      for (unsigned warp = 0; warp < attention_warps; ++warp) sum += code_sums[warp * all + c];
-      to[c] = sum;
-      others += sum;
-    }
-    others = Warp::sum(others);
-    if (!a.maps_are_scores && threadIdx.x % 32 == 0) to[0] = -others;  // scores contain table[code] - table[0]; code 0 was skipped
-  }
+  tile.write_code_sums(code_sums, attention_warps, std::size_t{blockIdx.z} * gridDim.x + blockIdx.x, sums);
 }
 
 /// A block owns the keys of a tile and computes dk, dv and the sums of tables by key.
 template <class T, class Products>
-__global__ void attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* dqkv, AttentionTableSums<T> sums) {
+__global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 4 ? 4 : 2)
+    attention_key_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, T* dqkv, AttentionTableSums<T> sums) {
   using A = accumulate_t<T>;
   using Tile = AttentionGradTile<T, Products>;
   constexpr unsigned size = Tile::size;

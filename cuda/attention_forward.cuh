@@ -8,7 +8,8 @@
 namespace lexformer::cuda {
 
 template <class T, class Products>
-__global__ void attention_forward_kernel(AttentionView<T> a, T* context, accumulate_t<T>* logsumexp) {
+__global__ void __launch_bounds__(attention_threads, sizeof(accumulate_t<T>) == 4 ? 4 : 2)
+    attention_forward_kernel(AttentionView<T> a, T* context, accumulate_t<T>* logsumexp) {
   using A = accumulate_t<T>;
   using Tile = AttentionTile<T, Products>;
   using Stored = typename Tile::Stored;

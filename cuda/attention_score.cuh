@@ -6,6 +6,15 @@
 #include "lexformer/kernels/interface.hpp"
 #include "lexformer/kernels/scalar.hpp"
 
+// For loops over the cells of a thread, whose values must stay in registers; and for loops that contain such loops.
+#if defined(__CUDACC__)
+#define LEXFORMER_UNROLL _Pragma("unroll")
+#define LEXFORMER_NO_UNROLL _Pragma("unroll 1")
+#else
+#define LEXFORMER_UNROLL
+#define LEXFORMER_NO_UNROLL
+#endif
+
 namespace lexformer::cuda {
 
 /// AttentionArgs for kernels: plain numbers and device pointers.
@@ -81,8 +90,8 @@ struct AttentionGradView {
 };
 
 /// Partial sums of the gradients of tables; null = not requested. lookup[t] (parts, H, R): sums of dS_ij for each code, with one part per
-/// query (cuBLAS) or per tile of queries (fused). relative[t] (N, H, R): for query i (or key j), the sums over the keys (or queries) for
-/// each row of the table.
+/// query (cuBLAS), per tile of queries (tiles) or per sequence (strips). relative[t] (N, H, R): for query i (or key j), the sums over the
+/// keys (or queries) for each row of the table.
 template <class T>
 struct AttentionTableSums {
   accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};
@@ -103,14 +112,14 @@ struct AttentionHead {
                              std::size_t end_token, std::size_t first_pair)
       : a(view), s(sequence), h(head), n(end_token - first_token), first(first_token), pair(first_pair), d(view.head_size) {}
 
-  /// Loads the lookup tables of this head. Unless maps are scores, subtracts the first entry from all, which does not change the softmax:
-  /// code 0, the most frequent one, then adds nothing.
-  __device__ void load_tables(A* to) const {
+  /// Loads the lookup tables of this head times `factor`. Unless maps are scores, subtracts the first entry from all, which does not change
+  /// the softmax: code 0, the most frequent one, then adds nothing.
+  __device__ void load_tables(A* to, A factor = A{1}) const {
     for (unsigned t = 0; t < a.lookups; ++t) {
       const auto& l = a.lookup[t];
       const T* const from = l.table + h * l.levels;
       for (std::size_t c = threadIdx.x; c < l.levels; c += blockDim.x)
-        to[c] = a.maps_are_scores ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - from[0];
+        to[c] = factor * (a.maps_are_scores ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - from[0]);
       to += l.levels;
     }
   }
@@ -162,6 +171,31 @@ struct AttentionHead {
       out.dscore = out.probability * (dprobability - g.delta[row]) + (a.maps_are_scores ? from_map : A{0});
     return out;
   }
+  /// Writes the sums of dS for each code of each lookup, as part `part` of those of this head: the sums of the block's warps in their
+  /// order. code_sums (warps, sum of R); its entries of code 0 are 0 unless maps are scores. One warp per lookup.
+  __device__ void write_code_sums(const A* code_sums, unsigned warps, std::size_t part, const AttentionTableSums<T>& sums) const {
+    const std::size_t all = a.table_size();
+    LEXFORMER_UNROLL  // an index that the compiler does not know would put `sums` into local memory
+        for (unsigned t = 0; t < AttentionView<T>::most; ++t) {
+      if (t >= a.lookups) break;
+      const std::size_t levels = a.lookup[t].levels;
+      const A* const of_lookup = code_sums;
+      code_sums += levels;
+      if (sums.lookup[t] == nullptr || t % warps != threadIdx.x / 32) continue;
+      A* const to = sums.lookup[t] + (part * a.heads + h) * levels;
+      A others{0};
+      for (std::size_t c = threadIdx.x % 32; c < levels; c += 32) {
+        A sum{0};
+        for (unsigned warp = 0; warp < warps; ++warp) sum += of_lookup[warp * all + c];
+        to[c] = sum;
+        others += sum;
+      }
+      others = Warp::sum(others);
+      // Scores contain table[code] - table[0].
+      if (!a.maps_are_scores && threadIdx.x % 32 == 0) to[0] = -others;
+    }
+  }
+
   /// The gradient of the score before the gate, from that of the score.
   __device__ A gated(std::size_t i, std::size_t j, A dscore) const {
     return a.gate == nullptr ? dscore : dscore * a.gate[pair + i * n + j];

@@ -2,8 +2,6 @@
 // The products of a tile by tensor cores: bfloat16 inputs, float results.
 #pragma once
 
-#include <cstring>
-
 #include "attention_tile.cuh"
 #include "tensor_core.cuh"
 
@@ -41,8 +39,8 @@ struct TensorProducts {
     const bfloat16* const right = q + (first_column() + Fragment::group()) * s + t;
     float sums[4] = {};
     for (std::size_t k = 0; k < inner(d); k += 16)
-      multiply_add({word(left + k), word(left + 8 * s + k), word(left + k + 8), word(left + 8 * s + k + 8)},
-                   {word(right + k), word(right + k + 8)}, sums);
+      multiply_add({load_word(left + k), load_word(left + 8 * s + k), load_word(left + k + 8), load_word(left + 8 * s + k + 8)},
+                   {load_word(right + k), load_word(right + k + 8)}, sums);
     LEXFORMER_UNROLL
     for (unsigned e = 0; e < 4; ++e) products[e / 2][e % 2] = sums[e];
   }
@@ -84,21 +82,6 @@ struct TensorProducts {
   static LEXFORMER_HD std::size_t inner(std::size_t d) { return (d + 15) / 16 * 16; }
   static __device__ unsigned first_row() { return threadIdx.x / 128 * 16; }
   static __device__ unsigned first_column() { return threadIdx.x / 32 % 4 * 8; }
-  /// Copies aligned memory in one instruction. (nvcc compiles an aligned memcpy to copies of two bytes.)
-  template <std::size_t bytes>
-  static __device__ void copy_words(const void* from, void* to) {
-#if defined(__CUDACC__)
-    using Word = std::conditional_t<bytes == 16, uint4, unsigned>;
-    *static_cast<Word*>(to) = *static_cast<const Word*>(from);
-#else
-    std::memcpy(to, from, bytes);
-#endif
-  }
-  static __device__ unsigned word(const bfloat16* two) {
-    unsigned bits;
-    copy_words<4>(two, &bits);
-    return bits;
-  }
 };
 
 }  // namespace lexformer::cuda

@@ -5,13 +5,6 @@
 
 #include "attention_score.cuh"
 
-// For loops over the cells of a thread, whose values must stay in registers.
-#if defined(__CUDACC__)
-#define LEXFORMER_UNROLL _Pragma("unroll")
-#else
-#define LEXFORMER_UNROLL
-#endif
-
 namespace lexformer::cuda {
 
 inline constexpr unsigned attention_threads = 256, attention_warps = attention_threads / 32;

@@ -15,7 +15,7 @@ struct Case {
   std::vector<std::size_t> lengths{1, 17, 33, 5};
   std::size_t heads = 2, d = 8, lookups = 0, levels = 5;
   bool query_side = false, key_side = false, shared_table = false, bias = false, pair_bias = false, gate = false, dropout = false;
-  bool attentions = false, absolute = false, no_context_gradient = false, infinite_tile = false;
+  bool attentions = false, absolute = false, no_context_gradient = false, no_map_gradient = false, infinite_tile = false;
 };
 
 /// Calls f and returns the additional bytes of device memory that it needed.
@@ -105,7 +105,7 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   if (c.pair_bias) g.pair_bias = output(pairs);
   if (c.gate) g.gate = output(pairs);
   const T* const dcontext = random(tokens * width);
-  const T* const dmaps = c.attentions ? random(map_size) : nullptr;
+  const T* const dmaps = c.attentions && !c.no_map_gradient ? random(map_size) : nullptr;
   const std::size_t backward =
       memory_of<Dev>([&] { K::attention_grad(a, context, logsumexp.data(), c.no_context_gradient ? nullptr : dcontext, dmaps, g); });
   if (memory != nullptr) *memory = std::max(forward, backward);
@@ -163,6 +163,58 @@ TEST_CASE("attention: all terms together, with attentions of scores and of proba
            .attentions = true,
            .absolute = absolute},
           10);  // scores of 20 and more: exp() makes their rounding larger
+}
+TEST_CASE("attention: bfloat16 with scores in registers, lengths around strips and steps, each term") {
+  const auto check_strips = [](Case c, double times_tolerance = 1) {
+    for (const std::size_t d : {std::size_t{32}, std::size_t{64}}) {
+      c.d = d;
+      compare<bfloat16>([&](auto device) { return run<bfloat16, decltype(device)>(c); }, times_tolerance * tolerance<bfloat16>);
+    }
+  };
+  check_strips({.lengths = {1, 15, 16, 17, 31, 32, 33, 47, 49, 5}});
+  check_strips({.lengths = {70, 3, 145}, .heads = 1, .lookups = 1});
+  check_strips({.lookups = 1, .dropout = true});
+  check_strips({.lengths = {40}, .bias = true, .infinite_tile = true});
+  check_strips({.lookups = 2, .bias = true, .pair_bias = true, .gate = true, .dropout = true}, 2);  // sums over heads by other kernels
+  check_strips({.lookups = 1, .query_side = true}, 2);                                              // forward alone
+  check_strips({.lookups = 1, .attentions = true});                                                 // backward alone
+}
+TEST_CASE("attention: bfloat16 with scores in registers: what is not finite is not lost in the table's gradient") {
+  constexpr std::size_t n = 20, d = 32;
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  // A gradient, or all scores of a query.
+  for (const auto& [gradient, bias] : {std::pair{infinity, 0.0f}, std::pair{nan, 0.0f}, std::pair{0.5f, -infinity}}) {
+    const std::vector<std::size_t> token{0, n}, pair{0, n * n};
+    const Array<std::size_t, Cuda> token_begin(token), pair_begin(pair);
+    const Array<std::uint16_t, Cuda> code(std::vector<std::uint16_t>(n * n, 1));
+    auto gradients = random_values<bfloat16>(n * d, 2);
+    gradients[3 * d] = static_cast<bfloat16>(gradient);
+    std::vector<bfloat16> biases(n * n);
+    std::fill_n(biases.begin() + 3 * n, n, static_cast<bfloat16>(bias));
+    const Array<bfloat16, Cuda> qkv(random_values<bfloat16>(n * 3 * d)), table(random_values<bfloat16>(3, 1)), dcontext(gradients);
+    const Array<bfloat16, Cuda> context(zeros<bfloat16>(n * d)), dqkv(zeros<bfloat16>(n * 3 * d)), dtable(zeros<bfloat16>(3));
+    const Array<bfloat16, Cuda> pair_bias(biases);
+    const Array<float, Cuda> log_sum(zeros<float>(n));
+    AttentionArgs<bfloat16> a;
+    a.sequences = a.heads = 1;
+    a.tokens = a.longest = n;
+    a.pairs = n * n;
+    a.token_begin = token_begin.data();
+    a.pair_begin = pair_begin.data();
+    a.host_token_begin = token.data();
+    a.width = d;
+    a.scale = 0.2f;
+    a.qkv = qkv.data();
+    a.lookups.push_back({table.data(), 3, code.data()});
+    a.pair_bias = pair_bias.data();
+    AttentionGrads<bfloat16> g;
+    g.qkv = dqkv.data();
+    g.lookups.push_back(dtable.data());
+    AttentionKernels<Cuda>::attention<bfloat16>(a, context.data(), log_sum.data(), nullptr);
+    AttentionKernels<Cuda>::attention_grad<bfloat16>(a, context.data(), log_sum.data(), dcontext.data(), nullptr, g);
+    CHECK(std::isnan(static_cast<float>(dtable.values()[1])));
+    CHECK(std::isnan(static_cast<float>(dqkv.values()[3 * 3 * d])));
+  }
 }
 TEST_CASE("attention: heads so wide that the tiles are small, or go by cuBLAS, and tables so large") {
   compare<float>([](auto device) { return run<float, decltype(device)>({.lengths = {18, 2}, .heads = 1, .d = 150, .lookups = 1}); });

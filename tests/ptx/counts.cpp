@@ -113,6 +113,7 @@ int main() {
       attention<float>(64, 32, lea, dropout);
     }
   attention<bfloat16>(64, 64, true, true);
+  attention<bfloat16>(64, 48, true, true);  // by the kernels of tiles
   rows_of_a_layer<float>();
   rows_of_a_layer<bfloat16>();
   token_types();

@@ -22,6 +22,7 @@ void fault_lane(const int*, int*);
 void load16(const int*, unsigned, int*);
 void fault_divergent(int*);
 void products(float*);
+void matrices(const int*, int*);
 void not_translated(int*);
 void integers(const int*, int*) {}
 void floats(const float*, float*) {}
@@ -32,6 +33,7 @@ void fault_lane(const int*, int*) {}
 void load16(const int*, unsigned, int*) {}
 void fault_divergent(int*) {}
 void products(float*) {}
+void matrices(const int*, int*) {}
 void not_translated(int*) {}
 }
 
@@ -182,6 +184,26 @@ TEST_CASE("ptx: exchanges of a warp") {
     }
   }
   cuda_host::set_order(0);
+}
+
+TEST_CASE("ptx: asynchronous copies, matrices from shared memory, integer sums in shared memory") {
+  std::vector<int> words(128);  // element e of the warp's 256 is e
+  for (int i = 0; i < 128; ++i) words[static_cast<std::size_t>(i)] = (2 * i + 1) << 16 | 2 * i;
+  const Values<int> in(words), out(std::vector<int>(32 * 12));
+  REQUIRE(run(matrices, 32, 516, in.data(), out.data()) == "");
+  const auto found = out.values();
+  const auto element = [](int matrix, int row, int column) { return 8 * matrix + row == 31 ? 0 : 64 * matrix + 8 * row + column; };
+  for (int lane = 0; lane < 32; ++lane) {
+    const int* const of_lane = found.data() + 12 * lane;
+    const int g = lane / 4, t = lane % 4 * 2;
+    for (int m = 0; m < 4; ++m) {
+      CHECK(of_lane[m] == (element(m, g, t + 1) << 16 | element(m, g, t)));
+      CHECK(of_lane[4 + m] == (element(m, t + 1, g) << 16 | element(m, t, g)));
+    }
+    CHECK(of_lane[8] == 32 * 33 / 2);
+    CHECK(of_lane[10] == 0x12345678);
+    CHECK(of_lane[11] == lane);
+  }
 }
 
 TEST_CASE("ptx: planted faults are noticed: a missing barrier, a wrong lane, a misaligned load, an access too far") {

@@ -147,9 +147,14 @@ inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin
 
 namespace cuda_host {
 
-/// The instruction of cuda/tensor_core.cuh.
+/// The instructions of cuda/tensor_core.cuh.
 void mma_m16n8k16(const unsigned (&left)[4], const unsigned (&right)[2], float (&sums)[4], const char* file = __builtin_FILE(),
                   int line = __builtin_LINE());
+void load_matrices(bool transposed, const void* row, unsigned (&words)[4], const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE());
+/// Copies to shared memory when the thread waits for its copies, as late as a GPU may do it: `bytes` of the 16, then zeros.
+void copy_async(const void* from, void* to, unsigned bytes);
+void wait_for_copies();
 
 }  // namespace cuda_host
 

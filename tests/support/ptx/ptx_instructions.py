@@ -237,6 +237,11 @@ class Translator:
                 "popc.b32": "std::popcount", "clz.b32": "std::countl_zero"}[m[0]]
         return self.store(to, "u32", f"(uint32_t){name}({', '.join(self.value(x, 'u32') for x in given)})")
 
+    def insert(self, m, line, to, low, high, position, count):
+        if (position, count) != ("32", "32"):  # all that nvcc uses: two words side by side
+            raise PtxError(f"bits {position} and {count} in place of 32 and 32")
+        return self.store(to, "b64", f"{self.value(low, 'u64')} << 32 | ({self.value(high, 'u64')} & 0xFFFFFFFFull)")
+
     def barrier(self, _, line, number):
         if number != "0":
             raise PtxError(f"unknown barrier '{number}'")
@@ -269,6 +274,26 @@ class Translator:
         return (array("left", "u32", left, 4) + array("right", "u32", right, 2) + array("sums", "f32", sums, 4) +
                 f"cuda_host::mma_m16n8k16(left, right, sums, file, {line}); " +
                 " ".join(self.store(r, "f32", f"sums[{i}]") for i, r in enumerate(self.several(to))))
+
+    def load_matrices(self, m, line, to, source):
+        registers = self.several(to)
+        if len(registers) != 4:
+            raise PtxError(f"{len(registers)} registers in place of 4")
+        return (f"unsigned words[4]; cuda_host::load_matrices({'true' if m[1] else 'false'}, shared_ld({self.address(source)}, 16, {line}), "
+                f"words, file, {line}); " + " ".join(self.store(r, "b32", f"words[{i}]") for i, r in enumerate(registers)))
+
+    def copy_async(self, _, line, to, source, size, used):
+        if size != "16":
+            raise PtxError(f"{size} bytes in place of 16")
+        return (f"cuda_host::copy_async(global_ld({self.address(source)}, 16, {line}), shared_st({self.address(to)}, 16, {line}), "
+                f"{self.value(used, 'u32')});")
+
+    def wait_for_copies(self, _, line):
+        return "cuda_host::wait_for_copies();"
+
+    def atomic_add(self, _, line, to, place, added):
+        return (f"auto* const q = shared_st({self.address(place)}, 4, {line}); const auto old = read<uint32_t>(q, 0); "
+                f"write<uint32_t>(q, 0, old + {self.value(added, 'u32')}); {self.store(to, 'u32', 'old')}")
 
     def translate(self, operation):
         for pattern, method in RULES:
@@ -312,10 +337,15 @@ RULES = [(re.compile(pattern.replace("ANY", "[busf](?:8|16|32|64)").replace("INT
     (r"(min|max)\.(INT|FLOAT)", Translator.extreme),
     (r"copysign\.(FLOAT)", Translator.copy_sign),
     (r"brev\.b32|bfind\.shiftamt\.u32|bfi\.b32|prmt\.b32|popc\.b32|clz\.b32", Translator.bits),
+    (r"bfi\.b64", Translator.insert),
     (r"bar(?:rier)?\.sync", Translator.barrier),
     (r"bar\.warp\.sync", Translator.warp_barrier),
     (r"shfl\.sync\.(bfly|idx|down|up)\.b32", Translator.shuffle),
     (r"vote\.sync\.(ballot\.b32|any\.pred|all\.pred)", Translator.vote),
     (r"match\.any\.sync\.b32", Translator.match_any),
+    (r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)?\.shared\.b16", Translator.load_matrices),
+    (r"cp\.async\.cg\.shared\.global", Translator.copy_async),
+    (r"cp\.async\.wait_all", Translator.wait_for_copies),
+    (r"atom\.shared\.add\.u32", Translator.atomic_add),
     (r"mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32", Translator.multiply_matrices),
 )]

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Forward pass of attention with scores in registers: a warp loops over the keys of its 16 queries with an online softmax.
+#pragma once
+
+#include "attention_strip.cuh"
+
+namespace lexformer::cuda {
+
+template <unsigned d, StripTerms terms>
+__global__ void __launch_bounds__(attention_threads, d == 32 ? 3 : 2)
+    attention_strip_forward_kernel(AttentionView<bfloat16> a, bfloat16* context, float* logsumexp) {
+  using Strip = AttentionStrip<d, terms>;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const Strip strip(a);
+  const unsigned n = strip.length, rows = (n + Strip::size - 1) / Strip::size * Strip::size;
+  LEXFORMER_DYNAMIC_SHARED(bfloat16, k);
+  bfloat16* const v = k + rows * Strip::stride;
+  float* const tables = reinterpret_cast<float*>(v + rows * Strip::stride);
+  unsigned* const bits = reinterpret_cast<unsigned*>(tables + a.table_size()) + strip.warp * StripBytes::bit_words(n);
+
+  strip.stage(a.qkv + a.width, 3 * a.width, rows, k);
+  strip.stage(a.qkv + 2 * a.width, 3 * a.width, rows, v);
+  strip.load_score_tables(tables);
+  wait_for_copies();
+  __syncthreads();
+  LEXFORMER_NO_UNROLL
+  for (unsigned i0 = strip.warp * Strip::size; i0 < n; i0 += strip.warps * Strip::size) {
+    unsigned q[Strip::steps][4];
+    strip.load_left(a.qkv, 3 * a.width, i0, q);
+    if (a.dropout.active) strip.draw(i0, bits);
+    float sums[Strip::tiles][4] = {}, top[2] = {-infinity, -infinity}, total[2] = {};
+    LEXFORMER_NO_UNROLL
+    for (unsigned j0 = 0; j0 < n; j0 += Strip::size) {
+      unsigned codes[2][4];
+      typename Strip::Cells p;
+      strip.load_codes(i0, j0, codes);
+      Strip::multiply(q, k + j0 * Strip::stride, p);
+      strip.score(i0, j0, codes, tables, p);
+      LEXFORMER_UNROLL
+      for (unsigned half = 0; half < 2; ++half) {
+        float now = top[half];
+        LEXFORMER_UNROLL
+        for (unsigned c = 0; c < 2; ++c) {
+          LEXFORMER_UNROLL
+          for (unsigned e = 2 * half; e < 2 * half + 2; ++e) now = std::fmax(now, p[c][e]);
+        }
+        now = Strip::row_max(now);
+        const float base = now == -infinity ? 0.0f : now;  // all scores so far are -inf
+        const float shrink = power_of_two(top[half] - base);
+        top[half] = now;
+        total[half] *= shrink;
+        LEXFORMER_UNROLL
+        for (unsigned c = 0; c < Strip::tiles; ++c) {
+          sums[c][2 * half] *= shrink;
+          sums[c][2 * half + 1] *= shrink;
+        }
+        LEXFORMER_UNROLL
+        for (unsigned c = 0; c < 2; ++c) {
+          LEXFORMER_UNROLL
+          for (unsigned e = 2 * half; e < 2 * half + 2; ++e) {
+            p[c][e] = power_of_two(p[c][e] - base);
+            total[half] += p[c][e];
+          }
+        }
+      }
+      if (a.dropout.active) strip.drop(i0, j0, bits, p);
+      unsigned left[4];
+      Strip::round(p, left);
+      Strip::add_product(left, v + j0 * Strip::stride, sums);
+    }
+    // If all scores of a query are -inf, its total is 0 and the result NaN, as on the CPU.
+    float factors[2];
+    LEXFORMER_UNROLL
+    for (unsigned half = 0; half < 2; ++half) {
+      total[half] = Strip::row_sum(total[half]);
+      factors[half] = (a.dropout.active ? a.dropout.keep : 1.0f) / total[half];
+      const unsigned i = i0 + strip.group + 8 * half;
+      if (i < n && strip.pair_column == 0)
+        logsumexp[(strip.first + i) * a.heads + strip.h] = top[half] * std::numbers::ln2_v<float> + std::log(total[half]);
+    }
+    strip.store(sums, factors, i0, a.width, context);
+  }
+}
+
+}  // namespace lexformer::cuda
