@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Column sums of several matrices of the same size at once: out[k][j] = sum over rows i of values(i, j)[k]. Rows are split into chunks
-// whose number depends only on the number of rows; a second launch adds the sums of the chunks.
+// whose number depends only on the number of rows; the block that finishes last adds the sums of the chunks, in their order.
 #pragma once
 
 #include "device.cuh"
@@ -12,64 +12,81 @@ template <class A, std::size_t K>
 struct Tuple {
   A at[K] = {};
 };
-/// The K outputs: row c of out[k] is the sum of chunk c.
+/// The K outputs.
 template <class To, std::size_t K>
 struct ColumnSums {
   To* out[K];
 };
 
-/// A block sums 32 columns of one chunk of rows; 8 threads share the rows of a column.
-template <class A, std::size_t K, class Values, class To>
-__global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::size_t chunk, Values values, ColumnSums<To, K> sums) {
+/// Sums of rows begin ... end - 1 for 32 columns, by a block of 32 x 8 threads: 8 threads share the rows of a column. The threads with
+/// threadIdx.y = 0 get the result.
+template <class A, std::size_t K, class Values>
+__device__ Tuple<A, K> sum_of_rows(std::size_t begin, std::size_t end, std::size_t j, std::size_t columns, const Values& values) {
   constexpr unsigned turns = 8;
   __shared__ A partial[K][turns][32];
-  const std::size_t j = std::size_t{blockIdx.x} * 32 + threadIdx.x;
-  const std::size_t begin = blockIdx.y * chunk, end = begin + chunk < rows ? begin + chunk : rows;
   Tuple<A, K> total;
   if (j < columns)
     for (std::size_t i = begin + threadIdx.y; i < end; i += turns) {
       const Tuple<A, K> value = values(i, j);
       for (std::size_t k = 0; k < K; ++k) total.at[k] += value.at[k];
     }
+  __syncthreads();  // all threads have read the partial sums of the last call
   for (std::size_t k = 0; k < K; ++k) partial[k][threadIdx.y][threadIdx.x] = total.at[k];
   __syncthreads();
-  if (threadIdx.y != 0 || j >= columns) return;
-  for (std::size_t k = 0; k < K; ++k) {
-    A sum = partial[k][0][threadIdx.x];
-    for (unsigned t = 1; t < turns; ++t) sum += partial[k][t][threadIdx.x];
-    sums.out[k][blockIdx.y * columns + j] = static_cast<To>(sum);
+  for (std::size_t k = 0; threadIdx.y == 0 && k < K; ++k) {
+    total.at[k] = partial[k][0][threadIdx.x];
+    for (unsigned t = 1; t < turns; ++t) total.at[k] += partial[k][t][threadIdx.x];
   }
+  return total;
 }
 
-/// The sums of the chunks as input: matrix k is at x + k * size, with rows of `columns` elements.
+/// The sums of the chunks: matrix k is at x + k * size, with rows of `columns` elements.
 template <class A, std::size_t K>
 struct ChunkSums {
-  const A* x;
+  A* x;
   std::size_t columns, size;
   __device__ Tuple<A, K> operator()(std::size_t i, std::size_t j) const {
     Tuple<A, K> value;
-    for (std::size_t k = 0; k < K; ++k) value.at[k] = x[k * size + i * columns + j];
+    for (std::size_t k = 0; k < K; ++k) value.at[k] = __ldcg(x + k * size + i * columns + j);  // of other blocks: not from the L1 cache
     return value;
   }
 };
 
+/// A block sums 32 columns of one chunk of rows. finished[blockIdx.x] counts the chunks that are done; it is 0 before and after the kernel.
+template <class A, std::size_t K, class Values, class To>
+__global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::size_t chunk, Values values, ChunkSums<A, K> of_chunks,
+                                  unsigned* finished, ColumnSums<To, K> sums) {
+  const std::size_t j = std::size_t{blockIdx.x} * 32 + threadIdx.x, begin = blockIdx.y * chunk;
+  Tuple<A, K> total = sum_of_rows<A, K>(begin, begin + chunk < rows ? begin + chunk : rows, j, columns, values);
+  if (gridDim.y > 1) {
+    __shared__ bool last;
+    if (threadIdx.y == 0 && j < columns)
+      for (std::size_t k = 0; k < K; ++k) of_chunks.x[k * of_chunks.size + blockIdx.y * columns + j] = total.at[k];
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0) last = atomicAdd(finished + blockIdx.x, 1u) == gridDim.y - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    total = sum_of_rows<A, K>(0, gridDim.y, j, columns, of_chunks);
+    if (threadIdx.x == 0 && threadIdx.y == 0) finished[blockIdx.x] = 0;
+  }
+  if (threadIdx.y != 0 || j >= columns) return;
+  for (std::size_t k = 0; k < K; ++k) sums.out[k][j] = static_cast<To>(total.at[k]);
+}
+
+/// `count` counters on the device that are 0 whenever no kernel runs; the kernels that use them follow each other on the stream.
+unsigned* finished_counters(std::size_t count);
+
 template <class A, std::size_t K, class Values, class To>
 void sum_columns(std::size_t rows, std::size_t columns, const Values& values, const ColumnSums<To, K>& sums) {
-  const dim3 block(32, 8);
-  const unsigned across = static_cast<unsigned>((columns + 31) / 32);
-  if (rows <= 256) {
-    launch(LEXFORMER_KERNEL(column_sum_kernel<A, K, Values, To>), dim3(across), block, 0, rows, columns, std::max<std::size_t>(rows, 1),
-           values, sums);
-    return;
-  }
-  const std::size_t chunk = std::max<std::size_t>(64, (rows + 255) / 256), chunks = (rows + chunk - 1) / chunk;
-  const Temporary<A> partial(K * chunks * columns);
-  ColumnSums<A, K> to{};
-  for (std::size_t k = 0; k < K; ++k) to.out[k] = partial.data() + k * chunks * columns;
-  launch(LEXFORMER_KERNEL(column_sum_kernel<A, K, Values, A>), dim3(across, static_cast<unsigned>(chunks)), block, 0, rows, columns, chunk,
-         values, to);
-  const ChunkSums<A, K> of_chunks{partial.data(), columns, chunks * columns};
-  launch(LEXFORMER_KERNEL(column_sum_kernel<A, K, ChunkSums<A, K>, To>), dim3(across), block, 0, chunks, columns, chunks, of_chunks, sums);
+  const std::size_t across = (columns + 31) / 32,
+                    chunk = rows <= 256 ? std::max<std::size_t>(rows, 1) : std::max<std::size_t>(64, (rows + 255) / 256);
+  const std::size_t chunks = std::max<std::size_t>((rows + chunk - 1) / chunk, 1);
+  const Temporary<A> partial(chunks > 1 ? K * chunks * columns : 0);
+  launch(LEXFORMER_KERNEL(column_sum_kernel<A, K, Values, To>), dim3(static_cast<unsigned>(across), static_cast<unsigned>(chunks)),
+         dim3(32, 8), 0, rows, columns, chunk, values, ChunkSums<A, K>{partial.data(), columns, chunks * columns},
+         chunks > 1 ? finished_counters(across) : nullptr, sums);
 }
 
 }  // namespace lexformer::cuda

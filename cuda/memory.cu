@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "launch.cuh"
+#include "columns.cuh"
 
 namespace lexformer {
 namespace cuda {
@@ -104,6 +104,19 @@ Staging& staging() {
 }  // namespace
 
 cudaStream_t stream() { return device().stream; }
+
+unsigned* finished_counters(std::size_t count) {
+  static std::mutex mutex;
+  static MemoryBlock block;  // never released, like the device
+  const std::lock_guard lock(mutex);
+  const std::size_t bytes = count * sizeof(unsigned);
+  if (block.bytes < bytes) {
+    Memory<Cuda>::release(std::exchange(block, {}));
+    block = Memory<Cuda>::allocate(bytes);
+    Memory<Cuda>::zero(block.data, bytes);
+  }
+  return static_cast<unsigned*>(block.data);
+}
 
 void fail_at(const char* what, const char* file, int line, const char* why) {
   const std::string path = file;

@@ -189,7 +189,7 @@ TEST_CASE("ptx: exchanges of a warp") {
 TEST_CASE("ptx: asynchronous copies, matrices from shared memory, integer sums in shared memory") {
   std::vector<int> words(128);  // element e of the warp's 256 is e
   for (int i = 0; i < 128; ++i) words[static_cast<std::size_t>(i)] = (2 * i + 1) << 16 | 2 * i;
-  const Values<int> in(words), out(std::vector<int>(32 * 12));
+  const Values<int> in(words), out(std::vector<int>(32 * 12 + 1));
   REQUIRE(run(matrices, 32, 516, in.data(), out.data()) == "");
   const auto found = out.values();
   const auto element = [](int matrix, int row, int column) { return 8 * matrix + row == 31 ? 0 : 64 * matrix + 8 * row + column; };
@@ -201,9 +201,11 @@ TEST_CASE("ptx: asynchronous copies, matrices from shared memory, integer sums i
       CHECK(of_lane[4 + m] == (element(m, t + 1, g) << 16 | element(m, t, g)));
     }
     CHECK(of_lane[8] == 32 * 33 / 2);
+    CHECK(of_lane[9] == words[4 * static_cast<std::size_t>(lane)]);
     CHECK(of_lane[10] == 0x12345678);
     CHECK(of_lane[11] == lane);
   }
+  CHECK(found[32 * 12] == 32 * 33 / 2);
 }
 
 TEST_CASE("ptx: planted faults are noticed: a missing barrier, a wrong lane, a misaligned load, an access too far") {

@@ -60,7 +60,8 @@ void set_order(std::uint64_t seed);
 /// The number of kernels launched so far, and the configuration of the last one.
 std::size_t launches();
 const cudaLaunchConfig_t& last_launch();
-/// How often the host has copied to the device, and has waited for all work of a stream.
+/// How often the host has set device memory, has copied to it, and has waited for all work of a stream.
+std::size_t fills();
 std::size_t uploads();
 std::size_t waits();
 /// From now on a copy from pinned memory to the device happens as late as a GPU may do it: before the next other work on the stream, or
@@ -165,6 +166,11 @@ T atomicAdd(T* to, T value) {
   const T old = *to;
   *to = old + value;
   return old;
+}
+inline void __threadfence() {}
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
 }
 template <class T>
 T atomicOr(T* to, T value) {

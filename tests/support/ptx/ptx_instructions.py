@@ -291,8 +291,11 @@ class Translator:
     def wait_for_copies(self, _, line):
         return "cuda_host::wait_for_copies();"
 
-    def atomic_add(self, _, line, to, place, added):
-        return (f"auto* const q = shared_st({self.address(place)}, 4, {line}); const auto old = read<uint32_t>(q, 0); "
+    def fence(self, _, line):
+        return ";"
+
+    def atomic_add(self, m, line, to, place, added):
+        return (f"auto* const q = {m[1]}_st({self.address(place)}, 4, {line}); const auto old = read<uint32_t>(q, 0); "
                 f"write<uint32_t>(q, 0, old + {self.value(added, 'u32')}); {self.store(to, 'u32', 'old')}")
 
     def translate(self, operation):
@@ -310,7 +313,7 @@ class Translator:
 
 RULES = [(re.compile(pattern.replace("ANY", "[busf](?:8|16|32|64)").replace("INT", "[us](?:16|32|64)").replace("FLOAT", "f(?:32|64)")
                      .replace("BITS", "b(?:16|32|64)")), method) for pattern, method in (
-    (r"(ld|st)(?:\.(param|global|shared|local))?(?:\.nc)?(?:\.v([24]))?\.(ANY)", Translator.memory),
+    (r"(ld|st)(?:\.(param|global|shared|local))?(?:\.nc|\.cg)?(?:\.v([24]))?\.(ANY)", Translator.memory),
     (r"bra(?:\.uni)?", Translator.branch),
     (r"ret", Translator.leave),
     (r"(add|sub|mul|div)\.rn\.(FLOAT)", Translator.arithmetic),
@@ -346,6 +349,7 @@ RULES = [(re.compile(pattern.replace("ANY", "[busf](?:8|16|32|64)").replace("INT
     (r"ldmatrix\.sync\.aligned\.m8n8\.x4(\.trans)?\.shared\.b16", Translator.load_matrices),
     (r"cp\.async\.cg\.shared\.global", Translator.copy_async),
     (r"cp\.async\.wait_all", Translator.wait_for_copies),
-    (r"atom\.shared\.add\.u32", Translator.atomic_add),
+    (r"atom\.(shared|global)\.add\.u32", Translator.atomic_add),
+    (r"membar\.gl", Translator.fence),
     (r"mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32", Translator.multiply_matrices),
 )]

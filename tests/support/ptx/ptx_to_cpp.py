@@ -22,7 +22,7 @@ from ptx_instructions import CPP, Translator  # noqa: E402
 from ptx_parse import PtxError, parse, round_up  # noqa: E402
 
 # The instructions that are counted besides their total.
-KINDS = (("global_accesses", re.compile(r"(ld|st)\.(global\.|(?!param|shared|local))|cp\.async\.cg")),
+KINDS = (("global_accesses", re.compile(r"(ld|st|atom)\.(global\.|(?!param|shared|local))|cp\.async\.cg")),
          ("shared_accesses", re.compile(r"(ld|st|atom)\.shared\.|ldmatrix\.|cp\.async\.cg")),
          ("matrix_products", re.compile(r"mma\.")))
 
