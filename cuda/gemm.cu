@@ -73,6 +73,15 @@ void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t 
 }
 
 template <class T>
+void Kernels<Cuda>::linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw,
+                                T* db) {
+  if constexpr (!std::is_same_v<T, double>)
+    if (rows * columns * k > 0 && cuda::gemm_with_bias_grad(true, false, columns, k, rows, dy, stride, x, k, dw, k, db)) return;
+  gemm(true, false, columns, k, rows, accumulate_t<T>{1}, dy, stride, x, k, accumulate_t<T>{0}, dw, k);
+  RowKernels<Cuda>::column_sum(rows, columns, dy, stride, db);
+}
+
+template <class T>
 void Kernels<Cuda>::gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
                                  std::size_t step_a, const T* b, std::size_t step_b, T* c) {
   using namespace cuda;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix product with a bias, by cuBLASLt. Its GELU epilogues use the tanh approximation and BERT needs the exact function, so GELU is
-// a separate kernel.
+// The matrix product with a bias or the gradient of one, by cuBLASLt. Its GELU epilogues use the tanh approximation and BERT needs the
+// exact function, so GELU is a separate kernel.
 #include "gemm_bias.cuh"
 
 #include <cublasLt.h>
@@ -27,11 +27,10 @@ std::uint32_t alignment(const void* p) {
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
-}  // namespace
-
+/// The product with one of cuBLASLt's epilogues, which reads or writes `bias`. cuBLASLt is column-major: its A is b, and its B is a.
 template <class T>
-bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
-                    std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
+bool product_with(cublasLtEpilogue_t epilogue, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
+                  accumulate_t<T> alpha, const T* a, std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
   if (alignment(bias) < 16) return false;  // the preferences below cover only the matrices
   cublasLtMatmulDescOpaque_t product;
   LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescInit(&product, compute_type<T>(), CUDA_R_32F));
@@ -42,7 +41,7 @@ bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, st
   const void* const bias_pointer = bias;
   set(CUBLASLT_MATMUL_DESC_TRANSA, operation(trans_b));  // column-major, as in gemm(): C^T = op(B)^T op(A)^T
   set(CUBLASLT_MATMUL_DESC_TRANSB, operation(trans_a));
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue));
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_pointer);
 
   const auto layout = [](std::size_t rows, std::size_t columns, std::size_t stride) {
@@ -82,9 +81,26 @@ bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, st
   return true;
 }
 
-template bool gemm_with_bias<float>(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t, const float*,
-                                    std::size_t, float*, std::size_t, const float*);
-template bool gemm_with_bias<bfloat16>(bool, bool, std::size_t, std::size_t, std::size_t, float, const bfloat16*, std::size_t,
-                                       const bfloat16*, std::size_t, bfloat16*, std::size_t, const bfloat16*);
+}  // namespace
+
+template <class T>
+bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
+                    std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
+  return product_with(CUBLASLT_EPILOGUE_BIAS, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias);
+}
+template <class T>
+bool gemm_with_bias_grad(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
+                         std::size_t ldb, T* c, std::size_t ldc, T* dbias) {
+  return product_with(CUBLASLT_EPILOGUE_BGRADB, trans_a, trans_b, m, n, k, accumulate_t<T>{1}, a, lda, b, ldb, c, ldc,
+                      static_cast<const T*>(dbias));
+}
+
+#define LEXFORMER_GEMM_BIAS(T)                                                                                                            \
+  template bool gemm_with_bias<T>(bool, bool, std::size_t, std::size_t, std::size_t, float, const T*, std::size_t, const T*, std::size_t, \
+                                  T*, std::size_t, const T*);                                                                             \
+  template bool gemm_with_bias_grad<T>(bool, bool, std::size_t, std::size_t, std::size_t, const T*, std::size_t, const T*, std::size_t,   \
+                                       T*, std::size_t, T*);
+LEXFORMER_GEMM_BIAS(float)
+LEXFORMER_GEMM_BIAS(bfloat16)
 
 }  // namespace lexformer::cuda

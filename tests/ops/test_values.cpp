@@ -227,3 +227,36 @@ TEST_CASE("replace_rows: x keeps its own rows, and no row is named twice") {
   CHECK(error_message([&] { replace_rows(x, {1}, values); }) ==
         "replace_rows: 1 rows of x (3, 2) need values of the same number of rows and columns, got (2, 2)");
 }
+
+TEST_CASE("linear: layers whose weights are slices of one tensor give what separate ones give, and add to a gradient that is there") {
+  const auto x_value = random_tensor<double>({3, 4}, 1), w = random_tensor<double>({5, 4}, 2), b = random_tensor<double>({5}, 3);
+  for (const bool frozen : {false, true}) {  // one of the weights
+    std::vector<std::vector<Values>> results;
+    for (const bool slices : {false, true}) {
+      const auto part = [&](const Tensor<double>& t, std::size_t begin, std::size_t end, bool trained = true) {
+        return Var<double>(slices ? t.slice(begin, end) : t.slice(begin, end).clone(), trained);
+      };
+      const Var<double> x(x_value, true);
+      const std::vector weights{part(w, 0, 2), part(w, 2, 5, !frozen)}, biases{part(b, 0, 2), part(b, 2, 5)};
+      const auto y = linear(x, weights, biases);
+      sum(y * y).backward();
+      (sum(x * x) + sum(linear(x, weights, biases))).backward();  // x has a gradient before linear adds its own
+      results.push_back({values_of(y), gradient_of(x), gradient_of(weights[0]), frozen ? Values{} : gradient_of(weights[1]),
+                         gradient_of(biases[0]), gradient_of(biases[1])});
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i) {
+      REQUIRE(results[0][i].size() == results[1][i].size());
+      for (std::size_t e = 0; e < results[0][i].size(); ++e) CHECK(std::abs(results[0][i][e] - results[1][i][e]) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("linear: the gradient of a value that others share is not written to") {
+  const auto w = leaf({1, 2, 3, 4}, {2, 2});
+  auto x = leaf({5, 6}, {1, 2});
+  const auto gradient = Tensor<double>::from({10, 20}, {1, 2});
+  x.set_grad(gradient);
+  sum(linear(x, w)).backward();
+  CHECK(gradient_of(x) == Values{14, 26});
+  CHECK(gradient.to_vector() == Values{10, 20});
+}

@@ -212,6 +212,7 @@ struct Kernels<Far> {
   LEXFORMER_FAR(crf_decode)
   LEXFORMER_FAR(gemm)
   LEXFORMER_FAR(gemm_batched)
+  LEXFORMER_FAR(linear_grad)
 };
 
 #undef LEXFORMER_FAR

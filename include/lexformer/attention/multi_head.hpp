@@ -28,7 +28,8 @@ struct LayerInputs {
 
 /// Multi-head self-attention with residual connection, as in BERT (Vaswani et al. 2017; Devlin et al. 2019):
 ///   y = LayerNorm(x + dropout(attention(x W_q^T + b_q | x W_k^T + b_k | x W_v^T + b_v) W_o^T + b_o)),   x, y (N, D)
-/// Parameter names are those of HuggingFace's BertAttention.
+/// Parameter names are those of HuggingFace's BertAttention. The weights of query, key and value are slices of one Tensor, and so are their
+/// biases, so that linear() computes all three by one product.
 template <class T = float, class Dev = Cpu>
 struct MultiHeadAttention {
   Linear<T, Dev> query, key, value, dense;
@@ -50,6 +51,8 @@ struct MultiHeadAttention {
         attention_site(sites.next()),
         output_site(sites.next()) {
     if (o.heads == 0 || o.width % o.heads != 0) fail("MultiHeadAttention", "width ", o.width, " is not divisible by ", o.heads, " heads");
+    join({&query.weight, &key.weight, &value.weight}, {3 * o.width, o.width});
+    join({&query.bias, &key.bias, &value.bias}, {3 * o.width});
   }
 
   /// q, k and v in one product.
@@ -96,6 +99,19 @@ struct MultiHeadAttention {
     v("self.value", value);
     v("output.dense", dense);
     v("output.LayerNorm", norm);
+  }
+
+ private:
+  /// Moves the values into one Tensor.
+  static void join(const std::vector<Var<T, Dev>*>& parts, const Shape& shape) {
+    Tensor<T, Dev> all(shape);
+    std::size_t begin = 0;
+    for (Var<T, Dev>* part : parts) {
+      const auto& value = part->value();
+      Memory<Dev>::copy(all.mutable_data() + begin * (value.size() / value.dim(0)), value.data(), value.size() * sizeof(T));
+      part->mutable_value() = all.slice(begin, begin + value.dim(0));
+      begin += part->dim(0);
+    }
   }
 };
 

@@ -248,17 +248,18 @@ class Var {
   friend class Var;
   template <class To, class Ti, class D>
   friend std::vector<Var<To, D>> record_all(const char*, std::vector<Tensor<To, D>>, const std::vector<Var<Ti, D>>&,
-                                            std::type_identity_t<Backward<To, Ti, D>>);
+                                            std::type_identity_t<Backward<To, Ti, D>>, bool);
   template <class U, class D>
   friend std::vector<GraphLeaf> graph_leaves(const Var<U, D>&);
 };
 
 /// Records an op: turns its outputs into Vars. `backward` is called at most once with the gradients of the outputs, in order
 /// (undefined if nothing depends on an output), and returns those of the inputs, in order (undefined = none).
-/// It must capture Tensors (Saved if they can change), never a Var.
+/// It must capture Tensors (Saved if they can change), never a Var. With `adds_to_first`, it gets one more Tensor after those of the
+/// outputs: the gradient of the first input so far, which it may write to, or undefined; it returns the sum of that and its own.
 template <class To, class Ti, class Dev>
 std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, Dev>> outputs, const std::vector<Var<Ti, Dev>>& inputs,
-                                     std::type_identity_t<Backward<To, Ti, Dev>> backward) {
+                                     std::type_identity_t<Backward<To, Ti, Dev>> backward, bool adds_to_first = false) {
   auto& state = detail::graph_state();
   if (state.check_finite)
     for (const auto& y : outputs)
@@ -285,7 +286,7 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
     if (x.requires_grad() && !x.cell_->node) node->leaves.emplace_back(x.id(), x.shape());
   }
   node->run = [label = node->name, check = state.check_finite, out = std::move(out), in = std::move(in), shapes = std::move(shapes),
-               backward = std::move(backward)] {
+               backward = std::move(backward), adds_to_first] {
     std::vector<Tensor<To, Dev>> dy;
     bool reached = false;
     for (const auto& box : out) {
@@ -293,6 +294,9 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
       reached = reached || dy.back().defined();
     }
     if (!reached) return;
+    if (adds_to_first) {
+      if constexpr (std::is_same_v<To, Ti>) dy.push_back(in[0] && in[0]->grad.unique() ? in[0]->take() : Tensor<Ti, Dev>{});
+    }
     std::vector<Tensor<Ti, Dev>> dx = backward(std::as_const(dy));
     if (dx.size() != in.size()) fail(label, "backward returned ", dx.size(), " gradients for ", in.size(), " inputs");
     for (std::size_t i = 0; i < in.size(); ++i) {

@@ -47,6 +47,12 @@ struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
       lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
     }
   }
+  /// The gradients of a linear layer: dw (columns, k) = dy^T x,  db (columns) = column sums of dy, whose rows are `stride` apart.
+  template <class T>
+  static void linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw, T* db) {
+    gemm(true, false, columns, k, rows, accumulate_t<T>{1}, dy, stride, x, k, accumulate_t<T>{0}, dw, k);
+    RowKernels<Cpu>::column_sum(rows, columns, dy, stride, db);
+  }
   /// C_i = op(A_i) op(B_i) for `batch` contiguous matrices: A_i at a + i step_a, B_i at b + i step_b (step 0 = shared), C_i at c + i m n.
   template <class T>
   static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,

@@ -210,6 +210,9 @@ struct Kernels<Cuda> : ElementwiseKernels<Cuda>,
   static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
                    std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
                    const std::type_identity_t<T>* bias = nullptr);
+  /// By one product of cuBLASLt, if it has an algorithm for these matrices.
+  template <class T>
+  static void linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw, T* db);
   template <class T>
   static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
                            std::size_t step_a, const T* b, std::size_t step_b, T* c);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "lexformer/ops/elementwise.hpp"
@@ -36,6 +37,20 @@ Tensor<T, Dev> products(std::size_t batch, bool ta, bool tb, std::size_t m, std:
     Kernels<Dev>::gemm(ta, tb, m, n, k, A{1}, a.data + i * a.step, ta ? m : k, b.data + i * b.step, tb ? k : n, A{1}, sum.mutable_data(),
                        n);
   return cast<T>(sum);
+}
+
+/// Whether the values lie one after the other in memory, as slices of one Tensor do, and are trained or frozen together.
+template <class T, class Dev>
+bool adjoining(const std::vector<Var<T, Dev>>& parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].defined()) return false;
+    if (i == 0) continue;
+    const auto &before = parts[i - 1].value(), &value = parts[i].value();
+    if (!value.shares_storage(before) || value.data() != before.data() + before.size() ||
+        parts[i].requires_grad() != parts[0].requires_grad())
+      return false;
+  }
+  return true;
 }
 
 }  // namespace detail
@@ -91,7 +106,8 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
 /// Several linear layers on one input, outputs concatenated by columns: y = [x w_0^T + b_0 | x w_1^T + b_1 | ...].
 ///   x (N, K), w_i (D_i, K) as HuggingFace stores it, b_i (D_i) or undefined -> y (N, sum of D_i)
 ///   dx = sum dy_i w_i,  dw_i = dy_i^T x,  db_i = column sums of dy_i
-/// With the three projections of attention this is the fused QKV product: one output, no copies of the weights.
+/// Weights that lie one after the other in memory (and so their biases, if any) are one block, with one product for all: so are the three
+/// projections of attention.
 template <class T, class Dev>
 Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights, const std::vector<Var<T, Dev>>& biases) {
   if (x.shape().rank() != 2) fail("linear", "x must be a matrix (rows, in), got ", x.shape());
@@ -108,42 +124,62 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights
     inputs.push_back(weights[i]);
     inputs.push_back(biases[i]);
   }
+  // Products: each for the layers first ... end - 1, with the output columns from `begin` on.
+  struct Block {
+    std::size_t first, end, begin, width;
+    Saved<T, Dev> weight;
+  };
+  const bool none = std::none_of(biases.begin(), biases.end(), [](const auto& b) { return b.defined(); });
+  const std::size_t together = detail::adjoining(weights) && (none || detail::adjoining(biases)) ? weights.size() : 1;
   Tensor<T, Dev> y({rows, columns});
-  T* out = y.mutable_data();
-  std::vector<Saved<T, Dev>> kept;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const std::size_t d = weights[i].dim(0);
-    const T* bias = biases[i].defined() ? biases[i].value().data() : nullptr;
-    Kernels<Dev>::gemm(false, true, rows, d, k, T{1}, x.value().data(), k, weights[i].value().data(), k, T{0}, out + begin, columns, bias);
-    kept.emplace_back(weights[i].value());
-    begin += d;
+  T* const out = y.mutable_data();
+  std::vector<Block> blocks;
+  for (std::size_t i = 0, begin = 0; i < weights.size(); i += together) {
+    std::size_t width = 0;
+    for (std::size_t part = i; part < i + together; ++part) width += weights[part].dim(0);
+    const T* const bias = biases[i].defined() ? biases[i].value().data() : nullptr;
+    Kernels<Dev>::gemm(false, true, rows, width, k, T{1}, x.value().data(), k, weights[i].value().data(), k, T{0}, out + begin, columns,
+                       bias);
+    blocks.push_back({i, i + together, begin, width, weights[i].value()});
+    begin += width;
   }
   std::vector<bool> needed;
+  std::vector<std::size_t> widths;
   for (const auto& v : inputs) needed.push_back(v.requires_grad());
-  return record(
-      "linear", y, inputs, [=, xv = Saved(x.value()), kept = std::move(kept), needed = std::move(needed)](const Tensor<T, Dev>& dy) {
+  for (const auto& w : weights) widths.push_back(w.dim(0));
+  // dx is added to the gradient that x has already, as of a residual connection, within the product; but not where the product rounds to
+  // storage only without such a sum (gemm_rounded).
+  constexpr bool adds = !(is_storage<T> && std::is_same_v<Dev, Cpu>);
+  return record_all(
+      "linear", std::vector{std::move(y)}, inputs,
+      [=, xv = Saved(x.value()), blocks = std::move(blocks), needed = std::move(needed),
+       widths = std::move(widths)](const std::vector<Tensor<T, Dev>>& given) {
+        const Tensor<T, Dev>& dy = given[0];
         std::vector<Tensor<T, Dev>> d(needed.size());
-        if (needed[0]) d[0] = Tensor<T, Dev>({rows, k});
-        std::size_t first = 0;
-        for (std::size_t i = 0; i < kept.size(); ++i) {
-          const std::size_t width = kept[i]->dim(0);
-          const T* g = dy.data() + first;
+        if (needed[0]) d[0] = adds && given[1].defined() ? given[1] : Tensor<T, Dev>({rows, k});
+        T beta = adds && given[1].defined() ? T{1} : T{0};
+        for (const Block& block : blocks) {
+          const T* const g = dy.data() + block.begin;
           if (needed[0])
-            Kernels<Dev>::gemm(false, false, rows, k, width, T{1}, g, columns, kept[i]->data(), k, i == 0 ? T{0} : T{1},
+            Kernels<Dev>::gemm(false, false, rows, k, block.width, T{1}, g, columns, block.weight->data(), k, std::exchange(beta, T{1}),
                                d[0].mutable_data(), k);
-          if (needed[1 + 2 * i]) {
-            d[1 + 2 * i] = Tensor<T, Dev>({width, k});
-            Kernels<Dev>::gemm(true, false, width, k, rows, T{1}, g, columns, xv->data(), k, T{0}, d[1 + 2 * i].mutable_data(), k);
+          Tensor<T, Dev> dw, db;
+          if (needed[1 + 2 * block.first]) dw = Tensor<T, Dev>({block.width, k});
+          if (needed[2 + 2 * block.first]) db = Tensor<T, Dev>({block.width});
+          if (dw.defined() && db.defined())
+            Kernels<Dev>::linear_grad(rows, block.width, k, g, columns, xv->data(), dw.mutable_data(), db.mutable_data());
+          else if (dw.defined())
+            Kernels<Dev>::gemm(true, false, block.width, k, rows, T{1}, g, columns, xv->data(), k, T{0}, dw.mutable_data(), k);
+          else if (db.defined())
+            Kernels<Dev>::column_sum(rows, block.width, g, columns, db.mutable_data());
+          for (std::size_t i = block.first, begin = 0; i < block.end; begin += widths[i++]) {
+            if (dw.defined()) d[1 + 2 * i] = dw.slice(begin, begin + widths[i]);
+            if (db.defined()) d[2 + 2 * i] = db.slice(begin, begin + widths[i]);
           }
-          if (needed[2 + 2 * i]) {
-            d[2 + 2 * i] = Tensor<T, Dev>({width});
-            Kernels<Dev>::column_sum(rows, width, g, columns, d[2 + 2 * i].mutable_data());
-          }
-          first += width;
         }
         return d;
-      });
+      },
+      adds)[0];
 }
 
 /// Linear layer: y = x w^T + b.    x (N, in), weight (out, in), bias (out) or undefined -> y (N, out)

@@ -10,6 +10,12 @@ using cuda_host::product;
 using cuda_host::size_of;
 using cuda_host::wrong;
 
+namespace {
+std::size_t computed = 0;
+}  // namespace
+
+std::size_t cuda_host::gemm_products() { return computed; }
+
 cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
                                std::int64_t k, const void* alpha, const void* a, cudaDataType type_a, std::int64_t lda, const void* b,
                                cudaDataType type_b, std::int64_t ldb, const void* beta, void* c, cudaDataType type_c, std::int64_t ldc,
@@ -26,6 +32,7 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOpe
                    : !narrow              ? product<float, float>
                    : type_c == CUDA_R_32F ? product<bfloat16, float>
                                           : product<bfloat16, bfloat16>;
+  ++computed;
   run(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nullptr);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -101,8 +101,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
   for (std::size_t i = 0; i < 5; ++i)
     if (reinterpret_cast<std::uintptr_t>(begins[i]) % (i < 4 ? algo->preference.alignment[i] : 16) != 0)
       return wrong("cuBLASLt: a matrix does not begin where the preference says, or the bias not at 16 bytes");
-  if (!is_matrix(a, *left) || !is_matrix(b, *right) || !is_matrix(d, *out) || product->epilogue != CUBLASLT_EPILOGUE_BIAS ||
-      !cuda_host::is_device(product->bias, out->rows * size_of(out->type)) || workspace_bytes < 128 ||
+  const bool gradient = product->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+  if (!gradient && product->epilogue != CUBLASLT_EPILOGUE_BIAS) return wrong("cuBLASLt: an unknown epilogue");
+  if (!is_matrix(a, *left) || !is_matrix(b, *right) || !is_matrix(d, *out) ||
+      !cuda_host::is_device(product->bias, (gradient ? out->columns : out->rows) * size_of(out->type)) || workspace_bytes < 128 ||
       !cuda_host::is_device(workspace, workspace_bytes) || *static_cast<const float*>(beta) != 0.0f)
     return wrong("cuBLASLt: a matrix, the bias or the workspace does not lie in device memory");
   const cuda_host::OpenMemory open;
@@ -112,6 +114,22 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
   const auto run =
       left->type == CUDA_R_32F ? cuda_host::product<float, float> : cuda_host::product<lexformer::bfloat16, lexformer::bfloat16>;
   run(ta, tb, size(out->rows), size(out->columns), size(ta ? left->rows : left->columns), alpha, a, left->stride, b, right->stride, beta, d,
-      out->stride, product->bias);
+      out->stride, gradient ? nullptr : product->bias);
+  if (gradient) {  // the sums of op(B) over its rows
+    const std::size_t step = tb ? 1 : static_cast<std::size_t>(right->stride), next = tb ? static_cast<std::size_t>(right->stride) : 1;
+    const std::size_t columns = out->columns, rows = tb ? right->columns : right->rows;
+    const auto sum_rows = [&](const auto* x, auto* sums) {
+      for (std::size_t j = 0; j < columns; ++j) {
+        float sum = 0;
+        for (std::size_t i = 0; i < rows; ++i) sum += static_cast<float>(x[j * step + i * next]);
+        sums[j] = static_cast<std::remove_reference_t<decltype(*sums)>>(sum);
+      }
+    };
+    void* const sums = const_cast<void*>(product->bias);
+    if (left->type == CUDA_R_32F)
+      sum_rows(static_cast<const float*>(b), static_cast<float*>(sums));
+    else
+      sum_rows(static_cast<const lexformer::bfloat16*>(b), static_cast<lexformer::bfloat16*>(sums));
+  }
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -41,3 +41,8 @@ cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t, const cublasOperati
                                              cudaDataType type_b, const std::int64_t ldb[], const void* beta, void* const c[],
                                              cudaDataType type_c, const std::int64_t ldc[], std::int64_t groups, const std::int64_t size[],
                                              cublasComputeType_t);
+
+namespace cuda_host {
+/// The number of products that cuBLAS has computed, without cuBLASLt's.
+std::size_t gemm_products();
+}  // namespace cuda_host

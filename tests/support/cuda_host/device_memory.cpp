@@ -64,7 +64,7 @@ struct Devices {
   Blocks memory, pinned;
   std::string message;
   std::atomic<int> count = 1;
-  std::size_t uploads = 0, waits = 0;
+  std::size_t fills = 0, uploads = 0, waits = 0;
   bool delayed = false;
   std::deque<Upload> queue;  // uploads that have not happened yet
   std::size_t done = 0;      // uploads that have
@@ -113,6 +113,7 @@ cudaError_t begin_work(cudaStream_t stream) {
   devices().upload_until(static_cast<std::size_t>(-1));
   return cudaSuccess;
 }
+std::size_t fills() { return devices().fills; }
 std::size_t uploads() { return devices().uploads; }
 std::size_t waits() { return devices().waits; }
 void delay_uploads(bool on) {
@@ -193,6 +194,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (const cudaError_t error = cuda_host::begin_work(stream); error != cudaSuccess) return error;
   if (!devices().memory.holds(to, bytes)) return cuda_host::not_device(1);
+  ++devices().fills;
   cuda_host::open_block(to, bytes);
   std::memset(to, value, bytes);
   cuda_host::close_block(to, bytes);
