@@ -11,6 +11,7 @@
 #            encoders    positional attention and self-attention, self-attention alone, CNN, RNN (Table 5)
 #            losses      NT-Xent, align-uniform, MSE, Euclidean, cosine (Table 5)
 #            batches     without hard negatives, without these and augmentation (Table 5)
+#            augmentations  one augmentation alone, and each two (Figure A3; for A4 see static): tools/draw_augmentations.py draws both
 #            sst2        the model alone and with LOVE, clean and with typos, word table trained and frozen (Tables 4 and 6)
 #            static      Kim's CNN over the model's own rows: SST2 and MR, clean and with 70 % typos, each way to complete them (Table 3)
 #   --model  an encoder as a .lxf file;  --out: default build/reproduce-love;  --rows: only these rows
@@ -19,13 +20,14 @@
 #   --epochs of train_love; --text-epochs, --lr and --batch of train_text; --cnn-epochs and --cnn-lr of train_text_cnn: of several learning
 #   rates, LR,LR, the best one on dev counts;  --typo-mode: of MR's typos, love or ocr;  --fasttext: a fastText model for rows of static
 #   Rows of sst2, with the LOVE model of the same seed: none, or replace, add or linear; with suffixes -mean_norm, -train (LOVE, too), -frozen (the word table), e.g. replace-train-frozen
-#   Rows of static: none; love, mimick, bos, kvq_fh or edit_distance for the words that the model lacks; with -only for all words, as in the paper; fasttext, fasttext-none
+#   Rows of static: none; love, mimick, bos, kvq_fh or edit_distance for the words that the model lacks; with -only for all words, as in the paper; fasttext, fasttext-none;
+#   for Figure A4 the rows of augmentations with -only, e.g. swap+drop-only
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
 
 usage() {
-  sed -n '3,24s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '3,26s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   [ $# -eq 0 ] || echo "reproduce_love.sh: $*" >&2
   exit 2
 }
@@ -63,6 +65,9 @@ case $table in
   encoders) rows="love attention cnn rnn" ;;
   losses) rows="love align_uniform mse euclidean cosine" ;;
   batches) rows="love no-negatives no-negatives-no-augmentation" ;;
+  augmentations)
+    rows="swap swap+drop swap+insert swap+keyboard swap+synonym drop drop+insert drop+keyboard drop+synonym insert insert+keyboard insert+synonym"
+    rows="$rows keyboard keyboard+synonym synonym" ;;
   sst2) rows="none replace add linear none-frozen replace-frozen add-frozen linear-frozen" ;;
   static)
     rows="none edit_distance mimick bos kvq_fh love mimick-only bos-only kvq_fh-only love-only"
@@ -95,6 +100,10 @@ love_options() {
     align_uniform | mse | euclidean | cosine) echo "--loss $1" ;;
     no-negatives) echo "--negatives 0" ;;
     no-negatives-no-augmentation) echo "--negatives 0 --swap 0 --drop 0 --insert 0 --keyboard 0 --synonym 0" ;;
+    swap* | drop* | insert* | keyboard* | synonym)
+      local name
+      [[ $1 =~ ^(swap|drop|insert|keyboard|synonym)(\+(drop|insert|keyboard|synonym))?$ ]] || usage "--rows: unknown row '$1'"
+      for name in swap drop insert keyboard synonym; do [[ +$1+ = *+$name+* ]] || echo -n "--$name 0 "; done ;;
     *) usage "--rows: unknown row '$1'" ;;
   esac
 }
@@ -128,7 +137,7 @@ static_options() { # ROW SEED
       [ -f "$fasttext" ] || usage "--fasttext: row $1 needs a fastText model, there is no file '$fasttext'"
       case $1 in fasttext) echo "--vectors $fasttext --imputer $fasttext" ;; *) echo "--vectors $fasttext" ;; esac ;;
     love | mimick | bos | kvq_fh | edit_distance) echo "--vectors $model --imputer $out/love/$method/seed-$2" ;;
-    love-only | mimick-only | bos-only | kvq_fh-only) echo "--imputer $out/love/$method/seed-$2 --imputer-only" ;;
+    love-only | mimick-only | bos-only | kvq_fh-only | swap*-only | drop*-only | insert*-only | keyboard*-only | synonym-only) echo "--imputer $out/love/$method/seed-$2 --imputer-only" ;;
     *) usage "--rows: unknown row '$1'" ;;
   esac
 }

@@ -79,6 +79,10 @@ class ReproduceLove(unittest.TestCase):
         for table, rows in (("rivals", 4), ("structures", 1), ("encoders", 3), ("losses", 4), ("batches", 2)):
             done = self.reproduce(table, out, "--seeds", "1")
             self.assertEqual((done.returncode, done.stderr.count("====")), (0, rows), done.stderr)
+        done = self.reproduce("augmentations", out, "--seeds", "1", "--rows", "swap,drop+synonym")
+        self.assertEqual((done.returncode, done.stderr.count("====")), (0, 2), done.stderr)
+        settings = json.loads((out / "love/drop+synonym/seed-1/all_results.json").read_text())["settings"]
+        self.assertEqual([settings["batches"][name] > 0 for name in ("swap", "drop", "insert", "keyboard", "synonym")], [False, True, False, False, True])
         other = self.reproduce("intrinsic", out, "--epochs", "0.6")
         self.assertEqual(other.returncode, 2)
         self.assertIn("holds runs with other options: 0.5 epochs", other.stderr)
@@ -149,6 +153,7 @@ class ReproduceLove(unittest.TestCase):
     def test_refusals(self):
         out = self.folder / "refused"
         for more, message in ((("nothing",), "unknown table 'nothing'"), (("inputs", "--rows", "love,letters"), "unknown row 'letters'"),
+                              (("augmentations", "--rows", "swap+love"), "unknown row 'swap+love'"),
                               (("sst2", "--rows", "none-train"), "unknown row 'none-train'"), (("sst2", "--seeds", "0"), "positive integer"),
                               (("sst2", "--data", self.folder), "there is no file"), (("sst2", "--tau", "1"), "unknown option --tau")):
             table, *options = more
