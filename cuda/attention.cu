@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Attention on the GPU: selects the path, and for the fused path the kernels and tiles. Falls back to cuBLAS if no tiles fit.
+#include <algorithm>
+#include <mutex>
+#include <set>
+
 #include "attention_backward.cuh"
 #include "attention_cublas.cuh"
 #include "attention_forward.cuh"
@@ -125,14 +129,22 @@ dim3 sequence_heads(const AttentionArgs<T>& args) {
   return dim3(static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
 }
 
-/// Launches a kernel of `threads` threads that uses only dynamic shared memory. The limit is always set to the maximum, because it applies
-/// to the whole process, and other threads may launch the kernel with other sizes.
+/// Launches a kernel of `threads` threads that uses only dynamic shared memory. Its limit is the maximum, because it applies to the whole
+/// process, and other threads may launch the kernel with other sizes; it is set at the first launch.
 template <class... Parameters, class... Arguments>
 void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, unsigned threads, std::size_t shared_bytes,
                   const Arguments&... arguments) {
-  check(
-      cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_memory_of_device().block)),
-      kernel.name, kernel.file, kernel.line);
+  static std::mutex mutex;
+  static std::set<void (*)(Parameters...)> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (!known.contains(kernel.function)) {
+      check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(shared_memory_of_device().block)),
+            kernel.name, kernel.file, kernel.line);
+      known.insert(kernel.function);
+    }
+  }
   launch(kernel, grid, dim3(threads), shared_bytes, arguments...);
 }
 

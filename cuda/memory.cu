@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The device, its stream and its memory.
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "columns.cuh"
 
@@ -56,6 +60,50 @@ struct Counters {
 };
 Counters& counters() {
   static auto* instance = new Counters;
+  return *instance;
+}
+
+/// Released blocks by capacity. All work is on one stream, so a block can be used again at once.
+struct BlockCache {
+  const bool on = [] {
+    const char* const value = std::getenv("LEXFORMER_CUDA_CACHE");
+    return value == nullptr || std::string_view(value) != "off";
+  }();
+  std::mutex mutex;
+  std::map<std::size_t, std::vector<void*>> blocks;
+
+  /// The size class: multiples of an eighth of the largest power of two below, at least of 256 bytes.
+  static std::size_t capacity(std::size_t bytes) {
+    const std::size_t unit = std::max<std::size_t>(256, std::bit_floor(bytes) / 8);
+    return std::max(unit, (bytes + unit - 1) / unit * unit);
+  }
+  void* take(std::size_t size) {
+    const std::lock_guard lock(mutex);
+    const auto found = blocks.find(size);
+    if (found == blocks.end() || found->second.empty()) return nullptr;
+    void* const data = found->second.back();
+    found->second.pop_back();
+    return data;
+  }
+  bool keep(void* data, std::size_t size) noexcept {
+    if (!on) return false;
+    const std::lock_guard lock(mutex);
+    try {
+      blocks[size].push_back(data);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
+  void clear() noexcept {
+    const std::lock_guard lock(mutex);
+    for (const auto& [size, list] : blocks)
+      for (void* const data : list) cudaFreeAsync(data, device().stream);
+    blocks.clear();
+  }
+};
+BlockCache& block_cache() {
+  static auto* instance = new BlockCache;
   return *instance;
 }
 
@@ -140,24 +188,26 @@ void synchronize() { LEXFORMER_CUDA_CHECK(cudaStreamSynchronize(stream())); }
 }  // namespace cuda
 
 MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
-  constexpr std::size_t unit = 256;
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
-  const std::size_t capacity = std::max(unit, (bytes + unit - 1) / unit * unit);
-  void* data = nullptr;
-  const auto take = [&] { return cudaMallocAsync(&data, bytes == 0 ? 1 : bytes, cuda::stream()); };
-  cudaError_t error = take();
-  if (error == cudaErrorMemoryAllocation) {  // the pool's free memory may be fragmented
-    cudaGetLastError();
-    trim();
-    error = take();
-  }
+  auto& cache = cuda::block_cache();
+  const std::size_t capacity = cache.capacity(bytes);
+  void* data = cache.take(capacity);
   auto& c = cuda::counters();
-  const std::lock_guard lock(c.mutex);
-  if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    fail("cuda", "out of device memory: cannot allocate ", bytes, " bytes, ", c.in_use, " are in use; use a smaller batch");
+  if (data == nullptr) {
+    const auto take = [&] { return cudaMallocAsync(&data, cache.on ? capacity : std::max<std::size_t>(bytes, 1), cuda::stream()); };
+    cudaError_t error = take();
+    if (error == cudaErrorMemoryAllocation) {  // free memory may be fragmented, or in blocks of other sizes
+      cudaGetLastError();
+      trim();
+      error = take();
+    }
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      fail("cuda", "out of device memory: cannot allocate ", bytes, " bytes, ", in_use(), " are in use; use a smaller batch");
+    }
+    cuda::check(error, "cudaMallocAsync", __FILE__, __LINE__);
   }
-  cuda::check(error, "cudaMallocAsync", __FILE__, __LINE__);
+  const std::lock_guard lock(c.mutex);
   c.in_use += capacity;
   c.peak = std::max(c.peak, c.in_use);
   return {data, bytes, capacity};
@@ -165,7 +215,8 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
 
 void Memory<Cuda>::release(MemoryBlock block) noexcept {
   if (block.data == nullptr) return;
-  cudaFreeAsync(block.data, cuda::stream());  // an error here is a device failure, which the next call reports
+  // An error here is a device failure, which the next call reports.
+  if (!cuda::block_cache().keep(block.data, block.capacity)) cudaFreeAsync(block.data, cuda::stream());
   auto& c = cuda::counters();
   const std::lock_guard lock(c.mutex);
   c.in_use -= block.capacity;
@@ -173,6 +224,7 @@ void Memory<Cuda>::release(MemoryBlock block) noexcept {
 
 void Memory<Cuda>::trim() noexcept {
   if (!cuda::device_is_made) return;
+  cuda::block_cache().clear();
   cudaStreamSynchronize(cuda::stream());  // complete the queued frees first
   cudaMemPoolTrimTo(cuda::device().pool, 0);
 }

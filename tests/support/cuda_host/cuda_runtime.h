@@ -60,7 +60,8 @@ void set_order(std::uint64_t seed);
 /// The number of kernels launched so far, and the configuration of the last one.
 std::size_t launches();
 const cudaLaunchConfig_t& last_launch();
-/// How often the host has set device memory, has copied to it, and has waited for all work of a stream.
+/// How often the host has allocated device memory, has set it, has copied to it, and has waited for all work of a stream.
+std::size_t allocations();
 std::size_t fills();
 std::size_t uploads();
 std::size_t waits();

@@ -64,7 +64,7 @@ struct Devices {
   Blocks memory, pinned;
   std::string message;
   std::atomic<int> count = 1;
-  std::size_t fills = 0, uploads = 0, waits = 0;
+  std::size_t allocations = 0, fills = 0, uploads = 0, waits = 0;
   bool delayed = false;
   std::deque<Upload> queue;  // uploads that have not happened yet
   std::size_t done = 0;      // uploads that have
@@ -113,6 +113,7 @@ cudaError_t begin_work(cudaStream_t stream) {
   devices().upload_until(static_cast<std::size_t>(-1));
   return cudaSuccess;
 }
+std::size_t allocations() { return devices().allocations; }
 std::size_t fills() { return devices().fills; }
 std::size_t uploads() { return devices().uploads; }
 std::size_t waits() { return devices().waits; }
@@ -159,6 +160,7 @@ cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t stream)
   if (const cudaError_t error = cuda_host::begin_work(stream); error != cudaSuccess) return error;
   char* const block = new (std::nothrow) char[bytes];
   if (block == nullptr) return cuda_host::failed(cudaErrorMemoryAllocation, "out of memory");
+  ++devices().allocations;
   std::memset(block, 0xFF, bytes);  // NaN, so that uninitialized memory shows
   devices().memory.blocks.emplace(block, bytes);
   cuda_host::close_block(block, bytes);
