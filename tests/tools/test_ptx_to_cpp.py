@@ -36,7 +36,7 @@ class Refused(unittest.TestCase):
     def test_instructions(self):
         where = "a.ptx:7, kernel k: "
         self.refused(where + "unknown instruction in 'tanh.approx.f32 r_f0, r_f1;'", "tanh.approx.f32 %f0, %f1;")
-        for name in ("add.sat.s32", "add.f16x2", "fma.rz.f32", "cvt.rn.satfinite.e4m3x2.f32", "ld.volatile.global.u32", "atom.global.add.u32",
+        for name in ("add.sat.s32", "add.f16x2", "fma.rz.f32", "cvt.rn.satfinite.e4m3x2.f32", "ld.volatile.global.u32", "atom.global.add.f32",
                      "shfl.bfly.b32", "div.full.f32", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", "ld.global.v8.u32", "setp.lt.and.s32"):
             with self.subTest(name):
                 self.refused(f"{where}unknown instruction in '{name} r_r0, r_r1;'", f"{name} %r0, %r1;")
@@ -52,6 +52,10 @@ class Refused(unittest.TestCase):
         self.refused(where + "unknown operand 'table' in 'mov.u64 r_rd0, table;'", "mov.u64 %rd0, table;")
         self.refused(where + "2 operands in 'add.s32 r_r0, r_r1;'", "add.s32 %r0, %r1;")
         self.refused(where + "3 registers in place of 4 in 'ld.global.v4.u32 {r_r0, r_r1, r_r2}, [r_rd0];'", "ld.global.v4.u32 {%r0, %r1, %r2}, [%rd0];")
+        self.refused(where + "2 registers in place of 4 in 'ldmatrix.sync.aligned.m8n8.x4.shared.b16 {r_r0, r_r1}, [r_r2];'",
+                     "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1}, [%r2];")
+        self.refused(where + "8 bytes in place of 16 in 'cp.async.cg.shared.global [r_r0], [r_rd0], 8, r_r1;'", "cp.async.cg.shared.global [%r0], [%rd0], 8, %r1;")
+        self.refused(where + "bits 16 and 32 in place of 32 and 32 in 'bfi.b64 r_rd0, r_rd1, r_rd2, 16, 32;'", "bfi.b64 %rd0, %rd1, %rd2, 16, 32;")
         self.refused(where + "unknown address '[r_rd0+r_rd1]' in 'ld.global.u32 r_r0, [r_rd0+r_rd1];'", "ld.global.u32 %r0, [%rd0+%rd1];")
         self.refused(where + "a register of type b16 in place of u32 in 'add.u32 r_r0, r_rs0, 1;'", "add.u32 %r0, %rs0, 1;")
         self.refused(where + "a result of type u64 for a register of type b32 in 'cvt.u64.u32 r_r0, r_r1;'", "cvt.u64.u32 %r0, %r1;")
