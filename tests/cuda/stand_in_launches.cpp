@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How much work a training step puts on the stream: what a GPU waits for when batches are small.
 #include <cstdlib>
-#include <string>
+#include <string_view>
 
 #include "cublasLt.h"
 #include "lexformer/train/optimizer.hpp"
@@ -15,6 +15,11 @@ namespace {
 
 // Tests see each block of device memory, with its bounds and as nobody has written it. A run with LEXFORMER_CUDA_CACHE=on is another test.
 [[maybe_unused]] const bool set = setenv("LEXFORMER_CUDA_CACHE", "off", 0) == 0;
+
+bool cached() {
+  const char* const value = std::getenv("LEXFORMER_CUDA_CACHE");
+  return value != nullptr && std::string_view(value) == "on";
+}
 
 /// Kernels, products, fills and uploads, and allocations, of the third step of a cross-encoder of six layers in bfloat16, with heads of 32.
 struct Work {
@@ -42,13 +47,12 @@ Work work_of_a_step(const CrossEncoderOptions& options) {
 
 TEST_CASE("stand-in: the launches of a training step with six layers") {
   // A layer: 4 products and 4 kernels forward, 8 and 6 backward.
-  const bool cached = std::string(std::getenv("LEXFORMER_CUDA_CACHE")) == "on";
   for (const bool lea : {false, true}) {
     CrossEncoderOptions options{.seed = 1};
     if (lea) options.attention = {TermConfig("lea")};
     const Work work = work_of_a_step(options);
     CHECK(work.launches <= (lea ? 210 : 190));
-    if (cached)
+    if (cached())
       CHECK(work.allocations == 0);
     else
       CHECK(work.allocations > 300);
@@ -56,7 +60,7 @@ TEST_CASE("stand-in: the launches of a training step with six layers") {
 }
 
 TEST_CASE("stand-in: a released block of device memory is used for others of its size class, until trim()") {
-  if (std::string(std::getenv("LEXFORMER_CUDA_CACHE")) != "on") return;
+  if (!cached()) return;
   for (const std::size_t bytes : {1u, 1000u, 5000u, 100000u}) {
     Memory<Cuda>::trim();
     const auto first = Memory<Cuda>::allocate(bytes);
