@@ -20,17 +20,15 @@ struct ColumnSums {
 
 /// Sums of rows begin ... end - 1 for 32 columns, by a block of 32 x 8 threads: 8 threads share the rows of a column. The threads with
 /// threadIdx.y = 0 get the result.
-template <class A, std::size_t K, class Values>
-__device__ Tuple<A, K> sum_of_rows(std::size_t begin, std::size_t end, std::size_t j, std::size_t columns, const Values& values) {
-  constexpr unsigned turns = 8;
-  __shared__ A partial[K][turns][32];
+template <class A, std::size_t K, class Values, unsigned turns>
+__device__ Tuple<A, K> sum_of_rows(std::size_t begin, std::size_t end, std::size_t j, std::size_t columns, const Values& values,
+                                   A (&partial)[K][turns][32]) {
   Tuple<A, K> total;
   if (j < columns)
     for (std::size_t i = begin + threadIdx.y; i < end; i += turns) {
       const Tuple<A, K> value = values(i, j);
       for (std::size_t k = 0; k < K; ++k) total.at[k] += value.at[k];
     }
-  __syncthreads();  // all threads have read the partial sums of the last call
   for (std::size_t k = 0; k < K; ++k) partial[k][threadIdx.y][threadIdx.x] = total.at[k];
   __syncthreads();
   for (std::size_t k = 0; threadIdx.y == 0 && k < K; ++k) {
@@ -56,8 +54,9 @@ struct ChunkSums {
 template <class A, std::size_t K, class Values, class To>
 __global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::size_t chunk, Values values, ChunkSums<A, K> of_chunks,
                                   unsigned* finished, ColumnSums<To, K> sums) {
+  __shared__ A partial[K][8][32];
   const std::size_t j = std::size_t{blockIdx.x} * 32 + threadIdx.x, begin = blockIdx.y * chunk;
-  Tuple<A, K> total = sum_of_rows<A, K>(begin, begin + chunk < rows ? begin + chunk : rows, j, columns, values);
+  Tuple<A, K> total = sum_of_rows<A, K>(begin, begin + chunk < rows ? begin + chunk : rows, j, columns, values, partial);
   if (gridDim.y > 1) {
     __shared__ bool last;
     if (threadIdx.y == 0 && j < columns)
@@ -68,15 +67,12 @@ __global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::si
     __syncthreads();
     if (!last) return;
     __threadfence();
-    total = sum_of_rows<A, K>(0, gridDim.y, j, columns, of_chunks);
+    total = sum_of_rows<A, K>(0, gridDim.y, j, columns, of_chunks, partial);
     if (threadIdx.x == 0 && threadIdx.y == 0) finished[blockIdx.x] = 0;
   }
   if (threadIdx.y != 0 || j >= columns) return;
   for (std::size_t k = 0; k < K; ++k) sums.out[k][j] = static_cast<To>(total.at[k]);
 }
-
-/// `count` counters on the device that are 0 whenever no kernel runs; the kernels that use them follow each other on the stream.
-unsigned* finished_counters(std::size_t count);
 
 template <class A, std::size_t K, class Values, class To>
 void sum_columns(std::size_t rows, std::size_t columns, const Values& values, const ColumnSums<To, K>& sums) {

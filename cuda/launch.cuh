@@ -77,6 +77,10 @@ class Temporary {
   MemoryBlock block_;
 };
 
+/// `count` counters on the device that are 0 whenever no kernel runs. The kernels that use them set them back, and follow each other on the
+/// stream.
+unsigned* finished_counters(std::size_t count);
+
 inline constexpr unsigned block_threads = 256;
 
 /// Number of blocks for `count` items, at most `most`: beyond that, a block processes several (every kernel loops).

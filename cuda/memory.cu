@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "columns.cuh"
+#include "launch.cuh"
 
 namespace lexformer {
 namespace cuda {
@@ -71,6 +71,7 @@ struct BlockCache {
   }();
   std::mutex mutex;
   std::map<std::size_t, std::vector<void*>> blocks;
+  std::size_t idle = 0;  // bytes
 
   /// The size class: multiples of an eighth of the largest power of two below, at least of 256 bytes.
   static std::size_t capacity(std::size_t bytes) {
@@ -83,16 +84,19 @@ struct BlockCache {
     if (found == blocks.end() || found->second.empty()) return nullptr;
     void* const data = found->second.back();
     found->second.pop_back();
+    idle -= size;
     return data;
   }
-  bool keep(void* data, std::size_t size) noexcept {
-    if (!on) return false;
+  /// False: the driver should get the block. At most `most` bytes are kept, since blocks of one size do not serve others.
+  bool keep(void* data, std::size_t size, std::size_t most) noexcept {
     const std::lock_guard lock(mutex);
+    if (!on || idle + size > most) return false;
     try {
       blocks[size].push_back(data);
     } catch (const std::bad_alloc&) {
       return false;
     }
+    idle += size;
     return true;
   }
   void clear() noexcept {
@@ -100,6 +104,7 @@ struct BlockCache {
     for (const auto& [size, list] : blocks)
       for (void* const data : list) cudaFreeAsync(data, device().stream);
     blocks.clear();
+    idle = 0;
   }
 };
 BlockCache& block_cache() {
@@ -155,13 +160,13 @@ cudaStream_t stream() { return device().stream; }
 
 unsigned* finished_counters(std::size_t count) {
   static std::mutex mutex;
-  static MemoryBlock block;  // never released, like the device
+  static MemoryBlock block;
   const std::lock_guard lock(mutex);
   const std::size_t bytes = count * sizeof(unsigned);
-  if (block.bytes < bytes) {
-    Memory<Cuda>::release(std::exchange(block, {}));
-    block = Memory<Cuda>::allocate(bytes);
-    Memory<Cuda>::zero(block.data, bytes);
+  if (block.bytes < bytes) {  // the old counters stay: another thread may be about to launch a kernel that uses them
+    const MemoryBlock larger = Memory<Cuda>::allocate(std::max(bytes, 2 * block.bytes));
+    Memory<Cuda>::zero(larger.data, larger.bytes);
+    block = larger;
   }
   return static_cast<unsigned*>(block.data);
 }
@@ -196,7 +201,12 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
   if (data == nullptr) {
     const auto take = [&] { return cudaMallocAsync(&data, cache.on ? capacity : std::max<std::size_t>(bytes, 1), cuda::stream()); };
     cudaError_t error = take();
-    if (error == cudaErrorMemoryAllocation) {  // free memory may be fragmented, or in blocks of other sizes
+    if (error == cudaErrorMemoryAllocation) {  // free memory may be in blocks of other sizes
+      cudaGetLastError();
+      cache.clear();
+      error = take();
+    }
+    if (error == cudaErrorMemoryAllocation) {  // or fragmented
       cudaGetLastError();
       trim();
       error = take();
@@ -215,11 +225,15 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
 
 void Memory<Cuda>::release(MemoryBlock block) noexcept {
   if (block.data == nullptr) return;
-  // An error here is a device failure, which the next call reports.
-  if (!cuda::block_cache().keep(block.data, block.capacity)) cudaFreeAsync(block.data, cuda::stream());
   auto& c = cuda::counters();
-  const std::lock_guard lock(c.mutex);
-  c.in_use -= block.capacity;
+  std::size_t most = 0;
+  {
+    const std::lock_guard lock(c.mutex);
+    c.in_use -= block.capacity;
+    most = c.peak;
+  }
+  // An error here is a device failure, which the next call reports.
+  if (!cuda::block_cache().keep(block.data, block.capacity, most)) cudaFreeAsync(block.data, cuda::stream());
 }
 
 void Memory<Cuda>::trim() noexcept {

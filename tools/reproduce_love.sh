@@ -57,6 +57,10 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
+augmentations="swap swap+drop swap+insert swap+keyboard swap+synonym drop drop+insert drop+keyboard drop+synonym insert insert+keyboard
+  insert+synonym keyboard keyboard+synonym synonym"
+# shellcheck disable=SC2086,SC2116
+is_augmentation() { [[ " $(echo $augmentations) " = *" $1 "* ]]; }
 case $table in
   intrinsic) rows="love" ;;
   rivals) rows="love mimick bos kvq_fh edit_distance" ;;
@@ -65,9 +69,7 @@ case $table in
   encoders) rows="love attention cnn rnn" ;;
   losses) rows="love align_uniform mse euclidean cosine" ;;
   batches) rows="love no-negatives no-negatives-no-augmentation" ;;
-  augmentations)
-    rows="swap swap+drop swap+insert swap+keyboard swap+synonym drop drop+insert drop+keyboard drop+synonym insert insert+keyboard insert+synonym"
-    rows="$rows keyboard keyboard+synonym synonym" ;;
+  augmentations) rows=$augmentations ;;
   sst2) rows="none replace add linear none-frozen replace-frozen add-frozen linear-frozen" ;;
   static)
     rows="none edit_distance mimick bos kvq_fh love mimick-only bos-only kvq_fh-only love-only"
@@ -100,11 +102,10 @@ love_options() {
     align_uniform | mse | euclidean | cosine) echo "--loss $1" ;;
     no-negatives) echo "--negatives 0" ;;
     no-negatives-no-augmentation) echo "--negatives 0 --swap 0 --drop 0 --insert 0 --keyboard 0 --synonym 0" ;;
-    swap* | drop* | insert* | keyboard* | synonym)
+    *)
       local name
-      [[ $1 =~ ^(swap|drop|insert|keyboard|synonym)(\+(drop|insert|keyboard|synonym))?$ ]] || usage "--rows: unknown row '$1'"
+      is_augmentation "$1" || usage "--rows: unknown row '$1'"
       for name in swap drop insert keyboard synonym; do [[ +$1+ = *+$name+* ]] || echo -n "--$name 0 "; done ;;
-    *) usage "--rows: unknown row '$1'" ;;
   esac
 }
 
@@ -137,8 +138,10 @@ static_options() { # ROW SEED
       [ -f "$fasttext" ] || usage "--fasttext: row $1 needs a fastText model, there is no file '$fasttext'"
       case $1 in fasttext) echo "--vectors $fasttext --imputer $fasttext" ;; *) echo "--vectors $fasttext" ;; esac ;;
     love | mimick | bos | kvq_fh | edit_distance) echo "--vectors $model --imputer $out/love/$method/seed-$2" ;;
-    love-only | mimick-only | bos-only | kvq_fh-only | swap*-only | drop*-only | insert*-only | keyboard*-only | synonym-only) echo "--imputer $out/love/$method/seed-$2 --imputer-only" ;;
-    *) usage "--rows: unknown row '$1'" ;;
+    love-only | mimick-only | bos-only | kvq_fh-only) echo "--imputer $out/love/$method/seed-$2 --imputer-only" ;;
+    *)
+      [ "$1" != "$method" ] && is_augmentation "$method" || usage "--rows: unknown row '$1'"
+      echo "--imputer $out/love/$method/seed-$2 --imputer-only" ;;
   esac
 }
 

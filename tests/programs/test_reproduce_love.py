@@ -144,7 +144,7 @@ class ReproduceLove(unittest.TestCase):
         other = self.reproduce("static", out, *options[:-2], "--typo-mode", "ocr", "--rows", "none")
         self.assertEqual(other.returncode, 2)
         self.assertIn("learning rates 1e-3,3e-3, typos love", other.stderr)
-        for more, message in ((("--rows", "edit_distance-only"), "unknown row 'edit_distance-only'"), (("--rows", "fasttext"), "row fasttext needs a fastText model"),
+        for more, message in ((("--rows", "edit_distance-only"), "unknown row 'edit_distance-only'"), (("--rows", "swap"), "unknown row 'swap'"), (("--rows", "fasttext"), "row fasttext needs a fastText model"),
                               (("--typo-mode", "released"), "expected love or ocr")):
             done = self.reproduce("static", self.folder / "nowhere", *more)
             self.assertEqual(done.returncode, 2, done.stderr)
@@ -153,7 +153,7 @@ class ReproduceLove(unittest.TestCase):
     def test_refusals(self):
         out = self.folder / "refused"
         for more, message in ((("nothing",), "unknown table 'nothing'"), (("inputs", "--rows", "love,letters"), "unknown row 'letters'"),
-                              (("augmentations", "--rows", "swap+love"), "unknown row 'swap+love'"),
+                              (("augmentations", "--rows", "swap+love"), "unknown row 'swap+love'"), (("augmentations", "--rows", "drop+swap"), "unknown row 'drop+swap'"),
                               (("sst2", "--rows", "none-train"), "unknown row 'none-train'"), (("sst2", "--seeds", "0"), "positive integer"),
                               (("sst2", "--data", self.folder), "there is no file"), (("sst2", "--tau", "1"), "unknown option --tau")):
             table, *options = more

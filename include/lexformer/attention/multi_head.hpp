@@ -50,7 +50,8 @@ struct MultiHeadAttention {
         options(o),
         attention_site(sites.next()),
         output_site(sites.next()) {
-    if (o.heads == 0 || o.width % o.heads != 0) fail("MultiHeadAttention", "width ", o.width, " is not divisible by ", o.heads, " heads");
+    if (o.heads == 0 || o.width == 0 || o.width % o.heads != 0)
+      fail("MultiHeadAttention", "width ", o.width, " is not divisible by ", o.heads, " heads");
     join({&query.weight, &key.weight, &value.weight}, {3 * o.width, o.width});
     join({&query.bias, &key.bias, &value.bias}, {3 * o.width});
   }

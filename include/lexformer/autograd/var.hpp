@@ -256,7 +256,8 @@ class Var {
 /// Records an op: turns its outputs into Vars. `backward` is called at most once with the gradients of the outputs, in order
 /// (undefined if nothing depends on an output), and returns those of the inputs, in order (undefined = none).
 /// It must capture Tensors (Saved if they can change), never a Var. With `adds_to_first`, it gets one more Tensor after those of the
-/// outputs: the gradient of the first input so far, which it may write to, or undefined; it returns the sum of that and its own.
+/// outputs: the gradient of the first input so far, which it may write to, or undefined; it returns the sum of that and its own. (If it
+/// throws, that gradient is lost.)
 template <class To, class Ti, class Dev>
 std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, Dev>> outputs, const std::vector<Var<Ti, Dev>>& inputs,
                                      std::type_identity_t<Backward<To, Ti, Dev>> backward, bool adds_to_first = false) {

@@ -13,9 +13,9 @@ namespace lexformer {
 /// reused at once. The first use selects the current device (CUDA_VISIBLE_DEVICES). Errors: there is no usable device.
 template <>
 struct Memory<Cuda> {
-  /// Takes a released block of the same size class (an eighth larger at most), else one from the driver's stream-ordered pool; both keep
-  /// blocks until trim(). With LEXFORMER_CUDA_CACHE=off in the environment each block comes from the driver, so that tools that check
-  /// accesses see its bounds.
+  /// Takes a released block of the same size class (larger by an eighth or 255 bytes at most), else one from the driver's stream-ordered
+  /// pool; both keep blocks until trim(). With LEXFORMER_CUDA_CACHE=off in the environment each block comes from the driver, so that tools
+  /// that check accesses see its bounds.
   static MemoryBlock allocate(std::size_t bytes);
   static void release(MemoryBlock block) noexcept;
   static void trim() noexcept;
