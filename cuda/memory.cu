@@ -74,8 +74,8 @@ struct BlockCache {
   std::size_t idle = 0;  // bytes
 
   /// The size class: multiples of an eighth of the largest power of two below, at least of 256 bytes.
-  static std::size_t capacity(std::size_t bytes) {
-    const std::size_t unit = std::max<std::size_t>(256, std::bit_floor(bytes) / 8);
+  std::size_t capacity(std::size_t bytes) const {
+    const std::size_t unit = on ? std::max<std::size_t>(256, std::bit_floor(bytes) / 8) : 256;
     return std::max(unit, (bytes + unit - 1) / unit * unit);
   }
   void* take(std::size_t size) {

@@ -252,7 +252,7 @@ TEST_CASE("attention: the scores of our kernels take no memory, those of cuBLAS 
     static_cast<void>(run<float, Cuda>(c, &taken));
     const std::size_t together = std::clamp(allowed / sequence, std::size_t{1}, count);
     CHECK(taken >= together * sequence);
-    CHECK(taken <= together * sequence + lists);
+    CHECK(taken <= together * sequence * 9 / 8 + lists);  // by size class
   }
 }
 TEST_CASE("attention: the path by cuBLAS says what it lacks") {
