@@ -175,8 +175,9 @@ struct AttentionHead {
   /// order. code_sums (warps, sum of R); its entries of code 0 are 0 unless maps are scores. One warp per lookup.
   __device__ void write_code_sums(const A* code_sums, unsigned warps, std::size_t part, const AttentionTableSums<T>& sums) const {
     const std::size_t all = a.table_size();
-    LEXFORMER_UNROLL  // an index that the compiler does not know would put `sums` into local memory
-        for (unsigned t = 0; t < AttentionView<T>::most; ++t) {
+    // Unrolled, since an index that the compiler does not know would put `sums` into local memory.
+    LEXFORMER_UNROLL
+    for (unsigned t = 0; t < AttentionView<T>::most; ++t) {
       if (t >= a.lookups) break;
       const std::size_t levels = a.lookup[t].levels;
       const A* const of_lookup = code_sums;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Attention in bfloat16 with scores in registers. A thread block owns one (sequence, head), with the vectors of the whole sequence in
 // shared memory; a warp owns a strip of 16 queries (in one part of the backward pass 16 keys), so nothing but that memory is shared by
-// warps. For sequences whose vectors fit; attention_tile.cuh has the kernels for all others, for other types and for relative terms.
+// warps. For sequences whose vectors fit; attention_tile.cuh has the kernels for all others, for other types and for the gradients of
+// relative terms.
 #pragma once
 
 #include "attention_score.cuh"
@@ -151,7 +152,7 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     }
   }
   /// Replaces products by scores in base 2; -inf after the end of the sequence.
-  __device__ void score(unsigned i0, unsigned j0, const unsigned (&codes)[2][4], const float* tables, float (&cells)[2][4]) const {
+  __device__ void score(unsigned i0, unsigned j0, const unsigned (&codes)[2][4], const float* tables, Cells& cells) const {
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
       LEXFORMER_UNROLL

@@ -12,7 +12,7 @@ namespace lexformer::cuda {
 template <unsigned d, StripTerms terms>
 struct AttentionGradStrip : AttentionStrip<d, terms> {
   using Base = AttentionStrip<d, terms>;
-  using Base::a, Base::first, Base::group, Base::h, Base::lane, Base::length, Base::pair, Base::pair_column;
+  using Base::a, Base::first, Base::group, Base::h, Base::length, Base::pair_column;
   using typename Base::Cells;
   const bfloat16 *k, *v;
   const float* tables;
@@ -50,8 +50,8 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
     for (unsigned c = 0; c < 2; ++c)
       for (float& x : dp[c]) x *= a.dropout.keep;
   }
-  /// delta_i = sum_j P_ij dP_ij of the lane's rows. Returns the bits of the largest |dP| of the strip; those of a NaN are larger than
-  /// others.
+  /// delta_i = sum_j P_ij dP_ij of the lane's rows. Returns the bits of the largest |dP| or |delta| of the strip; those of a NaN are larger
+  /// than all others.
   __device__ unsigned delta(float (&sums)[2]) const {
     unsigned largest = 0;
     const auto larger = [&largest](float x) {

@@ -63,6 +63,11 @@ Counters& counters() {
   return *instance;
 }
 
+/// `bytes` as a multiple of `unit`, at least one.
+std::size_t rounded(std::size_t bytes, std::size_t unit) { return std::max(unit, (bytes + unit - 1) / unit * unit); }
+/// What a block counts as in use: the same with and without the cache.
+std::size_t counted(std::size_t bytes) { return rounded(bytes, 256); }
+
 /// Released blocks by capacity. All work is on one stream, so a block can be used again at once.
 struct BlockCache {
   const bool on = [] {
@@ -74,10 +79,7 @@ struct BlockCache {
   std::size_t idle = 0;  // bytes
 
   /// The size class: multiples of an eighth of the largest power of two below, at least of 256 bytes.
-  std::size_t capacity(std::size_t bytes) const {
-    const std::size_t unit = on ? std::max<std::size_t>(256, std::bit_floor(bytes) / 8) : 256;
-    return std::max(unit, (bytes + unit - 1) / unit * unit);
-  }
+  static std::size_t capacity(std::size_t bytes) { return rounded(bytes, std::max<std::size_t>(256, std::bit_floor(bytes) / 8)); }
   void* take(std::size_t size) {
     const std::lock_guard lock(mutex);
     const auto found = blocks.find(size);
@@ -218,7 +220,7 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
     cuda::check(error, "cudaMallocAsync", __FILE__, __LINE__);
   }
   const std::lock_guard lock(c.mutex);
-  c.in_use += capacity;
+  c.in_use += cuda::counted(bytes);
   c.peak = std::max(c.peak, c.in_use);
   return {data, bytes, capacity};
 }
@@ -229,7 +231,7 @@ void Memory<Cuda>::release(MemoryBlock block) noexcept {
   std::size_t most = 0;
   {
     const std::lock_guard lock(c.mutex);
-    c.in_use -= block.capacity;
+    c.in_use -= cuda::counted(block.bytes);
     most = c.peak;
   }
   // An error here is a device failure, which the next call reports.

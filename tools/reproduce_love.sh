@@ -57,10 +57,9 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
-augmentations="swap swap+drop swap+insert swap+keyboard swap+synonym drop drop+insert drop+keyboard drop+synonym insert insert+keyboard
-  insert+synonym keyboard keyboard+synonym synonym"
-# shellcheck disable=SC2086,SC2116
-is_augmentation() { [[ " $(echo $augmentations) " = *" $1 "* ]]; }
+augmentations="swap swap+drop swap+insert swap+keyboard swap+synonym drop drop+insert drop+keyboard drop+synonym"
+augmentations="$augmentations insert insert+keyboard insert+synonym keyboard keyboard+synonym synonym"
+is_augmentation() { [[ " $augmentations " = *" $1 "* ]]; }
 case $table in
   intrinsic) rows="love" ;;
   rivals) rows="love mimick bos kvq_fh edit_distance" ;;
