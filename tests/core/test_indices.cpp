@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "../support/far_device.hpp"
+#include "lexformer/core/list_upload.hpp"
 #include "lexformer/core/ragged.hpp"
 
 using namespace lexformer;
@@ -42,4 +45,32 @@ TEST_CASE("offsets go to a device once, for all copies") {
   CHECK(there.pair.to_vector() == std::vector<std::size_t>{0, 9, 10, 14});
   CHECK(offsets.on<Cpu>().pair.to_vector() == there.pair.to_vector());  // those of Far are still valid
   CHECK(there.pair.max() == offsets.pairs());
+}
+
+TEST_CASE_TEMPLATE("several lists go to a device in one copy", Dev, Cpu, Far) {
+  const std::vector<std::uint16_t> codes{7, 3, 65535};
+  const std::vector<std::int32_t> ids{-5, 2};
+  const std::vector<std::size_t> begins{0, 3, 9};
+  const std::vector<float> values{0.5f};
+  Indices<std::uint16_t, Dev> device_codes, none;
+  Indices<std::int32_t, Dev> device_ids;
+  Indices<std::size_t, Dev> device_begins;
+  Tensor<float, Dev> device_values;
+  ListUpload<Dev> lists;
+  lists.add(std::span(codes), device_codes);
+  lists.add(std::span<const std::uint16_t>(), none);
+  lists.add(std::span(ids), device_ids);
+  lists.add(std::span(begins), device_begins);
+  lists.add(std::span(values), device_values);
+  CHECK(device_ids.empty());
+  lists.run();
+  CHECK(device_codes.to_vector() == codes);
+  CHECK(device_codes.max() == 65535);
+  CHECK(device_codes.min() == 3);
+  CHECK(none.empty());
+  CHECK(device_ids.to_vector() == ids);
+  CHECK(device_ids.min() == -5);
+  CHECK(device_begins.to_vector() == begins);
+  CHECK(device_values.to_vector() == values);
+  CHECK(device_values.shape() == Shape{1});
 }

@@ -107,6 +107,23 @@ TEST_CASE("Tensor: what does not fit is refused") {
   CHECK(error_message([] { Tensor<>::from({1, 2, 3}, {2, 2}); }) == "Tensor::from: 3 values for shape (2, 2), which needs 4");
 }
 
+TEST_CASE("Tensor: a view has the same memory as elements of another type") {
+  auto bytes = Tensor<std::uint8_t>::zeros({20});
+  auto words = bytes.view<std::uint16_t>(4, {2, 3});
+  CHECK(words.shape() == Shape{2, 3});
+  words.mutable_data()[1] = 0x0201;
+  CHECK(bytes.at(6) == 1);
+  CHECK(bytes.at(7) == 2);
+  CHECK(bytes.version() == words.version());
+  CHECK_FALSE(bytes.unique());
+  CHECK(words.slice(1, 2).view<std::uint8_t>(0, {6}).data() == bytes.data() + 10);
+  CHECK(bytes.view<std::uint64_t>(16, {0}).size() == 0);
+  CHECK(error_message([&] { bytes.view<std::uint16_t>(3, {2}); }) ==
+        "Tensor::view: the elements from 3 on of shape (20) do not hold shape (2) of the other type");
+  for (const std::size_t begin : {std::size_t{16}, std::size_t{20}, std::size_t{24}})
+    CHECK(error_message([&] { bytes.view<std::uint64_t>(begin, {1}); }).starts_with("Tensor::view: the elements from "));
+}
+
 TEST_CASE("Tensor: an undefined one stands for no value") {
   Tensor<> none;
   CHECK_FALSE(none.defined());

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/error.hpp"
@@ -48,11 +49,18 @@ class Offsets {
   std::size_t length(std::size_t s) const { return lists_->token[s + 1] - lists_->token[s]; }
   /// First token row of sequence s; begin(sequences()) = N.
   std::size_t begin(std::size_t s) const { return lists_->token[s]; }
-  /// The list begin(0) .. begin(sequences()); valid while any copy of these Offsets exists.
-  const std::size_t* token_begin() const { return lists_->token.data(); }
   /// First element of the n x n block of sequence s.
   std::size_t pair_begin(std::size_t s) const { return lists_->pair[s]; }
+  /// The lists begin(0) .. begin(sequences()) and pair_begin(0) .. pair_begin(sequences()); valid while any copy of these Offsets exists.
+  std::span<const std::size_t> token_begins() const { return lists_->token; }
+  std::span<const std::size_t> pair_begins() const { return lists_->pair; }
 
+  /// Lets all copies use these lists, which hold token_begins() and pair_begins().
+  template <class Dev>
+  void set_on(DeviceOffsets<Dev> lists) const {
+    const std::lock_guard lock(lists_->mutex);
+    lists_->device = std::move(lists);
+  }
   /// The lists in device memory; uploaded once and shared by all copies.
   template <class Dev>
   DeviceOffsets<Dev> on() const {

@@ -19,6 +19,19 @@
 
 namespace lexformer {
 
+namespace detail {
+/// The memory that Tensors share, and how often it was opened for writing.
+template <class Dev>
+struct Storage {
+  explicit Storage(std::size_t bytes) : block(Memory<Dev>::allocate(bytes)) {}
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  ~Storage() { Memory<Dev>::release(block); }
+  MemoryBlock block;
+  std::uint64_t version = 0;
+};
+}  // namespace detail
+
 /// A contiguous row-major array on a device. Copies share the elements; clone() copies them. A default-constructed Tensor is
 /// undefined and means "no value", e.g. "no gradient".
 ///
@@ -30,7 +43,7 @@ class Tensor {
 
   Tensor() = default;
   /// Allocates without initializing the elements.
-  explicit Tensor(Shape shape) : shape_(shape), storage_(std::make_shared<Storage>(shape.size())) {}
+  explicit Tensor(Shape shape) : shape_(shape), storage_(std::make_shared<detail::Storage<Dev>>(bytes_of(shape.size()))) {}
 
   static Tensor full(Shape shape, T value) { return from(std::vector<T>(shape.size(), value), shape); }
   static Tensor zeros(Shape shape) {
@@ -59,11 +72,11 @@ class Tensor {
     return shape_[axis];
   }
 
-  const T* data() const { return defined() ? storage_->data() + offset_ : nullptr; }
+  const T* data() const { return defined() ? first() : nullptr; }
   T* mutable_data() {
     if (!defined()) fail("Tensor::mutable_data", "the tensor is undefined");
     ++storage_->version;
-    return storage_->data() + offset_;
+    return first();
   }
   std::span<const T> span() const requires std::is_same_v<Dev, Cpu> { return {data(), size()}; }
   std::span<T> mutable_span() requires std::is_same_v<Dev, Cpu> {
@@ -130,9 +143,23 @@ class Tensor {
       fail("Tensor::slice", "rows ", begin, " to ", end, " are out of range for shape ", shape_);
     std::vector<std::size_t> dims(shape_.begin(), shape_.end());
     Tensor t = *this;
-    t.offset_ += begin * (shape_[0] == 0 ? 0 : size() / shape_[0]);
+    t.offset_ += begin * (shape_[0] == 0 ? 0 : size() / shape_[0]) * sizeof(T);
     dims[0] = end - begin;
     t.shape_ = Shape(dims.begin(), dims.end());
+    return t;
+  }
+  /// Reads the memory from element `begin` on as a tensor of another element type, sharing it. Errors: it is not aligned for U, or ends
+  /// before the shape does.
+  template <class U>
+  Tensor<U, Dev> view(std::size_t begin, Shape shape) const {
+    Tensor<U, Dev> t;
+    std::size_t needed = 0;
+    if (begin > size() || begin * sizeof(T) % alignof(U) != 0 || __builtin_mul_overflow(shape.size(), sizeof(U), &needed) ||
+        needed > (size() - begin) * sizeof(T))
+      fail("Tensor::view", "the elements from ", begin, " on of shape ", shape_, " do not hold shape ", shape, " of the other type");
+    t.shape_ = shape;
+    t.storage_ = storage_;
+    t.offset_ = offset_ + begin * sizeof(T);
     return t;
   }
   Tensor clone() const {
@@ -149,23 +176,17 @@ class Tensor {
   bool shares_storage(const Tensor& other) const { return defined() && storage_ == other.storage_; }
 
  private:
-  struct Storage {
-    explicit Storage(std::size_t count) : block(allocate(count)) {}
-    Storage(const Storage&) = delete;
-    Storage& operator=(const Storage&) = delete;
-    ~Storage() { Memory<Dev>::release(block); }
-    static MemoryBlock allocate(std::size_t count) {
-      std::size_t bytes = 0;
-      if (__builtin_mul_overflow(count, sizeof(T), &bytes)) fail("Tensor", count, " elements do not fit into memory");
-      return Memory<Dev>::allocate(bytes);
-    }
-    T* data() { return static_cast<T*>(block.data); }
-    MemoryBlock block;
-    std::uint64_t version = 0;
-  };
+  template <class U, class D>
+  friend class Tensor;
   static_assert(std::is_trivially_copyable_v<T>);
 
+  static std::size_t bytes_of(std::size_t count) {
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, sizeof(T), &bytes)) fail("Tensor", count, " elements do not fit into memory");
+    return bytes;
+  }
   std::size_t bytes() const { return size() * sizeof(T); }
+  T* first() const { return reinterpret_cast<T*>(static_cast<std::byte*>(storage_->block.data) + offset_); }
   T read(std::size_t at) const {
     T value;
     Memory<Dev>::download(&value, data() + at, sizeof(T));
@@ -173,8 +194,8 @@ class Tensor {
   }
 
   Shape shape_;
-  std::shared_ptr<Storage> storage_;
-  std::size_t offset_ = 0;
+  std::shared_ptr<detail::Storage<Dev>> storage_;
+  std::size_t offset_ = 0;  // in bytes
 };
 
 /// Prints values and shape; for an axis of more than 8 elements, the first and last three.

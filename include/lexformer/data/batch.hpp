@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "lexformer/core/indices.hpp"
+#include "lexformer/core/list_upload.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/core/tensor.hpp"
 
@@ -95,41 +96,45 @@ struct DeviceBatch {
 };
 
 template <class T, class Dev>
-DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch)
-    : ids(batch.ids),
-      type_ids(batch.type_ids),
-      position_ids(batch.position_ids),
-      word_ids(batch.word_ids),
-      offsets(batch.offsets),
-      imputed(batch.imputed) {
+DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch) : offsets(batch.offsets), imputed(batch.imputed) {
   const auto require = [](const std::string& what, std::size_t found, std::size_t expected) {
     if (found != expected) fail("DeviceBatch", what, " has ", found, " values, the offsets of the batch say ", expected);
   };
-  require("ids", ids.size(), offsets.tokens());
-  require("type_ids", type_ids.size(), offsets.tokens());
-  require("position_ids", position_ids.size(), offsets.tokens());
-  if (!word_ids.empty()) require("word_ids", word_ids.size(), offsets.tokens());
+  require("ids", batch.ids.size(), offsets.tokens());
+  require("type_ids", batch.type_ids.size(), offsets.tokens());
+  require("position_ids", batch.position_ids.size(), offsets.tokens());
+  if (!batch.word_ids.empty()) require("word_ids", batch.word_ids.size(), offsets.tokens());
+
+  ListUpload<Dev> lists;
+  DeviceOffsets<Dev> begins;
+  lists.add(offsets.token_begins(), begins.token);
+  lists.add(offsets.pair_begins(), begins.pair);
+  lists.add(std::span(batch.ids), ids);
+  lists.add(std::span(batch.type_ids), type_ids);
+  lists.add(std::span(batch.position_ids), position_ids);
+  lists.add(std::span(batch.word_ids), word_ids);
   for (const auto& [name, feature] : batch.features) {
     const std::size_t expected = feature.per == Per::example ? offsets.sequences()
                                  : feature.per == Per::token ? offsets.tokens()
                                                              : offsets.pairs();
     auto& copy = features[name];
     copy.per = feature.per;
-    std::size_t found = 0;
+    const auto add = [&, &name = name](const auto& values, auto& to) {
+      require("feature '" + name + "'", values.size(), expected);
+      lists.add(std::span(values), to);
+    };
     if (const auto* codes = std::get_if<Codes>(&feature.values)) {
-      found = codes->codes.size();
-      copy.codes = codes->codes;
+      add(codes->codes, copy.codes);
       copy.levels = codes->levels;
     } else if (const auto* numbers = std::get_if<std::vector<std::int32_t>>(&feature.values)) {
-      found = numbers->size();
-      copy.indices = *numbers;
+      add(*numbers, copy.indices);
     } else {
       const auto& values = std::get<std::vector<double>>(feature.values);
-      found = values.size();
-      copy.values = Tensor<T, Dev>::from(std::vector<T>(values.begin(), values.end()), {found});
+      add(std::vector<T>(values.begin(), values.end()), copy.values);
     }
-    require("feature '" + name + "'", found, expected);
   }
+  lists.run();
+  offsets.set_on(std::move(begins));
 }
 
 #if defined(LEXFORMER_COMPILED)

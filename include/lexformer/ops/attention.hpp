@@ -90,7 +90,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
   args.tokens = offsets.tokens();
   args.pairs = offsets.pairs();
   args.longest = offsets.longest();
-  args.host_token_begin = offsets.token_begin();
+  args.host_token_begin = offsets.token_begins().data();
   args.heads = heads;
   args.width = qkv.dim(1) / 3;
   const std::size_t d = args.width / heads, longest = offsets.longest();
