@@ -45,12 +45,12 @@ struct ChunkSums {
   std::size_t columns, size;
   __device__ Tuple<A, K> operator()(std::size_t i, std::size_t j) const {
     Tuple<A, K> value;
-    for (std::size_t k = 0; k < K; ++k) value.at[k] = __ldcg(x + k * size + i * columns + j);  // of other blocks: not from the L1 cache
+    for (std::size_t k = 0; k < K; ++k) value.at[k] = __ldcg(x + k * size + i * columns + j);
     return value;
   }
 };
 
-/// A block sums 32 columns of one chunk of rows. finished[blockIdx.x] counts the chunks that are done; it is 0 before and after the kernel.
+/// A block sums 32 columns of one chunk of rows. finished[blockIdx.x] counts the chunks that are done (last_block).
 template <class A, std::size_t K, class Values, class To>
 __global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::size_t chunk, Values values, ChunkSums<A, K> of_chunks,
                                   unsigned* finished, ColumnSums<To, K> sums) {
@@ -58,17 +58,10 @@ __global__ void column_sum_kernel(std::size_t rows, std::size_t columns, std::si
   const std::size_t j = std::size_t{blockIdx.x} * 32 + threadIdx.x, begin = blockIdx.y * chunk;
   Tuple<A, K> total = sum_of_rows<A, K>(begin, begin + chunk < rows ? begin + chunk : rows, j, columns, values, partial);
   if (gridDim.y > 1) {
-    __shared__ bool last;
     if (threadIdx.y == 0 && j < columns)
       for (std::size_t k = 0; k < K; ++k) of_chunks.x[k * of_chunks.size + blockIdx.y * columns + j] = total.at[k];
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) last = atomicAdd(finished + blockIdx.x, 1u) == gridDim.y - 1;
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
+    if (!last_block(finished + blockIdx.x, gridDim.y)) return;
     total = sum_of_rows<A, K>(0, gridDim.y, j, columns, of_chunks, partial);
-    if (threadIdx.x == 0 && threadIdx.y == 0) finished[blockIdx.x] = 0;
   }
   if (threadIdx.y != 0 || j >= columns) return;
   for (std::size_t k = 0; k < K; ++k) sums.out[k][j] = static_cast<To>(total.at[k]);

@@ -81,6 +81,21 @@ struct Block {
   }
 };
 
+/// Whether this block is the last of `blocks` blocks that call it with the same counter. Then it sees what they stored before, if it reads
+/// with __ldcg (not from the L1 cache). The counter is 0 before and after the kernel. Called by all threads of a block.
+__device__ inline bool last_block(unsigned* counter, unsigned blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    last = atomicAdd(counter, 1u) == blocks - 1;
+    if (last) *counter = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
+}
+
 /// Maximum of n elements; all threads of the team get the result.
 template <class Team, class T>
 __device__ accumulate_t<T> row_max(std::size_t n, const T* x) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gather, scatter-add, segment mean and maximum, and position kernels.
+// Kernels of columns by number, of means, maxima and windows of sequences, and of positions.
 #include "device.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
@@ -9,113 +9,10 @@ namespace cuda {
 namespace {
 
 template <class T>
-__global__ void gather_kernel(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
-  for (std::size_t i = first_row(); i < count; i += row_step()) {
-    const T* row = table + static_cast<std::size_t>(ids[i]) * n;
-    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) y[i * n + j] = row[j];
-  }
-}
-
-template <class T>
 __global__ void place_rows_kernel(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y) {
   for (std::size_t i = first_row(); i < count; i += row_step()) {
     T* row = y + static_cast<std::size_t>(ids[i]) * n;
     for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) row[j] = x == nullptr ? T{0} : x[i * n + j];
-  }
-}
-
-// scatter_add without atomics. Rows are sorted by id (stable), and the sorted list is split into chunks. A block sums the rows of each id
-// in its chunk. If all rows of an id are in one chunk, the sum is added to the table; else the sums of the chunks are stored and added
-// afterwards, in a fixed order. Thus a table of two rows (token types) gives as much parallel work as one of 30,000.
-
-inline constexpr std::size_t scatter_chunk = 32;
-
-/// order[p] = the p-th row in the order of ids. The position of a row is the number of rows with a smaller id, or the same id and a smaller
-/// index. One warp per row.
-__global__ void sort_kernel(std::size_t count, const std::int32_t* ids, std::int32_t* order) {
-  for (std::size_t i = first_row(); i < count; i += row_step()) {
-    const std::int32_t id = ids[i];
-    std::uint32_t before = 0;
-    for (std::size_t j = threadIdx.x; j < count; j += Warp::threads) before += ids[j] < id || (ids[j] == id && j < i);
-    before = Warp::sum(before);
-    if (threadIdx.x == 0) order[before] = static_cast<std::int32_t>(i);
-  }
-}
-
-/// The sorted list of rows.
-struct Sorted {
-  std::size_t count;
-  const std::int32_t *ids, *order;
-  __device__ std::size_t row(std::size_t p) const { return static_cast<std::size_t>(order[p]); }
-  __device__ std::int32_t id(std::size_t p) const { return ids[row(p)]; }
-  __device__ std::size_t end(std::size_t chunk) const {
-    const std::size_t end = (chunk + 1) * scatter_chunk;
-    return end < count ? end : count;
-  }
-  /// Whether the first id of a chunk is also the last id of the previous chunk.
-  __device__ bool goes_on_from(std::size_t chunk) const {
-    const std::size_t begin = chunk * scatter_chunk;
-    return begin > 0 && begin < count && id(begin - 1) == id(begin);
-  }
-};
-
-/// head[c] = the sum of the first id of chunk c if it continues from the previous chunk; tail[c] = the sum of the last id if it starts in
-/// chunk c and continues in the next.
-template <class T, class A>
-__global__ void scatter_chunk_kernel(Sorted sorted, std::size_t n, const T* x, A* head, A* tail, A* table) {
-  const std::size_t c = blockIdx.x, begin = c * scatter_chunk, end = sorted.end(c);
-  for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
-    A sum{};
-    std::size_t first = begin;  // first row of the current id
-    for (std::size_t p = begin; p < end; ++p) {
-      const std::int32_t id = sorted.id(p);
-      sum += static_cast<A>(x[sorted.row(p) * n + j]);
-      if (p + 1 < end && sorted.id(p + 1) == id) continue;
-      if (first == begin && sorted.goes_on_from(c)) {
-        head[c * n + j] = sum;
-      } else if (p + 1 == end && sorted.goes_on_from(c + 1)) {
-        tail[c * n + j] = sum;
-      } else {
-        table[static_cast<std::size_t>(id) * n + j] += sum;
-      }
-      sum = A{};
-      first = p + 1;
-    }
-  }
-}
-
-inline constexpr unsigned join_columns = 32, join_parts = 8;
-
-/// For each id that starts in a chunk and continues: adds its tail and the heads of the following chunks. The heads are divided into parts;
-/// one row of threads adds up a part, and then the parts are added in order: a few ids of many rows (token types) would else be one long
-/// chain of additions.
-template <class A>
-__global__ void scatter_join_kernel(Sorted sorted, std::size_t n, const A* head, const A* tail, A* table) {
-  __shared__ A parts[join_parts][join_columns];
-  const std::size_t c = blockIdx.x, last = sorted.end(c) - 1;
-  const std::int32_t id = sorted.id(last);
-  if (!sorted.goes_on_from(c + 1) || (sorted.id(c * scatter_chunk) == id && sorted.goes_on_from(c))) return;
-  std::size_t end = c + 1;  // the last chunk that begins with the id, by bisection
-  for (std::size_t beyond = gridDim.x; beyond - end > 1;) {
-    const std::size_t middle = end + (beyond - end) / 2;
-    (sorted.id(middle * scatter_chunk) == id ? end : beyond) = middle;
-  }
-  ++end;
-  const std::size_t each = (end - c - 1 + join_parts - 1) / join_parts;
-  const std::size_t part_begin = c + 1 + threadIdx.y * each, part_end = part_begin + each < end ? part_begin + each : end;
-  for (std::size_t first = blockIdx.y * join_columns; first < n; first += std::size_t{gridDim.y} * join_columns) {
-    const std::size_t j = first + threadIdx.x;
-    A sum{};
-    if (j < n)
-      for (std::size_t next = part_begin; next < part_end; ++next) sum += head[next * n + j];
-    __syncthreads();  // the parts of the last columns have been read
-    parts[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y == 0 && j < n) {
-      A total = tail[c * n + j];
-      for (unsigned part = 0; part < join_parts; ++part) total += parts[part][threadIdx.x];
-      table[static_cast<std::size_t>(id) * n + j] += total;
-    }
   }
 }
 
@@ -245,31 +142,6 @@ RowLaunch launch_by_sequence(std::size_t sequences, std::size_t n) {
 
 }  // namespace
 }  // namespace cuda
-
-template <class T>
-void IndexKernels<Cuda>::gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
-  using namespace cuda;
-  const RowLaunch by_rows(count, n);
-  launch(LEXFORMER_KERNEL(gather_kernel<T>), by_rows.grid, by_rows.block, 0, count, n, table, ids, y);
-}
-
-template <class T>
-void IndexKernels<Cuda>::scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table) {
-  using namespace cuda;
-  using A = accumulate_t<T>;
-  if (count == 0 || n == 0) return;
-  const std::size_t chunks = (count + scatter_chunk - 1) / scatter_chunk;
-  const Temporary<std::int32_t> order(count);
-  const Temporary<A> head(chunks * n), tail(chunks * n);
-  launch(LEXFORMER_KERNEL(sort_kernel), dim3(blocks_for(count, Warp::rows)), dim3(Warp::threads, Warp::rows), 0, count, ids, order.data());
-  const Sorted sorted{count, ids, order.data()};
-  const unsigned threads = n <= 32 ? 32 : 128;
-  const dim3 grid(static_cast<unsigned>(chunks), blocks_for(n, threads));
-  launch(LEXFORMER_KERNEL(scatter_chunk_kernel<T, A>), grid, dim3(threads), 0, sorted, n, x, head.data(), tail.data(), table);
-  const dim3 join_grid(grid.x, blocks_for(n, join_columns));
-  launch(LEXFORMER_KERNEL(scatter_join_kernel<A>), join_grid, dim3(join_columns, join_parts), 0, sorted, n,
-         static_cast<const A*>(head.data()), static_cast<const A*>(tail.data()), table);
-}
 
 template <class T>
 void IndexKernels<Cuda>::place_rows(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y) {

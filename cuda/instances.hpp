@@ -66,32 +66,42 @@
   LEXFORMER_COLUMN_SUM_INSTANCE(bfloat16, float)    \
   LEXFORMER_COLUMN_SUM_INSTANCE(float, bfloat16)
 
-#define LEXFORMER_ROW_INSTANCES(T)                                                                                                 \
-  template void RowKernels<Cuda>::fill_rows<T>(std::size_t, std::size_t, const T*, T*);                                            \
-  template void RowKernels<Cuda>::copy_columns<T>(std::size_t, std::size_t, const T*, std::size_t, T*, std::size_t);               \
-  template void RowKernels<Cuda>::expand_rows<T>(std::size_t, std::size_t, const T*, T*);                                          \
-  template void RowKernels<Cuda>::row_sum<T>(std::size_t, std::size_t, const T*, T*);                                              \
-  template void RowKernels<Cuda>::transpose<T>(std::size_t, std::size_t, std::size_t, const T*, T*);                               \
-  template void RowKernels<Cuda>::row_extreme<T>(std::size_t, std::size_t, bool, const T*, T*, std::int32_t*);                     \
-  template void RowKernels<Cuda>::row_extreme_grad<T>(std::size_t, std::size_t, const std::int32_t*, const T*, T*);                \
-  template void RowKernels<Cuda>::log_sum_exp<T>(std::size_t, std::size_t, const T*, accumulate_t<T>*);                            \
-  template void RowKernels<Cuda>::log_sum_exp_grad<T>(std::size_t, std::size_t, const T*, const T*, const accumulate_t<T>*, T*);   \
-  template void RowKernels<Cuda>::standardize<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, T*, accumulate_t<T>*);       \
-  template void RowKernels<Cuda>::standardize_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*,               \
-                                                      const accumulate_t<T>*, T*);                                                 \
-  template void RowKernels<Cuda>::l2_normalize<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, T*, accumulate_t<T>*);      \
-  template void RowKernels<Cuda>::l2_normalize_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*,              \
-                                                       const accumulate_t<T>*, T*);                                                \
-  template void RowKernels<Cuda>::softmax<T>(std::size_t, std::size_t, bool, const T*, T*);                                        \
-  template void RowKernels<Cuda>::softmax_grad<T>(std::size_t, std::size_t, bool, const T*, const T*, T*);                         \
-  template void RowKernels<Cuda>::layer_norm<T>(std::size_t, std::size_t, accumulate_t<T>, const DropoutMask&, const T*, const T*, \
-                                                const T*, const T*, T*, accumulate_t<T>*, T*);                                     \
-  template void RowKernels<Cuda>::layer_norm_grad<T>(std::size_t, std::size_t, const DropoutMask&, const T*, const T*, const T*,   \
-                                                     const accumulate_t<T>*, T*, T*, T*, T*);
+#define LEXFORMER_ROW_INSTANCES(T)                                                                                               \
+  template void RowKernels<Cuda>::fill_rows<T>(std::size_t, std::size_t, const T*, T*);                                          \
+  template void RowKernels<Cuda>::copy_columns<T>(std::size_t, std::size_t, const T*, std::size_t, T*, std::size_t);             \
+  template void RowKernels<Cuda>::expand_rows<T>(std::size_t, std::size_t, const T*, T*);                                        \
+  template void RowKernels<Cuda>::row_sum<T>(std::size_t, std::size_t, const T*, T*);                                            \
+  template void RowKernels<Cuda>::transpose<T>(std::size_t, std::size_t, std::size_t, const T*, T*);                             \
+  template void RowKernels<Cuda>::row_extreme<T>(std::size_t, std::size_t, bool, const T*, T*, std::int32_t*);                   \
+  template void RowKernels<Cuda>::row_extreme_grad<T>(std::size_t, std::size_t, const std::int32_t*, const T*, T*);              \
+  template void RowKernels<Cuda>::log_sum_exp<T>(std::size_t, std::size_t, const T*, accumulate_t<T>*);                          \
+  template void RowKernels<Cuda>::log_sum_exp_grad<T>(std::size_t, std::size_t, const T*, const T*, const accumulate_t<T>*, T*); \
+  template void RowKernels<Cuda>::standardize<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, T*, accumulate_t<T>*);     \
+  template void RowKernels<Cuda>::standardize_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*,             \
+                                                      const accumulate_t<T>*, T*);                                               \
+  template void RowKernels<Cuda>::l2_normalize<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, T*, accumulate_t<T>*);    \
+  template void RowKernels<Cuda>::l2_normalize_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*,            \
+                                                       const accumulate_t<T>*, T*);                                              \
+  template void RowKernels<Cuda>::softmax_grad<T>(std::size_t, std::size_t, bool, const T*, const T*, T*);
+
+#define LEXFORMER_LAYER_NORM_INSTANCES(T)                                                                                                  \
+  template void RowKernels<Cuda>::layer_norm<T>(std::size_t, std::size_t, accumulate_t<T>, const DropoutMask&, const DropoutMask&,         \
+                                                const T*, const T*, const T*, const T*, T*, accumulate_t<T>*, T*);                         \
+  template void RowKernels<Cuda>::layer_norm_grad<T>(std::size_t, std::size_t, const DropoutMask&, const DropoutMask&, const T*, const T*, \
+                                                     const T*, const accumulate_t<T>*, T*, T*, T*, T*);
+
+#define LEXFORMER_SOFTMAX_INSTANCE(T, To) template void RowKernels<Cuda>::softmax<T, To>(std::size_t, std::size_t, bool, const T*, To*);
+#define LEXFORMER_SOFTMAX_INSTANCES              \
+  LEXFORMER_SOFTMAX_INSTANCE(float, float)       \
+  LEXFORMER_SOFTMAX_INSTANCE(double, double)     \
+  LEXFORMER_SOFTMAX_INSTANCE(bfloat16, bfloat16) \
+  LEXFORMER_SOFTMAX_INSTANCE(bfloat16, float)
+
+#define LEXFORMER_GATHER_INSTANCES(T)                                                                                        \
+  template void IndexKernels<Cuda>::gather_sum<T>(std::size_t, std::size_t, const T*, const std::vector<RowLookup<T>>&, T*); \
+  template void IndexKernels<Cuda>::gather_sum_grad<T>(std::size_t, std::size_t, const T*, const std::vector<RowLookupGrad<T>>&);
 
 #define LEXFORMER_INDEX_INSTANCES(T)                                                                                                       \
-  template void IndexKernels<Cuda>::gather<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                                \
-  template void IndexKernels<Cuda>::scatter_add<T>(std::size_t, std::size_t, const T*, const std::int32_t*, accumulate_t<T>*);             \
   template void IndexKernels<Cuda>::place_rows<T>(std::size_t, std::size_t, const T*, const std::int32_t*, T*);                            \
   template void IndexKernels<Cuda>::gather_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*, T*);           \
   template void IndexKernels<Cuda>::scatter_add_columns<T>(std::size_t, std::size_t, std::size_t, const T*, const std::int32_t*,           \
@@ -108,19 +118,23 @@
 
 #define LEXFORMER_LOSS_INSTANCES(T)                                                                                                        \
   template void LossKernels<Cuda>::cross_entropy<T>(std::size_t, std::size_t, const std::int32_t*, accumulate_t<T>, T*, accumulate_t<T>*); \
-  template void LossKernels<Cuda>::negative_log_likelihood<T>(std::size_t, std::size_t, const std::int32_t*, const accumulate_t<T>*,       \
-                                                              accumulate_t<T>, const T*, accumulate_t<T>*);                                \
-  template void LossKernels<Cuda>::negative_log_likelihood_grad<T>(std::size_t, std::size_t, const std::int32_t*, const accumulate_t<T>*,  \
-                                                                   accumulate_t<T>, const accumulate_t<T>*, const T*, T*);                 \
   template void LossKernels<Cuda>::cosine_similarity<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*, T*);                \
   template void LossKernels<Cuda>::cosine_similarity_grad<T>(std::size_t, std::size_t, accumulate_t<T>, const T*, const T*, const T*, T*,  \
                                                              T*);                                                                          \
   template void LossKernels<Cuda>::pairwise_cosine<T>(const VectorGroups&, const T*, accumulate_t<T>*);                                    \
   template void LossKernels<Cuda>::pairwise_cosine_grad<T>(const VectorGroups&, const accumulate_t<T>*, const T*, T*);
 
-#define LEXFORMER_MEAN_LOSS_INSTANCES                                                   \
-  template void LossKernels<Cuda>::mean_loss<float>(std::size_t, const float*, float*); \
-  template void LossKernels<Cuda>::mean_loss<double>(std::size_t, const double*, double*);
+#define LEXFORMER_LIKELIHOOD_GRAD_INSTANCE(A, T)                                                                                  \
+  template void LossKernels<Cuda>::negative_log_likelihood_grad<A, T>(std::size_t, std::size_t, const std::int32_t*, const A*, A, \
+                                                                      const A*, const A*, T*);
+#define LEXFORMER_COMPUTE_LOSS_INSTANCE(A)                                                                                               \
+  template void LossKernels<Cuda>::mean_loss<A>(std::size_t, const A*, A*);                                                              \
+  template void LossKernels<Cuda>::negative_log_likelihood<A>(std::size_t, std::size_t, const std::int32_t*, const A*, A, const A*, A*); \
+  LEXFORMER_LIKELIHOOD_GRAD_INSTANCE(A, A)
+#define LEXFORMER_COMPUTE_LOSS_INSTANCES  \
+  LEXFORMER_COMPUTE_LOSS_INSTANCE(float)  \
+  LEXFORMER_COMPUTE_LOSS_INSTANCE(double) \
+  LEXFORMER_LIKELIHOOD_GRAD_INSTANCE(float, bfloat16)
 
 #define LEXFORMER_GEMM_INSTANCE(T, C)                                                                                                \
   template void Kernels<Cuda>::gemm<T, C>(bool, bool, std::size_t, std::size_t, std::size_t, accumulate_t<T>, const T*, std::size_t, \

@@ -31,28 +31,30 @@ __global__ void cross_entropy_kernel(std::size_t rows, std::size_t n, const std:
   }
 }
 
-template <class A, class T>
+/// The weight of a row; 0 if it does not count.
+template <class A>
+__device__ A weight_of(const std::int32_t* labels, const A* weight, std::size_t i) {
+  return labels[i] < 0 ? A{0} : weight == nullptr ? A{1} : weight[i];
+}
+
+template <class A>
 struct WeightedLoss {
   std::size_t n;
   const std::int32_t* labels;
-  const A* weight;
-  const T* log_p;
+  const A *weight, *log_p;
   __device__ A operator()(std::size_t i) const {
-    return labels[i] < 0 ? A{0} : -weight[i] * static_cast<A>(log_p[i * n + static_cast<std::size_t>(labels[i])]);
+    return labels[i] < 0 ? A{0} : -weight_of(labels, weight, i) * log_p[i * n + static_cast<std::size_t>(labels[i])];
   }
 };
 
-template <class T>
-__global__ void negative_log_likelihood_grad_kernel(std::size_t rows, std::size_t n, const std::int32_t* labels,
-                                                    const accumulate_t<T>* weight, accumulate_t<T> total, const accumulate_t<T>* dy,
-                                                    const T* log_p, T* dx) {
-  using A = accumulate_t<T>;
+template <class A, class T>
+__global__ void negative_log_likelihood_grad_kernel(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total,
+                                                    const A* dy, const A* log_p, T* dx) {
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
-    const bool counts = labels[r] >= 0 && weight[r] != A{0};
-    const A factor = counts ? weight[r] / total * *dy : A{0};
+    const A w = weight_of(labels, weight, r), factor = w == A{0} ? A{0} : w / total * *dy;
     for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
-      const A p = counts ? scalar::exp(A{log_p[r * n + j]}) : A{0};
-      const bool chosen = counts && j == static_cast<std::size_t>(labels[r]);
+      const A p = w == A{0} ? A{0} : scalar::exp(log_p[r * n + j]);
+      const bool chosen = w != A{0} && j == static_cast<std::size_t>(labels[r]);
       dx[r * n + j] = static_cast<T>(factor * p - (chosen ? factor : A{0}));
     }
   }
@@ -188,19 +190,17 @@ void LossKernels<Cuda>::mean_loss(std::size_t rows, const A* loss, A* out) {
   cuda::sum_values(rows, cuda::Plain<A, A>{loss}, static_cast<A>(rows), out);
 }
 
-template <class T>
-void LossKernels<Cuda>::negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                                accumulate_t<T> total, const T* log_p, accumulate_t<T>* out) {
-  using A = accumulate_t<T>;
-  cuda::sum_values(rows, cuda::WeightedLoss<A, T>{n, labels, weight, log_p}, total == A{0} ? A{1} : total, out);
+template <class A>
+void LossKernels<Cuda>::negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total,
+                                                const A* log_p, A* out) {
+  cuda::sum_values(rows, cuda::WeightedLoss<A>{n, labels, weight, log_p}, total == A{0} ? A{1} : total, out);
 }
-template <class T>
-void LossKernels<Cuda>::negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels,
-                                                     const accumulate_t<T>* weight, accumulate_t<T> total, const accumulate_t<T>* dy,
-                                                     const T* log_p, T* dx) {
+template <class A, class T>
+void LossKernels<Cuda>::negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total,
+                                                     const A* dy, const A* log_p, T* dx) {
   using namespace cuda;
   const RowLaunch by_rows(rows, n);
-  launch(LEXFORMER_KERNEL(negative_log_likelihood_grad_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, labels, weight, total, dy,
+  launch(LEXFORMER_KERNEL(negative_log_likelihood_grad_kernel<A, T>), by_rows.grid, by_rows.block, 0, rows, n, labels, weight, total, dy,
          log_p, dx);
 }
 
@@ -240,6 +240,6 @@ void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups& all, const accu
 LEXFORMER_LOSS_INSTANCES(float)
 LEXFORMER_LOSS_INSTANCES(double)
 LEXFORMER_LOSS_INSTANCES(bfloat16)
-LEXFORMER_MEAN_LOSS_INSTANCES
+LEXFORMER_COMPUTE_LOSS_INSTANCES
 
 }  // namespace lexformer

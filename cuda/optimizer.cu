@@ -47,20 +47,6 @@ __device__ const Listed<Item>& array_of_block(std::size_t count, const Listed<It
   return list[low];
 }
 
-template <class T>
-__global__ void sum_squares_kernel(std::size_t count, const Listed<Elements<T>>* list, double* partial) {
-  const auto& array = array_of_block(count, list);
-  const std::size_t begin = (blockIdx.x - array.first_block) * chunk;
-  const std::size_t end = begin + chunk < array.item.count ? begin + chunk : array.item.count;
-  double total = 0;
-  for (std::size_t i = begin + threadIdx.x; i < end; i += Block::threads) {
-    const double x = static_cast<double>(static_cast<accumulate_t<T>>(array.item.data[i]));
-    total += x * x;
-  }
-  total = Block::sum(total);
-  if (threadIdx.x == 0) partial[blockIdx.x] = total;
-}
-
 /// The norm, from the sum of squares.
 template <class A>
 struct NormOf {
@@ -68,6 +54,22 @@ struct NormOf {
   const double* before;
   __device__ double operator()(double squares) const { return scalar::gradient_norm(squares, loss, before); }
 };
+
+template <class T>
+__global__ void gradient_norm_kernel(std::size_t count, const Listed<Elements<T>>* list, double* partial, unsigned* finished,
+                                     NormOf<accumulate_t<T>> result, double* norm) {
+  double total = 0;
+  if (count > 0) {
+    const auto& array = array_of_block(count, list);
+    const std::size_t begin = (blockIdx.x - array.first_block) * chunk;
+    const std::size_t end = begin + chunk < array.item.count ? begin + chunk : array.item.count;
+    for (std::size_t i = begin + threadIdx.x; i < end; i += Block::threads) {
+      const double x = static_cast<double>(static_cast<accumulate_t<T>>(array.item.data[i]));
+      total += x * x;
+    }
+  }
+  finish_sum(Block::sum(total), partial, finished, result, norm);
+}
 
 template <class T, class A>
 __global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>* list, GradientClip clip) {
@@ -100,12 +102,10 @@ void ElementwiseKernels<Cuda>::gradient_norm(const std::vector<Elements<T>>& arr
                                              double* norm) {
   using namespace cuda;
   const ArrayList<Elements<T>> all(arrays);
-  const Temporary<double> partial(all.blocks);
-  launch(LEXFORMER_KERNEL(sum_squares_kernel<T>), dim3(static_cast<unsigned>(all.blocks)), dim3(Block::threads), 0, all.count,
-         all.list.data(), partial.data());
-  using Norm = NormOf<accumulate_t<T>>;
-  launch(LEXFORMER_KERNEL((finish_sum_kernel<double, Norm, double>)), dim3(1), dim3(Block::threads), 0, all.blocks, partial.data(),
-         Norm{loss, before}, norm);
+  const std::size_t blocks = std::max<std::size_t>(all.blocks, 1);
+  const Temporary<double> partial(blocks);
+  launch(LEXFORMER_KERNEL(gradient_norm_kernel<T>), dim3(static_cast<unsigned>(blocks)), dim3(Block::threads), 0, all.count,
+         all.list.data(), partial.data(), finished_counters(1), NormOf<accumulate_t<T>>{loss, before}, norm);
 }
 
 template <class T, class A>

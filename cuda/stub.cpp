@@ -66,13 +66,13 @@ template <class T> void RowKernels<Cuda>::standardize(Size, Size, accumulate_t<T
 template <class T> void RowKernels<Cuda>::standardize_grad(Size, Size, accumulate_t<T>, const T*, const T*, const accumulate_t<T>*, T*) { missing(); }
 template <class T> void RowKernels<Cuda>::l2_normalize(Size, Size, accumulate_t<T>, const T*, T*, accumulate_t<T>*) { missing(); }
 template <class T> void RowKernels<Cuda>::l2_normalize_grad(Size, Size, accumulate_t<T>, const T*, const T*, const accumulate_t<T>*, T*) { missing(); }
-template <class T> void RowKernels<Cuda>::softmax(Size, Size, bool, const T*, T*) { missing(); }
+template <class T, class To> void RowKernels<Cuda>::softmax(Size, Size, bool, const T*, To*) { missing(); }
 template <class T> void RowKernels<Cuda>::softmax_grad(Size, Size, bool, const T*, const T*, T*) { missing(); }
-template <class T> void RowKernels<Cuda>::layer_norm(Size, Size, accumulate_t<T>, const DropoutMask&, const T*, const T*, const T*, const T*, T*, accumulate_t<T>*, T*) { missing(); }
-template <class T> void RowKernels<Cuda>::layer_norm_grad(Size, Size, const DropoutMask&, const T*, const T*, const T*, const accumulate_t<T>*, T*, T*, T*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::layer_norm(Size, Size, accumulate_t<T>, const DropoutMask&, const DropoutMask&, const T*, const T*, const T*, const T*, T*, accumulate_t<T>*, T*) { missing(); }
+template <class T> void RowKernels<Cuda>::layer_norm_grad(Size, Size, const DropoutMask&, const DropoutMask&, const T*, const T*, const T*, const accumulate_t<T>*, T*, T*, T*, T*) { missing(); }
 
-template <class T> void IndexKernels<Cuda>::gather(Size, Size, const T*, Ids, T*) { missing(); }
-template <class T> void IndexKernels<Cuda>::scatter_add(Size, Size, const T*, Ids, accumulate_t<T>*) { missing(); }
+template <class T> void IndexKernels<Cuda>::gather_sum(Size, Size, const std::type_identity_t<T>*, const std::vector<RowLookup<T>>&, T*) { missing(); }
+template <class T> void IndexKernels<Cuda>::gather_sum_grad(Size, Size, const T*, const std::vector<RowLookupGrad<T>>&) { missing(); }
 template <class T> void IndexKernels<Cuda>::place_rows(Size, Size, const T*, Ids, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::gather_columns(Size, Size, Size, const T*, Ids, T*) { missing(); }
 template <class T> void IndexKernels<Cuda>::scatter_add_columns(Size, Size, Size, const T*, Ids, accumulate_t<T>*) { missing(); }
@@ -87,8 +87,8 @@ template <class T> void IndexKernels<Cuda>::distance_bias(Size, Size, const doub
 
 template <class T> void LossKernels<Cuda>::cross_entropy(Size, Size, Ids, accumulate_t<T>, T*, accumulate_t<T>*) { missing(); }
 template <class A> void LossKernels<Cuda>::mean_loss(Size, const A*, A*) { missing(); }
-template <class T> void LossKernels<Cuda>::negative_log_likelihood(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const T*, accumulate_t<T>*) { missing(); }
-template <class T> void LossKernels<Cuda>::negative_log_likelihood_grad(Size, Size, Ids, const accumulate_t<T>*, accumulate_t<T>, const accumulate_t<T>*, const T*, T*) { missing(); }
+template <class A> void LossKernels<Cuda>::negative_log_likelihood(Size, Size, Ids, const A*, A, const A*, A*) { missing(); }
+template <class A, class T> void LossKernels<Cuda>::negative_log_likelihood_grad(Size, Size, Ids, const A*, A, const A*, const A*, T*) { missing(); }
 template <class T> void LossKernels<Cuda>::cosine_similarity(Size, Size, accumulate_t<T>, const T*, const T*, T*) { missing(); }
 template <class T> void LossKernels<Cuda>::cosine_similarity_grad(Size, Size, accumulate_t<T>, const T*, const T*, const T*, T*, T*) { missing(); }
 template <class T> void LossKernels<Cuda>::pairwise_cosine(const VectorGroups&, const T*, accumulate_t<T>*) { missing(); }
@@ -113,14 +113,14 @@ template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size
 
 LEXFORMER_CAST_INSTANCES
 #define LEXFORMER_ALL_INSTANCES(T) \
-  LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
+  LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_LAYER_NORM_INSTANCES(T) LEXFORMER_GATHER_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
   LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T) LEXFORMER_ADDITIVE_INSTANCES(T) LEXFORMER_LSTM_INSTANCES(T)
 LEXFORMER_ALL_INSTANCES(float)
 LEXFORMER_ALL_INSTANCES(double)
 LEXFORMER_ALL_INSTANCES(bfloat16)
 LEXFORMER_CRF_INSTANCES(float)
 LEXFORMER_CRF_INSTANCES(double)
-LEXFORMER_COLUMN_SUM_INSTANCES LEXFORMER_MEAN_LOSS_INSTANCES LEXFORMER_GEMM_INSTANCES
+LEXFORMER_COLUMN_SUM_INSTANCES LEXFORMER_SOFTMAX_INSTANCES LEXFORMER_COMPUTE_LOSS_INSTANCES LEXFORMER_GEMM_INSTANCES
 // clang-format on
 
 }  // namespace lexformer

@@ -5,7 +5,6 @@ using namespace lexformer;
 using namespace lexformer::test;
 
 TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double, bfloat16) {
-  using A = accumulate_t<T>;
   // Tables of one row (one id in all chunks), of two rows, of as many rows as ids, and of more.
   for (const std::size_t count : {1u, 2u, 31u, 32u, 33u, 64u, 127u, 300u, 1000u, 2100u})
     for (const std::size_t rows : {std::size_t{1}, std::size_t{2}, std::size_t{17}, count, 3 * count})
@@ -20,17 +19,57 @@ TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double
               using Dev = decltype(device);
               const Array<std::int32_t, Dev> ids(ids_);
               const Array<T, Dev> table(random_values<T>(rows * n)), y(zeros<T>(count * n));
-              const Array<A, Dev> gradient(random_values<A>(rows * n));
-              Kernels<Dev>::gather(count, n, table.data(), ids.data(), y.data());
-              Kernels<Dev>::scatter_add(count, n, y.data(), ids.data(), gradient.data());
+              const Array<T, Dev> gradient(random_values<T>(rows * n));  // is overwritten
+              const std::vector<RowLookup<T>> lookups{{rows, ids.data(), table.data()}};
+              Kernels<Dev>::gather_sum(count, n, nullptr, lookups, y.data());
+              const std::vector<RowLookupGrad<T>> gradients{{rows, ids.data(), gradient.data()}};
+              Kernels<Dev>::gather_sum_grad(count, n, y.data(), gradients);
               return joined(gradient.values(), y.values());
             },
-            50 * tolerance<A>);
+            50 * tolerance<T>);
       }
-  const Array<T, Cuda> nothing({});
-  const Array<A, Cuda> gradient(std::vector<A>(3, A{1}));
-  OnCuda::scatter_add(0, 3, nothing.data(), Array<std::int32_t, Cuda>({}).data(), gradient.data());
-  CHECK(gradient.values() == std::vector<A>(3, A{1}));
+  const Array<T, Cuda> nothing({}), gradient(std::vector<T>(3, T{1}));
+  const Array<std::int32_t, Cuda> none({});
+  OnCuda::gather_sum_grad(0, 3, nothing.data(), std::vector<RowLookupGrad<T>>{{1, none.data(), gradient.data()}});
+  CHECK(gradient.values() == std::vector<T>(3, T{0}));
+}
+
+TEST_CASE_TEMPLATE("cuda: sums of rows of up to four tables, and their gradients", T, float, double, bfloat16) {
+  const std::size_t rows[] = {300, 2, 64, 1};
+  for (const std::size_t count : {1u, 33u, 500u})
+    for (std::size_t tables = 1; tables <= most_row_lookups; ++tables)
+      for (const bool with_base : {false, true}) {
+        CAPTURE(count);
+        CAPTURE(tables);
+        compare<T>(
+            [&](auto device) {
+              using Dev = decltype(device);
+              const std::size_t n = 40;
+              std::vector<Array<std::int32_t, Dev>> ids;
+              std::vector<Array<T, Dev>> arrays;
+              std::vector<RowLookup<T>> lookups;
+              std::vector<RowLookupGrad<T>> gradients;
+              ids.reserve(tables);  // the arrays stay where they are
+              arrays.reserve(2 * tables);
+              for (std::size_t k = 0; k < tables; ++k) {
+                ids.emplace_back(random_ids(count, rows[k]));
+                arrays.emplace_back(random_values<T>(rows[k] * n, static_cast<std::uint32_t>(k)));
+                lookups.push_back({rows[k], ids.back().data(), arrays.back().data()});
+                arrays.emplace_back(random_values<T>(rows[k] * n));
+                gradients.push_back({rows[k], ids.back().data(), arrays.back().data()});
+              }
+              const Array<T, Dev> base(random_values<T>(count * n, 9)), y(zeros<T>(count * n));
+              Kernels<Dev>::gather_sum(count, n, with_base ? base.data() : nullptr, lookups, y.data());
+              Kernels<Dev>::gather_sum_grad(count, n, y.data(), gradients);
+              auto all = joined(y.values());
+              for (std::size_t k = 0; k < tables; ++k) {
+                const auto gradient = joined(arrays[2 * k + 1].values());
+                all.insert(all.end(), gradient.begin(), gradient.end());
+              }
+              return all;
+            },
+            100 * tolerance<T>);
+      }
 }
 
 TEST_CASE_TEMPLATE("cuda: columns by number", T, float, double, bfloat16) {

@@ -33,22 +33,24 @@ TEST_CASE_TEMPLATE("cuda: negative log-likelihood with weights and rows that do 
   for (const auto& size_of : matrices) {
     const std::size_t rows = size_of.first, n = size_of.second;
     using A = accumulate_t<T>;
-    for (const A total : {A(2.5), A{0}}) {
-      auto label = random_ids(rows, n);
-      auto weights = random_values<A>(rows);
-      for (std::size_t i = 0; i < rows; i += 3) label[i] = -100;
-      for (std::size_t i = 1; i < rows; i += 4) weights[i] = A{0};
-      if (total == A{0}) std::fill(label.begin(), label.end(), -100);
-      compare<T>([&](auto device) {
-        using Dev = decltype(device);
-        const Array<std::int32_t, Dev> labels(label);
-        const Array<A, Dev> weight(weights), dy({A(0.7)}), out({A{9}});
-        const Array<T, Dev> log_p(random_values<T>(rows * n, 1)), dx(zeros<T>(rows * n));
-        Kernels<Dev>::negative_log_likelihood(rows, n, labels.data(), weight.data(), total, log_p.data(), out.data());
-        Kernels<Dev>::negative_log_likelihood_grad(rows, n, labels.data(), weight.data(), total, dy.data(), log_p.data(), dx.data());
-        return joined(dx.values(), out.values());
-      });
-    }
+    for (const bool weighted : {true, false})
+      for (const A total : {A(2.5), A{0}}) {
+        auto label = random_ids(rows, n);
+        auto weights = random_values<A>(rows);
+        for (std::size_t i = 0; i < rows; i += 3) label[i] = -100;
+        for (std::size_t i = 1; i < rows; i += 4) weights[i] = A{0};
+        if (total == A{0}) std::fill(label.begin(), label.end(), -100);
+        compare<T>([&](auto device) {
+          using Dev = decltype(device);
+          const Array<std::int32_t, Dev> labels(label);
+          const Array<A, Dev> weight_array(weights), dy({A(0.7)}), out({A{9}}), log_p(random_values<A>(rows * n, 1));
+          const Array<T, Dev> dx(zeros<T>(rows * n));
+          const A* const weight = weighted ? weight_array.data() : nullptr;
+          Kernels<Dev>::negative_log_likelihood(rows, n, labels.data(), weight, total, log_p.data(), out.data());
+          Kernels<Dev>::negative_log_likelihood_grad(rows, n, labels.data(), weight, total, dy.data(), log_p.data(), dx.data());
+          return joined(dx.values(), out.values());
+        });
+      }
   }
 }
 

@@ -168,32 +168,36 @@ TEST_CASE_TEMPLATE("cuda: log-sum-exp and L2 norms of rows, forward and backward
   });
 }
 
-TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm, forward and backward", T, float, double, bfloat16) {
-  for (const auto& size_of : matrices) {
+TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm + dropout, forward and backward", T, float, double, bfloat16) {
+  auto sizes = matrices;
+  sizes.emplace_back(2100, 3);  // blocks in several groups
+  for (const auto& size_of : sizes) {
     const std::size_t rows = size_of.first, n = size_of.second;
     for (const bool residual : {false, true})
-      for (const float p : {0.0f, 0.3f}) {
-        CAPTURE(rows);
-        CAPTURE(n);
-        CAPTURE(p);
-        const std::size_t size = rows * n;
-        compare<T>(
-            [=](auto device) {
-              using Dev = decltype(device);
-              const DropoutMask mask{p, {5, 6, 7}};
-              const Array<T, Dev> x(random_values<T>(size)), z(random_values<T>(size, 1)), gamma(random_values<T>(n, 2)),
-                  dy(random_values<T>(size, 4));
-              const Array<T, Dev> beta(random_values<T>(n, 3)), xhat(zeros<T>(size)), y(zeros<T>(size));
-              const Array<accumulate_t<T>, Dev> rstd(zeros<accumulate_t<T>>(rows));
-              const Array<T, Dev> dz(zeros<T>(size)), dx(zeros<T>(size)), dgamma(zeros<T>(n)), dbeta(zeros<T>(n));
-              Kernels<Dev>::layer_norm(rows, n, accumulate_t<T>(1e-3), mask, x.data(), residual ? z.data() : nullptr, gamma.data(),
-                                       beta.data(), xhat.data(), rstd.data(), y.data());
-              Kernels<Dev>::layer_norm_grad(rows, n, mask, dy.data(), gamma.data(), xhat.data(), rstd.data(), dz.data(),
-                                            p > 0 ? dx.data() : dz.data(), dgamma.data(), dbeta.data());
-              return joined(xhat.values(), rstd.values(), y.values(), dz.values(), dx.values(), dgamma.values(), dbeta.values());
-            },
-            20 * tolerance<T>);
-      }
+      for (const float p : {0.0f, 0.3f})
+        for (const float p_output : {0.0f, 0.2f}) {
+          CAPTURE(rows);
+          CAPTURE(n);
+          CAPTURE(p);
+          CAPTURE(p_output);
+          const std::size_t size = rows * n;
+          compare<T>(
+              [=](auto device) {
+                using Dev = decltype(device);
+                const DropoutMask mask{p, {5, 6, 7}}, output{p_output, {1, 2, 3}};
+                const Array<T, Dev> x(random_values<T>(size)), z(random_values<T>(size, 1)), gamma(random_values<T>(n, 2)),
+                    dy(random_values<T>(size, 4));
+                const Array<T, Dev> beta(random_values<T>(n, 3)), xhat(zeros<T>(size)), y(zeros<T>(size));
+                const Array<accumulate_t<T>, Dev> rstd(zeros<accumulate_t<T>>(rows));
+                const Array<T, Dev> dz(zeros<T>(size)), dx(zeros<T>(size)), dgamma(zeros<T>(n)), dbeta(zeros<T>(n));
+                Kernels<Dev>::layer_norm(rows, n, accumulate_t<T>(1e-3), mask, output, x.data(), residual ? z.data() : nullptr,
+                                         gamma.data(), beta.data(), xhat.data(), rstd.data(), y.data());
+                Kernels<Dev>::layer_norm_grad(rows, n, mask, output, dy.data(), gamma.data(), xhat.data(), rstd.data(), dz.data(),
+                                              p > 0 ? dx.data() : dz.data(), dgamma.data(), dbeta.data());
+                return joined(xhat.values(), rstd.values(), y.values(), dz.values(), dx.values(), dgamma.values(), dbeta.values());
+              },
+              20 * tolerance<T>);
+        }
   }
 }
 

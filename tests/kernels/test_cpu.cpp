@@ -149,8 +149,8 @@ TEST_CASE("layer_norm equals its definition, with residual and dropout") {
                beta = random_tensor({n}, 3);
     Tensor<double> factors({rows, n}), xhat({rows, n}), rstd({rows}), y({rows, n});
     mask.fill(0, factors.size(), factors.mutable_data());
-    OnCpu::layer_norm(rows, n, 1e-12, mask, x.data(), residual.data(), gamma.data(), beta.data(), xhat.mutable_data(), rstd.mutable_data(),
-                      y.mutable_data());
+    OnCpu::layer_norm(rows, n, 1e-12, mask, {}, x.data(), residual.data(), gamma.data(), beta.data(), xhat.mutable_data(),
+                      rstd.mutable_data(), y.mutable_data());
     for (std::size_t r = 0; r < rows; ++r) {
       std::vector<double> z(n);
       double mean = 0, variance = 0;
@@ -199,7 +199,7 @@ TEST_CASE("dropout keeps a share of 1 - p, and the mean") {
   CHECK_FALSE(DropoutMask{}.active());
 }
 
-TEST_CASE("column_sum, scatter_add, gather and the copies equal plain loops") {
+TEST_CASE("column_sum, gather_sum, its gradient and the copies equal plain loops") {
   const std::size_t rows = 37, n = 70, stride = 73;
   const auto x = random_tensor({rows, stride});
   Tensor<double> sums({n});
@@ -210,14 +210,17 @@ TEST_CASE("column_sum, scatter_add, gather and the copies equal plain loops") {
     CHECK(sums.at(j) == doctest::Approx(sum).epsilon(1e-12));
   }
   const auto ids = random_ids(rows, 5);
-  Tensor<double> table = random_tensor({5, stride}, 2), picked({rows, stride});
-  auto expected = table.clone();
+  Tensor<double> table = random_tensor({5, stride}, 2), picked({rows, stride}), expected = Tensor<double>::zeros({5, stride});
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < stride; ++j) expected.mutable_data()[static_cast<std::size_t>(ids[i]) * stride + j] += x.at(i, j);
-  OnCpu::scatter_add(rows, stride, x.data(), ids.data(), table.mutable_data());
+  OnCpu::gather_sum_grad(rows, stride, x.data(), std::vector<RowLookupGrad<double>>{{5, ids.data(), table.mutable_data()}});
   CHECK(table.to_vector() == expected.to_vector());  // rows in order give the same sums
-  OnCpu::gather(rows, stride, table.data(), ids.data(), picked.mutable_data());
+  const std::vector<RowLookup<double>> one{{5, ids.data(), table.data()}};
+  OnCpu::gather_sum(rows, stride, nullptr, one, picked.mutable_data());
   for (std::size_t i = 0; i < rows; ++i) CHECK(picked.at(i, 7) == table.at(static_cast<std::size_t>(ids[i]), 7));
+  OnCpu::gather_sum(rows, stride, x.data(), {one[0], one[0]}, picked.mutable_data());
+  for (std::size_t i = 0; i < rows; ++i)
+    CHECK(picked.at(i, 7) == x.at(i, 7) + table.at(static_cast<std::size_t>(ids[i]), 7) + table.at(static_cast<std::size_t>(ids[i]), 7));
 
   Tensor<double> row_sums({rows}), expanded({rows, 4}), filled = Tensor<double>::zeros({3, 5});
   OnCpu::row_sum(rows, stride, x.data(), row_sums.mutable_data());
@@ -255,7 +258,9 @@ TEST_CASE("the kernels have the same bits for any number of threads") {
   }));
   CHECK(same_for_any_threads(out({n}, [&](float* y) { OnCpu::column_sum(rows, n, x.data(), n, y); })));
   CHECK(same_for_any_threads(out({rows}, [&](float* y) { OnCpu::row_sum(rows, n, x.data(), y); })));
-  CHECK(same_for_any_threads(out({9, n}, [&](float* y) { OnCpu::scatter_add(rows, n, x.data(), ids.data(), y); })));
+  CHECK(same_for_any_threads(out({9, n}, [&](float* y) {
+    OnCpu::gather_sum_grad(rows, n, x.data(), std::vector<RowLookupGrad<float>>{{9, ids.data(), y}});
+  })));
   CHECK(same_for_any_threads(out({rows, n}, [&](float* y) { OnCpu::dropout(size, mask, x.data(), y); })));
   CHECK(same_for_any_threads(out({rows, n}, [&](float* y) { OnCpu::map<scalar::Gelu>(size, x.data(), y); })));
   for (const bool log : {false, true}) {
@@ -264,9 +269,9 @@ TEST_CASE("the kernels have the same bits for any number of threads") {
   }
   CHECK(same_for_any_threads([&] {
     Tensor<float> xhat({rows, n}), rstd({rows}), y({rows, n}), dz({rows, n}), dx({rows, n}), dgamma({n}), dbeta({n});
-    OnCpu::layer_norm(rows, n, 1e-12f, mask, x.data(), dy.data(), gamma.data(), beta.data(), xhat.mutable_data(), rstd.mutable_data(),
+    OnCpu::layer_norm(rows, n, 1e-12f, mask, mask, x.data(), dy.data(), gamma.data(), beta.data(), xhat.mutable_data(), rstd.mutable_data(),
                       y.mutable_data());
-    OnCpu::layer_norm_grad(rows, n, mask, dy.data(), gamma.data(), xhat.data(), rstd.data(), dz.mutable_data(), dx.mutable_data(),
+    OnCpu::layer_norm_grad(rows, n, mask, mask, dy.data(), gamma.data(), xhat.data(), rstd.data(), dz.mutable_data(), dx.mutable_data(),
                            dgamma.mutable_data(), dbeta.mutable_data());
     return std::vector{xhat.to_vector(), rstd.to_vector(),   y.to_vector(),    dz.to_vector(),
                        dx.to_vector(),   dgamma.to_vector(), dbeta.to_vector()};

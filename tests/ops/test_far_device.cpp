@@ -67,6 +67,11 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
   check_far("dropout", {{50}}, [&](const auto& v) { return dropout(v[0], mask); });
   check_far("embedding", {{5, 3}}, [](const auto& v) { return embedding(v[0], {4, 0, 4, 2}); });
   check_far("embedding of nothing", {{5, 3}}, [](const auto& v) { return embedding(v[0], {}); });
+  check_far("embedding_sum", {{3, 3}, {5, 3}, {2, 3}}, [](const auto& v) {
+    using V = std::decay_t<decltype(v[0])>;
+    using Dev = std::conditional_t<std::is_same_v<V, Var<float, Far>>, Far, Cpu>;
+    return embedding_sum(v[0], std::vector<TableRows<float, Dev>>{{v[1], {4, 0, 4}}, {v[2], {1, 1, 0}}});
+  });
   check_far("select_columns", {{3, 4}}, [](const auto& v) { return select_columns(v[0], {2, 0, 2, 3, 2}); });
   check_far("reshape", {{3, 4}}, [](const auto& v) { return slice_columns(slice_rows(reshape(v[0], {4, 3}), 1, 3), 0, 2); });
   check_far("concat", {{3, 4}, {2, 4}}, [](const auto& v) { return concat_columns(std::vector{concat_rows(v), concat_rows(v)}); });
@@ -97,7 +102,7 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
   check_far("standardize", {{3, 4}}, [](const auto& v) { return standardize(v[0], {0.25}); });
   check_far("l2_normalize", {{3, 4}}, [](const auto& v) { return l2_normalize(v[0]); });
   check_far("layer_norm", {{3, 4}, {3, 4}, {4}, {4}},
-            [&](const auto& v) { return residual_layer_norm(v[0], v[1], v[2], v[3], 1e-5f, mask); });
+            [&](const auto& v) { return residual_layer_norm(v[0], v[1], v[2], v[3], 1e-5f, mask, mask); });
   check_far("sum", {{3, 4}}, [](const auto& v) { return sum(v[0]); });
   check_far("mean", {{3, 4}}, [](const auto& v) { return mean(v[0]); });
   check_far("row_sum", {{3, 4}}, [](const auto& v) { return row_sum(v[0]); });
@@ -134,6 +139,15 @@ TEST_CASE("attention has the same bits on a device whose memory the host cannot 
 TEST_CASE("what is wrong with numbers on a device is said as on the CPU") {
   const Var<float, Far> x(Tensor<float, Far>::zeros({2, 6}));
   CHECK(error_message([&] { embedding(x, {0, 1, 2, -1}); }) == "embedding: id 2 at position 2 is outside the table of 2 rows");
+  const auto sum_of = [&](const Var<float, Far>& base, const Indices<std::int32_t, Far>& more, const Var<float, Far>& other) {
+    return error_message([&] { embedding_sum(base, {TableRows<float, Far>{x, {0, 1}}, {other, more}}); });
+  };
+  const Var<float, Far> narrow(Tensor<float, Far>::zeros({2, 5}));
+  CHECK(sum_of({}, {0, 1, 1}, x) == "embedding: 3 rows of the table (2, 6) cannot be added to 2 rows of the table (2, 6)");
+  CHECK(sum_of({}, {0, 1}, narrow) == "embedding: 2 rows of the table (2, 5) cannot be added to 2 rows of the table (2, 6)");
+  CHECK(sum_of({}, {0, 2}, x) == "embedding: id 2 at position 1 is outside the table of 2 rows");
+  CHECK(sum_of(narrow, {0, 1}, x) == "embedding: the sum is (2, 6), but base is (2, 5)");
+  CHECK(error_message([&] { embedding_sum(x, std::vector<TableRows<float, Far>>{}); }) == "embedding: there are 0 tables, expected 1 to 4");
   CHECK(error_message([&] { select_columns(x, {5, -3, 7}); }).starts_with("select_columns: column -3 is out of range for x"));
   CHECK(error_message([&] { rotary(x, {3, -2}, 1); }) == "rotary: position -2 is negative");
   CHECK(error_message([&] {

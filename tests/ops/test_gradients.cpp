@@ -50,6 +50,13 @@ auto condition(const V& like, Shape shape) {
   for (std::size_t i = 0; i < t.size(); ++i) t.mutable_data()[i] = static_cast<T>(i % 5 < 2);
   return t;
 }
+template <class T>
+Var<T> sum_of_rows(const std::type_identity_t<Var<T>>& base, const std::vector<Var<T>>& tables,
+                   const std::vector<std::vector<std::int32_t>>& ids) {
+  std::vector<TableRows<T, Cpu>> lookups;
+  for (std::size_t k = 0; k < tables.size(); ++k) lookups.push_back({tables[k], ids[k]});
+  return embedding_sum(base, lookups);
+}
 const DropoutMask mask{0.3f, {5, 2, 1}};
 
 std::vector<Case> cases() {
@@ -101,6 +108,9 @@ std::vector<Case> cases() {
     list.push_back(CASE(cat("residual_layer_norm ", s), ({s, s, d, d}), { return residual_layer_norm(v[0], v[1], v[2], v[3], {1}); }));
     list.push_back(
         CASE(cat("residual_layer_norm dropout ", s), ({s, s, d, d}), { return residual_layer_norm(v[0], v[1], v[2], v[3], {1}, mask); }));
+    list.push_back(CASE(cat("residual_layer_norm of both dropouts ", s), ({s, s, d, d}),
+                        { return residual_layer_norm(v[0], v[1], v[2], v[3], {1}, mask, mask); }));
+    list.push_back(CASE(cat("layer_norm dropout ", s), ({s, d, d}), { return layer_norm(v[0], v[1], v[2], {1}, mask); }));
     list.push_back(CASE(cat("same input twice ", s), ({s, d, d}), { return residual_layer_norm(v[0], v[0], v[1], v[2], {1}); }));
   }
   list.push_back(CASE("matmul nn", ({{3, 4}, {4, 5}}), { return matmul(v[0], v[1]); }));
@@ -131,6 +141,14 @@ std::vector<Case> cases() {
   }));
   list.push_back(CASE("embedding", ({{5, 3}}), { return embedding(v[0], {4, 0, 4, 2}); }));
   list.push_back(CASE("embedding of nothing", ({{5, 3}}), { return embedding(v[0], {}); }));
+  list.push_back(CASE("embedding_sum", ({{4, 3}, {5, 3}, {2, 3}, {9, 3}}), {
+    using Rows = std::decay_t<decltype(v)>;
+    return sum_of_rows(v[0], Rows{v[1], v[2], v[3]}, {{4, 0, 4, 2}, {1, 1, 0, 1}, {8, 8, 8, 0}});
+  }));
+  list.push_back(CASE("embedding_sum without base", ({{5, 3}, {2, 3}}), {
+    using Rows = std::decay_t<decltype(v)>;
+    return sum_of_rows({}, Rows{v[0], v[1], v[0]}, {{4, 0, 4, 2}, {1, 1, 0, 1}, {0, 1, 2, 3}});
+  }));
   list.push_back(CASE("slice_rows", ({{5, 3}}), { return slice_rows(v[0], 1, 4); }));
   list.push_back(CASE("select_columns", ({{3, 4}}), { return select_columns(v[0], {2, 0, 2, 3, 2}); }));
   list.push_back(CASE("rotary", ({{4, 24}}), { return rotary(v[0], {0, 1, 2, 7}, 2, 50); }));
@@ -197,7 +215,8 @@ TEST_CASE("every op refuses an input without value") {
     if (c.name == "cast") continue;  // to the same type: returns x itself
     for (std::size_t i = 0; i < c.shapes.size(); ++i) {
       const bool optional = (c.name.starts_with("linear") && i > 0 && i % 2 == 0) ||
-                            (c.name.starts_with("residual_layer_norm") && i == 1) || (c.name == "lstm" && i == 3);
+                            (c.name.starts_with("residual_layer_norm") && i == 1) || (c.name == "lstm" && i == 3) ||
+                            (c.name == "embedding_sum" && i == 0);
       CAPTURE(i);
       for (const Var<float>& none : {Var<float>(), Var<float>(Tensor<float>())}) {
         std::vector<Var<float>> v;

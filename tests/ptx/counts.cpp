@@ -67,15 +67,15 @@ template <class T>
 void rows_of_a_layer() {
   using A = accumulate_t<T>;
   constexpr std::size_t rows = 16, n = 384, vocabulary = 64;
-  const DropoutMask mask{0.1f, RandomKey{7, 3, 5}};
+  const DropoutMask mask{0.1f, RandomKey{7, 3, 5}}, none;
   const Array<T, Cuda> x(random_values<T>(rows * n)), residual(random_values<T>(rows * n, 1)), gamma(random_values<T>(n, 2));
   const Array<T, Cuda> y(zeros<T>(rows * n)), z(zeros<T>(rows * n)), xhat(zeros<T>(rows * n)), dgamma(zeros<T>(n)), dbeta(zeros<T>(n));
   const Array<A, Cuda> rstd(zeros<A>(rows)), table(zeros<A>(vocabulary * n)), first(zeros<A>(rows * n)), second(zeros<A>(rows * n));
   const Array<std::int32_t, Cuda> ids(random_ids(rows, vocabulary)), types(random_ids(rows, 2));
   const std::string size = cat(" ", name_of<T>, " ", rows, "x", n);
-  Kernels<Cuda>::layer_norm(rows, n, static_cast<A>(1e-3), mask, x.data(), residual.data(), gamma.data(), gamma.data(), xhat.data(),
+  Kernels<Cuda>::layer_norm(rows, n, static_cast<A>(1e-3), mask, none, x.data(), residual.data(), gamma.data(), gamma.data(), xhat.data(),
                             rstd.data(), y.data());
-  Kernels<Cuda>::layer_norm_grad(rows, n, mask, x.data(), gamma.data(), xhat.data(), rstd.data(), y.data(), z.data(), dgamma.data(),
+  Kernels<Cuda>::layer_norm_grad(rows, n, mask, none, x.data(), gamma.data(), xhat.data(), rstd.data(), y.data(), z.data(), dgamma.data(),
                                  dbeta.data());
   report("layer_norm" + size);
   Kernels<Cuda>::column_sum(rows, n, x.data(), n, dgamma.data());
@@ -84,9 +84,11 @@ void rows_of_a_layer() {
   report("dropout" + size);
   Kernels<Cuda>::softmax(rows, n, false, x.data(), y.data());
   report("softmax" + size);
-  Kernels<Cuda>::gather(rows, n, x.data(), types.data(), y.data());
-  Kernels<Cuda>::scatter_add(rows, n, x.data(), ids.data(), table.data());
-  Kernels<Cuda>::scatter_add(rows, n, x.data(), types.data(), table.data());
+  const Array<T, Cuda> words(random_values<T>(vocabulary * n)), dtypes(zeros<T>(2 * n));
+  Kernels<Cuda>::gather_sum(rows, n, nullptr,
+                            std::vector<RowLookup<T>>{{vocabulary, ids.data(), words.data()}, {2, types.data(), x.data()}}, y.data());
+  Kernels<Cuda>::gather_sum_grad(rows, n, x.data(),
+                                 std::vector<RowLookupGrad<T>>{{vocabulary, ids.data(), words.data()}, {2, types.data(), dtypes.data()}});
   report("embedding" + size);
   const AdamWUpdate<T, A> update{rows * n, {1, 0.9, 0.999, 1e-3, 1, 1e-8}, x.data(), first.data(), second.data(), table.data(), y.data()};
   Kernels<Cuda>::adamw(std::vector{update}, {});
@@ -98,7 +100,7 @@ void token_types() {
   constexpr std::size_t rows = 2048, n = 32;
   const Array<float, Cuda> x(random_values<float>(rows * n)), table(zeros<float>(2 * n));
   const Array<std::int32_t, Cuda> types(random_ids(rows, 2));
-  Kernels<Cuda>::scatter_add(rows, n, x.data(), types.data(), table.data());
+  Kernels<Cuda>::gather_sum_grad(rows, n, x.data(), std::vector<RowLookupGrad<float>>{{2, types.data(), table.data()}});
   report(cat("token types float ", rows, "x", n));
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("ptx: faults planted in nvcc's code are noticed: missing barriers, a w
   }
   const WithSet chosen("misaligned_0");
   const std::string message = softmax(0);
-  CHECK_MESSAGE(message.find("softmax_kernel<Block, T>") != std::string::npos, message);
+  CHECK_MESSAGE(message.find("softmax_kernel<Block, T, To>") != std::string::npos, message);
   CHECK_MESSAGE(message.find("rows.ptx:") != std::string::npos, message);
   CHECK_MESSAGE(message.find("misaligned access to global memory, 4 bytes") != std::string::npos, message);
 }

@@ -48,6 +48,16 @@ std::vector<AdamWUpdate<T, A>> near(std::vector<AdamWUpdate<T, A>> list) {
   for (auto& u : list) u = {u.count, u.factors, near(u.gradient), near(u.exp_avg), near(u.exp_avg_sq), near(u.master), near(u.parameter)};
   return list;
 }
+template <class T>
+std::vector<RowLookup<T>> near(std::vector<RowLookup<T>> list) {
+  for (auto& l : list) l = {l.rows, near(l.ids), near(l.table)};
+  return list;
+}
+template <class T>
+std::vector<RowLookupGrad<T>> near(std::vector<RowLookupGrad<T>> list) {
+  for (auto& l : list) l = {l.rows, near(l.ids), near(l.gradient)};
+  return list;
+}
 inline GradientClip near(const GradientClip& clip) { return {near(clip.norm), clip.max_norm}; }
 template <class T>
 AttentionArgs<T> near(AttentionArgs<T> a) {
@@ -181,7 +191,8 @@ struct Kernels<Far> {
   LEXFORMER_FAR(layer_norm)
   LEXFORMER_FAR(layer_norm_grad)
   LEXFORMER_FAR(gather)
-  LEXFORMER_FAR(scatter_add)
+  LEXFORMER_FAR(gather_sum)
+  LEXFORMER_FAR(gather_sum_grad)
   LEXFORMER_FAR(place_rows)
   LEXFORMER_FAR(gather_columns)
   LEXFORMER_FAR(scatter_add_columns)

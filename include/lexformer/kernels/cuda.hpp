@@ -84,25 +84,30 @@ struct RowKernels<Cuda> {
   template <class T>
   static void l2_normalize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y, const accumulate_t<T>* norm,
                                 T* dx);
-  template <class T>
-  static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y);
+  template <class T, class To>
+  static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, To* y);
   template <class T>
   static void softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx);
   template <class T>
-  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const T* x, const T* residual,
-                         const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y);
+  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output,
+                         const T* x, const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y);
   template <class T>
-  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const T* dy, const T* gamma, const T* xhat,
-                              const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta);
+  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output, const T* dy,
+                              const T* gamma, const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta);
 };
 
 template <>
 struct IndexKernels<Cuda> {
   template <class T>
-  static void gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y);
+  static void gather_sum(std::size_t count, std::size_t n, const std::type_identity_t<T>* base, const std::vector<RowLookup<T>>& lookups,
+                         T* y);
+  template <class T>
+  static void gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
+    gather_sum(count, n, nullptr, std::vector<RowLookup<T>>{{0, ids, table}}, y);
+  }
   /// Adds the rows of each id in order, in chunks of fixed size.
   template <class T>
-  static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table);
+  static void gather_sum_grad(std::size_t count, std::size_t n, const T* dy, const std::vector<RowLookupGrad<T>>& lookups);
   template <class T>
   static void place_rows(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y);
   template <class T>
@@ -139,12 +144,12 @@ struct LossKernels<Cuda> {
                             accumulate_t<T>* loss);
   template <class A>
   static void mean_loss(std::size_t rows, const A* loss, A* out);
-  template <class T>
-  static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                      accumulate_t<T> total, const T* log_p, accumulate_t<T>* out);
-  template <class T>
-  static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                           accumulate_t<T> total, const accumulate_t<T>* dy, const T* log_p, T* dx);
+  template <class A>
+  static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total, const A* log_p,
+                                      A* out);
+  template <class A, class T>
+  static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total,
+                                           const A* dy, const A* log_p, T* dx);
   template <class T>
   static void cosine_similarity(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* a, const T* b, T* y);
   template <class T>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "lexformer/kernels/rows_cpu.hpp"
@@ -13,22 +14,56 @@ namespace lexformer {
 
 template <>
 struct IndexKernels<Cpu> {
+  /// y[i] = base[i] + table_1[ids_1[i]] + ..., added in this order; rows of n elements. base may be null.
+  template <class T>
+  static void gather_sum(std::size_t count, std::size_t n, const std::type_identity_t<T>* base, const std::vector<RowLookup<T>>& lookups,
+                         T* y) {
+    const std::size_t added = base == nullptr ? 1 : 0;  // the first lookup that is added; the one before it begins the sum
+    parallel_for(count, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
+      row::Wide<T> wide;
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto row_of = [&](const RowLookup<T>& lookup) { return lookup.table + static_cast<std::size_t>(lookup.ids[i]) * n; };
+        const T* const first = base == nullptr ? row_of(lookups[0]) : base + i * n;
+        if (lookups.size() == added) {
+          std::copy_n(first, n, y + i * n);
+          continue;
+        }
+        auto* const sum = wide.read(n, first, y + i * n);
+        for (std::size_t k = added; k < lookups.size(); ++k) {
+          const T* const row = row_of(lookups[k]);
+          for (std::size_t j = 0; j < n; ++j) sum[j] += row[j];
+        }
+        wide.write(y + i * n);
+      }
+    });
+  }
   /// y[i] = table[ids[i]], rows of n elements.
   template <class T>
   static void gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
-    parallel_for(count, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) std::copy_n(table + static_cast<std::size_t>(ids[i]) * n, n, y + i * n);
-    });
+    gather_sum(count, n, nullptr, std::vector<RowLookup<T>>{{0, ids, table}}, y);
   }
-  /// table[ids[i]] += x[i], rows in order; parallel over columns.
+  /// For each lookup: gradient[r] = sum of the dy[i] with ids[i] = r, in the order of i; rows of n elements. Parallel over columns.
   template <class T>
-  static void scatter_add(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, accumulate_t<T>* table) {
-    parallel_for(n, 64, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = 0; i < count; ++i) {
-        accumulate_t<T>* row = table + static_cast<std::size_t>(ids[i]) * n;
-        for (std::size_t j = begin; j < end; ++j) row[j] += x[i * n + j];
+  static void gather_sum_grad(std::size_t count, std::size_t n, const T* dy, const std::vector<RowLookupGrad<T>>& lookups) {
+    using A = accumulate_t<T>;
+    const auto sum = [&](std::size_t rows, const std::int32_t* ids, A* table) {
+      parallel_for(n, 64, [=](std::size_t begin, std::size_t end) {
+        for (std::size_t r = 0; r < rows; ++r) std::fill(table + r * n + begin, table + r * n + end, A{0});
+        for (std::size_t i = 0; i < count; ++i) {
+          A* const row = table + static_cast<std::size_t>(ids[i]) * n;
+          for (std::size_t j = begin; j < end; ++j) row[j] += dy[i * n + j];
+        }
+      });
+    };
+    for (const RowLookupGrad<T>& lookup : lookups) {
+      if constexpr (std::is_same_v<T, A>) {
+        sum(lookup.rows, lookup.ids, lookup.gradient);
+      } else {
+        std::vector<A> sums(lookup.rows * n);
+        sum(lookup.rows, lookup.ids, sums.data());
+        ElementwiseKernels<Cpu>::cast(sums.size(), sums.data(), lookup.gradient);
       }
-    });
+    }
   }
 
   /// y[ids[i]] = x[i], or 0 if x is null; rows of n elements, distinct ids.

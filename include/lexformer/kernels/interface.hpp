@@ -50,6 +50,23 @@ struct Elements {
   std::size_t row_count = 0, columns = 0;
 };
 
+/// A table of `rows` rows, and for each row of an output the row ids[i] that is looked up.
+template <class T>
+struct RowLookup {
+  std::size_t rows = 0;
+  const std::int32_t* ids = nullptr;
+  const T* table = nullptr;
+};
+/// The same, with the table's gradient.
+template <class T>
+struct RowLookupGrad {
+  std::size_t rows = 0;
+  const std::int32_t* ids = nullptr;
+  T* gradient = nullptr;
+};
+/// The most lookups that are summed in one call.
+inline constexpr std::size_t most_row_lookups = 4;
+
 /// The factors of one AdamW step; computed in double, used in the type of the moments.
 struct AdamWFactors {
   double decay;  // 1 - lr * weight_decay

@@ -43,28 +43,29 @@ struct LossKernels<Cpu> {
   }
 
   /// out[0] = -sum_i weight[i] log_p[i, labels[i]] / total, rows in order; ignores rows with a negative label. total 0: no division.
-  template <class T>
-  static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                      accumulate_t<T> total, const T* log_p, accumulate_t<T>* out) {
-    accumulate_t<T> loss{0};
+  /// Without weight (null), all weights are 1.
+  template <class A>
+  static void negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total, const A* log_p,
+                                      A* out) {
+    A loss{0};
     for (std::size_t i = 0; i < rows; ++i)
-      if (labels[i] >= 0) loss -= weight[i] * log_p[i * n + static_cast<std::size_t>(labels[i])];
-    if (total != accumulate_t<T>{0}) loss /= total;
+      if (labels[i] >= 0) loss -= (weight == nullptr ? A{1} : weight[i]) * log_p[i * n + static_cast<std::size_t>(labels[i])];
+    if (total != A{0}) loss /= total;
     *out = loss;
   }
   /// The gradient with respect to the logits:  dx_i = weight[i] / total dy[0] (exp(log_p_i) - onehot(labels[i]))
-  template <class T>
-  static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const accumulate_t<T>* weight,
-                                           accumulate_t<T> total, const accumulate_t<T>* dy, const T* log_p, T* dx) {
-    using A = accumulate_t<T>;
+  template <class A, class T>
+  static void negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total,
+                                           const A* dy, const A* log_p, T* dx) {
     for (std::size_t i = 0; i < rows; ++i) {
-      if (labels[i] < 0 || weight[i] == A{0}) {
+      const A w = labels[i] < 0 ? A{0} : weight == nullptr ? A{1} : weight[i];
+      if (w == A{0}) {
         std::fill_n(dx + i * n, n, T{0});
         continue;
       }
-      const A factor = weight[i] / total * *dy;
+      const A factor = w / total * *dy;
       for (std::size_t c = 0; c < n; ++c) {
-        const A p = scalar::exp(A{log_p[i * n + c]}), target = c == static_cast<std::size_t>(labels[i]) ? A{1} : A{0};
+        const A p = scalar::exp(log_p[i * n + c]), target = c == static_cast<std::size_t>(labels[i]) ? A{1} : A{0};
         dx[i * n + c] = static_cast<T>(factor * (p - target));
       }
     }

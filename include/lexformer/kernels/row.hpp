@@ -75,7 +75,8 @@ template <class T>
 class Wide {
  public:
   /// Copies x into the row for an output y, and returns the row.
-  accumulate_t<T>* read(std::size_t n, const T* x, T* y) {
+  template <class From>
+  accumulate_t<T>* read(std::size_t n, const From* x, T* y) {
     accumulate_t<T>* const row = place(n, y);
     std::copy_n(x, n, row);
     return row;

@@ -182,11 +182,11 @@ struct RowKernels<Cpu> {
     });
   }
 
-  /// y = softmax(x) by rows, or log-softmax if `log`.
-  template <class T>
-  static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, T* y) {
+  /// y = softmax(x) by rows, or log-softmax if `log`. To is T or the compute type.
+  template <class T, class To>
+  static void softmax(std::size_t rows, std::size_t n, bool log, const T* x, To* y) {
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
-      row::Wide<T> wide;
+      row::Wide<To> wide;
       for (std::size_t r = begin; r < end; ++r) {
         auto* const out = wide.read(n, x + r * n, y + r * n);
         if (log)
@@ -220,8 +220,8 @@ struct RowKernels<Cpu> {
 
   /// z = residual + dropout(x) (residual and dropout may be absent);  xhat = (z - mean z) rstd;  y = xhat gamma + beta.
   template <class T>
-  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const T* x, const T* residual,
-                         const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y) {
+  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output,
+                         const T* x, const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y) {
     using A = accumulate_t<T>;
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
       row::Wide<T> wide;
@@ -239,16 +239,23 @@ struct RowKernels<Cpu> {
           h[j] = (h[j] - mean) * inverse;
           out[j] = static_cast<T>(h[j] * gamma[j] + beta[j]);
         }
+        if (output.active()) row::masked(output, r * n, n, out, out);
         wide.write(xhat + r * n);
       }
     });
   }
-  /// dz = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma;  dx = dz * mask;  dgamma = sum dy xhat;  dbeta = sum dy.
-  /// Without dropout dx may be dz.
+  /// With dy * output for dy: dz = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma;  dx = dz * mask;  dgamma = sum dy xhat;
+  /// dbeta = sum dy. Without mask dx may be dz.
   template <class T>
-  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const T* dy, const T* gamma, const T* xhat,
-                              const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
+  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output, const T* dy,
+                              const T* gamma, const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
     using A = accumulate_t<T>;
+    Tensor<T, Cpu> kept;
+    if (output.active()) {
+      kept = Tensor<T, Cpu>({rows, n});
+      ElementwiseKernels<Cpu>::dropout(rows * n, output, dy, kept.mutable_data());
+      dy = kept.data();
+    }
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
       for (std::size_t r = begin; r < end; ++r) {
         const T *g = dy + r * n, *h = xhat + r * n;

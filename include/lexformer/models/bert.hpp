@@ -73,11 +73,15 @@ struct BertEmbeddings {
     if (batch.offsets.longest() > max_length)
       fail("BertEmbeddings", "a sequence has ", batch.offsets.longest(), " tokens, the model has positions for ", max_length,
            "; shorten it (max_length)");
-    auto words = word(batch.ids);
-    if (plug) words = (*plug)(words, batch, forward);
-    auto sum = add(words, type(batch.type_ids));
-    if (position) sum = add(sum, (*position)(batch.position_ids));
-    const auto x = dropout(norm(sum), forward.dropout(dropout_p, site::embeddings));
+    Var<T, Dev> words;
+    std::vector<TableRows<T, Dev>> lookups;
+    if (plug)
+      words = (*plug)(word(batch.ids), batch, forward);
+    else
+      lookups.push_back({word.weight, batch.ids});
+    lookups.push_back({type.weight, batch.type_ids});
+    if (position) lookups.push_back({position->weight, batch.position_ids});
+    const auto x = norm(embedding_sum(words, lookups), forward.dropout(dropout_p, site::embeddings));
     return projection ? (*projection)(x) : x;  // (N, D)
   }
 };

@@ -38,7 +38,7 @@ struct ClassificationHead {
   Var<T, Dev> operator()(const Var<T, Dev>& hidden, const Offsets& offsets, const ForwardOptions& forward) const {
     const NameScope scope("head");
     const auto first = forward.dropout(dropout_p, first_site), second = forward.dropout(dropout_p, second_site);
-    if (kind == Head::paper) return out(gelu(dropout((*norm)(dense(pool(hidden, offsets, Pooling::mean))), first)));
+    if (kind == Head::paper) return out(gelu((*norm)(dense(pool(hidden, offsets, Pooling::mean)), first)));
     const auto x = pool(hidden, offsets, Pooling::cls);  // (B, D)
     if (architecture.pooler) return out(dropout(tanh(dense(x)), first));
     return out(dropout(gelu(dense(dropout(x, first))), second));

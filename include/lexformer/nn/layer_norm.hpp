@@ -14,7 +14,10 @@ struct LayerNorm {
 
   LayerNorm(std::size_t width, double epsilon, Init& init)
       : weight(init.constant<T, Dev>({width}, T{1})), bias(init.constant<T, Dev>({width}, T{0})), eps(epsilon) {}
-  Var<T, Dev> operator()(const Var<T, Dev>& x) const { return layer_norm(x, weight, bias, static_cast<accumulate_t<T>>(eps)); }
+  /// dropout(LayerNorm(x)) in one pass.
+  Var<T, Dev> operator()(const Var<T, Dev>& x, const DropoutMask& dropout = {}) const {
+    return layer_norm(x, weight, bias, static_cast<accumulate_t<T>>(eps), dropout);
+  }
   /// LayerNorm(residual + dropout(x)) in one pass.
   Var<T, Dev> operator()(const Var<T, Dev>& x, const Var<T, Dev>& residual, const DropoutMask& dropout) const {
     return residual_layer_norm(x, residual, weight, bias, static_cast<accumulate_t<T>>(eps), dropout);

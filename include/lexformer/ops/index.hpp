@@ -23,41 +23,87 @@ RowGradient<T, Cpu> row_gradient(const Shape& table, const Indices<std::int32_t,
   std::sort(g.ids.begin(), g.ids.end());
   g.ids.erase(std::unique(g.ids.begin(), g.ids.end()), g.ids.end());
   for (auto& place : places) place = static_cast<std::int32_t>(std::lower_bound(g.ids.begin(), g.ids.end(), place) - g.ids.begin());
-  auto rows = Tensor<accumulate_t<T>, Cpu>::zeros({g.ids.size(), table[1]});
-  Kernels<Cpu>::scatter_add(places.size(), table[1], dy.data(), places.data(), rows.mutable_data());
-  g.rows = cast<T>(rows);
+  g.rows = Tensor<T, Cpu>({g.ids.size(), table[1]});
+  Kernels<Cpu>::gather_sum_grad(places.size(), table[1], dy.data(),
+                                std::vector<RowLookupGrad<T>>{{g.ids.size(), places.data(), g.rows.mutable_data()}});
   return g;
 }
 }  // namespace detail
 
-/// Looks up rows of a table: y[i] = table[ids[i]].    dtable[ids[i]] += dy[i], in the order of i
-///   table (V, D), ids N integers in 0 .. V-1 -> y (N, D).    Errors: an id is out of range
+/// A table (V, D), and the rows of it that embedding_sum() looks up: N integers in 0 .. V-1.
+template <class T, class Dev>
+struct TableRows {
+  Var<T, Dev> table;
+  Indices<std::int32_t, Dev> ids;
+};
+
+/// The sum of looked-up rows: y[i] = base[i] + table_1[ids_1[i]] + ..., added in this order.
+///   base (N, D) or undefined, tables (V_k, D), ids_k N integers in 0 .. V_k-1, one to four lookups -> y (N, D)
+///   dbase = dy;    dtable_k[ids_k[i]] += dy[i], in the order of i
 /// On the CPU the gradient of a parameter of more than N rows is kept as the rows that were looked up, so it costs no pass over the table.
+/// Errors: an id is out of range, or shapes do not match.
+template <class T, class Dev>
+Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T, Dev>>& lookups) {
+  if (lookups.empty() || lookups.size() > most_row_lookups)
+    fail("embedding", "there are ", lookups.size(), " tables, expected 1 to ", most_row_lookups);
+  const std::size_t n = lookups[0].ids.size();
+  std::vector<RowLookup<T>> sources;
+  for (const auto& [table, ids] : lookups) {
+    if (table.shape().rank() != 2) fail("embedding", "the table must be (V, D), got ", table.shape());
+    const std::size_t vocabulary = table.dim(0);
+    if (!ids.within(vocabulary)) {
+      const auto all = ids.to_vector();
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i] < 0 || static_cast<std::size_t>(all[i]) >= vocabulary)
+          fail("embedding", "id ", all[i], " at position ", i, " is outside the table of ", vocabulary, " rows");
+    }
+    if (table.dim(1) != lookups[0].table.dim(1) || ids.size() != n)
+      fail("embedding", ids.size(), " rows of the table ", table.shape(), " cannot be added to ", n, " rows of the table ",
+           lookups[0].table.shape());
+    sources.push_back({vocabulary, ids.data(), table.value().data()});
+  }
+  const std::size_t d = lookups[0].table.dim(1);
+  if (base.defined() && !(base.shape() == Shape{n, d})) fail("embedding", "the sum is ", Shape{n, d}, ", but base is ", base.shape());
+  Tensor<T, Dev> y({n, d});
+  Kernels<Dev>::gather_sum(n, d, base.defined() ? base.value().data() : nullptr, sources, y.mutable_data());
+
+  struct Source {
+    Shape shape;
+    Indices<std::int32_t, Dev> ids;
+    bool needed;                                       // whether the table has a gradient
+    std::shared_ptr<detail::GradBox<T, Dev>> by_rows;  // of a gradient that is kept as rows
+  };
+  std::vector<Var<T, Dev>> inputs{base};
+  std::vector<Source> tables;
+  for (const auto& [table, ids] : lookups) {
+    inputs.push_back(table);
+    const bool few = std::is_same_v<Dev, Cpu> && n < table.dim(0) && table.requires_grad() && table.is_leaf();
+    tables.push_back({table.shape(), ids, table.requires_grad(), few && !detail::graph_state().check_finite ? table.grad_box() : nullptr});
+  }
+  return record("embedding", y, inputs, [n, d, tables = std::move(tables)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    std::vector<Tensor<T, Dev>> gradients{dy};
+    std::vector<RowLookupGrad<T>> dense;
+    for (const Source& source : tables) {
+      auto& gradient = gradients.emplace_back();
+      if constexpr (std::is_same_v<Dev, Cpu>)
+        if (source.by_rows) {
+          source.by_rows->add(detail::row_gradient(source.shape, source.ids, dy));
+          continue;
+        }
+      if (!source.needed) continue;
+      gradient = Tensor<T, Dev>(source.shape);
+      dense.push_back({source.shape[0], source.ids.data(), gradient.mutable_data()});
+    }
+    if (!dense.empty()) Kernels<Dev>::gather_sum_grad(n, d, dy.data(), dense);
+    return gradients;
+  });
+}
+
+/// Looks up rows of a table: y[i] = table[ids[i]], as embedding_sum() with one table.    dtable[ids[i]] += dy[i], in the order of i
+///   table (V, D), ids N integers in 0 .. V-1 -> y (N, D).    Errors: an id is out of range
 template <class T, class Dev>
 Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indices<std::int32_t, Dev>>& ids) {
-  if (table.shape().rank() != 2) fail("embedding", "the table must be (V, D), got ", table.shape());
-  const std::size_t vocabulary = table.dim(0), d = table.dim(1), n = ids.size();
-  if (!ids.within(vocabulary)) {
-    const auto all = ids.to_vector();
-    for (std::size_t i = 0; i < n; ++i)
-      if (all[i] < 0 || static_cast<std::size_t>(all[i]) >= vocabulary)
-        fail("embedding", "id ", all[i], " at position ", i, " is outside the table of ", vocabulary, " rows");
-  }
-  Tensor<T, Dev> y({n, d});
-  Kernels<Dev>::gather(n, d, table.value().data(), ids.data(), y.mutable_data());
-  if constexpr (std::is_same_v<Dev, Cpu>)
-    if (n < vocabulary && table.requires_grad() && table.is_leaf() && !detail::graph_state().check_finite)
-      return record("embedding", y, std::vector{table},
-                    [shape = table.shape(), ids, box = table.grad_box()](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-                      box->add(detail::row_gradient(shape, ids, dy));
-                      return {Tensor<T, Dev>()};
-                    });
-  return record("embedding", y, std::vector{table},
-                [shape = table.shape(), n, d, ids](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-                  auto dtable = Tensor<accumulate_t<T>, Dev>::zeros(shape);
-                  Kernels<Dev>::scatter_add(n, d, dy.data(), ids.data(), dtable.mutable_data());
-                  return {detail::cast<T>(dtable)};
-                });
+  return embedding_sum<T, Dev>({}, {{table, ids}});
 }
 
 /// Selects rows: y[i] = x[rows[i]]; an index may repeat.    dx[rows[i]] += dy[i]

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "lexformer/core/indices.hpp"
+#include "lexformer/core/list_upload.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/rows.hpp"
 
@@ -24,36 +24,38 @@ template <class T, class Dev>
 Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& x, std::span<const std::int32_t> labels,
                                         const CrossEntropyOptions& options = {}) {
   using A = accumulate_t<T>;
-  const auto logits = cast<A>(x);
-  if (logits.shape().rank() != 2 || logits.dim(0) != labels.size())
-    fail("cross_entropy", "logits ", logits.shape(), " for ", labels.size(), " labels; expected (labels, classes)");
-  const std::size_t n = labels.size(), classes = logits.dim(1);
+  if (x.shape().rank() != 2 || x.dim(0) != labels.size())
+    fail("cross_entropy", "logits ", x.shape(), " for ", labels.size(), " labels; expected (labels, classes)");
+  const std::size_t n = labels.size(), classes = x.dim(1);
   if (!options.class_weights.empty() && options.class_weights.size() != classes)
     fail("cross_entropy", options.class_weights.size(), " class weights for ", classes, " classes");
-  std::vector<A> weights(n, A{0});
+  std::vector<A> weights;                    // empty = all 1
   std::vector<std::int32_t> counted(n, -1);  // the labels; -1 for ignored rows
   A total{0};
   for (std::size_t i = 0; i < n; ++i) {
-    if (labels[i] == options.ignore_index) continue;
+    const bool ignored = labels[i] == options.ignore_index;
     const auto y = static_cast<std::size_t>(labels[i]);
-    if (labels[i] < 0 || y >= classes)
+    if (!ignored && (labels[i] < 0 || y >= classes))
       fail("cross_entropy", "label ", labels[i], " of row ", i, " is not one of the ", classes, " classes");
-    counted[i] = labels[i];
-    weights[i] = options.class_weights.empty() ? A{1} : static_cast<A>(options.class_weights[y]);
-    total += weights[i];
+    if (!ignored) counted[i] = labels[i];
+    if (!options.class_weights.empty()) weights.push_back(ignored ? A{0} : static_cast<A>(options.class_weights[y]));
+    total += ignored ? A{0} : weights.empty() ? A{1} : weights.back();
   }
-  const Indices<std::int32_t, Dev> y(counted);
-  const auto weight = Tensor<A, Dev>::from(weights, {n});
+  Indices<std::int32_t, Dev> y;
+  Tensor<A, Dev> weight;
+  ListUpload<Dev> lists;
+  lists.add(std::span<const std::int32_t>(counted), y);
+  if (!weights.empty()) lists.add(std::span<const A>(weights), weight);
+  lists.run();
   Tensor<A, Dev> log_p({n, classes});
   Tensor<A, Dev> loss{Shape{}};
-  Kernels<Dev>::softmax(n, classes, true, logits.value().data(), log_p.mutable_data());
+  Kernels<Dev>::softmax(n, classes, true, x.value().data(), log_p.mutable_data());
   Kernels<Dev>::negative_log_likelihood(n, classes, y.data(), weight.data(), total, log_p.data(), loss.mutable_data());
-  return record(
-      "cross_entropy", loss, std::vector{logits}, [=, log_p = Saved(log_p)](const Tensor<A, Dev>& dy) -> std::vector<Tensor<A, Dev>> {
-        Tensor<A, Dev> dx({n, classes});
-        Kernels<Dev>::negative_log_likelihood_grad(n, classes, y.data(), weight.data(), total, dy.data(), log_p->data(), dx.mutable_data());
-        return {dx};
-      });
+  return record("cross_entropy", loss, std::vector{x}, [=, log_p = Saved(log_p)](const Tensor<A, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+    Tensor<T, Dev> dx({n, classes});
+    Kernels<Dev>::negative_log_likelihood_grad(n, classes, y.data(), weight.data(), total, dy.data(), log_p->data(), dx.mutable_data());
+    return {dx};
+  });
 }
 
 /// Mean squared error: the mean of (x - target)^2 over all elements, a scalar.    dx = 2 (x - target) / size
