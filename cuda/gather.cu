@@ -13,14 +13,17 @@ namespace {
 
 /// A list as a kernel's parameter.
 template <class Item>
-struct Few {
+struct KernelList {
   std::size_t count;
   Item at[most_row_lookups];
-  explicit Few(const std::vector<Item>& items) : count(items.size()), at{} { std::copy(items.begin(), items.end(), at); }
+  explicit KernelList(const std::vector<Item>& items) : count(items.size()), at{} {
+    if (count > most_row_lookups) fail("cuda", count, " lookups in one call, expected at most ", most_row_lookups);
+    std::copy(items.begin(), items.end(), at);
+  }
 };
 
 template <class T>
-__global__ void gather_sum_kernel(std::size_t count, std::size_t n, const T* base, Few<RowLookup<T>> lookups, T* y) {
+__global__ void gather_sum_kernel(std::size_t count, std::size_t n, const T* base, KernelList<RowLookup<T>> lookups, T* y) {
   using A = accumulate_t<T>;
   for (std::size_t i = first_row(); i < count; i += row_step()) {
     const T* row[most_row_lookups];
@@ -58,7 +61,7 @@ struct Sorted {
 template <class T>
 struct Tables {
   std::size_t count, n;
-  Few<RowLookupGrad<T>> lookups;
+  KernelList<RowLookupGrad<T>> lookups;
   std::int32_t* orders;  // (tables, count)
 
   __device__ const RowLookupGrad<T>& lookup() const { return lookups.at[blockIdx.z]; }
@@ -159,7 +162,7 @@ void IndexKernels<Cuda>::gather_sum(std::size_t count, std::size_t n, const std:
                                     const std::vector<RowLookup<T>>& lookups, T* y) {
   using namespace cuda;
   const RowLaunch by_rows(count, n);
-  launch(LEXFORMER_KERNEL(gather_sum_kernel<T>), by_rows.grid, by_rows.block, 0, count, n, base, Few(lookups), y);
+  launch(LEXFORMER_KERNEL(gather_sum_kernel<T>), by_rows.grid, by_rows.block, 0, count, n, base, KernelList(lookups), y);
 }
 
 template <class T>
@@ -170,7 +173,7 @@ void IndexKernels<Cuda>::gather_sum_grad(std::size_t count, std::size_t n, const
   const std::size_t chunks = (count + chunk_rows - 1) / chunk_rows, sums = lookups.size() * chunks * n;
   const Temporary<std::int32_t> orders(lookups.size() * count);
   const Temporary<A> heads(sums), tails(sums);
-  const Tables<T> tables{count, n, Few(lookups), orders.data()};
+  const Tables<T> tables{count, n, KernelList(lookups), orders.data()};
   std::size_t most = count;  // rows of a warp: one to sort, and 32 to set to 0
   for (const auto& lookup : lookups) most = std::max(most, lookup.rows * n / (32 * Warp::threads));
   const auto z = static_cast<unsigned>(lookups.size());

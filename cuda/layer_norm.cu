@@ -12,8 +12,8 @@ namespace {
 
 template <class Team, class T>
 __global__ void layer_norm_kernel(std::size_t rows, std::size_t n, accumulate_t<T> eps, Dropout<accumulate_t<T>> dropout,
-                                  Dropout<accumulate_t<T>> output, const T* x, const T* residual, const T* gamma, const T* beta, T* xhat,
-                                  accumulate_t<T>* rstd, T* y) {
+                                  Dropout<accumulate_t<T>> output_dropout, const T* x, const T* residual, const T* gamma, const T* beta,
+                                  T* xhat, accumulate_t<T>* rstd, T* y) {
   using A = accumulate_t<T>;
   for (std::size_t r = first_row(); r < rows; r += row_step()) {
     T* h = xhat + r * n;
@@ -34,7 +34,7 @@ __global__ void layer_norm_kernel(std::size_t rows, std::size_t n, accumulate_t<
       const A normed = (h[j] - mean) * inverse;
       h[j] = static_cast<T>(normed);
       const T value = static_cast<T>(normed * gamma[j] + beta[j]);
-      y[r * n + j] = output.active ? static_cast<T>(output(r * n + j) * value) : value;
+      y[r * n + j] = output_dropout.active ? static_cast<T>(output_dropout(r * n + j) * value) : value;
     }
   }
 }
@@ -43,9 +43,9 @@ __global__ void layer_norm_kernel(std::size_t rows, std::size_t n, accumulate_t<
 // dx, while the rows are in the caches. Blocks form groups: the last block of a group adds the sums of the group, and the last of these
 // blocks those of the groups. (One block would take longer to add all of them than the rest of the work takes.) The order is fixed.
 
-inline constexpr unsigned group = 16;            // blocks
-inline constexpr std::size_t most_blocks = 256;  // = group * group
-inline constexpr std::size_t least_rows = 8;     // of a block
+inline constexpr unsigned group = 32;             // blocks
+inline constexpr std::size_t most_blocks = 1024;  // = group * group
+inline constexpr std::size_t least_rows = 8;      // of a block
 
 /// For each block 2 n sums: those of dgamma and of dbeta.
 template <class A>
@@ -61,7 +61,7 @@ struct GradientSums {
       of_block[begin * 2 * n + j] = total;
     }
   }
-  /// Whether this block has all sums, at of_block.
+  /// Whether this block has all sums, at of_block: each of them in the thread that add() gives it to.
   __device__ bool finish(std::size_t n) const {
     const unsigned first = blockIdx.x / group * group, end = first + group < gridDim.x ? first + group : gridDim.x;
     if (!last_block(finished + 1 + blockIdx.x / group, end - first)) return false;
@@ -74,11 +74,13 @@ struct GradientSums {
 
 template <class Team, class T>
 __global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, std::size_t chunk, Dropout<accumulate_t<T>> dropout,
-                                       Dropout<accumulate_t<T>> output, const T* dy, const T* gamma, const T* xhat,
+                                       Dropout<accumulate_t<T>> output_dropout, const T* dy, const T* gamma, const T* xhat,
                                        const accumulate_t<T>* rstd, T* dz, T* dx, GradientSums<accumulate_t<T>> sums, T* dgamma, T* dbeta) {
   using A = accumulate_t<T>;
   const std::size_t begin = blockIdx.x * chunk, end = begin + chunk < rows ? begin + chunk : rows;
-  const auto gradient = [&](std::size_t i) { return static_cast<A>(output.active ? static_cast<T>(output(i) * dy[i]) : dy[i]); };
+  const auto gradient = [&](std::size_t i) {
+    return static_cast<A>(output_dropout.active ? static_cast<T>(output_dropout(i) * dy[i]) : dy[i]);
+  };
   const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
   A* const of_block = sums.of_block + blockIdx.x * 2 * n;
   for (std::size_t j = thread; j < n; j += block_threads) {
@@ -115,15 +117,18 @@ __global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, std::siz
 }  // namespace cuda
 
 template <class T>
-void RowKernels<Cuda>::layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output,
-                                  const T* x, const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y) {
+void RowKernels<Cuda>::layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask,
+                                  const DropoutMask& output_mask, const T* x, const T* residual, const T* gamma, const T* beta, T* xhat,
+                                  accumulate_t<T>* rstd, T* y) {
   using namespace cuda;
   using Mask = Dropout<accumulate_t<T>>;
-  LEXFORMER_LAUNCH_TEAMS(layer_norm_kernel, T, rows, n, rows, n, eps, Mask(mask), Mask(output), x, residual, gamma, beta, xhat, rstd, y);
+  LEXFORMER_LAUNCH_TEAMS(layer_norm_kernel, T, rows, n, rows, n, eps, Mask(mask), Mask(output_mask), x, residual, gamma, beta, xhat, rstd,
+                         y);
 }
 template <class T>
-void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output, const T* dy,
-                                       const T* gamma, const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
+void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output_mask,
+                                       const T* dy, const T* gamma, const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma,
+                                       T* dbeta) {
   using namespace cuda;
   using A = accumulate_t<T>;
   const std::size_t chunk = std::max(least_rows, (rows + most_blocks - 1) / most_blocks);
@@ -133,7 +138,7 @@ void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const Dr
   const bool warps = n <= 1024;
   launch(warps ? LEXFORMER_KERNEL(layer_norm_grad_kernel<Warp, T>) : LEXFORMER_KERNEL(layer_norm_grad_kernel<Block, T>),
          dim3(static_cast<unsigned>(blocks)), warps ? dim3(Warp::threads, block_threads / Warp::threads) : dim3(Block::threads), 0, rows, n,
-         chunk, Dropout<A>(mask), Dropout<A>(output), dy, gamma, xhat, rstd, dz, dx, sums, dgamma, dbeta);
+         chunk, Dropout<A>(mask), Dropout<A>(output_mask), dy, gamma, xhat, rstd, dz, dx, sums, dgamma, dbeta);
 }
 
 LEXFORMER_LAYER_NORM_INSTANCES(float)

@@ -12,6 +12,7 @@
 #include "lexformer/core/device_cuda.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/indices.hpp"
+#include "lexformer/core/list_upload.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/options.hpp"
 #include "lexformer/core/parallel.hpp"

@@ -47,6 +47,18 @@ TEST_CASE("offsets go to a device once, for all copies") {
   CHECK(there.pair.max() == offsets.pairs());
 }
 
+TEST_CASE("offsets with lists on the device leave the original as it was") {
+  const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{3, 1, 2});
+  const DeviceOffsets<Far> lists{{0, 3, 4, 6}, {0, 9, 10, 14}};
+  const auto there = offsets.with_device_lists(lists);
+  CHECK(there.on<Far>().token.data() == lists.token.data());
+  CHECK(there.on<Far>().pair.data() == lists.pair.data());
+  CHECK(offsets.on<Far>().token.data() != lists.token.data());
+  CHECK(there.tokens() == 6);
+  CHECK(there.pairs() == 14);
+  CHECK(there.longest() == 3);
+}
+
 TEST_CASE_TEMPLATE("several lists go to a device in one copy", Dev, Cpu, Far) {
   const std::vector<std::uint16_t> codes{7, 3, 65535};
   const std::vector<std::int32_t> ids{-5, 2};

@@ -20,7 +20,7 @@ TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double
               const Array<std::int32_t, Dev> ids(ids_);
               const Array<T, Dev> table(random_values<T>(rows * n)), y(zeros<T>(count * n));
               const Array<T, Dev> gradient(random_values<T>(rows * n));  // is overwritten
-              const std::vector<RowLookup<T>> lookups{{rows, ids.data(), table.data()}};
+              const std::vector<RowLookup<T>> lookups{{ids.data(), table.data()}};
               Kernels<Dev>::gather_sum(count, n, nullptr, lookups, y.data());
               const std::vector<RowLookupGrad<T>> gradients{{rows, ids.data(), gradient.data()}};
               Kernels<Dev>::gather_sum_grad(count, n, y.data(), gradients);
@@ -54,7 +54,7 @@ TEST_CASE_TEMPLATE("cuda: sums of rows of up to four tables, and their gradients
               for (std::size_t k = 0; k < tables; ++k) {
                 ids.emplace_back(random_ids(count, rows[k]));
                 arrays.emplace_back(random_values<T>(rows[k] * n, static_cast<std::uint32_t>(k)));
-                lookups.push_back({rows[k], ids.back().data(), arrays.back().data()});
+                lookups.push_back({ids.back().data(), arrays.back().data()});
                 arrays.emplace_back(random_values<T>(rows[k] * n));
                 gradients.push_back({rows[k], ids.back().data(), arrays.back().data()});
               }

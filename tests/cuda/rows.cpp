@@ -170,7 +170,7 @@ TEST_CASE_TEMPLATE("cuda: log-sum-exp and L2 norms of rows, forward and backward
 
 TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm + dropout, forward and backward", T, float, double, bfloat16) {
   auto sizes = matrices;
-  sizes.emplace_back(2100, 3);  // blocks in several groups
+  sizes.insert(sizes.end(), {{20, 1025}, {300, 1025}, {2100, 3}});  // several blocks, and groups of blocks
   for (const auto& size_of : sizes) {
     const std::size_t rows = size_of.first, n = size_of.second;
     for (const bool residual : {false, true})

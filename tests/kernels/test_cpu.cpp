@@ -215,7 +215,7 @@ TEST_CASE("column_sum, gather_sum, its gradient and the copies equal plain loops
     for (std::size_t j = 0; j < stride; ++j) expected.mutable_data()[static_cast<std::size_t>(ids[i]) * stride + j] += x.at(i, j);
   OnCpu::gather_sum_grad(rows, stride, x.data(), std::vector<RowLookupGrad<double>>{{5, ids.data(), table.mutable_data()}});
   CHECK(table.to_vector() == expected.to_vector());  // rows in order give the same sums
-  const std::vector<RowLookup<double>> one{{5, ids.data(), table.data()}};
+  const std::vector<RowLookup<double>> one{{ids.data(), table.data()}};
   OnCpu::gather_sum(rows, stride, nullptr, one, picked.mutable_data());
   for (std::size_t i = 0; i < rows; ++i) CHECK(picked.at(i, 7) == table.at(static_cast<std::size_t>(ids[i]), 7));
   OnCpu::gather_sum(rows, stride, x.data(), {one[0], one[0]}, picked.mutable_data());

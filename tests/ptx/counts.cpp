@@ -85,8 +85,7 @@ void rows_of_a_layer() {
   Kernels<Cuda>::softmax(rows, n, false, x.data(), y.data());
   report("softmax" + size);
   const Array<T, Cuda> words(random_values<T>(vocabulary * n)), dtypes(zeros<T>(2 * n));
-  Kernels<Cuda>::gather_sum(rows, n, nullptr,
-                            std::vector<RowLookup<T>>{{vocabulary, ids.data(), words.data()}, {2, types.data(), x.data()}}, y.data());
+  Kernels<Cuda>::gather_sum(rows, n, nullptr, std::vector<RowLookup<T>>{{ids.data(), words.data()}, {types.data(), x.data()}}, y.data());
   Kernels<Cuda>::gather_sum_grad(rows, n, x.data(),
                                  std::vector<RowLookupGrad<T>>{{vocabulary, ids.data(), words.data()}, {2, types.data(), dtypes.data()}});
   report("embedding" + size);

@@ -50,7 +50,7 @@ std::vector<AdamWUpdate<T, A>> near(std::vector<AdamWUpdate<T, A>> list) {
 }
 template <class T>
 std::vector<RowLookup<T>> near(std::vector<RowLookup<T>> list) {
-  for (auto& l : list) l = {l.rows, near(l.ids), near(l.table)};
+  for (auto& l : list) l = {near(l.ids), near(l.table)};
   return list;
 }
 template <class T>

@@ -15,10 +15,11 @@ namespace lexformer {
 
 /// Copies several lists to the device at once: a GPU takes longer to begin a copy than to copy the lists of a batch.
 ///   ListUpload<Dev> lists;  lists.add(ids, device_ids);  lists.add(codes, device_codes);  lists.run();
+/// The copies share one block of memory, which exists as long as one of them.
 template <class Dev>
 class ListUpload {
  public:
-  /// run() copies `values` and sets `to`, which must still exist then.
+  /// run() copies `values` and sets `to`; both must still exist then.
   template <class I>
   void add(std::span<const I> values, Indices<I, Dev>& to) {
     if (values.empty()) return;
@@ -33,23 +34,32 @@ class ListUpload {
         [&to, place = append(values), n = values.size()](const Tensor<std::uint8_t, Dev>& all) { to = all.template view<T>(place, {n}); });
   }
   void run() {
-    const auto all = Tensor<std::uint8_t, Dev>::from(bytes_, {bytes_.size()});
+    Tensor<std::uint8_t, Cpu> host({size_});
+    std::uint8_t* const bytes = host.mutable_data();
+    for (const auto& [values, count, place] : parts_) Memory<Cpu>::copy(bytes + place, values, count);
+    const auto all = host.template to<Dev>();
     for (const auto& set : set_) set(all);
   }
 
  private:
   static constexpr std::size_t alignment = 16;
 
+  struct Part {
+    const void* values;
+    std::size_t bytes, place;
+  };
+
   /// Returns the index of the first byte.
   template <class T>
   std::size_t append(std::span<const T> values) {
-    const std::size_t begin = (bytes_.size() + alignment - 1) / alignment * alignment;
-    bytes_.resize(begin + values.size_bytes());
-    if (!values.empty()) std::memcpy(bytes_.data() + begin, values.data(), values.size_bytes());
-    return begin;
+    const std::size_t place = (size_ + alignment - 1) / alignment * alignment;
+    parts_.push_back({values.data(), values.size_bytes(), place});
+    size_ = place + values.size_bytes();
+    return place;
   }
 
-  std::vector<std::uint8_t> bytes_;
+  std::size_t size_ = 0;  // bytes
+  std::vector<Part> parts_;
   std::vector<std::function<void(const Tensor<std::uint8_t, Dev>&)>> set_;
 };
 

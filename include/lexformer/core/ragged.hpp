@@ -55,11 +55,15 @@ class Offsets {
   std::span<const std::size_t> token_begins() const { return lists_->token; }
   std::span<const std::size_t> pair_begins() const { return lists_->pair; }
 
-  /// Lets all copies use these lists, which hold token_begins() and pair_begins().
+  /// The same sequences, with their lists in device memory, which hold token_begins() and pair_begins().
   template <class Dev>
-  void set_on(DeviceOffsets<Dev> lists) const {
-    const std::lock_guard lock(lists_->mutex);
-    lists_->device = std::move(lists);
+  Offsets with_device_lists(DeviceOffsets<Dev> lists) const {
+    Offsets o;
+    o.lists_->token = lists_->token;
+    o.lists_->pair = lists_->pair;
+    o.lists_->device = std::move(lists);
+    o.longest_ = longest_;
+    return o;
   }
   /// The lists in device memory; uploaded once and shared by all copies.
   template <class Dev>

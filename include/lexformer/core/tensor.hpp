@@ -154,8 +154,8 @@ class Tensor {
   Tensor<U, Dev> view(std::size_t begin, Shape shape) const {
     Tensor<U, Dev> t;
     std::size_t needed = 0;
-    if (begin > size() || begin * sizeof(T) % alignof(U) != 0 || __builtin_mul_overflow(shape.size(), sizeof(U), &needed) ||
-        needed > (size() - begin) * sizeof(T))
+    if (!defined() || begin > size() || (offset_ + begin * sizeof(T)) % alignof(U) != 0 ||
+        __builtin_mul_overflow(shape.size(), sizeof(U), &needed) || needed > (size() - begin) * sizeof(T))
       fail("Tensor::view", "the elements from ", begin, " on of shape ", shape_, " do not hold shape ", shape, " of the other type");
     t.shape_ = shape;
     t.storage_ = storage_;

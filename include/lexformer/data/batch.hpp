@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -106,6 +107,7 @@ DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch) : offsets(batch.offsets), i
   if (!batch.word_ids.empty()) require("word_ids", batch.word_ids.size(), offsets.tokens());
 
   ListUpload<Dev> lists;
+  std::deque<std::vector<T>> converted;
   DeviceOffsets<Dev> begins;
   lists.add(offsets.token_begins(), begins.token);
   lists.add(offsets.pair_begins(), begins.pair);
@@ -130,11 +132,11 @@ DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch) : offsets(batch.offsets), i
       add(*numbers, copy.indices);
     } else {
       const auto& values = std::get<std::vector<double>>(feature.values);
-      add(std::vector<T>(values.begin(), values.end()), copy.values);
+      add(converted.emplace_back(values.begin(), values.end()), copy.values);
     }
   }
   lists.run();
-  offsets.set_on(std::move(begins));
+  offsets = batch.offsets.with_device_lists(std::move(begins));  // not those of the batch, which may outlive this
 }
 
 #if defined(LEXFORMER_COMPILED)

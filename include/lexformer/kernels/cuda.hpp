@@ -89,10 +89,10 @@ struct RowKernels<Cuda> {
   template <class T>
   static void softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx);
   template <class T>
-  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output,
+  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output_mask,
                          const T* x, const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y);
   template <class T>
-  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output, const T* dy,
+  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output_mask, const T* dy,
                               const T* gamma, const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta);
 };
 
@@ -103,9 +103,9 @@ struct IndexKernels<Cuda> {
                          T* y);
   template <class T>
   static void gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
-    gather_sum(count, n, nullptr, std::vector<RowLookup<T>>{{0, ids, table}}, y);
+    gather_sum(count, n, nullptr, std::vector<RowLookup<T>>{{ids, table}}, y);
   }
-  /// Adds the rows of each id in order, in chunks of fixed size.
+  /// Sums the rows of each id in order, in chunks of fixed size.
   template <class T>
   static void gather_sum_grad(std::size_t count, std::size_t n, const T* dy, const std::vector<RowLookupGrad<T>>& lookups);
   template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gather, scatter-add, segment mean and maximum, and position kernels, on the CPU.
+// Kernels of rows and columns by number, of means, maxima and windows of sequences, and of positions, on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +18,18 @@ struct IndexKernels<Cpu> {
   template <class T>
   static void gather_sum(std::size_t count, std::size_t n, const std::type_identity_t<T>* base, const std::vector<RowLookup<T>>& lookups,
                          T* y) {
-    const std::size_t added = base == nullptr ? 1 : 0;  // the first lookup that is added; the one before it begins the sum
+    const std::size_t first_added = base == nullptr ? 1 : 0;  // the lookup before it begins the sum
     parallel_for(count, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
       row::Wide<T> wide;
       for (std::size_t i = begin; i < end; ++i) {
         const auto row_of = [&](const RowLookup<T>& lookup) { return lookup.table + static_cast<std::size_t>(lookup.ids[i]) * n; };
         const T* const first = base == nullptr ? row_of(lookups[0]) : base + i * n;
-        if (lookups.size() == added) {
+        if (lookups.size() == first_added) {
           std::copy_n(first, n, y + i * n);
           continue;
         }
         auto* const sum = wide.read(n, first, y + i * n);
-        for (std::size_t k = added; k < lookups.size(); ++k) {
+        for (std::size_t k = first_added; k < lookups.size(); ++k) {
           const T* const row = row_of(lookups[k]);
           for (std::size_t j = 0; j < n; ++j) sum[j] += row[j];
         }
@@ -40,7 +40,7 @@ struct IndexKernels<Cpu> {
   /// y[i] = table[ids[i]], rows of n elements.
   template <class T>
   static void gather(std::size_t count, std::size_t n, const T* table, const std::int32_t* ids, T* y) {
-    gather_sum(count, n, nullptr, std::vector<RowLookup<T>>{{0, ids, table}}, y);
+    gather_sum(count, n, nullptr, std::vector<RowLookup<T>>{{ids, table}}, y);
   }
   /// For each lookup: gradient[r] = sum of the dy[i] with ids[i] = r, in the order of i; rows of n elements. Parallel over columns.
   template <class T>
@@ -59,8 +59,8 @@ struct IndexKernels<Cpu> {
       if constexpr (std::is_same_v<T, A>) {
         sum(lookup.rows, lookup.ids, lookup.gradient);
       } else {
-        std::vector<A> sums(lookup.rows * n);
-        sum(lookup.rows, lookup.ids, sums.data());
+        Tensor<A, Cpu> sums({lookup.rows, n});
+        sum(lookup.rows, lookup.ids, sums.mutable_data());
         ElementwiseKernels<Cpu>::cast(sums.size(), sums.data(), lookup.gradient);
       }
     }

@@ -50,14 +50,13 @@ struct Elements {
   std::size_t row_count = 0, columns = 0;
 };
 
-/// A table of `rows` rows, and for each row of an output the row ids[i] that is looked up.
+/// A table, and for each row i of an output the row ids[i] of the table that is looked up.
 template <class T>
 struct RowLookup {
-  std::size_t rows = 0;
   const std::int32_t* ids = nullptr;
   const T* table = nullptr;
 };
-/// The same, with the table's gradient.
+/// The same with the gradient of the table, which has `rows` rows.
 template <class T>
 struct RowLookupGrad {
   std::size_t rows = 0;

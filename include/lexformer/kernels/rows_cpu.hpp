@@ -220,7 +220,7 @@ struct RowKernels<Cpu> {
 
   /// z = residual + dropout(x) (residual and dropout may be absent);  xhat = (z - mean z) rstd;  y = xhat gamma + beta.
   template <class T>
-  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output,
+  static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output_mask,
                          const T* x, const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y) {
     using A = accumulate_t<T>;
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
@@ -239,21 +239,21 @@ struct RowKernels<Cpu> {
           h[j] = (h[j] - mean) * inverse;
           out[j] = static_cast<T>(h[j] * gamma[j] + beta[j]);
         }
-        if (output.active()) row::masked(output, r * n, n, out, out);
+        if (output_mask.active()) row::masked(output_mask, r * n, n, out, out);
         wide.write(xhat + r * n);
       }
     });
   }
-  /// With dy * output for dy: dz = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma;  dx = dz * mask;  dgamma = sum dy xhat;
+  /// With dy * output_mask for dy: dz = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma;  dx = dz * mask;  dgamma = sum dy xhat;
   /// dbeta = sum dy. Without mask dx may be dz.
   template <class T>
-  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output, const T* dy,
+  static void layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output_mask, const T* dy,
                               const T* gamma, const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma, T* dbeta) {
     using A = accumulate_t<T>;
     Tensor<T, Cpu> kept;
-    if (output.active()) {
+    if (output_mask.active()) {
       kept = Tensor<T, Cpu>({rows, n});
-      ElementwiseKernels<Cpu>::dropout(rows * n, output, dy, kept.mutable_data());
+      ElementwiseKernels<Cpu>::dropout(rows * n, output_mask, dy, kept.mutable_data());
       dy = kept.data();
     }
     parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {

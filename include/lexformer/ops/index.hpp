@@ -60,7 +60,7 @@ Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T
     if (table.dim(1) != lookups[0].table.dim(1) || ids.size() != n)
       fail("embedding", ids.size(), " rows of the table ", table.shape(), " cannot be added to ", n, " rows of the table ",
            lookups[0].table.shape());
-    sources.push_back({vocabulary, ids.data(), table.value().data()});
+    sources.push_back({ids.data(), table.value().data()});
   }
   const std::size_t d = lookups[0].table.dim(1);
   if (base.defined() && !(base.shape() == Shape{n, d})) fail("embedding", "the sum is ", Shape{n, d}, ", but base is ", base.shape());
@@ -73,15 +73,16 @@ Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T
     bool needed;                                       // whether the table has a gradient
     std::shared_ptr<detail::GradBox<T, Dev>> by_rows;  // of a gradient that is kept as rows
   };
-  std::vector<Var<T, Dev>> inputs{base};
+  std::vector<Var<T, Dev>> inputs;
   std::vector<Source> tables;
   for (const auto& [table, ids] : lookups) {
     inputs.push_back(table);
     const bool few = std::is_same_v<Dev, Cpu> && n < table.dim(0) && table.requires_grad() && table.is_leaf();
     tables.push_back({table.shape(), ids, table.requires_grad(), few && !detail::graph_state().check_finite ? table.grad_box() : nullptr});
   }
+  inputs.push_back(base);
   return record("embedding", y, inputs, [n, d, tables = std::move(tables)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-    std::vector<Tensor<T, Dev>> gradients{dy};
+    std::vector<Tensor<T, Dev>> gradients;
     std::vector<RowLookupGrad<T>> dense;
     for (const Source& source : tables) {
       auto& gradient = gradients.emplace_back();
@@ -94,6 +95,7 @@ Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T
       gradient = Tensor<T, Dev>(source.shape);
       dense.push_back({source.shape[0], source.ids.data(), gradient.mutable_data()});
     }
+    gradients.push_back(dy);
     if (!dense.empty()) Kernels<Dev>::gather_sum_grad(n, d, dy.data(), dense);
     return gradients;
   });
@@ -310,10 +312,11 @@ Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
 }
 
 // The instances in lexformer::compiled; the word is extern in programs that link it.
-#define LEXFORMER_INDEX(word, T)                                                                           \
-  word template Var<T, Cpu> embedding<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);      \
-  word template Var<T, Cpu> select_rows<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);    \
-  word template Var<T, Cpu> select_columns<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&); \
+#define LEXFORMER_INDEX(word, T)                                                                              \
+  word template Var<T, Cpu> embedding_sum<T, Cpu>(const Var<T, Cpu>&, const std::vector<TableRows<T, Cpu>>&); \
+  word template Var<T, Cpu> embedding<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);         \
+  word template Var<T, Cpu> select_rows<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);       \
+  word template Var<T, Cpu> select_columns<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);    \
   word template Var<T, Cpu> sequence_mean<T, Cpu>(const Var<T, Cpu>&, const Offsets&);
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_INDEX(extern, float)

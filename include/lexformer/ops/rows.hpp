@@ -135,11 +135,11 @@ RowExtreme<T, Dev> row_min(const Var<T, Dev>& x) {
 /// y = LayerNorm(residual + dropout(x)):  z = residual + x mask,  xhat = (z - mean z) / sqrt(var z + eps),  y = xhat gamma + beta.
 ///   x, residual (N, D), gamma, beta (D) -> y (N, D); residual may be undefined; the variance divides by D (Ba et al. 2016)
 ///   dz = (g - mean(g) - xhat mean(g xhat)) / sqrt(var + eps) with g = dy gamma;  dx = dz mask;  dresidual = dz
-/// With `output`, y is multiplied by that mask, too, and dy in its gradients.
+/// With output_dropout, y is multiplied by that mask, too, and dy in its gradients.
 /// Fuses three passes into one, since it follows every sublayer of BERT.
 template <class T, class Dev>
 Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residual, const Var<T, Dev>& gamma, const Var<T, Dev>& beta,
-                                accumulate_t<T> eps, const DropoutMask& dropout = {}, const DropoutMask& output = {}) {
+                                accumulate_t<T> eps, const DropoutMask& dropout = {}, const DropoutMask& output_dropout = {}) {
   const std::size_t n = x.shape().last(), rows = x.shape().rows();
   if (!(gamma.shape() == Shape{n}) || !(beta.shape() == Shape{n}))
     fail("layer_norm", "gamma ", gamma.shape(), " and beta ", beta.shape(), " must be (", n, ",) for x ", x.shape());
@@ -147,15 +147,15 @@ Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residua
     fail("layer_norm", "residual ", residual.shape(), " differs from x ", x.shape());
   Tensor<T, Dev> y(x.shape()), xhat(x.shape());
   Tensor<accumulate_t<T>, Dev> rstd({rows});
-  Kernels<Dev>::layer_norm(rows, n, eps, dropout, output, x.value().data(), residual.defined() ? residual.value().data() : nullptr,
+  Kernels<Dev>::layer_norm(rows, n, eps, dropout, output_dropout, x.value().data(), residual.defined() ? residual.value().data() : nullptr,
                            gamma.value().data(), beta.value().data(), xhat.mutable_data(), rstd.mutable_data(), y.mutable_data());
   return record(
       "layer_norm", y, std::vector{x, residual, gamma, beta},
       [=, xhat = Saved(xhat), rstd = Saved(rstd), gv = Saved(gamma.value())](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
         Tensor<T, Dev> dz(dy.shape()), dgamma({n}), dbeta({n});
         auto dx = dropout.active() ? Tensor<T, Dev>(dy.shape()) : dz;
-        Kernels<Dev>::layer_norm_grad(rows, n, dropout, output, dy.data(), gv->data(), xhat->data(), rstd->data(), dz.mutable_data(),
-                                      dx.mutable_data(), dgamma.mutable_data(), dbeta.mutable_data());
+        Kernels<Dev>::layer_norm_grad(rows, n, dropout, output_dropout, dy.data(), gv->data(), xhat->data(), rstd->data(),
+                                      dz.mutable_data(), dx.mutable_data(), dgamma.mutable_data(), dbeta.mutable_data());
         return {dx, dz, dgamma, dbeta};
       });
 }
