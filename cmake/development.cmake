@@ -30,7 +30,7 @@ if(LEXFORMER_HEADER_CHECK)
     list(APPEND units ${PROJECT_BINARY_DIR}/headers/${unit}.cpp)
   endforeach()
   add_library(headers OBJECT ${units})
-  target_link_libraries(headers PRIVATE lexformer lexformer_warnings)
+  target_link_libraries(headers PRIVATE lexformer $<$<BOOL:${LEXFORMER_NATIVE}>:lexformer_native> lexformer_warnings)
 endif()
 
 # All programs as one unit, each in a namespace behind the headers of all of them: alone, each would parse and check the same headers again.

@@ -122,7 +122,7 @@ TEST_CASE("Tensor: a view has the same memory as elements of another type") {
   CHECK(error_message([&] { bytes.slice(1, 20).view<std::uint32_t>(0, {2}); }).starts_with("Tensor::view: the elements from 0 on "));
   CHECK(error_message([&] { Tensor<std::uint8_t>().view<std::uint16_t>(0, {0}); }).starts_with("Tensor::view: "));
   CHECK(error_message([&] { bytes.view<std::uint16_t>(3, {2}); }) ==
-        "Tensor::view: the elements from 3 on of shape (20) do not hold shape (2) of the other type");
+        "Tensor::view: the elements from 3 on of shape (20,) do not hold shape (2,) of the other type");
   for (const std::size_t begin : {std::size_t{16}, std::size_t{20}, std::size_t{24}})
     CHECK(error_message([&] { bytes.view<std::uint64_t>(begin, {1}); }).starts_with("Tensor::view: the elements from "));
 }
