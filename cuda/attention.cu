@@ -158,7 +158,7 @@ bool grad_by_strips(const AttentionArgs<T>& args, const AttentionView<T>& view, 
     if (!args.relatives.empty() || dcontext == nullptr || dmaps != nullptr ||
         !supports_strips(args, strips.bytes.grad, {args.qkv, dcontext, grads.qkv}))
       return false;
-    const TableGrads<T> tables(args, grads, args.sequences);
+    const TableGrads<T> tables(args, grads, args.sequences, true);
     with_strip_kernel(args, [&](auto d, auto terms) {
       launch_tiles(LEXFORMER_KERNEL(attention_strip_grad_kernel<d, terms>), sequence_heads(args), 32 * strips.warps, strips.bytes.grad,
                    view, logsumexp, dcontext, delta, grads.qkv, tables.sums);
@@ -222,7 +222,7 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
           launch_tiles(kernel, grid, attention_threads, shared_bytes, view, grad_view, arguments...);
         };
         if (!grad_by_strips(args, view, logsumexp, dcontext, dmaps, delta.data(), grads)) {
-          const TableGrads<T> tables(args, grads, rows.x * rows.z);
+          const TableGrads<T> tables(args, grads, rows.x * rows.z, false);
           launch_all(LEXFORMER_KERNEL(attention_query_grad_kernel<T, Products>), rows, bytes.query_grad, delta.data(), grads.qkv,
                      tables.sums);
           launch_all(LEXFORMER_KERNEL(attention_key_grad_kernel<T, Products>), rows, bytes.key_grad, grads.qkv, tables.sums);

@@ -132,7 +132,7 @@ void cublas_attention_grad(const AttentionArgs<T>& args, const accumulate_t<T>* 
   const Problem<T> problem(args);
   const AttentionView<T>& view = problem.view;
   const Squares<T> scores(args, chunks), dprobabilities(args, chunks);
-  const TableGrads<T> tables(args, grads, args.tokens);
+  const TableGrads<T> tables(args, grads, args.tokens, false);
   const Temporary<A> delta(args.tokens * args.heads);
   const Temporary<T> nothing(dcontext == nullptr ? args.tokens * args.width : 0);
   if (dcontext == nullptr) {

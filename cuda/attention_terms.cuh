@@ -81,11 +81,12 @@ class TableGrads {
  public:
   AttentionTableSums<T> sums;
 
-  /// parts: number of partial sums of lookups.
-  TableGrads(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, std::size_t parts) : parts_(parts) {
+  /// parts: number of partial sums of lookups; `writes_all`: the kernels write every one of them.
+  TableGrads(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, std::size_t parts, bool writes_all) : parts_(parts) {
     for (std::size_t t = 0; t < args.lookups.size(); ++t)
-      if (grads.lookups[t] != nullptr) sums.lookup[t] = zeros(parts * args.heads * args.lookups[t].levels);
-    for (std::size_t t = 0; t < args.relatives.size(); ++t) sums.relative[t] = zeros(args.tokens * args.heads * args.relatives[t].rows);
+      if (grads.lookups[t] != nullptr) sums.lookup[t] = array(parts * args.heads * args.lookups[t].levels, !writes_all);
+    for (std::size_t t = 0; t < args.relatives.size(); ++t)
+      sums.relative[t] = array(args.tokens * args.heads * args.relatives[t].rows, true);
   }
   /// Writes the gradients of the tables, and adds to those of q and k, which must be written before.
   void write(const AttentionArgs<T>& args, const AttentionGrads<T>& grads) const {
@@ -99,9 +100,9 @@ class TableGrads {
   }
 
  private:
-  accumulate_t<T>* zeros(std::size_t count) {
+  accumulate_t<T>* array(std::size_t count, bool zeros) {
     accumulate_t<T>* const data = memory_.emplace_back(count).data();
-    Memory<Cuda>::zero(data, count * sizeof(accumulate_t<T>));
+    if (zeros) Memory<Cuda>::zero(data, count * sizeof(accumulate_t<T>));
     return data;
   }
   std::size_t parts_;
