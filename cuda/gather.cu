@@ -28,7 +28,7 @@ __global__ void gather_sum_kernel(std::size_t count, std::size_t n, const T* bas
   for (std::size_t i = first_row(); i < count; i += row_step()) {
     const T* row[most_row_lookups];
     for (std::size_t k = 0; k < most_row_lookups; ++k)
-      if (k < lookups.count) row[k] = lookups.at[k].table + static_cast<std::size_t>(lookups.at[k].ids[i]) * n;
+      row[k] = k < lookups.count ? lookups.at[k].table + static_cast<std::size_t>(lookups.at[k].ids[i]) * n : nullptr;
     for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
       A sum = static_cast<A>(base == nullptr ? row[0][j] : base[i * n + j]);
       for (std::size_t k = 0; k < most_row_lookups; ++k)
