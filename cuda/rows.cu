@@ -204,7 +204,7 @@ template <class A, class T>
 struct Strided {
   const T* x;
   std::size_t stride;
-  __device__ Tuple<A, 1> operator()(std::size_t i, std::size_t j) const { return {{static_cast<A>(x[i * stride + j])}}; }
+  __device__ A operator()(std::size_t i, std::size_t j) const { return static_cast<A>(x[i * stride + j]); }
 };
 
 }  // namespace
@@ -213,7 +213,7 @@ struct Strided {
 template <class T, class To>
 void RowKernels<Cuda>::column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, To* out) {
   using A = accumulate_t<T>;
-  cuda::sum_columns<A>(rows, columns, cuda::Strided<A, T>{x, stride}, cuda::ColumnSums<To, 1>{{out}});
+  cuda::sum_columns<A>(rows, columns, cuda::Strided<A, T>{x, stride}, out);
 }
 
 template <class T>

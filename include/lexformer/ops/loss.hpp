@@ -29,17 +29,17 @@ Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& x, std::span<const st
   const std::size_t n = labels.size(), classes = x.dim(1);
   if (!options.class_weights.empty() && options.class_weights.size() != classes)
     fail("cross_entropy", options.class_weights.size(), " class weights for ", classes, " classes");
-  std::vector<A> weights;                    // empty = all 1
-  std::vector<std::int32_t> counted(n, -1);  // the labels; -1 for ignored rows
+  std::vector<A> weights(options.class_weights.empty() ? 0 : n, A{0});  // empty = all 1
+  std::vector<std::int32_t> counted(n, -1);                             // the labels; -1 for ignored rows
   A total{0};
   for (std::size_t i = 0; i < n; ++i) {
-    const bool ignored = labels[i] == options.ignore_index;
+    if (labels[i] == options.ignore_index) continue;
     const auto y = static_cast<std::size_t>(labels[i]);
-    if (!ignored && (labels[i] < 0 || y >= classes))
+    if (labels[i] < 0 || y >= classes)
       fail("cross_entropy", "label ", labels[i], " of row ", i, " is not one of the ", classes, " classes");
-    if (!ignored) counted[i] = labels[i];
-    if (!options.class_weights.empty()) weights.push_back(ignored ? A{0} : static_cast<A>(options.class_weights[y]));
-    total += ignored ? A{0} : weights.empty() ? A{1} : weights.back();
+    counted[i] = labels[i];
+    if (!weights.empty()) weights[i] = static_cast<A>(options.class_weights[y]);
+    total += weights.empty() ? A{1} : weights[i];
   }
   Indices<std::int32_t, Dev> y;
   Tensor<A, Dev> weight;
