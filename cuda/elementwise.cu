@@ -31,6 +31,23 @@ __global__ void cast_kernel(std::size_t n, const T* x, To* y) {
   for (std::size_t i = first_element(); i < n; i += element_step()) y[i] = static_cast<To>(static_cast<accumulate_t<T>>(x[i]));
 }
 
+template <class T>
+__device__ void gelu_with_grad(T& x_to_y, T& dy_to_dx) {
+  const auto both = scalar::gelu_with_grad(static_cast<accumulate_t<T>>(dy_to_dx), static_cast<accumulate_t<T>>(x_to_y));
+  x_to_y = static_cast<T>(both.y);
+  dy_to_dx = static_cast<T>(both.dx);
+}
+template <class T>
+__global__ void gelu_with_grad_kernel(std::size_t n, std::size_t packs, T* x_to_y, T* dy_to_dx) {
+  for (std::size_t i = first_element(); i < packs; i += element_step()) {
+    Pack<T> x = reinterpret_cast<Pack<T>*>(x_to_y)[i], dy = reinterpret_cast<Pack<T>*>(dy_to_dx)[i];
+    for (std::size_t k = 0; k < Pack<T>::size; ++k) gelu_with_grad(x.at[k], dy.at[k]);
+    reinterpret_cast<Pack<T>*>(x_to_y)[i] = x;
+    reinterpret_cast<Pack<T>*>(dy_to_dx)[i] = dy;
+  }
+  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) gelu_with_grad(x_to_y[i], dy_to_dx[i]);
+}
+
 /// A thread processes the eight elements that share one counter of the generator.
 template <class T>
 __global__ void dropout_kernel(std::size_t n, Dropout<accumulate_t<T>> dropout, const T* x, T* y) {
@@ -111,6 +128,13 @@ void ElementwiseKernels<Cuda>::sum_to(const Broadcast& plan, std::size_t size, c
   LEXFORMER_LAUNCH_TEAMS(sum_to_kernel, T, size, count, size, count, to, x, y);
 }
 
+template <class T>
+void ElementwiseKernels<Cuda>::gelu_with_grad(std::size_t n, T* x_to_y, T* dy_to_dx) {
+  using namespace cuda;
+  const std::size_t packs = packs_of<T>(n, x_to_y, dy_to_dx), work = packs > 0 ? packs : n;
+  launch(LEXFORMER_KERNEL(gelu_with_grad_kernel<T>), dim3(blocks_for(work, block_threads)), dim3(block_threads), 0, n, packs, x_to_y,
+         dy_to_dx);
+}
 template <class T>
 void ElementwiseKernels<Cuda>::affine(std::size_t n, accumulate_t<T> scale, const T* x, accumulate_t<T> offset, T* y) {
   cuda::map_with(cuda::Affine<accumulate_t<T>>{scale, offset}, n, x, y);

@@ -35,6 +35,7 @@
   LEXFORMER_ARITHMETIC_INSTANCE(Where, T)                                                                             \
   LEXFORMER_ARITHMETIC_INSTANCE(WhereNot, T)                                                                          \
   template void ElementwiseKernels<Cuda>::sum_to<T>(const Broadcast&, std::size_t, const T*, T*);                     \
+  template void ElementwiseKernels<Cuda>::gelu_with_grad<T>(std::size_t, T*, T*);                                     \
   template void ElementwiseKernels<Cuda>::affine<T>(std::size_t, accumulate_t<T>, const T*, accumulate_t<T>, T*);     \
   template void ElementwiseKernels<Cuda>::scale_by<T>(std::size_t, const accumulate_t<T>*, const T*, T*);             \
   template void ElementwiseKernels<Cuda>::fill_quotient<T>(std::size_t, const accumulate_t<T>*, accumulate_t<T>, T*); \

@@ -40,6 +40,7 @@ template <class F, class T> void ElementwiseKernels<Cuda>::map(Size, const T*, T
 template <class F, class T> void ElementwiseKernels<Cuda>::map(Size, const T*, const T*, T*) { missing(); }
 template <class F, class T> void ElementwiseKernels<Cuda>::map_broadcast(const Broadcast&, const T*, const T*, T*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::sum_to(const Broadcast&, Size, const T*, T*) { missing(); }
+template <class T> void ElementwiseKernels<Cuda>::gelu_with_grad(Size, T*, T*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::affine(Size, accumulate_t<T>, const T*, accumulate_t<T>, T*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::scale_by(Size, const accumulate_t<T>*, const T*, T*) { missing(); }
 template <class T> void ElementwiseKernels<Cuda>::fill_quotient(Size, const accumulate_t<T>*, accumulate_t<T>, T*) { missing(); }

@@ -5,6 +5,7 @@
 #include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/feed_forward.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
@@ -18,6 +19,7 @@
   LEXFORMER_ATTENTION(, T)            \
   LEXFORMER_ADDITIVE_ATTENTION(, T)   \
   LEXFORMER_MATMUL(, T)               \
+  LEXFORMER_FEED_FORWARD(, T)         \
   LEXFORMER_ROWS(, T)                 \
   LEXFORMER_DROPOUT(, T)              \
   LEXFORMER_INDEX(, T)                \

@@ -25,6 +25,7 @@ namespace lexformer {
 LEXFORMER_ATTENTION(extern, bfloat16)
 LEXFORMER_ADDITIVE_ATTENTION(extern, bfloat16)
 LEXFORMER_MATMUL(extern, bfloat16)
+LEXFORMER_FEED_FORWARD(extern, bfloat16)
 LEXFORMER_ROWS(extern, bfloat16)
 LEXFORMER_DROPOUT(extern, bfloat16)
 LEXFORMER_INDEX(extern, bfloat16)

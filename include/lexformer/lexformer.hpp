@@ -60,6 +60,7 @@
 #include "lexformer/ops/crf.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/elementwise.hpp"
+#include "lexformer/ops/feed_forward.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/linear_packed.hpp"

@@ -47,6 +47,21 @@ TEST_CASE_TEMPLATE("cuda: attentions", T, float, double, bfloat16) {
   }
 }
 
+TEST_CASE_TEMPLATE("cuda: GELU and its gradient in one pass", T, float, double, bfloat16) {
+  for (const std::size_t n : odd_sizes)
+    for (const std::size_t first : {std::size_t{0}, std::size_t{1}}) {
+      CAPTURE(n);
+      const auto x = random_values<T>(n + first), dy = random_values<T>(n + first, 1);
+      for (const bool gradient : {false, true})
+        compare<T>([&](auto device) {
+          using Dev = decltype(device);
+          const Array<T, Dev> y(x), dx(dy);
+          Kernels<Dev>::gelu_with_grad(n, y.data() + first, dx.data() + first);
+          return gradient ? dx.values() : y.values();
+        });
+    }
+}
+
 TEST_CASE_TEMPLATE("cuda: addresses between packs, results in place, and nothing at all", T, float, double, bfloat16) {
   const auto values = random_values<T>(100);
   for (std::size_t first = 0; first < 5; ++first) {

@@ -208,7 +208,7 @@ TEST_CASE("models: a weight that is not finite is traced to its layer and op") {
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   trace("bert.encoder.layer.1.attention.self.key.weight", nan, "encoder.layer.1.attention: linear: the result is not finite, shape (");
-  trace("bert.encoder.layer.0.output.dense.bias", nan, "encoder.layer.0.feed_forward: linear: the result is not finite, shape (");
+  trace("bert.encoder.layer.0.output.dense.bias", nan, "encoder.layer.0.feed_forward: feed_forward: the result is not finite, shape (");
   trace("bert.embeddings.LayerNorm.weight", nan, "embeddings: layer_norm: the result is not finite, shape (");
   trace("lexformer.head.norm.bias", nan, "head: layer_norm: the result is not finite, shape (8, 256)");
   // Finite in the forward pass but not in the backward pass.

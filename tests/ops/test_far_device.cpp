@@ -10,6 +10,7 @@
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/crf.hpp"
 #include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/feed_forward.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/linear_cross_entropy.hpp"
 #include "lexformer/ops/loss.hpp"
@@ -83,6 +84,7 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
   check_far("matmul of a batch and one matrix", {{3, 4}, {2, 4, 5}}, [](const auto& v) { return matmul(v[0], v[1]); });
   check_far("transpose", {{2, 3, 4}}, [](const auto& v) { return transpose(v[0]); });
   check_far("linear", {{3, 4}, {5, 4}, {5}}, [](const auto& v) { return linear(v[0], v[1], v[2]); });
+  check_far("feed_forward", {{3, 4}, {6, 4}, {6}, {5, 6}, {5}}, [](const auto& v) { return feed_forward(v[0], v[1], v[2], v[3], v[4]); });
   check_far("rotary", {{4, 24}}, [](const auto& v) { return rotary(v[0], {0, 1, 2, 7}, 2, 50); });
   check_far("additive_attention", {{6, 10}, {6, 10}, {2, 5}, {6, 4}},
             [](const auto& v) { return additive_attention(v[0], v[1], v[2], v[3], far_offsets, 2); });

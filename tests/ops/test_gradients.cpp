@@ -12,6 +12,7 @@
 #include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/elementwise.hpp"
+#include "lexformer/ops/feed_forward.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/ops/lstm.hpp"
@@ -136,6 +137,7 @@ std::vector<Case> cases() {
   list.push_back(CASE("matmul of empty matrices", ({{2, 3, 0}, {2, 0, 4}}), { return matmul(v[0], v[1]); }));
   list.push_back(CASE("linear", ({{7, 4}, {5, 4}, {5}}), { return linear(v[0], v[1], v[2]); }));
   list.push_back(CASE("linear without bias", ({{7, 4}, {5, 4}}), { return linear(v[0], v[1]); }));
+  list.push_back(CASE("feed_forward", ({{7, 4}, {6, 4}, {6}, {5, 6}, {5}}), { return feed_forward(v[0], v[1], v[2], v[3], v[4]); }));
   list.push_back(CASE("linear side by side", ({{7, 4}, {5, 4}, {5}, {2, 4}, {2}, {3, 4}, {3}}), {
     return linear(v[0], std::vector{v[1], v[3], v[5]}, std::vector{v[2], v[4], v[6]});
   }));
@@ -207,6 +209,41 @@ TEST_CASE("float agrees with double, value and gradient") {
     y64.backward(cast<double>(Var<float>(cotangent)).value());
     for (std::size_t i = 0; i < x32.size(); ++i) CHECK(max_error(x32[i].grad(), x64[i].grad()) < 2e-5);
   }
+}
+
+TEST_CASE_TEMPLATE("feed_forward has the bits of two linear layers and GELU, whichever parameters are trained", T, float, double,
+                   bfloat16) {
+  const std::vector<Shape> shapes{{7, 4}, {6, 4}, {6}, {5, 6}, {5}};
+  for (unsigned trained = 1; trained < 32; ++trained) {
+    CAPTURE(trained);
+    std::vector<Tensor<T>> results[2];
+    for (const bool fused : {false, true}) {
+      std::vector<Var<T>> v;
+      for (std::size_t i = 0; i < shapes.size(); ++i)
+        v.emplace_back(random_tensor<T>(shapes[i], static_cast<std::uint32_t>(i)), ((trained >> i) & 1u) != 0);
+      // x has another reader, whose gradient is there first.
+      const auto y = fused ? feed_forward(v[0], v[1], v[2], v[3], v[4]) : linear(gelu(linear(v[0], v[1], v[2])), v[3], v[4]);
+      const auto all = concat_columns(std::vector{y, v[0]});
+      all.backward(random_tensor<T>(all.shape(), 9));
+      auto& to = results[fused ? 1 : 0];
+      to.push_back(y.value());
+      for (const auto& x : v) to.push_back(x.requires_grad() ? x.grad() : Tensor<T>::zeros({}));
+      const NoGrad no_grad;
+      CHECK(test::same_bits(feed_forward(v[0], v[1], v[2], v[3], v[4]).value(), y.value()));
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i) CHECK(test::same_bits(results[0][i], results[1][i]));
+  }
+  const auto of = [](const Shape& x, const Shape& w1, const Shape& b1, const Shape& w2) {
+    const auto var = [](const Shape& s) { return Var<T>(random_tensor<T>(s)); };
+    return test::error_message([&] { feed_forward(var(x), var(w1), var(b1), var(w2), var({5})); });
+  };
+  CHECK(of({4}, {6, 4}, {6}, {5, 6}) == "feed_forward: x must be a matrix (rows, in), got (4,)");
+  CHECK(of({7, 3}, {6, 4}, {6}, {5, 6}) == "feed_forward: w1 (6, 4) does not fit x (7, 3)");
+  CHECK(of({7, 4}, {6, 4}, {6}, {5, 7}) == "feed_forward: w2 (5, 7) does not fit w1 (6, 4)");
+  CHECK(of({7, 4}, {6, 4}, {5}, {5, 6}) == "feed_forward: biases (5,) and (5,) do not fit w1 (6, 4) and w2 (5, 6)");
+  CHECK(feed_forward(Var<T>(Tensor<T>({0, 4})), Var<T>(random_tensor<T>({6, 4})), Var<T>(random_tensor<T>({6})),
+                     Var<T>(random_tensor<T>({5, 6})), Var<T>(random_tensor<T>({5})))
+            .shape() == Shape{0, 5});
 }
 
 TEST_CASE("every op refuses an input without value") {

@@ -82,6 +82,8 @@ void rows_of_a_layer() {
   report("column_sum" + size);
   Kernels<Cuda>::dropout(rows * n, mask, x.data(), y.data());
   report("dropout" + size);
+  Kernels<Cuda>::gelu_with_grad(rows * n, y.data(), z.data());
+  report("gelu_with_grad" + size);
   Kernels<Cuda>::softmax(rows, n, false, x.data(), y.data());
   report("softmax" + size);
   const Array<T, Cuda> words(random_values<T>(vocabulary * n)), dtypes(zeros<T>(2 * n));

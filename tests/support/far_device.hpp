@@ -157,6 +157,7 @@ struct Kernels<Far> {
   LEXFORMER_FAR_OF(map)
   LEXFORMER_FAR_OF(map_broadcast)
   LEXFORMER_FAR(sum_to)
+  LEXFORMER_FAR(gelu_with_grad)
   LEXFORMER_FAR(affine)
   LEXFORMER_FAR(scale_by)
   LEXFORMER_FAR(fill_quotient)

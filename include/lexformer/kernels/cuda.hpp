@@ -27,6 +27,8 @@ struct ElementwiseKernels<Cuda> {
   template <class T>
   static void sum_to(const Broadcast& plan, std::size_t size, const T* x, T* y);
   template <class T>
+  static void gelu_with_grad(std::size_t n, T* x_to_y, T* dy_to_dx);
+  template <class T>
   static void affine(std::size_t n, accumulate_t<T> scale, const T* x, accumulate_t<T> offset, T* y);
   template <class T>
   static void scale_by(std::size_t n, const accumulate_t<T>* factor, const T* x, T* y);

@@ -62,6 +62,17 @@ struct ElementwiseKernels<Cpu> {
     }
     for (std::size_t i = 0; i < size; ++i) y[i] = static_cast<T>(sums[i]);
   }
+  /// GELU and its gradient in one pass: y = GELU(x) replaces x, dx = dy GELU'(x) replaces dy.
+  template <class T>
+  static void gelu_with_grad(std::size_t n, T* x_to_y, T* dy_to_dx) {
+    parallel_for(n, detail::element_block, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto both = scalar::gelu_with_grad(static_cast<accumulate_t<T>>(dy_to_dx[i]), static_cast<accumulate_t<T>>(x_to_y[i]));
+        x_to_y[i] = static_cast<T>(both.y);
+        dy_to_dx[i] = static_cast<T>(both.dx);
+      }
+    });
+  }
   /// y = scale x + offset
   template <class T>
   static void affine(std::size_t n, accumulate_t<T> scale, const T* x, accumulate_t<T> offset, T* y) {

@@ -103,6 +103,16 @@ struct GeluGrad {  // of the input
     return dy * (n.cdf + x * n.pdf);
   }
 };
+/// GELU and its gradient from one normal distribution.
+template <class T>
+struct GeluWithGrad {
+  T y, dx;
+};
+template <class T>
+LEXFORMER_HD GeluWithGrad<T> gelu_with_grad(T dy, T x) {
+  const auto n = normal(x);
+  return {x * n.cdf, dy * (n.cdf + x * n.pdf)};
+}
 
 /// y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the approximation that HuggingFace calls "gelu_new".
 struct GeluTanh {

@@ -12,6 +12,7 @@
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/ops/dropout.hpp"
+#include "lexformer/ops/feed_forward.hpp"
 
 namespace lexformer {
 
@@ -122,6 +123,8 @@ struct BertLayer {
       if (intermediate.int8 && output.int8) return feed_forward_int8(y, *intermediate.int8, *output.int8);
       const auto w1 = intermediate.packed_weights(), w2 = output.packed_weights();
       if (w1 && w2) return feed_forward_bfloat16(y, *w1, *w2);
+      if (!intermediate.int8 && !output.int8)
+        return lexformer::feed_forward(y, intermediate.weight, intermediate.bias, output.weight, output.bias);
     }
     return output(activate(activation, intermediate(y)));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,28 @@ bool adjoining(const std::vector<Var<T, Dev>>& parts) {
       return false;
   }
   return true;
+}
+
+/// Whether a linear layer adds dx to the gradient that x has already, as of a residual connection, within the product. Not where the
+/// product rounds to storage only without such a sum (gemm_rounded).
+template <class T, class Dev>
+inline constexpr bool linear_adds = !(is_storage<T> && std::is_same_v<Dev, Cpu>);
+
+/// The gradients of a linear layer's weight and bias, if they are needed: dw = dy^T x (width, k), db = column sums of dy.
+///   x (rows, k); dy: `width` columns of a matrix whose rows have `stride` elements
+template <class T, class Dev>
+std::pair<Tensor<T, Dev>, Tensor<T, Dev>> linear_weight_grads(bool dw_needed, bool db_needed, std::size_t rows, std::size_t width,
+                                                              std::size_t k, const T* dy, std::size_t stride, const T* x) {
+  Tensor<T, Dev> dw, db;
+  if (dw_needed) dw = Tensor<T, Dev>({width, k});
+  if (db_needed) db = Tensor<T, Dev>({width});
+  if (dw_needed && db_needed)
+    Kernels<Dev>::linear_grad(rows, width, k, dy, stride, x, dw.mutable_data(), db.mutable_data());
+  else if (dw_needed)
+    Kernels<Dev>::gemm(true, false, width, k, rows, T{1}, dy, stride, x, k, T{0}, dw.mutable_data(), k);
+  else if (db_needed)
+    Kernels<Dev>::column_sum(rows, width, dy, stride, db.mutable_data());
+  return {dw, db};
 }
 
 }  // namespace detail
@@ -147,9 +170,7 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights
   std::vector<std::size_t> widths;
   for (const auto& v : inputs) needed.push_back(v.requires_grad());
   for (const auto& w : weights) widths.push_back(w.dim(0));
-  // dx is added to the gradient that x has already, as of a residual connection, within the product; but not where the product rounds to
-  // storage only without such a sum (gemm_rounded).
-  constexpr bool adds = !(is_storage<T> && std::is_same_v<Dev, Cpu>);
+  constexpr bool adds = detail::linear_adds<T, Dev>;
   return record_all(
       "linear", std::vector{std::move(y)}, inputs,
       [=, xv = Saved(x.value()), blocks = std::move(blocks), needed = std::move(needed),
@@ -163,15 +184,8 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights
           if (needed[0])
             Kernels<Dev>::gemm(false, false, rows, k, block.width, T{1}, g, columns, block.weight->data(), k, std::exchange(beta, T{1}),
                                d[0].mutable_data(), k);
-          Tensor<T, Dev> dw, db;
-          if (needed[1 + 2 * block.first]) dw = Tensor<T, Dev>({block.width, k});
-          if (needed[2 + 2 * block.first]) db = Tensor<T, Dev>({block.width});
-          if (dw.defined() && db.defined())
-            Kernels<Dev>::linear_grad(rows, block.width, k, g, columns, xv->data(), dw.mutable_data(), db.mutable_data());
-          else if (dw.defined())
-            Kernels<Dev>::gemm(true, false, block.width, k, rows, T{1}, g, columns, xv->data(), k, T{0}, dw.mutable_data(), k);
-          else if (db.defined())
-            Kernels<Dev>::column_sum(rows, block.width, g, columns, db.mutable_data());
+          const auto [dw, db] = detail::linear_weight_grads<T, Dev>(needed[1 + 2 * block.first], needed[2 + 2 * block.first], rows,
+                                                                    block.width, k, g, columns, xv->data());
           for (std::size_t i = block.first, begin = 0; i < block.end; begin += widths[i++]) {
             if (dw.defined()) d[1 + 2 * i] = dw.slice(begin, begin + widths[i]);
             if (db.defined()) d[2 + 2 * i] = db.slice(begin, begin + widths[i]);
