@@ -149,8 +149,7 @@ struct Input {
   }
 
   /// The batches in the file, or `count` batches of --batch pairs, grouped or sorted by length.
-  std::vector<std::vector<std::size_t>> rows(const std::vector<lx::Encoding>& encodings, std::size_t count, bool sorted) const {
-    const auto lengths = lx::token_counts(encodings);
+  std::vector<std::vector<std::size_t>> rows(const std::vector<std::size_t>& lengths, std::size_t count, bool sorted) const {
     if (batches.empty()) {
       auto all = lx::plan_batches(lengths, {.size = size, .seed = 1, .drop_last = true});
       if (all.empty()) lx::fail_file(data, "has ", lengths.size(), " pairs, expected at least --batch ", size);

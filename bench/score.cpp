@@ -18,12 +18,11 @@ lx::Json measure(const bench::Input& input, const program::Compute& compute, std
   auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
   compute.apply(model);
   const auto data = input.pairs(model);
-  const auto encodings = data.encode(0);
-  const auto rows = input.rows(encodings, 16, true);
+  const auto rows = input.rows(data.token_counts(0), 16, true);
   std::vector<lx::Batch> batches;
   std::size_t pairs = 0, tokens = 0;
   bench::Timer timer;
-  for (const auto& r : rows) batches.push_back(data.batch(encodings, r));
+  for (const auto& r : rows) batches.push_back(data.batch(0, r));
   const double making = timer.lap();
   for (const auto& b : batches) {
     pairs += b.size();

@@ -28,10 +28,10 @@ struct Trained {
         data(input.pairs(model)),
         optimizer(model.parameters(), {.lr = 5e-5, .weight_decay = 5e-5}) {}
 
-  void step(const std::vector<lx::Encoding>& encodings, const std::vector<std::size_t>& rows, std::uint32_t number, bool measured) {
-    if (number == 0) model.calibrate(data.batch(encodings, rows));
+  void step(const std::vector<std::size_t>& rows, std::uint32_t number, bool measured) {
+    if (number == 0) model.calibrate(data.batch(0, rows));
     bench::Timer timer;
-    const auto b = data.batch(encodings, rows);
+    const auto b = data.batch(0, rows);
     const double t0 = timer.lap();
     const auto loss = lx::cross_entropy(model(b, {.training = true, .seed = 1, .step = number}).logits, b.labels);
     const double t1 = timer.lap();
@@ -55,10 +55,10 @@ struct Trained {
 };
 
 /// The operations of the encoder's products, forward and backward: the minimum for any implementation.
-double flops(const lx::BertConfig& c, const std::vector<lx::Encoding>& encodings, const std::vector<std::size_t>& rows) {
+double flops(const lx::BertConfig& c, const std::vector<std::size_t>& lengths, const std::vector<std::size_t>& rows) {
   double total = 0;
   for (const std::size_t row : rows) {
-    const double n = static_cast<double>(encodings[row].size()), d = static_cast<double>(c.hidden_size);
+    const double n = static_cast<double>(lengths[row]), d = static_cast<double>(c.hidden_size);
     const double linear = 4 * d * d + 2 * d * static_cast<double>(c.intermediate_size);
     total += 3 * static_cast<double>(c.num_hidden_layers) * (2 * n * linear + 4 * n * n * d);
   }
@@ -76,12 +76,12 @@ lx::Json measure(const bench::Input& input, const Options& o) {
   std::vector<std::unique_ptr<Trained<T, Dev>>> all;
   for (const auto& name : o.attention) all.push_back(std::make_unique<Trained<T, Dev>>(name, input));
   if (!o.start.empty()) all[0]->model.save(o.start);
-  const auto encodings = all[0]->data.encode(0);
-  const auto rows = input.rows(encodings, o.warmup + o.steps, false);
+  const auto lengths = all[0]->data.token_counts(0);
+  const auto rows = input.rows(lengths, o.warmup + o.steps, false);
   if (rows.size() <= o.warmup) lx::fail_usage("--warmup", o.warmup, " of ", rows.size(), " batches leave none to measure");
   if (!input.logits.empty()) {
     std::vector<lx::Batch> batches;
-    for (const auto& r : rows) batches.push_back(all[0]->data.batch(encodings, r));
+    for (const auto& r : rows) batches.push_back(all[0]->data.batch(0, r));
     input.write_logits(all[0]->model, batches);
   }
   const std::size_t measured = std::min(o.steps, rows.size() - o.warmup);
@@ -89,11 +89,10 @@ lx::Json measure(const bench::Input& input, const Options& o) {
   double products = 0;
   lx::Memory<Dev>::reset_peak();
   for (std::size_t k = 0; k < o.warmup + measured; ++k) {
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[(i + k) % all.size()]->step(encodings, rows[k], static_cast<std::uint32_t>(k), k >= o.warmup);
-    for (const std::size_t row : rows[k]) tokens += k >= o.warmup ? encodings[row].size() : 0;
+    for (std::size_t i = 0; i < all.size(); ++i) all[(i + k) % all.size()]->step(rows[k], static_cast<std::uint32_t>(k), k >= o.warmup);
+    for (const std::size_t row : rows[k]) tokens += k >= o.warmup ? lengths[row] : 0;
     pairs += k >= o.warmup ? rows[k].size() : 0;
-    products += k >= o.warmup ? flops(all[0]->model.encoder().config, encodings, rows[k]) : 0;
+    products += k >= o.warmup ? flops(all[0]->model.encoder().config, lengths, rows[k]) : 0;
   }
 
   constexpr bool parts = std::is_same_v<Dev, lx::Cpu>;

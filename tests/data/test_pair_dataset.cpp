@@ -38,14 +38,21 @@ bool same(const std::vector<Encoding>& a, const std::vector<Encoding>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Encoding& x, const Encoding& y) { return x.ids == y.ids; });
 }
 
+std::vector<Encoding> encode_all(const PairDataset& data, std::uint32_t epoch) {
+  std::vector<Encoding> all;
+  for (std::size_t i = 0; i < data.size(); ++i) all.push_back(data.encode(epoch, i));
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("a batch is its sequences one after the other; its codes stand for each pair's own similarities") {
   const auto t = tokenizer();
   const PairDataset data(examples(20), t, {.features = {lexical_feature({})}});
-  const auto encodings = data.encode(0);
+  const auto encodings = encode_all(data, 0);
+  CHECK(data.token_counts(0) == token_counts(encodings));
   const std::vector<std::size_t> rows = {7, 2, 19};
-  const Batch batch = data.batch(encodings, rows);
+  const Batch batch = data.batch(0, rows);
   CHECK(batch.size() == 3);
   CHECK(batch.index == rows);
   CHECK(batch.labels == std::vector<std::int32_t>{1, 0, 1});
@@ -72,13 +79,13 @@ TEST_CASE("a batch carries what was asked for") {
   const PairDataset plain(examples(4), tokenizer(), {.labels = Labels::none}),
       numbers(examples(4), tokenizer(), {.labels = Labels::numbers});
   const std::vector<std::size_t> rows = {3, 1};
-  const Batch a = plain.batch(plain.encode(0), rows), b = numbers.batch(numbers.encode(0), rows);
+  const Batch a = plain.batch(0, rows), b = numbers.batch(0, rows);
   CHECK(a.features.empty());
   CHECK(a.labels.empty());
   CHECK(b.targets == std::vector<float>{0.375f, 0.125f});
   const PairDataset levels(examples(4), tokenizer(), {.features = {lexical_feature({.levels = 5})}});
-  CHECK(levels.batch(levels.encode(0), rows).codes("lexical").levels == std::vector<double>{0, 0.25, 0.5, 0.75, 1});
-  CHECK_THROWS_AS(plain.batch(plain.encode(0), std::vector<std::size_t>{4}), Error);
+  CHECK(levels.batch(0, rows).codes("lexical").levels == std::vector<double>{0, 0.25, 0.5, 0.75, 1});
+  CHECK_THROWS_AS(plain.batch(0, std::vector<std::size_t>{4}), Error);
   CHECK_THROWS_AS(PairDataset({}, tokenizer()), Error);
   CHECK_THROWS_AS(PairDataset(examples(1), tokenizer(), {.augment = 1.5}), Error);
 }
@@ -88,17 +95,24 @@ TEST_CASE("typos depend on seed, epoch and row alone; about the asked share of p
     return PairDataset(examples(pairs), tokenizer(), {.augment = 0.5, .seed = seed});
   };
   const PairDataset clean(examples(600), tokenizer()), noisy = noise(600, 1);
-  const auto without = clean.encode(0), first = noisy.encode(0);
-  CHECK(same(without, clean.encode(5)));
-  CHECK(same(without, PairDataset(examples(600), tokenizer(), {.seed = 2}).encode(0)));
+  const auto without = encode_all(clean, 0), first = encode_all(noisy, 0);
+  CHECK(same(without, encode_all(clean, 5)));
+  CHECK(same(without, encode_all(PairDataset(examples(600), tokenizer(), {.seed = 2}), 0)));
+  const std::vector<std::size_t> rows = {3, 100, 5, 70, 200, 599, 4, 90, 11, 12};
+  const Batch batch = noisy.batch(0, rows);
+  for (std::size_t s = 0; s < rows.size(); ++s) {
+    const auto& ids = first[rows[s]].ids;
+    CHECK(std::equal(ids.begin(), ids.end(), batch.ids.begin() + static_cast<std::ptrdiff_t>(batch.offsets.begin(s))));
+  }
   set_threads(1);
-  const auto alone = noisy.encode(0);
+  CHECK(noisy.token_counts(0) == token_counts(first));
+  CHECK(noisy.batch(0, rows).ids == batch.ids);
   set_threads(0);
-  CHECK(same(first, alone));
-  CHECK_FALSE(same(first, noisy.encode(1)));
-  CHECK_FALSE(same(first, noise(600, 2).encode(0)));
+  CHECK(noisy.token_counts(0) == token_counts(first));
+  CHECK_FALSE(same(first, encode_all(noisy, 1)));
+  CHECK_FALSE(same(first, encode_all(noise(600, 2), 0)));
   // A row has the same typos in a smaller data set.
-  CHECK(same(noise(10, 1).encode(0), {first.begin(), first.begin() + 10}));
+  CHECK(same(encode_all(noise(10, 1), 0), {first.begin(), first.begin() + 10}));
   std::size_t changed = 0;
   for (std::size_t i = 0; i < first.size(); ++i) changed += first[i].ids != without[i].ids;
   CHECK(changed > 240);
@@ -120,9 +134,8 @@ TEST_CASE("a data set takes tokenizer, length, features and seed from a model") 
   CHECK(data.options().max_length == 7);
   CHECK(data.options().seed == 9);
   CHECK(data.options().augment == 0.5);
-  const auto encodings = data.encode(0);
-  for (const std::size_t tokens : token_counts(encodings)) CHECK(tokens <= 7);
-  CHECK(data.batch(encodings, std::vector<std::size_t>{0, 1}).features.contains("lexical"));
+  for (const std::size_t tokens : data.token_counts(0)) CHECK(tokens <= 7);
+  CHECK(data.batch(0, std::vector<std::size_t>{0, 1}).features.contains("lexical"));
 }
 
 TEST_CASE("single texts: [CLS] text [SEP], with the typos of the text") {
@@ -130,7 +143,7 @@ TEST_CASE("single texts: [CLS] text [SEP], with the typos of the text") {
   for (auto& e : texts) e.right.clear();
   const auto t = tokenizer();
   const PairDataset data(texts, t, {.max_length = 6, .texts = 1}), noisy(texts, t, {.augment = 1, .seed = 3, .texts = 1});
-  const auto plain = data.encode(0), changed = noisy.encode(2);
+  const auto plain = encode_all(data, 0), changed = encode_all(noisy, 2);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     CHECK(plain[i].ids == t.encode(texts[i].left, 6).ids);
     CHECK(plain[i].texts.size() == 1);

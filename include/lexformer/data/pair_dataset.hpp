@@ -49,11 +49,15 @@ class PairDataset {
   const std::vector<PairExample>& examples() const { return examples_; }
   const PairDatasetOptions& options() const { return options_; }
 
-  /// Encodes all pairs with the typos of this epoch, which are drawn from (seed, epoch, row). Without augmentation all epochs are equal.
-  std::vector<Encoding> encode(std::uint32_t epoch) const;
+  /// Encodes a pair with the typos of this epoch, which are drawn from (seed, epoch, row). Without augmentation all epochs are equal.
+  /// Errors: there is no such row.
+  Encoding encode(std::uint32_t epoch, std::size_t row) const;
 
-  /// Makes the batch of these rows of encode()'s result. Features are made here because those of all rows could exceed memory.
-  Batch batch(std::span<const Encoding> encodings, std::span<const std::size_t> rows) const;
+  /// The number of tokens of each pair in this epoch. Encodes all pairs, in parallel, but keeps none: they would take some kilobytes each.
+  std::vector<std::size_t> token_counts(std::uint32_t epoch) const;
+
+  /// Encodes these rows and makes their batch. Errors: there is no such row.
+  Batch batch(std::uint32_t epoch, std::span<const std::size_t> rows) const;
 
  private:
   template <class Model>
@@ -83,30 +87,30 @@ LEXFORMER_INLINE PairDataset::PairDataset(std::vector<PairExample> examples, Wor
     fail_usage("PairDataset", "the probability of typos is ", options_.augment, ", expected 0 to 1");
 }
 
-LEXFORMER_INLINE std::vector<Encoding> PairDataset::encode(std::uint32_t epoch) const {
-  std::vector<Encoding> encodings(size());
-  parallel_for(size(), 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const PairExample& pair = examples_[i];
-      RandomStream random = typo_stream(options_.seed, epoch, static_cast<std::uint32_t>(i));
-      if (options_.augment > 0.0 && random.uniform() < options_.augment) {
-        const auto [left, right] = add_typos_to_pair(pair.left, pair.right, options_.typos, random);
-        encodings[i] = encode_texts(tokenizer_, left, right, options_.texts, options_.max_length);
-      } else {
-        encodings[i] = encode_texts(tokenizer_, pair.left, pair.right, options_.texts, options_.max_length);
-      }
-    }
-  });
-  return encodings;
+LEXFORMER_INLINE Encoding PairDataset::encode(std::uint32_t epoch, std::size_t row) const {
+  if (row >= size()) fail("PairDataset", "row ", row, " of ", size(), " pairs");
+  const PairExample& pair = examples_[row];
+  RandomStream random = typo_stream(options_.seed, epoch, static_cast<std::uint32_t>(row));
+  if (options_.augment > 0.0 && random.uniform() < options_.augment) {
+    const auto [left, right] = add_typos_to_pair(pair.left, pair.right, options_.typos, random);
+    return encode_texts(tokenizer_, left, right, options_.texts, options_.max_length);
+  }
+  return encode_texts(tokenizer_, pair.left, pair.right, options_.texts, options_.max_length);
 }
 
-LEXFORMER_INLINE Batch PairDataset::batch(std::span<const Encoding> encodings, std::span<const std::size_t> rows) const {
-  if (encodings.size() != size()) fail("PairDataset::batch", encodings.size(), " encodings for ", size(), " pairs");
-  std::vector<Encoding> pairs;
-  for (const std::size_t row : rows) {
-    if (row >= size()) fail("PairDataset::batch", "row ", row, " of ", size(), " pairs");
-    pairs.push_back(encodings[row]);
-  }
+LEXFORMER_INLINE std::vector<std::size_t> PairDataset::token_counts(std::uint32_t epoch) const {
+  std::vector<std::size_t> counts(size());
+  parallel_for(size(), 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) counts[i] = encode(epoch, i).size();
+  });
+  return counts;
+}
+
+LEXFORMER_INLINE Batch PairDataset::batch(std::uint32_t epoch, std::span<const std::size_t> rows) const {
+  std::vector<Encoding> pairs(rows.size());
+  parallel_for(rows.size(), 8, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) pairs[i] = encode(epoch, rows[i]);
+  });
   Batch out = make_batch(pairs, options_.features);
   out.index.assign(rows.begin(), rows.end());
   for (const std::size_t row : rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Batch `number` of epoch `epoch` of a data set, as the trainer requests it: a pure function of (data, options, seed, epoch, number).
-// Data shared by neighbouring batches is cached, so sequential access does no extra work.
+// What the batches of an epoch share is cached.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace lexformer {
 
-/// Batches of labelled pairs. Caches the encodings of one epoch. The data set must outlive this object.
+/// Batches of labelled pairs, each encoded when it is requested. Caches the rows of the batches of one epoch. The data set must outlive
+/// this object.
 class PairBatches {
  public:
   /// The seed of the data set determines the order. groups: see BatchPlan.
@@ -28,19 +29,20 @@ class PairBatches {
   /// The number of batches in an epoch.
   std::size_t batches() const { return batches_; }
   Batch batch(std::uint32_t epoch, std::size_t number) {
-    if (encodings_.empty() || plan_.epoch != epoch) {
+    if (rows_.empty() || plan_.epoch != epoch) {
+      if (counts_.empty() || data_.options().augment > 0) counts_ = data_.token_counts(epoch);
+      rows_.clear();
       plan_.epoch = epoch;
-      encodings_ = data_.encode(epoch);
-      rows_ = plan_batches(token_counts(encodings_), plan_);
+      rows_ = plan_batches(counts_, plan_);
     }
-    return data_.batch(encodings_, rows_.at(number));
+    return data_.batch(epoch, rows_.at(number));
   }
 
  private:
   const PairDataset& data_;
   BatchPlan plan_;
   std::size_t batches_;
-  std::vector<Encoding> encodings_;
+  std::vector<std::size_t> counts_;
   std::vector<std::vector<std::size_t>> rows_;
 };
 
