@@ -69,12 +69,14 @@ struct Options {
   std::vector<std::string> attention = {"none"};
   std::size_t steps = 20, warmup = 3;
   std::string start;
+  bool checkpointing = false;
 };
 
 template <class T, class Dev>
 lx::Json measure(const bench::Input& input, const Options& o) {
   std::vector<std::unique_ptr<Trained<T, Dev>>> all;
   for (const auto& name : o.attention) all.push_back(std::make_unique<Trained<T, Dev>>(name, input));
+  for (auto& t : all) t->model.encoder().gradient_checkpointing = o.checkpointing;
   if (!o.start.empty()) all[0]->model.save(o.start);
   const auto lengths = all[0]->data.token_counts(0);
   const auto rows = input.rows(lengths, o.warmup + o.steps, false);
@@ -145,6 +147,7 @@ int main(int argc, char** argv) {
   app.add_option("--attention", o.attention, "attention terms, or none; several as none,lea take turns")->delimiter(',');
   app.add_option("--steps", o.steps, "steps that are measured")->capture_default_str();
   app.add_option("--warmup", o.warmup, "steps before them")->capture_default_str();
+  app.add_flag("--gradient-checkpointing", o.checkpointing, "compute layers again in backward instead of storing their values");
   app.add_option("--save-start", o.start, "write the model before training (.lxf)");
   return bench::run(app, argc, argv, [&] {
     where.run([&](auto number, auto device) {

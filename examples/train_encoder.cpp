@@ -43,6 +43,7 @@ bool run(Options o) {
       lx::fail_file(test, "has ", tests.back().labelled ? "labels" : "no labels", ", ", o.valid, " has ", valid.labelled ? "some" : "none");
   }
   if (!o.quiet) program::report_tensors(o.model, model);
+  model.encoder().gradient_checkpointing = o.gradient_checkpointing;
 
   program::EncoderTask<T, Dev> task(o, model, train, valid);
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay});

@@ -14,6 +14,7 @@ bool run(program::TaggerOptions o) {
   if (o.with_bert()) {
     lx::BertTagger<T, Dev> model(lx::ModelFile::open(o.model), labels, o.bert, o.seed);
     if (!o.quiet) program::report_tensors(o.model, model);
+    model.encoder().gradient_checkpointing = o.gradient_checkpointing;
     o.love.apply(model);
     for (const auto& part : o.freeze) model.freeze(part);
     return program::train_tagger<T, Dev>(o, model, train, "", [](const std::string& path) { return lx::BertTagger<T, Dev>::load(path); });

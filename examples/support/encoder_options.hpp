@@ -80,6 +80,7 @@ struct EncoderOptions : TrainingOptions {
     number(*group, "--margin", margin, "of contrastive: cosine distance from which a pair labelled 0 has no loss")->check(positive());
     add_batch(*group, "pairs");
     add_training(*group);
+    add_gradient_checkpointing(*group);
     add_warmup(*group);
     number(*group, "--weight-decay", weight_decay, "AdamW's decoupled weight decay");
     add_choice(*group, "--order", order, "order of the pairs");

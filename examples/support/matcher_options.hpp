@@ -105,6 +105,7 @@ struct MatcherOptions : TrainingOptions {
     }
     add_batch(*group, examples);
     add_training(*group);
+    add_gradient_checkpointing(*group);
     group->add_option("--new-lr", new_lr, "learning rate of the tensors that the start model does not have (the head, attention terms)")
         ->check(program::non_negative())
         ->default_str("that of --lr");

@@ -96,6 +96,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   options.seed = seed;
   auto model = lx::CrossEncoder<T, Dev>::load(o.model, options, own);
   if (!o.quiet) report_tensors(o.model, model);
+  model.encoder().gradient_checkpointing = o.gradient_checkpointing;
   o.love.apply(model);
   for (const auto& part : o.freeze) model.freeze(part);
   model.threshold.reset();

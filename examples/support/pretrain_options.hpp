@@ -56,6 +56,7 @@ struct PretrainOptions : TrainingOptions {
     group = app.add_option_group("Training");
     add_batch(*group, "documents");
     add_training(*group, "at the end");
+    add_gradient_checkpointing(*group);
     add_warmup(*group);
     number(*group, "--weight-decay", weight_decay, "AdamW's decoupled weight decay, not applied to biases and LayerNorm");
     number(*group, "--seed", seed, "seed of new weights, order, masks and dropout");

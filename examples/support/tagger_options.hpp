@@ -64,6 +64,7 @@ struct TaggerOptions : TrainingOptions {
     group = app.add_option_group("Training");
     add_batch(*group, "sentences");
     add_training(*group);
+    of_encoder.emplace_back(true, add_gradient_checkpointing(*group));
     group->get_option("--epochs")->default_str("15; with --model 5");
     group->get_option("--lr")->default_str("2e-3; with --model 5e-5");
     group->get_option("--schedule")->default_str("exponential; with --model linear");

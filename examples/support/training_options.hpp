@@ -11,7 +11,7 @@ namespace program {
 
 struct TrainingOptions {
   std::string out, command;  // command: the command line, for the model card
-  bool resume = false, overwrite = false, quiet = false;
+  bool resume = false, overwrite = false, quiet = false, gradient_checkpointing = false;
   lx::ScheduleKind schedule = lx::ScheduleKind::linear;
   lx::ProgressMode progress = lx::ProgressMode::automatic;
   double epochs = 1, lr = 1e-4, lr_decay = 0.97, clip = 1;
@@ -47,6 +47,11 @@ struct TrainingOptions {
     number(group, "--eval-steps", eval_steps, "steps between evaluations; 0 = " + evaluated);
     number(group, "--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
     number(group, "--save-total-limit", save_total_limit, "number of checkpoints to keep");
+  }
+  /// For models with an encoder of layers.
+  CLI::Option* add_gradient_checkpointing(CLI::App& group) {
+    return group.add_flag("--gradient-checkpointing", gradient_checkpointing,
+                          "compute each layer again in backward instead of storing its values: less memory, more time, same results");
   }
   void add_warmup(CLI::App& group) {
     number(group, "--warmup", warmup, "share of the steps with linear warm-up")->check(CLI::Range(0.0, 1.0));

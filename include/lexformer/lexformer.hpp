@@ -48,6 +48,7 @@
 #include "lexformer/kernels/widen_cpu.hpp"
 
 // automatic differentiation
+#include "lexformer/autograd/checkpoint.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/autograd/gradient.hpp"
 #include "lexformer/autograd/var.hpp"

@@ -34,10 +34,11 @@ std::vector<double> train(Model& model, const Loss& loss_at) {
 }
 
 template <class T, class Dev>
-std::vector<double> train_matcher(const Variant& variant) {
+std::vector<double> train_matcher(const Variant& variant, bool checkpointing = false) {
   CrossEncoder<T, Dev> model(tiny_file(variant.edit), variant.options);
   const auto batch = tiny_batch(tiny_model<double>(variant.options, variant.edit));
   model.calibrate(batch, {.training = true, .seed = 1});
+  model.encoder().gradient_checkpointing = checkpointing;
   return train<T, Dev>(model, [&](const ForwardOptions& forward) { return loss_of(model, batch, forward); });
 }
 
@@ -78,6 +79,11 @@ TEST_CASE("models: every kind of cross-encoder trains on the device as on the CP
     compare<double>([&](auto device) { return train_matcher<double, decltype(device)>(variant); }, 1e-10);
     compare_rounded([&](auto device) { return train_matcher<bfloat16, decltype(device)>(variant); });
   });
+}
+TEST_CASE("models: gradient checkpointing changes no bit on the device") {
+  const Variant lea{"lea", with_lea()};
+  CHECK(train_matcher<float, Cuda>(lea, true) == train_matcher<float, Cuda>(lea, false));
+  CHECK(train_matcher<bfloat16, Cuda>(lea, true) == train_matcher<bfloat16, Cuda>(lea, false));
 }
 TEST_CASE("models: and with attention by cuBLAS") {
   const AttentionBy path(cuda::AttentionPath::cublas, 4096);  // a few of the batch's sequences at once

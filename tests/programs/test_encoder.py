@@ -73,7 +73,8 @@ class Encoder(Refusals, unittest.TestCase):
         losses = [entry["loss"] for entry in log if "loss" in entry]
         self.assertLess(losses[-1], losses[0])
         again = self.folder / "again"
-        self.assertEqual(self.train(again, "--test", self.folder / "test.tsv", "--dense", 8, "--normalize", "--threads", 1).returncode, 0)
+        options = ["--test", self.folder / "test.tsv", "--dense", 8, "--normalize", "--threads", 1, "--gradient-checkpointing"]
+        self.assertEqual(self.train(again, *options).returncode, 0)
         self.assertEqual((again / "model.lxf").read_bytes(), (self.trained / "model.lxf").read_bytes())
 
     def test_losses_and_pairs_without_labels(self):

@@ -130,7 +130,8 @@ class Tagger(Refusals, unittest.TestCase):
             want = [(self.folder / kind / name).read_bytes() for name in names]
             out = self.folder / "again"
             for threads in (1, 3):
-                self.assertEqual(self.train(kind, out, "--overwrite", "--threads", threads).returncode, 0)
+                options = ["--gradient-checkpointing"] if kind == "crf" and threads == 3 else []
+                self.assertEqual(self.train(kind, out, "--overwrite", "--threads", threads, *options).returncode, 0)
                 self.assertEqual([(out / name).read_bytes() for name in names], want, kind)
             shutil.rmtree(out)
             command = self.command(kind, out, "--save-steps", 7)

@@ -35,6 +35,11 @@ struct GraphLeaf {
   const void* id;    // Var::id() of the leaf
   std::string op{};  // an op that reads it; with its module path if the graph was recorded under CheckFinite
   Shape shape{};
+  std::uint64_t version = 0;                               // of its value when it was read
+  std::shared_ptr<const std::uint64_t> current_version{};  // of its value now
+
+  /// Whether the value was changed in place since the op read it.
+  bool changed() const { return current_version != nullptr && *current_version != version; }
 };
 
 namespace detail {
@@ -44,9 +49,9 @@ struct Node {
   std::string name;
   std::uint64_t id = next_id();
   std::vector<std::shared_ptr<Node>> parents;
-  std::vector<std::pair<const void*, Shape>> leaves;  // id and shape of each input leaf that requires a gradient, for graph_leaves()
-  std::function<void()> run;                          // empty once it has run
-  std::shared_ptr<Node> next;                         // see ~Node
+  std::vector<GraphLeaf> leaves;  // the input leaves that require a gradient, for graph_leaves()
+  std::function<void()> run;      // empty once it has run
+  std::shared_ptr<Node> next;     // see ~Node
 
   Node() = default;
   Node(const Node&) = delete;
@@ -79,6 +84,9 @@ struct Node {
 
 /// Runs the ops from `last_node` back to the leaves, the newest first.
 void run_backward(const std::shared_ptr<Node>& last_node);
+
+template <class T, class Dev>
+std::vector<GraphLeaf> leaves_after(std::uint64_t first, const Var<T, Dev>& y, const std::string& who);
 
 /// The autograd state of the calling thread.
 struct GraphState {
@@ -248,31 +256,33 @@ class Var {
   friend class Var;
   template <class To, class Ti, class D>
   friend std::vector<Var<To, D>> record_all(const char*, std::vector<Tensor<To, D>>, const std::vector<Var<Ti, D>>&,
-                                            std::type_identity_t<Backward<To, Ti, D>>, bool);
+                                            std::type_identity_t<Backward<To, Ti, D>>, bool, std::vector<GraphLeaf>);
   template <class U, class D>
-  friend std::vector<GraphLeaf> graph_leaves(const Var<U, D>&);
+  friend std::vector<GraphLeaf> detail::leaves_after(std::uint64_t, const Var<U, D>&, const std::string&);
 };
 
 /// Records an op: turns its outputs into Vars. `backward` is called at most once with the gradients of the outputs, in order
 /// (undefined if nothing depends on an output), and returns those of the inputs, in order (undefined = none).
 /// It must capture Tensors (Saved if they can change), never a Var. With `adds_to_first`, it gets one more Tensor after those of the
 /// outputs: the gradient of the first input so far, which it may write to, or undefined; it returns the sum of that and its own. (If it
-/// throws, that gradient is lost.)
+/// throws, that gradient is lost.) `more_leaves`: leaves besides the inputs to which `backward` itself adds gradients.
 template <class To, class Ti, class Dev>
 std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, Dev>> outputs, const std::vector<Var<Ti, Dev>>& inputs,
-                                     std::type_identity_t<Backward<To, Ti, Dev>> backward, bool adds_to_first = false) {
+                                     std::type_identity_t<Backward<To, Ti, Dev>> backward, bool adds_to_first = false,
+                                     std::vector<GraphLeaf> more_leaves = {}) {
   auto& state = detail::graph_state();
   if (state.check_finite)
     for (const auto& y : outputs)
       if (!Kernels<Dev>::all_finite(y.size(), y.data())) fail_numeric(state.where(name), "the result is not finite, shape ", y.shape());
   std::vector<Var<To, Dev>> result;
   for (auto& y : outputs) result.emplace_back(std::move(y));
-  bool any = false;
+  bool any = !more_leaves.empty();
   for (const auto& x : inputs) any = any || x.requires_grad();
   if (!state.recording || !any) return result;
 
   auto node = std::make_shared<detail::Node>();
   node->name = state.check_finite ? state.where(name) : name;
+  node->leaves = std::move(more_leaves);
   std::vector<std::shared_ptr<detail::GradBox<To, Dev>>> out;
   for (auto& y : result) {
     y.cell_->node = node;
@@ -284,7 +294,8 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
     in.push_back(x.requires_grad() ? x.cell_->box : nullptr);
     shapes.push_back(x.defined() ? x.shape() : Shape{});
     node->parents.push_back(x.requires_grad() ? x.cell_->node : nullptr);
-    if (x.requires_grad() && !x.cell_->node) node->leaves.emplace_back(x.id(), x.shape());
+    if (x.requires_grad() && !x.cell_->node)
+      node->leaves.push_back({x.id(), node->name, x.shape(), x.value().version(), x.value().version_counter()});
   }
   node->run = [label = node->name, check = state.check_finite, out = std::move(out), in = std::move(in), shapes = std::move(shapes),
                backward = std::move(backward), adds_to_first] {
@@ -320,23 +331,34 @@ Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<T
                     [f = std::move(backward)](const std::vector<Tensor<To, Dev>>& dy) { return f(dy[0]); })[0];
 }
 
-/// The leaves that y depends on and that require a gradient, each once. Can be called before or after backward(), while y exists.
+namespace detail {
+
+/// graph_leaves(y). Errors: y depends on an op before `first`; the message begins with `who`.
 template <class T, class Dev>
-std::vector<GraphLeaf> graph_leaves(const Var<T, Dev>& y) {
+std::vector<GraphLeaf> leaves_after(std::uint64_t first, const Var<T, Dev>& y, const std::string& who) {
   if (!y.requires_grad()) return {};
-  if (!y.cell_->node) return {{y.id(), "", y.shape()}};
+  if (!y.cell_->node) return {{y.id(), "", y.shape(), y.value().version(), y.value().version_counter()}};
   std::vector<GraphLeaf> found;
   std::unordered_set<const void*> seen;
-  std::vector<const detail::Node*> open{y.cell_->node.get()};
+  std::vector<const Node*> open{y.cell_->node.get()};
   while (!open.empty()) {
-    const detail::Node& node = *open.back();
+    const Node& node = *open.back();
     open.pop_back();
-    for (const auto& [id, shape] : node.leaves)
-      if (seen.insert(id).second) found.push_back({id, node.name, shape});
+    if (node.id < first) fail(who, "reads a result of '", node.name, "' that is not one of its inputs");
+    for (const GraphLeaf& leaf : node.leaves)
+      if (seen.insert(leaf.id).second) found.push_back(leaf);
     for (const auto& parent : node.parents)
       if (parent && seen.insert(parent.get()).second) open.push_back(parent.get());
   }
   return found;
+}
+
+}  // namespace detail
+
+/// The leaves that y depends on and that require a gradient, each once. Can be called before or after backward(), while y exists.
+template <class T, class Dev>
+std::vector<GraphLeaf> graph_leaves(const Var<T, Dev>& y) {
+  return detail::leaves_after(0, y, "graph_leaves");
 }
 
 }  // namespace lexformer

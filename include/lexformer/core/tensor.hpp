@@ -171,6 +171,10 @@ class Tensor {
 
   /// The number of times the storage was opened for writing.
   std::uint64_t version() const { return defined() ? storage_->version : 0; }
+  /// Where version() is stored; keeps the storage alive. Null for an undefined Tensor.
+  std::shared_ptr<const std::uint64_t> version_counter() const {
+    return defined() ? std::shared_ptr<const std::uint64_t>(storage_, &storage_->version) : nullptr;
+  }
   /// Whether no other Tensor shares the elements.
   bool unique() const { return storage_.use_count() == 1; }
   bool shares_storage(const Tensor& other) const { return defined() && storage_ == other.storage_; }

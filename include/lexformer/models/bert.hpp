@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lexformer/attention/multi_head.hpp"
+#include "lexformer/autograd/checkpoint.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/nn/embedding.hpp"
@@ -123,7 +124,7 @@ struct BertLayer {
       if (intermediate.int8 && output.int8) return feed_forward_int8(y, *intermediate.int8, *output.int8);
       const auto w1 = intermediate.packed_weights(), w2 = output.packed_weights();
       if (w1 && w2) return feed_forward_bfloat16(y, *w1, *w2);
-      if (!intermediate.int8 && !output.int8)
+      if (!intermediate.int8 && !output.int8)  // one of them alone is in 8 bits with QuantizeOptions::skip
         return lexformer::feed_forward(y, intermediate.weight, intermediate.bias, output.weight, output.bias);
     }
     return output(activate(activation, intermediate(y)));
@@ -157,6 +158,9 @@ struct BertEncoder {
   BertConfig config;
   BertEmbeddings<T, Dev> embeddings;
   std::vector<BertLayer<T, Dev>> layers;
+  /// Whether training stores only the inputs of layers, and backward computes each layer again (autograd/checkpoint.hpp): less memory, the
+  /// same results. It has no effect on layers whose attentions are returned.
+  bool gradient_checkpointing = false;
 
   BertEncoder(const BertConfig& c, Init& init) : BertEncoder(c, init, init) { add_other_terms(init); }
   /// Makes only the position scheme of the config's terms, with weights from `init_terms`. add_other_terms() makes the other terms, after
@@ -258,6 +262,8 @@ struct BertEncoder {
 
   EncoderOutput<T, Dev> run(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward, const EncodeOptions& options,
                             bool* calibrated) const;
+  static Var<T, Dev> checkpointed(const BertLayer<T, Dev>& layer, const Var<T, Dev>& x, std::shared_ptr<const DeviceBatch<T, Dev>> batch,
+                                  const ForwardOptions& forward, ScoreTerms<T, Dev> scores);
 
   std::vector<NamedFactory<T, Dev>> factories_;
   DropoutSites sites_ = site::terms();
@@ -291,15 +297,38 @@ EncoderOutput<T, Dev> BertEncoder<T, Dev>::run(const DeviceBatch<T, Dev>& batch,
   auto shared =
       shared_scores(batch, forward);  // a variable of its own: g++ 12 warns of an uninitialized vector if this throws inside the braces
   LayerInputs<T, Dev> in{batch, forward, {.attentions = options.attentions}, std::move(shared), calibrated};
+  std::shared_ptr<const DeviceBatch<T, Dev>> kept;  // for checkpoints, since the caller's batch may not live until backward
+  if (gradient_checkpointing && options.attentions == Attentions::none && detail::graph_state().recording)
+    kept = std::make_shared<const DeviceBatch<T, Dev>>(batch);
   for (std::size_t i = 0; i < std::min(options.layers, layers.size()); ++i) {
     const NameScope scope("encoder.layer." + std::to_string(i));
     in.attention.attention_heads = options.layer_attention_heads.empty() ? options.attention_heads : options.layer_attention_heads.at(i);
-    auto y = layers[i](out.last, in);
+    typename MultiHeadAttention<T, Dev>::Output y;
+    if (kept)
+      y.hidden = checkpointed(layers[i], out.last, kept, forward, in.shared);
+    else
+      y = layers[i](out.last, in);
     out.last = std::move(y.hidden);
     if (options.all_hidden) out.hidden.push_back(out.last);
     if (y.attentions.defined()) out.attentions.push_back(std::move(y.attentions));
   }
   return out;
+}
+
+template <class T, class Dev>
+Var<T, Dev> BertEncoder<T, Dev>::checkpointed(const BertLayer<T, Dev>& layer, const Var<T, Dev>& x,
+                                              std::shared_ptr<const DeviceBatch<T, Dev>> batch, const ForwardOptions& forward,
+                                              ScoreTerms<T, Dev> scores) {
+  std::vector<Var<T, Dev>> inputs{x};
+  for (Var<T, Dev>* v : scores.variables()) inputs.push_back(std::exchange(*v, {}));
+  // A copy of the layer shares its parameters; it lives as long as the graph.
+  return checkpoint(inputs, [layer, batch = std::move(batch), forward, scores = std::move(scores)](const std::vector<Var<T, Dev>>& given) {
+    auto terms = scores;  // a variable of its own, as in run()
+    const auto variables = terms.variables();
+    for (std::size_t i = 0; i < variables.size(); ++i) *variables[i] = given[i + 1];
+    const LayerInputs<T, Dev> in{*batch, forward, {}, std::move(terms)};
+    return layer(given[0], in).hidden;
+  });
 }
 
 template <class T, class Dev>

@@ -57,6 +57,13 @@ struct ScoreTerms {
   void add_position_bias(const Var<T, Dev>& bias) { position_bias = position_bias.defined() ? add(position_bias, bias) : bias; }
   /// Adds a bias for token pairs; the biases of several terms are summed.
   void add_pair_bias(const Var<T, Dev>& bias) { pair_bias = pair_bias.defined() ? add(pair_bias, bias) : bias; }
+  /// All variables, in a fixed order; some may be undefined.
+  std::vector<Var<T, Dev>*> variables() {
+    std::vector<Var<T, Dev>*> all{&position_bias, &pair_bias, &gate};
+    for (auto& l : lookups) all.push_back(&l.table);
+    for (auto& r : relatives) all.push_back(&r.table);
+    return all;
+  }
   /// Multiplies the gate of token pairs by another.
   void multiply_gate(const Var<T, Dev>& factor) { gate = gate.defined() ? multiply(gate, factor) : factor; }
 };
