@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Chooses the candidate pairs that are worth labelling by hand.
+#include <algorithm>
 #include <iomanip>
-#include <limits>
 #include <set>
 
 #include <lexformer/data/label_suggestions.hpp>
+#include <lexformer/train/metrics.hpp>
 
 #include "support/candidates.hpp"
 #include "support/scored_pairs.hpp"
 
 namespace lx = lexformer;
-
-namespace {
-
-struct Pairs {
-  std::vector<lx::ScoredPair> rows;
-  double least_match = std::numeric_limits<double>::infinity(), largest_other = -std::numeric_limits<double>::infinity();
-
-  /// Midway between the matches and the other pairs.
-  double threshold(const std::string& path) const {
-    if (!std::isfinite(least_match)) return largest_other;
-    if (!std::isfinite(largest_other)) return least_match;
-    if (least_match < largest_other)
-      lx::fail_file(path, "a match has the score ", least_match, ", another pair ", largest_other,
-                    ", so there is no threshold; give --threshold");
-    return (least_match + largest_other) / 2;
-  }
-};
-
-}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -50,7 +32,7 @@ int main(int argc, char** argv) {
       "uncertainty: pairs near the threshold that differ from each other; spread: from all ranges of the score, for a first "
       "set of labels; random: a sample, also for validation");
   app.add_option("--threshold", threshold,
-                 "with --by uncertainty: least score of a match (default: between the matches and the others, by the column match)");
+                 "with --by uncertainty: least score of a match (default: the one that fits the column match best)");
   app.add_option("--labelled", labelled, "labelled pairs of ids, which are not suggested again")->type_name("F.csv");
   app.add_option("--seed", options.seed, "random seed")->capture_default_str();
   program::add_threads(app);
@@ -72,29 +54,29 @@ int main(int argc, char** argv) {
       table.records = records;
       for (const auto& row : lx::read_pairs(path, table).rows) known.insert(key(row, path));
     }
-    Pairs pairs;
-    std::size_t all = 0;
+    std::vector<lx::ScoredPair> pairs;  // that are not labelled
+    std::vector<double> scores;         // of all pairs, with the decisions of match
+    std::vector<std::int32_t> decisions;
     program::read_scored_pairs(files, threshold, by_uncertainty, records, [&](const lx::PairRow& pair, double score, bool match) {
-      ++all;
-      if (match)
-        pairs.least_match = std::min(pairs.least_match, score);
-      else
-        pairs.largest_other = std::max(pairs.largest_other, score);
+      scores.push_back(score);
+      decisions.push_back(match ? 1 : 0);
       const auto [left, right] = key(pair, files[0]);
-      if (known.emplace(left, right).second) pairs.rows.push_back({left, right, score});
+      if (known.emplace(left, right).second) pairs.push_back({left, right, score});
     });
-    if (pairs.rows.empty()) lx::fail_file(files[0], "holds no pair that is not labelled");
-    if (by_uncertainty) options.threshold = threshold ? *threshold : pairs.threshold(files[0]);
+    if (pairs.empty()) lx::fail_file(files[0], "holds no pair that is not labelled");
+    // The decisions of a cascade do not follow the scores alone, so no threshold may separate them.
+    if (by_uncertainty)
+      options.threshold = threshold ? *threshold : std::clamp(lx::best_f1_threshold(scores, decisions).threshold, 0.0, 1.0);
     const auto texts = program::blocking_texts(*records);
     const lx::TextVectors vectors(texts.first, texts.second, lx::TextFeatures{});
-    const auto chosen = lx::suggest_labels(pairs.rows, vectors, records->one_table() ? 0 : texts.first.size(), options);
+    const auto chosen = lx::suggest_labels(pairs, vectors, records->one_table() ? 0 : texts.first.size(), options);
     program::StringWriter text;
     text << "left_id,right_id,score\n" << std::setprecision(9);
     for (const std::size_t i : chosen)
-      text << program::csv_field(records->left().records[pairs.rows[i].left].id) << ','
-           << program::csv_field(records->right().records[pairs.rows[i].right].id) << ',' << pairs.rows[i].score << '\n';
+      text << program::csv_field(records->left().records[pairs[i].left].id) << ','
+           << program::csv_field(records->right().records[pairs[i].right].id) << ',' << pairs[i].score << '\n';
     lx::write_file_atomic(out, text.str());
-    std::cerr << out << ": " << chosen.size() << " of " << all << " pairs to label, by " << lx::name_of(options.by);
+    std::cerr << out << ": " << chosen.size() << " of " << scores.size() << " pairs to label, by " << lx::name_of(options.by);
     if (by_uncertainty) std::cerr << " at threshold " << options.threshold;
     std::cerr << '\n';
     return 0;

@@ -60,6 +60,10 @@ class Label(Refusals, unittest.TestCase):
         scores = [float(score) for _, _, score in known]
         middle = (min(s for s in scores if s > 0.6) + max(s for s in scores if s <= 0.6)) / 2
         self.assertAlmostEqual(float(self.suggest("--count", 3, pairs=matches)[1].split("threshold ")[1]), middle, places=5)
+        # Decisions of a cascade, which no threshold separates: the one with the best F1.
+        matches.write_text("left_id,right_id,score,match\n" + "".join(f'"a,{i}",b{i},{score},{match}\n' for i, (score, match) in
+                                                                     enumerate([(0.1, 0), (0.2, 1), (0.3, 0), (0.4, 0), (0.6, 1), (0.7, 1), (0.8, 1)])))
+        self.assertIn("7 of 7 pairs to label, by uncertainty at threshold 0.5\n", self.suggest("--count", 7, pairs=matches)[1])
         # What is labelled is not asked again.
         labels = self.folder / "labels.csv"
         labels.write_text("ltable_id,rtable_id,label\n" + "".join(f'"{left}",{right},1\n' for left, right in chosen["spread"]))
@@ -133,8 +137,6 @@ class Label(Refusals, unittest.TestCase):
         self.refused(2, program("suggest", self.candidates, *self.tables, "--out", "out.jsonl", "--by", "random"), "must end in .csv")
         self.refused(2, program("suggest", self.candidates, *self.tables, "--out", self.candidates, "--by", "random"), "--out")
         mixed = self.folder / "mixed.csv"
-        mixed.write_text('left_id,right_id,score,match\n"a,0",b0,0.2,1\n"a,0",b1,0.3,0\n')
-        self.refused(3, program("suggest", mixed, *self.tables, "--out", out), "a match has the score 0.2, another pair 0.3", "--threshold")
         mixed.write_text('left_id,right_id,score\n"a,0",b77,0.2\n')
         self.refused(3, program("suggest", mixed, *self.tables, "--by", "random", "--out", out), "no record with the id 'b77'")
         self.refused(3, program("suggest", ask, *self.tables, "--by", "random", "--labelled", self.labelled(ask), "--out", out), "holds no pair that is not labelled")
