@@ -74,7 +74,7 @@ TEST_CASE("checkpoint: only the inputs are stored") {
   const auto y = checkpoint(Vars{x}, f);
   const std::size_t kept = Memory<Cpu>::in_use() - before - stored;
   CHECK(stored >= 10 * 80000);
-  CHECK(kept < 81000);  // y
+  CHECK(kept < 90000);  // y, in whole pages
 }
 
 TEST_CASE("checkpoint: inputs without gradient or value, and nothing to learn") {
