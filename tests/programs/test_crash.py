@@ -311,7 +311,7 @@ class Numbers(Files):
     def test_forward(self):
         model = self.planted(lambda name, values: [3e38] * len(values) if name.endswith("layer.0.intermediate.dense.weight") else values)
         said, entry = self.stopped(self.folder / "forward", "--model", model)
-        self.assertIn("encoder.layer.0.feed_forward: linear: the result is not finite", said)
+        self.assertIn("encoder.layer.0.feed_forward: feed_forward: the result is not finite", said)
         self.assertIn(entry["loss"], ("nan", "inf"))
 
     def test_gradient(self):

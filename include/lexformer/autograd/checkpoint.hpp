@@ -42,7 +42,7 @@ Var<T, Dev> checkpoint(const std::vector<Var<T, Dev>>& inputs, F f) {
   {  // The graph of this pass tells which parameters f reads. It is released at the end of the block, and with it all other values.
     const std::uint64_t first = detail::Node::next_id();
     const auto leaves = leaves_of(values, needed);
-    const Var<T, Dev> computed = f(leaves);
+    Var<T, Dev> computed = f(leaves);
     if (!computed.requires_grad()) return computed;
     for (auto& leaf : detail::leaves_after(first, computed, "checkpoint"))
       if (std::none_of(leaves.begin(), leaves.end(), [&](const auto& x) { return x.id() == leaf.id; }))
