@@ -115,8 +115,6 @@ bool run(program::PretrainOptions o) {
   auto model = first_model<T, Dev>(o, config, latest.path);
   o.stream.max_length = std::min(o.stream.max_length, model.config().max_position_embeddings);
   if (!o.quiet && !o.model.empty() && !latest.path) program::report_tensors(o.model, model);
-  if (o.gradient_checkpointing && o.mth.head_weight != 0)
-    lx::fail_usage("--gradient-checkpointing", "has no effect with --head-cosine, which needs the attentions of all layers");
   model.encoder().gradient_checkpointing = o.gradient_checkpointing;
 
   const lx::TextStream train(o.texts, o.stream);

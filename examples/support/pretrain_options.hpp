@@ -73,6 +73,8 @@ struct PretrainOptions : TrainingOptions {
     add_run(app);
   }
   void finish() {
+    if (gradient_checkpointing && mth.head_weight != 0)
+      lx::fail_usage("--gradient-checkpointing", "has no effect with --head-cosine, which needs the attentions of all layers");
     finish_training();
     if (!valid.empty()) stream.held_out = 0;
   }

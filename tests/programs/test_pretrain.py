@@ -201,6 +201,7 @@ class Pretrain(Refusals, unittest.TestCase):
         done = self.pretrain(self.folder / "greek", "--max-steps", 2, model=("--model-config", "config.json", "--vocab", "latin.txt"), text=("greek.txt",))
         self.refused(1, done, "no word that could be masked")
         self.refused(2, self.pretrain(self.folder / "none", "--cosine-heads", 3), "--head-cosine")
+        self.refused(2, self.pretrain(self.folder / "none", "--head-cosine", 0.3, "--gradient-checkpointing"), "has no effect with --head-cosine")
 
     def test_fill_mask(self):
         text = "the red lcd [MASK] by nordis comes with a [MASK] case and a cable\nthe black digital [MASK] by tavion comes with a black case\n" * 3
