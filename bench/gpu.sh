@@ -183,7 +183,7 @@ sanitize() {
     say '{"what": "note", "text": "compute-sanitizer is not there: left out."}'
     return
   fi
-  local tool part errors report code more last tools=(memcheck racecheck initcheck synccheck) parts=(elementwise index rows loss ops attention models)
+  local tool part errors report code more last tools=(memcheck racecheck initcheck synccheck) parts=(elementwise index rows loss crf additive lstm ops attention models)
   local left=$((${#tools[@]} * ${#parts[@]}))
   for tool in "${tools[@]}"; do
     more=()
