@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Training steps on real pairs: batches of 32 grouped by length, dropout, cross-entropy, clipping, AdamW. With several kinds of
 // attention, each batch is used by all of them in alternating order, so that they run under the same machine load. On a GPU a step is
-// synchronized only at its end, so the times of its parts are not known.
+// synchronized only at its end, so the times of its parts are those that the host takes to queue them.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
 
@@ -17,7 +17,7 @@ struct Trained {
   lx::CrossEncoder<T, Dev> model;
   lx::PairDataset data;
   lx::AdamW<T, Dev> optimizer;
-  std::vector<double> batch{}, forward{}, backward{}, update{};  // seconds per step
+  std::vector<double> batch{}, forward{}, backward{}, update{}, wait{};  // seconds per step
 
   Trained(const std::string& name, const bench::Input& input)
       : attention(name),
@@ -38,18 +38,20 @@ struct Trained {
     loss.backward();
     const double t2 = timer.lap();
     const auto norm = optimizer.clip_and_step(1.0, loss.value());
-    bench::finish<Dev>();
     const double t3 = timer.lap();
+    bench::finish<Dev>();
+    const double t4 = timer.lap();
     if (!measured) return;
     batch.push_back(t0);
     forward.push_back(t1);
     backward.push_back(t2);
     update.push_back(t3);
+    wait.push_back(t4);
   }
   /// Seconds per step without making the batch, as for the peers.
   std::vector<double> seconds() const {
     std::vector<double> all;
-    for (std::size_t i = 0; i < forward.size(); ++i) all.push_back(forward[i] + backward[i] + update[i]);
+    for (std::size_t i = 0; i < forward.size(); ++i) all.push_back(forward[i] + backward[i] + update[i] + wait[i]);
     return all;
   }
 };
@@ -97,7 +99,6 @@ lx::Json measure(const bench::Input& input, const Options& o) {
     products += k >= o.warmup ? flops(all[0]->model.encoder().config, lengths, rows[k]) : 0;
   }
 
-  constexpr bool parts = std::is_same_v<Dev, lx::Cpu>;
   lx::Json results{{"steps", measured}, {"pairs", pairs}, {"tokens", tokens}, {"flops_per_step", products / static_cast<double>(measured)}};
   std::cout << std::fixed << "threads " << lx::threads() << ", products by " << lx::name_of(lx::instructions()) << ", " << pairs
             << " pairs, " << tokens << " tokens in " << measured << " steps\n";
@@ -105,18 +106,18 @@ lx::Json measure(const bench::Input& input, const Options& o) {
     const auto seconds = t->seconds();
     const double total = bench::sum(seconds), ms = 1e3 / static_cast<double>(measured);
     const auto percent = [&](const std::vector<double>& part) { return 100 * bench::sum(part) / total; };
-    std::cout << std::setprecision(parts ? 1 : 3) << "attention " << t->attention << ": " << total * ms << " ms/step (median "
-              << 1e3 * bench::median(seconds) << "), " << std::setprecision(1) << static_cast<double>(pairs) / total << " pairs/s, "
-              << static_cast<double>(tokens) / total << " tokens/s; ";
-    if (parts)
-      std::cout << "forward " << percent(t->forward) << " %, backward " << percent(t->backward) << " %, clip and AdamW "
-                << percent(t->update) << " %; ";
+    std::cout << std::setprecision(std::is_same_v<Dev, lx::Cpu> ? 1 : 3) << "attention " << t->attention << ": " << total * ms
+              << " ms/step (median " << 1e3 * bench::median(seconds) << "), " << std::setprecision(1) << static_cast<double>(pairs) / total
+              << " pairs/s, " << static_cast<double>(tokens) / total << " tokens/s; ";
+    std::cout << "forward " << percent(t->forward) << " %, backward " << percent(t->backward) << " %, clip and AdamW " << percent(t->update)
+              << " %, wait for the device " << percent(t->wait) << " %; ";
     std::cout << "making the batch " << std::setprecision(2) << bench::sum(t->batch) * ms << " ms\n";
     results[t->attention] = bench::times_json(seconds);
     results[t->attention].update({{"pairs_per_second", static_cast<double>(pairs) / total},
                                   {"tokens_per_second", static_cast<double>(tokens) / total},
                                   {"ms_per_step", total * ms},
-                                  {"batch_ms", bench::sum(t->batch) * ms}});
+                                  {"batch_ms", bench::sum(t->batch) * ms},
+                                  {"wait_ms", bench::sum(t->wait) * ms}});
   }
   if (all.size() == 2) {
     std::vector<double> ratio, with_batch;
