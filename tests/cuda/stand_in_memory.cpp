@@ -86,11 +86,12 @@ TEST_CASE("stand-in: a thread whose current device is another one works on the d
   cuda_host::set_devices(1);
 }
 
-TEST_CASE("stand-in: LEA uploads the sinusoids of its levels once") {
+TEST_CASE("stand-in: LEA uploads the sinusoids of its levels once for all layers") {
   Init init(5, 1.0);
-  const Lea<float, Cuda> term({.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7}, 2, init);
+  const LeaOptions options{.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7};
+  const Lea<float, Cuda> first(options, 2, init), second(options, 2, init, &first);
   Batch batch = batch_of_lengths({3, 4});
-  const auto contribute = [&](const std::vector<double>& levels) {
+  const auto contribute = [&](const Lea<float, Cuda>& term, const std::vector<double>& levels) {
     batch.features["lexical"] = {Per::pair, Codes{std::vector<std::uint16_t>(25), levels}};
     const DeviceBatch<float, Cuda> on_device(batch);
     const Var<float, Cuda> qkv(Tensor<float, Cuda>::ones({7, 12}));
@@ -99,10 +100,11 @@ TEST_CASE("stand-in: LEA uploads the sinusoids of its levels once") {
     term.contribute({qkv, on_device, 2, {}}, terms);
     return cuda_host::uploads() - before;
   };
-  contribute({0, 0.5, 1});  // reads alpha, too
-  CHECK(contribute({0, 0.5, 1}) == 0);
-  CHECK(contribute({0, 0.25, 1}) == 1);
-  CHECK(contribute({0, 0.25, 1}) == 0);
+  for (const auto* term : {&first, &second}) contribute(*term, {0, 0.5, 1});  // reads alpha, too
+  CHECK(contribute(first, {0, 0.5, 1}) == 0);
+  CHECK(contribute(first, {0, 0.25, 1}) == 1);
+  CHECK(contribute(first, {0, 0.25, 1}) == 0);
+  CHECK(contribute(second, {0, 0.25, 1}) == 0);
 }
 
 TEST_CASE("stand-in: attention takes large tiles only where two blocks of them fit on a multiprocessor, with what is reserved for each") {

@@ -86,6 +86,33 @@ Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bo
   return y;
 }
 
+/// lea_sinusoid of the levels of a batch, on the device. One object serves all layers: the sines take the host longer than launches.
+template <class T, class Dev>
+class LeaSinusoids {
+ public:
+  LeaSinusoids(std::size_t dimension, bool scaled) : dimension_(dimension), scaled_(scaled) {}
+
+  Tensor<T, Dev> operator()(const std::vector<double>& levels) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& last : last_)
+      if (last.rows.size() != 0 && last.levels == levels) return last.rows;
+    next_ = 1 - next_;
+    last_[next_] = {levels, lea_sinusoid<T>(levels, dimension_, scaled_).template to<Dev>()};
+    return last_[next_].rows;
+  }
+
+ private:
+  struct Batch {
+    std::vector<double> levels;
+    Tensor<T, Dev> rows;
+  };
+  const std::size_t dimension_;
+  const bool scaled_;
+  std::mutex mutex_;
+  std::array<Batch, 2> last_;  // of the two features that LeaColumns::both has
+  std::size_t next_ = 0;
+};
+
 /// Lexical attention bias (eq. 5 and 6):   S_ij += alpha l(s_ij) . w_h
 /// s takes few distinct values, so l is projected once per value: table = alpha W l(levels)^T, (H, E) x (E, R) -> (H, R).
 /// Attention looks the bias up by code. The gradient of the table is summed over the cells of each code.
@@ -104,9 +131,12 @@ struct Lea final : AttentionTerm<T, Dev> {
   static constexpr const char* all_words = "lexical";
   static constexpr const char* column_words = "lexical_same_column";
 
-  /// With LeaSharing::model, every layer but the first gets the first layer's term as `shared`.
-  Lea(const LeaOptions& o, std::size_t heads, Init& init, const Lea* shared = nullptr)
-      : options(o), alpha(Tensor<T, Dev>::full({1}, o.alpha == LeaAlpha::constant ? static_cast<T>(o.alpha_value) : T{0})) {
+  /// Every layer but the first gets the first layer's term. With LeaSharing::model it has no parameters of its own.
+  Lea(const LeaOptions& o, std::size_t heads, Init& init, const Lea* first = nullptr)
+      : options(o),
+        alpha(Tensor<T, Dev>::full({1}, o.alpha == LeaAlpha::constant ? static_cast<T>(o.alpha_value) : T{0})),
+        sinusoids_(first != nullptr ? first->sinusoids_
+                                    : std::make_shared<LeaSinusoids<T, Dev>>(o.dimension, o.representation == LeaRepresentation::scaled)) {
     if (o.dimension == 0 || o.dimension % 2 != 0) fail_usage("lea", "the dimension must be even and not 0, got ", o.dimension);
     const bool learned = o.representation == LeaRepresentation::learned;
     if (learned && o.levels < 2)
@@ -114,6 +144,7 @@ struct Lea final : AttentionTerm<T, Dev> {
                  "the learned representation has one row for each level, so it needs quantised levels (for example 50), not exact ones");
     if (o.alpha == LeaAlpha::constant && o.alpha_value == 0)
       fail_usage("lea", "a constant alpha of 0 would switch the bias off; leave LEA out instead");
+    const Lea* const shared = o.sharing == LeaSharing::model ? first : nullptr;
     owns_projection = shared == nullptr;
     const Shape shape{o.sharing == LeaSharing::head ? heads : 1, o.dimension};
     projection = shared != nullptr ? shared->projection : init.normal<T, Dev>(shape);
@@ -154,20 +185,9 @@ struct Lea final : AttentionTerm<T, Dev> {
     const auto& levels = in.batch.feature(columns ? column_words : all_words, "lea").levels;
     if (options.levels != 0 && levels.size() != options.levels)
       fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", levels.size());
-    const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>(sinusoids(levels, columns));
+    const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>((*sinusoids_)(levels));
     const auto y = matmul(columns ? same_column : projection, l, {.transpose_b = true});  // (H or 1, R)
     return y.dim(0) == in.heads ? y : multiply(y, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));
-  }
-
-  /// lea_sinusoid of the levels on the device, kept for as long as the levels are the same: they take the host longer than a launch.
-  Tensor<T, Dev> sinusoids(const std::vector<double>& levels, bool columns) const {
-    const std::lock_guard lock(mutex_);
-    auto& last = sinusoids_[columns ? 1 : 0];
-    if (last.rows.size() == 0 || last.levels != levels) {
-      last.rows = lea_sinusoid<T>(levels, options.dimension, options.representation == LeaRepresentation::scaled).template to<Dev>();
-      last.levels = levels;
-    }
-    return last.rows;
   }
 
   /// Reads alpha from the device only after a change; reading it in every forward pass would synchronize with the device.
@@ -226,12 +246,8 @@ struct Lea final : AttentionTerm<T, Dev> {
     alpha.mutable_value().assign({&measured, 1});
   }
 
-  struct Sinusoids {
-    std::vector<double> levels;
-    Tensor<T, Dev> rows;
-  };
-  mutable std::mutex mutex_;  // guards what follows: the last sinusoids of each feature and the last value of alpha that was read
-  mutable std::array<Sinusoids, 2> sinusoids_;
+  std::shared_ptr<LeaSinusoids<T, Dev>> sinusoids_;
+  mutable std::mutex mutex_;  // guards what follows: the last value of alpha that was read
   mutable Tensor<T, Dev> fetched_;
   mutable std::uint64_t fetched_version_ = 0;
   mutable accumulate_t<T> fetched_value_{0};
@@ -260,8 +276,7 @@ class LeaFactory final : public TermFactory<T, Dev> {
     std::vector<PlacedTerm<T, Dev>> terms;
     std::shared_ptr<Lea<T, Dev>> first;
     for (std::size_t i = options_.first_layer; i < options_.last_layer; ++i) {
-      const auto* shared = options_.sharing == LeaSharing::model ? first.get() : nullptr;
-      const auto term = std::make_shared<Lea<T, Dev>>(options_, sizes.heads, init, shared);
+      const auto term = std::make_shared<Lea<T, Dev>>(options_, sizes.heads, init, first.get());
       if (!first) first = term;
       terms.push_back({i, term});
     }
