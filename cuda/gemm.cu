@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The matrix product, by cuBLAS.
+// The matrix product, by cuBLASLt, or by cuBLAS where that has no algorithm.
 #include <atomic>
 
 #include "cublas.cuh"
-#include "gemm_bias.cuh"
+#include "gemm_lt.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
@@ -57,14 +57,19 @@ void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t 
                          const std::type_identity_t<T>* bias) {
   using namespace cuda;
   if (m == 0 || n == 0) return;
-  if constexpr (std::is_same_v<T, C> && !std::is_same_v<T, double>)  // cuBLASLt does not support a bias for double
-    if (bias != nullptr && k > 0 && gemm_with_bias(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias)) return;
+  constexpr bool lt = !std::is_same_v<T, double>;  // for double it supports no bias
+  if constexpr (lt && std::is_same_v<T, C>)
+    if (bias != nullptr && k > 0 &&
+        gemm_lt(Epilogue::bias, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, accumulate_t<T>{0}, c, ldc, bias))
+      return;
   if (bias != nullptr || k == 0) {
     const RowLaunch by_rows(m, n);
     launch(LEXFORMER_KERNEL((start_kernel<T, C>)), by_rows.grid, by_rows.block, 0, m, n, beta, bias, c, ldc);
     beta = 1;
   }
   if (k == 0) return;
+  if constexpr (lt)
+    if (gemm_lt<T>(Epilogue::none, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nullptr)) return;
   // cuBLAS is column-major: it sees the transposed matrices, so we compute C^T = op(B)^T op(A)^T.
   const auto size = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   LEXFORMER_CUBLAS_CHECK(cublasGemmEx_64(cublas(), trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, size(n),
@@ -76,7 +81,9 @@ template <class T>
 void Kernels<Cuda>::linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw,
                                 T* db) {
   if constexpr (!std::is_same_v<T, double>)
-    if (rows * columns * k > 0 && cuda::gemm_with_bias_grad(true, false, columns, k, rows, dy, stride, x, k, dw, k, db)) return;
+    if (rows * columns * k > 0 && cuda::gemm_lt(cuda::Epilogue::bias_grad, true, false, columns, k, rows, accumulate_t<T>{1}, dy, stride, x,
+                                                k, accumulate_t<T>{0}, dw, k, static_cast<const T*>(db)))
+      return;
   gemm(true, false, columns, k, rows, accumulate_t<T>{1}, dy, stride, x, k, accumulate_t<T>{0}, dw, k);
   RowKernels<Cuda>::column_sum(rows, columns, dy, stride, db);
 }

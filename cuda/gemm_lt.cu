@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The matrix product with a bias or the gradient of one, by cuBLASLt. Its GELU epilogues use the tanh approximation and BERT needs the
+// The matrix product by cuBLASLt, with a bias or the gradient of one. Its GELU epilogues use the tanh approximation and BERT needs the
 // exact function, so GELU is a separate kernel.
-#include "gemm_bias.cuh"
+#include "gemm_lt.cuh"
 
 #include <cublasLt.h>
 
+#include <bit>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
 
 #include "cublas.cuh"
 
@@ -21,37 +26,75 @@ cublasLtHandle_t cublas_lt() {
   return instance;
 }
 
-/// The alignment of an address: the largest power of two, up to 256, that divides it.
+/// The alignment of an address: the largest power of two, up to 16, that divides it. No algorithm needs more.
 std::uint32_t alignment(const void* p) {
-  const auto address = reinterpret_cast<std::uintptr_t>(p) | 256u;
+  const auto address = reinterpret_cast<std::uintptr_t>(p) | 16u;
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
-/// The product with one of cuBLASLt's epilogues, which reads or writes `bias`. cuBLASLt is column-major: its A is b, and its B is a.
-template <class T>
-bool product_with(cublasLtEpilogue_t epilogue, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
-                  accumulate_t<T> alpha, const T* a, std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
-  if (alignment(bias) < 16) return false;  // the preferences below cover only the matrices
+/// A number of tokens, rounded up to a multiple of an eighth of the largest power of two below, at least of 16.
+std::size_t size_class(std::size_t count) {
+  const std::size_t unit = std::max<std::size_t>(16, std::bit_floor(count) / 8);
+  return (count + unit - 1) / unit * unit;
+}
+
+/// What the choice of an algorithm depends on.
+struct Problem {
+  Epilogue epilogue;
+  cublasComputeType_t compute;
+  bool trans_a, trans_b;
+  std::size_t m, n, k, lda, ldb, ldc;
+  std::uint32_t alignment_a, alignment_b, alignment_c;
+
+  auto operator<=>(const Problem&) const = default;
+
+  /// Batches have many numbers of tokens, and the search for an algorithm takes the host longer than a product takes the GPU: one search
+  /// serves a class of sizes. The sizes that are the number of tokens are strides of no matrix.
+  Problem of_class() const {
+    Problem p = *this;
+    if (!trans_a) p.m = size_class(m);
+    if (trans_a && !trans_b) p.k = size_class(k);
+    return p;
+  }
+};
+
+/// Descriptions of a problem's matrices. cuBLASLt is column-major, as in gemm(): its A is b, and its B is a.
+template <class T, class C>
+struct Layouts {
   cublasLtMatmulDescOpaque_t product;
-  LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescInit(&product, compute_type<T>(), CUDA_R_32F));
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(&product, attribute, &value, sizeof(value)));
-  };
-  const auto operation = [](bool transposed) { return static_cast<std::int32_t>(transposed ? CUBLAS_OP_T : CUBLAS_OP_N); };
-  const void* const bias_pointer = bias;
-  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(trans_b));  // column-major, as in gemm(): C^T = op(B)^T op(A)^T
-  set(CUBLASLT_MATMUL_DESC_TRANSB, operation(trans_a));
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue));
-  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_pointer);
+  cublasLtMatrixLayoutOpaque_t left, right, out;
 
-  const auto layout = [](std::size_t rows, std::size_t columns, std::size_t stride) {
-    cublasLtMatrixLayoutOpaque_t made;
-    LEXFORMER_CUBLAS_CHECK(cublasLtMatrixLayoutInit(&made, type_of<T>, rows, columns, static_cast<std::int64_t>(stride)));
-    return made;
-  };
-  auto left = trans_b ? layout(k, n, ldb) : layout(n, k, ldb), right = trans_a ? layout(m, k, lda) : layout(k, m, lda);
-  auto out = layout(n, m, ldc);
+  Layouts(const Problem& p, const void* bias) {
+    LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescInit(&product, p.compute, CUDA_R_32F));
+    const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+      LEXFORMER_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(&product, attribute, &value, sizeof(value)));
+    };
+    const auto operation = [](bool transposed) { return static_cast<std::int32_t>(transposed ? CUBLAS_OP_T : CUBLAS_OP_N); };
+    set(CUBLASLT_MATMUL_DESC_TRANSA, operation(p.trans_b));  // C^T = op(B)^T op(A)^T
+    set(CUBLASLT_MATMUL_DESC_TRANSB, operation(p.trans_a));
+    if (p.epilogue != Epilogue::none) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE,
+          static_cast<std::uint32_t>(p.epilogue == Epilogue::bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB));
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    }
+    const auto layout = [](auto& made, cudaDataType type, std::size_t rows, std::size_t columns, std::size_t stride) {
+      LEXFORMER_CUBLAS_CHECK(cublasLtMatrixLayoutInit(&made, type, rows, columns, static_cast<std::int64_t>(stride)));
+    };
+    p.trans_b ? layout(left, type_of<T>, p.k, p.n, p.ldb) : layout(left, type_of<T>, p.n, p.k, p.ldb);
+    p.trans_a ? layout(right, type_of<T>, p.m, p.k, p.lda) : layout(right, type_of<T>, p.k, p.m, p.lda);
+    layout(out, type_of<C>, p.n, p.m, p.ldc);
+  }
+};
 
+struct Algorithm {
+  cublasLtMatmulAlgo_t algo;
+  std::size_t workspace;
+};
+
+/// Asks cuBLASLt for its best algorithm, if it has one.
+template <class T, class C>
+std::optional<Algorithm> search(const Problem& p) {
+  Layouts<T, C> of(p, nullptr);
   cublasLtMatmulPreferenceOpaque_t preference;
   LEXFORMER_CUBLAS_CHECK(cublasLtMatmulPreferenceInit(&preference));
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -60,47 +103,58 @@ bool product_with(cublasLtEpilogue_t epilogue, bool trans_a, bool trans_b, std::
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{32} << 20);
   // Partial sums are added in float and in a fixed order, not by atomics.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(b));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(a));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(c));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(c));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p.alignment_b);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.alignment_a);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p.alignment_c);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.alignment_c);
 
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
   const cublasStatus_t searched =
-      cublasLtMatmulAlgoGetHeuristic(cublas_lt(), &product, &left, &right, &out, &out, &preference, 1, &best, &found);
-  if (searched == CUBLAS_STATUS_NOT_SUPPORTED || (searched == CUBLAS_STATUS_SUCCESS && found == 0)) return false;
+      cublasLtMatmulAlgoGetHeuristic(cublas_lt(), &of.product, &of.left, &of.right, &of.out, &of.out, &preference, 1, &best, &found);
+  if (searched == CUBLAS_STATUS_NOT_SUPPORTED || (searched == CUBLAS_STATUS_SUCCESS && found == 0)) return std::nullopt;
   LEXFORMER_CUBLAS_CHECK(searched);
   LEXFORMER_CUBLAS_CHECK(best.state);
-  const Temporary<char> workspace(best.workspaceSize);
-  const accumulate_t<T> zero{0};
-  const cublasStatus_t done = cublasLtMatmul(cublas_lt(), &product, &alpha, b, &left, a, &right, &zero, c, &out, c, &out, &best.algo,
-                                             workspace.data(), best.workspaceSize, stream());
-  if (done == CUBLAS_STATUS_NOT_SUPPORTED) return false;
-  check_cublas(done, "cublasLtMatmul", __FILE__, __LINE__);
-  return true;
+  return Algorithm{best.algo, best.workspaceSize};
+}
+
+/// The result of search() for a class of problems.
+template <class T, class C>
+std::optional<Algorithm> algorithm_for(const Problem& problem) {
+  static std::mutex mutex;
+  static auto* const known = new std::map<Problem, std::optional<Algorithm>>;
+  const std::lock_guard lock(mutex);
+  const auto found = known->find(problem);
+  return found != known->end() ? found->second : known->emplace(problem, search<T, C>(problem)).first->second;
 }
 
 }  // namespace
 
-template <class T>
-bool gemm_with_bias(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
-                    std::size_t lda, const T* b, std::size_t ldb, T* c, std::size_t ldc, const T* bias) {
-  return product_with(CUBLASLT_EPILOGUE_BIAS, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, bias);
-}
-template <class T>
-bool gemm_with_bias_grad(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
-                         std::size_t ldb, T* c, std::size_t ldc, T* dbias) {
-  return product_with(CUBLASLT_EPILOGUE_BGRADB, trans_a, trans_b, m, n, k, accumulate_t<T>{1}, a, lda, b, ldb, c, ldc,
-                      static_cast<const T*>(dbias));
+template <class T, class C>
+bool gemm_lt(Epilogue epilogue, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
+             std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc, const T* bias) {
+  if (epilogue != Epilogue::none && alignment(bias) < 16) return false;  // the preferences cover only the matrices
+  const Problem problem{epilogue, compute_type<T>(), trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment(a), alignment(b), alignment(c)};
+  Layouts<T, C> of(problem, bias);
+  const auto run = [&](const std::optional<Algorithm>& by) {
+    if (!by) return false;
+    const Temporary<char> workspace(by->workspace);
+    const cublasStatus_t done = cublasLtMatmul(cublas_lt(), &of.product, &alpha, b, &of.left, a, &of.right, &beta, c, &of.out, c, &of.out,
+                                               &by->algo, workspace.data(), by->workspace, stream());
+    if (done == CUBLAS_STATUS_NOT_SUPPORTED || done == CUBLAS_STATUS_INVALID_VALUE) return false;
+    check_cublas(done, "cublasLtMatmul", __FILE__, __LINE__);
+    return true;
+  };
+  const Problem in_class = problem.of_class();
+  // An algorithm for the class may not support all of its sizes.
+  return run(algorithm_for<T, C>(in_class)) || (problem != in_class && run(algorithm_for<T, C>(problem)));
 }
 
-#define LEXFORMER_GEMM_BIAS(T)                                                                                                            \
-  template bool gemm_with_bias<T>(bool, bool, std::size_t, std::size_t, std::size_t, float, const T*, std::size_t, const T*, std::size_t, \
-                                  T*, std::size_t, const T*);                                                                             \
-  template bool gemm_with_bias_grad<T>(bool, bool, std::size_t, std::size_t, std::size_t, const T*, std::size_t, const T*, std::size_t,   \
-                                       T*, std::size_t, T*);
-LEXFORMER_GEMM_BIAS(float)
-LEXFORMER_GEMM_BIAS(bfloat16)
+#define LEXFORMER_GEMM_LT(T, C)                                                                                                    \
+  template bool gemm_lt<T, C>(Epilogue, bool, bool, std::size_t, std::size_t, std::size_t, float, const T*, std::size_t, const T*, \
+                              std::size_t, float, C*, std::size_t, const T*);
+LEXFORMER_GEMM_LT(float, float)
+LEXFORMER_GEMM_LT(bfloat16, bfloat16)
+LEXFORMER_GEMM_LT(bfloat16, float)
 
 }  // namespace lexformer::cuda

@@ -185,10 +185,33 @@ TEST_CASE_TEMPLATE("stand-in: cuBLASLt adds the bias of a product, and a kernel 
   for (const std::size_t shift : {0u, 1u}) {
     const std::size_t products = cuda_host::lt_products(), launches = cuda_host::launches();
     Kernels<Cuda>::gemm(false, true, 2, 2, 4, 1.0f, a.data(), 4, b.data(), 4, 0.0f, c.data(), 2, bias.data() + shift);
-    CHECK(cuda_host::lt_products() == products + 1 - shift);
+    CHECK(cuda_host::lt_products() == products + 1);
     CHECK(cuda_host::launches() == launches + shift);
     CHECK(c.values() == std::vector<T>(4, T(2.0f)));
   }
+}
+
+TEST_CASE_TEMPLATE("stand-in: one search of cuBLASLt's algorithms serves a class of sizes", T, float, bfloat16) {
+  // In the first product the number of tokens is m, in the second, of a weight's gradient, it is k.
+  const std::size_t most = 400, width = 8;
+  const Array<T, Cuda> x(std::vector<T>(most * width, T(1.0f))), w(std::vector<T>(width * width, T(0.5f))), y(std::vector<T>(most * width));
+  const auto multiply = [&](std::size_t tokens) {
+    const std::size_t before = cuda_host::lt_searches();
+    Kernels<Cuda>::gemm(false, true, tokens, width, width, 1.0f, x.data(), width, w.data(), width, 0.0f, y.data(), width);
+    CHECK(y.values()[tokens * width - 1] == T(4.0f));
+    Kernels<Cuda>::gemm(true, false, width, width, tokens, 1.0f, x.data(), width, x.data(), width, 0.0f, y.data(), width);
+    CHECK(y.values()[width * width - 1] == T(static_cast<float>(tokens)));
+    return cuda_host::lt_searches() - before;
+  };
+  multiply(272);  // may be known from another test
+  CHECK(multiply(257) == 0);
+  CHECK(multiply(288) == 0);
+  CHECK(multiply(289) <= 2);
+  CHECK(multiply(320) == 0);
+  cuda_host::set_lt_exact(true);  // the class's algorithm does not support all of its sizes
+  CHECK(multiply(290) == 1);
+  CHECK(multiply(290) == 0);
+  cuda_host::set_lt_exact(false);
 }
 
 TEST_CASE("stand-in: device memory that nobody has written is NaN, and is counted") {

@@ -11,7 +11,7 @@ enum cublasLtMatmulDescAttributes_t {
   CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
   CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8
 };
-enum cublasLtEpilogue_t { CUBLASLT_EPILOGUE_BIAS = 4, CUBLASLT_EPILOGUE_BGRADB = 512 };
+enum cublasLtEpilogue_t { CUBLASLT_EPILOGUE_DEFAULT = 1, CUBLASLT_EPILOGUE_BIAS = 4, CUBLASLT_EPILOGUE_BGRADB = 512 };
 enum cublasLtReductionScheme_t { CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2 };
 enum cublasLtMatmulPreferenceAttributes_t {
   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
@@ -41,6 +41,7 @@ struct cublasLtMatmulPreferenceOpaque_t {
 };
 struct cublasLtMatmulAlgo_t {
   cublasLtMatmulPreferenceOpaque_t preference;
+  std::uint64_t columns;  // of the result that was searched for
 };
 struct cublasLtMatmulHeuristicResult_t {
   cublasLtMatmulAlgo_t algo;
@@ -66,6 +67,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
                               const void* c, const cublasLtMatrixLayoutOpaque_t*, void* d, const cublasLtMatrixLayoutOpaque_t*,
                               const cublasLtMatmulAlgo_t*, void* workspace, std::size_t workspace_bytes, cudaStream_t);
 namespace cuda_host {
-/// The number of products that cuBLASLt has computed.
+/// The number of products that cuBLASLt has computed, and of searches for an algorithm.
 std::size_t lt_products();
+std::size_t lt_searches();
+/// Lets cublasLtMatmul not support a result with another number of columns than the search was for.
+void set_lt_exact(bool on);
 }  // namespace cuda_host

@@ -12,7 +12,8 @@ using cuda_host::wrong;
 
 namespace {
 
-std::size_t products = 0;
+std::size_t products = 0, searches = 0;
+bool exact = false;
 
 template <class Field>
 cublasStatus_t assign(Field& field, const void* value, std::size_t bytes) {
@@ -28,10 +29,12 @@ bool is_matrix(const void* p, const cublasLtMatrixLayoutOpaque_t& m) {
 }  // namespace
 
 std::size_t cuda_host::lt_products() { return products; }
+std::size_t cuda_host::lt_searches() { return searches; }
+void cuda_host::set_lt_exact(bool on) { exact = on; }
 
 cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDescOpaque_t* product, cublasComputeType_t compute, cudaDataType scale) {
   if (scale != CUDA_R_32F || compute == CUBLAS_COMPUTE_64F) return wrong("cuBLASLt: products of double have no bias");
-  *product = {compute, CUBLAS_OP_N, CUBLAS_OP_N, 0, nullptr};
+  *product = {compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDescOpaque_t* product, cublasLtMatmulDescAttributes_t attribute,
@@ -82,13 +85,16 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, const cublasLtMa
                                               const cublasLtMatmulPreferenceOpaque_t* preference, int asked,
                                               cublasLtMatmulHeuristicResult_t* result, int* found) {
   const bool ta = product->op_a == CUBLAS_OP_T, tb = product->op_b == CUBLAS_OP_T;
-  const auto same_type = [&](const auto* x) { return x->type == a->type && x->type != CUDA_R_64F; };
-  if (!same_type(a) || !same_type(b) || !same_type(c) || !same_type(d) || c->rows != d->rows || c->columns != d->columns ||
-      (ta ? a->columns : a->rows) != d->rows || (tb ? b->rows : b->columns) != d->columns ||
-      (ta ? a->rows : a->columns) != (tb ? b->columns : b->rows) || d->rows * d->columns * a->rows * a->columns == 0 || asked < 1)
+  const bool wide_sums = a->type == CUDA_R_16BF && d->type == CUDA_R_32F && product->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+  if (a->type == CUDA_R_64F || a->type != b->type || c->type != d->type || (a->type != d->type && !wide_sums) || c->rows != d->rows ||
+      c->columns != d->columns || (ta ? a->columns : a->rows) != d->rows || (tb ? b->rows : b->columns) != d->columns ||
+      (ta ? a->rows : a->columns) != (tb ? b->columns : b->rows) || a->rows > static_cast<std::uint64_t>(a->stride) ||
+      b->rows > static_cast<std::uint64_t>(b->stride) || d->rows > static_cast<std::uint64_t>(d->stride) ||
+      d->rows * d->columns * a->rows * a->columns == 0 || asked < 1)
     return wrong("cuBLASLt: the types or sizes of the matrices do not fit");
   *found = *std::min_element(preference->alignment, preference->alignment + 4) < 16 ? 0 : 1;
-  *result = {{*preference}, 128, CUBLAS_STATUS_SUCCESS};
+  *result = {{*preference, d->columns}, 128, CUBLAS_STATUS_SUCCESS};
+  ++searches;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -97,24 +103,28 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
                               const void* beta, const void* c, const cublasLtMatrixLayoutOpaque_t*, void* d,
                               const cublasLtMatrixLayoutOpaque_t* out, const cublasLtMatmulAlgo_t* algo, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t) {
+  if (exact && out->columns != algo->columns) return CUBLAS_STATUS_NOT_SUPPORTED;
   const void* const begins[] = {a, b, c, d, product->bias};
-  for (std::size_t i = 0; i < 5; ++i)
+  const bool plain = product->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+  for (std::size_t i = 0; i < (plain ? 4u : 5u); ++i)
     if (reinterpret_cast<std::uintptr_t>(begins[i]) % (i < 4 ? algo->preference.alignment[i] : 16) != 0)
       return wrong("cuBLASLt: a matrix does not begin where the preference says, or the bias not at 16 bytes");
   const bool gradient = product->epilogue == CUBLASLT_EPILOGUE_BGRADB;
-  if (!gradient && product->epilogue != CUBLASLT_EPILOGUE_BIAS) return wrong("cuBLASLt: an unknown epilogue");
+  if (!gradient && !plain && product->epilogue != CUBLASLT_EPILOGUE_BIAS) return wrong("cuBLASLt: an unknown epilogue");
   if (!is_matrix(a, *left) || !is_matrix(b, *right) || !is_matrix(d, *out) ||
-      !cuda_host::is_device(product->bias, (gradient ? out->columns : out->rows) * size_of(out->type)) || workspace_bytes < 128 ||
-      !cuda_host::is_device(workspace, workspace_bytes) || *static_cast<const float*>(beta) != 0.0f)
+      (!plain && !cuda_host::is_device(product->bias, (gradient ? out->columns : out->rows) * size_of(out->type))) ||
+      workspace_bytes < 128 || !cuda_host::is_device(workspace, workspace_bytes))
     return wrong("cuBLASLt: a matrix, the bias or the workspace does not lie in device memory");
   const cuda_host::OpenMemory open;
   ++products;
   const bool ta = product->op_a == CUBLAS_OP_T, tb = product->op_b == CUBLAS_OP_T;
   const auto size = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-  const auto run =
-      left->type == CUDA_R_32F ? cuda_host::product<float, float> : cuda_host::product<lexformer::bfloat16, lexformer::bfloat16>;
+  using lexformer::bfloat16;
+  const auto run = left->type == CUDA_R_32F  ? cuda_host::product<float, float>
+                   : out->type == CUDA_R_32F ? cuda_host::product<bfloat16, float>
+                                             : cuda_host::product<bfloat16, bfloat16>;
   run(ta, tb, size(out->rows), size(out->columns), size(ta ? left->rows : left->columns), alpha, a, left->stride, b, right->stride, beta, d,
-      out->stride, gradient ? nullptr : product->bias);
+      out->stride, product->epilogue == CUBLASLT_EPILOGUE_BIAS ? product->bias : nullptr);
   if (gradient) {  // the sums of op(B) over its rows
     const std::size_t step = tb ? 1 : static_cast<std::size_t>(right->stride), next = tb ? static_cast<std::size_t>(right->stride) : 1;
     const std::size_t columns = out->columns, rows = tb ? right->columns : right->rows;
