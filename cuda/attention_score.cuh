@@ -5,15 +5,7 @@
 #include "device.cuh"
 #include "lexformer/kernels/interface.hpp"
 #include "lexformer/kernels/scalar.hpp"
-
-// For loops over the cells of a thread, whose values must stay in registers; and for loops that contain such loops.
-#if defined(__CUDACC__)
-#define LEXFORMER_UNROLL _Pragma("unroll")
-#define LEXFORMER_NO_UNROLL _Pragma("unroll 1")
-#else
-#define LEXFORMER_UNROLL
-#define LEXFORMER_NO_UNROLL
-#endif
+#include "unroll.cuh"
 
 namespace lexformer::cuda {
 

@@ -7,25 +7,11 @@
 // and compile it with nvcc; see example/square.cu.
 #pragma once
 
-#include "device.cuh"
 #include "lexformer/kernels/cuda.hpp"
+#include "packs.cuh"
 
 namespace lexformer {
 namespace cuda {
-
-/// 16 bytes of elements, the widest load and store of a thread.
-template <class T>
-struct alignas(16) Pack {
-  static constexpr std::size_t size = 16 / sizeof(T);
-  T at[size];
-};
-
-/// The number of complete packs in n elements; 0 if a pointer is not aligned to packs.
-template <class T, class... Pointers>
-std::size_t packs_of(std::size_t n, const Pointers*... pointers) {
-  const bool aligned = (... && (reinterpret_cast<std::uintptr_t>(pointers) % sizeof(Pack<T>) == 0));
-  return aligned ? n / Pack<T>::size : 0;
-}
 
 /// y = f(x), in the compute type; y may be x.
 template <class F, class T>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Layer normalization with residual and dropout. A row belongs to a warp or a block (device.cuh).
-#include <cmath>
+// Layer normalization with residual and dropout. These kernels are for rows of any length, which belong to a warp or a block (device.cuh);
+// layer_norm_packs.cuh has those for the usual lengths.
+#include "layer_norm_packs.cuh"
 
-#include "device.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
@@ -39,43 +39,12 @@ __global__ void layer_norm_kernel(std::size_t rows, std::size_t n, accumulate_t<
   }
 }
 
-// Backward in one launch. A block takes a chunk of rows. It first sums dy xhat and dy over them for each column, and then computes dz and
-// dx, while the rows are in the caches. Blocks form groups: the last block of a group adds the sums of the group, and the last of these
-// blocks those of the groups. (One block would take longer to add all of them than the rest of the work takes.) The order is fixed.
-
-inline constexpr unsigned group = 32;             // blocks
-inline constexpr std::size_t most_blocks = 1024;  // = group * group
-inline constexpr std::size_t least_rows = 8;      // of a block
-
-/// For each block 2 n sums: those of dgamma and of dbeta.
-template <class A>
-struct GradientSums {
-  A* of_block;
-  unsigned* finished;  // counters: of the groups, and of each group
-
-  /// Stores in block `begin` the sums of the blocks begin, begin + step, ... up to `end`.
-  __device__ void add(unsigned begin, unsigned end, unsigned step, std::size_t n) const {
-    for (std::size_t j = threadIdx.y * blockDim.x + threadIdx.x; j < 2 * n; j += block_threads) {
-      A total{};
-      for (unsigned b = begin; b < end; b += step) total += __ldcg(of_block + b * 2 * n + j);
-      of_block[begin * 2 * n + j] = total;
-    }
-  }
-  /// Whether this block has all sums, at of_block: each of them in the thread that add() gives it to.
-  __device__ bool finish(std::size_t n) const {
-    const unsigned first = blockIdx.x / group * group, end = first + group < gridDim.x ? first + group : gridDim.x;
-    if (!last_block(finished + 1 + blockIdx.x / group, end - first)) return false;
-    add(first, end, 1, n);
-    if (!last_block(finished, (gridDim.x + group - 1) / group)) return false;
-    add(0, gridDim.x, group, n);
-    return true;
-  }
-};
-
+/// First sums dy xhat and dy over the rows of the chunk for each column, and then computes dz and dx, while the rows are in the caches.
 template <class Team, class T>
 __global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, std::size_t chunk, Dropout<accumulate_t<T>> dropout,
                                        Dropout<accumulate_t<T>> output_dropout, const T* dy, const T* gamma, const T* xhat,
-                                       const accumulate_t<T>* rstd, T* dz, T* dx, GradientSums<accumulate_t<T>> sums, T* dgamma, T* dbeta) {
+                                       const accumulate_t<T>* rstd, T* dz, T* dx, LayerNormSums<accumulate_t<T>> sums, T* dgamma,
+                                       T* dbeta) {
   using A = accumulate_t<T>;
   const std::size_t begin = blockIdx.x * chunk, end = begin + chunk < rows ? begin + chunk : rows;
   const auto gradient = [&](std::size_t i) {
@@ -109,8 +78,7 @@ __global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, std::siz
       if (dropout.active) dx[r * n + j] = static_cast<T>(dropout(r * n + j) * d);
     }
   }
-  if (!sums.finish(n)) return;
-  for (std::size_t j = thread; j < 2 * n; j += block_threads) (j < n ? dgamma : dbeta - n)[j] = static_cast<T>(sums.of_block[j]);
+  sums.finish(n, dgamma, dbeta);
 }
 
 }  // namespace
@@ -122,8 +90,13 @@ void RowKernels<Cuda>::layer_norm(std::size_t rows, std::size_t n, accumulate_t<
                                   accumulate_t<T>* rstd, T* y) {
   using namespace cuda;
   using Mask = Dropout<accumulate_t<T>>;
-  LEXFORMER_LAUNCH_TEAMS(layer_norm_kernel, T, rows, n, rows, n, eps, Mask(mask), Mask(output_mask), x, residual, gamma, beta, xhat, rstd,
-                         y);
+  const auto launch_packs = [&](auto packs) {
+    launch(LEXFORMER_KERNEL((layer_norm_packs_kernel<T, packs.value>)), dim3(blocks_for(rows, Warp::rows)), dim3(Warp::threads, Warp::rows),
+           0, rows, static_cast<unsigned>(n), eps, Mask(mask), Mask(output_mask), x, residual, gamma, beta, xhat, rstd, y);
+  };
+  if (!with_packs<T>(n, launch_packs, x, residual, gamma, beta, xhat, y))
+    LEXFORMER_LAUNCH_TEAMS(layer_norm_kernel, T, rows, n, rows, n, eps, Mask(mask), Mask(output_mask), x, residual, gamma, beta, xhat, rstd,
+                           y);
 }
 template <class T>
 void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output_mask,
@@ -131,14 +104,20 @@ void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const Dr
                                        T* dbeta) {
   using namespace cuda;
   using A = accumulate_t<T>;
-  const std::size_t chunk = std::max(least_rows, (rows + most_blocks - 1) / most_blocks);
-  const std::size_t blocks = std::max<std::size_t>((rows + chunk - 1) / chunk, 1);
+  const Dropout<A> dropout(mask), output_dropout(output_mask);
+  const std::size_t chunk = LayerNormSums<A>::rows_of_block(rows), blocks = std::max<std::size_t>((rows + chunk - 1) / chunk, 1);
   const Temporary<A> of_block(blocks * 2 * n);
-  const GradientSums<A> sums{of_block.data(), finished_counters(1 + group)};
-  const bool warps = n <= 1024;
-  launch(warps ? LEXFORMER_KERNEL(layer_norm_grad_kernel<Warp, T>) : LEXFORMER_KERNEL(layer_norm_grad_kernel<Block, T>),
-         dim3(static_cast<unsigned>(blocks)), warps ? dim3(Warp::threads, block_threads / Warp::threads) : dim3(Block::threads), 0, rows, n,
-         chunk, Dropout<A>(mask), Dropout<A>(output_mask), dy, gamma, xhat, rstd, dz, dx, sums, dgamma, dbeta);
+  const LayerNormSums<A> sums{of_block.data(), finished_counters(1 + sums_group)};
+  const auto grid = dim3(static_cast<unsigned>(blocks)), warps = dim3(Warp::threads, block_threads / Warp::threads);
+  const auto launch_packs = [&](auto packs) {
+    launch(LEXFORMER_KERNEL((layer_norm_grad_packs_kernel<T, packs.value>)), grid, warps, 0, rows, static_cast<unsigned>(n), chunk, dropout,
+           output_dropout, dy, gamma, xhat, rstd, dz, dx, sums, dgamma, dbeta);
+  };
+  if (with_packs<T>(n, launch_packs, dy, gamma, xhat, dz, dx)) return;
+  const bool by_warp = n <= 1024;
+  launch(by_warp ? LEXFORMER_KERNEL(layer_norm_grad_kernel<Warp, T>) : LEXFORMER_KERNEL(layer_norm_grad_kernel<Block, T>), grid,
+         by_warp ? warps : dim3(Block::threads), 0, rows, n, chunk, dropout, output_dropout, dy, gamma, xhat, rstd, dz, dx, sums, dgamma,
+         dbeta);
 }
 
 LEXFORMER_LAYER_NORM_INSTANCES(float)

@@ -169,31 +169,41 @@ TEST_CASE_TEMPLATE("cuda: log-sum-exp and L2 norms of rows, forward and backward
 }
 
 TEST_CASE_TEMPLATE("cuda: residual + dropout + LayerNorm + dropout, forward and backward", T, float, double, bfloat16) {
-  auto sizes = matrices;
-  sizes.insert(sizes.end(), {{20, 1025}, {300, 1025}, {2100, 3}});  // several blocks, and groups of blocks
-  for (const auto& size_of : sizes) {
-    const std::size_t rows = size_of.first, n = size_of.second;
+  struct Case {
+    std::size_t rows, n, offset = 0;  // of all arrays from an aligned address, in elements
+  };
+  std::vector<Case> cases;
+  for (const auto& [rows, n] : matrices) cases.push_back({rows, n});
+  cases.insert(cases.end(), {{20, 1025}, {300, 1025}, {2100, 3}});  // several blocks, and groups of blocks
+  // Rows in registers: few and many packs of a lane, the last rows of a block missing, warps with two rows, several groups; not aligned.
+  cases.insert(cases.end(), {{1, 8}, {9, 16}, {3, 256}, {2, 264}, {21, 384}, {2, 512}, {2, 520}, {2, 768}, {2, 776}, {3, 1016}, {0, 8}});
+  cases.insert(cases.end(), {{300, 40}, {4200, 8}, {5, 384, 1}, {2, 1024, 2}});
+  for (const auto& [rows_, n_, offset_] : cases) {
+    const std::size_t rows = rows_, n = n_, offset = offset_;
     for (const bool residual : {false, true})
       for (const float p : {0.0f, 0.3f})
         for (const float p_output : {0.0f, 0.2f}) {
+          if (rows > 1000 && residual != (p > 0)) continue;
           CAPTURE(rows);
           CAPTURE(n);
+          CAPTURE(offset);
           CAPTURE(p);
           CAPTURE(p_output);
-          const std::size_t size = rows * n;
+          const std::size_t size = rows * n + offset;
           compare<T>(
               [=](auto device) {
                 using Dev = decltype(device);
                 const DropoutMask mask{p, {5, 6, 7}}, output{p_output, {1, 2, 3}};
-                const Array<T, Dev> x(random_values<T>(size)), z(random_values<T>(size, 1)), gamma(random_values<T>(n, 2)),
+                const Array<T, Dev> x(random_values<T>(size)), z(random_values<T>(size, 1)), gamma(random_values<T>(n + offset, 2)),
                     dy(random_values<T>(size, 4));
-                const Array<T, Dev> beta(random_values<T>(n, 3)), xhat(zeros<T>(size)), y(zeros<T>(size));
+                const Array<T, Dev> beta(random_values<T>(n + offset, 3)), xhat(zeros<T>(size)), y(zeros<T>(size));
                 const Array<accumulate_t<T>, Dev> rstd(zeros<accumulate_t<T>>(rows));
                 const Array<T, Dev> dz(zeros<T>(size)), dx(zeros<T>(size)), dgamma(zeros<T>(n)), dbeta(zeros<T>(n));
-                Kernels<Dev>::layer_norm(rows, n, accumulate_t<T>(1e-3), mask, output, x.data(), residual ? z.data() : nullptr,
-                                         gamma.data(), beta.data(), xhat.data(), rstd.data(), y.data());
-                Kernels<Dev>::layer_norm_grad(rows, n, mask, output, dy.data(), gamma.data(), xhat.data(), rstd.data(), dz.data(),
-                                              p > 0 ? dx.data() : dz.data(), dgamma.data(), dbeta.data());
+                const auto at = [offset](const Array<T, Dev>& array) { return array.data() + offset; };
+                Kernels<Dev>::layer_norm(rows, n, accumulate_t<T>(1e-3), mask, output, at(x), residual ? at(z) : nullptr, at(gamma),
+                                         at(beta), at(xhat), rstd.data(), at(y));
+                Kernels<Dev>::layer_norm_grad(rows, n, mask, output, at(dy), at(gamma), at(xhat), rstd.data(), at(dz),
+                                              p > 0 ? at(dx) : at(dz), dgamma.data(), dbeta.data());
                 return joined(xhat.values(), rstd.values(), y.values(), dz.values(), dx.values(), dgamma.values(), dbeta.values());
               },
               20 * tolerance<T>);
