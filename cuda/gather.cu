@@ -3,9 +3,11 @@
 // The rows are sorted by id (stable), and the sorted list is split into chunks. A block sums the rows of each id in its chunk. If all rows
 // of an id are in one chunk, the sum is its gradient; else the sums of the chunks are stored and added afterwards, in a fixed order. Thus a
 // table of two rows (token types) gives as much parallel work as one of 30,000.
-#include "device.cuh"
+#include <limits>
+
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "packs.cuh"
 
 namespace lexformer {
 namespace cuda {
@@ -40,12 +42,11 @@ __global__ void gather_sum_kernel(std::size_t count, std::size_t n, const T* bas
 
 inline constexpr std::size_t chunk_rows = 32;
 
-/// The sorted list of a table's rows.
+/// The list of a table's rows, sorted by id.
 struct Sorted {
   std::size_t count;
-  const std::int32_t *ids, *order;
-  __device__ std::size_t row(std::size_t p) const { return static_cast<std::size_t>(order[p]); }
-  __device__ std::int32_t id(std::size_t p) const { return ids[row(p)]; }
+  const std::int32_t *rows, *ids;
+  __device__ std::int32_t id(std::size_t p) const { return ids[p]; }
   __device__ std::size_t end(std::size_t chunk) const {
     const std::size_t end = (chunk + 1) * chunk_rows;
     return end < count ? end : count;
@@ -62,11 +63,12 @@ template <class T>
 struct Tables {
   std::size_t count, n;
   KernelList<RowLookupGrad<T>> lookups;
-  std::int32_t* orders;  // (tables, count)
+  std::int32_t* lists;  // of each table, `count` rows and their ids
 
   __device__ const RowLookupGrad<T>& lookup() const { return lookups.at[blockIdx.z]; }
-  __device__ std::int32_t* order() const { return orders + blockIdx.z * count; }
-  __device__ Sorted sorted() const { return {count, lookup().ids, order()}; }
+  __device__ std::int32_t* rows() const { return lists + std::size_t{blockIdx.z} * 2 * count; }
+  __device__ std::int32_t* ids() const { return rows() + count; }
+  __device__ Sorted sorted() const { return {count, rows(), ids()}; }
   /// Where its sums of chunks begin.
   __device__ std::size_t first_sum() const { return std::size_t{blockIdx.z} * gridDim.x * n; }
   template <class A>
@@ -75,44 +77,98 @@ struct Tables {
   }
 };
 
-/// order[p] = the p-th row in the order of ids. The position of a row is the number of rows with a smaller id, or the same id and a smaller
-/// index. One warp per row. Also sets the gradients to 0.
+inline constexpr unsigned rows_of_warp = 4, zero_packs = 8;
+
+/// Sorts the rows. The position of a row is the number of rows with a smaller id, or the same id and a smaller index. A warp counts for
+/// four rows at once. First it sets its part of the gradients to 0, about `zero_packs` packs per thread: those stores need not be waited
+/// for.
 template <class T>
 __global__ void sort_rows_kernel(Tables<T> tables) {
   const auto [rows, ids, gradient] = tables.lookup();
-  for (std::size_t i = first_row(); i < tables.count; i += row_step()) {
-    const std::int32_t id = ids[i];
-    std::uint32_t before = 0;
-    for (std::size_t j = threadIdx.x; j < tables.count; j += Warp::threads) before += ids[j] < id || (ids[j] == id && j < i);
-    before = Warp::sum(before);
-    if (threadIdx.x == 0) tables.order()[before] = static_cast<std::int32_t>(i);
+  const std::size_t elements = rows * tables.n, packs = aligned_to<Pack<T>>(gradient) ? elements / Pack<T>::size : 0;
+  const std::size_t thread = first_row() * Warp::threads + threadIdx.x, threads = row_step() * Warp::threads;
+  for (std::size_t i = thread; i < packs; i += threads) store_pack(Pack<T>{}, gradient + i * Pack<T>::size);
+  for (std::size_t e = packs * Pack<T>::size + thread; e < elements; e += threads) gradient[e] = T{0};
+
+  for (std::size_t i = first_row() * rows_of_warp; i < tables.count; i += row_step() * rows_of_warp) {
+    std::int32_t id[rows_of_warp];
+    std::uint32_t before[rows_of_warp] = {};
+    LEXFORMER_UNROLL
+    for (unsigned q = 0; q < rows_of_warp; ++q) id[q] = ids[i + q < tables.count ? i + q : i];
+    // Counts the rows begin ... end - 1 whose id is smaller than id + more.
+    const auto count_smaller = [&](std::size_t begin, std::size_t end, std::int32_t more) {
+      constexpr unsigned together = 8;
+      LEXFORMER_NO_UNROLL
+      for (std::size_t j = begin + threadIdx.x; j < end; j += together * Warp::threads) {
+        std::int32_t other[together];
+        LEXFORMER_UNROLL
+        for (unsigned k = 0; k < together; ++k) {
+          const std::size_t at = j + k * Warp::threads;
+          other[k] = ids[at < end ? at : j];
+          if (at >= end) other[k] = std::numeric_limits<std::int32_t>::max();
+        }
+        LEXFORMER_UNROLL
+        for (unsigned k = 0; k < together; ++k) {
+          LEXFORMER_UNROLL
+          for (unsigned q = 0; q < rows_of_warp; ++q) before[q] += other[k] < id[q] + more;
+        }
+      }
+    };
+    count_smaller(0, i, 1);
+    count_smaller(i, tables.count, 0);
+    LEXFORMER_UNROLL
+    for (unsigned q = 0; q < rows_of_warp; ++q) {
+      before[q] = Warp::sum(before[q]);
+      LEXFORMER_UNROLL
+      for (unsigned k = 0; k < q; ++k) before[q] += id[k] == id[q];
+      if (threadIdx.x == q && i + q < tables.count) {
+        tables.rows()[before[q]] = static_cast<std::int32_t>(i + q);
+        tables.ids()[before[q]] = id[q];
+      }
+    }
   }
-  for (std::size_t e = first_row() * Warp::threads + threadIdx.x; e < rows * tables.n; e += row_step() * Warp::threads) gradient[e] = T{0};
 }
 
 /// head[c] = the sum of the first id of chunk c if it continues from the previous chunk; tail[c] = the sum of the last id if it starts in
 /// chunk c and continues in the next. The other sums are gradients.
 template <class T, class A>
 __global__ void sum_chunks_kernel(Tables<T> tables, const T* dy, A* heads, A* tails) {
+  constexpr unsigned together = 8;  // rows whose loads do not wait for each other
+  __shared__ std::int32_t rows[chunk_rows], ids[chunk_rows];
   const Sorted sorted = tables.sorted();
-  const std::size_t n = tables.n, c = blockIdx.x, begin = c * chunk_rows, end = sorted.end(c);
+  const std::size_t n = tables.n, c = blockIdx.x, begin = c * chunk_rows;
+  const auto count = static_cast<unsigned>(sorted.end(c) - begin);
+  if (threadIdx.x < count) {
+    rows[threadIdx.x] = sorted.rows[begin + threadIdx.x];
+    ids[threadIdx.x] = sorted.ids[begin + threadIdx.x];
+  }
+  const bool from_last = sorted.goes_on_from(c), into_next = sorted.goes_on_from(c + 1);
+  __syncthreads();
   A *const head = heads + tables.first_sum(), *const tail = tails + tables.first_sum();
   for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
     A sum{};
-    std::size_t first = begin;  // first row of the current id
-    for (std::size_t p = begin; p < end; ++p) {
-      const std::int32_t id = sorted.id(p);
-      sum += static_cast<A>(dy[sorted.row(p) * n + j]);
-      if (p + 1 < end && sorted.id(p + 1) == id) continue;
-      if (first == begin && sorted.goes_on_from(c)) {
-        head[c * n + j] = sum;
-      } else if (p + 1 == end && sorted.goes_on_from(c + 1)) {
-        tail[c * n + j] = sum;
-      } else {
-        tables.write(id, j, sum);
+    bool first = true;  // the first id of the chunk
+    LEXFORMER_NO_UNROLL
+    for (unsigned part = 0; part < count; part += together) {
+      T values[together];
+      LEXFORMER_UNROLL
+      for (unsigned k = 0; k < together; ++k) values[k] = dy[static_cast<std::size_t>(rows[part + k < count ? part + k : part]) * n + j];
+      LEXFORMER_UNROLL
+      for (unsigned k = 0; k < together; ++k) {
+        const unsigned p = part + k;
+        if (p >= count) break;
+        sum += static_cast<A>(values[k]);
+        if (p + 1 < count && ids[p + 1] == ids[p]) continue;
+        if (first && from_last) {
+          head[c * n + j] = sum;
+        } else if (p + 1 == count && into_next) {
+          tail[c * n + j] = sum;
+        } else {
+          tables.write(ids[p], j, sum);
+        }
+        sum = A{};
+        first = false;
       }
-      sum = A{};
-      first = p + 1;
     }
   }
 }
@@ -130,10 +186,14 @@ __global__ void join_chunks_kernel(Tables<T> tables, const A* heads, const A* ta
   const std::int32_t id = sorted.id(last);
   if (!sorted.goes_on_from(c + 1) || (sorted.id(c * chunk_rows) == id && sorted.goes_on_from(c))) return;
   const A *const head = heads + tables.first_sum(), *const tail = tails + tables.first_sum();
-  std::size_t end = c + 1;  // the last chunk that begins with the id, by bisection
+  // The last chunk that begins with the id. The lanes of a warp test as many chunks at once.
+  std::size_t end = c + 1;
   for (std::size_t beyond = gridDim.x; beyond - end > 1;) {
-    const std::size_t middle = end + (beyond - end) / 2;
-    (sorted.id(middle * chunk_rows) == id ? end : beyond) = middle;
+    const std::size_t step = (beyond - end + Warp::threads - 1) / Warp::threads, chunk = end + threadIdx.x * step;
+    const unsigned others = ~__ballot_sync(all_lanes, chunk < beyond && sorted.id(chunk * chunk_rows) == id);
+    const std::size_t found = others == 0 ? Warp::threads : static_cast<std::size_t>(__ffs(others)) - 1;  // at least one
+    end += (found - 1) * step;
+    beyond = end + step < beyond ? end + step : beyond;
   }
   ++end;
   const std::size_t each = (end - c - 1 + join_parts - 1) / join_parts;
@@ -171,13 +231,13 @@ void IndexKernels<Cuda>::gather_sum_grad(std::size_t count, std::size_t n, const
   using A = accumulate_t<T>;
   if (n == 0) return;
   const std::size_t chunks = (count + chunk_rows - 1) / chunk_rows, sums = lookups.size() * chunks * n;
-  const Temporary<std::int32_t> orders(lookups.size() * count);
+  const Temporary<std::int32_t> lists(lookups.size() * 2 * count);
   const Temporary<A> heads(sums), tails(sums);
-  const Tables<T> tables{count, n, KernelList(lookups), orders.data()};
-  std::size_t most = count;  // rows of a warp: one to sort, and 32 to set to 0
-  for (const auto& lookup : lookups) most = std::max(most, lookup.rows * n / (32 * Warp::threads));
+  const Tables<T> tables{count, n, KernelList(lookups), lists.data()};
+  std::size_t warps = (count + rows_of_warp - 1) / rows_of_warp;
+  for (const auto& lookup : lookups) warps = std::max(warps, lookup.rows * n / (zero_packs * Pack<T>::size * Warp::threads));
   const auto z = static_cast<unsigned>(lookups.size());
-  launch(LEXFORMER_KERNEL(sort_rows_kernel<T>), dim3(std::max(blocks_for(most, Warp::rows), 1u), 1, z), dim3(Warp::threads, Warp::rows), 0,
+  launch(LEXFORMER_KERNEL(sort_rows_kernel<T>), dim3(std::max(blocks_for(warps, Warp::rows), 1u), 1, z), dim3(Warp::threads, Warp::rows), 0,
          tables);
   const unsigned threads = n <= 32 ? 32 : 128;
   launch(LEXFORMER_KERNEL(sum_chunks_kernel<T, A>), dim3(static_cast<unsigned>(chunks), blocks_for(n, threads), z), dim3(threads), 0,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+
 #include "on_device.hpp"
 
 using namespace lexformer;
@@ -28,6 +30,25 @@ TEST_CASE_TEMPLATE("cuda: rows of a table, and their gradient", T, float, double
             },
             50 * tolerance<T>);
       }
+  // Gradients that do not begin at a pack; ids in many chunks, more of them than a warp has lanes; rows in the order of ids and in reverse.
+  for (const int kind : {0, 1, 2, 3}) {
+    CAPTURE(kind);
+    const std::size_t count = 2000, rows = kind == 0 ? 2 : 700, n = 7;
+    auto ids_ = random_ids(count, rows);
+    if (kind == 1) std::fill(ids_.begin() + 50, ids_.end() - 50, 5);
+    if (kind >= 2) std::sort(ids_.begin(), ids_.end());
+    if (kind == 3) std::reverse(ids_.begin(), ids_.end());
+    compare<T>(
+        [&](auto device) {
+          using Dev = decltype(device);
+          const Array<std::int32_t, Dev> ids(ids_);
+          const Array<T, Dev> dy(random_values<T>(count * n)), gradient(random_values<T>(1 + rows * n));
+          const std::vector<RowLookupGrad<T>> gradients{{rows, ids.data(), gradient.data() + 1}};
+          Kernels<Dev>::gather_sum_grad(count, n, dy.data(), gradients);
+          return gradient.values();
+        },
+        10 * tolerance<T>);
+  }
   const Array<T, Cuda> nothing({}), gradient(std::vector<T>(3, T{1}));
   const Array<std::int32_t, Cuda> none({});
   OnCuda::gather_sum_grad(0, 3, nothing.data(), std::vector<RowLookupGrad<T>>{{1, none.data(), gradient.data()}});
