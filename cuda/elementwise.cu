@@ -32,20 +32,26 @@ __global__ void cast_kernel(std::size_t n, const T* x, To* y) {
 }
 
 template <class T>
-__device__ void gelu_with_grad(T& x_to_y, T& dy_to_dx) {
-  const auto both = scalar::gelu_with_grad(static_cast<accumulate_t<T>>(dy_to_dx), static_cast<accumulate_t<T>>(x_to_y));
-  x_to_y = static_cast<T>(both.y);
-  dy_to_dx = static_cast<T>(both.dx);
-}
-template <class T>
 __global__ void gelu_with_grad_kernel(std::size_t n, std::size_t packs, T* x_to_y, T* dy_to_dx) {
+  using A = accumulate_t<T>;
+  constexpr std::size_t size = Pack<T>::size;
   for (std::size_t i = first_element(); i < packs; i += element_step()) {
-    Pack<T> x = reinterpret_cast<Pack<T>*>(x_to_y)[i], dy = reinterpret_cast<Pack<T>*>(dy_to_dx)[i];
-    for (std::size_t k = 0; k < Pack<T>::size; ++k) gelu_with_grad(x.at[k], dy.at[k]);
-    reinterpret_cast<Pack<T>*>(x_to_y)[i] = x;
-    reinterpret_cast<Pack<T>*>(dy_to_dx)[i] = dy;
+    const Pack<T> x = load_pack<size>(x_to_y + i * size), dy = load_pack<size>(dy_to_dx + i * size);
+    A y[size], dx[size];
+    LEXFORMER_UNROLL
+    for (std::size_t k = 0; k < size; ++k) {
+      const auto both = scalar::gelu_with_grad(static_cast<A>(dy.at[k]), static_cast<A>(x.at[k]));
+      y[k] = both.y;
+      dx[k] = both.dx;
+    }
+    store_pack(rounded<T>(y), x_to_y + i * size);
+    store_pack(rounded<T>(dx), dy_to_dx + i * size);
   }
-  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) gelu_with_grad(x_to_y[i], dy_to_dx[i]);
+  for (std::size_t i = packs * size + first_element(); i < n; i += element_step()) {
+    const auto both = scalar::gelu_with_grad(static_cast<A>(dy_to_dx[i]), static_cast<A>(x_to_y[i]));
+    x_to_y[i] = static_cast<T>(both.y);
+    dy_to_dx[i] = static_cast<T>(both.dx);
+  }
 }
 
 /// A thread processes the eight elements that share one counter of the generator.

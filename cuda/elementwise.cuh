@@ -16,12 +16,15 @@ namespace cuda {
 /// y = f(x), in the compute type; y may be x.
 template <class F, class T>
 __global__ void map_kernel(std::size_t n, std::size_t packs, F f, const T* x, T* y) {
+  constexpr std::size_t size = Pack<T>::size;
   for (std::size_t i = first_element(); i < packs; i += element_step()) {
-    Pack<T> values = reinterpret_cast<const Pack<T>*>(x)[i];
-    for (T& value : values.at) value = static_cast<T>(f(static_cast<accumulate_t<T>>(value)));
-    reinterpret_cast<Pack<T>*>(y)[i] = values;
+    const Pack<T> given = load_pack<size>(x + i * size);
+    accumulate_t<T> values[size];
+    LEXFORMER_UNROLL
+    for (std::size_t k = 0; k < size; ++k) values[k] = f(static_cast<accumulate_t<T>>(given.at[k]));
+    store_pack(rounded<T>(values), y + i * size);
   }
-  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step())
+  for (std::size_t i = packs * size + first_element(); i < n; i += element_step())
     y[i] = static_cast<T>(f(static_cast<accumulate_t<T>>(x[i])));
 }
 
@@ -33,13 +36,16 @@ __device__ T combine(const F& f, T a, T b) {
 /// y = f(a, b); y may be a or b.
 template <class F, class T>
 __global__ void map2_kernel(std::size_t n, std::size_t packs, F f, const T* a, const T* b, T* y) {
+  constexpr std::size_t size = Pack<T>::size;
   for (std::size_t i = first_element(); i < packs; i += element_step()) {
-    Pack<T> values = reinterpret_cast<const Pack<T>*>(a)[i];
-    const Pack<T> others = reinterpret_cast<const Pack<T>*>(b)[i];
-    for (std::size_t k = 0; k < Pack<T>::size; ++k) values.at[k] = combine(f, values.at[k], others.at[k]);
-    reinterpret_cast<Pack<T>*>(y)[i] = values;
+    const Pack<T> left = load_pack<size>(a + i * size), right = load_pack<size>(b + i * size);
+    accumulate_t<T> values[size];
+    LEXFORMER_UNROLL
+    for (std::size_t k = 0; k < size; ++k)
+      values[k] = f(static_cast<accumulate_t<T>>(left.at[k]), static_cast<accumulate_t<T>>(right.at[k]));
+    store_pack(rounded<T>(values), y + i * size);
   }
-  for (std::size_t i = packs * Pack<T>::size + first_element(); i < n; i += element_step()) y[i] = combine(f, a[i], b[i]);
+  for (std::size_t i = packs * size + first_element(); i < n; i += element_step()) y[i] = combine(f, a[i], b[i]);
 }
 
 /// y = f(a, b), with a and b broadcast by the plan.

@@ -3,6 +3,7 @@
 #include "device.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "unroll.cuh"
 
 namespace lexformer {
 namespace cuda {
@@ -37,15 +38,26 @@ __global__ void scatter_add_columns_kernel(std::size_t rows, std::size_t n, std:
     }
 }
 
+/// A thread sums a column of a sequence.
 template <class T>
 __global__ void sequence_mean_kernel(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y) {
   using A = accumulate_t<T>;
-  for (std::size_t s = first_row(); s < sequences; s += row_step())
-    for (std::size_t j = threadIdx.x; j < n; j += blockDim.x) {
+  constexpr std::size_t together = 8;  // rows whose loads do not wait for each other
+  for (std::size_t s = blockIdx.x; s < sequences; s += gridDim.x) {
+    const std::size_t first = begin[s], end = begin[s + 1];
+    for (std::size_t j = blockIdx.y * blockDim.x + threadIdx.x; j < n; j += std::size_t{gridDim.y} * blockDim.x) {
       A sum{};
-      for (std::size_t i = begin[s]; i < begin[s + 1]; ++i) sum += static_cast<A>(x[i * n + j]);
-      y[s * n + j] = static_cast<T>(sum / static_cast<A>(begin[s + 1] - begin[s]));
+      LEXFORMER_NO_UNROLL
+      for (std::size_t i = first; i < end; i += together) {
+        T values[together];
+        LEXFORMER_UNROLL
+        for (std::size_t k = 0; k < together; ++k) values[k] = x[(i + k < end ? i + k : i) * n + j];
+        LEXFORMER_UNROLL
+        for (std::size_t k = 0; k < together; ++k) sum += i + k < end ? static_cast<A>(values[k]) : A{};
+      }
+      y[s * n + j] = static_cast<T>(sum / static_cast<A>(end - first));
     }
+  }
 }
 
 /// blockIdx.y selects the sequence (in steps of gridDim.y); the blocks of a sequence share its rows.
@@ -167,8 +179,9 @@ void IndexKernels<Cuda>::scatter_add_columns(std::size_t rows, std::size_t n, st
 template <class T>
 void IndexKernels<Cuda>::sequence_mean(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y) {
   using namespace cuda;
-  const RowLaunch by_rows(sequences, n);
-  launch(LEXFORMER_KERNEL(sequence_mean_kernel<T>), by_rows.grid, by_rows.block, 0, sequences, n, begin, x, y);
+  const unsigned threads = n <= 32 ? 32 : 128;
+  launch(LEXFORMER_KERNEL(sequence_mean_kernel<T>), dim3(blocks_for(sequences, 1), blocks_for(n, threads)), dim3(threads), 0, sequences, n,
+         begin, x, y);
 }
 template <class T>
 void IndexKernels<Cuda>::sequence_mean_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx) {
