@@ -65,7 +65,16 @@ struct Tables {
   KernelList<RowLookupGrad<T>> lookups;
   std::int32_t* lists;  // of each table, `count` rows and their ids
 
-  __device__ const RowLookupGrad<T>& lookup() const { return lookups.at[blockIdx.z]; }
+  /// Chosen without an index, for which the list would be copied to local memory.
+  __device__ RowLookupGrad<T> lookup() const {
+    RowLookupGrad<T> chosen = lookups.at[0];
+    LEXFORMER_UNROLL
+    for (unsigned k = 1; k < most_row_lookups; ++k) {
+      const RowLookupGrad<T> other = lookups.at[k];
+      if (blockIdx.z == k) chosen = other;
+    }
+    return chosen;
+  }
   __device__ std::int32_t* rows() const { return lists + std::size_t{blockIdx.z} * 2 * count; }
   __device__ std::int32_t* ids() const { return rows() + count; }
   __device__ Sorted sorted() const { return {count, rows(), ids()}; }
@@ -84,8 +93,10 @@ inline constexpr unsigned rows_of_warp = 4, zero_packs = 8;
 /// for.
 template <class T>
 __global__ void sort_rows_kernel(Tables<T> tables) {
-  const auto [rows, ids, gradient] = tables.lookup();
-  const std::size_t elements = rows * tables.n, packs = aligned_to<Pack<T>>(gradient) ? elements / Pack<T>::size : 0;
+  const auto table = tables.lookup();
+  const std::int32_t* const ids = table.ids;
+  T* const gradient = table.gradient;
+  const std::size_t elements = table.rows * tables.n, packs = aligned_to<Pack<T>>(gradient) ? elements / Pack<T>::size : 0;
   const std::size_t thread = first_row() * Warp::threads + threadIdx.x, threads = row_step() * Warp::threads;
   for (std::size_t i = thread; i < packs; i += threads) store_pack(Pack<T>{}, gradient + i * Pack<T>::size);
   for (std::size_t e = packs * Pack<T>::size + thread; e < elements; e += threads) gradient[e] = T{0};
