@@ -54,16 +54,12 @@ __global__ void gelu_with_grad_kernel(std::size_t n, std::size_t packs, T* x_to_
   }
 }
 
-/// A thread processes the eight elements that share one counter of the generator.
+/// A pack has the eight elements that share one counter of the generator.
 template <class T>
-__global__ void dropout_kernel(std::size_t n, Dropout<accumulate_t<T>> dropout, const T* x, T* y) {
-  for (std::size_t block = first_element(); block * 8 < n; block += element_step()) {
-    const auto words = dropout.key.bits(block);
-    for (std::size_t k = 0; k < 8 && block * 8 + k < n; ++k) {
-      const std::uint32_t word = words[k / 2];
-      y[block * 8 + k] = static_cast<T>(dropout.decide(k % 2 == 0 ? word & 0xFFFFu : word >> 16) * x[block * 8 + k]);
-    }
-  }
+__global__ void dropout_kernel(std::size_t n, std::size_t packs, Dropout<accumulate_t<T>> dropout, const T* x, T* y) {
+  for (std::size_t i = first_element() * 8; i < packs * 8; i += element_step() * 8)
+    store_pack(dropped(dropout, i, load_pack<8>(x + i)), y + i);
+  for (std::size_t i = packs * 8 + first_element(); i < n; i += element_step()) y[i] = static_cast<T>(dropout(i) * x[i]);
 }
 
 /// found[0] = 1 if an element is not finite. All threads that write it write the same value.
@@ -170,7 +166,8 @@ void ElementwiseKernels<Cuda>::cast(std::size_t n, const T* x, To* y) {
 template <class T>
 void ElementwiseKernels<Cuda>::dropout(std::size_t n, const DropoutMask& mask, const T* x, T* y) {
   using namespace cuda;
-  launch(LEXFORMER_KERNEL(dropout_kernel<T>), dim3(blocks_for(n, 8 * block_threads)), dim3(block_threads), 0, n,
+  const std::size_t packs = aligned_to<Pack<T, 8>>(x) && aligned_to<Pack<T, 8>>(y) ? n / 8 : 0, work = packs > 0 ? packs : n;
+  launch(LEXFORMER_KERNEL(dropout_kernel<T>), dim3(blocks_for(work, block_threads)), dim3(block_threads), 0, n, packs,
          Dropout<accumulate_t<T>>(mask), x, y);
 }
 

@@ -26,22 +26,6 @@ __device__ void each_pack(unsigned n, const Body& body) {
   }
 }
 
-/// Multiplies eight values by their masks; the first is element `first`, a multiple of eight.
-template <class A>
-__device__ void drop(const Dropout<A>& dropout, std::size_t first, A (&values)[8]) {
-  const auto words = dropout.key.bits(first / 8);
-  LEXFORMER_UNROLL
-  for (unsigned k = 0; k < 8; ++k) values[k] *= dropout.decide(words[k / 2] >> 16 * (k % 2) & 0xFFFFu);
-}
-template <class A, class T>
-__device__ RowPack<T> dropped(const Dropout<A>& dropout, std::size_t first, const RowPack<T>& given) {
-  A values[8];
-  LEXFORMER_UNROLL
-  for (unsigned k = 0; k < 8; ++k) values[k] = static_cast<A>(given.at[k]);
-  drop(dropout, first, values);
-  return rounded<T>(values);
-}
-
 template <class T, unsigned packs>
 __global__ void layer_norm_packs_kernel(std::size_t rows, unsigned n, accumulate_t<T> eps, Dropout<accumulate_t<T>> dropout,
                                         Dropout<accumulate_t<T>> output_dropout, const T* x, const T* residual, const T* gamma,

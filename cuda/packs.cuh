@@ -52,4 +52,20 @@ __device__ Pack<T, count> rounded(const A (&values)[count]) {
   return result;
 }
 
+/// Multiplies eight values by their masks; the first is element `first`, a multiple of eight.
+template <class A>
+__device__ void drop(const Dropout<A>& dropout, std::size_t first, A (&values)[8]) {
+  const auto words = dropout.key.bits(first / 8);
+  LEXFORMER_UNROLL
+  for (unsigned k = 0; k < 8; ++k) values[k] *= dropout.decide(words[k / 2] >> 16 * (k % 2) & 0xFFFFu);
+}
+template <class A, class T>
+__device__ Pack<T, 8> dropped(const Dropout<A>& dropout, std::size_t first, const Pack<T, 8>& given) {
+  A values[8];
+  LEXFORMER_UNROLL
+  for (unsigned k = 0; k < 8; ++k) values[k] = static_cast<A>(given.at[k]);
+  drop(dropout, first, values);
+  return rounded<T>(values);
+}
+
 }  // namespace lexformer::cuda

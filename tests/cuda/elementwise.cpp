@@ -138,9 +138,10 @@ TEST_CASE_TEMPLATE("cuda: dropout keeps exactly what the CPU keeps", T, float, d
       const auto values = random_values<T>(n);
       const auto run = [&](auto device) {
         using Dev = decltype(device);
-        const Array<T, Dev> x(values), y(zeros<T>(n));
+        const Array<T, Dev> x(values), y(zeros<T>(n)), z(zeros<T>(n));
         Kernels<Dev>::dropout(n, mask, x.data(), y.data());
-        return y.values();
+        Kernels<Dev>::dropout(n - 1, mask, x.data() + 1, z.data() + 1);  // not aligned to packs
+        return joined(y.values(), z.values());
       };
       CHECK(same_bits(run(Cpu{}), run(Cuda{})));
     }
