@@ -9,6 +9,7 @@
 #include "attention_forward.cuh"
 #include "attention_strip_backward.cuh"
 #include "attention_strip_forward.cuh"
+#include "attention_strip_long.cuh"
 #include "attention_tensor.cuh"
 #include "attention_terms.cuh"
 #include "instances.hpp"
@@ -79,23 +80,29 @@ bool with_products(const AttentionArgs<T>& args, const Need& need, const F& f) {
   return if_fits(ScalarProducts<accumulate_t<T>, 16>(), 1);
 }
 
-/// The launch of the kernels that keep scores in registers.
+/// The launches of the kernels that keep scores in registers.
 struct StripLaunch {
-  unsigned warps;
+  StripBlocks blocks, key_blocks;
+  unsigned warps;  // of the kernel whose blocks own a (sequence, head)
   StripBytes bytes;
+  dim3 heads, grid, key_grid;
 
   explicit StripLaunch(const AttentionArgs<bfloat16>& args)
-      : warps(static_cast<unsigned>(std::clamp<std::size_t>((args.longest + 15) / 16, 1, attention_warps))),
-        bytes(AttentionView<bfloat16>(args), args.longest, warps) {}
+      : blocks(args.longest),
+        key_blocks(args.longest, most_key_warps(args.width / args.heads)),
+        warps(static_cast<unsigned>(std::clamp<std::size_t>((args.longest + 15) / 16, 1, attention_warps))),
+        bytes(AttentionView<bfloat16>(args), args.longest, warps, blocks, key_blocks),
+        heads(static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences)),
+        grid(heads.x, heads.y, blocks.count),
+        key_grid(heads.x, heads.y, key_blocks.count) {}
 };
-/// Whether these kernels support the arguments, two blocks fit on a multiprocessor, and long sequences leave none of these without a block.
-/// `vectors`: what is accessed several elements at a time.
+/// Whether these kernels support the arguments. `vectors`: what is accessed several elements at a time. The kernels' places (i, j) have 32
+/// bits.
 bool supports_strips(const AttentionArgs<bfloat16>& args, std::size_t bytes, std::initializer_list<const void*> vectors) {
   const std::size_t d = args.width / args.heads;
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  const auto& memory = shared_memory_of_device();
-  return (d == 32 || d == 64) && std::all_of(vectors.begin(), vectors.end(), aligned) && memory.fits(bytes, 2) &&
-         (args.longest <= 128 || args.heads * args.sequences >= memory.multiprocessors);
+  return (d == 32 || d == 64) && std::all_of(vectors.begin(), vectors.end(), aligned) && shared_memory_of_device().fits(bytes, 1) &&
+         args.longest < 65536;
 }
 /// Calls f(size of a head, terms), each as a constant.
 template <class F>
@@ -123,12 +130,6 @@ dim3 tile_rows(const AttentionArgs<T>& args, unsigned size) {
               static_cast<unsigned>(args.sequences));
 }
 
-/// The grid of kernels whose blocks own a (sequence, head).
-template <class T>
-dim3 sequence_heads(const AttentionArgs<T>& args) {
-  return dim3(static_cast<unsigned>(args.heads), static_cast<unsigned>(args.sequences));
-}
-
 /// Launches a kernel of `threads` threads that uses only dynamic shared memory. Its limit is the maximum, because it applies to the whole
 /// process, and other threads may launch the kernel with other sizes; it is set at the first launch.
 template <class... Parameters, class... Arguments>
@@ -148,20 +149,29 @@ void launch_tiles(const NamedKernel<Parameters...>& kernel, dim3 grid, unsigned 
   launch(kernel, grid, dim3(threads), shared_bytes, arguments...);
 }
 
-/// The backward pass without the gradients of position bias, pair bias and gate, by the kernels that keep scores in registers. False if
-/// they do not support the arguments.
+/// The backward pass without the gradients of position bias, pair bias and gate, by the kernels that keep scores in registers: by one if
+/// two of its blocks fit on a multiprocessor. False if they do not support the arguments.
 template <class T>
 bool grad_by_strips(const AttentionArgs<T>& args, const AttentionView<T>& view, const accumulate_t<T>* logsumexp, const T* dcontext,
                     const T* dmaps, accumulate_t<T>* delta, const AttentionGrads<T>& grads) {
   if constexpr (std::is_same_v<T, bfloat16>) {
     const StripLaunch strips(args);
+    const auto& bytes = strips.bytes;
+    const bool together = shared_memory_of_device().fits(bytes.grad, 2);
     if (!args.relatives.empty() || dcontext == nullptr || dmaps != nullptr ||
-        !supports_strips(args, strips.bytes.grad, {args.qkv, dcontext, grads.qkv}))
+        !supports_strips(args, together ? bytes.grad : std::max(bytes.query_grad, bytes.key_grad), {args.qkv, dcontext, grads.qkv}))
       return false;
-    const TableGrads<T> tables(args, grads, args.sequences, true);
+    const TableGrads<T> tables(args, grads, args.sequences * (together ? 1 : strips.blocks.count), together);
     with_strip_kernel(args, [&](auto d, auto terms) {
-      launch_tiles(LEXFORMER_KERNEL(attention_strip_grad_kernel<d, terms>), sequence_heads(args), 32 * strips.warps, strips.bytes.grad,
-                   view, logsumexp, dcontext, delta, grads.qkv, tables.sums);
+      if (together) {
+        launch_tiles(LEXFORMER_KERNEL(attention_strip_grad_kernel<d, terms>), strips.heads, 32 * strips.warps, bytes.grad, view, logsumexp,
+                     dcontext, delta, grads.qkv, tables.sums);
+      } else {
+        launch_tiles(LEXFORMER_KERNEL(attention_strip_query_grad_kernel<d, terms>), strips.grid, 32 * strips.blocks.warps, bytes.query_grad,
+                     view, logsumexp, dcontext, delta, grads.qkv, tables.sums);
+        launch_tiles(LEXFORMER_KERNEL(attention_strip_key_grad_kernel<d, terms>), strips.key_grid, 32 * strips.key_blocks.warps,
+                     bytes.key_grad, view, logsumexp, dcontext, static_cast<const accumulate_t<T>*>(delta), grads.qkv);
+      }
     });
     tables.write(args, grads);
     return true;
@@ -182,7 +192,7 @@ void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context,
     if (const StripLaunch strips(args); !maps && supports_strips(args, strips.bytes.forward, {args.qkv, context})) {
       const Prepared<T> prepared(args);
       with_strip_kernel(args, [&](auto d, auto terms) {
-        launch_tiles(LEXFORMER_KERNEL(attention_strip_forward_kernel<d, terms>), sequence_heads(args), 32 * strips.warps,
+        launch_tiles(LEXFORMER_KERNEL(attention_strip_forward_kernel<d, terms>), strips.grid, 32 * strips.blocks.warps,
                      strips.bytes.forward, prepared.view, context, logsumexp);
       });
       return;

@@ -82,8 +82,8 @@ struct AttentionGradView {
 };
 
 /// Partial sums of the gradients of tables; null = not requested. lookup[t] (parts, H, R): sums of dS_ij for each code, with one part per
-/// query (cuBLAS), per tile of queries (tiles) or per sequence (strips). relative[t] (N, H, R): for query i (or key j), the sums over the
-/// keys (or queries) for each row of the table.
+/// query (cuBLAS), per tile (tiles), per sequence or block of queries (strips). relative[t] (N, H, R): for query i (or key j), the sums
+/// over the keys (or queries) for each row of the table.
 template <class T>
 struct AttentionTableSums {
   accumulate_t<T>*lookup[AttentionView<T>::most] = {}, *relative[AttentionView<T>::most] = {};

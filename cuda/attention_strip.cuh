@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Attention in bfloat16 with scores in registers. A thread block owns one (sequence, head), with the vectors of the whole sequence in
-// shared memory; a warp owns a strip of 16 queries (in one part of the backward pass 16 keys), so nothing but that memory is shared by
-// warps. For sequences whose vectors fit; attention_tile.cuh has the kernels for all others, for other types and for the gradients of
-// relative terms.
+// Attention in bfloat16 with scores in registers. A warp owns a strip of 16 queries (in parts of the backward pass 16 keys) of one
+// (sequence, head). The vectors of the other side are in shared memory, in panels of at most 128 if the sequence is longer; warps share
+// nothing else. attention_tile.cuh has the kernels for other types and sizes of heads, and for the gradients of relative terms.
 #pragma once
+
+#include <algorithm>
 
 #include "attention_score.cuh"
 #include "attention_tile.cuh"
@@ -14,19 +15,38 @@ namespace lexformer::cuda {
 /// What a score contains besides the product: nothing, one lookup, or whatever the view has.
 enum class StripTerms { none, lookup, all };
 
-/// Shared memory of a block, in bytes; `longest`, `warps`: of the launch.
-struct StripBytes {
-  std::size_t forward, grad;
+/// How kernels divide a sequence: into blocks of warps, each of which owns a strip. A panel has as many vectors as a block has rows.
+struct StripBlocks {
+  unsigned warps, count;
 
-  StripBytes(const AttentionView<bfloat16>& view, std::size_t longest, std::size_t warps) {
-    const std::size_t rows = (longest + 15) / 16 * 16, d = view.head_size;
-    const std::size_t tables = view.table_size() * sizeof(float),
-                      bits = view.dropout.active ? warps * bit_words(longest) * sizeof(unsigned) : 0;
-    forward = 2 * rows * (d + 8) * sizeof(bfloat16) + tables + bits;
-    grad = 2 * rows * (d + 8 + rows + 8) * sizeof(bfloat16) + (1 + 2 * warps) * tables + bits;
+  explicit StripBlocks(std::size_t longest, unsigned most_warps = attention_warps) {
+    const auto strips = std::max(static_cast<unsigned>((longest + 15) / 16), 1u);
+    count = (strips + most_warps - 1) / most_warps;
+    warps = (strips + count - 1) / count;
   }
-  /// Words of the dropout bits of a strip, which begin inside a byte and are read two words at a time.
-  static LEXFORMER_HD std::size_t bit_words(std::size_t n) { return n / 2 + 3; }
+  unsigned rows() const { return 16 * warps; }
+};
+
+/// Words of dropout bits, which begin inside a byte and are read two words at a time: of a strip of 16 queries and n keys ...
+LEXFORMER_HD inline std::size_t bit_words(std::size_t n) { return n / 2 + 3; }
+/// ... and of a query and the keys of a block.
+inline constexpr unsigned most_rows = 16 * attention_warps, row_words = (most_rows + 7) / 32 + 1;
+
+/// Shared memory of a block of each kernel, in bytes.
+struct StripBytes {
+  std::size_t forward, grad, query_grad, key_grad;
+
+  /// warps: of the kernel whose blocks own a (sequence, head).
+  StripBytes(const AttentionView<bfloat16>& view, std::size_t longest, std::size_t warps, const StripBlocks& blocks,
+             const StripBlocks& key_blocks) {
+    const std::size_t rows = (longest + 15) / 16 * 16, vector = (view.head_size + 8) * sizeof(bfloat16);
+    const std::size_t tables = view.table_size() * sizeof(float);
+    const auto bits = [&](std::size_t strips) { return view.dropout.active ? strips * bit_words(longest) * sizeof(unsigned) : 0; };
+    forward = 2 * blocks.rows() * vector + tables + bits(blocks.warps);
+    grad = 2 * rows * (vector + (rows + 8) * sizeof(bfloat16)) + (1 + 2 * warps) * tables + bits(warps);
+    query_grad = forward + 2 * blocks.warps * tables;
+    key_grad = key_blocks.rows() * (2 * vector + 2 * sizeof(float) + (view.dropout.active ? row_words * sizeof(unsigned) : 0)) + tables;
+  }
 };
 
 /// A warp's part of one (sequence, head). With g and t as in Fragment, a lane holds the elements (g + 8 (e / 2), 8 c + t + e % 2) of a
@@ -53,13 +73,33 @@ struct AttentionStrip : AttentionHead<bfloat16> {
 
   __device__ void load_score_tables(float* to) const { Base::load_tables(to, terms == StripTerms::lookup ? log2e : 1.0f); }
 
-  /// Begins to copy `rows` vectors of this head to shared memory, zeros after the end of the sequence.
-  __device__ void stage(const bfloat16* from, std::size_t from_stride, unsigned rows, bfloat16* to) const {
+  /// Begins to copy `rows` vectors of this head from `begin` on to shared memory, zeros after the end of the sequence.
+  __device__ void stage(const bfloat16* from, std::size_t from_stride, unsigned begin, unsigned rows, bfloat16* to) const {
     constexpr unsigned chunks = d / 8;
     for (unsigned e = threadIdx.x; e < rows * chunks; e += blockDim.x) {
       const unsigned row = e / chunks, c = e % chunks * 8;
-      const bool used = row < length;
-      copy_async(from + (first + (used ? row : 0)) * from_stride + h * d + c, to + row * stride + c, used);
+      const bool used = begin + row < length;
+      copy_async(from + (first + (used ? begin + row : 0)) * from_stride + h * d + c, to + row * stride + c, used);
+    }
+  }
+  /// The number of vectors in the panel that begins at `begin`, with the zeros that complete the last strip.
+  __device__ unsigned panel_rows(unsigned begin, unsigned panel) const {
+    const unsigned rest = (length - begin + size - 1) / size * size;
+    return rest < panel ? rest : panel;
+  }
+  /// Calls use(begin) for each panel of the sequence. stage(begin) begins to copy it; the first one's copies have begun.
+  template <class Stage, class Use>
+  __device__ void each_panel(unsigned panel, const Stage& stage, const Use& use) const {
+    unsigned begin = 0;
+    LEXFORMER_NO_UNROLL
+    while (true) {
+      wait_for_copies();
+      __syncthreads();
+      use(begin);
+      begin += panel;
+      if (begin >= length) return;
+      __syncthreads();  // all warps have read the panel
+      stage(begin);
     }
   }
   /// Loads 16 vectors of this head as left matrices of products, zeros after the end of the sequence.
@@ -129,19 +169,28 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     for (unsigned e = 0; e < 4; ++e) left[e] = pack(cells[e / 2][e % 2 * 2], cells[e / 2][e % 2 * 2 + 1]);
   }
 
-  /// Loads the codes of the strip's cells from column j0 on; any codes outside of the sequence.
+  /// The query and the key of a cell. The rows of a strip are queries; if `transposed`, keys.
+  struct Place {
+    unsigned i, j;
+  };
+  template <bool transposed = false>
+  __device__ Place place(unsigned i0, unsigned j0, unsigned c, unsigned e) const {
+    const unsigned row = group + e / 2 * 8, column = pair_column + 8 * c + e % 2;
+    return transposed ? Place{i0 + column, j0 + row} : Place{i0 + row, j0 + column};
+  }
+  /// Loads the codes of 16 x 16 cells; any codes outside of the sequence.
+  template <bool transposed = false>
   __device__ void load_codes(unsigned i0, unsigned j0, unsigned (&codes)[2][4]) const {
     if constexpr (terms == StripTerms::lookup) {
       const auto load = [&](auto inside) {
         LEXFORMER_UNROLL
-        for (unsigned half = 0; half < 2; ++half) {
-          const unsigned i = i0 + group + 8 * half;
-          const std::uint16_t* const row = a.lookup[0].code + pair + (i < length ? i : 0) * length + j0 + pair_column;
+        for (unsigned c = 0; c < 2; ++c) {
           LEXFORMER_UNROLL
-          for (unsigned c = 0; c < 2; ++c) {
-            LEXFORMER_UNROLL
-            for (unsigned e = 0; e < 2; ++e)
-              codes[c][2 * half + e] = inside.value || j0 + pair_column + 8 * c + e < length ? row[8 * c + e] : 0u;
+          for (unsigned e = 0; e < 4; ++e) {
+            const unsigned i = place<transposed>(i0, j0, c, e).i, begin = transposed ? group : pair_column;
+            const unsigned more = transposed ? e / 2 * 8 : 8 * c + e % 2;
+            const std::uint16_t* const from = a.lookup[0].code + pair + (i < length ? i : 0) * length + j0 + begin;
+            codes[c][e] = inside.value || j0 + begin + more < length ? from[more] : 0u;
           }
         }
       };
@@ -151,7 +200,8 @@ struct AttentionStrip : AttentionHead<bfloat16> {
         load(std::false_type());
     }
   }
-  /// Replaces products by scores in base 2; -inf after the end of the sequence.
+  /// Replaces products by scores in base 2; -inf for keys after the end of the sequence.
+  template <bool transposed = false>
   __device__ void score(unsigned i0, unsigned j0, const unsigned (&codes)[2][4], const float* tables, Cells& cells) const {
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
@@ -162,7 +212,7 @@ struct AttentionStrip : AttentionHead<bfloat16> {
         } else if constexpr (terms == StripTerms::lookup) {
           cells[c][e] = cells[c][e] * scale2 + tables[codes[c][e]];
         } else {
-          const unsigned i = i0 + group + e / 2 * 8, j = j0 + pair_column + 8 * c + e % 2;
+          const auto [i, j] = place<transposed>(i0, j0, c, e);
           float ungated;
           if (i < length && j < length) cells[c][e] = log2e * Base::score(i, j, cells[c][e], tables, ungated);
         }
@@ -173,30 +223,36 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     for (unsigned c = 0; c < 2; ++c) {
       LEXFORMER_UNROLL
       for (unsigned e = 0; e < 4; ++e)
-        if (j0 + pair_column + 8 * c + e % 2 >= length) cells[c][e] = -std::numeric_limits<float>::infinity();
+        if (place<transposed>(i0, j0, c, e).j >= length) cells[c][e] = -std::numeric_limits<float>::infinity();
     }
   }
 
-  /// Draws the dropout decisions of the strip as bits: eight for each call of the generator.
+  /// Eight dropout decisions of one call of the generator, as bits.
+  __device__ unsigned char draw_eight(std::uint64_t block) const {
+    const auto words = a.dropout.key.bits(block);
+    unsigned kept = 0;
+    LEXFORMER_UNROLL
+    for (unsigned e = 0; e < 8; ++e) kept |= unsigned{(words[e / 2] >> 16 * (e % 2) & 0xFFFFu) >= a.dropout.limit} << e;
+    return static_cast<unsigned char>(kept);
+  }
+  /// Draws the decisions of the strip for all keys, one query after the other.
   __device__ void draw(unsigned i0, unsigned* bits) const {
     const std::uint64_t begin = h * a.pairs + pair + i0 * length;
     const unsigned rows = length - i0 < size ? length - i0 : size, blocks = (static_cast<unsigned>(begin % 8) + rows * length + 7) / 8;
     auto* const bytes = reinterpret_cast<unsigned char*>(bits);
     __syncwarp();  // all lanes have read the bits of the last strip
-    for (unsigned block = lane; block < blocks; block += 32) {
-      const auto words = a.dropout.key.bits(begin / 8 + block);
-      unsigned kept = 0;
-      LEXFORMER_UNROLL
-      for (unsigned e = 0; e < 8; ++e) kept |= unsigned{(words[e / 2] >> 16 * (e % 2) & 0xFFFFu) >= a.dropout.limit} << e;
-      bytes[block] = static_cast<unsigned char>(kept);
-    }
+    for (unsigned block = lane; block < blocks; block += 32) bytes[block] = draw_eight(begin / 8 + block);
     __syncwarp();
+  }
+  /// 32 bits from `offset` on.
+  static __device__ unsigned bits_from(const unsigned* bits, unsigned offset) {
+    const unsigned* const word = bits + offset / 32;
+    return static_cast<unsigned>((std::uint64_t{word[1]} << 32 | word[0]) >> offset % 32);
   }
   /// For row g + 8 half, in bits 8 c + e: whether the cells of the lane are kept, from column j0 on.
   __device__ unsigned kept(unsigned i0, unsigned j0, unsigned half, const unsigned* bits) const {
     const auto offset = static_cast<unsigned>(h * a.pairs + pair + i0 * length) % 8 + (group + 8 * half) * length + j0;
-    const unsigned* const word = bits + offset / 32;
-    return static_cast<unsigned>((std::uint64_t{word[1]} << 32 | word[0]) >> offset % 32) >> pair_column;
+    return bits_from(bits, offset) >> pair_column;
   }
   /// Sets the cells that dropout drops to 0.
   __device__ void drop(unsigned i0, unsigned j0, const unsigned* bits, Cells& cells) const {
@@ -209,6 +265,24 @@ struct AttentionStrip : AttentionHead<bfloat16> {
         for (unsigned e = 0; e < 2; ++e) cells[c][2 * half + e] = (mask >> (8 * c + e) & 1u) != 0 ? cells[c][2 * half + e] : 0.0f;
       }
     }
+  }
+
+  /// Draws the decisions for `rows` queries and the keys of the block, which begin at `block`.
+  __device__ void draw_columns(unsigned i0, unsigned rows, unsigned block, unsigned* bits) const {
+    constexpr unsigned most = (most_rows + 7) / 8 + 1;  // calls of the generator for a query
+    const unsigned keys = length - block < size * warps ? length - block : size * warps;
+    for (unsigned e = threadIdx.x; e < rows * most; e += blockDim.x) {
+      const unsigned row = e / most, call = e % most;
+      const std::uint64_t begin = h * a.pairs + pair + (i0 + row) * length + block;
+      if (call * 8 < static_cast<unsigned>(begin % 8) + keys)
+        reinterpret_cast<unsigned char*>(bits + row * row_words)[call] = draw_eight(begin / 8 + call);
+    }
+  }
+  /// Whether a cell whose row is a key is kept. `row`: of query i0 in the panel. The block's first key is a multiple of 8.
+  __device__ bool kept_of_column(unsigned i0, unsigned row, unsigned c, unsigned e, const unsigned* bits) const {
+    const unsigned column = place<true>(0, 0, c, e).i;
+    const unsigned offset = (static_cast<unsigned>(h * a.pairs + pair) + (i0 + column) * length) % 8 + warp * size;
+    return (bits_from(bits + (row + column) * row_words, offset) >> (group + e / 2 * 8) & 1u) != 0;
   }
 
   /// Reductions over the four lanes that share a row.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Forward pass of attention with scores in registers: a warp loops over the keys of its 16 queries with an online softmax.
+// Forward pass of attention with scores in registers: a warp loops over the keys for its 16 queries with an online softmax.
 #pragma once
 
 #include "attention_strip.cuh"
@@ -12,29 +12,33 @@ __global__ void __launch_bounds__(attention_threads, d == 32 ? 3 : 2)
   using Strip = AttentionStrip<d, terms>;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const Strip strip(a);
-  const unsigned n = strip.length, rows = (n + Strip::size - 1) / Strip::size * Strip::size;
+  const unsigned n = strip.length, panel = strip.warps * Strip::size, block = blockIdx.z * panel, i0 = block + strip.warp * Strip::size;
+  if (block >= n) return;
   LEXFORMER_DYNAMIC_SHARED(bfloat16, k);
-  bfloat16* const v = k + rows * Strip::stride;
-  float* const tables = reinterpret_cast<float*>(v + rows * Strip::stride);
-  unsigned* const bits = reinterpret_cast<unsigned*>(tables + a.table_size()) + strip.warp * StripBytes::bit_words(n);
+  bfloat16* const v = k + panel * Strip::stride;
+  float* const tables = reinterpret_cast<float*>(v + panel * Strip::stride);
+  unsigned* const bits = reinterpret_cast<unsigned*>(tables + a.table_size()) + strip.warp * bit_words(n);
 
-  strip.stage(a.qkv + a.width, 3 * a.width, rows, k);
-  strip.stage(a.qkv + 2 * a.width, 3 * a.width, rows, v);
+  const auto stage = [&](unsigned begin) {
+    const unsigned rows = strip.panel_rows(begin, panel);
+    strip.stage(a.qkv + a.width, 3 * a.width, begin, rows, k);
+    strip.stage(a.qkv + 2 * a.width, 3 * a.width, begin, rows, v);
+  };
+  stage(0);
   strip.load_score_tables(tables);
-  wait_for_copies();
-  __syncthreads();
-  LEXFORMER_NO_UNROLL
-  for (unsigned i0 = strip.warp * Strip::size; i0 < n; i0 += strip.warps * Strip::size) {
-    unsigned q[Strip::steps][4];
-    strip.load_left(a.qkv, 3 * a.width, i0, q);
-    if (a.dropout.active) strip.draw(i0, bits);
-    float sums[Strip::tiles][4] = {}, top[2] = {-infinity, -infinity}, total[2] = {};
+  unsigned q[Strip::steps][4];
+  strip.load_left(a.qkv, 3 * a.width, i0, q);
+  if (a.dropout.active && i0 < n) strip.draw(i0, bits);
+  float sums[Strip::tiles][4] = {}, top[2] = {-infinity, -infinity}, total[2] = {};
+  strip.each_panel(panel, stage, [&](unsigned begin) {
+    const unsigned rest = i0 < n ? n - begin : 0, keys = rest < panel ? rest : panel;
     LEXFORMER_NO_UNROLL
-    for (unsigned j0 = 0; j0 < n; j0 += Strip::size) {
+    for (unsigned row = 0; row < keys; row += Strip::size) {
+      const unsigned j0 = begin + row;
       unsigned codes[2][4];
       typename Strip::Cells p;
       strip.load_codes(i0, j0, codes);
-      Strip::multiply(q, k + j0 * Strip::stride, p);
+      Strip::multiply(q, k + row * Strip::stride, p);
       strip.score(i0, j0, codes, tables, p);
       LEXFORMER_UNROLL
       for (unsigned half = 0; half < 2; ++half) {
@@ -66,20 +70,21 @@ __global__ void __launch_bounds__(attention_threads, d == 32 ? 3 : 2)
       if (a.dropout.active) strip.drop(i0, j0, bits, p);
       unsigned left[4];
       Strip::round(p, left);
-      Strip::add_product(left, v + j0 * Strip::stride, sums);
+      Strip::add_product(left, v + row * Strip::stride, sums);
     }
-    // If all scores of a query are -inf, its total is 0 and the result NaN, as on the CPU.
-    float factors[2];
-    LEXFORMER_UNROLL
-    for (unsigned half = 0; half < 2; ++half) {
-      total[half] = Strip::row_sum(total[half]);
-      factors[half] = (a.dropout.active ? a.dropout.keep : 1.0f) / total[half];
-      const unsigned i = i0 + strip.group + 8 * half;
-      if (i < n && strip.pair_column == 0)
-        logsumexp[(strip.first + i) * a.heads + strip.h] = top[half] * std::numbers::ln2_v<float> + std::log(total[half]);
-    }
-    strip.store(sums, factors, i0, a.width, context);
+  });
+  if (i0 >= n) return;
+  // If all scores of a query are -inf, its total is 0 and the result NaN, as on the CPU.
+  float factors[2];
+  LEXFORMER_UNROLL
+  for (unsigned half = 0; half < 2; ++half) {
+    total[half] = Strip::row_sum(total[half]);
+    factors[half] = (a.dropout.active ? a.dropout.keep : 1.0f) / total[half];
+    const unsigned i = i0 + strip.group + 8 * half;
+    if (i < n && strip.pair_column == 0)
+      logsumexp[(strip.first + i) * a.heads + strip.h] = top[half] * std::numbers::ln2_v<float> + std::log(total[half]);
   }
+  strip.store(sums, factors, i0, a.width, context);
 }
 
 }  // namespace lexformer::cuda

@@ -3,6 +3,7 @@
 // and the memory that each path needs.
 #include <limits>
 #include <memory>
+#include <tuple>
 
 #include "on_device.hpp"
 
@@ -130,6 +131,14 @@ void check(const Case& c, double times_tolerance = 1) {
   }
 }
 
+/// By the kernels that keep scores in registers.
+void check_strips(Case c, double times_tolerance = 1) {
+  for (const std::size_t d : {std::size_t{32}, std::size_t{64}}) {
+    c.d = d;
+    compare<bfloat16>([&](auto device) { return run<bfloat16, decltype(device)>(c); }, times_tolerance * tolerance<bfloat16>);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("attention: each term alone") {
@@ -165,12 +174,6 @@ TEST_CASE("attention: all terms together, with attentions of scores and of proba
           10);  // scores of 20 and more: exp() makes their rounding larger
 }
 TEST_CASE("attention: bfloat16 with scores in registers, lengths around strips and steps, each term") {
-  const auto check_strips = [](Case c, double times_tolerance = 1) {
-    for (const std::size_t d : {std::size_t{32}, std::size_t{64}}) {
-      c.d = d;
-      compare<bfloat16>([&](auto device) { return run<bfloat16, decltype(device)>(c); }, times_tolerance * tolerance<bfloat16>);
-    }
-  };
   check_strips({.lengths = {1, 15, 16, 17, 31, 32, 33, 47, 49, 5}});
   check_strips({.lengths = {70, 3, 145}, .heads = 1, .lookups = 1});
   check_strips({.lookups = 1, .dropout = true});
@@ -181,18 +184,29 @@ TEST_CASE("attention: bfloat16 with scores in registers, lengths around strips a
   check_strips({.lookups = 1, .attentions = true, .absolute = true, .no_map_gradient = true});      // tables as they are
   check_strips({.lengths = {140, 70}, .heads = 1, .lookups = 1, .dropout = true});                  // two strips a warp, for d = 32
 }
+TEST_CASE("attention: bfloat16 with scores in registers, sequences of several panels, each term") {
+  check_strips({.lengths = {257, 5, 129}, .heads = 1, .lookups = 1, .dropout = true}, 2);  // as far from the CPU as by tiles
+  check_strips({.lengths = {127, 145, 128}, .heads = 1});
+  check_strips({.lengths = {300}, .heads = 1, .dropout = true});
+  check_strips({.lengths = {143, 256}, .heads = 1, .lookups = 1});
+  check_strips({.lengths = {150}, .heads = 1, .bias = true, .infinite_tile = true});
+  check_strips({.lengths = {161, 18}, .lookups = 2, .bias = true, .pair_bias = true, .gate = true, .dropout = true}, 2);
+  check_strips({.lengths = {146}, .heads = 1, .lookups = 1, .attentions = true, .absolute = true, .no_map_gradient = true});
+}
 TEST_CASE("attention: bfloat16 with scores in registers: what is not finite is not lost in the table's gradient") {
-  constexpr std::size_t n = 20, d = 32;
+  constexpr std::size_t d = 32;
   constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  // A gradient, or all scores of a query.
-  for (const auto& [gradient, bias] : {std::pair{infinity, 0.0f}, std::pair{nan, 0.0f}, std::pair{0.5f, -infinity}}) {
+  // In short and long sequences: a gradient, or all scores of a query.
+  for (const auto& [n, gradient, bias] :
+       {std::tuple{std::size_t{20}, infinity, 0.0f}, std::tuple{std::size_t{20}, nan, 0.0f}, std::tuple{std::size_t{20}, 0.5f, -infinity},
+        std::tuple{std::size_t{150}, infinity, 0.0f}, std::tuple{std::size_t{150}, 0.5f, -infinity}}) {
     const std::vector<std::size_t> token{0, n}, pair{0, n * n};
     const Array<std::size_t, Cuda> token_begin(token), pair_begin(pair);
     const Array<std::uint16_t, Cuda> code(std::vector<std::uint16_t>(n * n, 1));
     auto gradients = random_values<bfloat16>(n * d, 2);
     gradients[3 * d] = static_cast<bfloat16>(gradient);
     std::vector<bfloat16> biases(n * n);
-    std::fill_n(biases.begin() + 3 * n, n, static_cast<bfloat16>(bias));
+    std::fill_n(biases.data() + 3 * n, n, static_cast<bfloat16>(bias));
     const Array<bfloat16, Cuda> qkv(random_values<bfloat16>(n * 3 * d)), table(random_values<bfloat16>(3, 1)), dcontext(gradients);
     const Array<bfloat16, Cuda> context(zeros<bfloat16>(n * d)), dqkv(zeros<bfloat16>(n * 3 * d)), dtable(zeros<bfloat16>(3));
     const Array<bfloat16, Cuda> pair_bias(biases);

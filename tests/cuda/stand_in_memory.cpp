@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -138,4 +139,51 @@ TEST_CASE("stand-in: attention takes large tiles only where two blocks of them f
   CHECK(launched(levels) == std::pair{limit, 1u});
   CHECK(launched(levels + 1).second == 2);
   CHECK(launched(levels + 200).second == 2);  // their own shared memory alone would still fit twice
+}
+
+TEST_CASE("stand-in: attention in bfloat16 keeps scores in registers, whatever the length") {
+  constexpr std::size_t heads = 2, d = 64, width = heads * d;
+  // The blocks of a head, and the threads of each, of the last kernel of the forward and of the backward pass.
+  struct Launches {
+    std::size_t forward, forward_blocks, forward_threads, backward, backward_blocks, backward_threads;
+    bool operator==(const Launches&) const = default;
+  };
+  const auto launched = [&](const std::vector<std::size_t>& token, std::size_t longest) {
+    std::vector<std::size_t> pair{0};
+    for (std::size_t s = 1; s < token.size(); ++s) pair.push_back(pair.back() + (token[s] - token[s - 1]) * (token[s] - token[s - 1]));
+    const Array<std::size_t, Cuda> token_begin(token), pair_begin(pair);
+    const std::size_t tokens = token.back();
+    const Array<bfloat16, Cuda> qkv(random_values<bfloat16>(tokens * 3 * width)), x(zeros<bfloat16>(tokens * width)),
+        dqkv(zeros<bfloat16>(tokens * 3 * width));
+    const Array<float, Cuda> log_sum(zeros<float>(tokens * heads));
+    AttentionArgs<bfloat16> a;
+    a.sequences = token.size() - 1;
+    a.tokens = tokens;
+    a.longest = longest;
+    a.pairs = pair.back();
+    a.token_begin = token_begin.data();
+    a.pair_begin = pair_begin.data();
+    a.host_token_begin = token.data();
+    a.heads = heads;
+    a.width = width;
+    a.scale = 1;
+    a.qkv = qkv.data();
+    AttentionGrads<bfloat16> g;
+    g.qkv = dqkv.data();
+    Launches counts{};
+    const std::size_t before = cuda_host::launches();
+    AttentionKernels<Cuda>::attention<bfloat16>(a, x.data(), log_sum.data(), nullptr);
+    counts.forward = cuda_host::launches() - before;
+    const auto of_head = [] { return std::pair{cuda_host::last_launch().gridDim.z, cuda_host::last_launch().blockDim.x}; };
+    std::tie(counts.forward_blocks, counts.forward_threads) = of_head();
+    AttentionKernels<Cuda>::attention_grad<bfloat16>(a, x.data(), log_sum.data(), x.data(), nullptr, g);
+    counts.backward = cuda_host::launches() - before - counts.forward;
+    std::tie(counts.backward_blocks, counts.backward_threads) = of_head();
+    return counts;
+  };
+  // A warp has 16 queries, and a block at most 8 warps; 6 if it owns keys.
+  CHECK(launched({0, 100}, 100) == Launches{1, 1, 224, 1, 1, 224});
+  CHECK(launched({0, 128, 130}, 128) == Launches{1, 1, 256, 1, 1, 256});
+  CHECK(launched({0, 2, 131}, 129) == Launches{1, 2, 160, 2, 2, 160});
+  CHECK(launched({0, 300}, 300) == Launches{1, 3, 224, 2, 4, 160});
 }

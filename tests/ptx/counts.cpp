@@ -116,7 +116,9 @@ int main() {
       attention<float>(64, 32, lea, dropout);
     }
   attention<bfloat16>(64, 64, true, true);
-  attention<bfloat16>(64, 48, true, true);  // by the kernels of tiles
+  attention<bfloat16>(64, 48, true, true);   // by the kernels of tiles
+  attention<bfloat16>(160, 32, true, true);  // several blocks of a head
+  attention<bfloat16>(160, 64, true, true);
   rows_of_a_layer<float>();
   rows_of_a_layer<bfloat16>();
   token_types();
