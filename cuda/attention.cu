@@ -24,7 +24,6 @@ struct SharedMemory {
   std::size_t block = 0;           // the maximum of a block
   std::size_t multiprocessor = 0;  // for all blocks on it, each with `reserved` bytes besides its own
   std::size_t reserved = 0;
-  std::size_t multiprocessors = 0;
 
   bool fits(std::size_t bytes, std::size_t blocks) const { return bytes <= block && blocks * (bytes + reserved) <= multiprocessor; }
 };
@@ -38,7 +37,7 @@ const SharedMemory& shared_memory_of_device() {
       return static_cast<std::size_t>(bytes);
     };
     return SharedMemory{get(cudaDevAttrMaxSharedMemoryPerBlockOptin), get(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
-                        get(cudaDevAttrReservedSharedMemoryPerBlock), get(cudaDevAttrMultiProcessorCount)};
+                        get(cudaDevAttrReservedSharedMemoryPerBlock)};
   }();
   return memory;
 }

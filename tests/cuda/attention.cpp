@@ -191,6 +191,7 @@ TEST_CASE("attention: bfloat16 with scores in registers, sequences of several pa
   check_strips({.lengths = {143, 256}, .heads = 1, .lookups = 1});
   check_strips({.lengths = {150}, .heads = 1, .bias = true, .infinite_tile = true});
   check_strips({.lengths = {161, 18}, .lookups = 2, .bias = true, .pair_bias = true, .gate = true, .dropout = true}, 2);
+  check_strips({.lengths = {130}, .heads = 1, .query_side = true, .key_side = true}, 2);  // forward alone
   check_strips({.lengths = {146}, .heads = 1, .lookups = 1, .attentions = true, .absolute = true, .no_map_gradient = true});
 }
 TEST_CASE("attention: bfloat16 with scores in registers: what is not finite is not lost in the table's gradient") {
