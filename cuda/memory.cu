@@ -245,13 +245,16 @@ void Memory<Cuda>::trim() noexcept {
   cudaMemPoolTrimTo(cuda::device().pool, 0);
 }
 
+namespace {
+void copy_to_device(void* to, const void* from, std::size_t bytes) {
+  LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda::stream()));
+}
+}  // namespace
+
 void Memory<Cuda>::upload(void* to, const void* host, std::size_t bytes) {
-  const auto copy = [](void* target, const void* from, std::size_t count) {
-    LEXFORMER_CUDA_CHECK(cudaMemcpyAsync(target, from, count, cudaMemcpyHostToDevice, cuda::stream()));
-  };
   auto& staging = cuda::staging();
   if (bytes > staging.piece_size * staging.pieces) {  // wait: the caller may change `host` after the return
-    copy(to, host, bytes);
+    copy_to_device(to, host, bytes);
     return cuda::synchronize();
   }
   const std::lock_guard lock(staging.mutex);
@@ -259,9 +262,22 @@ void Memory<Cuda>::upload(void* to, const void* host, std::size_t bytes) {
     std::size_t part = bytes - done;
     char* const place = staging.place(part);
     std::memcpy(place, static_cast<const char*>(host) + done, part);
-    copy(static_cast<char*>(to) + done, place, part);
+    copy_to_device(static_cast<char*>(to) + done, place, part);
     done += part;
   }
+}
+void Memory<Cuda>::upload(void* to, std::span<const UploadPart> parts) {
+  std::size_t bytes = parts.empty() ? 0 : parts.back().place + parts.back().bytes;
+  if (bytes == 0) return;
+  auto& staging = cuda::staging();
+  if (bytes > staging.piece_size) {
+    for (const auto& part : parts) upload(static_cast<char*>(to) + part.place, part.host, part.bytes);
+    return;
+  }
+  const std::lock_guard lock(staging.mutex);
+  char* const place = staging.place(bytes);
+  Memory<Cpu>::upload(place, parts);
+  copy_to_device(to, place, bytes);
 }
 void Memory<Cuda>::download(void* host, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

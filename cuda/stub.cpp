@@ -19,6 +19,7 @@ MemoryBlock Memory<Cuda>::allocate(Size) { missing(); }
 void Memory<Cuda>::release(MemoryBlock) noexcept {}
 void Memory<Cuda>::trim() noexcept {}
 void Memory<Cuda>::upload(void*, const void*, Size) { missing(); }
+void Memory<Cuda>::upload(void*, std::span<const UploadPart>) { missing(); }
 void Memory<Cuda>::download(void*, const void*, Size) { missing(); }
 void Memory<Cuda>::copy(void*, const void*, Size) { missing(); }
 void Memory<Cuda>::zero(void*, Size) { missing(); }

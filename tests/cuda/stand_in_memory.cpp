@@ -87,6 +87,29 @@ TEST_CASE("stand-in: a thread whose current device is another one works on the d
   cuda_host::set_devices(1);
 }
 
+TEST_CASE("stand-in: several lists go to the device in one copy, or if they are large in some") {
+  for (const std::size_t count : {0u, 100u, 3'000'000u}) {
+    std::vector<std::uint16_t> codes(count);
+    for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::uint16_t>(i * 7919);
+    const std::vector<std::int32_t> ids{-5, 2, 9};
+    Indices<std::uint16_t, Cuda> device_codes;
+    Indices<std::int32_t, Cuda> device_ids, last;
+    ListUpload<Cuda> lists;
+    lists.add(std::span(ids), device_ids);
+    lists.add(std::span<const std::uint16_t>(codes), device_codes);
+    lists.add(std::span(ids), last);
+    const std::size_t before = cuda_host::uploads();
+    lists.run();
+    const std::size_t copies = cuda_host::uploads() - before;
+    const bool large = count == 3'000'000;  // then the codes take two or three pieces of pinned memory
+    CHECK(copies >= (large ? 4u : 1u));
+    CHECK(copies <= (large ? 5u : 1u));
+    CHECK(device_codes.to_vector() == codes);
+    CHECK(device_ids.to_vector() == ids);
+    CHECK(last.to_vector() == ids);
+  }
+}
+
 TEST_CASE("stand-in: LEA uploads the sinusoids of its levels once for all layers") {
   Init init(5, 1.0);
   const LeaOptions options{.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1.7};

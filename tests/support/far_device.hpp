@@ -128,6 +128,7 @@ struct Memory<Far> {
     Memory<Cpu>::release(block);
   }
   static void upload(void* to, const void* host, std::size_t bytes) { Memory<Cpu>::copy(near(to), host, bytes); }
+  static void upload(void* to, std::span<const UploadPart> parts) { Memory<Cpu>::upload(near(to), parts); }
   static inline std::size_t downloads = 0;  // number of synchronizing reads from the device by the host
   static void download(void* host, const void* from, std::size_t bytes) {
     ++downloads;

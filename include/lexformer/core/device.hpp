@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <span>
 
 #include "lexformer/core/compiled.hpp"
 
@@ -40,6 +41,12 @@ struct MemoryBlock {
   std::size_t bytes = 0, capacity = 0;
 };
 
+/// A part of an upload: bytes on the host that are copied to `place` bytes after its begin.
+struct UploadPart {
+  const void* host;
+  std::size_t bytes, place;
+};
+
 /// Host memory. Small blocks come from operator new. Large ones are cut from segments of at least 32 MiB that the process keeps until
 /// trim(): best fit, and adjacent free blocks are merged, so that batches of different lengths share the same memory.
 template <>
@@ -51,6 +58,9 @@ struct Memory<Cpu> {
 
   /// Copies bytes from the host, to the host (blocking), and within the device. The ranges must not overlap.
   static void upload(void* to, const void* host, std::size_t bytes) { copy(to, host, bytes); }
+  static void upload(void* to, std::span<const UploadPart> parts) {
+    for (const auto& part : parts) copy(static_cast<char*>(to) + part.place, part.host, part.bytes);
+  }
   static void download(void* host, const void* from, std::size_t bytes) { copy(host, from, bytes); }
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);  // pointers may be null if bytes is 0

@@ -4,12 +4,29 @@
 #include <algorithm>
 #include <initializer_list>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "lexformer/core/tensor.hpp"
 
 namespace lexformer {
+
+namespace detail {
+
+/// The smallest and the largest value; there must be one. Unlike std::minmax_element, compilers vectorize it: it runs over the codes of all
+/// token pairs of a batch.
+template <class I>
+std::pair<I, I> bounds(std::span<const I> values) {
+  I low = values[0], high = values[0];
+  for (const I value : values) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  return {low, high};
+}
+
+}  // namespace detail
 
 /// A list of integers in device memory: table rows, codes, positions. Built on the host, recording min and max, so range checks need
 /// no device copy. Copies share the elements.
@@ -20,9 +37,7 @@ class Indices {
   explicit Indices(std::span<const I> values) {
     if (values.empty()) return;
     values_ = Tensor<I, Dev>::from(values, {values.size()});
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    min_ = *low;
-    max_ = *high;
+    std::tie(min_, max_) = detail::bounds(values);
   }
   /// Wraps integers that are already on the device. The caller guarantees that all are in low .. high.
   Indices(Tensor<I, Dev> values, I low, I high) : values_(std::move(values)), min_(low), max_(high) {}

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <vector>
@@ -23,8 +21,8 @@ class ListUpload {
   template <class I>
   void add(std::span<const I> values, Indices<I, Dev>& to) {
     if (values.empty()) return;
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    set_.push_back([&to, place = append(values), n = values.size(), low = *low, high = *high](const Tensor<std::uint8_t, Dev>& all) {
+    const auto [low, high] = detail::bounds(values);
+    set_.push_back([&to, place = append(values), n = values.size(), low = low, high = high](const Tensor<std::uint8_t, Dev>& all) {
       to = Indices<I, Dev>(all.template view<I>(place, {n}), low, high);
     });
   }
@@ -34,20 +32,13 @@ class ListUpload {
         [&to, place = append(values), n = values.size()](const Tensor<std::uint8_t, Dev>& all) { to = all.template view<T>(place, {n}); });
   }
   void run() {
-    Tensor<std::uint8_t, Cpu> host({size_});
-    std::uint8_t* const bytes = host.mutable_data();
-    for (const auto& [values, count, place] : parts_) Memory<Cpu>::copy(bytes + place, values, count);
-    const auto all = host.template to<Dev>();
+    Tensor<std::uint8_t, Dev> all({size_});
+    Memory<Dev>::upload(all.mutable_data(), parts_);
     for (const auto& set : set_) set(all);
   }
 
  private:
   static constexpr std::size_t alignment = 16;
-
-  struct Part {
-    const void* values;
-    std::size_t bytes, place;
-  };
 
   /// Returns the index of the first byte.
   template <class T>
@@ -59,7 +50,7 @@ class ListUpload {
   }
 
   std::size_t size_ = 0;  // bytes
-  std::vector<Part> parts_;
+  std::vector<UploadPart> parts_;
   std::vector<std::function<void(const Tensor<std::uint8_t, Dev>&)>> set_;
 };
 
