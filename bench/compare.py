@@ -10,7 +10,7 @@ process of its own. Training: batches of 32 grouped by length, dropout, AdamW (P
 batches are not counted. Scoring: 512 pairs sorted by length. Contenders: lexformer, lexformer-lea (training), torch (fp32), and each with
 -bf16; on a GPU with -tf32, too, and torch.compile: as it is, and with CUDA graphs (-graph). In scoring also lexformer-int8, openvino
 (-bf16, -int8) and ctranslate2 (-int8). Logits in fp32 must agree; how far the others are off is stated.
-Needs torch, transformers, tokenizers, safetensors; openvino, nncf and ctranslate2 only for their contenders. Start it with their Python.
+Needs torch, transformers, safetensors; openvino, nncf and ctranslate2 only for their contenders. Start it with their Python.
 """
 import argparse
 import json
@@ -62,6 +62,8 @@ class Comparison:
                    "--max-length", a.max_length, "--steps", "1", "--save-start", self.start])
         pairs = "".join("\t".join(line.split("\t")[:2]) + "\n" for line in lines)
         tokens = subprocess.run([a.bin / "tokenize", "--pairs", "--max-length", str(a.max_length), "--model", self.start], input=pairs, text=True, check=True, stdout=subprocess.PIPE)
+        self.tokens = self.work / "tokens.jsonl"
+        self.tokens.write_text(tokens.stdout, encoding="utf-8")
         lengths = [len(json.loads(line)["ids"]) for line in tokens.stdout.splitlines()]
         self.write_batches("train", grouped(lengths, a.batch, a.warmup + a.steps))
         if "score" in a.task:
@@ -88,16 +90,16 @@ class Comparison:
     def run(self, contender, task, threads, logits=None):
         a, result = self.a, self.work / "result.json"
         common = ["--data", a.data, "--batches", self.batches[task], "--threads", threads, "--json", result,
-                  "--device", a.device, "--max-length", a.max_length]
+                  "--device", a.device]
         common += ["--logits", logits] if logits else []
         common += ["--warmup", a.warmup] if task == "train" else ["--rounds", a.passes]
         if contender in PEERS | ENGINES:
             options = PEERS.get(contender) or [*ENGINES[contender], "--cache", self.work]
-            self.call([sys.executable, ROOT / "bench/peer.py", task, "--start", self.start, *options, *common])
+            self.call([sys.executable, ROOT / "bench/peer.py", task, "--start", self.start, "--tokens", self.tokens, *options, *common])
         elif task == "train":
-            self.call([a.bin / "train_step", "--model", self.start, "--steps", a.steps, *OURS[task][contender], *common])
+            self.call([a.bin / "train_step", "--model", self.start, "--max-length", a.max_length, "--steps", a.steps, *OURS[task][contender], *common])
         else:
-            self.call([a.bin / "score", "--model", self.start, *OURS[task][contender], *common])
+            self.call([a.bin / "score", "--model", self.start, "--max-length", a.max_length, *OURS[task][contender], *common])
         found = json.loads(result.read_text())
         return {**found, **found.pop("none", {}), **found.pop("lea", {})}
 

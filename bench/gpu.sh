@@ -291,8 +291,8 @@ main() {
 
 # Whether PyTorch can be measured; reports it if not.
 have_peers() {
-  if ! "$python" -c 'import numpy, torch, transformers, tokenizers, safetensors; assert torch.cuda.is_available()' 2>/dev/null; then
-    say '{"what": "note", "text": "The peers were left out: torch, transformers, tokenizers, safetensors or numpy cannot be imported, or torch sees no GPU."}'
+  if ! "$python" -c 'import numpy, torch, transformers, safetensors; assert torch.cuda.is_available()' 2>/dev/null; then
+    say '{"what": "note", "text": "The peers were left out: torch, transformers, safetensors or numpy cannot be imported, or torch sees no GPU."}'
     return 1
   fi
   export TORCHINDUCTOR_CACHE_DIR=$out/work/inductor  # compiled code is kept between runs

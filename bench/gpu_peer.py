@@ -269,11 +269,13 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--precisions", nargs="+", choices=list(DTYPES), default=list(DTYPES), help="on a CPU: float32 alone")
     parser.add_argument("--lengths", nargs="+", type=int, default=[32, 64, 128, 256, 512])
-    for name, default in (("tokens", 16384), ("heads", 12), ("head-width", 32), ("levels", 50), ("rounds", 3), ("repeats", 7), ("square", 8192),
+    for name, default in (("heads", 12), ("head-width", 32), ("levels", 50), ("rounds", 3), ("repeats", 7), ("square", 8192),
                           ("megabytes", 1024), ("parameters", 110000000)):
         parser.add_argument("--" + name, type=int, default=default)
+    parser.add_argument("--tokens", type=int, help="of all sequences (16384), or rows of a training step's products (2048), as in lexformer's programs")
     parser.add_argument("--seconds", type=float, default=0.02, help="what a measurement takes")
     a = parser.parse_args()
+    a.tokens = a.tokens or (16384 if a.task == "attention" else 2048)
     if a.device == "cpu":
         a.precisions = ["float32"]
     {"attention": attention, "rates": rates}[a.task](a)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """PyTorch + transformers, or another engine (engines.py), on the batches that lexformer's programs get: one measurement, results as JSON. compare.py calls it.
 
-    peer.py train|score --start START.lxf --data PAIRS.tsv --batches ROWS --threads N [--device cuda] [--dtype fp32|tf32|bf16]
-            [--compile MODE] [--logits F.npy] --json F
+    peer.py train|score --start START.lxf --data PAIRS.tsv --tokens TOKENS.jsonl --batches ROWS --threads N [--device cuda]
+            [--dtype fp32|tf32|bf16] [--compile MODE] [--logits F.npy] --json F
     peer.py score --engine openvino|ctranslate2 --cache DIR [--dtype fp32|bf16|int8] ...
 
-START.lxf: encoder, paper head, vocabulary and config, as `train_step --save-start` writes it. With --compile batches are padded to a
-multiple of 32 tokens, so that few shapes are compiled; that is done before anything is measured.
+START.lxf: encoder, paper head and config, as `train_step --save-start` writes it. TOKENS.jsonl: the output of lexformer's `tokenize` for
+these pairs, so that all process the same tokens (the library tokenizers 0.23.2 cuts some long pairs elsewhere than 0.23.3). With --compile
+batches are padded to a multiple of 32 tokens, so that few shapes are compiled; that is done before anything is measured.
 """
 import argparse
 import json
@@ -18,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors import safe_open
-from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertModel
 
 
@@ -46,10 +46,9 @@ class Matcher(torch.nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("task", choices=["train", "score"])
-    for name in ("start", "data", "batches", "logits", "json", "compile", "cache"):
+    for name in ("start", "data", "tokens", "batches", "logits", "json", "compile", "cache"):
         parser.add_argument("--" + name)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--max-length", type=int, default=512)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtype", choices=["fp32", "tf32", "bf16", "int8"], default="fp32")
     parser.add_argument("--engine", choices=["torch", "openvino", "ctranslate2"], default="torch")
@@ -66,19 +65,20 @@ def main():
         tensors, texts = {n: file.get_tensor(n) for n in file.keys()}, file.metadata()
     config = {k: v for k, v in json.loads(texts["lexformer.config"]).items() if k != "lexformer"}
     model = Matcher(tensors, BertConfig(**config, attn_implementation="sdpa")).to(a.device)
-    words = {w: i for i, w in enumerate(texts["lexformer.vocab"].split("\n")[:-1])}
-    flags = json.loads(texts["lexformer.tokenizer"])
-    tokenizer = BertWordPieceTokenizer(vocab=words, lowercase=flags["do_lower_case"])
-    tokenizer.enable_truncation(a.max_length)
-    tokenizer.enable_padding(pad_to_multiple_of=32 if a.compile else None)  # to the longest of a batch
-    rows = [line.split("\t") for line in Path(a.data).read_text(encoding="utf-8").splitlines()]
+    labels = [int(line.split("\t")[2]) for line in Path(a.data).read_text(encoding="utf-8").splitlines()]
+    encoded = [json.loads(line) for line in Path(a.tokens).read_text(encoding="utf-8").splitlines()]
     batches = []
     for line in Path(a.batches).read_text().splitlines():
-        chosen = [rows[int(i)] for i in line.split()]
-        e = tokenizer.encode_batch([(left, right) for left, right, _ in chosen])
-        x = {"input_ids": torch.tensor([r.ids for r in e]), "token_type_ids": torch.tensor([r.type_ids for r in e]),
-             "attention_mask": torch.tensor([r.attention_mask for r in e])}
-        batches.append((x, torch.tensor([int(label) for _, _, label in chosen])))
+        chosen = [int(i) for i in line.split()]
+        longest = max(len(encoded[i]["ids"]) for i in chosen)
+        if a.compile:
+            longest = (longest + 31) // 32 * 32
+
+        def padded(lists, pad=0):
+            return torch.tensor([x + [pad] * (longest - len(x)) for x in lists])
+        x = {"input_ids": padded((encoded[i]["ids"] for i in chosen), texts["lexformer.vocab"].split("\n").index("[PAD]")),
+             "token_type_ids": padded(encoded[i]["type_ids"] for i in chosen), "attention_mask": padded([1] * len(encoded[i]["ids"]) for i in chosen)}
+        batches.append((x, torch.tensor([labels[i] for i in chosen])))
 
     def there(x):
         return {name: t.to(a.device) for name, t in x.items()}

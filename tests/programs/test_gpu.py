@@ -190,6 +190,9 @@ class Gpu(unittest.TestCase):
         found = self.judge({"attention": attentions, "memory": attentions, "peers": [*gathered, peer("flex", 4.5), *steps]})
         self.assertEqual([found[g] for g in ("G3", "G5", "G6", "G8")], ["met"] * 4)
         self.assertEqual([found[g] for g in ("G1", "G2", "G4", "G7", "G9")], ["not measured"] * 5)  # no bfloat16 measurements
+        products = [{"what": what, "kind": "NT", "m": m, "n": 8, "k": 8, "precision": "bfloat16", "flops": 1, "median_ms": 1} for what in ("gemm", "gemm_peer") for m in (1, 2)]
+        self.assertEqual(self.judge({"rates": products[:2], "peers": products[2:]})["G1"], "met")
+        self.assertEqual(self.judge({"rates": products[:2], "peers": products[3:]})["G1"], "not measured")  # one of two sizes
         self.assertEqual(self.judge({"attention": attentions, "peers": gathered})["G6"], "not measured")  # FlexAttention is missing
         self.assertEqual(self.judge({"attention": attentions, "peers": [*gathered, peer("flex", 4)]})["G6"], "missed")
         self.assertEqual(self.judge({"attention": [attention(32, lea=1.2)]})["G5"], "missed")
