@@ -40,8 +40,8 @@ def g1(r):
         sizes = {tuple(line[k] for k in ("kind", "m", "n", "k")) for line in r.all("gemm", precision=p)}
         found = [ratio(r.median("gemm_peer", **like), r.median("gemm", **like))
                  for like in ({"kind": s[0], "m": s[1], "n": s[2], "k": s[3], "precision": p} for s in sizes)]
-        found = [x for x in found if x]  # a goal over some of the sizes would not be the goal
-        least[p] = min(found) if found and len(found) == len(sizes) else None
+        found = [x for x in found if x]
+        least[p] = min(found) if found and len(found) == len(sizes) else None  # judged only if all sizes were measured
     return verdict([at_least(least["bfloat16"], 0.97)]), in_words({p: named(least_over_sizes=x) for p, x in least.items()})
 
 

@@ -67,6 +67,7 @@ def main():
     model = Matcher(tensors, BertConfig(**config, attn_implementation="sdpa")).to(a.device)
     labels = [int(line.split("\t")[2]) for line in Path(a.data).read_text(encoding="utf-8").splitlines()]
     encoded = [json.loads(line) for line in Path(a.tokens).read_text(encoding="utf-8").splitlines()]
+    padding = texts["lexformer.vocab"].split("\n").index("[PAD]")
     batches = []
     for line in Path(a.batches).read_text().splitlines():
         chosen = [int(i) for i in line.split()]
@@ -76,7 +77,7 @@ def main():
 
         def padded(lists, pad=0):
             return torch.tensor([x + [pad] * (longest - len(x)) for x in lists])
-        x = {"input_ids": padded((encoded[i]["ids"] for i in chosen), texts["lexformer.vocab"].split("\n").index("[PAD]")),
+        x = {"input_ids": padded((encoded[i]["ids"] for i in chosen), padding),
              "token_type_ids": padded(encoded[i]["type_ids"] for i in chosen), "attention_mask": padded([1] * len(encoded[i]["ids"]) for i in chosen)}
         batches.append((x, torch.tensor([labels[i] for i in chosen])))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Training steps on real pairs: batches of 32 grouped by length, dropout, cross-entropy, clipping, AdamW. With several kinds of
 // attention, each batch is used by all of them in alternating order, so that they run under the same machine load. On a GPU a step is
-// synchronized only at its end, so the times of its parts are those that the host takes to queue them.
+// synchronized only at its end, so the time of a part is the time in which the host queues it.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
 
@@ -110,7 +110,8 @@ lx::Json measure(const bench::Input& input, const Options& o) {
               << " ms/step (median " << 1e3 * bench::median(seconds) << "), " << std::setprecision(1) << static_cast<double>(pairs) / total
               << " pairs/s, " << static_cast<double>(tokens) / total << " tokens/s; ";
     std::cout << "forward " << percent(t->forward) << " %, backward " << percent(t->backward) << " %, clip and AdamW " << percent(t->update)
-              << " %, wait for the device " << percent(t->wait) << " %; ";
+              << " %; ";
+    if (!std::is_same_v<Dev, lx::Cpu>) std::cout << "wait for the device " << percent(t->wait) << " %; ";
     std::cout << "making the batch " << std::setprecision(2) << bench::sum(t->batch) * ms << " ms\n";
     results[t->attention] = bench::times_json(seconds);
     results[t->attention].update({{"pairs_per_second", static_cast<double>(pairs) / total},

@@ -27,10 +27,10 @@ struct StripBlocks {
   unsigned rows() const { return 16 * warps; }
 };
 
-/// Words of dropout bits, which begin inside a byte and are read two words at a time: of a strip of 16 queries and n keys ...
+/// Words of the dropout bits of a strip of 16 queries and n keys. The bits begin inside a byte and are read two words at a time.
 LEXFORMER_HD inline std::size_t bit_words(std::size_t n) { return n / 2 + 3; }
-/// ... and of a query and the keys of a block.
-inline constexpr unsigned most_rows = 16 * attention_warps, row_words = (most_rows + 7) / 32 + 1;
+/// The most keys of a block, and the words of the dropout bits of one query and these keys.
+inline constexpr unsigned most_keys = 16 * attention_warps, row_words = (most_keys + 7) / 32 + 1;
 
 /// Shared memory of a block of each kernel, in bytes.
 struct StripBytes {
@@ -269,7 +269,7 @@ struct AttentionStrip : AttentionHead<bfloat16> {
 
   /// Draws the decisions for `rows` queries and the keys of the block, which begin at `block`.
   __device__ void draw_columns(unsigned i0, unsigned rows, unsigned block, unsigned* bits) const {
-    constexpr unsigned most = (most_rows + 7) / 8 + 1;  // calls of the generator for a query
+    constexpr unsigned most = (most_keys + 7) / 8 + 1;  // calls of the generator for a query
     const unsigned keys = length - block < size * warps ? length - block : size * warps;
     for (unsigned e = threadIdx.x; e < rows * most; e += blockDim.x) {
       const unsigned row = e / most, call = e % most;

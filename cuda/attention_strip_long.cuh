@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(attention_threads, 2)
 
   float dq[Strip::tiles][4] = {};
   LEXFORMER_NO_UNROLL
-  while (true) {  // from the last panel, which is there, to the first
+  while (true) {  // in reverse: the last panel is still in shared memory
     const unsigned stop = strip.i0 < n ? end(strip.panel) : 0;
     LEXFORMER_NO_UNROLL
     for (unsigned j0 = strip.panel; j0 < stop; j0 += size) {
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(32 * most_key_warps(d), 2)
       const auto differentiate = [&](auto dropout) {
         LEXFORMER_UNROLL
         for (unsigned c = 0; c < 2; ++c) {
-          float of_two[4];
+          alignas(16) float of_two[4];
           copy_words<16>(of_queries + 2 * (row + strip.pair_column + 8 * c), of_two);
           LEXFORMER_UNROLL
           for (unsigned e = 0; e < 4; ++e) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product, by cuBLASLt, or by cuBLAS where that has no algorithm.
+// The matrix product: by cuBLASLt, but by cuBLAS in double, in batches, and where cuBLASLt has no algorithm.
 #include <atomic>
 
 #include "cublas.cuh"

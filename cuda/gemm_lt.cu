@@ -49,7 +49,8 @@ struct Problem {
   auto operator<=>(const Problem&) const = default;
 
   /// Batches have many numbers of tokens, and the search for an algorithm takes the host longer than a product takes the GPU: one search
-  /// serves a class of sizes. The sizes that are the number of tokens are strides of no matrix.
+  /// serves a class of sizes. In a linear layer and its gradients the number of tokens is m or k and not the stride of a matrix. Products
+  /// for which it is n, such as similarities within a batch, are searched for each size.
   Problem of_class() const {
     Problem p = *this;
     if (!trans_a) p.m = size_class(m);
@@ -91,7 +92,7 @@ struct Algorithm {
   std::size_t workspace;
 };
 
-/// Asks cuBLASLt for its best algorithm, if it has one.
+/// Asks cuBLASLt for its best algorithm, if it has one. After an error there is none: cuBLAS then reports what is wrong.
 template <class T, class C>
 std::optional<Algorithm> search(const Problem& p) {
   Layouts<T, C> of(p, nullptr);
@@ -112,9 +113,7 @@ std::optional<Algorithm> search(const Problem& p) {
   int found = 0;
   const cublasStatus_t searched =
       cublasLtMatmulAlgoGetHeuristic(cublas_lt(), &of.product, &of.left, &of.right, &of.out, &of.out, &preference, 1, &best, &found);
-  if (searched == CUBLAS_STATUS_NOT_SUPPORTED || (searched == CUBLAS_STATUS_SUCCESS && found == 0)) return std::nullopt;
-  LEXFORMER_CUBLAS_CHECK(searched);
-  LEXFORMER_CUBLAS_CHECK(best.state);
+  if (searched != CUBLAS_STATUS_SUCCESS || found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   return Algorithm{best.algo, best.workspaceSize};
 }
 
@@ -136,18 +135,20 @@ bool gemm_lt(Epilogue epilogue, bool trans_a, bool trans_b, std::size_t m, std::
   if (epilogue != Epilogue::none && alignment(bias) < 16) return false;  // the preferences cover only the matrices
   const Problem problem{epilogue, compute_type<T>(), trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment(a), alignment(b), alignment(c)};
   Layouts<T, C> of(problem, bias);
-  const auto run = [&](const std::optional<Algorithm>& by) {
+  const auto run = [&](const Problem& searched) {
+    const auto by = algorithm_for<T, C>(searched);
     if (!by) return false;
-    const Temporary<char> workspace(by->workspace);
+    std::optional<Temporary<char>> workspace;
+    if (by->workspace > 0) workspace.emplace(by->workspace);
     const cublasStatus_t done = cublasLtMatmul(cublas_lt(), &of.product, &alpha, b, &of.left, a, &of.right, &beta, c, &of.out, c, &of.out,
-                                               &by->algo, workspace.data(), by->workspace, stream());
-    if (done == CUBLAS_STATUS_NOT_SUPPORTED || done == CUBLAS_STATUS_INVALID_VALUE) return false;
+                                               &by->algo, workspace ? workspace->data() : nullptr, by->workspace, stream());
+    if (done == CUBLAS_STATUS_NOT_SUPPORTED || (done == CUBLAS_STATUS_INVALID_VALUE && searched != problem)) return false;
     check_cublas(done, "cublasLtMatmul", __FILE__, __LINE__);
     return true;
   };
   const Problem in_class = problem.of_class();
   // An algorithm for the class may not support all of its sizes.
-  return run(algorithm_for<T, C>(in_class)) || (problem != in_class && run(algorithm_for<T, C>(problem)));
+  return run(in_class) || (problem != in_class && run(problem));
 }
 
 #define LEXFORMER_GEMM_LT(T, C)                                                                                                    \

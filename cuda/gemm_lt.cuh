@@ -7,8 +7,8 @@
 
 namespace lexformer::cuda {
 
-/// What is computed in the same pass as a product op(a) op(b), with `bias` below: nothing, c + bias (n), or bias (m) = the sums of the rows
-/// of op(a).
+/// What is computed with a product op(a) op(b): nothing; c + bias, with bias (n); or the gradient of a bias, which is written to bias (m):
+/// the sums of the rows of op(a).
 enum class Epilogue { none, bias, bias_grad };
 
 /// Computes c = alpha op(a) op(b) + beta c with the epilogue, by cuBLASLt. Parameters as in gemm; none of the sizes is 0. Returns false,

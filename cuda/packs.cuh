@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packs of adjacent elements, which a thread loads and stores 16 bytes at a time.
+// Packs of adjacent elements, which a thread loads and stores up to 16 bytes at a time.
 #pragma once
 
 #include "tensor_core.cuh"

@@ -34,7 +34,7 @@ __device__ inline void multiply_add(const unsigned (&left)[4], const unsigned (&
 #endif
 }
 
-/// Copies aligned memory in one instruction. (nvcc compiles an aligned memcpy to copies of two bytes.)
+/// Copies memory in one instruction; both addresses are aligned to `bytes`. (nvcc compiles an aligned memcpy to copies of two bytes.)
 template <std::size_t bytes>
 __device__ void copy_words(const void* from, void* to) {
 #if defined(__CUDACC__)

@@ -86,7 +86,7 @@ Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bo
   return y;
 }
 
-/// lea_sinusoid of the levels of a batch, on the device. One object serves all layers: the sines take the host longer than launches.
+/// lea_sinusoid of the levels of a batch, on the device. One object serves all layers.
 template <class T, class Dev>
 class LeaSinusoids {
  public:
@@ -131,7 +131,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   static constexpr const char* all_words = "lexical";
   static constexpr const char* column_words = "lexical_same_column";
 
-  /// Every layer but the first gets the first layer's term. With LeaSharing::model it has no parameters of its own.
+  /// first: the first layer's term, in all other layers. With LeaSharing::model these have no parameters of their own.
   Lea(const LeaOptions& o, std::size_t heads, Init& init, const Lea* first = nullptr)
       : options(o),
         alpha(Tensor<T, Dev>::full({1}, o.alpha == LeaAlpha::constant ? static_cast<T>(o.alpha_value) : T{0})),

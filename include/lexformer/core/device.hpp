@@ -41,7 +41,7 @@ struct MemoryBlock {
   std::size_t bytes = 0, capacity = 0;
 };
 
-/// A part of an upload: bytes on the host that are copied to `place` bytes after its begin.
+/// A part of an upload: bytes on the host, copied to `place` bytes after its begin. Parts are sorted by place and do not overlap.
 struct UploadPart {
   const void* host;
   std::size_t bytes, place;

@@ -22,7 +22,7 @@ struct Memory<Cuda> {
   static void trim() noexcept;
 
   static void upload(void* to, const void* host, std::size_t bytes);
-  /// Copies all parts at once, in the order of their places. The bytes between them are undefined.
+  /// Copies the parts, by one copy if they take at most 4 MiB. The bytes between them are undefined.
   static void upload(void* to, std::span<const UploadPart> parts);
   /// Copies to the host; blocks until all queued work and the copy are done.
   static void download(void* host, const void* from, std::size_t bytes);
