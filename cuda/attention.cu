@@ -14,6 +14,7 @@
 #include "attention_terms.cuh"
 #include "instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "packs.cuh"
 
 namespace lexformer {
 namespace cuda {
@@ -99,9 +100,8 @@ struct StripLaunch {
 /// bits.
 bool supports_strips(const AttentionArgs<bfloat16>& args, std::size_t bytes, std::initializer_list<const void*> vectors) {
   const std::size_t d = args.width / args.heads;
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  return (d == 32 || d == 64) && std::all_of(vectors.begin(), vectors.end(), aligned) && shared_memory_of_device().fits(bytes, 1) &&
-         args.longest < 65536;
+  return (d == 32 || d == 64) && std::all_of(vectors.begin(), vectors.end(), aligned_to<Pack<bfloat16>>) &&
+         shared_memory_of_device().fits(bytes, 1) && args.longest < 65536;
 }
 /// Calls f(size of a head, terms), each as a constant.
 template <class F>

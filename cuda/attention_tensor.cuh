@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attention_tile.cuh"
+#include "packs.cuh"
 #include "tensor_core.cuh"
 
 namespace lexformer::cuda {
@@ -20,7 +21,7 @@ struct TensorProducts {
 
   static __device__ void load(std::size_t d, std::size_t rows, const bfloat16* from, std::size_t from_stride, bfloat16* to) {
     const auto chunks = static_cast<unsigned>(inner(d) / 8);
-    const bool whole = d % 8 == 0 && from_stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+    const bool whole = d % 8 == 0 && from_stride % 8 == 0 && aligned_to<Pack<bfloat16>>(from);
     for (unsigned e = threadIdx.x; e < size * chunks; e += attention_threads) {
       const unsigned at_row = e / chunks, c = e % chunks * 8;
       bfloat16* const target = to + at_row * stride(d) + c;

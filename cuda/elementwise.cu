@@ -166,7 +166,7 @@ void ElementwiseKernels<Cuda>::cast(std::size_t n, const T* x, To* y) {
 template <class T>
 void ElementwiseKernels<Cuda>::dropout(std::size_t n, const DropoutMask& mask, const T* x, T* y) {
   using namespace cuda;
-  const std::size_t packs = aligned_to<Pack<T, 8>>(x) && aligned_to<Pack<T, 8>>(y) ? n / 8 : 0, work = packs > 0 ? packs : n;
+  const std::size_t packs = packs_of<T, 8>(n, x, y), work = packs > 0 ? packs : n;
   launch(LEXFORMER_KERNEL(dropout_kernel<T>), dim3(blocks_for(work, block_threads)), dim3(block_threads), 0, n, packs,
          Dropout<accumulate_t<T>>(mask), x, y);
 }

@@ -96,7 +96,7 @@ __global__ void sort_rows_kernel(Tables<T> tables) {
   const auto table = tables.lookup();
   const std::int32_t* const ids = table.ids;
   T* const gradient = table.gradient;
-  const std::size_t elements = table.rows * tables.n, packs = aligned_to<Pack<T>>(gradient) ? elements / Pack<T>::size : 0;
+  const std::size_t elements = table.rows * tables.n, packs = packs_of<T>(elements, gradient);
   const std::size_t thread = first_row() * Warp::threads + threadIdx.x, threads = row_step() * Warp::threads;
   for (std::size_t i = thread; i < packs; i += threads) store_pack(Pack<T>{}, gradient + i * Pack<T>::size);
   for (std::size_t e = packs * Pack<T>::size + thread; e < elements; e += threads) gradient[e] = T{0};

@@ -21,9 +21,9 @@ LEXFORMER_HD bool aligned_to(const void* pointer) {
 }
 
 /// The number of complete packs in n elements; 0 if a pointer is not aligned to packs.
-template <class T, class... Pointers>
-std::size_t packs_of(std::size_t n, const Pointers*... pointers) {
-  return (... && aligned_to<Pack<T>>(pointers)) ? n / Pack<T>::size : 0;
+template <class T, std::size_t count = Pack<T>::size, class... Pointers>
+LEXFORMER_HD std::size_t packs_of(std::size_t n, const Pointers*... pointers) {
+  return (... && aligned_to<Pack<T, count>>(pointers)) ? n / count : 0;
 }
 
 /// The pack that begins at an aligned element.

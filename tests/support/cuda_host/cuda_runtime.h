@@ -193,7 +193,6 @@ enum cudaError_t {
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 enum cudaDeviceAttr {
-  cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
   cudaDevAttrReservedSharedMemoryPerBlock = 111
@@ -220,8 +219,6 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
-    case cudaDevAttrMultiProcessorCount:
-      return *value = 2, cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       return *value = cuda_host::shared_of_multiprocessor, cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
