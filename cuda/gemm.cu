@@ -89,19 +89,19 @@ void Kernels<Cuda>::linear_grad(std::size_t rows, std::size_t columns, std::size
 }
 
 template <class T>
-void Kernels<Cuda>::gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
-                                 std::size_t step_a, const T* b, std::size_t step_b, T* c) {
+void Kernels<Cuda>::gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
+                                 accumulate_t<T> alpha, const T* a, std::size_t step_a, const T* b, std::size_t step_b, T* c) {
   using namespace cuda;
   using A = accumulate_t<T>;
   const std::size_t lda = trans_a ? m : k, ldb = trans_b ? k : n;
-  if (batch == 1) return gemm(trans_a, trans_b, m, n, k, A{1}, a, lda, b, ldb, A{0}, c, n);
+  if (batch == 1) return gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, A{0}, c, n);
   if (batch * m * n == 0) return;
   if (k == 0) return Memory<Cuda>::zero(c, batch * m * n * sizeof(T));
   const auto size = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   const auto step = [](std::size_t value) { return static_cast<long long>(value); };
-  const A one{1}, zero{0};
+  const A zero{0};
   LEXFORMER_CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(cublas(), trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                                       size(n), size(m), size(k), &one, b, type_of<T>, size(ldb), step(step_b), a,
+                                                       size(n), size(m), size(k), &alpha, b, type_of<T>, size(ldb), step(step_b), a,
                                                        type_of<T>, size(lda), step(step_a), &zero, c, type_of<T>, size(n), step(m * n),
                                                        size(batch), compute_type<T>(), CUBLAS_GEMM_DEFAULT));
 }

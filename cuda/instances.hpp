@@ -140,9 +140,9 @@
 #define LEXFORMER_GEMM_INSTANCE(T, C)                                                                                                \
   template void Kernels<Cuda>::gemm<T, C>(bool, bool, std::size_t, std::size_t, std::size_t, accumulate_t<T>, const T*, std::size_t, \
                                           const T*, std::size_t, accumulate_t<T>, C*, std::size_t, const T*);
-#define LEXFORMER_GEMM_BATCHED_INSTANCE(T)                                                                                            \
-  template void Kernels<Cuda>::gemm_batched<T>(std::size_t, bool, bool, std::size_t, std::size_t, std::size_t, const T*, std::size_t, \
-                                               const T*, std::size_t, T*);                                                            \
+#define LEXFORMER_GEMM_BATCHED_INSTANCE(T)                                                                                                \
+  template void Kernels<Cuda>::gemm_batched<T>(std::size_t, bool, bool, std::size_t, std::size_t, std::size_t, accumulate_t<T>, const T*, \
+                                               std::size_t, const T*, std::size_t, T*);                                                   \
   template void Kernels<Cuda>::linear_grad<T>(std::size_t, std::size_t, std::size_t, const T*, std::size_t, const T*, T*, T*);
 #define LEXFORMER_GEMM_INSTANCES              \
   LEXFORMER_GEMM_INSTANCE(float, float)       \

@@ -111,7 +111,7 @@ template <class A> void CrfKernels<Cuda>::crf_decode(const CrfArgs<A>&, std::int
 
 template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, accumulate_t<T>, C*, Size, const std::type_identity_t<T>*) { missing(); }
 template <class T> void Kernels<Cuda>::linear_grad(Size, Size, Size, const T*, Size, const T*, T*, T*) { missing(); }
-template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size, Size, const T*, Size, const T*, Size, T*) { missing(); }
+template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, T*) { missing(); }
 
 LEXFORMER_CAST_INSTANCES
 #define LEXFORMER_ALL_INSTANCES(T) \

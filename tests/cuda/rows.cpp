@@ -235,7 +235,8 @@ TEST_CASE_TEMPLATE("cuda: the matrix product, strided, transposed, with bias", T
             compare<T>([&, m = m, n = n, k = k](auto device) {
               using Dev = decltype(device);
               const Array<T, Dev> a(random_values<T>(3 * m * k)), b(random_values<T>(3 * k * n, 1)), c(std::vector<T>(3 * m * n, T{7}));
-              Kernels<Dev>::gemm_batched(batch, ta, tb, m, n, k, a.data(), one_a ? 0 : m * k, b.data(), k * n, c.data());
+              Kernels<Dev>::gemm_batched(batch, ta, tb, m, n, k, accumulate_t<T>(0.7), a.data(), one_a ? 0 : m * k, b.data(), k * n,
+                                         c.data());
               return c.values();
             });
   CHECK_FALSE(cuda::tf32());

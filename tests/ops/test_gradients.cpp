@@ -118,6 +118,10 @@ std::vector<Case> cases() {
   list.push_back(CASE("matmul nt", ({{3, 4}, {5, 4}}), { return matmul(v[0], v[1], {.transpose_b = true}); }));
   list.push_back(CASE("matmul tn", ({{4, 3}, {4, 5}}), { return matmul(v[0], v[1], {.transpose_a = true}); }));
   list.push_back(CASE("matmul tt", ({{4, 3}, {5, 4}}), { return matmul(v[0], v[1], {.transpose_a = true, .transpose_b = true}); }));
+  list.push_back(CASE("matmul with a scale", ({{3, 4}, {5, 4}}), { return matmul(v[0], v[1], {.transpose_b = true, .scale = -1.7}); }));
+  list.push_back(CASE("matmul of batches with a scale", ({{2, 3, 4}, {2, 4, 5}}), { return matmul(v[0], v[1], {.scale = 0.3}); }));
+  list.push_back(
+      CASE("matmul of one matrix and a batch with a scale", ({{3, 4}, {2, 4, 5}}), { return matmul(v[0], v[1], {.scale = 2}); }));
   list.push_back(CASE("matmul 1", ({{1, 1}, {1, 1}}), { return matmul(v[0], v[1]); }));
   list.push_back(CASE("matmul of itself", ({{3, 3}}), { return matmul(v[0], v[0]); }));
   for (const bool many_a : {false, true})

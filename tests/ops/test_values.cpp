@@ -178,6 +178,7 @@ TEST_CASE("matmul of batches is matmul of each matrix, and of one matrix with al
       CHECK(max_error(at(one_a, i, {5, 6}).value(), matmul(at(a, 0, {5, 4}), bi).value()) == 0);
       CHECK(max_error(at(one_b, i, {5, 6}).value(), matmul(ai, at(b, 0, {4, 6})).value()) < 1e-15);
     }
+    CHECK(max_error(matmul(a, b, {.scale = -2}).value(), scale(y, -2).value()) == 0);
   }
   const auto message = [](Shape a, Shape b) {
     return error_message([&] { matmul(Var<double>(Tensor<double>::zeros(a)), Var<double>(Tensor<double>::zeros(b))); });

@@ -53,14 +53,15 @@ struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
     gemm(true, false, columns, k, rows, accumulate_t<T>{1}, dy, stride, x, k, accumulate_t<T>{0}, dw, k);
     RowKernels<Cpu>::column_sum(rows, columns, dy, stride, db);
   }
-  /// C_i = op(A_i) op(B_i) for `batch` contiguous matrices: A_i at a + i step_a, B_i at b + i step_b (step 0 = shared), C_i at c + i m n.
+  /// C_i = alpha op(A_i) op(B_i) for `batch` contiguous matrices: A_i at a + i step_a, B_i at b + i step_b (step 0 = shared), C_i at
+  /// c + i m n.
   template <class T>
-  static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
-                           std::size_t step_a, const T* b, std::size_t step_b, T* c) {
+  static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
+                           accumulate_t<T> alpha, const T* a, std::size_t step_a, const T* b, std::size_t step_b, T* c) {
     const auto multiply = [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i)
-        gemm(trans_a, trans_b, m, n, k, accumulate_t<T>{1}, a + i * step_a, trans_a ? m : k, b + i * step_b, trans_b ? k : n,
-             accumulate_t<T>{0}, c + i * m * n, n);
+        gemm(trans_a, trans_b, m, n, k, alpha, a + i * step_a, trans_a ? m : k, b + i * step_b, trans_b ? k : n, accumulate_t<T>{0},
+             c + i * m * n, n);
     };
     if (batch < static_cast<std::size_t>(threads()))
       multiply(0, batch);  // the threads share each product

@@ -221,8 +221,8 @@ struct Kernels<Cuda> : ElementwiseKernels<Cuda>,
   template <class T>
   static void linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw, T* db);
   template <class T>
-  static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, const T* a,
-                           std::size_t step_a, const T* b, std::size_t step_b, T* c);
+  static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
+                           accumulate_t<T> alpha, const T* a, std::size_t step_a, const T* b, std::size_t step_b, T* c);
 };
 
 }  // namespace lexformer

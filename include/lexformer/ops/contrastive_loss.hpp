@@ -52,7 +52,7 @@ Var<T, Dev> nt_xent(const Var<T, Dev>& targets, const Var<T, Dev>& outputs, std:
       const bool counterpart = a != k && a % rows == k % rows;
       allowed.push_back(counterpart || words[a % rows] != words[k % rows] ? T{1} : T{0});
     }
-  const auto similarities = scale(matmul(z, z, {.transpose_b = true}), factor);
+  const auto similarities = matmul(z, z, {.transpose_b = true, .scale = 1 / tau});
   const auto all = log_sum_exp(detail::only_allowed(similarities, allowed));
   return subtract(mean(all), mean(scale(row_sum(multiply(t, x)), factor)));
 }
@@ -68,7 +68,7 @@ Var<T, Dev> uniformity(const Var<T, Dev>& rows) {
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) allowed.push_back(i < j ? T{1} : T{0});
   // |x_i - x_j|^2 = 2 - 2 x_i . x_j for rows of length 1.
-  const auto exponents = add_scalar(scale(matmul(x, x, {.transpose_b = true}), accumulate_t<T>{4}), accumulate_t<T>{-4});
+  const auto exponents = add_scalar(matmul(x, x, {.transpose_b = true, .scale = 4}), accumulate_t<T>{-4});
   const auto sum = log_sum_exp(reshape(detail::only_allowed(exponents, allowed), {1, n * n}));
   const auto pairs = static_cast<accumulate_t<T>>(n) * static_cast<accumulate_t<T>>(n - 1) / 2;
   return mean(add_scalar(sum, -std::log(pairs)));

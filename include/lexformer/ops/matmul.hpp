@@ -11,6 +11,7 @@ namespace lexformer {
 
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;
+  double scale = 1;
 };
 
 namespace detail {
@@ -22,19 +23,20 @@ struct Matrices {
   std::size_t step;
 };
 
-/// The products op(a_i) op(b_i), (m, k) times (k, n), contiguous in a tensor of the given shape; if `summed`, their sum in the order of i.
+/// The products scale op(a_i) op(b_i), (m, k) times (k, n), contiguous in a tensor of the given shape; if `summed`, their sum in the order
+/// of i.
 template <class Dev, class T>
-Tensor<T, Dev> products(std::size_t batch, bool ta, bool tb, std::size_t m, std::size_t n, std::size_t k, Matrices<T> a, Matrices<T> b,
-                        const Shape& shape, bool summed) {
+Tensor<T, Dev> products(std::size_t batch, bool ta, bool tb, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> scale,
+                        Matrices<T> a, Matrices<T> b, const Shape& shape, bool summed) {
   if (!summed) {
     Tensor<T, Dev> y(shape);
-    Kernels<Dev>::gemm_batched(batch, ta, tb, m, n, k, a.data, a.step, b.data, b.step, y.mutable_data());
+    Kernels<Dev>::gemm_batched(batch, ta, tb, m, n, k, scale, a.data, a.step, b.data, b.step, y.mutable_data());
     return y;
   }
   using A = accumulate_t<T>;
   auto sum = Tensor<A, Dev>::zeros(shape);
   for (std::size_t i = 0; i < batch; ++i)
-    Kernels<Dev>::gemm(ta, tb, m, n, k, A{1}, a.data + i * a.step, ta ? m : k, b.data + i * b.step, tb ? k : n, A{1}, sum.mutable_data(),
+    Kernels<Dev>::gemm(ta, tb, m, n, k, scale, a.data + i * a.step, ta ? m : k, b.data + i * b.step, tb ? k : n, A{1}, sum.mutable_data(),
                        n);
   return cast<T>(sum);
 }
@@ -77,7 +79,8 @@ std::pair<Tensor<T, Dev>, Tensor<T, Dev>> linear_weight_grads(bool dw_needed, bo
 
 }  // namespace detail
 
-/// Matrix product y = op(a) op(b), where op optionally transposes the last two axes.    da = dy op(b)^T, db = op(a)^T dy, transposed back
+/// Matrix product y = scale op(a) op(b), where op optionally transposes the last two axes.
+///   da = scale dy op(b)^T, db = scale op(a)^T dy, transposed back
 ///   op(a) (m, k), op(b) (k, n) -> y (m, n);  batched: (..., m, k), (..., k, n) -> (..., m, n)
 /// The leading axes must be equal, or one side must be a single matrix: it is multiplied with every matrix of the other side, and its
 /// gradient is the sum over the batch. Errors: shapes do not match.
@@ -106,8 +109,9 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
   }
   // Distance between consecutive matrices. A single matrix (step 0) gets the sum of the gradients over the batch.
   const std::size_t step_a = many_a ? m * k : 0, step_b = many_b ? k * n : 0, step_y = m * n;
+  const auto factor = static_cast<accumulate_t<T>>(options.scale);
   const bool sum_a = !many_a && batch != 1, sum_b = !many_b && batch != 1;
-  const auto y = detail::products<Dev, T>(batch, ta, tb, m, n, k, {a.value().data(), step_a}, {b.value().data(), step_b},
+  const auto y = detail::products<Dev, T>(batch, ta, tb, m, n, k, factor, {a.value().data(), step_a}, {b.value().data(), step_b},
                                           Shape(dims.begin(), dims.end()), false);
   return record("matmul", y, std::vector{a, b},
                 [=, av = Saved(a.value()), bv = Saved(b.value()), da_needed = a.requires_grad(),
@@ -116,11 +120,11 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
                   const Shape &shape_a = av->shape(), &shape_b = bv->shape();
                   std::vector<Tensor<T, Dev>> d(2);
                   if (da_needed)  // (k, m) = op(b) dy^T or (m, k) = dy op(b)^T
-                    d[0] = ta ? detail::products<Dev>(batch, tb, true, k, m, n, right, g, shape_a, sum_a)
-                              : detail::products<Dev>(batch, false, !tb, m, k, n, g, right, shape_a, sum_a);
+                    d[0] = ta ? detail::products<Dev>(batch, tb, true, k, m, n, factor, right, g, shape_a, sum_a)
+                              : detail::products<Dev>(batch, false, !tb, m, k, n, factor, g, right, shape_a, sum_a);
                   if (db_needed)  // (n, k) = dy^T op(a) or (k, n) = op(a)^T dy
-                    d[1] = tb ? detail::products<Dev>(batch, true, ta, n, k, m, g, left, shape_b, sum_b)
-                              : detail::products<Dev>(batch, !ta, false, k, n, m, left, g, shape_b, sum_b);
+                    d[1] = tb ? detail::products<Dev>(batch, true, ta, n, k, m, factor, g, left, shape_b, sum_b)
+                              : detail::products<Dev>(batch, !ta, false, k, n, m, factor, left, g, shape_b, sum_b);
                   return d;
                 });
 }
