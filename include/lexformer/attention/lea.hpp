@@ -3,12 +3,14 @@
 // Bias", KDD 2023). The paper leaves some points open; docs/paper-map.md states how each is resolved.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
 #include <mutex>
 #include <numbers>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -86,7 +88,8 @@ Tensor<T> lea_sinusoid(std::span<const double> levels, std::size_t dimension, bo
   return y;
 }
 
-/// lea_sinusoid of the levels of a batch, on the device. One object serves all layers.
+/// lea_sinusoid of the levels of a batch, on the device. One object serves all layers. Keeps the rows that it has computed, because batches
+/// have many levels in common, and a GPU would wait while the host computes sines.
 template <class T, class Dev>
 class LeaSinusoids {
  public:
@@ -96,8 +99,16 @@ class LeaSinusoids {
     const std::lock_guard lock(mutex_);
     for (const auto& last : last_)
       if (last.rows.size() != 0 && last.levels == levels) return last.rows;
+    if (known_.size() * dimension_ > most_known) known_.clear();
+    Tensor<T> rows({levels.size(), dimension_});
+    T* out = rows.mutable_data();
+    for (const double& level : levels) {
+      auto& row = known_[level];
+      if (!row.defined()) row = lea_sinusoid<T>({&level, 1}, dimension_, scaled_);
+      out = std::copy_n(row.data(), dimension_, out);
+    }
     next_ = 1 - next_;
-    last_[next_] = {levels, lea_sinusoid<T>(levels, dimension_, scaled_).template to<Dev>()};
+    last_[next_] = {levels, rows.template to<Dev>()};
     return last_[next_].rows;
   }
 
@@ -108,8 +119,10 @@ class LeaSinusoids {
   };
   const std::size_t dimension_;
   const bool scaled_;
+  static constexpr std::size_t most_known = std::size_t{1} << 24;  // numbers
   std::mutex mutex_;
-  std::array<Batch, 2> last_;  // of the two features that LeaColumns::both has
+  std::unordered_map<double, Tensor<T>> known_;  // the row of each level
+  std::array<Batch, 2> last_;                    // of the two features that LeaColumns::both has
   std::size_t next_ = 0;
 };
 
@@ -159,8 +172,8 @@ struct Lea final : AttentionTerm<T, Dev> {
       fail("lea",
            "alpha is not set: model.calibrate(batch) measures it before training, and it is saved with the model; or use a constant "
            "alpha");
-    out.lookups.push_back({scale(table(in, false), factor), words});
-    if (same_column.defined()) out.lookups.push_back({scale(table(in, true), factor), in.batch.feature(column_words, "lea").codes});
+    out.lookups.push_back({table(in, false, factor), words});
+    if (same_column.defined()) out.lookups.push_back({table(in, true, factor), in.batch.feature(column_words, "lea").codes});
   }
 
   /// Sets alpha by the rule of the options if it is not set. Returns false if the batch has no cells to measure it on.
@@ -168,7 +181,7 @@ struct Lea final : AttentionTerm<T, Dev> {
   /// magnitude: alpha = std(e) / std(l . W) over the cells with s > 0 of all heads; e = q . k / sqrt(d), or with the scale of the
   ///            model's position scheme. The paper: "based on the magnitudes of both terms"
   bool calibrate(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms) override {
-    if (alpha_on_host() == 0) set_alpha(in, table(in, false).value(), terms.scale);
+    if (alpha_on_host() == 0) set_alpha(in, table(in, false, 1).value(), terms.scale);
     return alpha_on_host() != 0;
   }
 
@@ -180,13 +193,14 @@ struct Lea final : AttentionTerm<T, Dev> {
   }
 
  private:
-  /// The lookup table without alpha:  W l(levels)^T -> (H, R);   `columns`: of column_words, else of all_words
-  Var<T, Dev> table(const AttentionInputs<T, Dev>& in, bool columns) const {
+  /// The lookup table:  factor W l(levels)^T -> (H, R);   `columns`: of column_words, else of all_words
+  Var<T, Dev> table(const AttentionInputs<T, Dev>& in, bool columns, accumulate_t<T> factor) const {
     const auto& levels = in.batch.feature(columns ? column_words : all_words, "lea").levels;
     if (options.levels != 0 && levels.size() != options.levels)
       fail("lea", "the model was made for ", options.levels, " quantised levels, the batch has ", levels.size());
     const Var<T, Dev> l = options.representation == LeaRepresentation::learned ? level_table : Var<T, Dev>((*sinusoids_)(levels));
-    const auto y = matmul(columns ? same_column : projection, l, {.transpose_b = true});  // (H or 1, R)
+    const auto y =
+        matmul(columns ? same_column : projection, l, {.transpose_b = true, .scale = static_cast<double>(factor)});  // (H or 1, R)
     return y.dim(0) == in.heads ? y : multiply(y, Var<T, Dev>(Tensor<T, Dev>::ones({in.heads, 1})));
   }
 
