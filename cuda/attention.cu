@@ -96,25 +96,28 @@ struct StripLaunch {
         grid(heads.x, heads.y, blocks.count),
         key_grid(heads.x, heads.y, key_blocks.count) {}
 };
-/// Whether these kernels support the arguments. `vectors`: what is accessed several elements at a time. The kernels' places (i, j) have 32
-/// bits.
+/// Whether these kernels support the arguments. `vectors`: what is accessed several elements at a time, besides codes. The kernels' places
+/// (i, j) have 32 bits.
 bool supports_strips(const AttentionArgs<bfloat16>& args, std::size_t bytes, std::initializer_list<const void*> vectors) {
   const std::size_t d = args.width / args.heads;
+  const bool copies_codes = strip_terms(AttentionView<bfloat16>(args)) == StripTerms::lookup;
   return (d == 32 || d == 64) && std::all_of(vectors.begin(), vectors.end(), aligned_to<Pack<bfloat16>>) &&
-         shared_memory_of_device().fits(bytes, 1) && args.longest < 65536;
+         (!copies_codes || aligned_to<Pack<std::uint16_t>>(args.lookups[0].code)) && shared_memory_of_device().fits(bytes, 1) &&
+         args.longest < 65536;
 }
 /// Calls f(size of a head, terms), each as a constant.
 template <class F>
 void with_strip_kernel(const AttentionArgs<bfloat16>& args, const F& f) {
   using Terms = StripTerms;
   const auto with_terms = [&](auto d) {
-    const bool other = !args.relatives.empty() || args.position_bias != nullptr || args.pair_bias != nullptr || args.gate != nullptr;
-    if (other || args.lookups.size() > 1)
-      f(d, std::integral_constant<Terms, Terms::all>());
-    else if (args.lookups.empty())
-      f(d, std::integral_constant<Terms, Terms::none>());
-    else
-      f(d, std::integral_constant<Terms, Terms::lookup>());
+    switch (strip_terms(AttentionView<bfloat16>(args))) {
+      case Terms::none:
+        return f(d, std::integral_constant<Terms, Terms::none>());
+      case Terms::lookup:
+        return f(d, std::integral_constant<Terms, Terms::lookup>());
+      case Terms::all:
+        return f(d, std::integral_constant<Terms, Terms::all>());
+    }
   };
   if (args.width / args.heads == 32)
     with_terms(std::integral_constant<unsigned, 32>());

@@ -14,6 +14,11 @@ namespace lexformer::cuda {
 
 /// What a score contains besides the product: nothing, one lookup, or whatever the view has.
 enum class StripTerms { none, lookup, all };
+inline StripTerms strip_terms(const AttentionView<bfloat16>& view) {
+  const bool others = view.relatives > 0 || view.position_bias != nullptr || view.pair_bias != nullptr || view.gate != nullptr;
+  if (others || view.lookups > 1) return StripTerms::all;
+  return view.lookups == 0 ? StripTerms::none : StripTerms::lookup;
+}
 
 /// How kernels divide a sequence: into blocks of warps, each of which owns a strip. A panel has as many vectors as a block has rows.
 struct StripBlocks {
@@ -32,6 +37,10 @@ LEXFORMER_HD inline std::size_t bit_words(std::size_t n) { return n / 2 + 3; }
 /// The most keys of a block, and the words of the dropout bits of one query and these keys.
 inline constexpr unsigned most_keys = 16 * attention_warps, row_words = (most_keys + 7) / 32 + 1;
 
+/// Elements of a square in shared memory: of the codes of a single lookup, or of P or dS.
+LEXFORMER_HD inline unsigned square_stride(unsigned rows) { return rows + 8; }  // eight consecutive rows are in different banks
+LEXFORMER_HD inline std::size_t square_size(unsigned rows) { return std::size_t{rows} * square_stride(rows); }
+
 /// Shared memory of a block of each kernel, in bytes.
 struct StripBytes {
   std::size_t forward, grad, query_grad, key_grad;
@@ -39,13 +48,18 @@ struct StripBytes {
   /// warps: of the kernel whose blocks own a (sequence, head).
   StripBytes(const AttentionView<bfloat16>& view, std::size_t longest, std::size_t warps, const StripBlocks& blocks,
              const StripBlocks& key_blocks) {
-    const std::size_t rows = (longest + 15) / 16 * 16, vector = (view.head_size + 8) * sizeof(bfloat16);
+    const auto rows = static_cast<unsigned>((longest + 15) / 16 * 16);
+    const std::size_t vector = (view.head_size + 8) * sizeof(bfloat16);
     const std::size_t tables = view.table_size() * sizeof(float);
     const auto bits = [&](std::size_t strips) { return view.dropout.active ? strips * bit_words(longest) * sizeof(unsigned) : 0; };
-    forward = 2 * blocks.rows() * vector + tables + bits(blocks.warps);
-    grad = 2 * rows * (vector + (rows + 8) * sizeof(bfloat16)) + (1 + 2 * warps) * tables + bits(warps);
+    const auto codes = [&](unsigned queries) {
+      return strip_terms(view) == StripTerms::lookup ? square_size(queries) * sizeof(bfloat16) : 0;
+    };
+    forward = 2 * blocks.rows() * vector + codes(blocks.rows()) + tables + bits(blocks.warps);
+    grad = 2 * (rows * vector + square_size(rows) * sizeof(bfloat16)) + (1 + 2 * warps) * tables + bits(warps);
     query_grad = forward + 2 * blocks.warps * tables;
-    key_grad = key_blocks.rows() * (2 * vector + 2 * sizeof(float) + (view.dropout.active ? row_words * sizeof(unsigned) : 0)) + tables;
+    key_grad = key_blocks.rows() * (2 * vector + 2 * sizeof(float) + (view.dropout.active ? row_words * sizeof(unsigned) : 0)) +
+               codes(key_blocks.rows()) + tables;
   }
 };
 
@@ -79,7 +93,7 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     for (unsigned e = threadIdx.x; e < rows * chunks; e += blockDim.x) {
       const unsigned row = e / chunks, c = e % chunks * 8;
       const bool used = begin + row < length;
-      copy_async(from + (first + (used ? begin + row : 0)) * from_stride + h * d + c, to + row * stride + c, used);
+      copy_async(from + (first + (used ? begin + row : 0)) * from_stride + h * d + c, to + row * stride + c, used ? 16 : 0);
     }
   }
   /// The number of vectors in the panel that begins at `begin`, with the zeros that complete the last strip.
@@ -178,31 +192,53 @@ struct AttentionStrip : AttentionHead<bfloat16> {
     const unsigned row = group + e / 2 * 8, column = pair_column + 8 * c + e % 2;
     return transposed ? Place{i0 + column, j0 + row} : Place{i0 + row, j0 + column};
   }
-  /// Loads the codes of 16 x 16 cells; any codes outside of the sequence.
-  template <bool transposed = false>
-  __device__ void load_codes(unsigned i0, unsigned j0, unsigned (&codes)[2][4]) const {
+  /// The elements of a square of codes for a block with so many rows.
+  static __device__ std::size_t codes_size(unsigned rows) { return terms == StripTerms::lookup ? square_size(rows) : 0; }
+  /// Where the codes of a query begin in its row of the square. Rows are copied in aligned chunks of eight codes.
+  __device__ unsigned code_begin(unsigned i) const { return (static_cast<unsigned>(pair) + i * length) % 8; }
+  /// Begins to copy the codes of the queries from i0 and the keys from j0 on to shared memory, as the bits of bfloat16 for load_matrices().
+  /// i0, rows, j0 and columns are multiples of 16. After the end of the sequence there are zeros or codes of other cells, which are in the
+  /// table, too; score() replaces what they give.
+  __device__ void stage_codes(unsigned i0, unsigned rows, unsigned j0, unsigned columns, unsigned to_stride, bfloat16* to) const {
     if constexpr (terms == StripTerms::lookup) {
-      const auto load = [&](auto inside) {
-        LEXFORMER_UNROLL
-        for (unsigned c = 0; c < 2; ++c) {
-          LEXFORMER_UNROLL
-          for (unsigned e = 0; e < 4; ++e) {
-            const unsigned i = place<transposed>(i0, j0, c, e).i, begin = transposed ? group : pair_column;
-            const unsigned more = transposed ? e / 2 * 8 : 8 * c + e % 2;
-            const std::uint16_t* const from = a.lookup[0].code + pair + (i < length ? i : 0) * length + j0 + begin;
-            codes[c][e] = inside.value || j0 + begin + more < length ? from[more] : 0u;
-          }
-        }
-      };
-      if (j0 + size <= length)
-        load(std::true_type());
-      else
-        load(std::false_type());
+      const unsigned chunks = columns / 8 + 1;
+      for (unsigned e = threadIdx.x; e < rows * chunks; e += blockDim.x) {
+        const unsigned row = e / chunks, c = e % chunks * 8, i = i0 + row, begin = code_begin(i);
+        const std::size_t first_code = pair + std::size_t{i} * length + j0 - begin + c;
+        const bool used = i < length && j0 + c < length + begin;
+        const std::size_t codes = used ? a.pairs - first_code : 0;
+        copy_async(a.lookup[0].code + (used ? first_code : 0), to + row * to_stride + c, codes < 8 ? codes * sizeof(std::uint16_t) : 16);
+      }
     }
+  }
+  /// The codes of the lane's cells of 16 x 16, two in a word.
+  struct Codes {
+    unsigned words[4];
+    __device__ unsigned operator()(unsigned c, unsigned e) const { return words[2 * c + e / 2] >> 16 * (e % 2) & 0xFFFFu; }
+  };
+  /// Loads the codes of 16 x 16 cells from the square. `from`: its row of query i0, at the column of the first key.
+  template <bool transposed = false>
+  __device__ Codes load_codes(unsigned i0, const bfloat16* from, unsigned from_stride) const {
+    Codes codes{};
+    if constexpr (terms == StripTerms::lookup) {
+      if (length % 8 == 0 && pair % 8 == 0) {  // so all rows begin with their first code
+        load_matrices<transposed>(square(from, from_stride, !transposed), codes.words);
+        return codes;
+      }
+      LEXFORMER_UNROLL
+      for (unsigned c = 0; c < 2; ++c) {
+        LEXFORMER_UNROLL
+        for (unsigned e = 0; e < 4; ++e) {
+          const auto [i, j] = place<transposed>(0, 0, c, e);
+          codes.words[2 * c + e / 2] |= unsigned{from[i * from_stride + code_begin(i0 + i) + j].bits} << 16 * (e % 2);
+        }
+      }
+    }
+    return codes;
   }
   /// Replaces products by scores in base 2; -inf for keys after the end of the sequence.
   template <bool transposed = false>
-  __device__ void score(unsigned i0, unsigned j0, const unsigned (&codes)[2][4], const float* tables, Cells& cells) const {
+  __device__ void score(unsigned i0, unsigned j0, const Codes& codes, const float* tables, Cells& cells) const {
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
       LEXFORMER_UNROLL
@@ -210,7 +246,7 @@ struct AttentionStrip : AttentionHead<bfloat16> {
         if constexpr (terms == StripTerms::none) {
           cells[c][e] *= scale2;
         } else if constexpr (terms == StripTerms::lookup) {
-          cells[c][e] = cells[c][e] * scale2 + tables[codes[c][e]];
+          cells[c][e] = cells[c][e] * scale2 + tables[codes(c, e)];
         } else {
           const auto [i, j] = place<transposed>(i0, j0, c, e);
           float ungated;

@@ -46,6 +46,8 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
   using Base::a, Base::first, Base::group, Base::h, Base::length, Base::pair_column;
   using typename Base::Cells;
   const bfloat16 *k, *v;  // of the keys from `panel` on
+  const bfloat16* codes;  // of the strip's queries and these keys
+  unsigned codes_stride;
   unsigned panel = 0;
   const float* tables;
   unsigned* bits;  // of dropout
@@ -69,22 +71,23 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
       log_sum[half] = i < length ? Base::log2e * logsumexp[(first + i) * a.heads + h] : std::numeric_limits<float>::infinity();
     }
   }
-  /// P and its gradient for the keys from j0 on. If there is dropout, the gradient contains it, and P does not.
-  __device__ void probabilities(unsigned j0, unsigned (&codes)[2][4], Cells& p, Cells& dp) const {
-    this->load_codes(i0, j0, codes);
+  /// P and its gradient for the keys from j0 on. If there is dropout, the gradient contains it, and P does not. Returns the codes.
+  __device__ typename Base::Codes probabilities(unsigned j0, Cells& p, Cells& dp) const {
     Base::multiply(q, k + (j0 - panel) * Base::stride, p);
+    const auto found = this->load_codes(i0, codes + (j0 - panel), codes_stride);
+    this->score(i0, j0, found, tables, p);
     Base::multiply(dcontext, v + (j0 - panel) * Base::stride, dp);
-    this->score(i0, j0, codes, tables, p);
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
       LEXFORMER_UNROLL
       for (unsigned e = 0; e < 4; ++e) p[c][e] = power_of_two(p[c][e] - log_sum[e / 2]);
     }
-    if (!a.dropout.active) return;
+    if (!a.dropout.active) return found;
     this->drop(i0, j0, bits, dp);
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c)
       for (float& x : dp[c]) x *= a.dropout.keep;
+    return found;
   }
   /// delta_i = sum_j P_ij dP_ij of the lane's rows, and the bits of the largest |dP| or |delta| of the strip; those of a NaN are larger
   /// than all others.
@@ -113,9 +116,8 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
   __device__ void add_delta(unsigned begin, unsigned end, Delta& delta) const {
     LEXFORMER_NO_UNROLL
     for (unsigned j0 = begin; j0 < end; j0 += Base::size) {
-      unsigned codes[2][4];
       Cells p, dp;
-      probabilities(j0, codes, p, dp);
+      probabilities(j0, p, dp);
       LEXFORMER_UNROLL
       for (unsigned c = 0; c < 2; ++c) {
         LEXFORMER_UNROLL
@@ -136,15 +138,15 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
   /// P with dropout, and the gradient of the scores before the gate, whose sums it adds to those of the codes.
   __device__ void gradients(unsigned j0, const Delta& delta, const AttentionTableSums<bfloat16>& sums, const CodeSums& of_codes, Cells& p,
                             Cells& ds) const {
-    unsigned codes[2][4];
-    probabilities(j0, codes, p, ds);
+    const auto found = probabilities(j0, p, ds);
     LEXFORMER_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
       LEXFORMER_UNROLL
       for (unsigned e = 0; e < 4; ++e) {
         ds[c][e] = p[c][e] * (ds[c][e] - delta.sums[e / 2]);
         if constexpr (terms == StripTerms::lookup) {
-          if (wants_tables && (codes[c][e] != 0 || a.maps_are_scores)) of_codes.add(codes[c][e], ds[c][e]);
+          const unsigned code = found(c, e);
+          if (wants_tables && (code != 0 || a.maps_are_scores)) of_codes.add(code, ds[c][e]);
         } else if constexpr (terms == StripTerms::all) {
           const auto [i, j] = this->place(i0, j0, c, e);
           if (i >= length || j >= length) continue;
@@ -161,7 +163,7 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
         }
       }
     }
-    __syncwarp();  // the lanes have taken different branches
+    __syncwarp();  // the lanes have taken different branches; and all have read their codes, where the caller may write P
     if (a.dropout.active) this->drop(i0, j0, bits, p);
   }
 };
@@ -173,21 +175,24 @@ __global__ void __launch_bounds__(attention_threads, 2)
   using Strip = AttentionGradStrip<d, terms>;
   constexpr unsigned size = Strip::size;
   Strip strip(a, sums);
-  const unsigned n = strip.length, rows = (n + size - 1) / size * size, square_stride = rows + 8;
+  const unsigned n = strip.length, rows = (n + size - 1) / size * size, square_row = square_stride(rows);
   const std::size_t table_size = a.table_size();
   LEXFORMER_DYNAMIC_SHARED(bfloat16, k);
-  bfloat16 *const v = k + rows * Strip::stride, *const p = v + rows * Strip::stride, *const ds = p + rows * square_stride;
-  float* const tables = reinterpret_cast<float*>(ds + rows * square_stride);
+  // The square of P first has the codes. P of 16 keys replaces columns whose codes have been read: those of later keys begin after them.
+  bfloat16 *const v = k + rows * Strip::stride, *const p = v + rows * Strip::stride, *const ds = p + square_size(rows);
+  float* const tables = reinterpret_cast<float*>(ds + square_size(rows));
   float* const code_sums = tables + table_size;  // (warps, table_size)
   int* const units = reinterpret_cast<int*>(code_sums + strip.warps * table_size);
   CodeSums of_codes{units + strip.warp * table_size, code_sums + strip.warp * table_size};
   strip.k = k;
   strip.v = v;
+  strip.codes_stride = square_row;
   strip.tables = tables;
   strip.bits = reinterpret_cast<unsigned*>(units + strip.warps * table_size) + strip.warp * bit_words(n);
 
   strip.stage(a.qkv + a.width, 3 * a.width, 0, rows, k);
   strip.stage(a.qkv + 2 * a.width, 3 * a.width, 0, rows, v);
+  strip.stage_codes(0, rows, 0, rows, square_row, p);
   strip.load_score_tables(tables);
   for (std::size_t e = threadIdx.x; e < strip.warps * table_size; e += blockDim.x) {
     code_sums[e] = 0;
@@ -198,6 +203,7 @@ __global__ void __launch_bounds__(attention_threads, 2)
   LEXFORMER_NO_UNROLL
   for (unsigned i0 = strip.warp * size; i0 < n; i0 += strip.warps * size) {
     strip.begin(i0, logsumexp, dcontext);
+    strip.codes = p + i0 * square_row;
     typename Strip::Delta deltas;
     strip.add_delta(0, n, deltas);
     deltas.finish();
@@ -210,9 +216,9 @@ __global__ void __launch_bounds__(attention_threads, 2)
       typename Strip::Cells cells, gradients;
       strip.gradients(j0, deltas, sums, of_codes, cells, gradients);
       const auto leave = [&](bfloat16* square) {  // `left`, at the strip's place in a square of all queries and keys
-        bfloat16* const to = square + (i0 + strip.group) * square_stride + j0 + strip.pair_column;
+        bfloat16* const to = square + (i0 + strip.group) * square_row + j0 + strip.pair_column;
         LEXFORMER_UNROLL
-        for (unsigned e = 0; e < 4; ++e) copy_words<4>(left + e, to + e % 2 * 8 * square_stride + e / 2 * 8);
+        for (unsigned e = 0; e < 4; ++e) copy_words<4>(left + e, to + e % 2 * 8 * square_row + e / 2 * 8);
       };
       Strip::round(cells, left);
       leave(p);
@@ -237,9 +243,9 @@ __global__ void __launch_bounds__(attention_threads, 2)
     LEXFORMER_NO_UNROLL
     for (unsigned i0 = 0; i0 < rows; i0 += size) {
       unsigned left[4];
-      load_matrices<true>(Strip::square(ds + i0 * square_stride + j0, square_stride, false), left);
+      load_matrices<true>(Strip::square(ds + i0 * square_row + j0, square_row, false), left);
       Strip::add_product(left, q + i0 * Strip::stride, dk);
-      load_matrices<true>(Strip::square(p + i0 * square_stride + j0, square_stride, false), left);
+      load_matrices<true>(Strip::square(p + i0 * square_row + j0, square_row, false), left);
       Strip::add_product(left, gradients + i0 * Strip::stride, dv);
     }
     strip.store(dk, a.scale, j0, 3 * a.width, dqkv + a.width);

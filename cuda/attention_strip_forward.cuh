@@ -12,17 +12,20 @@ __global__ void __launch_bounds__(attention_threads, d == 32 ? 3 : 2)
   using Strip = AttentionStrip<d, terms>;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const Strip strip(a);
-  const unsigned n = strip.length, panel = strip.warps * Strip::size, block = blockIdx.z * panel, i0 = block + strip.warp * Strip::size;
+  const unsigned n = strip.length, panel = strip.warps * Strip::size, codes_stride = square_stride(panel), block = blockIdx.z * panel,
+                 i0 = block + strip.warp * Strip::size;
   if (block >= n) return;
   LEXFORMER_DYNAMIC_SHARED(bfloat16, k);
   bfloat16* const v = k + panel * Strip::stride;
-  float* const tables = reinterpret_cast<float*>(v + panel * Strip::stride);
+  bfloat16* const codes = v + panel * Strip::stride;
+  float* const tables = reinterpret_cast<float*>(codes + Strip::codes_size(panel));
   unsigned* const bits = reinterpret_cast<unsigned*>(tables + a.table_size()) + strip.warp * bit_words(n);
 
   const auto stage = [&](unsigned begin) {
     const unsigned rows = strip.panel_rows(begin, panel);
     strip.stage(a.qkv + a.width, 3 * a.width, begin, rows, k);
     strip.stage(a.qkv + 2 * a.width, 3 * a.width, begin, rows, v);
+    strip.stage_codes(block, strip.panel_rows(block, panel), begin, rows, codes_stride, codes);
   };
   stage(0);
   strip.load_score_tables(tables);
@@ -35,11 +38,9 @@ __global__ void __launch_bounds__(attention_threads, d == 32 ? 3 : 2)
     LEXFORMER_NO_UNROLL
     for (unsigned row = 0; row < keys; row += Strip::size) {
       const unsigned j0 = begin + row;
-      unsigned codes[2][4];
       typename Strip::Cells p;
-      strip.load_codes(i0, j0, codes);
       Strip::multiply(q, k + row * Strip::stride, p);
-      strip.score(i0, j0, codes, tables, p);
+      strip.score(i0, j0, strip.load_codes(i0, codes + strip.warp * Strip::size * codes_stride + row, codes_stride), tables, p);
       LEXFORMER_UNROLL
       for (unsigned half = 0; half < 2; ++half) {
         float now = top[half];

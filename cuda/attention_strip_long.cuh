@@ -19,13 +19,15 @@ __global__ void __launch_bounds__(attention_threads, 2)
   if (block >= n) return;
   const std::size_t table_size = a.table_size();
   LEXFORMER_DYNAMIC_SHARED(bfloat16, k);
-  bfloat16* const v = k + panel * Strip::stride;
-  float* const tables = reinterpret_cast<float*>(v + panel * Strip::stride);
+  bfloat16 *const v = k + panel * Strip::stride, *const codes = v + panel * Strip::stride;
+  float* const tables = reinterpret_cast<float*>(codes + Strip::codes_size(panel));
   float* const code_sums = tables + table_size;  // (warps, table_size)
   int* const units = reinterpret_cast<int*>(code_sums + strip.warps * table_size);
   CodeSums of_codes{units + strip.warp * table_size, code_sums + strip.warp * table_size};
   strip.k = k;
   strip.v = v;
+  strip.codes_stride = square_stride(panel);
+  strip.codes = codes + strip.warp * size * strip.codes_stride;
   strip.tables = tables;
   strip.bits = reinterpret_cast<unsigned*>(units + strip.warps * table_size) + strip.warp * bit_words(n);
 
@@ -33,6 +35,7 @@ __global__ void __launch_bounds__(attention_threads, 2)
     const unsigned rows = strip.panel_rows(begin, panel);
     strip.stage(a.qkv + a.width, 3 * a.width, begin, rows, k);
     strip.stage(a.qkv + 2 * a.width, 3 * a.width, begin, rows, v);
+    strip.stage_codes(block, strip.panel_rows(block, panel), begin, rows, strip.codes_stride, codes);
     strip.panel = begin;
   };
   const auto end = [&](unsigned begin) { return n - begin < panel ? n : begin + panel; };
@@ -86,11 +89,13 @@ __global__ void __launch_bounds__(32 * most_key_warps(d), 2)
   using Strip = AttentionStrip<d, terms>;
   constexpr unsigned size = Strip::size;
   const Strip strip(a);
-  const unsigned n = strip.length, panel = strip.warps * size, block = blockIdx.z * panel, j0 = block + strip.warp * size;
+  const unsigned n = strip.length, panel = strip.warps * size, codes_stride = square_stride(panel), block = blockIdx.z * panel,
+                 j0 = block + strip.warp * size;
   if (block >= n) return;
   LEXFORMER_DYNAMIC_SHARED(bfloat16, q);
   bfloat16* const gradients = q + panel * Strip::stride;
-  float* const of_queries = reinterpret_cast<float*>(gradients + panel * Strip::stride);  // logsumexp in base 2, and delta
+  bfloat16* const codes = gradients + panel * Strip::stride;
+  float* const of_queries = reinterpret_cast<float*>(codes + Strip::codes_size(panel));  // logsumexp in base 2, and delta
   float* const tables = of_queries + 2 * panel;
   unsigned* const bits = reinterpret_cast<unsigned*>(tables + a.table_size());  // of dropout: for each query those of the block's keys
 
@@ -98,6 +103,7 @@ __global__ void __launch_bounds__(32 * most_key_warps(d), 2)
     const unsigned rows = strip.panel_rows(begin, panel);
     strip.stage(a.qkv, 3 * a.width, begin, rows, q);
     strip.stage(dcontext, a.width, begin, rows, gradients);
+    strip.stage_codes(begin, rows, block, strip.panel_rows(block, panel), codes_stride, codes);
     for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
       const bool used = begin + row < n;  // after the end of the sequence P is 0
       const std::size_t i = (strip.first + begin + row) * a.heads + strip.h;
@@ -117,12 +123,12 @@ __global__ void __launch_bounds__(32 * most_key_warps(d), 2)
     LEXFORMER_NO_UNROLL
     for (unsigned row = 0; row < queries; row += size) {
       const unsigned i0 = begin + row;
-      unsigned codes[2][4], left[4];
+      unsigned left[4];
       typename Strip::Cells p, ds;
-      strip.template load_codes<true>(i0, j0, codes);
       Strip::multiply(k, q + row * Strip::stride, p);
       Strip::multiply(v, gradients + row * Strip::stride, ds);
-      strip.template score<true>(i0, j0, codes, tables, p);
+      const auto found = strip.template load_codes<true>(i0, codes + row * codes_stride + strip.warp * size, codes_stride);
+      strip.template score<true>(i0, j0, found, tables, p);
       const auto differentiate = [&](auto dropout) {
         LEXFORMER_UNROLL
         for (unsigned c = 0; c < 2; ++c) {

@@ -70,14 +70,15 @@ __device__ void load_matrices(const bfloat16* row, unsigned (&words)[4]) {
 #endif
 }
 
-/// Begins to copy 16 aligned bytes from global to shared memory; writes zeros unless `used`. wait_for_copies() ends the thread's copies.
-__device__ inline void copy_async(const bfloat16* from, bfloat16* to, bool used) {
+/// Begins to write 16 aligned bytes to shared memory: `bytes` from global memory, then zeros. wait_for_copies() ends the thread's copies.
+__device__ inline void copy_async(const void* from, void* to, std::size_t bytes) {
 #if !defined(__CUDACC__)
-  cuda_host::copy_async(from, to, used ? 16 : 0);
+  cuda_host::copy_async(from, to, static_cast<unsigned>(bytes));
 #else
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                :
-               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)), "r"(used ? 16 : 0));
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)),
+                 "r"(static_cast<unsigned>(bytes)));
 #endif
 }
 __device__ inline void wait_for_copies() {

@@ -17,6 +17,7 @@ struct Case {
   std::size_t heads = 2, d = 8, lookups = 0, levels = 5;
   bool query_side = false, key_side = false, shared_table = false, bias = false, pair_bias = false, gate = false, dropout = false;
   bool attentions = false, absolute = false, no_context_gradient = false, no_map_gradient = false, infinite_tile = false;
+  bool shifted_codes = false;  // they do not begin at a multiple of 16 bytes
 };
 
 /// Calls f and returns the additional bytes of device memory that it needed.
@@ -52,7 +53,7 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
     return arrays.emplace_back(std::make_unique<Array<T, Dev>>(random_values<T>(n, ++stream)))->data();
   };
   const Array<std::size_t, Dev> token_begin(token), pair_begin(pair);
-  std::vector<std::uint16_t> codes;
+  std::vector<std::uint16_t> codes(c.shifted_codes ? 1 : 0);
   for (const auto id : random_ids(pairs, 2 * c.levels))
     codes.push_back(static_cast<std::uint16_t>(std::max<int>(0, id - static_cast<int>(c.levels))));
   const Array<std::uint16_t, Dev> code(codes);
@@ -70,7 +71,8 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   a.width = width;
   a.scale = static_cast<A>(0.4);
   a.qkv = random(tokens * 3 * width);
-  for (std::size_t t = 0; t < c.lookups; ++t) a.lookups.push_back({random(c.heads * c.levels), c.levels, code.data()});
+  for (std::size_t t = 0; t < c.lookups; ++t)
+    a.lookups.push_back({random(c.heads * c.levels), c.levels, code.data() + (c.shifted_codes ? 1 : 0)});
   const std::size_t tables = c.shared_table ? 1 : c.heads;
   for (const bool key : {false, true})
     if (key ? c.key_side : c.query_side)
@@ -176,6 +178,8 @@ TEST_CASE("attention: all terms together, with attentions of scores and of proba
 TEST_CASE("attention: bfloat16 with scores in registers, lengths around strips and steps, each term") {
   check_strips({.lengths = {1, 15, 16, 17, 31, 32, 33, 47, 49, 5}});
   check_strips({.lengths = {70, 3, 145}, .heads = 1, .lookups = 1});
+  check_strips({.lengths = {16, 8, 40, 4, 24}, .lookups = 1, .dropout = true});  // codes with and without aligned rows
+  check_strips({.lengths = {16, 35}, .lookups = 1, .shifted_codes = true});      // by tiles
   check_strips({.lookups = 1, .dropout = true});
   check_strips({.lengths = {40}, .bias = true, .infinite_tile = true});
   check_strips({.lookups = 2, .bias = true, .pair_bias = true, .gate = true, .dropout = true}, 2);  // sums over heads by other kernels
@@ -189,6 +193,7 @@ TEST_CASE("attention: bfloat16 with scores in registers, sequences of several pa
   check_strips({.lengths = {127, 145, 128}, .heads = 1});
   check_strips({.lengths = {300}, .heads = 1, .dropout = true});
   check_strips({.lengths = {143, 256}, .heads = 1, .lookups = 1});
+  check_strips({.lengths = {264, 8}, .heads = 1, .lookups = 1});
   check_strips({.lengths = {150}, .heads = 1, .bias = true, .infinite_tile = true});
   check_strips({.lengths = {161, 18}, .lookups = 2, .bias = true, .pair_bias = true, .gate = true, .dropout = true}, 2);
   check_strips({.lengths = {130}, .heads = 1, .query_side = true, .key_side = true}, 2);  // forward alone

@@ -115,6 +115,7 @@ int main() {
       attention<bfloat16>(64, 32, lea, dropout);
       attention<float>(64, 32, lea, dropout);
     }
+  attention<bfloat16>(63, 32, true, false);  // codes whose rows are not aligned
   attention<bfloat16>(64, 64, true, true);
   attention<bfloat16>(64, 48, true, true);   // by the kernels of tiles
   attention<bfloat16>(160, 32, true, true);  // several blocks of a head
