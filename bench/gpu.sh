@@ -301,11 +301,14 @@ have_peers() {
 
 peers() {
   have_peers || return 0
-  local width
+  local width ways
   measure "rates of PyTorch" "$python" "$root/bench/gpu_peer.py" rates "${rate_sizes[@]}" "${timing[@]}"
   for width in $head_widths; do
-    measure "attention of PyTorch, heads of $width" "$python" "$root/bench/gpu_peer.py" attention --bin "$bin" --head-width "$width" \
-      --lengths ${lengths//,/ } --rounds $rounds "${attention_sizes[@]}" "${timing[@]}"
+    # FlexAttention on its own: after an error on the device a process can do nothing more.
+    for ways in "sdpa sdpa_cudnn embedding gather one_hot" flex; do
+      measure "attention of PyTorch, heads of $width, $ways" "$python" "$root/bench/gpu_peer.py" attention --bin "$bin" --head-width "$width" \
+        --lengths ${lengths//,/ } --ways $ways --rounds $rounds "${attention_sizes[@]}" "${timing[@]}"
+    done
   done
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """PyTorch beside gpu_attention and gpu_rates: the same sizes on the same device, results as lines of JSON.
 
-    gpu_peer.py attention --bin DIR [--device cuda] [--lengths 32 64 ...] [--tokens 16384] [--heads 12] [--head-width 32] [--rounds 3] > F
+    gpu_peer.py attention --bin DIR [--device cuda] [--lengths 32 64 ...] [--tokens 16384] [--heads 12] [--head-width 32] [--rounds 3] [--ways sdpa ...] > F
     gpu_peer.py rates [--device cuda] [--tokens 2048] > F
 
 attention: forward and backward with all gradients, of attention with a learned table that is looked up by a code for each pair of tokens,
@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
 
+WAYS = ["sdpa", "sdpa_cudnn", "embedding", "gather", "one_hot", "flex"]
 DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bfloat16": torch.bfloat16}
 # The products in gpu_rates: rows n and k of D = 384 and 768.
 SHAPES = [(384, 384), (1152, 384), (1536, 384), (384, 1536), (768, 768), (2304, 768), (3072, 768), (768, 3072)]
@@ -52,6 +53,7 @@ class Clock:
 
     def __init__(self, f, device, seconds=0.02):
         self.f, self.device, self.graph = f, device, False
+        self.captured = f  # keeps alive what a captured graph reads
         if device == "cuda":
             self.capture()
         for _ in range(2):
@@ -137,6 +139,7 @@ class Attention:
         self.ways = {"sdpa": sdpa, "embedding": embedding, "gather": gather, "one_hot": one_hot, "flex": flex}
         if a.device == "cuda":
             self.ways["sdpa_cudnn"] = sdpa_cudnn  # for bfloat16; does not support float32
+        self.ways = {name: way for name, way in self.ways.items() if not a.ways or name in a.ways}
 
     def inputs(self, length, dtype, loaded=None):
         a, g = self.a, torch.Generator().manual_seed(length)
@@ -268,6 +271,7 @@ def main():
     parser.add_argument("--bin", type=Path, default=Path("build/cuda/bin"), help="where gpu_attention is")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--precisions", nargs="+", choices=list(DTYPES), default=list(DTYPES), help="on a CPU: float32 alone")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, help="of attention; all unless given")
     parser.add_argument("--lengths", nargs="+", type=int, default=[32, 64, 128, 256, 512])
     for name, default in (("heads", 12), ("head-width", 32), ("levels", 50), ("rounds", 3), ("repeats", 7), ("square", 8192),
                           ("megabytes", 1024), ("parameters", 110000000)):

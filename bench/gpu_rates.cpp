@@ -79,22 +79,23 @@ class Rates {
   void adamw() {
     using A = lx::accumulate_t<T>;
     const std::size_t arrays = 64, count = o_.parameters / arrays;
-    auto parameters = bench::random_tensor<T, Dev>({arrays * count}, 3), gradients = bench::random_tensor<T, Dev>({arrays * count}, 4);
-    auto mean = lx::Tensor<A, Dev>::zeros({arrays * count}), square = lx::Tensor<A, Dev>::zeros({arrays * count});
-    auto masters = lx::Tensor<A, Dev>::zeros({lx::is_storage<T> ? arrays * count : 0});
+    const std::size_t step = (count + 63) / 64 * 64;  // each array is aligned, as a parameter is
+    auto parameters = bench::random_tensor<T, Dev>({arrays * step}, 3), gradients = bench::random_tensor<T, Dev>({arrays * step}, 4);
+    auto mean = lx::Tensor<A, Dev>::zeros({arrays * step}), square = lx::Tensor<A, Dev>::zeros({arrays * step});
+    auto masters = lx::Tensor<A, Dev>::zeros({lx::is_storage<T> ? arrays * step : 0});
     std::vector<lx::AdamWUpdate<T>> updates;
     for (std::size_t i = 0; i < arrays; ++i) {
-      T* const weights = parameters.mutable_data() + i * count;
+      T* const weights = parameters.mutable_data() + i * step;
       A* master = nullptr;
       if constexpr (lx::is_storage<T>)
-        master = masters.mutable_data() + i * count;
+        master = masters.mutable_data() + i * step;
       else
         master = weights;
       updates.push_back({count,
                          {1 - 5e-9, 0.9, 0.999, 5e-5, 1, 1e-8},
-                         gradients.data() + i * count,
-                         mean.mutable_data() + i * count,
-                         square.mutable_data() + i * count,
+                         gradients.data() + i * step,
+                         mean.mutable_data() + i * step,
+                         square.mutable_data() + i * step,
                          master,
                          weights});
     }
