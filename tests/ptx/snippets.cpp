@@ -187,12 +187,15 @@ TEST_CASE("ptx: exchanges of a warp") {
 }
 
 TEST_CASE("ptx: asynchronous copies, matrices from shared memory, integer sums in shared memory") {
-  std::vector<int> words(128);  // element e of the warp's 256 is e
-  for (int i = 0; i < 128; ++i) words[static_cast<std::size_t>(i)] = (2 * i + 1) << 16 | 2 * i;
+  std::vector<int> words(126);  // element e of the warp's 256 is e; the last four are not there
+  for (int i = 0; i < 126; ++i) words[static_cast<std::size_t>(i)] = (2 * i + 1) << 16 | 2 * i;
   const Values<int> in(words), out(std::vector<int>(32 * 12 + 1));
   REQUIRE(run(matrices, 32, 516, in.data(), out.data()) == "");
   const auto found = out.values();
-  const auto element = [](int matrix, int row, int column) { return 8 * matrix + row == 31 ? 0 : 64 * matrix + 8 * row + column; };
+  const auto element = [](int matrix, int row, int column) {
+    const int e = 64 * matrix + 8 * row + column;
+    return e < 252 ? e : 0;
+  };
   for (int lane = 0; lane < 32; ++lane) {
     const int* const of_lane = found.data() + 12 * lane;
     const int g = lane / 4, t = lane % 4 * 2;

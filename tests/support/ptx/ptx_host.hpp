@@ -72,6 +72,13 @@ inline unsigned char* global(uint64_t address, std::size_t bytes, int line) {
   if (address % bytes != 0) fault("misaligned access to global memory", address, bytes, line);
   return reinterpret_cast<unsigned char*>(address);
 }
+/// What an asynchronous copy of 16 bytes reads: their first `bytes`.
+inline unsigned char* copied(uint64_t address, std::size_t bytes, int line) {
+  if (bytes > 16) fault("asynchronous copy of more than 16 bytes", address, bytes, line);
+  if (bytes > 0 && (address < window.begin || address + bytes > window.end)) find_window(address, bytes, line);
+  if (address % 16 != 0) fault("misaligned access to global memory", address, 16, line);
+  return reinterpret_cast<unsigned char*>(address);
+}
 inline unsigned char* shared(uint64_t address, std::size_t bytes, int line) {
   address = static_cast<uint32_t>(address);
   if (address % bytes != 0) fault("misaligned access to shared memory", address, bytes, line);

@@ -285,8 +285,8 @@ class Translator:
     def copy_async(self, _, line, to, source, size, used):
         if size != "16":
             raise PtxError(f"{size} bytes in place of 16")
-        return (f"cuda_host::copy_async(global_ld({self.address(source)}, 16, {line}), shared_st({self.address(to)}, 16, {line}), "
-                f"{self.value(used, 'u32')});")
+        return (f"const uint32_t used = {self.value(used, 'u32')}; cuda_host::copy_async(copied({self.address(source)}, used, {line}), "
+                f"shared_st({self.address(to)}, 16, {line}), used);")
 
     def wait_for_copies(self, _, line):
         return "cuda_host::wait_for_copies();"
