@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 # Reproduces the tables of the LEA paper and of the DAFA paper: trains missing runs, row by row and seed by seed, evaluates and compares them.
 # Interrupted runs are resumed; rows that several tables share are trained once.
-# usage: tools/reproduce.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 30] [--sets a,b] [--rows a,b] [--train-share S] [--precision P]
-#        [--threads N] [--out DIR]
+# usage: tools/reproduce.sh TABLE --model M.lxf --data DIR [--seeds 3] [--epochs 30] [--sets a,b] [--rows a,b] [--train-share S] [--lr R]
+#        [--precision P] [--device D] [--threads N] [--jobs N] [--no-report] [--out DIR]
 #   TABLE    3        plain, with typo augmentation, with augmentation and LEA, on five data sets
 #            6        similarities, sharing of the projection, layer ranges (Abt-Buy)
 #            11       representations of a similarity (Abt-Buy)
 #            figure3  score against noise level (Abt-Buy), as a report
 #            beyond   not in the paper: character n-grams, the bias within one text (Abt-Buy)
 #            words    words that LEA compares: the tokenizer's, space-separated ones, the larger similarity of both (Abt-Buy)
+#            records  all columns of two tables: plain, augmented, LEA between words of any columns, of the same one, both (three sets)
 #            dafa-main     UERBERT, Syntax-BERT, DAFA and its outputs against BERT (SICK with trees)
 #            dafa8         DAFA without one of its parts;  dafa4: with one of its parts alone
 #            dafa6         shares of the training pairs, layers
@@ -17,10 +18,12 @@
 #   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). For a set without test.tsv every tenth
 #            row of train.tsv becomes the validation set and valid.tsv the test set.
 #            For DAFA also DIR/sick/trees.conllu (tools/trees_to_conllu.py SHARED/data/sick-dep --out DIR/sick). WordNet: /usr/share/wordnet.
-#            Labels with a decimal point are those of a regression.
+#            Labels with a decimal point are those of a regression. For records: tables/SET/{tableA,tableB,train,valid,test}.csv.
 #   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
 #   --train-share  the share of the training pairs that all rows use, e.g. 0.1
-#   --precision    train in bfloat16 or float32 (default); runs of another share or precision need another --out
+#   --precision    train in bfloat16 or float32 (default);  --lr: learning rate;  --device: of training and evaluation, cpu or cuda
+#                  Runs of another share, precision, rate or device need another --out
+#   --jobs         runs at a time, each with --threads threads (1);  --no-report: no page with pictures, which needs the trained models
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
@@ -34,8 +37,13 @@ usage() {
 [ $# -gt 0 ] || usage
 table=$1
 shift
-model= data= seeds=3 epochs=30 sets= only= out=$root/build/reproduce training=() threads=()
+model= data= seeds=3 epochs=30 sets= only= out=$root/build/reproduce training=() threads=() device=() jobs=1 with_report=true
 while [ $# -gt 0 ]; do
+  if [ "$1" = --no-report ]; then
+    with_report=false
+    shift
+    continue
+  fi
   [ $# -gt 1 ] || usage "$1 needs a value"
   case $1 in
     --model) model=$2 ;;
@@ -44,8 +52,10 @@ while [ $# -gt 0 ]; do
     --epochs) epochs=$2 ;;
     --sets) sets=$2 ;;
     --rows) only=$2 ;;
-    --train-share | --precision) training+=("$1" "$2") ;;
+    --train-share | --precision | --lr) training+=("$1" "$2") ;;
+    --device) device=(--device "$2") ;;
     --threads) threads=(--threads "$2") ;;
+    --jobs) jobs=$2 ;;
     --out) out=$2 ;;
     *) usage "unknown option $1" ;;
   esac
@@ -54,6 +64,7 @@ done
 [ -f "$model" ] || usage "--model: there is no file '$model'; tools/convert_hf.py makes one"
 [ -d "$data" ] || usage "--data: there is no folder '$data'"
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs: '$jobs' must be a positive integer"
 [ -x "$bin/train_matcher" ] || { echo "reproduce.sh: $bin/train_matcher is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
 layers() { # number of layers of the encoder
@@ -82,6 +93,7 @@ row_options() {
     lea-representation-learned) echo "$lea --lea-representation learned --lea-levels 50" ;;
     lea-words-*) echo "$lea --lea-words ${1##*-}" ;;
     lea-within) echo "$lea --lea-within-sentences" ;;
+    lea-columns-*) echo "$lea --lea-words both --lea-columns ${1##*-}" ;;
     bert) echo "--attention none" ;;
     uerbert) echo "--attention uerbert" ;;
     syntax) echo "--attention syntax" ;;
@@ -107,6 +119,7 @@ case $table in
   figure3) rows="plain augment lea" ;;
   beyond) rows="augment lea lea-jaccard_bigrams lea-jaccard_trigrams lea-within" ;;
   words) rows="lea lea-words-whitespace lea-words-both" ;;
+  records) rows="plain augment lea-columns-any lea-columns-same lea-columns-both" sets=${sets:-abt-buy,walmart-amazon,dblp-acm} ;;
   dafa-main) rows="bert uerbert syntax dafa dafa-residual dafa-without-cross+gate+filter" ;;
   dafa8) rows="dafa bert dafa-without-tree dafa-without-subgraph dafa-without-tfidf dafa-without-cross dafa-without-gate+filter
                dafa-without-cross+gate+filter" ;;
@@ -124,20 +137,22 @@ mkdir -p "$out"
 summary=$out/table-$table.md
 echo "# Table $table: $(basename "$model"), $epochs epochs, $seeds seeds$([ $typos = 0 ] || echo ", three copies of each test file with typos")" >"$summary.new"
 
-for set in ${sets//,/ }; do
-  train=$data/$set/train.tsv valid=$data/$set/valid.tsv test=$data/$set/test.tsv
-  if [ ! -f "$test" ]; then
-    test=$valid
-    mkdir -p "$out/$set/split"
-    awk 'NR % 10' "$train" >"$out/$set/split/train.tsv"
-    awk 'NR % 10 == 0' "$train" >"$out/$set/split/valid.tsv"
-    train=$out/$set/split/train.tsv valid=$out/$set/split/valid.tsv
-    printf '\n%s has no test file: a tenth of its training pairs is used for validation, its validation set for testing.\n' "$set" >>"$summary.new"
+# Sets the files of a data set, and the options of its texts and labels.
+of_set() { # SET
+  local names
+  train=$data/$1/train.tsv valid=$data/$1/valid.tsv test=$data/$1/test.tsv texts=() labels=()
+  if [ "$table" = records ]; then
+    local folder=$data/tables/$1
+    train=$folder/train.csv valid=$folder/valid.csv test=$folder/test.csv texts=(--left "$folder/tableA.csv" --right "$folder/tableB.csv")
+    labels=(--serialize columns --max-length 128)
+    # The long descriptions must not push out the other columns.
+    [ "$1" != abt-buy ] || labels+=(--columns name,price,description --column-words description=24)
+  elif [ ! -f "$test" ]; then
+    test=$valid train=$out/$1/split/train.tsv valid=$out/$1/split/valid.tsv
   fi
-  results=() models=() parses=() labels=()
   if [ $typos = 0 ]; then
-    parses=(--parses "$data/$set/trees.conllu")
-    [[ " ${rows//,/ } " != *" uerbert "* ]] || parses+=(--wordnet /usr/share/wordnet)
+    texts=(--parses "$data/$1/trees.conllu")
+    [[ " ${rows//,/ } " != *" uerbert "* ]] || texts+=(--wordnet /usr/share/wordnet)
     names=$(cut -f 3 "$train" | sort -u | paste -sd ,)
     case $names in
       0,1) ;;
@@ -145,8 +160,68 @@ for set in ${sets//,/ }; do
       *) labels=(--labels "$names") ;;
     esac
   fi
+}
+# A set without a test file: a tenth of its training pairs is used for validation.
+split_set() { # SET
+  [ "$table" != records ] && [ ! -f "$data/$1/test.tsv" ] || return 0
+  mkdir -p "$out/$1/split"
+  awk 'NR % 10' "$data/$1/train.tsv" >"$out/$1/split/train.tsv"
+  awk 'NR % 10 == 0' "$data/$1/train.tsv" >"$out/$1/split/valid.tsv"
+  printf '\n%s has no test file: a tenth of its training pairs is used for validation, its validation set for testing.\n' "$1" >>"$summary.new"
+}
+# Trains and evaluates a run, unless that was done before.
+train_run() { # SET ROW SEED
+  local run=$out/$1/$2/seed-$3 options more=(--save-steps 200)
+  options=$(row_options "$2")
+  [ "${device[*]-}" != "--device cuda" ] || more=()  # the seconds that a run takes there are not worth checkpoints
+  [ "$jobs" = 1 ] || more+=(--quiet)
+  if [ ! -f "$run/all_results.json" ]; then
+    echo "==== $1, $2, seed $3" >&2
+    # shellcheck disable=SC2086
+    "$bin/train_matcher" --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$3" \
+      ${texts[@]+"${texts[@]}"} ${labels[@]+"${labels[@]}"} ${training[@]+"${training[@]}"} ${device[@]+"${device[@]}"} \
+      ${more[@]+"${more[@]}"} "${threads[@]}" --save-total-limit 1 --resume --out "$run" >&2
+  fi
+  [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos $typos --scores \
+    ${texts[@]+"${texts[@]}"} ${device[@]+"${device[@]}"} --output "$run/test.json" "${threads[@]}" >/dev/null
+}
+
+# Before the first run: what can be wrong in any of them.
+for row in ${rows//,/ }; do row_options "$row" >/dev/null; done
+for set in ${sets//,/ }; do
+  split_set "$set"
+  of_set "$set"
+done
+# Run number k of all belongs to worker k modulo `jobs`.
+work() { # NUMBER
+  local number=0
+  for set in ${sets//,/ }; do
+    of_set "$set"
+    for row in ${rows//,/ }; do
+      for ((seed = 1; seed <= seeds; ++seed)); do
+        if [ $((number++ % jobs)) = "$1" ]; then train_run "$set" "$row" "$seed"; fi
+      done
+    done
+  done
+}
+if [ "$jobs" = 1 ]; then
+  work 0
+else
+  workers=() failed=0
+  for ((worker = 0; worker < jobs; ++worker)); do
+    work "$worker" &
+    workers+=($!)
+  done
+  trap 'pkill -P "$(IFS=,; echo "${workers[*]}")" 2>/dev/null; kill "${workers[@]}" 2>/dev/null' EXIT
+  for worker in "${workers[@]}"; do wait "$worker" || failed=1; done
+  trap - EXIT
+  [ $failed = 0 ] || { echo "reproduce.sh: not all runs ended well; the same command goes on with those that are missing" >&2; exit 1; }
+fi
+
+for set in ${sets//,/ }; do
+  of_set "$set"
+  results=() models=()
   for row in ${rows//,/ }; do
-    options=$(row_options "$row")
     models+=("$row=$out/$set/$row")
     for ((seed = 1; seed <= seeds; ++seed)); do
       run=$out/$set/$row/seed-$seed
@@ -155,25 +230,16 @@ for set in ${sets//,/ }; do
         *) results+=("$row=$run/test.json") ;;
       esac
       case $table,$row in dafa6,bert | dafa6,dafa) results+=("$row@100=$run/test.json") ;; esac
-      if [ ! -f "$run/all_results.json" ]; then
-        echo "==== $set, $row, seed $seed" >&2
-        # shellcheck disable=SC2086
-        "$bin/train_matcher" --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$seed" \
-          ${parses[@]+"${parses[@]}"} ${labels[@]+"${labels[@]}"} \
-          ${training[@]+"${training[@]}"} "${threads[@]}" --save-steps 200 --save-total-limit 1 --resume --out "$run" >&2
-      fi
-      [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos $typos --scores \
-        ${parses[@]+"${parses[@]}"} \
-        --output "$run/test.json" "${threads[@]}" >/dev/null
     done
   done
   first=${rows%%[ ,]*}
   case " ${rows//,/ } " in *" augment "*) first=augment ;; *" bert "*) first=bert ;; esac
   "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$out/$set/table-$table.json" \
     --plots "$out/$set/plots-$table" --x-label "training pairs, %" "${threads[@]}" >>"$summary.new"
+  $with_report || continue
   noise=()
   [ "$table" != figure3 ] || noise=(--noise 0,10,20,30,40,50)
-  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${parses[@]+"${parses[@]}"} --out "$out/$set/report-$table" "${threads[@]}"
+  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${texts[@]+"${texts[@]}"} --out "$out/$set/report-$table" "${threads[@]}"
 done
 mv "$summary.new" "$summary"
 cat "$summary"

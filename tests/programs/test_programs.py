@@ -381,6 +381,38 @@ class Programs(Refusals, unittest.TestCase):
             done = subprocess.run(more, capture_output=True, text=True, env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.count("| 1 | "), 4 * len(rows.split(",")))  # four metrics
+        parallel = self.folder / "reproduced-in-parallel"
+        done = subprocess.run([*command[:-1], parallel, "--jobs", "2", "--no-report"], capture_output=True, text=True, env=environment)
+        self.assertEqual((done.returncode, done.stderr.count("====")), (0, 12), done.stderr)
+        self.assertEqual((parallel / "table-3.md").read_text(), table)
+        self.assertFalse((parallel / "whole/report-3").exists())
+        shutil.rmtree(parallel / "whole/lea/seed-2")
+        failed = subprocess.run([*command[:-1], parallel, "--jobs", "3", "--no-report", "--precision", "float8"], capture_output=True, text=True, env=environment)
+        self.assertEqual(failed.returncode, 1, failed.stderr)
+        self.assertIn("not all runs ended well; the same command goes on", failed.stderr)
+        again = subprocess.run([*command[:-1], parallel, "--jobs", "3", "--no-report"], capture_output=True, text=True, env=environment)
+        self.assertEqual((again.returncode, again.stderr.count("====")), (0, 1), again.stderr)
+        self.assertEqual((parallel / "table-3.md").read_text(), table)
+        late = subprocess.run([*command[:-1], self.folder / "none", "--jobs", "2", "--rows", "plain,typo"], capture_output=True, text=True, env=environment)
+        self.assertEqual((late.returncode, late.stderr.count("====")), (2, 0), late.stderr)
+
+        # All columns of two tables.
+        folder = data / "tables/tiny"
+        folder.mkdir(parents=True)
+        rows = [line.replace(' "x"', "").split("\t") for line in pairs(24, 5).splitlines()]
+        for side, name in enumerate(("tableA", "tableB")):
+            (folder / f"{name}.csv").write_text("id,name,brand\n" + "".join(f"{i},{row[side]},{row[side].split()[0]}\n" for i, row in enumerate(rows)))
+        for name, begin in (("train", 0), ("valid", 8), ("test", 16)):
+            (folder / f"{name}.csv").write_text("ltable_id,rtable_id,label\n" + "".join(f"{i},{i},{rows[i][2]}\n" for i in range(begin, begin + 8)))
+        more = ["bash", REPRODUCE, "records", *command[3:7], "--sets", "tiny", "--rows", "augment,lea-columns-same", "--seeds", "1", "--epochs", "1", "--lr", "1e-4", "--threads", "1", "--out", out]
+        done = subprocess.run(more, capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("| 1 | "), 4 * 2)
+        settings = json.loads((out / "tiny/lea-columns-same/seed-1/all_results.json").read_text())["settings"]
+        self.assertIn('"columns": "same"', json.dumps(settings))
+        self.assertEqual(settings["learning_rate"], 1e-4)
+        self.assertTrue((out / "tiny/report-records/index.html").exists())
+
         wrong = subprocess.run(["bash", REPRODUCE, "7", "--model", self.model, "--data", data], capture_output=True, text=True, env=environment)
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("unknown table '7'", wrong.stderr)
