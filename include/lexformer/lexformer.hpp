@@ -5,6 +5,7 @@
 #include "lexformer/version.hpp"
 
 // plain data
+#include "lexformer/core/background.hpp"
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/broadcast.hpp"
 #include "lexformer/core/compiled.hpp"

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <numeric>
+#include <thread>
 
 #include "../support/far_device.hpp"
 #include "io/expect_error.hpp"
@@ -253,6 +254,43 @@ TEST_CASE("evaluations are at the ends of the epochs, every n steps, or at the e
   CHECK(steps([](auto&) {}) == std::vector<std::size_t>{3, 6, 9, 11});
   CHECK(steps([](auto& o) { o.eval_steps = 4; }) == std::vector<std::size_t>{4, 8, 11});
   CHECK(steps([](auto& o) { o.eval_epochs = false; }) == std::vector<std::size_t>{11});
+}
+
+TEST_CASE_TEMPLATE("on a GPU another thread makes the batches of the next step; its error ends the run at that step", Dev, Cpu, Far) {
+  struct Watched {
+    Toy<Dev> toy;
+    std::size_t made = 0, fails_at = 1000;
+    std::vector<std::thread::id> makers{};
+    std::size_t batches() { return 3; }
+    Numbers batch(std::uint32_t epoch, std::size_t n) {
+      makers.push_back(std::this_thread::get_id());
+      if (++made == fails_at) fail("batch", "number ", made, " cannot be made");
+      return toy.batch(epoch, n);
+    }
+    BatchSize size(const Numbers& x) { return toy.size(x); }
+    double weights(const Numbers& x) { return toy.weights(x); }
+    Var<float, Dev> loss(const Numbers& x, const ForwardOptions& f) { return toy.loss(x, f); }
+    void save(const std::string& path) { toy.save(path); }
+    void load(const std::string& path) { toy.load(path); }
+  };
+  const auto run = [](Watched& task, const std::string& out) {
+    AdamW<float, Dev> optimizer(task.toy.parameters());
+    return Trainer(task, optimizer, toy_options(out)).run();
+  };
+  const TemporaryFolder folder;
+  Watched task;
+  run(task, folder / "run");
+  Toy<> here_alone;
+  here_alone.sizes.resize(3);
+  train(here_alone, toy_options(folder / "alone"));
+  CHECK(task.toy.w.value().template to<Cpu>().to_vector() == here_alone.w.value().to_vector());
+  CHECK(task.made == 17);  // 11 steps of two batches and one, and none for a twelfth
+  const auto here = static_cast<std::size_t>(std::count(task.makers.begin(), task.makers.end(), std::this_thread::get_id()));
+  CHECK(here == (std::is_same_v<Dev, Cpu> ? 17 : 2));  // those of the first step
+  Watched broken;
+  broken.fails_at = 5;
+  CHECK_THROWS_WITH_AS(run(broken, folder / "broken"), "batch: number 5 cannot be made", Error);
+  CHECK(broken.made == 5);
 }
 
 TEST_CASE("a task without evaluation keeps its last model") {

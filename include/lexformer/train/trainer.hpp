@@ -2,12 +2,14 @@
 // The training loop: steps, schedule, evaluation, best model, checkpoints, resume, log. Programs supply a task.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -16,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/background.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/data/masked_batch.hpp"
 #include "lexformer/io/json_value.hpp"
@@ -89,7 +92,9 @@ LoopState parse_loop_state(const Json& json, const std::string& where);
 
 /// Trains a task. A task is a struct with
 ///   std::size_t batches();                                   number of batches in an epoch; constant
-///   Batch batch(std::uint32_t epoch, std::size_t number);    a pure function of its arguments (train/batches.hpp)
+///   Batch batch(std::uint32_t epoch, std::size_t number);    a pure function of its arguments (train/batches.hpp). On a GPU another thread
+///                                                            calls it for the next step while this one calls the other functions, so
+///                                                            they must not read what it changes; the last batch may not be used
 ///   Var loss(const Batch&, const ForwardOptions&);           mean loss of a batch, or a std::vector of parts that are added
 ///   double weights(const Batch&);                            number of examples, tokens, ... in the mean; a vector for parts.
 ///                                                            A batch (or part) of weight 0 is left out of the step
@@ -195,20 +200,40 @@ class Trainer {
     }
   }
 
+  /// Makes the batches of a step that begins with this batch of the epoch.
+  std::vector<Batch> make_batches(std::size_t epoch, std::size_t begin) {
+    std::vector<Batch> batches;
+    for (std::size_t number = begin; number < std::min(begin + options_.accumulate, task_.batches()); ++number)
+      batches.push_back(task_.batch(static_cast<std::uint32_t>(epoch), number));
+    return batches;
+  }
+
   /// Takes one step; returns its number of samples.
   std::size_t take_step() {
     std::vector<Batch> batches;
+    if (background_ != nullptr) {
+      background_->wait();
+      batches = std::move(made_ahead_);
+    } else {
+      batches = make_batches(state_.epoch_index, state_.batch_index);
+    }
     std::size_t samples = 0;
-    const auto epoch = static_cast<std::uint32_t>(state_.epoch_index);
-    for (; batches.size() < options_.accumulate && state_.batch_index < task_.batches(); ++state_.batch_index) {
-      batches.push_back(task_.batch(epoch, state_.batch_index));
-      const BatchSize size = size_of(batches.back());
+    for (const Batch& batch : batches) {
+      const BatchSize size = size_of(batch);
       samples += size.samples;
       state_.num_input_tokens_seen += size.tokens;
     }
+    state_.batch_index += batches.size();
     if (state_.batch_index == task_.batches()) {
       ++state_.epoch_index;
       state_.batch_index = 0;
+    }
+    // A GPU would wait while the host makes a batch; on a CPU both would share the cores.
+    if constexpr (!std::is_same_v<Dev, Cpu>) {
+      background_.reset();
+      if (step_ + 1 < options_.schedule.total)
+        background_ = std::make_unique<Background>(
+            [this, epoch = state_.epoch_index, begin = state_.batch_index] { made_ahead_ = make_batches(epoch, begin); });
     }
     std::vector<GraphLeaf> leaves;
     const auto loss = compute(batches, step_, checked_ ? nullptr : &leaves);
@@ -289,6 +314,7 @@ class Trainer {
 
   TrainResult& finish(TrainResult& result) {
     progress_->finish();
+    background_.reset();
     result.step = step_;
     result.epochs = epochs();
     result.tokens = state_.num_input_tokens_seen;
@@ -308,7 +334,9 @@ class Trainer {
   std::string best_path_;
   std::size_t steps_per_epoch_ = 0, step_ = 0;
   TrainerState state_;
-  bool checked_ = false;  // whether this process has checked the graph
+  bool checked_ = false;                    // whether this process has checked the graph
+  std::vector<Batch> made_ahead_;           // the batches of the next step, made by `background_`
+  std::unique_ptr<Background> background_;  // null on a CPU
   LoopState loop_;
   // Set during run().
   Progress* progress_ = nullptr;
