@@ -278,6 +278,9 @@ TEST_CASE("merge refuses what does not fit") {
   CHECK_THROWS_AS(merge(bad), Error);
   bad[0].code = {0, 0, 0, 1};
   CHECK_THROWS_AS(merge(bad), Error);
+  bad[0].code = {0, 0, 0, 0};
+  bad[0].level.clear();
+  CHECK_THROWS_WITH_AS(merge(bad), "lexical merge: code 0 is out of range; the example has 0 levels", Error);
   std::vector<LexicalMatrix> many(1);
   for (int i = 1; i < 70000; ++i) many[0].level.push_back(i);
   CHECK_THROWS_WITH_AS(merge(many),

@@ -163,15 +163,16 @@ LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const Le
     }
   detail::sort_levels(out.level);
 
+  std::vector<std::uint16_t> codes;  // of the values
+  for (const double value : values) codes.push_back(value >= 0.0 ? detail::lexical_code(out.level, value) : std::uint16_t{0});
   out.size = encoding.size();
   out.code.assign(out.size * out.size, 0);
-  for (std::size_t a = 0; a < words.size(); ++a)
-    for (std::size_t b = 0; b < words.size(); ++b) {
-      if (!meet(a, b)) continue;
-      const std::uint16_t code = detail::lexical_code(out.level, values[key_of[a] * keys.size() + key_of[b]]);
-      for (std::size_t i = words[a].first; i < words[a].last; ++i)
-        std::fill_n(out.code.begin() + static_cast<std::ptrdiff_t>(i * out.size + words[b].first), words[b].last - words[b].first, code);
-    }
+  for (std::size_t a = 0; a < words.size(); ++a) {
+    std::uint16_t* const row = out.code.data() + words[a].first * out.size;
+    for (std::size_t b = 0; b < words.size(); ++b)
+      if (meet(a, b)) std::fill(row + words[b].first, row + words[b].last, codes[key_of[a] * keys.size() + key_of[b]]);
+    for (std::size_t i = words[a].first + 1; i < words[a].last; ++i) std::copy_n(row, out.size, out.code.data() + i * out.size);
+  }
   return out;
 }
 
@@ -185,15 +186,16 @@ LEXFORMER_INLINE LexicalBatch merge(std::span<const LexicalMatrix> matrices) {
     out.begin.push_back(cells += matrix.code.size());
   }
   detail::sort_levels(out.level);
-  out.code.reserve(cells);
-  std::vector<std::uint16_t> renamed;
+  out.code.resize(cells);
+  auto to = out.code.begin();
   for (const LexicalMatrix& matrix : matrices) {
-    renamed.clear();
-    for (double level : matrix.level) renamed.push_back(detail::lexical_code(out.level, level));
-    for (std::uint16_t code : matrix.code) {
-      if (code >= renamed.size()) fail("lexical merge", "code ", code, " is out of range; the example has ", renamed.size(), " levels");
-      out.code.push_back(renamed[code]);
-    }
+    std::vector<std::uint16_t> renamed;
+    for (const double level : matrix.level) renamed.push_back(detail::lexical_code(out.level, level));
+    std::uint16_t largest = 0;  // a loop that compilers vectorize, unlike std::max_element
+    for (const std::uint16_t code : matrix.code) largest = std::max(largest, code);
+    if (!matrix.code.empty() && largest >= renamed.size())
+      fail("lexical merge", "code ", largest, " is out of range; the example has ", renamed.size(), " levels");
+    to = std::transform(matrix.code.begin(), matrix.code.end(), to, [&](std::uint16_t code) { return renamed[code]; });
   }
   return out;
 }
