@@ -12,15 +12,19 @@ namespace {
 struct Sizes {
   std::size_t tokens = 16384, heads = 12, head_width = 32, levels = 50;
   double used_codes = 0.2;  // the share of token pairs with a nonzero code; 0.1 to 0.23 in real pairs
+  bool scattered = false;   // these token pairs are anywhere, not only between the two texts of a sequence
 };
 
-/// Codes as in a real batch: most are 0.
-std::vector<std::uint16_t> random_codes(std::size_t count, const Sizes& sizes) {
+/// Codes as in a batch of pairs: 0 within each of the two texts that make up a sequence, unless `scattered`.
+std::vector<std::uint16_t> random_codes(std::size_t sequences, std::size_t length, const Sizes& sizes) {
   lx::RandomStream random(1, lx::random_site::user, 100);
-  std::vector<std::uint16_t> codes(count);
-  for (auto& code : codes) {
-    const double x = random.uniform() / sizes.used_codes;
-    code = static_cast<std::uint16_t>(x < 1 ? x * static_cast<double>(sizes.levels) : 0);
+  std::vector<std::uint16_t> codes(sequences * length * length);
+  const double share = sizes.scattered ? sizes.used_codes : std::min(1.0, 2 * sizes.used_codes);
+  for (std::size_t cell = 0; cell < codes.size(); ++cell) {
+    const bool query_first = cell / length % length < length / 2, key_first = cell % length < length / 2;
+    const double x = random.uniform() / share;
+    const bool used = x < 1 && (sizes.scattered || query_first != key_first);
+    codes[cell] = static_cast<std::uint16_t>(used ? x * static_cast<double>(sizes.levels) : 0);
   }
   return codes;
 }
@@ -34,7 +38,7 @@ class Attention {
         qkv_(random_tensor(1, {tokens(), 3 * sizes.heads * sizes.head_width})),
         table_(random_tensor(2, {sizes.heads, sizes.levels})),
         dcontext_(random_tensor(3, {tokens(), sizes.heads * sizes.head_width})),
-        codes_(random_codes(offsets_.pairs(), sizes)),
+        codes_(random_codes(offsets_.sequences(), length, sizes)),
         context_(dcontext_.shape()),
         dqkv_(qkv_.shape()),
         dtable_(table_.shape()),
@@ -128,6 +132,8 @@ int main(int argc, char** argv) {
   app.add_option("--heads", sizes.heads, "heads")->check(program::positive())->capture_default_str();
   app.add_option("--head-width", sizes.head_width, "numbers of a head")->check(program::positive())->capture_default_str();
   app.add_option("--levels", sizes.levels, "rows of the table")->check(CLI::Range(1, 65536))->capture_default_str();
+  app.add_flag("--scattered", sizes.scattered,
+               "codes between any tokens; without it, only between the two halves of a sequence, as in pairs");
   app.add_option("--path", path, "on a GPU: by kernels of ours, or by products of cuBLAS")
       ->check(CLI::IsMember({"fused", "cublas"}))
       ->capture_default_str();
