@@ -101,6 +101,8 @@ int match(program::MatchOptions o) {
     if (!o.decision.calibration.empty()) o.decision.saved = program::CalibrationFile::load(o.decision.calibration);
     model = load_model<T, Dev>(o);
   }
+  if (model && !o.decision.saved && o.decision.validation.empty() && !model->calibration.empty())
+    o.decision.saved = {lx::parse_calibration(model->calibration, o.model + ": lexformer.calibration"), {}};
   const auto records = o.records.load(o.records.columns(), model ? model->records : "", o.model);
   if (model) {
     model->check_texts(records->left_texts(), records->left().path);

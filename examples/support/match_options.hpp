@@ -30,7 +30,7 @@ struct DecisionOptions {
   std::optional<double> threshold, precision, recall;
   std::vector<std::string> validation;
   std::string calibration;
-  std::optional<CalibrationFile> saved{};  // of --calibration
+  std::optional<CalibrationFile> saved{};  // of --calibration, or of the model
   lx::CalibrationKind kind = lx::CalibrationKind::platt;
   bool no_cascade = false, model_alone = false;
 

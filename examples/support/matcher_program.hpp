@@ -77,7 +77,14 @@ struct MatcherTask {
     auto e = lx::evaluate(model, o.valid, valid, std::nullopt, o.eval_batch);
     if (ranks(o.loss)) e = ranking_evaluation(e, valid);
     model.threshold.reset();
-    if (e.primary == "f1") model.threshold = e.value("threshold");
+    model.calibration.clear();
+    if (e.primary == "f1") {
+      model.threshold = e.value("threshold");
+      std::vector<std::int32_t> labels;
+      for (const auto& pair : valid) labels.push_back(pair.label);
+      const auto fitted = lx::fit_calibration(lx::CalibrationKind::platt, e.scores, labels);
+      if (fitted.platt.slope > 0) model.calibration = lx::dump_json(lx::to_json(fitted), o.valid);  // else no score says what matches
+    }
     return measurement_of(e);
   }
   void save(const std::string& path) { model.save(path); }
@@ -85,6 +92,7 @@ struct MatcherTask {
     const auto file = lx::ModelFile::open(path);
     model.restore(file);
     model.threshold = file.threshold;
+    model.calibration = file.text("lexformer.calibration");
   }
 };
 
@@ -100,6 +108,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   o.love.apply(model);
   for (const auto& part : o.freeze) model.freeze(part);
   model.threshold.reset();
+  model.calibration.clear();
   model.records = stored_records(o.table);
   model.provide(knowledge);
 

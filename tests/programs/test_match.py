@@ -264,7 +264,7 @@ class Match(Refusals, unittest.TestCase):
         done = self.match(out)
         rows = self.rows(out)
         self.assertIn(f"{len(rows)} pairs scored", done.stderr)
-        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "match"])
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "probability", "match"])
         scores = sorted({float(r["score"]) for r in rows})
         threshold = (scores[len(scores) // 2] + scores[len(scores) // 2 + 1]) / 2
         self.match(self.folder / "m2.csv", "--threshold", threshold, "--threads", 1)

@@ -5,6 +5,7 @@ import csv
 import json
 import math
 import random
+import struct
 import re
 import shutil
 import subprocess
@@ -126,6 +127,25 @@ class Decisions(Refusals, unittest.TestCase):
                 for row in rows:
                     if abs(float(row["score"]) - threshold) > 1e-5:
                         self.assertEqual(row["match"], str(int(float(row["score"]) >= threshold)))
+
+    def test_without_validation_probabilities_are_those_of_the_model(self):
+        with open(self.trained / "model.lxf", "rb") as file:
+            metadata = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))["__metadata__"]
+        platt = json.loads(metadata["lexformer.calibration"])
+        self.assertEqual((platt["kind"], platt["odds"]), ("platt", True))
+        done = self.ok("evaluate", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--valid", self.valid, "--calibration", self.folder / "again.json")
+        again = json.loads((self.folder / "again.json").read_text())["calibration"]
+        for key in ("slope", "offset"):  # the pairs that train_matcher --valid had
+            self.assertAlmostEqual(platt[key], again[key], delta=1e-3 * max(1, abs(again[key])), msg=done.stderr)
+        rows, _ = self.match("of-model.csv")
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "probability", "match"])
+        for row in rows:
+            score = float(row["score"])
+            self.assertAlmostEqual(float(row["probability"]), 1 / (1 + math.exp(-platt["slope"] * math.log(score / (1 - score)) - platt["offset"])), delta=1e-4)
+            self.assertEqual(row["match"], str(int(score >= float(metadata["lexformer.threshold"]))))
+        saved = self.folder / "other.json"
+        saved.write_text(json.dumps({"calibration": {"kind": "isotonic", "scores": [0, 1], "probabilities": [0.25, 0.25]}}))
+        self.assertEqual({float(row["probability"]) for row in self.match("other.csv", "--calibration", saved)[0]}, {0.25})
 
     def test_probabilities_are_those_of_the_saved_calibration(self):
         labelled = self.folder / "candidates.csv"  # the labelled pairs among the candidates
@@ -257,11 +277,11 @@ class Decisions(Refusals, unittest.TestCase):
         self.assertIn("no cascade: it would decide no validation pair\n", said)
         self.assertNotIn("by", rows[0])
         rows, _ = self.match("stored.csv")
-        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "match"])
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "probability", "match"])
 
     def test_words(self):
         rows, _ = self.match("words.csv", "--words", 2, "--text", "--quiet")
-        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "match", "words", "left", "right"])
+        self.assertEqual(list(rows[0]), ["left_id", "right_id", "score", "probability", "match", "words", "left", "right"])
         shown = 0
         for row in rows:
             left, right = row["left"].split(), row["right"].split()

@@ -29,6 +29,19 @@ struct ModelFile {
   /// Reads the bytes of a .lxf file, for programs with an embedded model; `where` names them in messages.
   static ModelFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
+  /// The text under this key of `metadata`, "" if there is none.
+  std::string text(const std::string& key) const {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? std::string() : found->second;
+  }
+  /// Sets that text; "" removes it.
+  void set_text(const std::string& key, const std::string& text) {
+    if (text.empty())
+      metadata.erase(key);
+    else
+      metadata[key] = text;
+  }
+
   /// Writes a .lxf file atomically.
   void save(const std::string& file) const;
 

@@ -86,6 +86,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   }
 
   std::optional<double> threshold;  // decision threshold, chosen on validation data; saved with the model
+  std::string calibration;          // of its scores (Calibration as JSON), chosen on validation data, "": none; saved with the model
   std::string records;              // how records become texts (RecordTextOptions as JSON), "": trained on texts; saved with the model
 
  private:
@@ -127,8 +128,11 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const TermFactories<T,
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start,
                                    const TermFactories<T, Dev>& own)
-    : Pretrained<T, Dev>(file, start, own), threshold(file.threshold), options_(options) {
-  if (const auto stored = file.metadata.find("lexformer.records"); stored != file.metadata.end()) records = stored->second;
+    : Pretrained<T, Dev>(file, start, own),
+      threshold(file.threshold),
+      calibration(file.text("lexformer.calibration")),
+      records(file.text("lexformer.records")),
+      options_(options) {
   const BertConfig& config = this->parsed_config();
   if (options_.task == Task::regression && options_.labels != 1)
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
@@ -218,8 +222,8 @@ template <class T, class Dev>
 void CrossEncoder<T, Dev>::write(ModelFile& file) const {
   write_options(options_, file);
   file.threshold = threshold;
-  file.metadata.erase("lexformer.records");  // of the model that this one was trained from
-  if (!records.empty()) file.metadata["lexformer.records"] = records;
+  file.set_text("lexformer.calibration", calibration);  // not that of the model that this one was trained from
+  file.set_text("lexformer.records", records);
 }
 
 #if defined(LEXFORMER_COMPILED)

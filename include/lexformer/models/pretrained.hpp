@@ -384,6 +384,7 @@ ModelFile Pretrained<T, Dev>::file() {
   f.vocabulary = tokenizer_.vocabulary();
   f.tokenizer = tokenizer_.options();
   f.metadata = metadata_;
+  for (const char* key : {"lexformer.calibration", "lexformer.records"}) f.metadata.erase(key);  // of the model that it began with
   for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
   detail::write_int8(*encoder_, f.tensors);
   if (encoder_->embeddings.plug) encoder_->embeddings.plug->write(f);

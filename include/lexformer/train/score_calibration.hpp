@@ -83,6 +83,8 @@ double brier_score(std::span<const double> probabilities, std::span<const std::i
 Json to_json(const Calibration& calibration);
 /// Errors (file): keys that are missing or of another type; corners that do not rise, or are not as many in both lists.
 Calibration parse_calibration(const Json& json, const std::string& where);
+/// The same from a text, such as CrossEncoder::calibration. Errors also: it is no JSON.
+Calibration parse_calibration(const std::string& text, const std::string& where);
 
 }  // namespace lexformer
 
@@ -195,6 +197,9 @@ LEXFORMER_INLINE Calibration parse_calibration(const Json& json, const std::stri
   if (std::adjacent_find(c.isotonic.scores.begin(), c.isotonic.scores.end()) != c.isotonic.scores.end())
     fail_file(where, "'scores' has a number twice");
   return c;
+}
+LEXFORMER_INLINE Calibration parse_calibration(const std::string& text, const std::string& where) {
+  return parse_calibration(parse_json(text, where), where);
 }
 
 }  // namespace lexformer
