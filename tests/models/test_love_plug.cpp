@@ -3,6 +3,7 @@
 #include "lexformer/models/love_plug.hpp"
 
 #include "lexformer/autograd/gradcheck.hpp"
+#include "lexformer/models/contextual_vectors.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "models/tiny.hpp"
 
@@ -60,6 +61,31 @@ TEST_CASE("whole words: a word of several pieces is one token with its offsets; 
   CHECK(whole.encode("case for black", 20).ids == tokenizer.encode("case for black", 20).ids);
   const auto pair = whole.encode_pair("listen books", "books case", 7);
   CHECK(pair.ids == std::vector<std::int32_t>{2, 1, 1, 3, 1, 12, 3});
+}
+
+TEST_CASE("keep_digits: words with a digit keep their pieces") {
+  const Vocabulary vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "book", "##s", "##4", "x"});
+  TokenizerOptions options;
+  const auto imputed = [&](const Encoding& e, bool keep_digits) {
+    Batch batch;
+    imputed_words_feature(-1, keep_digits)(std::span(&e, 1), batch);
+    return *batch.imputed;
+  };
+  const std::string text = "books books4 x4 x";
+  const auto pieces = WordPieceTokenizer(vocabulary, options).encode(text, 20);
+  CHECK(imputed(pieces, true).words == std::vector<std::string>{"books"});
+  CHECK(imputed(pieces, true).tokens == std::vector<std::int32_t>{1, 2});
+  CHECK(imputed(pieces, false).words == std::vector<std::string>{"books", "books4", "x4"});
+  options.whole_words = true;
+  options.whole_numbers = false;
+  const WordPieceTokenizer tokenizer(vocabulary, options);
+  const auto whole = tokenizer.encode(text, 20);
+  CHECK(whole.ids == std::vector<std::int32_t>{2, 1, 5, 6, 7, 8, 7, 8, 3});
+  CHECK(imputed(whole, true).tokens == std::vector<std::int32_t>{1});
+  WordFrequencies all(tokenizer, 20), cut(tokenizer, 5);  // 5: books4 loses ##4
+  for (auto* words : {&all, &cut}) words->add(std::span(&text, 1));
+  CHECK(all.frequent(1) == std::vector<std::string>{"books", "books4", "x", "x4"});
+  CHECK(cut.frequent(1) == std::vector<std::string>{"books"});
 }
 
 TEST_CASE("a plugged model: the embeddings of each mode are their formulas") {
@@ -181,13 +207,15 @@ TEST_CASE("a plugged model is saved with LOVE, loaded and restored; fixed vector
     for (const bool train : {false, true}) {
       CAPTURE(name_of(mode));
       CAPTURE(train);
-      auto model = plugged<float>({.mode = mode, .rescale = LoveRescale::mean_norm, .train = train, .unk = true}, test::with_lea());
+      auto model = plugged<float>({.mode = mode, .rescale = LoveRescale::mean_norm, .train = train, .unk = true, .keep_digits = train},
+                                  test::with_lea());
       const auto scores = model.logits(test::pairs).to_vector();
       const std::string path = folder.path / "m.lxf";
       model.save(path);
       const auto loaded = CrossEncoder<float>::load(path);
       CHECK(loaded.logits(test::pairs).to_vector() == scores);
       CHECK(loaded.tokenizer().options().whole_words == (mode == LoveMode::replace));
+      CHECK(loaded.tokenizer().options().whole_numbers == !train);
       CHECK(loaded.config().attention.size() == 1);
       auto again = CrossEncoder<float>::load(path, test::with_lea());  // for training: the plug stays
       CHECK(again.new_tensors().empty());

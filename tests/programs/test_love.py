@@ -183,7 +183,7 @@ class Love(Refusals, unittest.TestCase):
         train.write_text(pairs(60, 1))
         start = start_model(self.folder, train)
         common = ["--model", start, "--train", train, "--valid", train, "--max-steps", 6, "--logging-steps", 1, "--quiet"]
-        for more in ((), ("--love-mode", "add", "--love-rescale", "mean_norm"), ("--love-mode", "linear", "--love-train"), ("--attention", "lea", "--love-unk")):
+        for more in ((), ("--love-mode", "add", "--love-rescale", "mean_norm"), ("--love-mode", "linear", "--love-train"), ("--attention", "lea", "--love-unk", "--love-keep-digits")):
             with self.subTest(more):
                 one, two, again = (self.folder / f"{name}" for name in ("one", "two", "again"))
                 for out, threads in ((one, 1), (two, 2)):
@@ -197,6 +197,7 @@ class Love(Refusals, unittest.TestCase):
                 self.assertEqual((one / "model.lxf").read_bytes(), (again / "model.lxf").read_bytes())
                 settings = json.loads((one / "all_results.json").read_text())["settings"]
                 self.assertEqual(settings["love"]["mode"], "replace" if "--love-mode" not in more else more[1])
+                self.assertEqual(settings["love"]["keep_digits"], "--love-keep-digits" in more)
         # A model that was trained without it, and a trained plug that needs no file.
         plain = self.folder / "plain"
         self.assertEqual(program("train_matcher", *common, "--out", plain).returncode, 0)

@@ -38,8 +38,8 @@ struct EmbeddingPlug {
   virtual void visit(ParameterVisitor<T, Dev>& v) = 0;
   /// The input of a batch that it reads.
   virtual FeatureMaker feature() const = 0;
-  /// Whether a word of several pieces is one token (TokenizerOptions::whole_words).
-  virtual bool whole_words() const = 0;
+  /// Sets which words of several pieces are one token.
+  virtual void adapt(TokenizerOptions& options) const = 0;
   /// Adds its description to a model's file.
   virtual void write(ModelFile& file) = 0;
   /// Called after its parameters were changed from outside.

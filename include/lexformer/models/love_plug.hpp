@@ -33,9 +33,10 @@ inline constexpr auto names_of<LoveRescale> = std::to_array<Named<LoveRescale>>(
 struct LovePlugOptions {
   LoveMode mode = LoveMode::replace;
   LoveRescale rescale = LoveRescale::none;
-  bool train = false;  // LOVE's parameters, too
-  bool unk = false;    // also words that are [UNK], and [UNK] itself in a text
-  double length = 1;   // of v; set by plug_in()
+  bool train = false;        // LOVE's parameters, too
+  bool unk = false;          // also words that are [UNK], and [UNK] itself in a text
+  bool keep_digits = false;  // words with a digit 0 to 9 keep their pieces
+  double length = 1;         // of v; set by plug_in()
 
   /// The options of a program.
   void visit(OptionVisitor& v) {
@@ -45,12 +46,13 @@ struct LovePlugOptions {
     v.choice("rescale", rescale, "length of LOVE's vectors: 1, or the mean length of the model's rows of whole words");
     v.flag("train", train, "train LOVE with the model; without it, LOVE's vectors are fixed");
     v.flag("unk", unk, "give unknown words ([UNK]) LOVE's vectors, too");
+    v.flag("keep_digits", keep_digits, "words with a digit, such as model numbers, keep their pieces; LOVE learns words of letters");
   }
 };
 
 /// Fills Batch::imputed: the words of several pieces, normalized (Encoding::text), and their tokens. `unknown`: the id of [UNK] if unknown
-/// words are imputed, too; else -1.
-FeatureMaker imputed_words_feature(std::int32_t unknown);
+/// words are imputed, too; else -1. keep_digits: without words that have a digit.
+FeatureMaker imputed_words_feature(std::int32_t unknown, bool keep_digits = false);
 
 /// The embedding plug of a BERT encoder with LOVE. LOVE's own dropout is not applied.
 template <class T = float, class Dev = Cpu>
@@ -65,8 +67,11 @@ class LovePlug final : public EmbeddingPlug<T, Dev> {
 
   Var<T, Dev> operator()(const Var<T, Dev>& rows, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const override;
   void visit(ParameterVisitor<T, Dev>& v) override;
-  bool whole_words() const override { return options_.mode == LoveMode::replace; }
-  FeatureMaker feature() const override { return imputed_words_feature(options_.unk ? unk_id_ : -1); }
+  void adapt(TokenizerOptions& options) const override {
+    options.whole_words = options_.mode == LoveMode::replace;
+    options.whole_numbers = !options_.keep_digits;
+  }
+  FeatureMaker feature() const override { return imputed_words_feature(options_.unk ? unk_id_ : -1, options_.keep_digits); }
   void write(ModelFile& file) override;
   /// Forgets cached vectors, after LOVE's parameters were loaded.
   void reset() override { cache_.clear(); }
@@ -190,14 +195,15 @@ void LovePlug<T, Dev>::write(ModelFile& file) {
 
 namespace lexformer {
 
-LEXFORMER_INLINE FeatureMaker imputed_words_feature(std::int32_t unknown) {
-  return [unknown](std::span<const Encoding> encodings, Batch& batch) {
+LEXFORMER_INLINE FeatureMaker imputed_words_feature(std::int32_t unknown, bool keep_digits) {
+  return [=](std::span<const Encoding> encodings, Batch& batch) {
     ImputedWords imputed;
     std::map<std::string, std::int32_t> numbers;
     std::size_t first = 0;  // token of the encoding
     for (const Encoding& e : encodings) {
       for (const Word& word : e.words) {
         if (word.pieces < 2 && (unknown < 0 || e.ids[word.first] != unknown)) continue;
+        if (keep_digits && has_digit(e.text(word))) continue;
         const auto [found, is_new] = numbers.try_emplace(to_utf8(e.text(word)), static_cast<std::int32_t>(numbers.size()));
         if (is_new) imputed.words.push_back(found->first);
         for (std::size_t t = word.first; t < word.last; ++t) {

@@ -244,7 +244,7 @@ void Pretrained<T, Dev>::set_plug(std::shared_ptr<LovePlug<T, Dev>> plug) {
     fail_usage(path_, "its word embeddings have ", expected, " numbers, LOVE's vectors ", size,
                "; train LOVE on vectors of this size, e.g. on the model's own words: train_love --targets ", path_);
   TokenizerOptions options = tokenizer_.options();
-  options.whole_words = plug->whole_words();
+  plug->adapt(options);
   tokenizer_ = WordPieceTokenizer(tokenizer_.vocabulary(), options);
   encoder_->embeddings.plug = std::move(plug);
 }
