@@ -29,14 +29,14 @@ class CalibratedEvaluation {
 
   /// Errors (file): no threshold has the wanted precision.
   void fit(const std::vector<lx::PairExample>& examples, const std::vector<double>& scores) {
-    const auto labels = labels_of(examples);
+    const auto labels = lx::labels_of(examples);
     file_.calibration = lx::fit_calibration(kind_, scores, labels);
     if (precision_) file_.threshold = precise_threshold(valid_, scores, labels, *precision_);
     add(valid_, scores, labels, lx::cross_fitted(kind_, scores, labels), ", cross-fitted");
     if (!out_.empty()) file_.save(out_);
   }
   void test(const std::string& name, const std::vector<lx::PairExample>& examples, const std::vector<double>& scores) {
-    add(name, scores, labels_of(examples), calibrated(file_.calibration, scores), "");
+    add(name, scores, lx::labels_of(examples), calibrated(file_.calibration, scores), "");
   }
   void print(std::ostream& out) const {
     std::size_t width = 0;
@@ -82,11 +82,6 @@ class CalibratedEvaluation {
     lx::BinaryCounts counts;  // at the threshold of --min-precision
   };
 
-  static std::vector<std::int32_t> labels_of(const std::vector<lx::PairExample>& examples) {
-    std::vector<std::int32_t> labels;
-    for (const auto& e : examples) labels.push_back(e.label);
-    return labels;
-  }
   void add(const std::string& name, const std::vector<double>& scores, const std::vector<std::int32_t>& labels,
            const std::vector<double>& after, const char* how) {
     rows_.push_back({name, how, lx::calibration_error(scores, labels), lx::calibration_error(after, labels),

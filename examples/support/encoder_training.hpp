@@ -93,8 +93,7 @@ lx::Evaluation evaluate_encoder(const lx::SentenceEncoder<T, Dev>& model, const 
     for (const auto& e : pairs.examples) labels.push_back(static_cast<double>(e.target));
     return {pairs.path, {{"spearman", lx::spearman(scores, labels)}, {"pearson", lx::pearson(scores, labels)}}, "spearman", {}};
   }
-  std::vector<std::int32_t> labels;
-  for (const auto& e : pairs.examples) labels.push_back(e.label);
+  const auto labels = lx::labels_of(pairs.examples);
   return {pairs.path,
           {{"average_precision", lx::average_precision(scores, labels)}, {"best_f1", lx::best_f1_threshold(scores, labels).f1}},
           "average_precision",

@@ -80,9 +80,7 @@ struct MatcherTask {
     model.calibration.clear();
     if (e.primary == "f1") {
       model.threshold = e.value("threshold");
-      std::vector<std::int32_t> labels;
-      for (const auto& pair : valid) labels.push_back(pair.label);
-      const auto fitted = lx::fit_calibration(lx::CalibrationKind::platt, e.scores, labels);
+      const auto fitted = lx::fit_calibration(lx::CalibrationKind::platt, e.scores, lx::labels_of(valid));
       if (fitted.platt.slope > 0) model.calibration = lx::dump_json(lx::to_json(fitted), o.valid);  // else no score says what matches
     }
     return measurement_of(e);

@@ -12,8 +12,7 @@ namespace program {
 inline void reliability_section(lx::ReportPage& page, const std::vector<Contender>& contenders,
                                 const std::vector<lx::Evaluation>& evaluations, const std::vector<lx::PairExample>& examples) {
   if (contenders.back().model.options().labels != 2 || examples.size() < 2) return;
-  std::vector<std::int32_t> labels;
-  for (const auto& e : examples) labels.push_back(e.label);
+  const auto labels = lx::labels_of(examples);
   std::vector<lx::Series> series{{"right as often as it says", {0, 100}, {0, 100}}};
   std::vector<std::vector<std::string>> table;
   for (std::size_t k = 0; k < contenders.size(); ++k) {

@@ -75,8 +75,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   std::vector<std::vector<std::string>> table;
   std::vector<lx::Series> curves;
   std::vector<std::vector<double>> all_scores;
-  std::vector<std::int32_t> labels;
-  for (const auto& e : examples) labels.push_back(e.label);
+  const auto labels = lx::labels_of(examples);
   std::vector<std::string> header{"model"};
   for (std::size_t k = 0; k < contenders.size(); ++k) {
     const auto& c = contenders[k];

@@ -30,6 +30,8 @@ std::vector<PairExample> number_examples(const PairTable& table);
 /// "pairs" or "texts": what examples of so many texts are called in messages.
 inline const char* examples_name(std::size_t texts) { return texts == 1 ? "texts" : "pairs"; }
 
+std::vector<std::int32_t> labels_of(std::span<const PairExample> examples);
+
 /// Number and checksum of the examples and their labels. A resumed run compares it: its data must be the same.
 std::string describe(std::span<const PairExample> examples, std::size_t texts = 2);
 
@@ -60,6 +62,12 @@ LEXFORMER_INLINE std::vector<PairExample> number_examples(const PairTable& table
   for (std::size_t i = 0; i < targets.size(); ++i)
     examples.push_back({table.rows[i].left, table.rows[i].right, 0, static_cast<float>(targets[i]), table.rows[i].kept});
   return examples;
+}
+
+LEXFORMER_INLINE std::vector<std::int32_t> labels_of(std::span<const PairExample> examples) {
+  std::vector<std::int32_t> labels;
+  for (const PairExample& e : examples) labels.push_back(e.label);
+  return labels;
 }
 
 LEXFORMER_INLINE std::string describe(std::span<const PairExample> examples, std::size_t texts) {

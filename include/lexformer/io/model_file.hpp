@@ -34,13 +34,6 @@ struct ModelFile {
     const auto found = metadata.find(key);
     return found == metadata.end() ? std::string() : found->second;
   }
-  /// Sets that text; "" removes it.
-  void set_text(const std::string& key, const std::string& text) {
-    if (text.empty())
-      metadata.erase(key);
-    else
-      metadata[key] = text;
-  }
 
   /// Writes a .lxf file atomically.
   void save(const std::string& file) const;

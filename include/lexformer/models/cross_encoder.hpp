@@ -222,8 +222,8 @@ template <class T, class Dev>
 void CrossEncoder<T, Dev>::write(ModelFile& file) const {
   write_options(options_, file);
   file.threshold = threshold;
-  file.set_text("lexformer.calibration", calibration);  // not that of the model that this one was trained from
-  file.set_text("lexformer.records", records);
+  if (!calibration.empty()) file.metadata["lexformer.calibration"] = calibration;
+  if (!records.empty()) file.metadata["lexformer.records"] = records;
 }
 
 #if defined(LEXFORMER_COMPILED)

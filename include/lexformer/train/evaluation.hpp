@@ -54,7 +54,6 @@ namespace detail {
 Evaluation evaluate_scores(const std::vector<double>& scores, const std::vector<double>& rows, double loss,
                            const CrossEncoderOptions& options, const std::string& file, const std::vector<PairExample>& examples,
                            std::optional<double> threshold);
-std::vector<std::int32_t> labels_of(const std::vector<PairExample>& examples);
 }  // namespace detail
 
 /// Evaluates the logits (examples, labels) and scores that a model has for examples; `options`: of the model.
@@ -69,7 +68,7 @@ Evaluation evaluate_logits(const Tensor<A>& logits, const std::vector<double>& s
   double loss = 0;
   if (options.task != Task::regression) {
     const NoGrad no_grad;
-    const auto labels = detail::labels_of(examples);
+    const auto labels = labels_of(examples);
     loss = static_cast<double>(cross_entropy(Var<A>(logits), std::span<const std::int32_t>(labels)).item());
   }
   const std::vector<double> rows(logits.span().begin(), logits.span().end());
@@ -122,12 +121,6 @@ std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<Tes
 namespace lexformer {
 
 namespace detail {
-
-LEXFORMER_INLINE std::vector<std::int32_t> labels_of(const std::vector<PairExample>& examples) {
-  std::vector<std::int32_t> labels;
-  for (const auto& e : examples) labels.push_back(e.label);
-  return labels;
-}
 
 LEXFORMER_INLINE Evaluation evaluate_scores(const std::vector<double>& scores, const std::vector<double>& rows, double loss,
                                             const CrossEncoderOptions& options, const std::string& file,

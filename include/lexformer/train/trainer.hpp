@@ -230,10 +230,8 @@ class Trainer {
     }
     // A GPU would wait while the host makes a batch; on a CPU both would share the cores.
     if constexpr (!std::is_same_v<Dev, Cpu>) {
-      background_.reset();
-      if (step_ + 1 < options_.schedule.total)
-        background_ = std::make_unique<Background>(
-            [this, epoch = state_.epoch_index, begin = state_.batch_index] { made_ahead_ = make_batches(epoch, begin); });
+      const auto make = [this, epoch = state_.epoch_index, begin = state_.batch_index] { made_ahead_ = make_batches(epoch, begin); };
+      background_ = step_ + 1 < options_.schedule.total ? std::make_unique<Background>(make) : nullptr;
     }
     std::vector<GraphLeaf> leaves;
     const auto loss = compute(batches, step_, checked_ ? nullptr : &leaves);
