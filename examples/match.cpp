@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Matches the records of two tables, or finds duplicates within one: candidates, scores of a trained model or of their similarity,
 // decisions.
+#include "support/attended_words.hpp"
 #include "support/match_cascade.hpp"
 #include "support/match_progress.hpp"
 #include "support/match_writer.hpp"
@@ -155,7 +156,8 @@ int match(program::MatchOptions o) {
 
   const auto lexical = o.words > 0 ? program::lexical_options(model->config()) : lx::LexicalOptions();
   const auto words = [&](const std::string& left, const std::string& right) {
-    return lx::word_pairs(model->encode(left, right), lexical, o.words);
+    return o.words_by == program::WordsBy::attention ? program::attended_words(*model, left, right, lexical, o.words)
+                                                     : program::similar_words(model->encode(left, right), lexical, o.words);
   };
   const program::MatchWriter writer(o, *records, decisions.combined.has_value(), decisions.calibration.has_value(),
                                     decisions.cascade.has_value(), words);
@@ -175,6 +177,7 @@ int match(program::MatchOptions o) {
                           {"top", o.top},
                           {"matches_only", o.matches_only},
                           {"words", o.words},
+                          {"words_by", lx::name_of(o.words_by)},
                           {"text", o.text},
                           {"batch", o.batch},
                           {"precision", lx::name_of(o.compute.precision)},

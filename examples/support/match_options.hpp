@@ -8,6 +8,14 @@
 #include "love_plug_options.hpp"
 
 namespace program {
+/// How `match` chooses the words that it shows.
+enum class WordsBy { similarity, attention };
+}  // namespace program
+template <>
+inline constexpr auto lexformer::names_of<program::WordsBy> = std::to_array<lexformer::Named<program::WordsBy>>(
+    {{"similarity", program::WordsBy::similarity}, {"attention", program::WordsBy::attention}});
+
+namespace program {
 
 /// --shard i/n: the left records whose hash is i - 1 modulo n. It depends on the id alone, so the shards of any tables are disjoint.
 struct Shard {
@@ -77,6 +85,7 @@ struct MatchOptions {
   Compute compute;
   std::string model, out, shard = "1/1";
   std::size_t top = 0, words = 0, batch = 32;
+  WordsBy words_by = WordsBy::similarity;
   bool text = false, matches_only = false, resume = false, quiet = false;
 
   /// Whether the options say which score is a match.
@@ -109,11 +118,14 @@ struct MatchOptions {
         ->check(non_negative())
         ->capture_default_str();
     app.add_flag("--matches-only", matches_only, "write only the pairs that reach the threshold");
-    app.add_option("--words", words,
-                   "write up to this many pairs of different words that the model's LEA sees as the most similar; 0 = no column")
-        ->check(non_negative())
-        ->needs(trained)
-        ->capture_default_str();
+    auto* shown = app.add_option("--words", words, "write up to this many pairs of words that the model compares; 0 = no column")
+                      ->check(non_negative())
+                      ->needs(trained)
+                      ->capture_default_str();
+    add_choice(app, "--words-by", words_by,
+               "different words that the model's LEA sees as the most similar, or similar and equal words by similarity x attention "
+               "between them, which takes one more forward pass for each pair")
+        ->needs(shown);
     app.add_flag("--text", text, "write both texts, too");
     app.add_option("--shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole")
         ->capture_default_str();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words that `match --words` shows: different ones that LEA sees as alike.
+// The words that `match --words` shows: how LEA compares them, and how they are written.
 #pragma once
 
 #include <iomanip>
@@ -11,6 +11,19 @@
 #include "program.hpp"
 
 namespace program {
+
+struct ShownWords {
+  std::string left, right;  // normalized by the tokenizer
+  double similarity = 0;
+  std::optional<double> attention{};
+};
+
+/// The different words that LEA sees as the most similar.
+inline std::vector<ShownWords> similar_words(const lx::Encoding& encoding, const lx::LexicalOptions& options, std::size_t most) {
+  std::vector<ShownWords> shown;
+  for (const auto& pair : lx::word_pairs(encoding, options, most)) shown.push_back({pair.left, pair.right, pair.similarity});
+  return shown;
+}
 
 /// How a model with LEA compares words; for one without, LEA's defaults.
 inline lx::LexicalOptions lexical_options(const lx::BertConfig& config) {
@@ -25,19 +38,22 @@ inline lx::LexicalOptions lexical_options(const lx::BertConfig& config) {
 }
 
 /// "sonny~sony; 16gb~16-gb".
-inline std::string words_text(const std::vector<lx::WordPair>& pairs) {
+inline std::string words_text(const std::vector<ShownWords>& pairs) {
   std::string text;
   for (const auto& pair : pairs) text += lx::cat(text.empty() ? "" : "; ", pair.left, "~", pair.right);
   return text;
 }
 
-/// [{"left": "sonny", "right": "sony", "similarity": 0.8}], the similarity with four digits.
-inline std::string words_json(const std::vector<lx::WordPair>& pairs) {
+/// [{"left": "sonny", "right": "sony", "similarity": 0.8}], numbers with four digits.
+inline std::string words_json(const std::vector<ShownWords>& pairs) {
   StringWriter text;
   text << std::setprecision(4) << '[';
-  for (const auto& pair : pairs)
+  for (const auto& pair : pairs) {
     text << (&pair == pairs.data() ? "" : ",") << "{\"left\":" << lx::Json(pair.left).dump() << ",\"right\":" << lx::Json(pair.right).dump()
-         << ",\"similarity\":" << pair.similarity << '}';
+         << ",\"similarity\":" << pair.similarity;
+    if (pair.attention) text << ",\"attention\":" << *pair.attention;
+    text << '}';
+  }
   text << ']';
   return text.str();
 }

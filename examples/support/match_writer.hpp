@@ -24,7 +24,7 @@ struct DecidedPair {
 /// Writes the pairs of one left record.
 class MatchWriter {
  public:
-  using Words = std::function<std::vector<lx::WordPair>(const std::string&, const std::string&)>;
+  using Words = std::function<std::vector<ShownWords>(const std::string&, const std::string&)>;
   /// combined: tell the model's score, too; calibrated: all pairs have a probability; cascade: tell who decided. words: of --words, for two
   /// texts.
   MatchWriter(const MatchOptions& o, const lx::RecordPairs& records, bool combined, bool calibrated, bool cascade, Words words)

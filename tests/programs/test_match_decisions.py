@@ -304,6 +304,47 @@ class Decisions(Refusals, unittest.TestCase):
                 a, b = set(w["left"]), set(w["right"])
                 self.assertAlmostEqual(w["similarity"], len(a & b) / len(a | b), delta=1e-4)
 
+    def test_words_by_attention(self):
+        """The attention between two words, from the probabilities that report writes (the model has one layer)."""
+        self.ok("match", *self.command(self.folder / "attended.jsonl", "--words", 3, "--words-by", "attention", "--text", "--quiet"))
+        lines = [json.loads(line) for line in (self.folder / "attended.jsonl").read_text().splitlines()]
+        equal = 0
+        for number, line in enumerate(lines):
+            weights = [w["similarity"] * w["attention"] for w in line["words"]]
+            self.assertLessEqual(len(weights), 3)
+            for more, less in zip(weights, weights[1:]):
+                self.assertGreaterEqual(more, less * 0.999)
+            for side in ("left", "right"):
+                shown = [w[side] for w in line["words"]]
+                self.assertEqual(len(set(shown)), len(weights))
+                self.assertLessEqual(set(shown), set(line[side].split()))
+            equal += sum(w["left"] == w["right"] for w in line["words"])
+            if number % 40:
+                continue
+            self.ok("report", "--model", f"lea={self.trained}", "--pair", line["left"], line["right"], "--out", self.folder / "pair")
+            cells = [row for row in read(self.folder / "pair/attention.csv") if row["panel"] == "lea"]
+            attention = {(int(row["row"]), int(row["column"])): float(row["value"]) for row in cells}
+            tokens = [row["column_token"] for row in cells if row["row"] == "0"]
+            words, text = {}, 0
+            for place, token in enumerate(tokens):
+                if token == "[SEP]":
+                    text += 1
+                elif token.startswith("##"):
+                    words[text, last + token[2:]] = [*words.pop((text, last)), place]
+                    last += token[2:]
+                elif token != "[CLS]":
+                    words[text, token], last = [place], token
+            for w in line["words"]:
+                a, b = words[0, w["left"]], words[1, w["right"]]
+                expected = (sum(attention[i, j] for i in a for j in b) / len(a) + sum(attention[j, i] for i in a for j in b) / len(b)) / 2
+                self.assertAlmostEqual(w["attention"], expected, delta=2e-3 * expected)
+        self.assertGreater(equal, len(lines))
+        # A short word does not hide a longer one that contains it.
+        write(self.folder / "short.csv", ("id", "name"), [("1", "a camera case")])
+        self.ok("match", self.folder / "short.csv", self.folder / "short.csv", "--model", self.trained, "--blocking", "none", "--words", 9, "--words-by", "attention", "--quiet", "--out", self.folder / "short.jsonl")
+        words = json.loads((self.folder / "short.jsonl").read_text())["words"]
+        self.assertEqual({(w["left"], w["right"]) for w in words}, {(w, w) for w in ("a", "camera", "case")})
+
     def test_report_draws_the_reliability(self):
         self.ok("report", "--model", self.trained, "--test", self.folder / "test.csv", *self.tables, "--out", self.folder / "report")
         page = (self.folder / "report" / "index.html").read_text()
