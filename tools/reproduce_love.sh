@@ -341,16 +341,19 @@ PYTHON
   python3 - "$out/$table" "$targets" "$task_epochs" "$seeds" "$lr" "$note" "$sets" $rows <<'PYTHON' >"$summary.new"
 import json, os, statistics, sys
 out, targets, epochs, seeds, rates, note, sets, *rows = sys.argv[1:]
-def values(result):
-    """The name of each test and its metric: accuracy of texts, F1 of entities and of pairs."""
-    for test in result["test"]:
-        name, key = os.path.splitext(os.path.basename(test["file"]))[0], "f1" if "types" in test or "typos_mean" in test else "accuracy"
-        yield name, test[key]
-        if "typos_mean" in test:
-            yield name + " with typos", test["typos_mean"][key]
+def metric(result):
+    """Accuracy of texts, F1 of entities and of pairs."""
+    return "f1" if "types" in result["valid"] or "typos_mean" in result["test"][0] else "accuracy"
 def best(name, row, seed):
+    """The name and metric of each test, for the best learning rate."""
     of_rates = [json.load(open(f"{out}/{name}/{row}/seed-{seed}/lr-{rate}/all_results.json", encoding="utf-8")) for rate in rates.split(",")]
-    return dict(values(max(of_rates, key=lambda r: r["valid"]["f1" if "types" in r["valid"] or "typos_mean" in r["test"][0] else "accuracy"])))
+    result, tests = max(of_rates, key=lambda r: r["valid"][metric(r)]), {}
+    for test in result["test"]:
+        file = os.path.splitext(os.path.basename(test["file"]))[0]
+        tests[file] = test[metric(result)]
+        if "typos_mean" in test:
+            tests[file + " with typos"] = test["typos_mean"][metric(result)]
+    return tests
 runs = {(name, row): [best(name, row, seed) for seed in range(1, int(seeds) + 1)] for name in sets.split() for row in rows}
 print(f"# {os.path.basename(out)}: {os.path.basename(targets)}, {epochs} epochs, {seeds} seeds\n")
 print(f"Accuracy of texts, F1 of entities and pairs in percent, mean and standard deviation over seeds, for the best learning rate on validation data of {rates}.{note}\n")
