@@ -6,14 +6,15 @@
 
 DIR of --tables has tableA.csv, tableB.csv, train.csv and test.csv (ltable_id, rtable_id, label). The labels of train.csv stand for the
 person who labels: only those of chosen pairs are used. Each step chooses pairs by the last model, adds their labels, and trains START anew
-on all labels; there is no validation set, so the threshold is 0.5. START is a matcher, of other tables, say. Trainings that are there are not repeated. Prints a
-Markdown table.
+on all labels. There is no validation set: the labels themselves choose the epoch, and a pair matches if its probability is above 1/2. START
+is a matcher, of other tables, say; 0 labels are START itself. Trainings that are there are not repeated. Prints a Markdown table.
 """
 import argparse
 import csv
 import json
 import statistics
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,29 +41,33 @@ def curve(o, by, seed):
     folder = o.out / f'{by}-{seed}'
     folder.mkdir(parents=True, exist_ok=True)
     tables = ['--left', o.tables / 'tableA.csv', '--right', o.tables / 'tableB.csv', '--columns', o.columns]
+    compute = ['--threads', o.threads, '--device', o.device]
     label = {(r['ltable_id'], r['rtable_id']): r['label'] for r in rows_of(o.tables / 'train.csv')}
     pool, labels, model, points = folder / 'pool.csv', folder / 'labels.csv', o.model, []
-    write(labels, ['ltable_id', 'rtable_id', 'label'], [])
     known = []
-    for count in o.labels:
+    for count in [0, *o.labels]:
         step = folder / str(count)
-        if by == 'uncertainty' or not known:
+        if count > 0 and (by == 'uncertainty' or not known):
             ids = [[*pair] for pair in label]
-            scored = run([o.bin / 'score_pairs', '--model', model, *tables, '--format', 'csv', '--threads', o.threads], input='ltable_id,rtable_id\n' + ''.join(f'{a},{b}\n' for a, b in ids))
+            scored = run([o.bin / 'score_pairs', '--model', model, *tables, *compute, '--format', 'csv'], input='ltable_id,rtable_id\n' + ''.join(f'{a},{b}\n' for a, b in ids))
             scores = [line.split('\t')[-1] for line in scored.splitlines()[-len(ids):]]
             write(pool, ['left_id', 'right_id', 'score'], [[*pair, score] for pair, score in zip(ids, scores)])
-        more = ['--labelled', labels] if known else []
-        run([o.bin / 'suggest', pool, *tables, '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more, '--out', folder / 'ask.csv'])
-        known += [(r['left_id'], r['right_id']) for r in rows_of(folder / 'ask.csv')]
-        write(labels, ['ltable_id', 'rtable_id', 'label'], [[*pair, label[pair]] for pair in known])
-        if not (step / 'all_results.json').exists():
-            run([o.bin / 'train_matcher', '--model', o.model, '--train', labels, *tables, '--attention', 'lea', '--lea-words', 'both', '--epochs', o.epochs, '--batch', 16, '--lr', o.lr, '--seed', seed,
-                 '--threads', o.threads, '--quiet', '--overwrite', '--out', step])
+        if count > 0:
+            more = ['--labelled', labels] if known else []
+            run([o.bin / 'suggest', pool, *tables, '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more,
+                 '--out', folder / 'ask.csv'])
+            known += [(r['left_id'], r['right_id']) for r in rows_of(folder / 'ask.csv')]
+            write(labels, ['ltable_id', 'rtable_id', 'label'], [[*pair, label[pair]] for pair in known])
+            if not (step / 'all_results.json').exists():
+                run([o.bin / 'train_matcher', '--model', o.model, '--train', labels, '--valid', labels, *tables, '--attention', 'lea',
+                     '--lea-words', 'both', '--epochs', o.epochs, '--batch', 16, '--lr', o.lr, '--seed', seed, *compute, '--quiet',
+                     '--overwrite', '--out', step])
+            model = step
+        step.mkdir(exist_ok=True)
         if not (step / 'test.json').exists():
-            run([o.bin / 'evaluate', '--model', step, '--test', o.tables / 'test.csv', *tables, '--threads', o.threads, '--output', step / 'test.json'])
+            run([o.bin / 'evaluate', '--model', model, '--test', o.tables / 'test.csv', *tables, *compute, '--output', step / 'test.json'])
         test = json.loads((step / 'test.json').read_text())['test'][0]
-        points.append((sum(label[pair] == '1' for pair in known), test['f1'], test['average_precision']))
-        model = step
+        points.append((sum(label[pair] == '1' for pair in known), test['argmax_f1'], test['average_precision']))
     return points
 
 
@@ -77,11 +82,15 @@ def main():
     parser.add_argument('--epochs', type=float, default=10)
     parser.add_argument('--lr', default='2e-4')
     parser.add_argument('--threads', default='1')
+    parser.add_argument('--device', default='cpu')
+    parser.add_argument('--jobs', type=int, default=1, help='curves at a time')
     parser.add_argument('--bin', type=Path, default=ROOT / 'build/release/bin')
     o = parser.parse_args()
     print('| labels | chosen by | matches among them | F1 | average precision |\n| --- | --- | --- | --- | --- |')
-    table = {by: [curve(o, by, seed) for seed in range(1, o.seeds + 1)] for by in ('random', 'uncertainty')}
-    for i, count in enumerate(o.labels):
+    with ThreadPoolExecutor(o.jobs) as pool:
+        runs = {by: [pool.submit(curve, o, by, seed) for seed in range(1, o.seeds + 1)] for by in ('random', 'uncertainty')}
+        table = {by: [curve.result() for curve in curves] for by, curves in runs.items()}
+    for i, count in enumerate([0, *o.labels]):
         for by, runs in table.items():
             def cell(k, factor=1, digits=1):
                 values = [factor * points[i][k] for points in runs]
