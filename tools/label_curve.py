@@ -7,7 +7,8 @@
 DIR of --tables has tableA.csv, tableB.csv, train.csv and test.csv (ltable_id, rtable_id, label). The labels of train.csv stand for the
 person who labels: only those of chosen pairs are used. Each step chooses pairs by the last model, adds their labels, and trains START anew
 on all labels. There is no validation set: the labels themselves choose the epoch, and a pair matches if its probability is above 1/2. START
-is a matcher, of other tables, say; 0 labels are START itself. Trainings that are there are not repeated. Prints a Markdown table.
+is a matcher, of other tables, say; 0 labels are START itself. The same command goes on with what an interrupted run lacks. Prints a
+Markdown table.
 """
 import argparse
 import csv
@@ -57,6 +58,8 @@ def curve(o, by, seed):
             run([o.bin / 'suggest', pool, *tables, '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more,
                  '--out', folder / 'ask.csv'])
             known += [(r['left_id'], r['right_id']) for r in rows_of(folder / 'ask.csv')]
+            if len(known) < count:
+                raise SystemExit(f'label_curve.py: {o.tables}/train.csv has {len(known)} pairs, {count} labels are asked for')
             write(labels, ['ltable_id', 'rtable_id', 'label'], [[*pair, label[pair]] for pair in known])
             if not (step / 'all_results.json').exists():
                 run([o.bin / 'train_matcher', '--model', o.model, '--train', labels, '--valid', labels, *tables, '--attention', 'lea',
@@ -86,10 +89,21 @@ def main():
     parser.add_argument('--jobs', type=int, default=1, help='curves at a time')
     parser.add_argument('--bin', type=Path, default=ROOT / 'build/release/bin')
     o = parser.parse_args()
+    if o.labels[0] < 1 or any(a >= b for a, b in zip(o.labels, o.labels[1:])):
+        parser.error(f'--labels: {",".join(map(str, o.labels))}, expected rising numbers from 1')
+    o.out.mkdir(parents=True, exist_ok=True)
+    options = ''.join(f'{name} {getattr(o, name)}\n' for name in ('model', 'tables', 'columns', 'labels', 'epochs', 'lr'))
+    if (o.out / 'options').exists() and (o.out / 'options').read_text() != options:
+        parser.error(f'--out: {o.out} holds runs with other options:\n{(o.out / "options").read_text()}')
+    (o.out / 'options').write_text(options)
     print('| labels | chosen by | matches among them | F1 | average precision |\n| --- | --- | --- | --- | --- |')
     with ThreadPoolExecutor(o.jobs) as pool:
         runs = {by: [pool.submit(curve, o, by, seed) for seed in range(1, o.seeds + 1)] for by in ('random', 'uncertainty')}
-        table = {by: [curve.result() for curve in curves] for by, curves in runs.items()}
+        try:
+            table = {by: [curve.result() for curve in curves] for by, curves in runs.items()}
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
     for i, count in enumerate([0, *o.labels]):
         for by, runs in table.items():
             def cell(k, factor=1, digits=1):

@@ -6,7 +6,7 @@ usage: make_matcher_pairs.py --data DIR --out DIR [--sets abt-buy,...] [--demo D
 
 --sets: of abt-buy, walmart-amazon, dblp-acm (DIR/tables/SET with tableA.csv, tableB.csv, train.csv, valid.csv), amazon-google and
 wdc-computers (DIR/SET with train.tsv, valid.tsv); all by default, so leave out the one that a model shall be tested on. A record is
-written as `match` does by default: its values, separated by spaces. Pairs of the two tables of products occur twice, with all columns
+written as `match` does by default: its values, separated by spaces (of Abt-Buy's descriptions 24 words). Pairs of the two tables of products occur twice, with all columns
 and with the first one only, so that the matcher knows long and short texts. --demo: a folder of tools/make_demo_data.py, whose pairs
 are added. The order is random, with a fixed seed.
 """
@@ -49,8 +49,11 @@ def of_tables(folder, part, texts):
 def of_files(files):
     for path in files:
         with open(path, encoding="utf-8") as file:
-            for line in file:
-                yield tuple(line.rstrip("\n").split("\t")[:3])
+            for number, line in enumerate(file, 1):
+                pair = tuple(line.rstrip("\n").split("\t")[:3])
+                if len(pair) < 3:
+                    raise SystemExit(f"{path}:{number}: {len(pair)} columns, expected left text, right text and label")
+                yield pair
 
 
 def main():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tools/make_matcher_pairs.py and tools/label_curve.py on small tables. Needs the built programs (LEXFORMER_BIN) and Python's standard library."""
 import csv
+import json
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,9 @@ class MatcherTools(unittest.TestCase):
         items = [f"{brand} {kind} {i}{j}7" for i, brand in enumerate(BRANDS) for j, kind in enumerate(KINDS)]
         for name, cut in (("A", 0), ("B", 1)):
             rows = [[i, item[: len(item) - cut], *(f"{c}, {i % 3}" for c in columns[1:])] for i, item in enumerate(items)]
+            if "description" in columns:
+                rows[0][2] = " ".join(f"word{k}" for k in range(30))
+                rows[3][1:] = ["", "", ""]  # no text
             write(folder / f"table{name}.csv", [["id", *columns], *rows])
         for third, part in enumerate(("train", "valid", "test")):
             labelled = [[i, j % len(items), int(i == j)] for i in range(third, len(items), 3) for j in range(i, i + 7)]
@@ -53,14 +57,17 @@ class MatcherTools(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         read = lambda name: [line.split("\t") for line in (out / name).read_text().splitlines()]
         train, valid = read("train.tsv"), read("valid.tsv")
-        self.assertEqual((len(train), len(valid)), (5 * 56 + 6 + 6 + 3, 5 * 56 + 6 + 6))
+        self.assertEqual((len(train), len(valid)), (5 * 56 - 2 * 9 + 6 + 6 + 3, 5 * 56 - 2 * 2 + 6 + 6))
         self.assertIn(f"train.tsv: {len(train)} pairs, {sum(row[2] == '1' for row in train)} matches", done.stdout)
         self.assertIn(["halvek digital camera 007", "halvek digital camera 00", "1"], train)
-        self.assertIn(["halvek digital camera 007 description, 0 price, 0", "halvek digital camera 00 description, 0 price, 0", "1"], train)
+        words = " ".join(f"word{k}" for k in range(24))
+        self.assertIn([f"halvek digital camera 007 {words} price, 0", f"halvek digital camera 00 {words} price, 0", "1"], train)
+        self.assertNotEqual([row[2] for row in train], sorted((row[2] for row in train), reverse=True))
         self.assertIn(["halvek digital camera 007 authors, 0 venue, 0 year, 0", "halvek digital camera 00 authors, 0 venue, 0 year, 0", "1"], train)
         before = (out / "train.tsv").read_bytes()
-        self.tool("make_matcher_pairs.py", "--data", data, "--out", out)
-        self.assertEqual((out / "train.tsv").read_bytes(), before)
+        again = self.folder / "again"
+        self.assertEqual(self.tool("make_matcher_pairs.py", "--data", data, "--out", again).returncode, 0)
+        self.assertEqual((again / "train.tsv").read_bytes(), before)
         demo = self.folder / "demo"
         self.assertEqual(self.tool("make_demo_data.py", "--out", demo, "--train", 10, "--valid", 4, "--test", 4, "--easy", 10).returncode, 0)
         self.assertEqual(self.tool("make_matcher_pairs.py", "--data", data, "--out", out, "--sets", "dblp-acm", "--demo", demo).returncode, 0)
@@ -68,6 +75,9 @@ class MatcherTools(unittest.TestCase):
         done = self.tool("make_matcher_pairs.py", "--data", data, "--out", out, "--sets", "dblp")
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no set 'dblp', expected some of abt-buy, walmart-amazon", done.stderr)
+        (data / "amazon-google/valid.tsv").write_text("a\tb\t1\na\tb\n")
+        done = self.tool("make_matcher_pairs.py", "--data", data, "--out", out)
+        self.assertEqual((done.returncode, done.stderr), (1, f"{data}/amazon-google/valid.tsv:2: 2 columns, expected left text, right text and label\n"))
 
     def test_label_curve(self):
         self.tables(self.folder, ["name", "note"])
@@ -90,11 +100,23 @@ class MatcherTools(unittest.TestCase):
             for seed in (1, 2):
                 labels = (out / f"{by}-{seed}/labels.csv").read_text().splitlines()[1:]
                 self.assertEqual(len(set(labels)), 30)
-                known = {tuple(row) for row in csv.reader((self.folder / "train.csv").read_text().splitlines())}
-                self.assertLessEqual({tuple(row) for row in csv.reader(labels)}, known)
+                row = next(row for row in table if row[:2] == ["30", by])
+                matches = [sum(line.endswith(",1") for line in (out / f"{by}-{s}/labels.csv").read_text().splitlines()) for s in (1, 2)]
+                self.assertEqual(float(row[2].split()[0]), round(sum(matches) / 2))
+                tests = [json.loads((out / f"{by}-{s}/30/test.json").read_text())["test"][0] for s in (1, 2)]
+                for column, metric in ((3, "argmax_f1"), (4, "average_precision")):
+                    self.assertAlmostEqual(float(row[column].split()[0]), 50 * sum(t[metric] for t in tests), delta=0.051)
+        self.assertNotEqual((out / "random-1/labels.csv").read_text(), (out / "uncertainty-1/labels.csv").read_text())
         trained = (out / "random-1/30/model.lxf").stat().st_mtime_ns
         again = self.tool(*command)
         self.assertEqual((again.stdout, (out / "random-1/30/model.lxf").stat().st_mtime_ns), (done.stdout, trained))
+        for more, message in ((("--labels", "30"), "holds runs with other options"), (("--labels", "30,20"), "expected rising numbers")):
+            refused = self.tool(*command, *more)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(message, refused.stderr)
+        refused = self.tool(*command, "--labels", "20,60", "--out", self.folder / "many")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("train.csv has 56 pairs, 60 labels are asked for", refused.stderr)
 
 
 if __name__ == "__main__":
