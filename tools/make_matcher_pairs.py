@@ -6,9 +6,9 @@ usage: make_matcher_pairs.py --data DIR --out DIR [--sets abt-buy,...] [--demo D
 
 --sets: of abt-buy, walmart-amazon, dblp-acm (DIR/tables/SET with tableA.csv, tableB.csv, train.csv, valid.csv), amazon-google and
 wdc-computers (DIR/SET with train.tsv, valid.tsv); all by default, so leave out the one that a model shall be tested on. A record is
-written as `match` does by default: its values, separated by spaces (of Abt-Buy's descriptions 24 words). Pairs of the two tables of products occur twice, with all columns
-and with the first one only, so that the matcher knows long and short texts. --demo: a folder of tools/make_demo_data.py, whose pairs
-are added. The order is random, with a fixed seed.
+written as `match` does by default: its values, separated by spaces (of Abt-Buy's descriptions 24 words). Pairs of the two tables of
+products occur twice, with all columns and with the first one only, so that the matcher knows long and short texts. --demo: a folder of
+tools/make_demo_data.py, whose pairs are added. The order is random, with a fixed seed.
 """
 import argparse
 import csv
@@ -36,9 +36,8 @@ def text(record, columns):
     return " ".join(value for value in values if value)
 
 
-def of_tables(folder, part, texts):
-    left, right = records(folder / "tableA.csv"), records(folder / "tableB.csv")
-    with open(folder / f"{part}.csv", newline="", encoding="utf-8") as file:
+def of_tables(left, right, path, texts):
+    with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             for columns in texts:
                 pair = text(left[row["ltable_id"]], columns), text(right[row["rtable_id"]], columns)
@@ -66,8 +65,10 @@ def main():
     train, valid = [], []
     for name in filter(None, o.sets.split(",")):
         if name in TABLES:
+            folder = o.data / "tables" / name
+            left, right = records(folder / "tableA.csv"), records(folder / "tableB.csv")
             for pairs, part in ((train, "train"), (valid, "valid")):
-                pairs += of_tables(o.data / "tables" / name, part, TABLES[name])
+                pairs += of_tables(left, right, folder / f"{part}.csv", TABLES[name])
         elif name in PAIRS:
             for pairs, files in zip((train, valid), PAIRS[name]):
                 pairs += of_files(o.data / f for f in files)
