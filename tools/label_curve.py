@@ -38,39 +38,52 @@ def write(path, header, rows):
         csv.writer(file, lineterminator='\n').writerows([header, *rows])
 
 
-def curve(o, by, seed):
+def compute(o):
+    return ['--threads', o.threads, '--device', o.device]
+
+
+def tables(o):
+    return ['--left', o.tables / 'tableA.csv', '--right', o.tables / 'tableB.csv', '--columns', o.columns]
+
+
+def score_pool(o, model, label, path):
+    """Writes the model's scores of all training pairs."""
+    ids = 'ltable_id,rtable_id\n' + ''.join(f'{a},{b}\n' for a, b in label)
+    scored = run([o.bin / 'score_pairs', '--model', model, *tables(o), *compute(o), '--format', 'csv'], input=ids)
+    scores = [line.split('\t')[-1] for line in scored.splitlines()[-len(label):]]
+    write(path, ['left_id', 'right_id', 'score'], [[*pair, score] for pair, score in zip(label, scores)])
+
+
+def evaluate(o, model, path):
+    """F1 at 1/2 and average precision on the test pairs."""
+    if not path.exists():
+        run([o.bin / 'evaluate', '--model', model, '--test', o.tables / 'test.csv', *tables(o), *compute(o), '--output', path])
+    test = json.loads(path.read_text())['test'][0]
+    return test['argmax_f1'], test['average_precision']
+
+
+def curve(o, by, seed, label):
+    """Matches among the labels, F1 and average precision for each number of labels. Begins with DIR/pool.csv, the scores of START."""
     folder = o.out / f'{by}-{seed}'
-    folder.mkdir(parents=True, exist_ok=True)
-    tables = ['--left', o.tables / 'tableA.csv', '--right', o.tables / 'tableB.csv', '--columns', o.columns]
-    compute = ['--threads', o.threads, '--device', o.device]
-    label = {(r['ltable_id'], r['rtable_id']): r['label'] for r in rows_of(o.tables / 'train.csv')}
-    pool, labels, model, points = folder / 'pool.csv', folder / 'labels.csv', o.model, []
-    known = []
-    for count in [0, *o.labels]:
+    folder.mkdir(exist_ok=True)
+    pool, labels, known, points = o.out / 'pool.csv', folder / 'labels.csv', [], []
+    for count in o.labels:
         step = folder / str(count)
-        if count > 0 and (by == 'uncertainty' or not known):
-            ids = [[*pair] for pair in label]
-            scored = run([o.bin / 'score_pairs', '--model', model, *tables, *compute, '--format', 'csv'], input='ltable_id,rtable_id\n' + ''.join(f'{a},{b}\n' for a, b in ids))
-            scores = [line.split('\t')[-1] for line in scored.splitlines()[-len(ids):]]
-            write(pool, ['left_id', 'right_id', 'score'], [[*pair, score] for pair, score in zip(ids, scores)])
-        if count > 0:
-            more = ['--labelled', labels] if known else []
-            run([o.bin / 'suggest', pool, *tables, '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more,
-                 '--out', folder / 'ask.csv'])
-            known += [(r['left_id'], r['right_id']) for r in rows_of(folder / 'ask.csv')]
-            if len(known) < count:
-                raise SystemExit(f'label_curve.py: {o.tables}/train.csv has {len(known)} pairs, {count} labels are asked for')
-            write(labels, ['ltable_id', 'rtable_id', 'label'], [[*pair, label[pair]] for pair in known])
-            if not (step / 'all_results.json').exists():
-                run([o.bin / 'train_matcher', '--model', o.model, '--train', labels, '--valid', labels, *tables, '--attention', 'lea',
-                     '--lea-words', 'both', '--epochs', o.epochs, '--batch', 16, '--lr', o.lr, '--seed', seed, *compute, '--quiet',
-                     '--overwrite', '--out', step])
-            model = step
-        step.mkdir(exist_ok=True)
-        if not (step / 'test.json').exists():
-            run([o.bin / 'evaluate', '--model', model, '--test', o.tables / 'test.csv', *tables, *compute, '--output', step / 'test.json'])
-        test = json.loads((step / 'test.json').read_text())['test'][0]
-        points.append((sum(label[pair] == '1' for pair in known), test['argmax_f1'], test['average_precision']))
+        more = ['--labelled', labels] if known else []
+        run([o.bin / 'suggest', pool, *tables(o), '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more,
+             '--out', folder / 'ask.csv'])
+        known += [(r['left_id'], r['right_id']) for r in rows_of(folder / 'ask.csv')]
+        if len(known) < count:
+            raise SystemExit(f'label_curve.py: {o.tables}/train.csv has {len(known)} pairs, {count} labels are asked for')
+        write(labels, ['ltable_id', 'rtable_id', 'label'], [[*pair, label[pair]] for pair in known])
+        if not (step / 'all_results.json').exists():
+            run([o.bin / 'train_matcher', '--model', o.model, '--train', labels, '--valid', labels, *tables(o), '--attention', 'lea',
+                 '--lea-words', 'both', '--epochs', o.epochs, '--batch', 16, '--lr', o.lr, '--seed', seed, *compute(o), '--quiet',
+                 '--overwrite', '--out', step])
+        points.append((sum(label[pair] == '1' for pair in known), *evaluate(o, step, step / 'test.json')))
+        if by == 'uncertainty' and count != o.labels[-1]:
+            pool = folder / 'pool.csv'
+            score_pool(o, step, label, pool)
     return points
 
 
@@ -97,12 +110,15 @@ def main():
         parser.error(f'--out: {o.out} holds runs with other options:\n{(o.out / "options").read_text()}')
     (o.out / 'options').write_text(options)
     print('| labels | chosen by | matches among them | F1 | average precision |\n| --- | --- | --- | --- | --- |')
-    with ThreadPoolExecutor(o.jobs) as pool:
-        runs = {by: [pool.submit(curve, o, by, seed) for seed in range(1, o.seeds + 1)] for by in ('random', 'uncertainty')}
+    label = {(r['ltable_id'], r['rtable_id']): r['label'] for r in rows_of(o.tables / 'train.csv')}
+    start = (0, *evaluate(o, o.model, o.out / 'start.json'))
+    score_pool(o, o.model, label, o.out / 'pool.csv')
+    with ThreadPoolExecutor(o.jobs) as executor:
+        curves = {by: [executor.submit(curve, o, by, seed, label) for seed in range(1, o.seeds + 1)] for by in ('random', 'uncertainty')}
         try:
-            table = {by: [curve.result() for curve in curves] for by, curves in runs.items()}
+            table = {by: [[start, *curve.result()] for curve in of_seeds] for by, of_seeds in curves.items()}
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            executor.shutdown(cancel_futures=True)
             raise
     for i, count in enumerate([0, *o.labels]):
         for by, runs in table.items():
