@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the programs share: calling one, and small labelled pairs."""
+"""What the tests of the programs share: calling one, small labelled pairs, and tables."""
+import csv
 import os
 import random
 import subprocess
@@ -42,6 +43,12 @@ class Refusals:
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         for part in parts:
             self.assertIn(part, done.stderr)
+
+
+def write(path, header, rows):
+    """A table as .csv."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def pairs(count, seed):

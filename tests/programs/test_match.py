@@ -12,7 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import BIN, BRANDS, KINDS, Refusals, program
+from support import BIN, BRANDS, KINDS, Refusals, program, write
 
 
 def products(count, seed):
@@ -20,11 +20,6 @@ def products(count, seed):
     rng = random.Random(seed)
     return [(f"{rng.choice(BRANDS)} {rng.choice(KINDS)} {rng.choice('abcdk')}-{rng.randrange(1000, 9999)}", f'for 13" screens, {rng.choice(KINDS)}', f"{rng.randrange(1, 9)},{rng.randrange(100, 999)}.00")
             for _ in range(count)]
-
-
-def write(path, header, rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def typo(text, rng):
