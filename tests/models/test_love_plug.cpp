@@ -77,7 +77,7 @@ TEST_CASE("keep_digits: words with a digit keep their pieces") {
   CHECK(imputed(pieces, true).tokens == std::vector<std::int32_t>{1, 2});
   CHECK(imputed(pieces, false).words == std::vector<std::string>{"books", "books4", "x4"});
   options.whole_words = true;
-  options.whole_numbers = false;
+  options.keep_digits = true;
   const WordPieceTokenizer tokenizer(vocabulary, options);
   const auto whole = tokenizer.encode(text, 20);
   CHECK(whole.ids == std::vector<std::int32_t>{2, 1, 5, 6, 7, 8, 7, 8, 3});
@@ -215,7 +215,7 @@ TEST_CASE("a plugged model is saved with LOVE, loaded and restored; fixed vector
       const auto loaded = CrossEncoder<float>::load(path);
       CHECK(loaded.logits(test::pairs).to_vector() == scores);
       CHECK(loaded.tokenizer().options().whole_words == (mode == LoveMode::replace));
-      CHECK(loaded.tokenizer().options().whole_numbers == !train);
+      CHECK(loaded.tokenizer().options().keep_digits == train);
       CHECK(loaded.config().attention.size() == 1);
       auto again = CrossEncoder<float>::load(path, test::with_lea());  // for training: the plug stays
       CHECK(again.new_tensors().empty());

@@ -69,7 +69,7 @@ class LovePlug final : public EmbeddingPlug<T, Dev> {
   void visit(ParameterVisitor<T, Dev>& v) override;
   void adapt(TokenizerOptions& options) const override {
     options.whole_words = options_.mode == LoveMode::replace;
-    options.whole_numbers = !options_.keep_digits;
+    options.keep_digits = options_.keep_digits;
   }
   FeatureMaker feature() const override { return imputed_words_feature(options_.unk ? unk_id_ : -1, options_.keep_digits); }
   void write(ModelFile& file) override;

@@ -330,9 +330,10 @@ LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const Tex
     first = last;
   }
   const std::size_t pieces = out.ids.size() - before;
-  const auto is_digit = [](const TextChar& c) { return has_digit({&c.character, 1}); };
-  const bool whole = options_.whole_words && pieces > 1 && (options_.whole_numbers || std::none_of(word.begin(), word.end(), is_digit));
-  return whole ? unknown(pieces) : pieces;
+  if (pieces == 1 || !options_.whole_words) return pieces;
+  std::u32string text;
+  for (const TextChar& c : word) text += c.character;
+  return is_whole(options_, text) ? unknown(pieces) : pieces;
 }
 
 LEXFORMER_INLINE std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts,
