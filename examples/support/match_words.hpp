@@ -13,15 +13,14 @@
 namespace program {
 
 struct ShownWords {
-  std::string left, right;  // normalized by the tokenizer
-  double similarity = 0;
+  lx::WordPair words;
   std::optional<double> attention{};
 };
 
 /// The different words that LEA sees as the most similar.
 inline std::vector<ShownWords> similar_words(const lx::Encoding& encoding, const lx::LexicalOptions& options, std::size_t most) {
   std::vector<ShownWords> shown;
-  for (const auto& pair : lx::word_pairs(encoding, options, most)) shown.push_back({pair.left, pair.right, pair.similarity});
+  for (auto& pair : lx::word_pairs(encoding, options, most)) shown.push_back({std::move(pair)});
   return shown;
 }
 
@@ -40,7 +39,7 @@ inline lx::LexicalOptions lexical_options(const lx::BertConfig& config) {
 /// "sonny~sony; 16gb~16-gb".
 inline std::string words_text(const std::vector<ShownWords>& pairs) {
   std::string text;
-  for (const auto& pair : pairs) text += lx::cat(text.empty() ? "" : "; ", pair.left, "~", pair.right);
+  for (const auto& pair : pairs) text += lx::cat(text.empty() ? "" : "; ", pair.words.left, "~", pair.words.right);
   return text;
 }
 
@@ -49,8 +48,8 @@ inline std::string words_json(const std::vector<ShownWords>& pairs) {
   StringWriter text;
   text << std::setprecision(4) << '[';
   for (const auto& pair : pairs) {
-    text << (&pair == pairs.data() ? "" : ",") << "{\"left\":" << lx::Json(pair.left).dump() << ",\"right\":" << lx::Json(pair.right).dump()
-         << ",\"similarity\":" << pair.similarity;
+    text << (&pair == pairs.data() ? "" : ",") << "{\"left\":" << lx::Json(pair.words.left).dump()
+         << ",\"right\":" << lx::Json(pair.words.right).dump() << ",\"similarity\":" << pair.words.similarity;
     if (pair.attention) text << ",\"attention\":" << *pair.attention;
     text << '}';
   }

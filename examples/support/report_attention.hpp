@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "attention_mean.hpp"
 #include "evaluation.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/report/report.hpp"
@@ -89,14 +90,7 @@ inline std::vector<double> attention_of(const lx::CrossEncoder<>& model, const l
     lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers; they are numbered from 0");
   if (view.head >= static_cast<int>(config.num_attention_heads))
     lx::fail_usage("--head", view.head, " of a model with ", config.num_attention_heads, " heads; they are numbered from 0");
-  const lx::NoGrad no_grad;
-  const auto attentions =
-      model(model.batch(std::span(&encoding, 1)), {}, {.attentions = lx::Attentions::probabilities}).encoder.attentions[layer].value();
-  std::vector<double> mean(attentions.dim(1));
-  const std::size_t first = view.head < 0 ? 0 : static_cast<std::size_t>(view.head), last = view.head < 0 ? attentions.dim(0) : first + 1;
-  for (std::size_t h = first; h < last; ++h)
-    for (std::size_t e = 0; e < mean.size(); ++e) mean[e] += static_cast<double>(attentions.at(h, e)) / static_cast<double>(last - first);
-  return mean;
+  return mean_attention(model, encoding, layer, view.head < 0 ? std::optional<std::size_t>() : static_cast<std::size_t>(view.head));
 }
 
 /// A word of one of the two texts: its tokens first ... last - 1.

@@ -31,6 +31,7 @@ TEST_CASE("word_pairs: different words, the most similar first, each once") {
   CHECK(pairs_of("Sonny camera black", "sony camra black", words, 1) == "camera~camra 0.83");
   CHECK(pairs_of("sonny", "sony sonyy", words, 5) == "sonny~sony 0.80");  // both are as similar; the earlier one counts
   CHECK(pairs_of("sonny sonyy", "sony", words, 5) == "sonny~sony 0.80");
+  CHECK(pairs_of("car cartoon", "carr cartoom", words, 5) == "cartoon~cartoom 0.85; car~carr 0.75");  // a word in another one
   CHECK(pairs_of("sony sonny", "sony", words, 5).empty());  // its partner is a word that both texts have
   CHECK(pairs_of("tv - ,", "radio ; .", words, 5, 0).size() == std::string("tv~radio 0.00").size());
   CHECK(pairs_of("camera", "camra", words, 5, 0.9).empty());
@@ -43,4 +44,23 @@ TEST_CASE("word_pairs: the similarity and the words of the options") {
   CHECK(pairs_of("dht-fs5", "dhtfs5", LexicalWords::whitespace, 3) == "dht-fs5~dhtfs5 0.85");
   CHECK(pairs_of("dht-fs5", "dhtfs5", LexicalWords::tokenizer, 3) == "dht~dhtfs5 0.50");
   CHECK(pairs_of("dht-fs5", "dhtfs5", LexicalWords::both, 3) == "dht-fs5~dhtfs5 0.85");  // not also dht or fs5
+}
+
+TEST_CASE("weighted_word_pairs: equal words, too, by the product of similarity and weight") {
+  const WordPieceTokenizer tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "##ny"}));
+  LexicalOptions options;
+  options.similarity = Similarity::levenshtein;
+  const auto encoding = tokenizer.encode_pair("sony camera sony", "sony camra", 64);
+  std::vector<std::size_t> tokens;
+  const auto pairs = weighted_word_pairs(encoding, options, 5, [&](const TextWord& left, const TextWord& right) {
+    if (left.text == U"sony") tokens = left.tokens;
+    return right.text == U"sony" ? 0.5 : 0.7;
+  });
+  REQUIRE(pairs.size() == 2);
+  CHECK(pairs[0].left + "~" + pairs[0].right == "camera~camra");  // 0.83 * 0.7
+  CHECK(pairs[0].weight == 0.7);
+  CHECK(pairs[1].left + "~" + pairs[1].right == "sony~sony");
+  CHECK(pairs[1].similarity == 1);
+  CHECK(tokens == std::vector<std::size_t>{1, 2, 4, 5});  // both occurrences
+  CHECK(weighted_word_pairs(encoding, options, 1, [](const TextWord&, const TextWord&) { return 1.0; }).at(0).left == "sony");
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The different words of two texts that LEA sees as alike: what a lexical model can have recognised despite a typo.
+// The words of two texts that LEA sees as alike: what a lexical model can have recognised despite a typo.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
@@ -12,66 +14,103 @@
 
 namespace lexformer {
 
+/// A distinct word of one of two texts.
+struct TextWord {
+  std::u32string_view text;           // normalized by the tokenizer, as LexicalOptions::words takes it
+  std::vector<std::size_t> tokens{};  // of all its occurrences
+};
+
 struct WordPair {
-  std::string left, right;  // normalized by the tokenizer, as LexicalOptions::words takes them
-  double similarity = 0;
+  std::string left, right;  // normalized by the tokenizer
+  double similarity = 0, weight = 1;
 };
 
 /// The pairs of a word of the left and a word of the right text that differ, with the largest similarities (LexicalOptions::similarity, of
-/// at least `least`), at most `most`, in descending order; of equal ones the earlier words first. Each word is in one pair at most, and a
+/// at least `least`), at most `most`, in descending order; of equal ones the earlier words first. Each token is in one pair at most, and a
 /// word that both texts have is in none. With LexicalWords::both, a pair shows the words that have the larger similarity. Words without a
-/// letter or a digit are left out. Levels are not applied.
+/// letter or a digit are left out, and those that truncation cut off. Levels are not applied.
 std::vector<WordPair> word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most, double least = 0.5);
+
+/// The same by the largest products of similarity and weight(left, right). Here equal words are pairs, too, with the similarity 1.
+std::vector<WordPair> weighted_word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most,
+                                          const std::function<double(const TextWord& left, const TextWord& right)>& weight,
+                                          double least = 0.5);
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <algorithm>
-#include <string_view>
 
 #include "lexformer/text/similarity.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
-LEXFORMER_INLINE std::vector<WordPair> word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most, double least) {
-  // The distinct words of each text; those that both have are dropped.
-  const auto words_of = [&](std::uint8_t type, bool whole) {
-    std::vector<std::u32string_view> words;
-    for (const Word& word : encoding.words) {
-      const auto text = whole ? encoding.whole_text(word) : encoding.text(word);
-      if (word.type == type && std::any_of(text.begin(), text.end(), is_word_character) &&
-          std::find(words.begin(), words.end(), text) == words.end())
-        words.push_back(text);
-    }
-    return words;
-  };
+namespace detail {
+
+/// The distinct words of a text with a letter or a digit. whole: space-separated words, with their punctuation.
+LEXFORMER_INLINE std::vector<TextWord> distinct_words(const Encoding& encoding, std::uint8_t type, bool whole) {
+  std::vector<TextWord> words;
+  for (const Word& word : encoding.words) {
+    const auto text = whole ? encoding.whole_text(word) : encoding.text(word);
+    if (word.type != type || std::none_of(text.begin(), text.end(), is_word_character)) continue;
+    auto known = std::find_if(words.begin(), words.end(), [&](const TextWord& w) { return w.text == text; });
+    if (known == words.end()) known = words.insert(words.end(), {text});
+    for (std::size_t t = word.first; t < word.last; ++t) known->tokens.push_back(t);
+  }
+  return words;
+}
+
+/// weight: null for pairs of different words, all with the weight 1.
+LEXFORMER_INLINE std::vector<WordPair> choose_word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most,
+                                                         double least,
+                                                         const std::function<double(const TextWord&, const TextWord&)>* weight) {
   struct Found {
-    std::u32string_view left, right;
-    double similarity;
+    TextWord left, right;
+    double similarity, weight;
   };
   std::vector<Found> found;
+  const auto has = [](const std::vector<TextWord>& words, const TextWord& word) {
+    return std::any_of(words.begin(), words.end(), [&](const TextWord& w) { return w.text == word.text; });
+  };
   for (const bool whole : {false, true}) {
     if (options.words == (whole ? LexicalWords::tokenizer : LexicalWords::whitespace)) continue;
-    const auto left = words_of(0, whole), right = words_of(1, whole);
-    const auto has = [](const auto& words, std::u32string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
-    for (const auto a : left)
-      for (const auto b : right)
-        if (!has(right, a) && !has(left, b))
-          if (const double s = similarity(options.similarity, a, b); s >= least) found.push_back({a, b, s});
+    const auto lefts = distinct_words(encoding, 0, whole), rights = distinct_words(encoding, 1, whole);
+    for (const auto& a : lefts)
+      for (const auto& b : rights) {
+        if (weight == nullptr && (has(rights, a) || has(lefts, b))) continue;
+        if (const double s = a.text == b.text ? 1 : similarity(options.similarity, a.text, b.text); s >= least)
+          found.push_back({a, b, s, weight == nullptr ? 1 : (*weight)(a, b)});
+      }
   }
-  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.similarity > b.similarity; });
-  // A word is used once, also as a part of a space-separated word or as the whole of one.
-  const auto meet = [](std::u32string_view a, std::u32string_view b) { return a.find(b) != a.npos || b.find(a) != b.npos; };
-  std::vector<Found> chosen;
-  for (const Found& pair : found) {
-    if (chosen.size() == most) break;
-    if (std::none_of(chosen.begin(), chosen.end(), [&](const Found& c) { return meet(c.left, pair.left) || meet(c.right, pair.right); }))
-      chosen.push_back(pair);
-  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.similarity * a.weight > b.similarity * b.weight; });
+  // A space-separated word and a part of it have tokens in common.
+  const auto meet = [](const TextWord& a, const TextWord& b) {
+    return std::find_first_of(a.tokens.begin(), a.tokens.end(), b.tokens.begin(), b.tokens.end()) != a.tokens.end();
+  };
+  std::vector<const Found*> chosen;
   std::vector<WordPair> out;
-  for (const Found& pair : chosen) out.push_back({to_utf8(pair.left), to_utf8(pair.right), pair.similarity});
+  for (const Found& pair : found) {
+    if (out.size() == most) break;
+    if (std::any_of(chosen.begin(), chosen.end(), [&](const Found* c) { return meet(c->left, pair.left) || meet(c->right, pair.right); }))
+      continue;
+    chosen.push_back(&pair);
+    out.push_back({to_utf8(pair.left.text), to_utf8(pair.right.text), pair.similarity, pair.weight});
+  }
   return out;
+}
+
+}  // namespace detail
+
+LEXFORMER_INLINE std::vector<WordPair> word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most, double least) {
+  return detail::choose_word_pairs(encoding, options, most, least, nullptr);
+}
+
+LEXFORMER_INLINE std::vector<WordPair> weighted_word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most,
+                                                           const std::function<double(const TextWord&, const TextWord&)>& weight,
+                                                           double least) {
+  return detail::choose_word_pairs(encoding, options, most, least, &weight);
 }
 
 }  // namespace lexformer
