@@ -59,10 +59,11 @@ Var<accumulate_t<T>, Dev> multiple_negatives_ranking(const Var<T, Dev>& anchors,
     candidates.push_back(l2_normalize(cast<A>(n)));
   }
   const NameScope scope(name);
-  const auto cosines = matmul(l2_normalize(cast<A>(anchors)), concat_rows(candidates), {.transpose_b = true});
+  const auto scores =
+      matmul(l2_normalize(cast<A>(anchors)), concat_rows(candidates), {.transpose_b = true, .scale = static_cast<A>(factor)});
   std::vector<std::int32_t> own(anchors.dim(0));
   std::iota(own.begin(), own.end(), 0);
-  return cross_entropy(scale(cosines, static_cast<A>(factor)), own);
+  return cross_entropy(scores, own);
 }
 
 /// Squared error of the cosine (sentence-transformers' CosineSimilarityLoss):   loss = mean_i (cos(a_i, b_i) - y_i)^2
