@@ -13,8 +13,10 @@ template <class T, class Dev>
 lx::Json measure(const bench::Input& input, const program::Compute& compute, std::size_t rounds) {
   using Model = lx::CrossEncoder<T, Dev>;
   // A model without a head gets a random one.
-  const auto file = lx::ModelFile::open(input.model);
-  const bool trained = file.config->contains("lexformer") && file.config["lexformer"].contains("head");
+  const bool trained = [&] {
+    const auto file = lx::ModelFile::open(input.model);
+    return file.config->contains("lexformer") && file.config["lexformer"].contains("head");
+  }();
   auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
   compute.apply(model);
   const auto data = input.pairs(model);

@@ -112,6 +112,11 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
   CHECK(back.shape("empty") == Shape{0, 3});
   CHECK(back.dtype("brain") == Dtype::bf16);
   CHECK_FALSE(back.contains("none"));
+  std::vector<double> values(a.size());
+  back.copy_to<double>("half", values);
+  CHECK(values[5] == 0.0999755859375);
+  expect_file_error([&] { back.copy_to<double>("half", std::span(values).first(5)); },
+                    "tensor 'half' has shape (2, 3), expected 5 elements");
   expect_file_error([&] { back.get<float>("none"); }, "a.lxf: there is no tensor 'none'");
   expect_file_error([&] { back.get<float>("step"); }, "tensor 'step' is of I64, expected F32");
   expect_file_error([&] { back.get<std::int64_t>("half"); }, "tensor 'half' is of F16, expected I64");

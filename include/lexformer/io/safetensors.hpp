@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -75,6 +76,9 @@ class TensorFile {
   /// Returns the tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64; std::int8_t from I8.
   template <class T>
   Tensor<T> get(const std::string& name) const;
+  /// Writes the elements to `values`. Errors: those of get(); their number is another one.
+  template <class T>
+  void copy_to(const std::string& name, std::span<T> values) const;
 
   /// Adds or replaces a tensor, stored as `dtype`. Elements that need no conversion are not copied.
   template <class T>
@@ -135,12 +139,19 @@ inline bool is_float(Dtype d) { return d == Dtype::f64 || d == Dtype::f32 || d =
 
 template <class T>
 Tensor<T> TensorFile::get(const std::string& name) const {
+  Tensor<T> out(shape(name));
+  copy_to(name, out.mutable_span());
+  return out;
+}
+
+template <class T>
+void TensorFile::copy_to(const std::string& name, std::span<T> values) const {
   const Entry& entry = find(name);
-  Tensor<T> out(entry.shape);
-  T* values = out.mutable_data();
+  if (values.size() != entry.shape.size())
+    fail_file(where_, "tensor ", in_quotes(name), " has shape ", entry.shape, ", expected ", values.size(), " elements");
   if (entry.dtype == dtype_of<T>) {
-    if (!entry.bytes.empty()) std::memcpy(values, entry.bytes.data(), entry.bytes.size());
-    return out;
+    if (!entry.bytes.empty()) std::memcpy(values.data(), entry.bytes.data(), entry.bytes.size());
+    return;
   }
   if constexpr (std::is_floating_point_v<accumulate_t<T>>) {
     if (detail::is_float(entry.dtype)) {
@@ -149,7 +160,7 @@ Tensor<T> TensorFile::get(const std::string& name) const {
         if (std::isfinite(x) && !std::isfinite(static_cast<accumulate_t<T>>(values[i])))
           fail_file(where_, "tensor ", in_quotes(name), " holds ", x, ", too large here");
       });
-      return out;
+      return;
     }
   }
   fail_file(where_, "tensor ", in_quotes(name), " is of ", dtype_info(entry.dtype).name, ", expected ", dtype_info(dtype_of<T>).name);
