@@ -52,12 +52,18 @@ bool never_rounded(bool, bool, std::size_t, std::size_t, std::size_t, float, con
                    bfloat16*, std::size_t, const float*) {
   return false;
 }
+template <class T>
+bool never_blocked(const FeedForward<T>&) {
+  return false;
+}
 }  // namespace
 
 detail::Products detail::products(Instructions level) {
   Products p{.gemm_float = gemm_eigen<float>,
              .gemm_double = gemm_eigen<double>,
              .gemm_bfloat16 = gemm_by_copies,
+             .feed_forward_float = never_blocked<float>,
+             .feed_forward_double = never_blocked<double>,
              .gemm_rounded = never_rounded,
              .linear_int8 = Int8Product::linear,
              .feed_forward_int8 = Int8Product::feed_forward};
@@ -118,6 +124,16 @@ template void gemm<float>(bool, bool, std::size_t, std::size_t, std::size_t, flo
                           float, float*, std::size_t, const float*);
 template void gemm<double>(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t, const double*,
                            std::size_t, double, double*, std::size_t, const double*);
+
+template <class T>
+bool gemm_feed_forward(const FeedForward<T>& f) {
+  if constexpr (std::is_same_v<T, float>)
+    return chosen().feed_forward_float(f);
+  else
+    return chosen().feed_forward_double(f);
+}
+template bool gemm_feed_forward<float>(const FeedForward<float>&);
+template bool gemm_feed_forward<double>(const FeedForward<double>&);
 
 void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
           const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {

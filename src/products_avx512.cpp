@@ -12,5 +12,7 @@ LEXFORMER_END_TARGET
 void lexformer::detail::use_avx512(Products& p) {
   p.gemm_float = BlockedGemm<GemmTile<float>>::product;
   p.gemm_double = BlockedGemm<GemmTile<double>>::product;
+  p.feed_forward_float = BlockedGemm<GemmTile<float>>::feed_forward;
+  p.feed_forward_double = BlockedGemm<GemmTile<double>>::feed_forward;
 }
 #endif

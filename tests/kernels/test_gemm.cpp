@@ -173,6 +173,42 @@ TEST_CASE("gemm rounded in one pass equals gemm, rounded") {
     }
 }
 
+TEST_CASE_TEMPLATE("gemm_feed_forward has the bits of two products, and needs many rows and weights of moderate size", T, float, double) {
+  struct Case {
+    std::size_t rows, in, inner, out;
+  };
+  for (const Case& c : {Case{900, 5, 37, 11}, {1537, 33, 70, 40}, {800, 1, 1, 1}, {1000, 7, 1600, 3}}) {
+    const std::size_t rows = c.rows, in = c.in, inner = c.inner, out = c.out;
+    CAPTURE(rows);
+    const auto x = random_tensor<T>({rows, in}, 1), w1 = random_tensor<T>({inner, in}, 2), b1 = random_tensor<T>({inner}, 3),
+               w2 = random_tensor<T>({out, inner}, 4), b2 = random_tensor<T>({out}, 5);
+    Tensor<T> h({rows, inner}), expected({rows, out});
+    const auto square = [](std::size_t count, T* values) {
+      for (std::size_t i = 0; i < count; ++i) values[i] *= values[i];
+    };
+    gemm<T>(false, true, rows, inner, in, T{1}, x.data(), in, w1.data(), in, T{0}, h.mutable_data(), inner, b1.data());
+    square(h.size(), h.mutable_data());
+    gemm<T>(false, true, rows, out, inner, T{1}, h.data(), inner, w2.data(), inner, T{0}, expected.mutable_data(), out, b2.data());
+    const auto run = [&](std::size_t count, Tensor<T>& y) {
+      return gemm_feed_forward<T>({count, in, inner, out, x.data(), w1.data(), b1.data(), w2.data(), b2.data(), square, y.mutable_data()});
+    };
+    for (const int count : {1, 2, 3}) {
+      set_threads(count);
+      auto y = random_tensor<T>({rows, out}, 6);
+      const auto before = y.to_vector();
+      const bool done = run(rows, y);
+      CHECK(done == (instructions() >= Instructions::avx2));
+      CHECK(y.to_vector() == (done ? expected.to_vector() : before));
+    }
+    set_threads(0);
+    auto y = random_tensor<T>({rows, out}, 6);
+    const auto before = y.to_vector();
+    CHECK(!run(500, y));
+    CHECK(y.to_vector() == before);
+  }
+  CHECK(!gemm_feed_forward<T>({1000, 1025, 4096, 8, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}));
+}
+
 TEST_CASE("gemm with beta = 0 ignores what C holds") {
   for (const bool tb : {false, true}) {
     Product<float> p(false, tb, 9, 17, 5, 2);

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "lexformer/core/bfloat16.hpp"
+#include "lexformer/kernels/feed_forward_args.hpp"
 #include "lexformer/kernels/instructions.hpp"
 
 namespace lexformer {
@@ -30,6 +31,12 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
 bool gemm_rounded(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
                   const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias = nullptr);
 
+/// y = f(x w1^T + b1) w2^T + b2, f the activation: two products by gemm(), with the same bits, over blocks of rows whose inner values stay
+/// in a cache. Parallel. False, and y is not changed, if there are few rows, the weights are large, or this processor has no
+/// gemm_blocks.hpp: then two calls of gemm() are better.
+template <class T>
+bool gemm_feed_forward(const FeedForward<T>& f);
+
 }  // namespace lexformer
 
 #if defined(LEXFORMER_COMPILED) || defined(LEXFORMER_DISPATCH)
@@ -38,6 +45,8 @@ extern template void gemm<float>(bool, bool, std::size_t, std::size_t, std::size
                                  std::size_t, float, float*, std::size_t, const float*);
 extern template void gemm<double>(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t, const double*,
                                   std::size_t, double, double*, std::size_t, const double*);
+extern template bool gemm_feed_forward<float>(const FeedForward<float>&);
+extern template bool gemm_feed_forward<double>(const FeedForward<double>&);
 }  // namespace lexformer
 #else
 #include "lexformer/kernels/gemm_native.hpp"

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/kernels/feed_forward_args.hpp"
 #include "lexformer/kernels/instructions.hpp"
 
 namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
@@ -79,75 +81,120 @@ struct BlockedGemm {
     product_to(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
   }
 
+  /// A feed-forward block (gemm.hpp). The inner values of a block of rows stay in a cache.
+  static bool feed_forward(const FeedForward<T>& f) {
+    const std::size_t block = rows_of_block(f.rows, rows);
+    if (f.rows < 8 * block || f.in == 0 || f.inner == 0 || std::max(f.in, f.out) * f.inner > most_packed) return false;
+    const Panels w1 = pack(true, f.in, f.w1, f.in, 0, f.inner, b_buffer);
+    const Panels w2 = pack(true, f.inner, f.w2, f.inner, 0, f.out, second_buffer);
+    parallel_for(f.rows, block, [&](std::size_t begin, std::size_t end) {
+      const std::size_t count = end - begin;
+      T* const h = room(hidden, count * f.inner);
+      multiply(w1, 0, count, 0, w1.count, false, T{1}, f.x + begin * f.in, f.in, T{0}, h, f.inner, f.b1);
+      f.activation(count * f.inner, h);
+      multiply(w2, 0, count, 0, w2.count, false, T{1}, h, f.inner, T{0}, f.y + begin * f.out, f.out, f.b2);
+    });
+    return true;
+  }
+
  private:
+  static constexpr std::size_t most_packed = std::size_t{1} << 22;  // elements of B that are packed at a time
+
+  /// Columns of op(B), packed: for each part of k, `count` panels (d, columns), of which the last is filled with zeros.
+  struct Panels {
+    std::size_t k, part, first, last, count;
+    const In* packed;
+    const In* at(std::size_t j, std::size_t p, std::size_t d) const { return packed + count * columns * p + j * columns * whole(d); }
+    std::size_t column(std::size_t j) const { return first + j * columns; }
+    std::size_t width(std::size_t j) const { return std::min(columns, last - column(j)); }
+  };
+
+  /// Packs the columns first ... last - 1, in parallel. k is split into equal parts of at most the depth of a panel.
+  static Panels pack(bool trans_b, std::size_t k, const In* b, std::size_t ldb, std::size_t first, std::size_t last,
+                     std::vector<In>& buffer) {
+    const std::size_t parts = (k + depth - 1) / depth, count = (last - first + columns - 1) / columns;
+    In* const packed = room(buffer, count * columns * whole(k));
+    const Panels panels{k, whole((k + parts - 1) / parts), first, last, count, packed};
+    parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t j = begin; j < end; ++j)
+        for (std::size_t p = 0; p < k; p += panels.part) {
+          const std::size_t d = std::min(panels.part, k - p), at = panels.column(j);
+          In* const to = packed + count * columns * p + j * columns * whole(d);
+          if (panels.width(j) < columns) std::fill_n(to, whole(d) * columns, In{});
+          Tile::pack_b(trans_b, panels.width(j), d, trans_b ? b + at * ldb + p : b + p * ldb + at, ldb, to);
+        }
+    });
+    return panels;
+  }
+
+  /// The rows begin ... end - 1 of C in the panels j_begin ... j_end - 1.
+  template <class C>
+  static void multiply(const Panels& b, std::size_t begin, std::size_t end, std::size_t j_begin, std::size_t j_end, bool trans_a, T alpha,
+                       const In* a, std::size_t lda, T beta, C* c, std::size_t ldc, const T* bias) {
+    T edge[rows * columns];
+    Tile tile;
+    const bool packs_a = trans_a || b.k % Tile::step != 0;
+    In* const packed_a = packs_a ? room(a_buffer, (end - begin + rows) * b.part) : nullptr;
+    for (std::size_t p = 0; p < b.k; p += b.part) {
+      const std::size_t d = std::min(b.part, b.k - p);
+      for (std::size_t i = begin; packs_a && i < end; i += rows) {
+        In* const panel_a = packed_a + (i - begin) * whole(d);
+        Tile::pack_a(trans_a, std::min(rows, end - i), d, trans_a ? a + p * lda + i : a + i * lda + p, lda, panel_a);
+      }
+      for (std::size_t j = j_begin; j < j_end; ++j)
+        for (std::size_t i = begin; i < end; i += rows) {
+          const std::size_t r = std::min(rows, end - i), w = b.width(j), column = b.column(j);
+          C* const to = c + i * ldc + column;
+          // The first part of k adds the bias or beta C, the others add C. Incomplete tiles are computed in `edge`.
+          const bool from_bias = p == 0 && bias != nullptr, complete = w == columns && std::is_same_v<C, T>;
+          const T factor = p == 0 && !from_bias ? beta : T{1};
+          const T* before = from_bias ? bias + column : nullptr;
+          std::size_t ldd = 0;
+          T* y = edge;
+          std::size_t ldy = columns;
+          if constexpr (std::is_same_v<C, T>) {
+            if (!from_bias) before = to, ldd = ldc;
+            if (complete) y = to, ldy = ldc;
+          }
+          if (!complete && factor != T{0}) {
+            for (std::size_t q = 0; q < r; ++q) std::copy_n(before + q * ldd, w, edge + q * columns);
+            before = edge;
+            ldd = columns;
+          }
+          if (packs_a)
+            tile.multiply(true, r, whole(d), packed_a + (i - begin) * whole(d), whole(d), b.at(j, p, d), alpha, factor, before, ldd, y,
+                          ldy);
+          else
+            tile.multiply(false, r, d, a + i * lda + p, lda, b.at(j, p, d), alpha, factor, before, ldd, y, ldy);
+          if (!complete)
+            for (std::size_t q = 0; q < r; ++q)
+              std::transform(edge + q * columns, edge + q * columns + w, to + q * ldc, [](T x) { return static_cast<C>(x); });
+        }
+    }
+  }
+
   template <class C>
   static void product_to(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const In* a, std::size_t lda,
                          const In* b, std::size_t ldb, T beta, C* c, std::size_t ldc, const T* bias) {
-    // Split k into equal parts of at most the depth of a panel, and n into parts, so that a very wide B (a vocabulary) is packed in parts.
-    const std::size_t parts = (k + depth - 1) / depth, part = whole((k + parts - 1) / parts);
-    const std::size_t panels = (n + columns - 1) / columns, most = std::max<std::size_t>(1, (std::size_t{1} << 22) / (k * columns));
-    for (std::size_t first = 0; first < panels; first += most) {
-      const std::size_t count = std::min(most, panels - first);
-      b_buffer.resize(std::max(b_buffer.size(), count * columns * whole(k)));
-      In* const packed = b_buffer.data();
-      const auto panel = [=](std::size_t j, std::size_t p, std::size_t d) { return packed + count * columns * p + j * columns * whole(d); };
-      const auto width = [=](std::size_t j) { return std::min(columns, n - (first + j) * columns); };
-      parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t j = begin; j < end; ++j)
-          for (std::size_t p = 0; p < k; p += part) {
-            const std::size_t d = std::min(part, k - p), at = (first + j) * columns;
-            In* to = panel(j, p, d);
-            if (width(j) < columns) std::fill_n(to, whole(d) * columns, In{});
-            Tile::pack_b(trans_b, width(j), d, trans_b ? b + at * ldb + p : b + p * ldb + at, ldb, to);
-          }
-      });
-      for_blocks(m, rows, count, m * n * k, [&](std::size_t begin, std::size_t end, std::size_t j_begin, std::size_t j_end) {
-        T edge[rows * columns];
-        Tile tile;
-        const bool packs_a = trans_a || k % Tile::step != 0;
-        if (packs_a) a_buffer.resize(std::max(a_buffer.size(), (end - begin + rows) * part));
-        In* const packed_a = a_buffer.data();
-        for (std::size_t p = 0; p < k; p += part) {
-          const std::size_t d = std::min(part, k - p);
-          for (std::size_t i = begin; packs_a && i < end; i += rows) {
-            In* const panel_a = packed_a + (i - begin) * whole(d);
-            Tile::pack_a(trans_a, std::min(rows, end - i), d, trans_a ? a + p * lda + i : a + i * lda + p, lda, panel_a);
-          }
-          for (std::size_t j = j_begin; j < j_end; ++j)
-            for (std::size_t i = begin; i < end; i += rows) {
-              const std::size_t r = std::min(rows, end - i), w = width(j), column = (first + j) * columns;
-              C* const to = c + i * ldc + column;
-              // The first part of k adds the bias or beta C, the others add C. Incomplete tiles are computed in `edge`.
-              const bool from_bias = p == 0 && bias != nullptr, complete = w == columns && std::is_same_v<C, T>;
-              const T factor = p == 0 && !from_bias ? beta : T{1};
-              const T* before = from_bias ? bias + column : nullptr;
-              std::size_t ldd = 0;
-              T* y = edge;
-              std::size_t ldy = columns;
-              if constexpr (std::is_same_v<C, T>) {
-                if (!from_bias) before = to, ldd = ldc;
-                if (complete) y = to, ldy = ldc;
-              }
-              if (!complete && factor != T{0}) {
-                for (std::size_t q = 0; q < r; ++q) std::copy_n(before + q * ldd, w, edge + q * columns);
-                before = edge;
-                ldd = columns;
-              }
-              if (packs_a)
-                tile.multiply(true, r, whole(d), packed_a + (i - begin) * whole(d), whole(d), panel(j, p, d), alpha, factor, before, ldd, y,
-                              ldy);
-              else
-                tile.multiply(false, r, d, a + i * lda + p, lda, panel(j, p, d), alpha, factor, before, ldd, y, ldy);
-              if (!complete)
-                for (std::size_t q = 0; q < r; ++q)
-                  std::transform(edge + q * columns, edge + q * columns + w, to + q * ldc, [](T x) { return static_cast<C>(x); });
-            }
-        }
+    // A very wide B (a vocabulary) is packed in parts.
+    const std::size_t most = std::max<std::size_t>(1, most_packed / (k * columns)) * columns;
+    for (std::size_t first = 0; first < n; first += most) {
+      const Panels panels = pack(trans_b, k, b, ldb, first, std::min(n, first + most), b_buffer);
+      for_blocks(m, rows, panels.count, m * n * k, [&](std::size_t begin, std::size_t end, std::size_t j_begin, std::size_t j_end) {
+        multiply(panels, begin, end, j_begin, j_end, trans_a, alpha, a, lda, beta, c, ldc, bias);
       });
     }
   }
 
-  static thread_local inline std::vector<In> a_buffer, b_buffer;  // reused between calls
+  /// `count` elements of a buffer, which grows if needed, aligned to a cache line.
+  static In* room(std::vector<In>& buffer, std::size_t count) {
+    constexpr std::size_t line = 64 / sizeof(In);
+    buffer.resize(std::max(buffer.size(), count + line - 1));
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 / sizeof(In);
+    return buffer.data() + (line - past) % line;
+  }
+
+  static thread_local inline std::vector<In> a_buffer, b_buffer, second_buffer, hidden;  // reused between calls
 };
 
 }  // namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME

@@ -31,6 +31,15 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
 #endif
 }
 
+template <class T>
+bool gemm_feed_forward([[maybe_unused]] const FeedForward<T>& f) {
+#if LEXFORMER_LEVEL >= 1
+  return detail::BlockedGemm<detail::GemmTile<T>>::feed_forward(f);
+#else
+  return false;
+#endif
+}
+
 inline void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a, std::size_t lda,
                  const bfloat16* b, std::size_t ldb, float beta, float* c, std::size_t ldc, const float* bias) {
 #if LEXFORMER_LEVEL >= 5

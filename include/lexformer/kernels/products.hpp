@@ -6,6 +6,7 @@
 
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/kernels/bfloat16_weights.hpp"
+#include "lexformer/kernels/feed_forward_args.hpp"
 #include "lexformer/kernels/instructions.hpp"
 #include "lexformer/kernels/int8_weights.hpp"
 
@@ -21,6 +22,8 @@ struct Products {
   Gemm<float>* gemm_float;
   Gemm<double>* gemm_double;
   Gemm<bfloat16>* gemm_bfloat16;
+  bool (*feed_forward_float)(const FeedForward<float>& f);
+  bool (*feed_forward_double)(const FeedForward<double>& f);
   bool (*gemm_rounded)(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, float alpha, const bfloat16* a,
                        std::size_t lda, const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias);
   // Null below avx512_bf16.
