@@ -27,7 +27,7 @@ std::vector<ShownWords> attended_words(const lx::CrossEncoder<T, Dev>& model, co
     return (there / static_cast<double>(a.tokens.size()) + back / static_cast<double>(b.tokens.size())) / 2;
   };
   std::vector<ShownWords> shown;
-  for (auto& pair : lx::weighted_word_pairs(encoding, options, most, between)) shown.push_back({pair, pair.weight});
+  for (const auto& pair : lx::weighted_word_pairs(encoding, options, most, between)) shown.push_back({pair, pair.weight});
   return shown;
 }
 

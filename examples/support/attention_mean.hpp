@@ -9,7 +9,7 @@
 
 namespace program {
 
-/// P (n, n), row-major: of one layer and head, both from 0, or the mean over all of them.
+/// The mean (n, n), row-major, over layers and heads: all, or only the given layer, only the given head; both are numbered from 0.
 template <class T, class Dev>
 std::vector<double> mean_attention(const lx::CrossEncoder<T, Dev>& model, const lx::Encoding& encoding,
                                    std::optional<std::size_t> layer = {}, std::optional<std::size_t> head = {}) {

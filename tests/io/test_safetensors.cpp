@@ -112,6 +112,11 @@ TEST_CASE("safetensors: what is written is read back, and written again gives th
   CHECK(back.shape("empty") == Shape{0, 3});
   CHECK(back.dtype("brain") == Dtype::bf16);
   CHECK_FALSE(back.contains("none"));
+  TensorFile same;
+  Tensor<float> own = a.clone();
+  same.set("x", own);
+  same.copy_to("x", own.mutable_span());
+  CHECK(own.to_vector() == a.to_vector());
   std::vector<double> values(a.size());
   back.copy_to<double>("half", values);
   CHECK(values[5] == 0.0999755859375);

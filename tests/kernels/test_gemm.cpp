@@ -177,7 +177,7 @@ TEST_CASE_TEMPLATE("gemm_feed_forward has the bits of two products, and needs ma
   struct Case {
     std::size_t rows, in, inner, out;
   };
-  for (const Case& c : {Case{900, 5, 37, 11}, {1537, 33, 70, 40}, {800, 1, 1, 1}, {1000, 7, 1600, 3}}) {
+  for (const Case& c : {Case{900, 5, 37, 11}, {1537, 33, 70, 40}, {800, 1, 1, 1}, {1000, 7, 1600, 3}, {1600, 801, 40, 3}}) {
     const std::size_t rows = c.rows, in = c.in, inner = c.inner, out = c.out;
     CAPTURE(rows);
     const auto x = random_tensor<T>({rows, in}, 1), w1 = random_tensor<T>({inner, in}, 2), b1 = random_tensor<T>({inner}, 3),
@@ -206,7 +206,8 @@ TEST_CASE_TEMPLATE("gemm_feed_forward has the bits of two products, and needs ma
     CHECK(!run(500, y));
     CHECK(y.to_vector() == before);
   }
-  CHECK(!gemm_feed_forward<T>({1000, 1025, 4096, 8, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}));
+  for (const Case& c : {Case{2000, 1025, 4096, 8}, {2000, 8, 4096, 1025}, {2000, 8, 1u << 19, 8}, {2000, 0, 4, 4}, {2000, 4, 0, 4}})
+    CHECK(!gemm_feed_forward<T>({c.rows, c.in, c.inner, c.out, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}));
 }
 
 TEST_CASE("gemm with beta = 0 ignores what C holds") {

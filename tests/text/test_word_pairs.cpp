@@ -62,5 +62,13 @@ TEST_CASE("weighted_word_pairs: equal words, too, by the product of similarity a
   CHECK(pairs[1].left + "~" + pairs[1].right == "sony~sony");
   CHECK(pairs[1].similarity == 1);
   CHECK(tokens == std::vector<std::size_t>{1, 2, 4, 5});  // both occurrences
-  CHECK(weighted_word_pairs(encoding, options, 1, [](const TextWord&, const TextWord&) { return 1.0; }).at(0).left == "sony");
+  const auto one = [](const TextWord&, const TextWord&) { return 1.0; };
+  CHECK(weighted_word_pairs(encoding, options, 1, one).at(0).left == "sony");
+  CHECK(weighted_word_pairs(encoding, options, 5, one, 0.9).size() == 1);
+  options.words = LexicalWords::both;
+  const auto parts = tokenizer.encode_pair("dht-fs5", "dhtfs5", 64);
+  const auto part =
+      weighted_word_pairs(parts, options, 5, [](const TextWord& left, const TextWord&) { return left.text == U"dht" ? 2.0 : 1.0; });
+  REQUIRE(part.size() == 1);
+  CHECK(part[0].left + "~" + part[0].right == "dht~dhtfs5");
 }

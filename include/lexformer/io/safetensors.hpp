@@ -76,7 +76,8 @@ class TensorFile {
   /// Returns the tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64; std::int8_t from I8.
   template <class T>
   Tensor<T> get(const std::string& name) const;
-  /// Writes the elements to `values`. Errors: those of get(); their number is another one.
+  /// Writes the elements, row-major and converted as by get(). Errors: those of get(); values.size() is not their number. After an error
+  /// some may have been written.
   template <class T>
   void copy_to(const std::string& name, std::span<T> values) const;
 
@@ -150,7 +151,8 @@ void TensorFile::copy_to(const std::string& name, std::span<T> values) const {
   if (values.size() != entry.shape.size())
     fail_file(where_, "tensor ", in_quotes(name), " has shape ", entry.shape, ", expected ", values.size(), " elements");
   if (entry.dtype == dtype_of<T>) {
-    if (!entry.bytes.empty()) std::memcpy(values.data(), entry.bytes.data(), entry.bytes.size());
+    // set() shares the elements of a tensor, so they may be these.
+    if (!entry.bytes.empty()) std::memmove(values.data(), entry.bytes.data(), entry.bytes.size());
     return;
   }
   if constexpr (std::is_floating_point_v<accumulate_t<T>>) {

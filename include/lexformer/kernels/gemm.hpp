@@ -32,8 +32,8 @@ bool gemm_rounded(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std:
                   const bfloat16* b, std::size_t ldb, bfloat16* c, std::size_t ldc, const float* bias = nullptr);
 
 /// y = f(x w1^T + b1) w2^T + b2, f the activation: two products by gemm(), with the same bits, over blocks of rows whose inner values stay
-/// in a cache. Parallel. False, and y is not changed, if there are few rows, the weights are large, or this processor has no
-/// gemm_blocks.hpp: then two calls of gemm() are better.
+/// in a cache. Parallel; the activation is called on any thread and must not compute products. False, and y is not changed, if there are
+/// few rows, the weights are large, `in` or `inner` is 0, or products are Eigen's (no AVX2): then call gemm() twice.
 template <class T>
 bool gemm_feed_forward(const FeedForward<T>& f);
 

@@ -82,9 +82,10 @@ struct BlockedGemm {
   }
 
   /// A feed-forward block (gemm.hpp). The inner values of a block of rows stay in a cache.
-  static bool feed_forward(const FeedForward<T>& f) {
+  static bool feed_forward(const FeedForward<T>& f) requires std::is_same_v<In, T> {
     const std::size_t block = rows_of_block(f.rows, rows);
-    if (f.rows < 8 * block || f.in == 0 || f.inner == 0 || std::max(f.in, f.out) * f.inner > most_packed) return false;
+    const bool small = f.rows < 8 * (96 / rows * rows) || f.in == 0 || f.inner == 0;
+    if (small || std::max(f.in, f.out) * f.inner > most_packed || block * f.inner > most_packed / 4) return false;
     const Panels w1 = pack(true, f.in, f.w1, f.in, 0, f.inner, b_buffer);
     const Panels w2 = pack(true, f.inner, f.w2, f.inner, 0, f.out, second_buffer);
     parallel_for(f.rows, block, [&](std::size_t begin, std::size_t end) {
@@ -98,13 +99,14 @@ struct BlockedGemm {
   }
 
  private:
-  static constexpr std::size_t most_packed = std::size_t{1} << 22;  // elements of B that are packed at a time
+  static constexpr std::size_t most_packed = std::size_t{1} << 22;  // elements of one matrix that are packed at a time
 
-  /// Columns of op(B), packed: for each part of k, `count` panels (d, columns), of which the last is filled with zeros.
+  /// Columns of op(B), packed: for each part of k, of d elements, `count` panels (whole(d), columns). Columns that the last panel lacks are
+  /// zeros.
   struct Panels {
     std::size_t k, part, first, last, count;
-    const In* packed;
-    const In* at(std::size_t j, std::size_t p, std::size_t d) const { return packed + count * columns * p + j * columns * whole(d); }
+    In* packed;
+    In* at(std::size_t j, std::size_t p, std::size_t d) const { return packed + count * columns * p + j * columns * whole(d); }
     std::size_t column(std::size_t j) const { return first + j * columns; }
     std::size_t width(std::size_t j) const { return std::min(columns, last - column(j)); }
   };
@@ -113,13 +115,12 @@ struct BlockedGemm {
   static Panels pack(bool trans_b, std::size_t k, const In* b, std::size_t ldb, std::size_t first, std::size_t last,
                      std::vector<In>& buffer) {
     const std::size_t parts = (k + depth - 1) / depth, count = (last - first + columns - 1) / columns;
-    In* const packed = room(buffer, count * columns * whole(k));
-    const Panels panels{k, whole((k + parts - 1) / parts), first, last, count, packed};
+    const Panels panels{k, whole((k + parts - 1) / parts), first, last, count, room(buffer, count * columns * whole(k))};
     parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
       for (std::size_t j = begin; j < end; ++j)
         for (std::size_t p = 0; p < k; p += panels.part) {
           const std::size_t d = std::min(panels.part, k - p), at = panels.column(j);
-          In* const to = packed + count * columns * p + j * columns * whole(d);
+          In* const to = panels.at(j, p, d);
           if (panels.width(j) < columns) std::fill_n(to, whole(d) * columns, In{});
           Tile::pack_b(trans_b, panels.width(j), d, trans_b ? b + at * ldb + p : b + p * ldb + at, ldb, to);
         }

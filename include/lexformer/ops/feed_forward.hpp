@@ -12,7 +12,7 @@ namespace lexformer {
 
 /// The feed-forward block of BERT (Vaswani et al. 2017, eq. 2, with GELU): y = GELU(h) w2^T + b2 with h = x w1^T + b1. Equal to
 /// linear(gelu(linear(x, w1, b1)), w2, b2), but stores h only: backward computes GELU(h) again, in the pass that computes GELU'(h).
-/// Where no gradient is needed, the CPU computes it over blocks of rows and stores none of h.
+/// Without a gradient, the CPU computes many rows of float or double block by block, and h is not stored (gemm_feed_forward).
 ///   x (N, D), w1 (M, D), b1 (M), w2 (E, M), b2 (E) -> y (N, E)
 ///   dh = (dy w2) GELU'(h);  dx = dh w1,  dw1 = dh^T x,  db1 = column sums of dh;  dw2 = dy^T GELU(h),  db2 = column sums of dy
 /// Errors: a shape does not match.
@@ -31,20 +31,22 @@ Var<T, Dev> feed_forward(const Var<T, Dev>& x, const Var<T, Dev>& w1, const Var<
   std::vector<bool> needed;
   for (const auto& v : inputs) needed.push_back(v.requires_grad());
   const bool keeps = detail::graph_state().recording && std::find(needed.begin(), needed.end(), true) != needed.end();
-  Tensor<T, Dev> y({rows, out});
+  Tensor<T, Dev> h, y({rows, out});
+  bool done = false;
   if constexpr (std::is_same_v<Dev, Cpu> && !is_storage<T>) {
     const auto gelu_in_place = [](std::size_t n, T* values) { Kernels<Dev>::template map<scalar::Gelu>(n, values, values); };
-    if (!keeps && gemm_feed_forward<T>({rows, in, inner, out, x.value().data(), w1.value().data(), b1.value().data(), w2.value().data(),
-                                        b2.value().data(), gelu_in_place, y.mutable_data()}))
-      return record("feed_forward", y, inputs, [](const Tensor<T, Dev>&) { return std::vector<Tensor<T, Dev>>(); });
+    done = !keeps && gemm_feed_forward<T>({rows, in, inner, out, x.value().data(), w1.value().data(), b1.value().data(), w2.value().data(),
+                                           b2.value().data(), gelu_in_place, y.mutable_data()});
   }
-  Tensor<T, Dev> h({rows, inner});
-  Kernels<Dev>::gemm(false, true, rows, inner, in, T{1}, x.value().data(), in, w1.value().data(), in, T{0}, h.mutable_data(), inner,
-                     b1.value().data());
-  Tensor<T, Dev> a = keeps ? Tensor<T, Dev>(h.shape()) : h;
-  Kernels<Dev>::template map<scalar::Gelu>(h.size(), h.data(), a.mutable_data());
-  Kernels<Dev>::gemm(false, true, rows, out, inner, T{1}, a.data(), inner, w2.value().data(), inner, T{0}, y.mutable_data(), out,
-                     b2.value().data());
+  if (!done) {
+    h = Tensor<T, Dev>({rows, inner});
+    Kernels<Dev>::gemm(false, true, rows, inner, in, T{1}, x.value().data(), in, w1.value().data(), in, T{0}, h.mutable_data(), inner,
+                       b1.value().data());
+    Tensor<T, Dev> a = keeps ? Tensor<T, Dev>(h.shape()) : h;
+    Kernels<Dev>::template map<scalar::Gelu>(h.size(), h.data(), a.mutable_data());
+    Kernels<Dev>::gemm(false, true, rows, out, inner, T{1}, a.data(), inner, w2.value().data(), inner, T{0}, y.mutable_data(), out,
+                       b2.value().data());
+  }
   constexpr bool adds = detail::linear_adds<T, Dev>;
   return record_all(
       "feed_forward", std::vector{std::move(y)}, inputs,

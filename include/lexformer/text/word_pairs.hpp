@@ -16,13 +16,14 @@ namespace lexformer {
 
 /// A distinct word of one of two texts.
 struct TextWord {
-  std::u32string_view text;           // normalized by the tokenizer, as LexicalOptions::words takes it
+  std::u32string_view text;           // in Encoding::characters: normalized by the tokenizer, as LexicalOptions::words takes it
   std::vector<std::size_t> tokens{};  // of all its occurrences
 };
 
 struct WordPair {
   std::string left, right;  // normalized by the tokenizer
-  double similarity = 0, weight = 1;
+  double similarity = 0;
+  double weight = 1;  // of weighted_word_pairs()
 };
 
 /// The pairs of a word of the left and a word of the right text that differ, with the largest similarities (LexicalOptions::similarity, of
@@ -31,7 +32,8 @@ struct WordPair {
 /// letter or a digit are left out, and those that truncation cut off. Levels are not applied.
 std::vector<WordPair> word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most, double least = 0.5);
 
-/// The same by the largest products of similarity and weight(left, right). Here equal words are pairs, too, with the similarity 1.
+/// The same by the largest products of similarity and weight(left, right); `least` is that of the similarity. Here equal words are pairs,
+/// too, with the similarity 1.
 std::vector<WordPair> weighted_word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most,
                                           const std::function<double(const TextWord& left, const TextWord& right)>& weight,
                                           double least = 0.5);

@@ -95,6 +95,7 @@ class WordPieceTokenizer {
     std::string bytes;
     std::vector<std::size_t> ends;  // ends[i]: end of character i in bytes
     std::vector<std::uint64_t> hashes;
+    std::u32string text;
   };
 
   std::int32_t required(const std::string& token) const;
@@ -331,9 +332,9 @@ LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const Tex
   }
   const std::size_t pieces = out.ids.size() - before;
   if (pieces == 1 || !options_.whole_words) return pieces;
-  std::u32string text;
-  for (const TextChar& c : word) text += c.character;
-  return is_whole(options_, text) ? unknown(pieces) : pieces;
+  scratch.text.clear();
+  for (const TextChar& c : word) scratch.text += c.character;
+  return is_whole(options_, scratch.text) ? unknown(pieces) : pieces;
 }
 
 LEXFORMER_INLINE std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts,

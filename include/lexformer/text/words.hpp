@@ -36,7 +36,7 @@ inline bool has_digit(std::u32string_view text) {
   return std::any_of(text.begin(), text.end(), [](char32_t c) { return c >= U'0' && c <= U'9'; });
 }
 
-/// Whether a word of this text is one token even if it has several pieces.
+/// Whether this word is one token even if it has several pieces.
 inline bool is_whole(const TokenizerOptions& options, std::u32string_view word) {
   return options.whole_words && !(options.keep_digits && has_digit(word));
 }
