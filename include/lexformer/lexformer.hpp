@@ -32,6 +32,7 @@
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/kernels/dropout_mask.hpp"
 #include "lexformer/kernels/elementwise_cpu.hpp"
+#include "lexformer/kernels/feed_forward_args.hpp"
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/gemm_int8.hpp"
 #include "lexformer/kernels/index_cpu.hpp"
