@@ -59,8 +59,7 @@ Var<accumulate_t<T>, Dev> multiple_negatives_ranking(const Var<T, Dev>& anchors,
     candidates.push_back(l2_normalize(cast<A>(n)));
   }
   const NameScope scope(name);
-  const auto scores =
-      matmul(l2_normalize(cast<A>(anchors)), concat_rows(candidates), {.transpose_b = true, .scale = static_cast<A>(factor)});
+  const auto scores = matmul(l2_normalize(cast<A>(anchors)), concat_rows(candidates), {.transpose_b = true, .scale = factor});
   std::vector<std::int32_t> own(anchors.dim(0));
   std::iota(own.begin(), own.end(), 0);
   return cross_entropy(scores, own);
