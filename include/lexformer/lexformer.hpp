@@ -109,6 +109,7 @@
 #include "lexformer/attention/uerbert.hpp"
 
 // text to ids, similarities, typos
+#include "lexformer/text/best_partners.hpp"
 #include "lexformer/text/blocking.hpp"
 #include "lexformer/text/candidate_leads.hpp"
 #include "lexformer/text/column_marks.hpp"

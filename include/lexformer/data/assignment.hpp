@@ -33,6 +33,11 @@ struct ClusterOptions {
 /// pair whose cluster would have more than max_size rows is left out. Errors: a score is not finite; a row is not below `rows`.
 std::vector<std::size_t> clusters(std::span<const ScoredPair> pairs, std::size_t rows, const ClusterOptions& options = {});
 
+namespace detail {
+/// Errors: a score is not finite.
+void check_scores(const char* where, std::span<const ScoredPair> pairs);
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -49,7 +54,7 @@ namespace lexformer {
 
 namespace detail {
 
-inline void check_scores(const char* where, std::span<const ScoredPair> pairs) {
+LEXFORMER_INLINE void check_scores(const char* where, std::span<const ScoredPair> pairs) {
   for (std::size_t i = 0; i < pairs.size(); ++i)
     if (!std::isfinite(pairs[i].score)) fail(where, "the score of pair ", i, " is ", pairs[i].score, "; scores must be finite");
 }

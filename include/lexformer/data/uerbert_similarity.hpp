@@ -71,6 +71,8 @@ class UerbertTable {
 #include <mutex>
 #include <utility>
 
+#include "lexformer/text/unicode.hpp"
+
 namespace lexformer {
 
 namespace detail {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
@@ -54,6 +55,10 @@ void remove_damaged(const std::filesystem::path& parent, const LatestCheckpoint&
 /// Deletes all but the `count` checkpoints with the highest numbers. Call it after a commit.
 void keep_last(const std::filesystem::path& parent, std::size_t count);
 
+namespace detail {
+inline constexpr std::string_view checkpoint_prefix = "checkpoint-";
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -70,8 +75,6 @@ void keep_last(const std::filesystem::path& parent, std::size_t count);
 namespace lexformer {
 
 namespace detail {
-
-inline constexpr std::string_view checkpoint_prefix = "checkpoint-";
 
 LEXFORMER_INLINE void rename_path(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::error_code error;

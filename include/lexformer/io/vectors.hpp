@@ -94,6 +94,13 @@ WordVectors read_vectors(const std::string& path, const VectorOptions& options =
 /// vocabulary has tokens, or another rank; no token is a word; a row is zero or not finite.
 WordVectors whole_word_vectors(const Vocabulary& vocabulary, const Tensor<float>& table, const std::string& where, bool lower_case = true);
 
+namespace detail {
+/// The lines of a text, without line breaks. A last line without characters is none.
+std::vector<std::string_view> split_lines(std::string_view text);
+/// What spaces and tabs separate in a line.
+std::vector<std::string_view> split_fields(std::string_view line);
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -139,8 +146,7 @@ inline std::vector<std::size_t> first_of_equal(const std::vector<std::string>& w
   return kept;
 }
 
-/// The lines of a text, without line breaks. A last line without characters is none.
-inline std::vector<std::string_view> split_lines(std::string_view text) {
+LEXFORMER_INLINE std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -154,7 +160,7 @@ inline std::vector<std::string_view> split_lines(std::string_view text) {
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-inline std::vector<std::string_view> split_fields(std::string_view line) {
+LEXFORMER_INLINE std::vector<std::string_view> split_fields(std::string_view line) {
   std::vector<std::string_view> fields;
   for (std::size_t begin = 0; (begin = line.find_first_not_of(" \t", begin)) != line.npos;) {
     const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());

@@ -89,6 +89,13 @@ class WordNetFiles {
   std::vector<Pointer> hypernym_pointers_, antonym_pointers_;               // until all synsets are read
 };
 
+namespace detail {
+template <class T>
+std::span<const T> part_of(const std::vector<T>& all, WordNetFiles::Range range) {
+  return std::span(all).subspan(range.first, range.count);
+}
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -106,11 +113,6 @@ struct WordNetPart {
 };
 inline constexpr std::array<WordNetPart, 4> wordnet_parts{{{"noun", "n"}, {"verb", "v"}, {"adj", "as"}, {"adv", "r"}}};
 inline const WordNetPart& wordnet_part(PartOfSpeech part) { return wordnet_parts[static_cast<std::size_t>(part)]; }
-
-template <class T>
-std::span<const T> part_of(const std::vector<T>& all, WordNetFiles::Range range) {
-  return std::span(all).subspan(range.first, range.count);
-}
 
 LEXFORMER_INLINE std::string read_wordnet_file(const std::filesystem::path& path) {
   if (!path_exists(path))

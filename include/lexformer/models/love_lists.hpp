@@ -26,6 +26,11 @@ std::vector<std::vector<std::uint32_t>> hard_negatives(const std::vector<std::ve
                                                        const std::vector<std::vector<std::uint32_t>>& synonyms,
                                                        const Tensor<float>& vectors, double most_cosine);
 
+namespace detail {
+/// The rows scaled to length 1; rows of zeros stay. Errors: x is not a matrix.
+Tensor<float> unit_rows(const Tensor<float>& x, const char* where);
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -38,7 +43,6 @@ std::vector<std::vector<std::uint32_t>> hard_negatives(const std::vector<std::ve
 namespace lexformer {
 
 namespace detail {
-/// The rows scaled to length 1; rows of zeros stay.
 LEXFORMER_INLINE Tensor<float> unit_rows(const Tensor<float>& x, const char* where) {
   if (x.shape().rank() != 2) fail(where, "needs a matrix of vectors, got ", x.shape());
   Tensor<float> y(x.shape()), norm({x.dim(0)});

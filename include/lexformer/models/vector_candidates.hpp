@@ -36,6 +36,7 @@ CandidateReason explain_vectors(const Tensor<float>& left, const Tensor<float>* 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/kernels/cpu.hpp"
 #include "lexformer/models/love_lists.hpp"
+#include "lexformer/text/best_partners.hpp"
 
 namespace lexformer {
 

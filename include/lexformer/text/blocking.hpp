@@ -94,6 +94,34 @@ struct BlockingQuality {
   double reduction() const { return pairs == 0 ? 0 : 1 - static_cast<double>(candidates) / pairs; }
 };
 
+namespace detail {
+
+/// Sorts candidates by pair and removes repetitions.
+void unique_pairs(std::vector<Candidate>& candidates);
+
+/// Sorts candidates by left text, then by descending score, then by right text.
+void sort_candidates(std::vector<Candidate>& candidates);
+
+/// Sets the score of a pair and its ranks, from the cosines of all pairs of which one side is the same.
+template <class Cosine>
+void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std::size_t lefts, std::size_t rights, bool one_list,
+               const Cosine& cosine) {
+  const float score = cosine(left, right);
+  reason.score = static_cast<double>(score);
+  if (!(score > 0)) return;
+  reason.left_rank = reason.right_rank = 1;
+  for (std::size_t j = 0; j < rights; ++j) {
+    const float other = cosine(left, j);
+    reason.left_rank += j != right && !(one_list && j == left) && (other > score || (other == score && j < right)) ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < lefts; ++i) {
+    const float other = cosine(i, right);
+    reason.right_rank += i != left && !(one_list && i == right) && (other > score || (other == score && i < left)) ? 1 : 0;
+  }
+}
+
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -106,44 +134,12 @@ struct BlockingQuality {
 
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/text/best_partners.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
 namespace detail {
-
-/// The best partners of each of some texts.
-class BestPartners {
- public:
-  BestPartners(std::size_t texts, std::size_t top)
-      : top_(top), entries_(texts * top), counts_(texts, 0), least_(texts, std::numeric_limits<float>::min()) {}
-
-  struct Entry {
-    float score;
-    std::uint32_t partner;
-    bool operator<(const Entry& other) const { return score != other.score ? score > other.score : partner < other.partner; }  // is better
-  };
-  /// A lower score is not kept; an equal one may be.
-  float least(std::size_t text) const { return least_[text]; }
-  const float* least() const { return least_.data(); }
-  std::span<const Entry> of(std::size_t text) const { return std::span(entries_).subspan(text * top_, counts_[text]); }
-
-  void add(std::size_t text, Entry entry) {
-    Entry* const first = entries_.data() + text * top_;
-    std::uint32_t& count = counts_[text];
-    if (count == top_ && !(entry < first[top_ - 1])) return;
-    std::size_t at = count < top_ ? count++ : top_ - 1;
-    for (; at > 0 && entry < first[at - 1]; --at) first[at] = first[at - 1];
-    first[at] = entry;
-    if (count == top_) least_[text] = first[top_ - 1].score;
-  }
-
- private:
-  std::size_t top_;
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> counts_;
-  std::vector<float> least_;
-};
 
 /// An inverted index: for each feature the texts that have it, and their weights.
 struct Postings {
@@ -167,7 +163,6 @@ struct Postings {
   }
 };
 
-/// Sorts candidates by pair and removes repetitions.
 LEXFORMER_INLINE void unique_pairs(std::vector<Candidate>& candidates) {
   const auto pair = [](const Candidate& c) { return std::pair(c.left, c.right); };
   std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) { return pair(a) < pair(b); });
@@ -175,25 +170,6 @@ LEXFORMER_INLINE void unique_pairs(std::vector<Candidate>& candidates) {
                    candidates.end());
 }
 
-/// Sets the score of a pair and its ranks, from the cosines of all pairs of which one side is the same.
-template <class Cosine>
-void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std::size_t lefts, std::size_t rights, bool one_list,
-               const Cosine& cosine) {
-  const float score = cosine(left, right);
-  reason.score = static_cast<double>(score);
-  if (!(score > 0)) return;
-  reason.left_rank = reason.right_rank = 1;
-  for (std::size_t j = 0; j < rights; ++j) {
-    const float other = cosine(left, j);
-    reason.left_rank += j != right && !(one_list && j == left) && (other > score || (other == score && j < right)) ? 1 : 0;
-  }
-  for (std::size_t i = 0; i < lefts; ++i) {
-    const float other = cosine(i, right);
-    reason.right_rank += i != left && !(one_list && i == right) && (other > score || (other == score && i < left)) ? 1 : 0;
-  }
-}
-
-/// Sorts candidates by left text, then by descending score, then by right text.
 LEXFORMER_INLINE void sort_candidates(std::vector<Candidate>& candidates) {
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.left != b.left ? a.left < b.left : a.score != b.score ? a.score > b.score : a.right < b.right;

@@ -25,6 +25,8 @@ void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::o
 #include <filesystem>
 #include <ostream>
 
+#include "lexformer/core/error.hpp"
+
 namespace lexformer {
 
 LEXFORMER_INLINE void check_out(const std::string& folder) {
