@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the tests on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, configures, builds and tests one preset
 # of CMakePresets.json, and prints a summary.
-# usage: tools/test.sh [PRESET]        (dev, release, clang, headers, tidy, tsan, coverage, cuda; default dev)
+# usage: tools/test.sh [PRESET]        (dev, release, headers, tidy, tsan, coverage, cuda; default dev)
 # `cuda` needs NVIDIA's toolkit, which this script does not install; without a GPU its tests on the device are skipped, those of nvcc's PTX run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=${1:-dev}
 packages=(wordnet-base g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev libhnswlib-dev)
 case $preset in
-  clang | tsan) packages+=(clang) ;;
+  dev | tsan) packages+=(clang libclang-rt-dev) ;;
   headers) packages+=(doxygen) ;;
   tidy) packages+=(clang clang-tidy) ;;
   coverage) packages+=(gcovr) ;;
@@ -21,6 +21,9 @@ tools/install_packages.sh "${packages[@]}"
 options=(-DLEXFORMER_WERROR=OFF)
 if [ -n "${CI:-}" ]; then
   options=(-DLEXFORMER_WERROR=ON)
+  if [ "$preset" = cuda ]; then
+    options+=(-DLEXFORMER_NATIVE=ON -DCMAKE_CXX_COMPILER=g++)  # the library and the stand-in as in `release`, from the compiler's cache
+  fi
 fi
 # A full build of the tests is faster in few units; to edit tests, turn LEXFORMER_UNITY_TESTS off in build/PRESET.
 if [ ! -f "build/$preset/CMakeCache.txt" ]; then
@@ -30,7 +33,7 @@ fi
 start=$SECONDS
 cmake --preset "$preset" "${options[@]}" >/dev/null
 case $preset in
-  release) cmake --build --preset release-tests ;;  # the programs, and those on the stand-in for CUDA
+  release) cmake --build --preset release-tests ;;  # the programs, those on the stand-in for CUDA, and the tests
   *) cmake --build --preset "$preset" ;;
 esac
 built=$SECONDS

@@ -14,6 +14,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CXX = os.environ.get("CXX", "g++")
 CMAKE = os.environ.get("CMAKE_COMMAND", "cmake")
+if shutil.which("ccache"):
+    os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
 VERSION = re.search(r'LEXFORMER_VERSION "(.*)"', (ROOT / "include/lexformer/version.hpp").read_text()).group(1)
 
 
