@@ -100,7 +100,7 @@ template <class A>
 __global__ void crf_decode_kernel(CrfArgs<A> c, A* score, std::int32_t* from, std::int32_t* best) {
   const std::size_t s = blockIdx.x, n = c.labels, first = c.token_begin[s], last = c.token_begin[s + 1] - 1;
   for (std::size_t t = first; t <= last; ++t) {
-    const A* const before = score + (t - 1) * n;
+    const A* const before = score + (t > first ? t - 1 : t) * n;  // read after the first token only
     for (std::size_t j = threadIdx.x; j < n; j += team) {
       std::size_t top = 0;
       if (t > first)
