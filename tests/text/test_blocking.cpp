@@ -50,6 +50,8 @@ TextList random_texts(std::size_t count, std::uint64_t seed) {
 /// The definition: all cosines in double, from maps of features.
 struct Twin {
   std::vector<std::map<std::u32string, double>> left, right;
+  std::vector<std::vector<double>> cosines;
+  std::vector<std::size_t> left_kind, right_kind;  // the first text with an equal vector: these have equal cosines to the last bit
   bool one;
 
   Twin(const TextList& a, const TextList& b, bool one_list, std::size_t n) : one(one_list) {
@@ -76,13 +78,22 @@ struct Twin {
         for (auto& [feature, x] : counts) x /= std::sqrt(squares);
       }
     if (one) right = left;
+    for (const auto& text : left) {
+      cosines.emplace_back();
+      for (const auto& other : right) {
+        double sum = 0;
+        for (const auto& [feature, x] : text)
+          if (const auto found = other.find(feature); found != other.end()) sum += x * found->second;
+        cosines.back().push_back(sum);
+      }
+    }
+    const auto kinds = [](const auto& all, auto& kind) {
+      for (const auto& text : all) kind.push_back(static_cast<std::size_t>(std::find(all.begin(), all.end(), text) - all.begin()));
+    };
+    kinds(left, left_kind);
+    kinds(right, right_kind);
   }
-  double cosine(std::size_t i, std::size_t j) const {
-    double sum = 0;
-    for (const auto& [feature, x] : left[i])
-      if (const auto found = right[j].find(feature); found != right[j].end()) sum += x * found->second;
-    return sum;
-  }
+  double cosine(std::size_t i, std::size_t j) const { return cosines[i][j]; }
   /// Whether j is surely, or possibly (up to rounding), among the k best of i.
   enum Place { out, close, in };
   Place place(std::size_t i, std::size_t j, std::size_t k, bool from_left) const {
@@ -92,7 +103,7 @@ struct Twin {
     for (std::size_t o = 0; o < (from_left ? right : left).size(); ++o) {
       if (o == j || (one && o == i)) continue;
       const double other = from_left ? cosine(i, o) : cosine(o, i);
-      const bool same = (from_left ? right[o] == right[j] : left[o] == left[j]);  // equal vectors have equal cosines to the last bit
+      const bool same = from_left ? right_kind[o] == right_kind[j] : left_kind[o] == left_kind[j];
       if (same ? o < j : other > score + 1e-6)
         ++better;
       else if (!same && other > score - 1e-6)
