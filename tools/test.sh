@@ -33,7 +33,7 @@ fi
 start=$SECONDS
 cmake --preset "$preset" "${options[@]}" >/dev/null
 case $preset in
-  release) cmake --build --preset release-tests ;;  # the programs, those on the stand-in for CUDA, and the tests
+  release) cmake --build --preset release-tests ;;  # the programs, and those on the stand-in for CUDA
   *) cmake --build --preset "$preset" ;;
 esac
 built=$SECONDS
