@@ -21,9 +21,6 @@ tools/install_packages.sh "${packages[@]}"
 options=(-DLEXFORMER_WERROR=OFF)
 if [ -n "${CI:-}" ]; then
   options=(-DLEXFORMER_WERROR=ON)
-  if [ "$preset" = cuda ]; then
-    options+=(-DLEXFORMER_NATIVE=ON -DCMAKE_CXX_COMPILER=g++)  # the library and the stand-in as in `release`, from the compiler's cache
-  fi
 fi
 # A full build of the tests is faster in few units; to edit tests, turn LEXFORMER_UNITY_TESTS off in build/PRESET.
 if [ ! -f "build/$preset/CMakeCache.txt" ]; then
