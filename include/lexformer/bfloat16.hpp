@@ -5,9 +5,14 @@
 
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/data/batch.hpp"
+#include "lexformer/models/bert_tagger.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
+#include "lexformer/models/love.hpp"
+#include "lexformer/models/lstm_tagger.hpp"
 #include "lexformer/models/masked_lm.hpp"
+#include "lexformer/models/sentence_encoder.hpp"
+#include "lexformer/models/text_cnn.hpp"
 #include "lexformer/ops/additive_attention.hpp"
 #include "lexformer/ops/attention.hpp"
 #include "lexformer/ops/dropout.hpp"
@@ -22,6 +27,10 @@
 #if defined(LEXFORMER_COMPILED)
 namespace lexformer {
 
+extern template struct detail::GradBox<bfloat16, Cpu>;
+LEXFORMER_RECORD(extern, bfloat16, bfloat16)
+LEXFORMER_RECORD(extern, bfloat16, float)
+LEXFORMER_RECORD(extern, float, bfloat16)
 LEXFORMER_ATTENTION(extern, bfloat16)
 LEXFORMER_ADDITIVE_ATTENTION(extern, bfloat16)
 LEXFORMER_MATMUL(extern, bfloat16)
@@ -39,6 +48,11 @@ extern template class Pretrained<bfloat16, Cpu>;
 extern template class Encoder<bfloat16, Cpu>;
 extern template class CrossEncoder<bfloat16, Cpu>;
 extern template class MaskedLm<bfloat16, Cpu>;
+LEXFORMER_LOVE(extern, bfloat16)
+LEXFORMER_TEXT_CNN(extern, bfloat16)
+LEXFORMER_SENTENCE_ENCODER(extern, bfloat16)
+LEXFORMER_LSTM_TAGGER(extern, bfloat16)
+LEXFORMER_BERT_TAGGER(extern, bfloat16)
 extern template class AdamWRows<bfloat16>;
 extern template class AdamW<bfloat16, Cpu>;
 #if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda

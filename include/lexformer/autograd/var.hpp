@@ -322,6 +322,17 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
   return result;
 }
 
+// The instances in lexformer::compiled; the word is extern in programs that link it.
+#define LEXFORMER_RECORD(word, To, Ti)                             \
+  word template std::vector<Var<To, Cpu>> record_all<To, Ti, Cpu>( \
+      const char*, std::vector<Tensor<To, Cpu>>, const std::vector<Var<Ti, Cpu>>&, Backward<To, Ti, Cpu>, bool, std::vector<GraphLeaf>);
+#if defined(LEXFORMER_COMPILED)
+extern template struct detail::GradBox<float, Cpu>;
+extern template struct detail::GradBox<double, Cpu>;
+LEXFORMER_RECORD(extern, float, float)
+LEXFORMER_RECORD(extern, double, double)
+#endif
+
 /// record_all for an op with one output: `backward(dy)` returns the gradients of the inputs.
 template <class To, class Ti, class Dev>
 Var<To, Dev> record(const char* name, Tensor<To, Dev> y, const std::vector<Var<Ti, Dev>>& inputs,

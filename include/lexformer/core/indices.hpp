@@ -60,4 +60,9 @@ class Indices {
   I min_{}, max_{};
 };
 
+#if defined(LEXFORMER_COMPILED)
+extern template class Indices<std::int32_t, Cpu>;
+extern template class Indices<std::size_t, Cpu>;
+#endif
+
 }  // namespace lexformer

@@ -68,6 +68,15 @@ class Love : public WordModel<Love<T, Dev>, T, Dev> {
   LoveEncoder<T, Dev> encoder_;
 };
 
+// The instances in lexformer::compiled; the word is extern in programs that link it.
+#define LEXFORMER_LOVE(word, T)            \
+  word template class LovePam<T, Cpu>;     \
+  word template class LoveEncoder<T, Cpu>; \
+  word template class Love<T, Cpu>;
+#if defined(LEXFORMER_COMPILED)
+LEXFORMER_LOVE(extern, float)
+#endif
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES

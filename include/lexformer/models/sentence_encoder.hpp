@@ -21,10 +21,10 @@ namespace lexformer {
 /// The activation of a Dense module.
 enum class DenseActivation { identity, tanh, relu, gelu };
 template <>
-inline constexpr auto names_of<DenseActivation> = std::to_array<Named<DenseActivation>>({{"identity", DenseActivation::identity},
-                                                                                         {"tanh", DenseActivation::tanh},
-                                                                                         {"relu", DenseActivation::relu},
-                                                                                         {"gelu", DenseActivation::gelu}});
+inline constexpr Named<DenseActivation> names_of<DenseActivation>[] = {{"identity", DenseActivation::identity},
+                                                                       {"tanh", DenseActivation::tanh},
+                                                                       {"relu", DenseActivation::relu},
+                                                                       {"gelu", DenseActivation::gelu}};
 
 struct DenseOptions {
   std::size_t size = 0;  // of the vectors that it gives
@@ -157,6 +157,12 @@ Tensor<accumulate_t<T>> SentenceEncoder<T, Dev>::encode(std::span<const Encoding
   }
   return y;
 }
+
+// The instances in lexformer::compiled; the word is extern in programs that link it.
+#define LEXFORMER_SENTENCE_ENCODER(word, T) word template class SentenceEncoder<T, Cpu>;
+#if defined(LEXFORMER_COMPILED)
+LEXFORMER_SENTENCE_ENCODER(extern, float)
+#endif
 
 }  // namespace lexformer
 

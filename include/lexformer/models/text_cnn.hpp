@@ -162,6 +162,12 @@ Tensor<accumulate_t<T>> TextCnn<T, Dev>::logits(const WordTexts& texts, const Te
   return y;
 }
 
+// The instances in lexformer::compiled; the word is extern in programs that link it.
+#define LEXFORMER_TEXT_CNN(word, T) word template class TextCnn<T, Cpu>;
+#if defined(LEXFORMER_COMPILED)
+LEXFORMER_TEXT_CNN(extern, float)
+#endif
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES

@@ -312,11 +312,15 @@ Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
 }
 
 // The instances in lexformer::compiled; the word is extern in programs that link it.
-#define LEXFORMER_INDEX(word, T)                                                                              \
-  word template Var<T, Cpu> embedding_sum<T, Cpu>(const Var<T, Cpu>&, const std::vector<TableRows<T, Cpu>>&); \
-  word template Var<T, Cpu> embedding<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);         \
-  word template Var<T, Cpu> select_rows<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);       \
-  word template Var<T, Cpu> select_columns<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);    \
+#define LEXFORMER_INDEX(word, T)                                                                                            \
+  word template Var<T, Cpu> embedding_sum<T, Cpu>(const Var<T, Cpu>&, const std::vector<TableRows<T, Cpu>>&);               \
+  word template Var<T, Cpu> embedding<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);                       \
+  word template Var<T, Cpu> select_rows<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);                     \
+  word template Var<T, Cpu> select_columns<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);                  \
+  word template Var<T, Cpu> replace_rows<T, Cpu>(const Var<T, Cpu>&, const std::vector<std::int32_t>&, const Var<T, Cpu>&); \
+  word template Var<T, Cpu> slice_rows<T, Cpu>(const Var<T, Cpu>&, std::size_t, std::size_t);                               \
+  word template Var<T, Cpu> concat_columns<T, Cpu>(const std::vector<Var<T, Cpu>>&);                                        \
+  word template Var<T, Cpu> sequence_max<T, Cpu>(const Var<T, Cpu>&, const Offsets&);                                       \
   word template Var<T, Cpu> sequence_mean<T, Cpu>(const Var<T, Cpu>&, const Offsets&);
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_INDEX(extern, float)

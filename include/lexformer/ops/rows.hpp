@@ -224,6 +224,13 @@ Var<T, Dev> column_sum(const Var<T, Dev>& x) {
 // The instances in lexformer::compiled; the word is extern in programs that link it.
 #define LEXFORMER_ROWS(word, T)                                                                                                         \
   word template Var<T, Cpu> softmax<T, Cpu>(const Var<T, Cpu>&);                                                                        \
+  word template Var<T, Cpu> log_softmax<T, Cpu>(const Var<T, Cpu>&);                                                                    \
+  word template Var<T, Cpu> log_sum_exp<T, Cpu>(const Var<T, Cpu>&);                                                                    \
+  word template Var<T, Cpu> l2_normalize<T, Cpu>(const Var<T, Cpu>&, accumulate_t<T>);                                                  \
+  word template Var<T, Cpu> standardize<T, Cpu>(const Var<T, Cpu>&, accumulate_t<T>);                                                   \
+  word template Var<accumulate_t<T>, Cpu> sum<T, Cpu>(const Var<T, Cpu>&);                                                              \
+  word template Var<accumulate_t<T>, Cpu> mean<T, Cpu>(const Var<T, Cpu>&);                                                             \
+  word template Var<T, Cpu> row_sum<T, Cpu>(const Var<T, Cpu>&);                                                                        \
   word template Var<T, Cpu> residual_layer_norm<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
                                                         accumulate_t<T>, const DropoutMask&, const DropoutMask&);
 #if defined(LEXFORMER_COMPILED)
