@@ -47,6 +47,14 @@ struct ModelFile {
 /// Makes the tokenizer of a model. Errors: the model has no vocabulary.
 WordPieceTokenizer make_tokenizer(const ModelFile& model);
 
+namespace detail {
+
+/// Gives HuggingFace checkpoints of any age and origin the same names: `prefix` ("bert." or "electra.") before the encoder's tensors,
+/// LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and duplicates.
+void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
+
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -68,8 +76,6 @@ namespace lexformer {
 
 namespace detail {
 
-/// Gives HuggingFace checkpoints of any age and origin the same names: `prefix` ("bert." or "electra.") before the encoder's tensors,
-/// LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and duplicates.
 LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied) {
   for (const std::string& old : tensors.names()) {
     std::string name = old;

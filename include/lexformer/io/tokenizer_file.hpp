@@ -36,6 +36,15 @@ std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::strin
 Json tokenizer_json(TokenizerOptions options);
 TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where);
 
+namespace detail {
+
+/// Parses HuggingFace's tokenizer.json.
+TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path);
+/// Parses tokenizer_config.json, whose settings override tokenizer.json, as in transformers.
+void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options);
+
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -78,7 +87,6 @@ LEXFORMER_INLINE void read_strip_accents(const Json& object, TokenizerOptions& o
   if (!object["strip_accents"].is_null()) options.strip_accents = get_bool(object, "strip_accents", where);
 }
 
-/// Parses HuggingFace's tokenizer.json.
 LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path) {
   const Json root = parse_json(text, path);
   const auto section = [&](const char* key) -> const Json& {
@@ -127,7 +135,6 @@ LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const
   return out;
 }
 
-/// Parses tokenizer_config.json, whose settings override tokenizer.json, as in transformers.
 LEXFORMER_INLINE void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options) {
   const Json config = parse_json(text, path);
   require_one_of(
