@@ -87,7 +87,7 @@ Instructions choose() {
   const std::string given = variable == nullptr ? "" : variable;
   if (const auto named = find_name<Instructions>(given); named && detail::has_instructions(*named)) return *named;
   std::vector<std::string> names;
-  for (auto entry = names_of<Instructions>.rbegin(); entry != names_of<Instructions>.rend(); ++entry) {
+  for (auto entry = std::rbegin(names_of<Instructions>); entry != std::rend(names_of<Instructions>); ++entry) {
     if (!detail::has_instructions(entry->value)) continue;
     if (given.empty()) return entry->value;
     names.emplace_back(entry->name);

@@ -20,12 +20,12 @@ enum class CandidateSource { ngrams, tokens, embeddings, all, none };
 }  // namespace program
 
 template <>
-inline constexpr auto lexformer::names_of<program::CandidateSource> =
-    std::to_array<lexformer::Named<program::CandidateSource>>({{"ngrams", program::CandidateSource::ngrams},
-                                                               {"tokens", program::CandidateSource::tokens},
-                                                               {"embeddings", program::CandidateSource::embeddings},
-                                                               {"all", program::CandidateSource::all},
-                                                               {"none", program::CandidateSource::none}});
+inline constexpr lexformer::Named<program::CandidateSource> lexformer::names_of<program::CandidateSource>[] = {
+    {"ngrams", program::CandidateSource::ngrams},
+    {"tokens", program::CandidateSource::tokens},
+    {"embeddings", program::CandidateSource::embeddings},
+    {"all", program::CandidateSource::all},
+    {"none", program::CandidateSource::none}};
 
 namespace program {
 

@@ -14,10 +14,10 @@ enum class EncoderLoss { multiple_negatives, cosine, contrastive };
 }  // namespace program
 
 template <>
-inline constexpr auto lexformer::names_of<program::EncoderLoss> =
-    std::to_array<lexformer::Named<program::EncoderLoss>>({{"multiple-negatives", program::EncoderLoss::multiple_negatives},
-                                                           {"cosine", program::EncoderLoss::cosine},
-                                                           {"contrastive", program::EncoderLoss::contrastive}});
+inline constexpr lexformer::Named<program::EncoderLoss> lexformer::names_of<program::EncoderLoss>[] = {
+    {"multiple-negatives", program::EncoderLoss::multiple_negatives},
+    {"cosine", program::EncoderLoss::cosine},
+    {"contrastive", program::EncoderLoss::contrastive}};
 
 namespace program {
 

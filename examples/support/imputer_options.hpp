@@ -13,11 +13,11 @@ enum class ImputerMethod { mimick, bos, kvq_fh, edit_distance };
 }  // namespace program
 
 template <>
-inline constexpr auto lexformer::names_of<program::ImputerMethod> =
-    std::to_array<lexformer::Named<program::ImputerMethod>>({{"mimick", program::ImputerMethod::mimick},
-                                                             {"bos", program::ImputerMethod::bos},
-                                                             {"kvq_fh", program::ImputerMethod::kvq_fh},
-                                                             {"edit_distance", program::ImputerMethod::edit_distance}});
+inline constexpr lexformer::Named<program::ImputerMethod> lexformer::names_of<program::ImputerMethod>[] = {
+    {"mimick", program::ImputerMethod::mimick},
+    {"bos", program::ImputerMethod::bos},
+    {"kvq_fh", program::ImputerMethod::kvq_fh},
+    {"edit_distance", program::ImputerMethod::edit_distance}};
 
 namespace program {
 

@@ -12,8 +12,8 @@ namespace program {
 enum class WordsBy { similarity, attention };
 }  // namespace program
 template <>
-inline constexpr auto lexformer::names_of<program::WordsBy> = std::to_array<lexformer::Named<program::WordsBy>>(
-    {{"similarity", program::WordsBy::similarity}, {"attention", program::WordsBy::attention}});
+inline constexpr lexformer::Named<program::WordsBy> lexformer::names_of<program::WordsBy>[] = {{"similarity", program::WordsBy::similarity},
+                                                                                               {"attention", program::WordsBy::attention}};
 
 namespace program {
 

@@ -19,12 +19,12 @@ enum class MatcherLoss { cross_entropy, squared, binary, margin, listwise };
 }  // namespace program
 
 template <>
-inline constexpr auto lexformer::names_of<program::MatcherLoss> =
-    std::to_array<lexformer::Named<program::MatcherLoss>>({{"cross-entropy", program::MatcherLoss::cross_entropy},
-                                                           {"squared", program::MatcherLoss::squared},
-                                                           {"binary", program::MatcherLoss::binary},
-                                                           {"margin", program::MatcherLoss::margin},
-                                                           {"listwise", program::MatcherLoss::listwise}});
+inline constexpr lexformer::Named<program::MatcherLoss> lexformer::names_of<program::MatcherLoss>[] = {
+    {"cross-entropy", program::MatcherLoss::cross_entropy},
+    {"squared", program::MatcherLoss::squared},
+    {"binary", program::MatcherLoss::binary},
+    {"margin", program::MatcherLoss::margin},
+    {"listwise", program::MatcherLoss::listwise}};
 
 namespace program {
 

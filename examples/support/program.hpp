@@ -34,14 +34,14 @@ struct Compute {
 }  // namespace program
 
 template <>
-inline constexpr auto lexformer::names_of<program::Device> =
-    std::to_array<lexformer::Named<program::Device>>({{"cpu", program::Device::cpu}, {"cuda", program::Device::cuda}});
+inline constexpr lexformer::Named<program::Device> lexformer::names_of<program::Device>[] = {{"cpu", program::Device::cpu},
+                                                                                             {"cuda", program::Device::cuda}};
 template <>
-inline constexpr auto lexformer::names_of<program::Precision> =
-    std::to_array<lexformer::Named<program::Precision>>({{"float32", program::Precision::float32},
-                                                         {"tf32", program::Precision::tf32},
-                                                         {"bfloat16", program::Precision::bfloat16},
-                                                         {"int8", program::Precision::int8}});
+inline constexpr lexformer::Named<program::Precision> lexformer::names_of<program::Precision>[] = {
+    {"float32", program::Precision::float32},
+    {"tf32", program::Precision::tf32},
+    {"bfloat16", program::Precision::bfloat16},
+    {"int8", program::Precision::int8}};
 
 namespace program {
 

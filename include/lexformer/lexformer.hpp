@@ -109,7 +109,6 @@
 #include "lexformer/attention/uerbert.hpp"
 
 // text to ids, similarities, typos
-#include "lexformer/text/best_partners.hpp"
 #include "lexformer/text/blocking.hpp"
 #include "lexformer/text/candidate_leads.hpp"
 #include "lexformer/text/column_marks.hpp"

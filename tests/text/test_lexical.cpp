@@ -230,8 +230,8 @@ TEST_CASE("law: lexical matrices are those of the definition, swapping the texts
   RandomStream random(3, random_site::user);
   for (std::size_t n = 0; n < test::cases(300); ++n) {
     LexicalOptions options;
-    options.similarity = names_of<Similarity>[random.below(names_of<Similarity>.size())].value;
-    options.words = names_of<LexicalWords>[random.below(names_of<LexicalWords>.size())].value;
+    options.similarity = names_of<Similarity>[random.below(std::size(names_of<Similarity>))].value;
+    options.words = names_of<LexicalWords>[random.below(std::size(names_of<LexicalWords>))].value;
     options.levels = n % 3 == 0 ? 0 : static_cast<unsigned>(2 + random.below(60));
     options.self_attention = n % 2 == 0;
     std::vector<LexicalMatrix> matrices;

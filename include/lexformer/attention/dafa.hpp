@@ -17,8 +17,7 @@ namespace lexformer {
 enum class DafaExpand { ones, plus_one };  // the gate of a pair of words of both texts: M_F, or 1 + M_F
 
 template <>
-inline constexpr auto names_of<DafaExpand> = std::to_array<Named<DafaExpand>>({{"ones", DafaExpand::ones},
-                                                                               {"plus_one", DafaExpand::plus_one}});
+inline constexpr Named<DafaExpand> names_of<DafaExpand>[] = {{"ones", DafaExpand::ones}, {"plus_one", DafaExpand::plus_one}};
 
 struct DafaOptions {
   DependencyOptions dependency{};

@@ -3,7 +3,6 @@
 // Fusion", EMNLP Findings 2022, eq. 7-9).
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -23,16 +22,13 @@ enum class DafaScope { head, merged };        // the fusion of each head, or of 
 enum class DafaOutput { literal, residual };  // l_i, as printed, or s_i + l_i
 
 template <>
-inline constexpr auto names_of<DafaScore> = std::to_array<Named<DafaScore>>({{"additive", DafaScore::additive},
-                                                                             {"concat", DafaScore::concat}});
+inline constexpr Named<DafaScore> names_of<DafaScore>[] = {{"additive", DafaScore::additive}, {"concat", DafaScore::concat}};
 template <>
-inline constexpr auto names_of<DafaSharing> = std::to_array<Named<DafaSharing>>({{"shared", DafaSharing::shared},
-                                                                                 {"head", DafaSharing::head}});
+inline constexpr Named<DafaSharing> names_of<DafaSharing>[] = {{"shared", DafaSharing::shared}, {"head", DafaSharing::head}};
 template <>
-inline constexpr auto names_of<DafaScope> = std::to_array<Named<DafaScope>>({{"head", DafaScope::head}, {"merged", DafaScope::merged}});
+inline constexpr Named<DafaScope> names_of<DafaScope>[] = {{"head", DafaScope::head}, {"merged", DafaScope::merged}};
 template <>
-inline constexpr auto names_of<DafaOutput> = std::to_array<Named<DafaOutput>>({{"literal", DafaOutput::literal},
-                                                                               {"residual", DafaOutput::residual}});
+inline constexpr Named<DafaOutput> names_of<DafaOutput>[] = {{"literal", DafaOutput::literal}, {"residual", DafaOutput::residual}};
 
 /// The sizes of a fusion, and the parts that are left out.
 struct DafaFusionOptions {

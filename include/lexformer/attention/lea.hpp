@@ -27,18 +27,17 @@ enum class LeaAlpha { query, magnitude, constant };
 enum class LeaColumns { any, same, both };  // words that meet: of any columns, of the same column, both with a projection each
 
 template <>
-inline constexpr auto names_of<LeaSharing> =
-    std::to_array<Named<LeaSharing>>({{"head", LeaSharing::head}, {"layer", LeaSharing::layer}, {"model", LeaSharing::model}});
+inline constexpr Named<LeaSharing> names_of<LeaSharing>[] = {
+    {"head", LeaSharing::head}, {"layer", LeaSharing::layer}, {"model", LeaSharing::model}};
 template <>
-inline constexpr auto names_of<LeaRepresentation> = std::to_array<Named<LeaRepresentation>>({{"scaled", LeaRepresentation::scaled},
-                                                                                             {"plain", LeaRepresentation::plain},
-                                                                                             {"learned", LeaRepresentation::learned}});
+inline constexpr Named<LeaRepresentation> names_of<LeaRepresentation>[] = {
+    {"scaled", LeaRepresentation::scaled}, {"plain", LeaRepresentation::plain}, {"learned", LeaRepresentation::learned}};
 template <>
-inline constexpr auto names_of<LeaAlpha> =
-    std::to_array<Named<LeaAlpha>>({{"query", LeaAlpha::query}, {"magnitude", LeaAlpha::magnitude}, {"constant", LeaAlpha::constant}});
+inline constexpr Named<LeaAlpha> names_of<LeaAlpha>[] = {
+    {"query", LeaAlpha::query}, {"magnitude", LeaAlpha::magnitude}, {"constant", LeaAlpha::constant}};
 template <>
-inline constexpr auto names_of<LeaColumns> =
-    std::to_array<Named<LeaColumns>>({{"any", LeaColumns::any}, {"same", LeaColumns::same}, {"both", LeaColumns::both}});
+inline constexpr Named<LeaColumns> names_of<LeaColumns>[] = {
+    {"any", LeaColumns::any}, {"same", LeaColumns::same}, {"both", LeaColumns::both}};
 
 struct LeaOptions {
   LexicalOptions lexical{};  // word similarity, and which words are compared; its `levels` and `same_column` are set from those below

@@ -47,11 +47,10 @@ std::vector<std::int32_t> distance_buckets(std::size_t longest, F&& row_of) {
 
 enum class RelativeTable { shaw, bert_r, relative_key, relative_key_query };
 template <>
-inline constexpr auto names_of<RelativeTable> = std::to_array<Named<RelativeTable>>({{"shaw", RelativeTable::shaw},
-                                                                                     {"bert_r", RelativeTable::bert_r},
-                                                                                     {"relative_key", RelativeTable::relative_key},
-                                                                                     {"relative_key_query",
-                                                                                      RelativeTable::relative_key_query}});
+inline constexpr Named<RelativeTable> names_of<RelativeTable>[] = {{"shaw", RelativeTable::shaw},
+                                                                   {"bert_r", RelativeTable::bert_r},
+                                                                   {"relative_key", RelativeTable::relative_key},
+                                                                   {"relative_key_query", RelativeTable::relative_key_query}};
 
 /// Whether the table is one of HuggingFace's BERT, over the distances i - j and under HuggingFace's name.
 inline bool is_huggingface(RelativeTable kind) { return kind == RelativeTable::relative_key || kind == RelativeTable::relative_key_query; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names of enum values, as used in options and files. To name the values of an enum, specialize names_of next to it:
-//   template <> inline constexpr auto names_of<Task> = std::to_array<Named<Task>>({{"classification", Task::classification}, ...});
+//   template <> inline constexpr Named<Task> names_of<Task>[] = {{"classification", Task::classification}, ...};
 #pragma once
 
 #include <array>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,8 +21,8 @@ namespace lexformer {
 enum class BatchOrder { length_grouped, random };
 
 template <>
-inline constexpr auto names_of<BatchOrder> = std::to_array<Named<BatchOrder>>({{"length_grouped", BatchOrder::length_grouped},
-                                                                               {"random", BatchOrder::random}});
+inline constexpr Named<BatchOrder> names_of<BatchOrder>[] = {{"length_grouped", BatchOrder::length_grouped},
+                                                             {"random", BatchOrder::random}};
 
 namespace detail {
 std::vector<std::vector<std::size_t>> cut(std::span<const std::size_t> rows, std::size_t size);

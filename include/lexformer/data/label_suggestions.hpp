@@ -20,9 +20,8 @@ namespace lexformer {
 /// random       each pair with the same probability: the labels are a sample, so they also serve for validation
 enum class SuggestBy { uncertainty, spread, random };
 template <>
-inline constexpr auto names_of<SuggestBy> = std::to_array<Named<SuggestBy>>({{"uncertainty", SuggestBy::uncertainty},
-                                                                             {"spread", SuggestBy::spread},
-                                                                             {"random", SuggestBy::random}});
+inline constexpr Named<SuggestBy> names_of<SuggestBy>[] = {
+    {"uncertainty", SuggestBy::uncertainty}, {"spread", SuggestBy::spread}, {"random", SuggestBy::random}};
 
 struct SuggestOptions {
   SuggestBy by = SuggestBy::uncertainty;

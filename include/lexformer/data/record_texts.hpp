@@ -20,7 +20,7 @@ namespace lexformer {
 /// plain: the values, joined by a separator; empty ones are left out. columns: `COL name VAL value` for each column, also for empty ones.
 enum class Serialize { plain, columns };
 template <>
-inline constexpr auto names_of<Serialize> = std::to_array<Named<Serialize>>({{"plain", Serialize::plain}, {"columns", Serialize::columns}});
+inline constexpr Named<Serialize> names_of<Serialize>[] = {{"plain", Serialize::plain}, {"columns", Serialize::columns}};
 
 /// A column of the left table and the one of the right table that means the same. Texts use the left name.
 struct RecordColumn {

@@ -16,8 +16,8 @@ namespace lexformer {
 
 enum class TableFormat { tsv, csv, jsonl };
 template <>
-inline constexpr auto names_of<TableFormat> =
-    std::to_array<Named<TableFormat>>({{"tsv", TableFormat::tsv}, {"csv", TableFormat::csv}, {"jsonl", TableFormat::jsonl}});
+inline constexpr Named<TableFormat> names_of<TableFormat>[] = {
+    {"tsv", TableFormat::tsv}, {"csv", TableFormat::csv}, {"jsonl", TableFormat::jsonl}};
 
 /// The format of a file by its extension: .tsv and .txt, .csv, .jsonl.
 TableFormat table_format(const std::string& path);

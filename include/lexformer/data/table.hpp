@@ -19,8 +19,8 @@ namespace lexformer {
 
 enum class TableHeader { automatic, yes, no };
 template <>
-inline constexpr auto names_of<TableHeader> =
-    std::to_array<Named<TableHeader>>({{"auto", TableHeader::automatic}, {"yes", TableHeader::yes}, {"no", TableHeader::no}});
+inline constexpr Named<TableHeader> names_of<TableHeader>[] = {
+    {"auto", TableHeader::automatic}, {"yes", TableHeader::yes}, {"no", TableHeader::no}};
 
 struct TableOptions {
   /// Left text, right text and, with labels, label; each is a column name or a column number from 1. With texts = 1: text and label.

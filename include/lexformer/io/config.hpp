@@ -42,7 +42,7 @@ std::string get_string(const Json& object, const std::string& key, const std::st
 template <class E>
 E get_name(const Json& object, const std::string& key, const std::string& where, std::optional<E> otherwise = {}) {
   const std::size_t i = detail::find_choice(object, key, !otherwise, all_names<E>(), where);
-  return i < names_of<E>.size() ? names_of<E>[i].value : *otherwise;
+  return i < std::size(names_of<E>) ? names_of<E>[i].value : *otherwise;
 }
 
 }  // namespace lexformer

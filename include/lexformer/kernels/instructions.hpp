@@ -3,8 +3,6 @@
 // lexformer::compiled holds the products of all levels and uses the highest one of the processor.
 #pragma once
 
-#include <array>
-
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 
@@ -60,13 +58,13 @@ enum class Instructions {
 };
 
 template <>
-inline constexpr auto names_of<Instructions> = std::to_array<Named<Instructions>>({{"plain", Instructions::plain},
-                                                                                   {"avx2", Instructions::avx2},
-                                                                                   {"avx_vnni", Instructions::avx_vnni},
-                                                                                   {"avx512", Instructions::avx512},
-                                                                                   {"avx512_vnni", Instructions::avx512_vnni},
-                                                                                   {"avx512_bf16", Instructions::avx512_bf16},
-                                                                                   {"amx", Instructions::amx}});
+inline constexpr Named<Instructions> names_of<Instructions>[] = {{"plain", Instructions::plain},
+                                                                 {"avx2", Instructions::avx2},
+                                                                 {"avx_vnni", Instructions::avx_vnni},
+                                                                 {"avx512", Instructions::avx512},
+                                                                 {"avx512_vnni", Instructions::avx512_vnni},
+                                                                 {"avx512_bf16", Instructions::avx512_bf16},
+                                                                 {"amx", Instructions::amx}};
 
 /// The level of the products of this program. With lexformer::compiled: the highest one of the processor, or the one that the environment
 /// variable LEXFORMER_INSTRUCTIONS names, for tests and comparisons. Errors: an unknown name; the processor lacks the instructions.

@@ -35,13 +35,14 @@ struct RelativeRows {
     const auto j_begin = static_cast<std::ptrdiff_t>(key_side ? begin : 0), j_end = static_cast<std::ptrdiff_t>(key_side ? end : others);
     for (std::size_t query = i_begin; query < i_end; ++query) {
       const auto i = static_cast<std::ptrdiff_t>(query);
-      for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-        const std::ptrdiff_t high = std::min(run->high, i - j_begin), low = std::max(run->low, i - (j_end - 1));
+      for (std::size_t k = runs.size(); k-- > 0;) {
+        const DistanceRun& run = runs[k];
+        const std::ptrdiff_t high = std::min(run.high, i - j_begin), low = std::max(run.low, i - (j_end - 1));
         if (high < low) continue;
         const auto j = static_cast<std::size_t>(i - high);
         const std::size_t row = static_cast<std::size_t>(middle[high]) - first;
         f(query, j, static_cast<std::size_t>(high - low + 1), ((key_side ? j : query) - begin) * count + row,
-          (key_side ? static_cast<std::ptrdiff_t>(count) : 0) - run->slope);
+          (key_side ? static_cast<std::ptrdiff_t>(count) : 0) - run.slope);
       }
     }
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -63,7 +62,7 @@ class WordFrequencies {
 /// How the vectors of the occurrences of a word become one: their mean, or the maximum of each number.
 enum class WordPooling { mean, max };
 template <>
-inline constexpr auto names_of<WordPooling> = std::to_array<Named<WordPooling>>({{"mean", WordPooling::mean}, {"max", WordPooling::max}});
+inline constexpr Named<WordPooling> names_of<WordPooling>[] = {{"mean", WordPooling::mean}, {"max", WordPooling::max}};
 
 struct ContextualOptions {
   WordPooling pooling = WordPooling::mean;

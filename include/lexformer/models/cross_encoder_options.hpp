@@ -16,21 +16,20 @@ namespace lexformer {
 
 enum class Task { classification, regression };
 template <>
-inline constexpr auto names_of<Task> = std::to_array<Named<Task>>({{"classification", Task::classification},
-                                                                   {"regression", Task::regression}});
+inline constexpr Named<Task> names_of<Task>[] = {{"classification", Task::classification}, {"regression", Task::regression}};
 
 /// The classification heads.
 ///   paper: mean over all tokens, Linear(D, 256), LayerNorm, Dropout, GELU, Linear(256, labels) (LEA, section 4.2)
 ///   huggingface: the head of BertForSequenceClassification or ElectraForSequenceClassification, on the first token
 enum class Head { paper, huggingface };
 template <>
-inline constexpr auto names_of<Head> = std::to_array<Named<Head>>({{"paper", Head::paper}, {"huggingface", Head::huggingface}});
+inline constexpr Named<Head> names_of<Head>[] = {{"paper", Head::paper}, {"huggingface", Head::huggingface}};
 
 /// The function from logit to value in a regression; sentence-transformers' cross-encoders with one label use the sigmoid.
 enum class ScoreActivation { identity, sigmoid };
 template <>
-inline constexpr auto names_of<ScoreActivation> = std::to_array<Named<ScoreActivation>>({{"identity", ScoreActivation::identity},
-                                                                                         {"sigmoid", ScoreActivation::sigmoid}});
+inline constexpr Named<ScoreActivation> names_of<ScoreActivation>[] = {{"identity", ScoreActivation::identity},
+                                                                       {"sigmoid", ScoreActivation::sigmoid}};
 
 struct CrossEncoderOptions {
   std::vector<TermConfig> attention{};  // attention terms: {"lea"}, {{"lea", LeaOptions{.levels = 50}}}, {"lea", "mine"}

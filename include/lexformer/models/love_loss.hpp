@@ -19,11 +19,11 @@ namespace lexformer {
 enum class LoveLoss { nt_xent, align_uniform, mse, euclidean, cosine };
 
 template <>
-inline constexpr auto names_of<LoveLoss> = std::to_array<Named<LoveLoss>>({{"nt_xent", LoveLoss::nt_xent},
-                                                                           {"align_uniform", LoveLoss::align_uniform},
-                                                                           {"mse", LoveLoss::mse},
-                                                                           {"euclidean", LoveLoss::euclidean},
-                                                                           {"cosine", LoveLoss::cosine}});
+inline constexpr Named<LoveLoss> names_of<LoveLoss>[] = {{"nt_xent", LoveLoss::nt_xent},
+                                                         {"align_uniform", LoveLoss::align_uniform},
+                                                         {"mse", LoveLoss::mse},
+                                                         {"euclidean", LoveLoss::euclidean},
+                                                         {"cosine", LoveLoss::cosine}};
 
 struct LoveLossOptions {
   LoveLoss loss = LoveLoss::nt_xent;

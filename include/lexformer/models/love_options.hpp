@@ -17,13 +17,11 @@ enum class LoveEncoderKind { pam, attention, cnn, rnn };  // love_pam.hpp, love_
 enum class LoveStructure { sequential, merge };           // the paper's eq. 4 and 5; the released model
 
 template <>
-inline constexpr auto names_of<LoveEncoderKind> = std::to_array<Named<LoveEncoderKind>>({{"pam", LoveEncoderKind::pam},
-                                                                                         {"attention", LoveEncoderKind::attention},
-                                                                                         {"cnn", LoveEncoderKind::cnn},
-                                                                                         {"rnn", LoveEncoderKind::rnn}});
+inline constexpr Named<LoveEncoderKind> names_of<LoveEncoderKind>[] = {
+    {"pam", LoveEncoderKind::pam}, {"attention", LoveEncoderKind::attention}, {"cnn", LoveEncoderKind::cnn}, {"rnn", LoveEncoderKind::rnn}};
 template <>
-inline constexpr auto names_of<LoveStructure> = std::to_array<Named<LoveStructure>>({{"sequential", LoveStructure::sequential},
-                                                                                     {"merge", LoveStructure::merge}});
+inline constexpr Named<LoveStructure> names_of<LoveStructure>[] = {{"sequential", LoveStructure::sequential},
+                                                                   {"merge", LoveStructure::merge}};
 
 inline constexpr std::size_t max_love_size = 1 << 16;
 

@@ -21,14 +21,13 @@ namespace lexformer {
 /// linear   (1 - a) e + a v for each piece, a = sigmoid(w . e); w is trained, and starts with zeros
 enum class LoveMode { replace, add, linear };
 template <>
-inline constexpr auto names_of<LoveMode> =
-    std::to_array<Named<LoveMode>>({{"replace", LoveMode::replace}, {"add", LoveMode::add}, {"linear", LoveMode::linear}});
+inline constexpr Named<LoveMode> names_of<LoveMode>[] = {
+    {"replace", LoveMode::replace}, {"add", LoveMode::add}, {"linear", LoveMode::linear}};
 
 /// The length of v. none: 1, as in the released code. mean_norm: the mean length of the rows of whole words (two or more letters).
 enum class LoveRescale { none, mean_norm };
 template <>
-inline constexpr auto names_of<LoveRescale> = std::to_array<Named<LoveRescale>>({{"none", LoveRescale::none},
-                                                                                 {"mean_norm", LoveRescale::mean_norm}});
+inline constexpr Named<LoveRescale> names_of<LoveRescale>[] = {{"none", LoveRescale::none}, {"mean_norm", LoveRescale::mean_norm}};
 
 struct LovePlugOptions {
   LoveMode mode = LoveMode::replace;

@@ -184,7 +184,7 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       if (parsed_.attention.empty() || parsed_.attention[0].name != scheme->name) parsed_.position_embeddings.reset();
       parsed_.attention.clear();
     }
-    parsed_.attention.insert(parsed_.attention.end(), named.begin(), named.end());
+    for (const TermConfig& term : named) parsed_.attention.push_back(term);
   }
   check_vocabulary();
 }

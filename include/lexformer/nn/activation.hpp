@@ -10,11 +10,11 @@ namespace lexformer {
 enum class Activation { gelu, gelu_tanh, relu, tanh };
 
 template <>
-inline constexpr auto names_of<Activation> = std::to_array<Named<Activation>>({{"gelu", Activation::gelu},
-                                                                               {"gelu_new", Activation::gelu_tanh},
-                                                                               {"gelu_pytorch_tanh", Activation::gelu_tanh},
-                                                                               {"relu", Activation::relu},
-                                                                               {"tanh", Activation::tanh}});
+inline constexpr Named<Activation> names_of<Activation>[] = {{"gelu", Activation::gelu},
+                                                             {"gelu_new", Activation::gelu_tanh},
+                                                             {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                             {"relu", Activation::relu},
+                                                             {"tanh", Activation::tanh}};
 
 template <class T, class Dev>
 Var<T, Dev> activate(Activation activation, const Var<T, Dev>& x) {

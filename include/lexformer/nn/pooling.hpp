@@ -12,8 +12,8 @@ namespace lexformer {
 /// the maximum of each column.
 enum class Pooling { none, cls, mean, max };
 template <>
-inline constexpr auto names_of<Pooling> =
-    std::to_array<Named<Pooling>>({{"none", Pooling::none}, {"cls", Pooling::cls}, {"mean", Pooling::mean}, {"max", Pooling::max}});
+inline constexpr Named<Pooling> names_of<Pooling>[] = {
+    {"none", Pooling::none}, {"cls", Pooling::cls}, {"mean", Pooling::mean}, {"max", Pooling::max}};
 
 /// Pools the token rows of a batch: hidden (N, D) -> (B, D), one row per sequence; Pooling::none returns hidden.
 template <class T, class Dev>

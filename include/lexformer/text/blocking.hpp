@@ -22,8 +22,8 @@ namespace lexformer {
 /// ngrams: character n-grams; tokens: words and model numbers; all: the candidates of both; none: all pairs.
 enum class Blocking { ngrams, tokens, all, none };
 template <>
-inline constexpr auto names_of<Blocking> = std::to_array<Named<Blocking>>(
-    {{"ngrams", Blocking::ngrams}, {"tokens", Blocking::tokens}, {"all", Blocking::all}, {"none", Blocking::none}});
+inline constexpr Named<Blocking> names_of<Blocking>[] = {
+    {"ngrams", Blocking::ngrams}, {"tokens", Blocking::tokens}, {"all", Blocking::all}, {"none", Blocking::none}};
 
 struct BlockingOptions {
   Blocking blocking = Blocking::ngrams;

@@ -66,14 +66,13 @@ enum class DependencySubgraph { pairs, children };  // readings of eq. 4
 enum class DependencyTfidf { max, mean, off };      // a text's tf-idf weights are divided by their maximum, their mean, or by 1
 
 template <>
-inline constexpr auto names_of<DependencyMatch> = std::to_array<Named<DependencyMatch>>({{"form", DependencyMatch::form},
-                                                                                         {"lemma", DependencyMatch::lemma}});
+inline constexpr Named<DependencyMatch> names_of<DependencyMatch>[] = {{"form", DependencyMatch::form}, {"lemma", DependencyMatch::lemma}};
 template <>
-inline constexpr auto names_of<DependencySubgraph> = std::to_array<Named<DependencySubgraph>>({{"pairs", DependencySubgraph::pairs},
-                                                                                               {"children", DependencySubgraph::children}});
+inline constexpr Named<DependencySubgraph> names_of<DependencySubgraph>[] = {{"pairs", DependencySubgraph::pairs},
+                                                                             {"children", DependencySubgraph::children}};
 template <>
-inline constexpr auto names_of<DependencyTfidf> =
-    std::to_array<Named<DependencyTfidf>>({{"max", DependencyTfidf::max}, {"mean", DependencyTfidf::mean}, {"off", DependencyTfidf::off}});
+inline constexpr Named<DependencyTfidf> names_of<DependencyTfidf>[] = {
+    {"max", DependencyTfidf::max}, {"mean", DependencyTfidf::mean}, {"off", DependencyTfidf::off}};
 
 struct DependencyOptions {
   double theta = 2;            // factor of an equal relation (eq. 3)

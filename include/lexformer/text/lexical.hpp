@@ -30,9 +30,8 @@ namespace lexformer {
 enum class LexicalWords { tokenizer, whitespace, both };
 
 template <>
-inline constexpr auto names_of<LexicalWords> = std::to_array<Named<LexicalWords>>({{"tokenizer", LexicalWords::tokenizer},
-                                                                                   {"whitespace", LexicalWords::whitespace},
-                                                                                   {"both", LexicalWords::both}});
+inline constexpr Named<LexicalWords> names_of<LexicalWords>[] = {
+    {"tokenizer", LexicalWords::tokenizer}, {"whitespace", LexicalWords::whitespace}, {"both", LexicalWords::both}};
 
 struct LexicalOptions {
   Similarity similarity = Similarity::jaccard;

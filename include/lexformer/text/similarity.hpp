@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -21,14 +20,14 @@ namespace lexformer {
 enum class Similarity { jaccard, levenshtein, lcs, jaro_winkler, smith_waterman, smith_waterman_raw, jaccard_bigrams, jaccard_trigrams };
 
 template <>
-inline constexpr auto names_of<Similarity> = std::to_array<Named<Similarity>>({{"jaccard", Similarity::jaccard},
-                                                                               {"levenshtein", Similarity::levenshtein},
-                                                                               {"lcs", Similarity::lcs},
-                                                                               {"jaro_winkler", Similarity::jaro_winkler},
-                                                                               {"smith_waterman", Similarity::smith_waterman},
-                                                                               {"smith_waterman_raw", Similarity::smith_waterman_raw},
-                                                                               {"jaccard_bigrams", Similarity::jaccard_bigrams},
-                                                                               {"jaccard_trigrams", Similarity::jaccard_trigrams}});
+inline constexpr Named<Similarity> names_of<Similarity>[] = {{"jaccard", Similarity::jaccard},
+                                                             {"levenshtein", Similarity::levenshtein},
+                                                             {"lcs", Similarity::lcs},
+                                                             {"jaro_winkler", Similarity::jaro_winkler},
+                                                             {"smith_waterman", Similarity::smith_waterman},
+                                                             {"smith_waterman_raw", Similarity::smith_waterman_raw},
+                                                             {"jaccard_bigrams", Similarity::jaccard_bigrams},
+                                                             {"jaccard_trigrams", Similarity::jaccard_trigrams}};
 
 /// Jaccard similarity |A & B| / |A | B| of the sets of characters.   black, blk: {b,l,k} of {b,l,a,c,k} = 3/5 = 0.6.
 /// Ignores order and repetition: listen, silent = 1.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -26,11 +25,11 @@ namespace lexformer {
 enum class TypoOp { insert, remove, substitute, swap, keyboard };
 
 template <>
-inline constexpr auto names_of<TypoOp> = std::to_array<Named<TypoOp>>({{"insert", TypoOp::insert},
-                                                                       {"delete", TypoOp::remove},
-                                                                       {"substitute", TypoOp::substitute},
-                                                                       {"swap", TypoOp::swap},
-                                                                       {"keyboard", TypoOp::keyboard}});
+inline constexpr Named<TypoOp> names_of<TypoOp>[] = {{"insert", TypoOp::insert},
+                                                     {"delete", TypoOp::remove},
+                                                     {"substitute", TypoOp::substitute},
+                                                     {"swap", TypoOp::swap},
+                                                     {"keyboard", TypoOp::keyboard}};
 
 namespace detail {
 

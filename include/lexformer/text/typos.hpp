@@ -23,7 +23,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -57,18 +56,18 @@ namespace lexformer {
 enum class TypoMode { released, printed, love, ocr, keyboard, homophones, misspellings, spaces, abbreviations, units, casing, lookalikes };
 
 template <>
-inline constexpr auto names_of<TypoMode> = std::to_array<Named<TypoMode>>({{"released", TypoMode::released},
-                                                                           {"printed", TypoMode::printed},
-                                                                           {"love", TypoMode::love},
-                                                                           {"ocr", TypoMode::ocr},
-                                                                           {"keyboard", TypoMode::keyboard},
-                                                                           {"homophones", TypoMode::homophones},
-                                                                           {"misspellings", TypoMode::misspellings},
-                                                                           {"spaces", TypoMode::spaces},
-                                                                           {"abbreviations", TypoMode::abbreviations},
-                                                                           {"units", TypoMode::units},
-                                                                           {"casing", TypoMode::casing},
-                                                                           {"lookalikes", TypoMode::lookalikes}});
+inline constexpr Named<TypoMode> names_of<TypoMode>[] = {{"released", TypoMode::released},
+                                                         {"printed", TypoMode::printed},
+                                                         {"love", TypoMode::love},
+                                                         {"ocr", TypoMode::ocr},
+                                                         {"keyboard", TypoMode::keyboard},
+                                                         {"homophones", TypoMode::homophones},
+                                                         {"misspellings", TypoMode::misspellings},
+                                                         {"spaces", TypoMode::spaces},
+                                                         {"abbreviations", TypoMode::abbreviations},
+                                                         {"units", TypoMode::units},
+                                                         {"casing", TypoMode::casing},
+                                                         {"lookalikes", TypoMode::lookalikes}};
 
 struct TypoOptions {
   TypoMode mode = TypoMode::released;

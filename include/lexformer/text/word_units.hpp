@@ -25,8 +25,8 @@ namespace lexformer {
 enum class UnitMode { mixed, characters, pieces };
 
 template <>
-inline constexpr auto names_of<UnitMode> =
-    std::to_array<Named<UnitMode>>({{"mixed", UnitMode::mixed}, {"characters", UnitMode::characters}, {"pieces", UnitMode::pieces}});
+inline constexpr Named<UnitMode> names_of<UnitMode>[] = {
+    {"mixed", UnitMode::mixed}, {"characters", UnitMode::characters}, {"pieces", UnitMode::pieces}};
 
 struct WordUnitOptions {
   UnitMode mode = UnitMode::mixed;

@@ -2,13 +2,12 @@
 // The bootstrap: confidence intervals of a statistic over the test examples.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/random.hpp"
@@ -24,6 +23,13 @@ struct BootstrapOptions {
 struct Interval {
   double low = 0.0, high = 0.0;
 };
+
+namespace detail {
+
+/// The interval that holds `level` of the values, equally many below and above it; sorts them.
+Interval middle_interval(std::vector<double>& values, double level);
+
+}  // namespace detail
 
 /// Percentile intervals (Efron & Tibshirani 1993, chapter 13). Each resample draws n of the n examples with replacement.
 /// statistic(rows), where rows are the indices of the drawn examples, returns a fixed number of values. The interval of each value spans
@@ -47,11 +53,24 @@ std::vector<Interval> bootstrap_intervals(std::size_t n, const BootstrapOptions&
   std::vector<double> values(options.resamples);
   for (std::size_t k = 0; k < figures[0].size(); ++k) {
     for (std::size_t r = 0; r < values.size(); ++r) values[r] = figures[r].at(k);
-    std::sort(values.begin(), values.end());
-    const auto outside = static_cast<std::size_t>(std::floor((1 - options.level) / 2 * static_cast<double>(values.size())));
-    intervals.push_back({values[outside], values[values.size() - 1 - outside]});
+    intervals.push_back(detail::middle_interval(values, options.level));
   }
   return intervals;
 }
 
 }  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <cmath>
+
+namespace lexformer::detail {
+
+LEXFORMER_INLINE Interval middle_interval(std::vector<double>& values, double level) {
+  std::sort(values.begin(), values.end());
+  const auto outside = static_cast<std::size_t>(std::floor((1 - level) / 2 * static_cast<double>(values.size())));
+  return {values[outside], values[values.size() - 1 - outside]};
+}
+
+}  // namespace lexformer::detail
+#endif

@@ -20,8 +20,8 @@ namespace lexformer {
 enum class ProgressMode { automatic, bar, log, none };
 
 template <>
-inline constexpr auto names_of<ProgressMode> = std::to_array<Named<ProgressMode>>(
-    {{"auto", ProgressMode::automatic}, {"bar", ProgressMode::bar}, {"log", ProgressMode::log}, {"none", ProgressMode::none}});
+inline constexpr Named<ProgressMode> names_of<ProgressMode>[] = {
+    {"auto", ProgressMode::automatic}, {"bar", ProgressMode::bar}, {"log", ProgressMode::log}, {"none", ProgressMode::none}};
 
 struct ProgressOptions {
   ProgressMode mode = ProgressMode::automatic;  // automatic: bar on a terminal, else log

@@ -15,10 +15,10 @@ namespace lexformer {
 enum class ScheduleKind { constant, linear, cosine, exponential };
 
 template <>
-inline constexpr auto names_of<ScheduleKind> = std::to_array<Named<ScheduleKind>>({{"constant", ScheduleKind::constant},
-                                                                                   {"linear", ScheduleKind::linear},
-                                                                                   {"cosine", ScheduleKind::cosine},
-                                                                                   {"exponential", ScheduleKind::exponential}});
+inline constexpr Named<ScheduleKind> names_of<ScheduleKind>[] = {{"constant", ScheduleKind::constant},
+                                                                 {"linear", ScheduleKind::linear},
+                                                                 {"cosine", ScheduleKind::cosine},
+                                                                 {"exponential", ScheduleKind::exponential}};
 
 /// The optimizer steps of an epoch; the last one may have fewer batches.
 inline std::size_t steps_per_epoch(std::size_t batches, std::size_t accumulate) {

@@ -20,8 +20,8 @@ namespace lexformer {
 /// platt: two numbers, for a few hundred examples; isotonic: a rising step function, for a thousand or more.
 enum class CalibrationKind { platt, isotonic };
 template <>
-inline constexpr auto names_of<CalibrationKind> = std::to_array<Named<CalibrationKind>>({{"platt", CalibrationKind::platt},
-                                                                                         {"isotonic", CalibrationKind::isotonic}});
+inline constexpr Named<CalibrationKind> names_of<CalibrationKind>[] = {{"platt", CalibrationKind::platt},
+                                                                       {"isotonic", CalibrationKind::isotonic}};
 
 /// ln(p / (1 - p)), p limited to [1e-12, 1 - 1e-12].
 double log_odds(double probability);
