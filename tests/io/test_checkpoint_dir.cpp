@@ -96,7 +96,7 @@ TEST_CASE("checkpoints: a damaged one is passed over, with the reason") {
   damaged("MANIFEST.json", R"({"files": {".x": {"size": 3, "crc32": 1}}})", "MANIFEST.json: '.x' is no plain file name");
   damaged("MANIFEST.json", R"({"files": {"model.lxf": {"size": 3.0, "crc32": 1}}})", "MANIFEST.json: 'size' is 3.0");
   damaged("MANIFEST.json", R"({"files": {"../x": {"size": 3, "crc32": 1}}})", "MANIFEST.json: '../x' is no plain file name");
-  damaged("MANIFEST.json", R"({"files": {"gone": {"size": 3, "crc32": 1}}})", "gone: cannot be opened");
+  damaged("MANIFEST.json", R"({"files": {"gone": {"size": 3, "crc32": 1}}})", "gone: is missing");
   save(parent, "checkpoint-2", "two");
   fs::remove(parent / "checkpoint-2/MANIFEST.json");
   CHECK(latest(parent) == "checkpoint-1");
@@ -185,4 +185,13 @@ TEST_CASE("checkpoints: kill -9 at random moments never costs one") {
     last = number;
   }
   CHECK(last > 0);
+}
+
+TEST_CASE("checkpoints: one that cannot be read is not taken for a damaged one") {
+  const TemporaryFolder parent;
+  save(parent, "checkpoint-1", "one");
+  save(parent, "checkpoint-2", "two");
+  fs::remove(parent / "checkpoint-2/model.lxf");
+  fs::create_directory(parent / "checkpoint-2/model.lxf");  // as root, a file without rights could be read
+  expect_file_error([&] { find_latest_checkpoint(parent.path); }, "checkpoint-2/model.lxf: is a folder, expected a file");
 }

@@ -41,7 +41,8 @@ struct LatestCheckpoint {
   std::vector<std::string> ignored;           // newer checkpoints that are damaged, each with the reason
 };
 
-/// Returns the intact `checkpoint-NUMBER` with the highest number.
+/// Returns the intact `checkpoint-NUMBER` with the highest number. Errors: a file of one cannot be read (rights, memory, the disk), so it
+/// may be intact.
 LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent);
 
 /// Removes temporary files of killed processes: `.tmp-NAME-PID` and `.FILE.tmp-PID`. Call it before the first checkpoint of a run: files
@@ -108,6 +109,35 @@ LEXFORMER_INLINE std::vector<std::pair<std::size_t, std::filesystem::path>> list
   return found;
 }
 
+/// In what a checkpoint differs from its manifest; "" if it is intact. Errors: a file is there but cannot be read.
+LEXFORMER_INLINE std::string damage_of(const std::filesystem::path& folder) {
+  struct Entry {
+    std::string file;
+    std::size_t size, crc32;
+  };
+  std::vector<Entry> entries;
+  const std::string manifest = (folder / "MANIFEST.json").string(), text = read_file(manifest);
+  try {
+    const Json root = parse_json(text, manifest);
+    const Json* files = find_value(root, "files", true, manifest);
+    if (!files->is_object()) fail_file(manifest, "'files' is ", files->type_name(), ", expected an object");
+    for (const auto& [name, entry] : files->items()) {
+      if (name.empty() || name.find('/') != name.npos || name[0] == '.') fail_file(manifest, in_quotes(name), " is no plain file name");
+      entries.push_back({(folder / name).string(), get_size(entry, "size", 0, max_file_bytes, manifest),
+                         get_size(entry, "crc32", 0, 0xFFFFFFFFu, manifest)});
+    }
+  } catch (const Error& error) {
+    return error.what();
+  }
+  for (const auto& [file, size, sum] : entries) {
+    std::error_code ignored;
+    if (std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found) return file + ": is missing";
+    const std::string bytes = read_file(file);
+    if (bytes.size() != size || crc32(bytes) != sum) return file + ": is not what MANIFEST.json says; it was changed or is damaged";
+  }
+  return "";
+}
+
 }  // namespace detail
 
 LEXFORMER_INLINE CheckpointWriter::CheckpointWriter(const std::filesystem::path& parent, const std::string& name)
@@ -141,29 +171,18 @@ LEXFORMER_INLINE void CheckpointWriter::commit() {
 }
 
 LEXFORMER_INLINE void check_checkpoint(const std::filesystem::path& folder) {
-  const std::string manifest = (folder / "MANIFEST.json").string();
-  const Json root = parse_json(read_file(manifest), manifest);
-  const Json* files = detail::find_value(root, "files", true, manifest);
-  if (!files->is_object()) fail_file(manifest, "'files' is ", files->type_name(), ", expected an object");
-  for (const auto& [name, entry] : files->items()) {
-    if (name.empty() || name.find('/') != name.npos || name[0] == '.') fail_file(manifest, in_quotes(name), " is no plain file name");
-    const std::string file = (folder / name).string(), bytes = read_file(file);
-    if (bytes.size() != get_size(entry, "size", 0, max_file_bytes, manifest) ||
-        crc32(bytes) != get_size(entry, "crc32", 0, 0xFFFFFFFFu, manifest))
-      fail_file(file, "is not what MANIFEST.json says; it was changed or is damaged");
-  }
+  if (const std::string damage = detail::damage_of(folder); !damage.empty()) throw Error(ErrorKind::file, damage);
 }
 
 LEXFORMER_INLINE LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent) {
   LatestCheckpoint latest;
   for (const auto& [number, path] : detail::list_checkpoints(parent)) {
-    try {
-      check_checkpoint(path);
+    std::string damage = detail::damage_of(path);
+    if (damage.empty()) {
       latest.path = path;
       return latest;
-    } catch (const Error& error) {
-      latest.ignored.emplace_back(error.what());
     }
+    latest.ignored.push_back(std::move(damage));
   }
   return latest;
 }
