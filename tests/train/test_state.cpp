@@ -224,3 +224,13 @@ TEST_CASE("a run with other settings or other parameters is not resumed, and not
   write_file_atomic((checkpoint / "model.lxf").string(), "x");
   CHECK_THROWS_WITH(load(settings, optimizer), doctest::Contains("not what MANIFEST.json says"));
 }
+
+TEST_CASE("a state with as many entries as a long run has is read again") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "trainer_state.json";
+  TrainerState state;
+  for (int i = 0; i < 90000; ++i)
+    state.log_history->push_back({{"step", i}, {"loss", 0.5}, {"epoch", 1.0}, {"learning_rate", 1e-5}, {"grad_norm", 1.0}});
+  write_trainer_state(state, file);
+  CHECK(*read_trainer_state(file).log_history == *state.log_history);
+}

@@ -192,7 +192,7 @@ LEXFORMER_INLINE void write_trainer_state(const TrainerState& state, const std::
   write_file_atomic(file, dump_json(to_json(state), file) + "\n");
 }
 LEXFORMER_INLINE TrainerState read_trainer_state(const std::string& file) {
-  return parse_trainer_state(parse_json(read_file(file), file, {.bytes = std::size_t{1} << 30}), file);
+  return parse_trainer_state(parse_json(read_file(file), file, {.bytes = std::size_t{1} << 30, .values = std::size_t{1} << 28}), file);
 }
 
 LEXFORMER_INLINE void check_same_settings(const Json& saved, const Json& now, const std::string& where) {
