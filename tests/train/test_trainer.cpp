@@ -198,9 +198,9 @@ TEST_CASE_TEMPLATE("a run that is interrupted at any step and resumed leaves the
     CHECK(rest.measured == done.measured);
     auto found = files_of(folder.path / "run");
     const std::string extra = cat("checkpoint-", at, "/");
-    auto same = expected;  // except for what was saved on interruption: at the last step it lacks the evaluation after it
+    auto same = expected;  // except for what was saved on interruption
     for (auto* files : {&found, &same})
-      if (at % 4 != 0) std::erase_if(*files, [&](const auto& f) { return f.first.starts_with(extra); });
+      if (at % 4 != 0 && at != 11) std::erase_if(*files, [&](const auto& f) { return f.first.starts_with(extra); });
     CHECK(found == same);
   }
 }

@@ -147,7 +147,8 @@ class Trainer {
       const std::size_t samples = take_step();
       result.samples += samples;
       progress.update({.step = step_, .samples = samples, .loss = steps.loss(), .lr = optimizer_.lr()});
-      if (options_.eval_steps > 0 ? step_ % options_.eval_steps == 0 : options_.eval_epochs && state_.batch_index == 0) evaluate();
+      const bool due = options_.eval_steps > 0 ? step_ % options_.eval_steps == 0 : options_.eval_epochs && state_.batch_index == 0;
+      if (due || step_ == total) evaluate();  // before save(), so that the last checkpoint has the last evaluation
       stop = stopped_early();
       const bool interrupted = options_.interrupted && options_.interrupted();
       if (interrupted || (options_.save_steps > 0 && step_ % options_.save_steps == 0)) save();
