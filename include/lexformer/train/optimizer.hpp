@@ -83,9 +83,10 @@ class AdamW {
     detail::check_max_norm("AdamW::clip_and_step", max_norm);
     if (loss.defined() && loss.size() != 1) fail("AdamW::clip_and_step", "the loss is ", loss.shape(), ", expected one number");
     std::vector<Elements<T>> gradients;
-    for (const auto& p : parameters_) {
-      if (!p.var.has_grad()) continue;
-      const detail::GradBox<T, Dev>& g = *p.var.grad_box();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const auto& var = parameters_[i].var;
+      if (second_name_[i] || !var.has_grad()) continue;
+      const detail::GradBox<T, Dev>& g = *var.grad_box();
       gradients.push_back(g.rows.defined() ? g.rows.elements() : Elements<T>{g.grad.size(), g.grad.data()});
     }
     Tensor<double, Dev> norm(Shape{});
@@ -116,6 +117,7 @@ class AdamW {
   std::vector<Slot> slots_;
   mutable std::vector<AdamWRows<T>> rows_;  // of each parameter; changed by state(), which brings the moments up to date
   std::vector<double> factors_;             // of the learning rate, for each parameter
+  std::vector<bool> second_name_;           // of each parameter: an earlier one is the same variable
   Tensor<double, Dev> norm_;                // of the last clip_and_step
 };
 
@@ -125,20 +127,24 @@ template <class T, class Dev>
 double clip_grad_norm(const std::vector<NamedParameter<T, Dev>>& parameters, double max_norm) {
   detail::check_max_norm("clip_grad_norm", max_norm);
   std::vector<Elements<T>> gradients;
-  for (const auto& p : parameters)
-    if (p.var.requires_grad()) gradients.push_back({p.var.grad().size(), p.var.grad().data()});
+  std::vector<Var<T, Dev>> scaled;
+  std::set<const void*> known;
+  for (const auto& p : parameters) {
+    if (!p.var.requires_grad() || !known.insert(p.var.id()).second) continue;  // one under two names counts once
+    gradients.push_back({p.var.grad().size(), p.var.grad().data()});
+    if (p.var.grad().defined()) scaled.push_back(p.var);
+  }
   Tensor<double, Dev> on_device(Shape{});
   Kernels<Dev>::gradient_norm(gradients, nullptr, nullptr, on_device.mutable_data());
   const double norm = on_device.item(), factor = scalar::clip_factor(norm, max_norm);
   if (!std::isfinite(norm) || factor == 1.0) return norm;
-  for (auto p : parameters) {
-    if (!p.var.requires_grad() || !p.var.grad().defined()) continue;
-    Tensor<T, Dev> grad = p.var.grad();
-    p.var.clear_grad();
+  for (auto& var : scaled) {
+    Tensor<T, Dev> grad = var.grad();
+    var.clear_grad();
     if (!grad.unique()) grad = grad.clone();  // a + b passes the same gradient to a and b
     T* g = grad.mutable_data();
     Kernels<Dev>::affine(grad.size(), static_cast<accumulate_t<T>>(factor), g, accumulate_t<T>{0}, g);
-    p.var.set_grad(std::move(grad));
+    var.set_grad(std::move(grad));
   }
   return norm;
 }
@@ -152,9 +158,11 @@ AdamW<T, Dev>::AdamW(std::vector<NamedParameter<T, Dev>> parameters, AdamWOption
     fail_usage("AdamW", "lr ", options.lr, ", beta1 ", options.beta1, ", beta2 ", options.beta2, ", eps ", options.eps, ", weight_decay ",
                options.weight_decay, "; expected none negative, all finite and the betas below 1");
   std::set<std::string> names;
+  std::set<const void*> known;
   for (const auto& p : parameters_) {
     if (!names.insert(p.name).second) fail("AdamW", "two parameters are called '", p.name, "'");
     slots_.push_back({p.name});
+    second_name_.push_back(!known.insert(p.var.id()).second);
   }
   factors_.assign(parameters_.size(), 1.0);
   rows_.resize(parameters_.size());
