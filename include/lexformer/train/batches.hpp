@@ -30,7 +30,10 @@ class PairBatches {
   std::size_t batches() const { return batches_; }
   Batch batch(std::uint32_t epoch, std::size_t number) {
     if (rows_.empty() || plan_.epoch != epoch) {
-      if (counts_.empty() || data_.options().augment > 0) counts_ = data_.token_counts(epoch);
+      if (plan_.order != BatchOrder::length_grouped || !plan_.groups.empty())
+        counts_.resize(data_.size());  // their number is all that counts
+      else if (counts_.empty() || data_.options().augment > 0)
+        counts_ = data_.token_counts(epoch);
       rows_.clear();
       plan_.epoch = epoch;
       rows_ = plan_batches(counts_, plan_);
@@ -62,7 +65,9 @@ class TextBatches {
       plan_.epoch = epoch;
       loaded_ = stream_.read(block, tokenizer_, plan_);
       block_ = block;
-      if (std::none_of(loaded_->documents.begin(), loaded_->documents.end(), [&](const auto& d) { return masker_.has_candidates(d); }))
+      // Later blocks may: a block of few documents, or of another script.
+      if (block == 0 &&
+          std::none_of(loaded_->documents.begin(), loaded_->documents.end(), [&](const auto& d) { return masker_.has_candidates(d); }))
         fail("TextBatches", loaded_->documents.size(),
              " documents have no word that could be masked: are they of the vocabulary's language?");
     }
