@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <locale>
+#include <sstream>
 #include <string>
 
 using namespace lexformer;
@@ -43,4 +45,19 @@ TEST_CASE("Error: whatever foreign text a message holds, it is one short line") 
     CHECK(message.size() < 1100);
   }
   CHECK_THROWS_WITH_AS(throw Error(ErrorKind::usage, "a\rb"), "a\\rb", Error);
+}
+
+TEST_CASE("cat: numbers do not depend on the global locale") {
+  struct Grouped : std::numpunct<char> {
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+    char do_decimal_point() const override { return ','; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Grouped));
+  std::ostringstream in_locale;
+  in_locale << 1500;
+  const std::string text = cat("checkpoint-", 1500, " ", 2.5);
+  std::locale::global(before);
+  CHECK(in_locale.str() == "1.500");
+  CHECK(text == "checkpoint-1500 2.5");
 }

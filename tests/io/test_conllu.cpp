@@ -112,4 +112,5 @@ TEST_CASE("conllu: files that cannot be read") {
   expect_file_error([&] { read_conllu({missing}); }, "none.conllu: cannot be opened: No such file");
   std::ofstream(empty) << "# nothing\n";
   expect_file_error([&] { read_conllu({empty}); }, "contains no dependency tree");
+  expect_file_error([&] { read_conllu({folder.path.string()}); }, "cannot be read");
 }

@@ -73,12 +73,21 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
+namespace detail {
+/// Writes numbers as in C whatever the global locale is, and throws if memory runs out.
+struct PlainStream : std::ostringstream {
+  PlainStream() {
+    imbue(std::locale::classic());
+    exceptions(std::ios::badbit);
+  }
+};
+}  // namespace detail
+
 /// Concatenates its arguments with operator<< (g++ 12 and clang 14 have no std::format). Throws if memory runs out, rather than
-/// returning a truncated string: the string may be a file name.
+/// returning a truncated string: the string may be a file name. Numbers do not depend on the global locale.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
-  std::ostringstream out;
-  out.exceptions(std::ios::badbit);
+  detail::PlainStream out;
   (out << ... << parts);
   return out.str();
 }

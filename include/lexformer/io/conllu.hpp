@@ -179,6 +179,7 @@ class ConlluReader {
 LEXFORMER_INLINE void parse_conllu(std::istream& in, const std::string& where, DependencyTable& table) {
   detail::ConlluReader reader(where, table);
   for (std::string line; std::getline(in, line);) reader.line(line);
+  if (in.bad()) fail_file(where, "cannot be read");
   reader.end();
 }
 
@@ -202,7 +203,7 @@ LEXFORMER_INLINE void write_conllu(std::ostream& out, const DependencyTrees& tre
     for (std::size_t i = first; i < last; ++i) {
       const DependencyWord& w = trees.words[i];
       const std::size_t head = w.head < 0 ? 0 : static_cast<std::size_t>(w.head) - first + 1;
-      out << i - first + 1 << '\t' << w.form << '\t' << w.lemma << "\t_\t_\t_\t" << head << '\t' << w.relation << "\t_\t_\n";
+      out << cat(i - first + 1, '\t', w.form, '\t', w.lemma, "\t_\t_\t_\t", head, '\t', w.relation, "\t_\t_\n");
     }
     out << '\n';
   }
