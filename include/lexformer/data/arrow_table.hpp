@@ -23,10 +23,12 @@ RecordTable read_arrow(ArrowArrayStream& stream, const std::string& name, const 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,7 +55,15 @@ std::string arrow_number(const void* values, std::size_t i) {
   N n;
   std::memcpy(&n, static_cast<const char*>(values) + i * sizeof(N), sizeof(N));
   char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof(digits), n).ptr};
+  if constexpr (std::is_floating_point_v<N>) {
+    // to_chars alone gives 1e+05, being shorter than 100000. The bounds are those of Python.
+    const N size = std::abs(n);
+    const bool fixed = size == 0 || (size >= N(1e-4) && size < N(1e16));
+    const auto format = fixed ? std::chars_format::fixed : std::chars_format::scientific;
+    return {digits, std::to_chars(digits, digits + sizeof(digits), n, format).ptr};
+  } else {
+    return {digits, std::to_chars(digits, digits + sizeof(digits), n).ptr};
+  }
 }
 
 inline bool arrow_bit(const void* bits, std::size_t i) { return (static_cast<const unsigned char*>(bits)[i / 8] >> (i % 8) & 1) != 0; }

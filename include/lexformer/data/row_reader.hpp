@@ -148,7 +148,7 @@ LEXFORMER_INLINE void RowReader::read_csv_fields() {
     }
     if (state != quoted) return;
     fields_.back() += '\n';
-    if ((bytes += text_.size()) > max_row)
+    if ((bytes += text_.size() + 1) > max_row)
       fail_file(here(), "column ", fields_.size(), ": the quoted field is longer than ", max_row, " bytes");
     if (!read_line(text_)) fail_file(here(), "column ", fields_.size(), ": the quote is never closed");
   }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
@@ -69,7 +70,9 @@ LEXFORMER_INLINE bool FolderLock::take(const std::string& folder) {
   file_.value = ::open(path_.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file_.value < 0) fail_file(path_, "cannot be created: ", detail::system_message(errno));
   if (::flock(file_.value, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    std::string holder = read_file(path_, 4096);  // another process may not have written it yet
+    char text[128];  // by the lock's own descriptor: the file may just have been removed
+    const ssize_t size = ::pread(file_.value, text, sizeof text, 0);
+    std::string holder(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));  // another process may not have written it yet
     while (holder.ends_with('\n')) holder.pop_back();
     fail_usage(folder, "is in use by ", holder.empty() ? "another process" : holder, "; wait for it, or name another folder");
   }
