@@ -179,6 +179,7 @@ int main(int argc, char** argv) {
     if (!in) lx::fail_file(text_file, "cannot open the texts");
     for (std::string line; lines.size() < most && std::getline(in, line);)
       if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(line);
+    if (in.bad()) lx::fail_file(text_file, "cannot be read");
     if (lines.empty()) lx::fail_file(text_file, "has no text");
     for (const auto& text : lines)
       if (sentence.empty() && std::count(text.begin(), text.end(), ' ') >= 9) sentence = text;

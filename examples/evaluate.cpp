@@ -48,21 +48,25 @@ int main(int argc, char** argv) {
   const auto measure = [&](const auto& model) {
     table.texts = model.options().texts;
     records.apply(table, program::records_of(model), model_path);
+    const auto read = [&](const std::string& file) {
+      auto examples = lx::read_examples(file, table, model.options());
+      if constexpr (requires { model.threshold; }) model.check_texts(program::texts_of(examples, model.options().texts), file);
+      return examples;
+    };
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();
     if (calibration.used()) {
       if (model.options().labels != 2)
         lx::fail_usage("--valid", "calibrates the probabilities of two classes; ", model_path, " has ", model.options().labels);
-      const auto examples = lx::read_examples(calibration.valid(), table, model.options());
-      calibration.fit(examples, model.scores_of(model.logits(examples, batch)));
+      const auto examples = read(calibration.valid());
+      const auto logits = model.logits(examples, batch);
+      lx::require_finite(logits, calibration.valid(), "pair", 1);
+      calibration.fit(examples, model.scores_of(logits));
     }
     for (const auto& file : tests) {
-      const auto examples = lx::read_examples(file, table, model.options());
+      const auto examples = read(file);
       double threshold = 0.5;
-      if constexpr (requires { model.threshold; }) {
-        model.check_texts(program::texts_of(examples, model.options().texts), file);
-        threshold = model.threshold.value_or(threshold);
-      }
+      if constexpr (requires { model.threshold; }) threshold = model.threshold.value_or(threshold);
       results.push_back(lx::evaluate_with_typos(model, file, examples, threshold, copies, typos, batch));
       json.push_back(results.back().json());
       if (calibration.used()) calibration.test(file, examples, results.back().clean.scores);
@@ -95,7 +99,7 @@ int main(int argc, char** argv) {
     if (!table.keep.empty() && !scores) lx::fail_usage("--keep", "needs --scores");
     if (scores && output.empty()) lx::fail_usage("--scores", "needs --output");
     return program::compute_with(compute, [&](auto number, auto device) {
-      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, compute,
+      return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(model_path), flags, compute,
                                                                              copies > 0 ? "--test-typos" : nullptr, measure);
     });
   });

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Matches the records of two tables, or finds duplicates within one: candidates, scores of a trained model or of their similarity,
 // decisions.
+#include <filesystem>
+#include <set>
+
 #include "support/attended_words.hpp"
 #include "support/match_cascade.hpp"
 #include "support/match_progress.hpp"
@@ -26,12 +29,21 @@ std::uint32_t checksum(const lx::RecordTable& table, const std::vector<std::stri
   for (const auto& record : table.records) sum = lx::crc32("\n", lx::crc32(record.id, sum));
   return sum;
 }
-/// Of the weights of a model: its file, or that of its folder.
+/// Of a model: its file, the model.lxf of its folder, or all files of a folder of HuggingFace.
 std::uint32_t checksum_of_model(const std::string& path) {
   if (!lx::is_folder(path)) return lx::crc32(lx::read_file(path));
-  for (const char* name : {"/model.lxf", "/model.safetensors", "/model.safetensors.index.json"})
-    if (lx::path_exists(path + name)) return lx::crc32(lx::read_file(path + name));
-  return 0;
+  if (lx::path_exists(path + "/model.lxf")) return lx::crc32(lx::read_file(path + "/model.lxf"));
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.is_regular_file()) files.insert(entry.path().string());
+  std::uint32_t sum = 0;
+  for (const auto& file : files) sum = lx::crc32(lx::read_file(file), sum);
+  return sum;
+}
+lx::Json checksums(const std::vector<std::string>& files) {
+  lx::Json all = lx::Json::array();
+  for (const auto& file : files) all.push_back(lx::crc32(lx::read_file(file)));
+  return all;
 }
 
 /// The model's scores of some candidates. Errors (numeric): one is not finite; where, first: of the message.
@@ -172,7 +184,7 @@ int match(program::MatchOptions o) {
                           {"candidates", sum},
                           {"model", model ? lx::Json(checksum_of_model(o.model)) : lx::Json()},
                           {"love", o.love.used() ? o.love.json() : lx::Json()},
-                          {"knowledge", {o.knowledge.parses, o.knowledge.wordnet}},
+                          {"knowledge", {checksums(o.knowledge.parses), o.knowledge.wordnet}},
                           {"decisions", decisions.json()},
                           {"top", o.top},
                           {"matches_only", o.matches_only},
@@ -182,8 +194,8 @@ int match(program::MatchOptions o) {
                           {"batch", o.batch},
                           {"precision", lx::name_of(o.compute.precision)},
                           {"int8_skip", o.compute.int8_skip}},
-                         o.resume);
-  if (file.empty()) file.append(writer.header(), 0);
+                         o.resume, o.overwrite);
+  if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
   progress.scoring(candidates.size(), groups.size(), file.done() < groups.size() ? groups[file.done()].begin : candidates.size(),
                    file.done());
   program::catch_signals();

@@ -47,6 +47,9 @@ lx::RankingReport measure(const Rankings& found, const Labels& labels, std::size
   return lx::ranking_report(queries, top);
 }
 
+/// As JSON. Invalid UTF-8, which the lines of a .txt may hold, becomes U+FFFD, as in the tokenizer.
+std::string quoted(const std::string& text) { return lx::Json(text).dump(-1, ' ', false, lx::Json::error_handler_t::replace); }
+
 void write(std::ostream& out, lx::TableFormat format, const Rankings& found, const program::Texts& queries,
            const program::Texts& documents) {
   if (format == lx::TableFormat::csv) out << "query_id,rank,document_id,score,document\n";
@@ -59,8 +62,8 @@ void write(std::ostream& out, lx::TableFormat format, const Rankings& found, con
         out << program::csv_field(query) << ',' << i + 1 << ',' << program::csv_field(id) << ',' << score << ',' << program::csv_field(text)
             << '\n';
       else
-        out << "{\"query_id\":" << lx::Json(query).dump() << ",\"rank\":" << i + 1 << ",\"document_id\":" << lx::Json(id).dump()
-            << ",\"score\":" << score << ",\"document\":" << lx::Json(text).dump() << "}\n";
+        out << "{\"query_id\":" << quoted(query) << ",\"rank\":" << i + 1 << ",\"document_id\":" << quoted(id) << ",\"score\":" << score
+            << ",\"document\":" << quoted(text) << "}\n";
     }
 }
 
@@ -111,8 +114,11 @@ int main(int argc, char** argv) {
       using T = decltype(number);
       using Dev = decltype(device);
       Rankings lists;
-      if (const auto file = lx::ModelFile::open(model_path); lx::is_sentence_encoder(file)) {
-        lx::SentenceEncoder<T, Dev> model(file);
+      auto file = lx::ModelFile::open(model_path);
+      if (lx::is_sentence_encoder(file)) {
+        flags.refuse_vectors(model_path);
+        const lx::ModelFile encoder = std::move(file);
+        lx::SentenceEncoder<T, Dev> model(encoder);
         flags.love.apply(model);
         compute.apply(model);
         model.provide(flags.knowledge.load(nullptr));
@@ -120,7 +126,7 @@ int main(int argc, char** argv) {
         lx::require_finite(vectors, documents_path, "text", 1);
         return lx::nearest_documents(model.encode(queries.texts, batch), vectors, top);
       }
-      program::with_trained_model<T, Dev>(model_path, flags, compute, nullptr, [&](const auto& model) {
+      program::with_trained_model<T, Dev>(std::move(file), flags, compute, nullptr, [&](const auto& model) {
         if constexpr (requires { lx::rank(model, query, documents.texts, top, batch); })
           for (const auto& text : queries.texts) lists.push_back(lx::rank(model, text, documents.texts, top, batch));
         else

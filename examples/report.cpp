@@ -53,30 +53,25 @@ int main(int argc, char** argv) {
   return program::run(app, argc, argv, [&] {
     typo_flags.load(typos);
     const auto knowledge = knowledge_options.load(noise.empty() ? nullptr : "--noise");
+    const auto prepare = [&](lx::CrossEncoder<>& model) {
+      love.apply(model);
+      model.provide(knowledge);
+    };
     std::vector<program::Contender> contenders;
     for (const auto& m : models) {
-      contenders.push_back(program::Contender::open(m));
-      love.apply(contenders.back().model);
-      contenders.back().model.provide(knowledge);
+      contenders.push_back(program::Contender::open(m, prepare));
       for (std::size_t i = 0; i + 1 < contenders.size(); ++i)
         if (contenders[i].name == contenders.back().name)
           lx::fail_usage("--model", "two are called '", contenders[i].name, "'; write NAME=DIR");
     }
-    const auto classes = [](const lx::CrossEncoderOptions& o) {
-      auto names = o.label_names;
-      for (std::size_t c = 0; c < o.labels && o.label_names.empty(); ++c) names.push_back(std::to_string(c));
-      return std::tuple(o.task, o.texts, names);
-    };
-    for (const auto& c : contenders)
-      if (classes(c.model.options()) != classes(contenders.back().model.options()))
-        lx::fail_usage("--model", c.name, " has another task, other classes or another number of texts than ", contenders.back().name,
-                       "; compare models of one");
+    const program::Contender& main = contenders.back();
+    for (const auto& c : contenders) program::require_same_task(c.name, c.model.options(), main.name, main.model.options());
     std::vector<lx::PairExample> examples;
-    table.texts = contenders.back().model.options().texts;
-    records.apply(table, contenders.back().model.records, contenders.back().name);
-    if (!test.empty()) examples = lx::read_examples(test, table, contenders.back().model.options());
+    table.texts = main.model.options().texts;
+    records.apply(table, main.model.records, main.name);
+    if (!test.empty()) examples = lx::read_examples(test, table, main.model.options());
     if (test.empty() && !noise.empty()) lx::fail_usage("--noise", "needs --test");
-    const auto texts = contenders.back().model.options().texts;
+    const auto texts = main.model.options().texts;
     if (texts == 1 && !pair.empty()) lx::fail_usage("--pair", "the models read single texts; the attention of a text of --test is plotted");
     if (texts == 1 && !view.word.empty()) lx::fail_usage("--word", "the models read single texts, which have no right text");
     if (!pair.empty()) {

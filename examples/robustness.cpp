@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   return program::run(app, argc, argv, [&] {
     std::vector<program::MeasuredModel> models;
     for (const auto& argument : arguments) {
-      models.push_back(program::named_model(argument));
+      auto& model = models.emplace_back();
+      std::tie(model.name, model.path) = program::name_and_path(argument);
       for (std::size_t i = 0; i + 1 < models.size(); ++i)
         if (models[i].name == models.back().name) lx::fail_usage("--model", "two are called '", models[i].name, "'; write NAME=M.lxf");
     }
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
     const auto open = [&](program::MeasuredModel& m, bool measured) {
       const auto body = [&](const auto& model) {
         m.options = model.options();
-        program::require_same_task(models[0], m);
+        program::require_same_task(m.name, m.options, models[0].name, models[0].options);
         lx::TableOptions columns = table;
         columns.texts = m.options.texts;
         records.apply(columns, program::records_of(model), m.path);
@@ -83,7 +84,8 @@ int main(int argc, char** argv) {
         return 0;
       };
       program::compute_with(compute, [&](auto number, auto device) {
-        return program::with_trained_model<decltype(number), decltype(device)>(m.path, flags, compute, "--noise", body);
+        return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(m.path), flags, compute, "--noise",
+                                                                               body);
       });
     };
     if (models.size() > 1)

@@ -91,7 +91,8 @@ int main(int argc, char** argv) {
   };
   return program::run(app, argc, argv, [&] {
     return program::compute_with(compute, [&](auto number, auto device) {
-      return program::with_trained_model<decltype(number), decltype(device)>(model_path, flags, compute, nullptr, score);
+      return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(model_path), flags, compute, nullptr,
+                                                                             score);
     });
   });
 }

@@ -65,8 +65,13 @@ int main(int argc, char** argv) {
     });
     if (pairs.empty()) lx::fail_file(files[0], "holds no pair that is not labelled");
     // The decisions of a cascade do not follow the scores alone, so no threshold may separate them.
-    if (by_uncertainty)
-      options.threshold = threshold ? *threshold : std::clamp(lx::best_f1_threshold(scores, decisions).threshold, 0.0, 1.0);
+    if (by_uncertainty) {
+      const auto [least, most] = std::minmax_element(scores.begin(), scores.end());
+      if (*least < 0 || *most > 1)
+        lx::fail_usage("--by", "uncertainty needs probabilities, but the scores go from ", *least, " to ", *most,
+                       "; take --by spread, or scores of match --validation");
+      options.threshold = threshold ? *threshold : std::clamp(lx::best_f1_threshold(scores, decisions).threshold, 1e-6, 1 - 1e-6);
+    }
     const auto texts = program::blocking_texts(*records);
     const lx::TextVectors vectors(texts.first, texts.second, lx::TextFeatures{});
     const auto chosen = lx::suggest_labels(pairs, vectors, records->one_table() ? 0 : texts.first.size(), options);

@@ -83,8 +83,8 @@ struct Arguments {
   }
 };
 
-/// Replaces "--config FILE" by the options in that JSON object, {"lr": 1e-5, "test": ["a.tsv", "b.tsv"], "augment": true}. They
-/// come first, so that the command line overrides them.
+/// Replaces "--config FILE" by those options of that JSON object, {"lr": 1e-5, "test": ["a.tsv", "b.tsv"], "augment": true}, which are not
+/// on the command line. They come last: a list before arguments without a name, as tables, would take these for its own.
 void expand_config(const CLI::App& app, Arguments& arguments) {
   auto& given = arguments.list;
   std::vector<std::string> from_file;
@@ -123,7 +123,7 @@ void expand_config(const CLI::App& app, Arguments& arguments) {
     given.erase(first, first + (given[i] == "--config" ? 2 : 1));
     --i;
   }
-  given.insert(given.begin(), from_file.begin(), from_file.end());
+  given.insert(std::find(given.begin(), given.end(), "--"), from_file.begin(), from_file.end());
 }
 
 /// Refuses arguments that are not UTF-8 (results contain file names as JSON) and unknown options, for which the parser's messages are

@@ -25,6 +25,8 @@ struct KnowledgeOptions {
                    "folder of WordNet 3.0, for attention terms that read it; Debian's wordnet-base has /usr/share/wordnet")
         ->type_name("DIR");
   }
+  /// The name of an option that was given, or null.
+  const char* used() const { return !parses.empty() ? "--parses" : !wordnet.empty() ? "--wordnet" : nullptr; }
   /// Errors: with trees, the program would change the texts (`change` names its option, or is null): the trees would not be theirs.
   lx::TextKnowledge load(const char* change = nullptr) const {
     if (!parses.empty() && change != nullptr)

@@ -86,7 +86,7 @@ struct MatchOptions {
   std::string model, out, shard = "1/1";
   std::size_t top = 0, words = 0, batch = 32;
   WordsBy words_by = WordsBy::similarity;
-  bool text = false, matches_only = false, resume = false, quiet = false;
+  bool text = false, matches_only = false, resume = false, overwrite = false, quiet = false;
 
   /// Whether the options say which score is a match.
   bool chooses_threshold() const {
@@ -129,7 +129,8 @@ struct MatchOptions {
     app.add_flag("--text", text, "write both texts, too");
     app.add_option("--shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole")
         ->capture_default_str();
-    app.add_flag("--resume", resume, "continue a run that was interrupted, to the same bytes");
+    auto* resumes = app.add_flag("--resume", resume, "continue a run that was interrupted, to the same bytes");
+    app.add_flag("--overwrite", overwrite, "discard what an interrupted run has written")->excludes(resumes);
     app.add_flag("--quiet", quiet, "no progress");
     app.add_option("--batch", batch, "pairs per batch")->check(positive())->capture_default_str();
     knowledge.add_to(app);

@@ -13,17 +13,19 @@ namespace program {
 
 class PartFile {
  public:
-  /// settings: all that determines the output; a resumed run must have the same. Without `resume`, or if there is nothing to resume, the
-  /// output starts empty.
-  PartFile(std::string path, lx::Json settings, bool resume) : path_(std::move(path)), settings_(std::move(settings)) {
+  /// settings: all that determines the output; a resumed run must have the same. With `overwrite`, or if there is nothing to resume, the
+  /// output starts empty. Errors (usage): there is an interrupted run, and neither `resume` nor `overwrite`.
+  PartFile(std::string path, lx::Json settings, bool resume, bool overwrite) : path_(std::move(path)), settings_(std::move(settings)) {
     if (lx::is_folder(path_)) lx::fail_file(path_, "is a folder, expected the name of a file to write");
-    if (resume && lx::path_exists(state()) && lx::path_exists(part())) {
+    if (!overwrite && lx::path_exists(state()) && lx::path_exists(part())) {
+      if (!resume) lx::fail_usage(part(), "has results of an interrupted run; --resume continues it, --overwrite starts again");
       const lx::Json saved = lx::parse_json(lx::read_file(state()), state());
       const auto number = [&](const char* key) { return lx::get_size(saved, key, 0, lx::max_file_bytes, state()); };
       done_ = number("done");
       bytes_ = number("bytes");
-      if (saved.value("settings", lx::Json()) != settings_)
-        lx::fail_usage("--resume", part(), " was begun with other tables, options or another model", difference(saved));
+      const lx::Json earlier = saved.value("settings", lx::Json::object());
+      if (earlier != settings_)
+        lx::fail_usage("--resume", part(), " was begun with other tables, options or another model", difference(earlier));
       if (std::filesystem::file_size(part()) < bytes_) lx::fail_file(part(), "has fewer than the ", bytes_, " bytes that were written");
       std::filesystem::resize_file(part(), bytes_);
     } else {
@@ -41,7 +43,7 @@ class PartFile {
 
   /// How many units of work are in the file.
   std::size_t done() const { return done_; }
-  bool empty() const { return bytes_ == 0; }
+  std::size_t bytes() const { return bytes_; }
 
   /// Appends text, after which `done` units are complete. If the program is killed, either all of it counts or nothing.
   void append(const std::string& text, std::size_t done) {
@@ -68,9 +70,9 @@ class PartFile {
   [[noreturn]] void fail(const char* what) const {
     lx::fail_file(part(), "cannot be ", what, ": ", std::generic_category().message(errno));
   }
-  std::string difference(const lx::Json& saved) const {
+  std::string difference(const lx::Json& earlier) const {
     for (const auto& item : settings_.items())
-      if (saved["settings"].value(item.key(), lx::Json()) != item.value()) return lx::cat(" (", item.key(), " differs)");
+      if (!earlier.is_object() || earlier.value(item.key(), lx::Json()) != item.value()) return lx::cat(" (", item.key(), " differs)");
     return "";
   }
 

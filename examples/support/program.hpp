@@ -87,7 +87,8 @@ auto compute_with(const Compute& compute, F&& f) {
   if (compute.precision == Precision::tf32 && compute.device == Device::cpu)
     lx::fail_usage("--precision", "tf32 is a precision of GPUs; with --device cpu use float32 or bfloat16");
   if (compute.precision == Precision::int8 && !compute.scores)
-    lx::fail_usage("--precision", "int8 is for scoring (match, score_pairs, evaluate, encode); train in float32 or bfloat16");
+    lx::fail_usage("--precision",
+                   "int8 is for scoring (match, score_pairs, evaluate, robustness, rank, encode); train in float32 or bfloat16");
   if (compute.precision == Precision::int8 && compute.device != Device::cpu)
     lx::fail_usage("--precision", "int8 needs --device cpu; with --device ", lx::name_of(compute.device), " use bfloat16");
   if (compute.precision != Precision::int8 && !compute.int8_skip.empty()) lx::fail_usage("--int8-skip", "needs --precision int8");

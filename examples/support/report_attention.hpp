@@ -3,9 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "attention_mean.hpp"
+#include "compared_models.hpp"
 #include "evaluation.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/report/report.hpp"
@@ -18,20 +20,17 @@ struct Contender {
   std::vector<std::string> seeds;  // the models of all seeds; at least one
   std::string path;                // of the shown model: the best by validation score, or the first
   lx::CrossEncoder<> model;
+  std::function<void(lx::CrossEncoder<>&)> prepare;  // gives a model what it needs besides its file
 
-  /// From "name=path", or from "path", whose last part is then the name.
-  static Contender open(const std::string& argument) {
-    namespace fs = std::filesystem;
-    const auto equals = fs::exists(argument) ? argument.npos : argument.find('=');
-    const std::string path = equals == argument.npos ? argument : argument.substr(equals + 1);
-    fs::path last(path);
-    if (!last.has_filename()) last = last.parent_path();  // "runs/lea/"
-    const std::string name = equals == argument.npos ? last.filename().string() : argument.substr(0, equals);
-    if (name.empty()) lx::fail_usage("--model", "'", argument, "' has no name; write NAME=DIR");
+  /// argument: NAME=PATH or PATH.
+  static Contender open(const std::string& argument, const std::function<void(lx::CrossEncoder<>&)>& prepare) {
+    const auto [name, path] = name_and_path(argument);
     std::vector<std::string> seeds = lx::seed_folders(path);  // separate runs; the first is shown if there is no best one
-    const std::string shown = fs::exists(path + "/model.lxf") || seeds.empty() ? path : seeds.front();
+    const std::string shown = std::filesystem::exists(path + "/model.lxf") || seeds.empty() ? path : seeds.front();
     if (seeds.empty()) seeds.push_back(path);
-    return {name, seeds, shown, lx::CrossEncoder<>::load(shown)};
+    Contender c{name, seeds, shown, lx::CrossEncoder<>::load(shown), prepare};
+    prepare(c.model);
+    return c;
   }
   /// The results of the training in a folder; an empty object for a file.
   static lx::Json results(const std::string& run) {
@@ -160,7 +159,8 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   } else if (with != nullptr) {  // the same weights without the bias
     auto options = with->model.options();
     options.attention.clear();
-    const lx::CrossEncoder<> bare(lx::ModelFile::open(with->path), options);
+    lx::CrossEncoder<> bare(lx::ModelFile::open(with->path), options);
+    with->prepare(bare);
     panels.push_back({with->name + " without its bias", attention_of(bare, encoding, view), 0});
   }
   if (with != nullptr) panels.push_back({with->name, attention_of(with->model, encoding, view), 0});

@@ -179,7 +179,7 @@ inline void noise_section(lx::ReportPage& page, const std::vector<Contender>& co
     std::vector<lx::CrossEncoder<>> loaded;
     std::vector<const lx::CrossEncoder<>*> models{&c.model};
     if (c.seeds.size() > 1) {
-      for (const auto& path : c.seeds) loaded.push_back(lx::CrossEncoder<>::load(path));
+      for (const auto& path : c.seeds) c.prepare(loaded.emplace_back(lx::CrossEncoder<>::load(path)));
       models.clear();
       for (const auto& model : loaded) models.push_back(&model);
     }

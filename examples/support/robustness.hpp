@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "compared_models.hpp"
 #include "comparison.hpp"
 #include "noise_options.hpp"
 
@@ -56,31 +57,6 @@ struct MeasuredModel {
   lx::Evaluation clean{};
   std::vector<std::vector<NoisyCopies>> noisy{};  // by source and intensity
 };
-
-/// NAME=M.lxf or M.lxf, whose name is that of the file or folder.
-inline MeasuredModel named_model(const std::string& argument) {
-  namespace fs = std::filesystem;
-  const auto equals = fs::exists(argument) ? argument.npos : argument.find('=');
-  MeasuredModel m;
-  m.path = equals == argument.npos ? argument : argument.substr(equals + 1);
-  fs::path last(m.path);
-  if (!last.has_filename()) last = last.parent_path();  // "runs/lea/"
-  m.name = equals == argument.npos ? last.filename().string() : argument.substr(0, equals);
-  if (m.name.empty()) lx::fail_usage("--model", "'", argument, "' has no name; write NAME=M.lxf");
-  return m;
-}
-
-/// Errors (usage): a model has another task, other classes or another number of texts than the first one.
-inline void require_same_task(const MeasuredModel& first, const MeasuredModel& model) {
-  const auto classes = [](const lx::CrossEncoderOptions& o) {
-    auto names = o.label_names;
-    for (std::size_t c = 0; c < o.labels && o.label_names.empty(); ++c) names.push_back(std::to_string(c));
-    return std::tuple(o.task, o.texts, names);
-  };
-  if (classes(first.options) != classes(model.options))
-    lx::fail_usage("--model", model.name, " has another task, other classes or another number of texts than ", first.name,
-                   "; compare models of one");
-}
 
 /// Evaluates a model, whose options are in `into`, on clean texts and on all copies with noise. step(source): called before each source.
 template <class Model, class Step>

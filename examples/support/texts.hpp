@@ -39,6 +39,7 @@ inline Texts read_texts(const std::string& path, const std::string& column, cons
       if (line.ends_with('\r')) line.pop_back();
       all.texts.push_back(line);
     }
+    if (in.bad()) lx::fail_file(path, "cannot be read");
   } else {
     lx::TableOptions table{.labels = false, .texts = 1};
     if (!column.empty()) table.columns = {column};

@@ -46,7 +46,7 @@ struct TrainingOptions {
     number(group, "--clip", clip, "maximum gradient norm")->check(program::positive());
     number(group, "--eval-steps", eval_steps, "steps between evaluations; 0 = " + evaluated);
     number(group, "--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
-    number(group, "--save-total-limit", save_total_limit, "number of checkpoints to keep");
+    number(group, "--save-total-limit", save_total_limit, "number of checkpoints to keep; 0 = all");
   }
   /// For models with an encoder of layers.
   CLI::Option* add_gradient_checkpointing(CLI::App& group) {
@@ -58,7 +58,7 @@ struct TrainingOptions {
   }
   void add_run(CLI::App& app) {
     app.add_flag("--resume", resume, "continue from the newest checkpoint in --out, to the same bytes as an uninterrupted run");
-    number(app, "--logging-steps", logging_steps, "steps between lines of log.jsonl");
+    number(app, "--logging-steps", logging_steps, "steps between lines of log.jsonl; 0 = none");
     add_choice(app, "--progress", progress, "progress display");
     app.add_flag("--quiet", quiet, "no progress, only the results");
     add_compute(app, compute);

@@ -64,6 +64,12 @@ class Label(Refusals, unittest.TestCase):
         matches.write_text("left_id,right_id,score,match\n" + "".join(f'"a,{i}",b{i},{score},{match}\n' for i, (score, match) in
                                                                      enumerate([(0.1, 0), (0.2, 1), (0.3, 0), (0.4, 0), (0.6, 1), (0.7, 1), (0.8, 1)])))
         self.assertIn("7 of 7 pairs to label, by uncertainty at threshold 0.5\n", self.suggest("--count", 7, pairs=matches)[1])
+        # Scores that are no probabilities have no uncertainty.
+        other = self.folder / "numbers.csv"
+        other.write_text("left_id,right_id,score,match\n" + "".join(f'"a,{i}",b{i},{i - 2.5},{int(i > 3)}\n' for i in range(7)))
+        out = self.folder / "ask.csv"
+        self.refused(2, program("suggest", other, *self.tables, "--out", out), "--by: uncertainty needs probabilities, but the scores go from -2.5 to 3.5")
+        self.assertEqual(len(self.suggest("--by", "spread", "--count", 7, pairs=other)[0]), 8)
         # What is labelled is not asked again.
         labels = self.folder / "labels.csv"
         labels.write_text("ltable_id,rtable_id,label\n" + "".join(f'"{left}",{right},1\n' for left, right in chosen["spread"]))

@@ -373,6 +373,14 @@ class Match(Refusals, unittest.TestCase):
         if state.exists():
             done = program("match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more, "--resume", "--top", 1)
             self.refused(2, done, "--resume: ", "killed.csv.part was begun with other tables, options or another model (top differs)")
+            written = state.read_bytes()
+            again = ("match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more)
+            self.refused(2, program(*again), "killed.csv.part: has results of an interrupted run; --resume continues it, --overwrite starts again")
+            self.assertEqual(state.read_bytes(), written)
+            state.write_text('{"done": 0, "bytes": 0}')
+            self.refused(2, program(*again, "--resume"), "was begun with other tables, options or another model")
+            self.assertEqual(program(*again, "--overwrite").returncode, 0)
+            self.assertEqual(out.read_bytes(), want)
 
     def test_refusals(self):
         out, model = self.folder / "r.csv", ("--model", self.trained)
