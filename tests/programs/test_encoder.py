@@ -181,6 +181,13 @@ class Encoder(Refusals, unittest.TestCase):
         for row, i in zip(found, want):
             self.assertAlmostEqual(row["score"], float(scores[i]), delta=1e-5)
 
+        # Invalid UTF-8 is read as U+FFFD, and written so.
+        latin = self.folder / "latin.txt"
+        latin.write_bytes(b"halvek caf\xe9\nnordis\n")
+        self.assertEqual(program("rank", "--model", matcher, "--query", "halvek", "--documents", latin, "--out", out).returncode, 0)
+        self.assertIn("halvek caf\ufffd", [json.loads(line)["document"] for line in out.read_text().splitlines()])
+        self.refused(2, self.rank("--model", self.trained, "--query", "x", "--vectors", latin), "--vectors: ", "has word embeddings of its own")
+
         # Metrics: computed again from the ranking.
         queries, labels = self.folder / "queries.txt", self.folder / "labels.tsv"
         queries.write_text("halvek tv\nnordis phone\nnothing\n")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """train_love, impute and --love as a user runs them: what they write, the same bytes for any thread count and after a kill, one clear line
 for bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
+import csv
 import json
 import math
 import random
@@ -208,6 +209,17 @@ class Love(Refusals, unittest.TestCase):
         self.assertEqual(len({done.stdout for done in scores}), 3)
         done = program("evaluate", "--model", plain, "--love", self.first, "--test", train)
         self.assertEqual(done.returncode, 0, done.stderr)
+        # In a report, all seeds get what the shown one gets.
+        seeds = self.folder / "seeds"
+        self.assertEqual(program("train_matcher", *common, "--seeds", "1,2", "--out", seeds).returncode, 0)
+        done = program("report", "--model", seeds, "--love", self.first, "--test", train, "--noise", 0, "--out", self.folder / "report")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        f1 = []
+        for seed in (1, 2):
+            done = program("evaluate", "--model", seeds / f"seed-{seed}", "--love", self.first, "--test", train, "--output", self.folder / "e.json")
+            f1.append(json.loads((self.folder / "e.json").read_text())["test"][0]["f1"])
+        noise = list(csv.DictReader((self.folder / "report/noise.csv").read_text().splitlines()))
+        self.assertAlmostEqual(float(noise[0]["y"]), 50 * sum(f1), places=3)
         npy = self.folder / "x.npy"
         lengths = []
         for more in ((), ("--love", self.first)):

@@ -232,6 +232,13 @@ class Match(Refusals, unittest.TestCase):
             self.assertEqual((self.folder / "c1.csv").read_bytes(), out.read_bytes())
         self.ok("candidates", self.a, self.b, *names, "--top", 2, "--out", self.folder / "c.jsonl")
         self.assertEqual([json.loads(line)["left_id"] for line in (self.folder / "c.jsonl").read_text().splitlines()], [r["left_id"] for r in rows])
+        # A list of a configuration file does not take the tables for its own.
+        config = self.folder / "options.json"
+        config.write_text(json.dumps({"id": "id=key", "columns": ["name=title"], "top": 2, "out": str(self.folder / "c2.csv")}))
+        for arguments in ((self.a, self.b, "--config", config), ("--config", config, self.a, self.b), ("--config", config, "--", self.a, self.b)):
+            (self.folder / "c2.csv").unlink(missing_ok=True)
+            self.ok("candidates", *arguments)
+            self.assertEqual((self.folder / "c2.csv").read_bytes(), out.read_bytes())
         # a share of the matches is lost if only one token in one order is looked at
         few = self.ok("candidates", self.a, self.b, *names, "--top", 1, "--blocking", "tokens", "--typo-share", 1, "--matches", self.folder / "train.csv").stdout
         self.assertRegex(few, r"\d+ of 60 matches")
