@@ -123,3 +123,12 @@ TEST_CASE(
   file.config["problem_type"] = "regression";
   CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
 }
+
+TEST_CASE("config: a model without position embeddings and without attention terms is saved so") {
+  Json json = {{"model_type", "bert"}, {"lexformer", {{"position_embeddings", false}}}};
+  write_config(parse_bert_config(json, "c.json"), json);
+  CHECK(parse_bert_config(json, "c.json").position_embeddings == false);
+  json["lexformer"]["position_embeddings"] = true;
+  write_config(parse_bert_config(json, "c.json"), json);
+  CHECK_FALSE(json.contains("lexformer"));
+}

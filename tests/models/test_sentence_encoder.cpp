@@ -73,8 +73,9 @@ TEST_CASE("SentenceEncoder: texts in any batches, files") {
   CHECK(again.options().dense[1].activation == DenseActivation::gelu);
   CHECK(test::same_bits(again.encode(few_texts), vectors));
   // Other models read its encoder. For another head the Dense modules are of no use.
-  const auto encoder = Encoder<>::load(path);
+  auto encoder = Encoder<>::load(path);
   CHECK(encoder.pooling() == Pooling::cls);
+  CHECK_FALSE(is_sentence_encoder(encoder.file()));  // without the Dense modules it is another one
   CrossEncoder<> pairs(ModelFile::open(path), CrossEncoderOptions{.seed = 1});
   auto saved = pairs.file();
   CHECK_FALSE(saved.config["lexformer"].contains("dense"));
@@ -94,6 +95,20 @@ TEST_CASE("SentenceEncoder: a plain BERT gives the mean of its token vectors") {
   const Encoder<> encoder(start, {});
   CHECK(model.size() == encoder.config().hidden_size);
   CHECK(worst_difference(model.encode(few_texts), encoder.encode(few_texts)) < 1e-6);
+}
+
+TEST_CASE("SentenceEncoder: without Dense modules it stays one when it is saved as an encoder") {
+  const test::Threads one(1);
+  SentenceEncoder<> model(test::tiny_file(), {.pooling = Pooling::max, .normalize = true, .max_length = 6}, 3);
+  Encoder<> encoder(model.file(), {});
+  const SentenceEncoder<> again(encoder.file());
+  CHECK(again.options().max_length == 6);
+  CHECK(test::same_bits(again.encode(few_texts), model.encode(few_texts)));
+  // Token rows are not normalized unless that is asked for.
+  const auto rows = encoder.encode(few_texts, {.pooling = Pooling::none});
+  double length = 0;
+  for (std::size_t j = 0; j < rows.dim(1); ++j) length += static_cast<double>(rows.at(0, j) * rows.at(0, j));
+  CHECK(std::abs(length - 1) > 1e-3);
 }
 
 TEST_CASE("SentenceEncoder: errors") {

@@ -254,7 +254,12 @@ LEXFORMER_INLINE void write_class_name(const std::string& name, Json& json) { js
 LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
   Json& ours = json["lexformer"];
   if (!ours.is_object()) ours = Json::object();
-  for (const char* key : {"task", "head", "labels", "label_names", "max_length", "activation", "texts", "tagger", "dense"}) ours.erase(key);
+  // A file with `pooling` and no head is a sentence encoder: it keeps the length of its texts. Without its Dense modules it would be
+  // another.
+  if (ours.contains("dense"))
+    for (const char* key : {"pooling", "normalize"}) ours.erase(key);
+  if (!ours.contains("pooling") || ours.contains("head") || ours.contains("tagger")) ours.erase("max_length");
+  for (const char* key : {"task", "head", "labels", "label_names", "activation", "texts", "tagger", "dense"}) ours.erase(key);
   std::string scheme = "absolute";
   Json list = Json::array();
   for (const auto& term : config.attention) {
@@ -267,10 +272,9 @@ LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
   }
   ours.erase("attention");
   ours.erase("position_embeddings");
-  if (!list.empty()) {
-    ours["attention"] = std::move(list);
-    ours["position_embeddings"] = config.position_embeddings.value_or(true);
-  }
+  const bool positions = config.position_embeddings.value_or(true);
+  if (!list.empty() || !positions) ours["position_embeddings"] = positions;
+  if (!list.empty()) ours["attention"] = std::move(list);
   if (ours.empty()) json.erase("lexformer");
   json.erase("position_options");
   if (scheme != "absolute" || json.contains("position_embedding_type")) json["position_embedding_type"] = scheme;

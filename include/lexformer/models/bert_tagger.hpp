@@ -168,6 +168,7 @@ LEXFORMER_INLINE void write_bert_tagger(const BertTaggerOptions& options, const 
                                         ModelFile& file) {
   Json& ours = file.config["lexformer"];
   if (!ours.is_object()) ours = Json::object();
+  ours.erase("max_length");  // of a sentence encoder that it began with
   ours["tagger"] = options_json([o = options](OptionVisitor& v) mutable { o.visit(v); });
   labels.write(file);
   write_class_name(class_name, file.config);

@@ -103,7 +103,7 @@ Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const Encoding> texts,
       row += count;
     }
   }
-  if (options.normalize.value_or(normalize_))
+  if (options.normalize.value_or(normalize_ && pooling != Pooling::none))
     for (std::size_t i = 0; i < begins.back(); ++i) {
       A* row = y.mutable_data() + i * width;
       const A length = std::sqrt(std::inner_product(row, row + width, row, A{0}));
