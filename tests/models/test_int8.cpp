@@ -118,6 +118,21 @@ TEST_CASE("int8: a model in 8 bits cannot be trained") {
   refused([&] { wide.quantize(); }, "in float32 on the CPU only");
 }
 
+TEST_CASE("int8: a model that cannot be rounded stays as it is") {
+  const test::Threads one(1);
+  auto model = tiny_model<float>();
+  const auto scores = model.logits(pairs);
+  auto weight = model.encoder().layers.back().output.weight;
+  float& first = weight.mutable_value().mutable_data()[0];
+  const float before = std::exchange(first, std::numeric_limits<float>::quiet_NaN());
+  CHECK_THROWS_AS(model.quantize(), Error);
+  first = before;
+  CHECK_FALSE(model.quantized());
+  CHECK(test::same_bits(model.logits(pairs), scores));
+  model.quantize();
+  CHECK(model.quantized());
+}
+
 TEST_CASE("int8: an encoder, and files whose scales are missing or do not fit") {
   const test::Threads one(1);
   const TemporaryFolder folder;

@@ -76,18 +76,17 @@ void round_to_int8(BertEncoder<T, Dev>& encoder, const QuantizeOptions& options,
       fail_usage(where, "the layers that can be in 8 bits have none with the number or name '", part, "'; they are 0 to ",
                  encoder.layers.size() - 1,
                  ", each with attention.self.query, .key and .value, attention.output.dense, intermediate.dense ", "and output.dense");
-  bool any = false;
+  std::vector<std::pair<const Int8Slot<T, Dev>*, std::vector<Int8Matrix>>> all;  // rounded before the first is replaced: rounding may throw
   for (const auto& slot : slots) {
     if (std::any_of(options.skip.begin(), options.skip.end(), [&](const auto& part) { return is_named(slot, part); })) continue;
-    std::vector<Int8Matrix> rounded;
+    auto& rounded = all.emplace_back(&slot, std::vector<Int8Matrix>()).second;
     for (const auto& [name, layer] : slot.layers) {
       const auto w = cast<float>(layer->weight).value().template to<Cpu>();
       rounded.push_back(quantize_rows(w.dim(0), w.dim(1), w.data()));
     }
-    slot.set(rounded);
-    any = true;
   }
-  if (!any) fail_usage(where, "all layers are to stay in float, so none is in 8 bits");
+  if (all.empty()) fail_usage(where, "all layers are to stay in float, so none is in 8 bits");
+  for (const auto& [slot, rounded] : all) slot->set(rounded);
 }
 
 /// The products that a file holds in 8 bits. Errors: scales are missing or of another shape; only some of query, key and value are in 8
