@@ -41,6 +41,7 @@ TEST_CASE("StaticVectors: known words, imputed words, words without a vector") {
   const std::vector<bool> known{true, false, true, false};
   check({known_two(), imputer}, {3, 4, 5, 5, 1, 2, 0, 0}, known, {true, true, true, false});
   check({known_two(), std::nullopt}, {3, 4, 0, 0, 1, 2, 0, 0}, known, known);
+  check({known_two(), std::nullopt, true}, {3, 4, 0, 0, 1, 2, 0, 0}, known, known);  // there is nothing to impute them
   check({known_two(), imputer, true}, {4, 4, 5, 5, 4, 4, 0, 0}, known, {true, true, true, false});
   check({{}, imputer}, {4, 4, 5, 5, 4, 4, 0, 0}, {false, false, false, false}, {true, true, true, false});
   CHECK(StaticVectors(known_two(), imputer).rows({}).values.shape() == Shape{0, 2});

@@ -106,6 +106,8 @@ TEST_CASE("vector_candidates: equal cosines, zeros, bad input") {
   CHECK(found[2] == Candidate{1, 0, 1});
   CHECK(error_message([&] { vector_candidates(ones, random_vectors(2, 3, 1), 1); }).find("have 2 numbers, the right ones 3") !=
         std::string::npos);
+  const auto broken = Tensor<float>::from({1, 0, 1, std::numeric_limits<float>::quiet_NaN()}, {2, 2});
+  CHECK(error_message([&] { vector_candidates(ones, broken, 1); }).find("vector 2 has the value nan") != std::string::npos);
   CHECK(error_message([&] { vector_candidates(ones, right, 0); }).find("1 candidate or more, not 0") != std::string::npos);
 }
 

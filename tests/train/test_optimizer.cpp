@@ -293,7 +293,7 @@ TEST_CASE("AdamW refuses senseless options") {
 TEST_CASE("a parameter under two names counts once in the norm") {
   const Var<double> w(Tensor<double>::ones({2}), true);
   std::vector<NamedParameter<double>> parameters = {{"a", w}, {"b", w}};
-  const auto backward = [&] { add(w, w).backward(Tensor<double>(Shape{2}, {1.5, 2.0})); };
+  const auto backward = [&] { add(w, w).backward(Tensor<double>::from({1.5, 2.0}, {2})); };
   backward();
   CHECK(clip_grad_norm(parameters, 0.5) == doctest::Approx(5.0));
   CHECK(w.grad().to_vector()[0] == doctest::Approx(0.3));

@@ -232,5 +232,6 @@ TEST_CASE("a state with as many entries as a long run has is read again") {
   for (int i = 0; i < 90000; ++i)
     state.log_history->push_back({{"step", i}, {"loss", 0.5}, {"epoch", 1.0}, {"learning_rate", 1e-5}, {"grad_norm", 1.0}});
   write_trainer_state(state, file);
-  CHECK(*read_trainer_state(file).log_history == *state.log_history);
+  const TrainerState again = read_trainer_state(file);
+  CHECK(*again.log_history == *state.log_history);
 }

@@ -15,7 +15,9 @@ namespace lexformer {
 template <class T = float, class Dev = Cpu>
 class TreeTermFactory : public TermFactory<T, Dev> {
  public:
-  void provide(const TextKnowledge& knowledge) override { trees_ = knowledge.trees; }
+  void provide(const TextKnowledge& knowledge) override {
+    if (knowledge.trees != nullptr) trees_ = knowledge.trees;
+  }
   void check_texts(std::span<const std::string> texts, const std::string& where) const override { require_trees(texts, *trees(), where); }
 
  protected:

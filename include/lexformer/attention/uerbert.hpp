@@ -34,7 +34,7 @@ class UerbertFactory final : public TermFactory<T, Dev> {
   }
   bool needs_pairs() const override { return true; }
   void provide(const TextKnowledge& knowledge) override {
-    table_ = knowledge.wordnet == nullptr ? nullptr : std::make_shared<UerbertTable>(knowledge.wordnet);
+    if (knowledge.wordnet != nullptr) table_ = std::make_shared<UerbertTable>(knowledge.wordnet);
   }
   void check_texts(std::span<const std::string>, const std::string&) const override { require_wordnet(); }
   std::vector<FeatureMaker> features() const override {

@@ -97,12 +97,13 @@ class ContextualVectors {
     auto encodings = encode_all(encoder_->tokenizer(), texts, options_.max_length);
     std::vector<Encoding> used;
     std::vector<std::vector<Occurrence>> occurrences;
+    auto counts = counts_;  // with those that are about to be pooled
     for (Encoding& encoding : encodings) {
       std::vector<Occurrence> found;
       detail::for_each_word(encoder_->tokenizer(), encoding, [&](const std::string& text, const Word& word) {
         const auto at = index_.find(text);
-        if (at == index_.end() || (options_.max_occurrences > 0 && counts_[at->second] >= options_.max_occurrences)) return;
-        ++counts_[at->second];
+        if (at == index_.end() || (options_.max_occurrences > 0 && counts[at->second] >= options_.max_occurrences)) return;
+        ++counts[at->second];
         found.push_back({at->second, word.first, word.last});
       });
       if (found.empty()) continue;
@@ -155,6 +156,7 @@ class ContextualVectors {
       if (!std::isfinite(mean)) fail("ContextualVectors", "a hidden state of ", in_quotes(words_[o.word]), " is not finite");
       row[j] = options_.pooling == WordPooling::mean ? row[j] + mean : std::max(row[j], mean);
     }
+    ++counts_[o.word];
   }
 
   const Encoder<T, Dev>* encoder_;

@@ -138,6 +138,8 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
   if (options_.task == Task::classification && options_.labels < 2)
     fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.labels);
+  if (!options_.label_names.empty() && options_.label_names.size() != options_.labels)
+    fail_usage("CrossEncoder", options_.label_names.size(), " label names for ", options_.labels, " labels");
   if (options_.texts < 1 || options_.texts > 2) fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.texts);
   const char* const texts = options_.texts == 1 ? "a text" : "two texts";
   const std::size_t least = min_length(options_.texts);

@@ -45,6 +45,8 @@ namespace lexformer {
 namespace detail {
 LEXFORMER_INLINE Tensor<float> unit_rows(const Tensor<float>& x, const char* where) {
   if (x.shape().rank() != 2) fail(where, "needs a matrix of vectors, got ", x.shape());
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!std::isfinite(x.data()[i])) fail_numeric(where, "vector ", i / x.dim(1) + 1, " has the value ", x.data()[i]);
   Tensor<float> y(x.shape()), norm({x.dim(0)});
   Kernels<Cpu>::l2_normalize(x.dim(0), x.dim(1), 1e-12f, x.data(), y.mutable_data(), norm.mutable_data());
   return y;

@@ -57,7 +57,7 @@ namespace lexformer {
 LEXFORMER_INLINE StaticVectors::StaticVectors(WordVectors known, std::optional<WordImputer> imputer, bool impute_known)
     : known_(std::move(known)),
       imputer_(std::move(imputer)),
-      impute_known_(impute_known),
+      impute_known_(impute_known && imputer_.has_value()),
       size_(known_.size() > 0 ? known_.dimension()
             : imputer_        ? imputer_->size()
                               : 0) {
@@ -68,7 +68,7 @@ LEXFORMER_INLINE StaticVectors::StaticVectors(WordVectors known, std::optional<W
 }
 
 LEXFORMER_INLINE std::string StaticVectors::describe() const {
-  return known_.size() == 0 || (imputer_ && impute_known_) ? describe_all() : known_.describe();
+  return known_.size() == 0 || impute_known_ ? describe_all() : known_.describe();
 }
 
 LEXFORMER_INLINE std::string StaticVectors::describe_all() const {
