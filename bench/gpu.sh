@@ -333,6 +333,9 @@ peers_base() {
 
 # --- Run the stages in order.
 [ -z "$gpu" ] || echo "$gpu" >"$out/gpu.txt"
+was_short=false
+[ ! -f "$out/short" ] || was_short=true
+[ $was_short = $short ] || rm -f "$out"/*.jsonl "$out"/work/*.lxf  # of the other sizes
 rm -f "$out/short"
 if $short; then touch "$out/short"; fi
 failed=()

@@ -91,7 +91,7 @@ pack() {
 keep() {
   [ -d "$work" ] || return 0
   local new=$results/.new-$BASHPID
-  tar czf "$new" --exclude='*.lxf' --exclude=inductor -C "$work" . 2>/dev/null
+  tar czf "$new" --exclude='*.lxf' --exclude=inductor -C "$work" . 2>/dev/null || [ $? -eq 1 ] || { rm -f "$new"; return 0; }  # 1: a file grew while it was read
   mv "$new" "$results/results.tar.gz"
   [ ! -f "$work/results.md" ] || { cat "$work/results.md" "$work/machine.txt" >"$new" && mv "$new" "$results/results.md"; }
 }
@@ -114,6 +114,7 @@ stages() {
   local options=() stage left status=0
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
+  if [ -f "$work/short" ] && [ ${#short[@]} -eq 0 ]; then rm -f "$work"/*.jsonl; fi  # of tiny sizes; bench/gpu.sh removes the rest
   for stage in "$@"; do
     if grep -qs '"what": "stage".*"status": "ok"' "$work/$stage.jsonl"; then
       echo "$stage: was done before"

@@ -407,6 +407,9 @@ def read_tokenizer(folder):
         except UnicodeDecodeError as error:
             raise Stop(3, "%s: not UTF-8 at byte %d" % (path, error.start + 1))
         tokens = [line.rstrip(WHITE) for line in (lines[:-1] if lines[-1] == "" else lines)]
+        path = os.path.join(folder, "added_tokens.json")  # of the tokenizer that has no tokenizer.json
+        for token in read_json(path) if os.path.exists(path) else ():
+            check_added(token, [flags[key] for key in SPECIAL], path)
     path = os.path.join(folder, "tokenizer_config.json")
     if os.path.exists(path):
         config = read_json(path)
@@ -416,9 +419,16 @@ def read_tokenizer(folder):
         for key in TOKENIZER_KEYS:
             if key in config:
                 put(key, config[key], path)
+        for entry in get(config, "added_tokens_decoder", dict, path, {}).values():
+            check_added(entry.get("content") if isinstance(entry, dict) else None, [flags[key] for key in SPECIAL], path)
     for key in ("unk_token", "cls_token", "sep_token"):
         check(flags[key] in tokens, folder, "the vocabulary of %d tokens has no %r" % (len(tokens), flags[key]))
     return tokens, flags
+
+
+def check_added(token, special, path):
+    """Other added tokens would have to be found in a text before it is split into words."""
+    check(token in special, path, "added token %s is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % shown(token))
 
 
 def read_vocabulary(root, special, path):
@@ -426,7 +436,7 @@ def read_vocabulary(root, special, path):
     ids = dict(get(root["model"], "vocab", dict, path, {}))
     for entry in get(root, "added_tokens", list, path, []):
         token = entry.get("content") if isinstance(entry, dict) else None
-        check(token in special, path, "added token %s is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % shown(token))
+        check_added(token, special, path)
         check(ids.setdefault(token, entry.get("id")) == entry.get("id"), path, "the token %s has two ids" % shown(token))
     tokens = {}
     for token, number in ids.items():
@@ -563,9 +573,16 @@ def read_weights(path):
 DENSE_ACTIVATIONS = {"Tanh": "tanh", "Identity": "identity", "ReLU": "relu", "GELU": "gelu"}
 
 
+def weights_of(folder):
+    """The weight file of a folder."""
+    weights = next(filter(os.path.exists, (os.path.join(folder, name) for name in WEIGHTS)), None)
+    check(weights is not None, folder, "there is neither model.safetensors nor pytorch_model.bin in this folder")
+    return weights
+
+
 def read_dense(folder, number):
     """The activation of a Dense module of sentence-transformers, and its tensors; a bias that it lacks is 0."""
-    path, weights = (os.path.join(folder, name) for name in ("config.json", "model.safetensors"))
+    path, weights = os.path.join(folder, "config.json"), weights_of(folder)
     config = read_json(path)
     for key in ("module_input_name", "module_output_name"):
         check(get(config, key, str, path, "sentence_embedding") == "sentence_embedding", path,
@@ -641,7 +658,7 @@ def label_count(config, tensors):
     return head.shape[0] if head is not None and len(head.shape) == 2 else None
 
 
-def read_cross_encoder(source, config, tensors, path):
+def read_cross_encoder(root, config, tensors, path):
     """What sentence-transformers says of a CrossEncoder: {"activation": "sigmoid" or "identity", "max_length": most tokens of a pair}; {} for
     other models. By default the activation is the sigmoid for one label and the identity for more."""
     labels, theirs = label_count(config, tensors), get(config, "sentence_transformers", dict, path)
@@ -649,7 +666,7 @@ def read_cross_encoder(source, config, tensors, path):
         return {}
     name = get(config, "sbert_ce_default_activation_function", str, path)  # versions before 4
     name = get(theirs or {}, "activation_fn", str, path, name)
-    own, length = os.path.join(source, "config_sentence_transformers.json"), text_length(os.path.dirname(path))
+    own, length = os.path.join(root, "config_sentence_transformers.json"), text_length(os.path.dirname(path))
     if os.path.isfile(own):  # version 6
         found = get(read_json(own), "activation_fn", str, own)
         name, path = (found, own) if found else (name, path)
@@ -664,11 +681,9 @@ def read_cross_encoder(source, config, tensors, path):
 
 def to_lxf(source, target, dtype, verify):
     check(os.path.exists(source), source, "there is no such file or folder")
-    folder, weights, ours, dense = os.path.dirname(source), source, None, {}
-    if os.path.isdir(source):
-        folder, ours, dense = read_modules(source)
-        weights = next(filter(os.path.exists, (os.path.join(folder, name) for name in WEIGHTS)), None)
-        check(weights is not None, folder, "there is neither model.safetensors nor pytorch_model.bin in this folder")
+    root = source if os.path.isdir(source) else os.path.dirname(source)
+    folder, ours, dense = read_modules(root)
+    weights = weights_of(folder) if os.path.isdir(source) else source
     path = os.path.join(folder, "config.json")
     config = complete_config(read_json(path), path)
     tokens, flags = read_tokenizer(folder)
@@ -681,7 +696,7 @@ def to_lxf(source, target, dtype, verify):
     unknown = [old for status, old, reason in rows if reason == "unknown to lexformer"]
     check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s%s; the table shows all"
           % (len(missing), shown(missing and missing[0]), " (while %s is unknown)" % shown(unknown[0]) if unknown else ""))
-    ours = {**(ours or {}), **read_cross_encoder(source, config, chosen, path)}
+    ours = {**(ours or {}), **read_cross_encoder(root, config, chosen, path)}
     if ours:
         before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
         config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length")}, **ours}

@@ -48,7 +48,7 @@ def tables(o):
 
 def score_pool(o, model, label, path):
     """Writes the model's scores of all training pairs."""
-    ids = 'ltable_id,rtable_id\n' + ''.join(f'{a},{b}\n' for a, b in label)
+    ids = 'ltable_id,rtable_id\n' + ''.join('"%s","%s"\n' % tuple(i.replace('"', '""') for i in pair) for pair in label)
     scored = run([o.bin / 'score_pairs', '--model', model, *tables(o), *compute(o), '--format', 'csv'], input=ids)
     scores = [line.split('\t')[-1] for line in scored.splitlines()[-len(label):]]
     write(path, ['left_id', 'right_id', 'score'], [[*pair, score] for pair, score in zip(label, scores)])

@@ -110,18 +110,17 @@ def read_glove(folder):
 def read_model(source):
     folder = convert_hf.read_modules(source)[0]
     tokens = convert_hf.read_tokenizer(folder)[0]
-    paths = [os.path.join(folder, name) for name in convert_hf.WEIGHTS if os.path.exists(os.path.join(folder, name))]
-    check(paths, folder, "there is none of %s in this folder" % ", ".join(convert_hf.WEIGHTS))
-    found = {name: tensor for name, tensor in convert_hf.read_weights(paths[0])[0].items() if name.endswith(TABLE)}
-    check(len(found) == 1, paths[0], "has %d tensors *.%s, expected 1" % (len(found), TABLE))
+    path = convert_hf.weights_of(folder)
+    found = {name: tensor for name, tensor in convert_hf.read_weights(path)[0].items() if name.endswith(TABLE)}
+    check(len(found) == 1, path, "has %d tensors *.%s, expected 1" % (len(found), TABLE))
     table = next(iter(found.values()))
-    check(table.dtype in convert_hf.FLOATS and len(table.shape) == 2 and table.shape[0] >= len(tokens), paths[0],
+    check(table.dtype in convert_hf.FLOATS and len(table.shape) == 2 and table.shape[0] >= len(tokens), path,
           "%s is %s of shape %s, expected floats of (%d, dimension)" % (TABLE, table.dtype, convert_hf.shown(table.shape), len(tokens)))
     values, dimension = convert_hf.values(table), table.shape[1]
     ids = [i for i, token in enumerate(tokens) if re.fullmatch("[A-Za-z]{2,}", token)]
     words = [tokens[i] for i in ids]
     row = lambda i: array.array("f", values[ids[i] * dimension:(ids[i] + 1) * dimension])
-    check_words(words, row, paths[0])
+    check_words(words, row, path)
     return words, row, dimension
 
 

@@ -22,7 +22,7 @@
 #   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
 #   --train-share  the share of the training pairs that all rows use, e.g. 0.1
 #   --precision    train in bfloat16 or float32 (default);  --lr: learning rate;  --device: of training and evaluation, cpu or cuda
-#                  Runs of another share, precision, rate or device need another --out
+#                  Runs of another model, share, precision, rate, device or number of epochs need another --out
 #   --jobs         runs at a time, each with --threads threads (1);  --no-report: no page with pictures, which needs the trained models
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -137,6 +137,14 @@ mkdir -p "$out"
 summary=$out/table-$table.md
 echo "# Table $table: $(basename "$model"), $epochs epochs, $seeds seeds$([ $typos = 0 ] || echo ", three copies of each test file with typos")" >"$summary.new"
 
+# Runs of one folder have the same options, and rows of `records` other texts: they have a folder of their own.
+runs=$out
+[ "$table" != records ] || runs=$out/records
+mkdir -p "$runs"
+options="$epochs epochs; checksum of the model $(cksum "$model" | cut -d ' ' -f 1)$([ ${#training[@]} = 0 ] || echo "; ${training[*]}")$([ ${#device[@]} = 0 ] || echo "; ${device[*]}")"
+[ ! -f "$runs/options" ] || [ "$(cat "$runs/options")" = "$options" ] || usage "--out: '$runs' holds runs with other options: $(cat "$runs/options")"
+echo "$options" >"$runs/options"
+
 # Sets the files of a data set, and the options of its texts and labels.
 of_set() { # SET
   local names
@@ -171,7 +179,7 @@ split_set() { # SET
 }
 # Trains and evaluates a run, unless that was done before.
 train_run() { # SET ROW SEED
-  local run=$out/$1/$2/seed-$3 options more=(--save-steps 200)
+  local run=$runs/$1/$2/seed-$3 options more=(--save-steps 200)
   options=$(row_options "$2")
   [ "${device[*]-}" != "--device cuda" ] || more=()  # the seconds that a run takes there are not worth checkpoints
   [ "$jobs" = 1 ] || more+=(--quiet)
@@ -187,7 +195,10 @@ train_run() { # SET ROW SEED
 }
 
 # Before the first run: what can be wrong in any of them.
-for row in ${rows//,/ }; do row_options "$row" >/dev/null; done
+for row in ${rows//,/ }; do
+  row_options "$row" >/dev/null
+  [[ $row != *-share-* || " ${training[*]-} " != *" --train-share "* ]] || usage "--train-share: row $row has a share of its own"
+done
 for set in ${sets//,/ }; do
   split_set "$set"
   of_set "$set"
@@ -222,9 +233,9 @@ for set in ${sets//,/ }; do
   of_set "$set"
   results=() models=()
   for row in ${rows//,/ }; do
-    models+=("$row=$out/$set/$row")
+    models+=("$row=$runs/$set/$row")
     for ((seed = 1; seed <= seeds; ++seed)); do
-      run=$out/$set/$row/seed-$seed
+      run=$runs/$set/$row/seed-$seed
       case $row in
         *-share-*) results+=("${row%-share-*}@${row##*-}0=$run/test.json") ;; # compare's NAME@X
         *) results+=("$row=$run/test.json") ;;
@@ -234,12 +245,12 @@ for set in ${sets//,/ }; do
   done
   first=${rows%%[ ,]*}
   case " ${rows//,/ } " in *" augment "*) first=augment ;; *" bert "*) first=bert ;; esac
-  "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$out/$set/table-$table.json" \
-    --plots "$out/$set/plots-$table" --x-label "training pairs, %" "${threads[@]}" >>"$summary.new"
+  "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$runs/$set/table-$table.json" \
+    --plots "$runs/$set/plots-$table" --x-label "training pairs, %" "${threads[@]}" >>"$summary.new"
   $with_report || continue
   noise=()
   [ "$table" != figure3 ] || noise=(--noise 0,10,20,30,40,50)
-  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${texts[@]+"${texts[@]}"} --out "$out/$set/report-$table" "${threads[@]}"
+  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${texts[@]+"${texts[@]}"} --out "$runs/$set/report-$table" "${threads[@]}"
 done
 mv "$summary.new" "$summary"
 cat "$summary"

@@ -118,6 +118,9 @@ for set in $sets; do
 done
 [ -n "$sets" ] || inputs=("${similarity[@]}" "${clusters[@]}")
 for file in "$vocab" "${inputs[@]}"; do [ -f "$file" ] || usage "--data: there is no file '$file'"; done
+for path in "$out" "$model" "$targets" "$fasttext"; do
+  [[ $path != *[[:space:]\*\?]* ]] || usage "'$path': paths with white space, * or ? are not supported here"
+done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs: '$jobs' must be a positive integer"
 case $typo_mode in love | ocr) ;; *) usage "--typo-mode: '$typo_mode', expected love or ocr" ;; esac

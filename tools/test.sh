@@ -23,7 +23,7 @@ if [ -n "${CI:-}" ]; then
   options=(-DLEXFORMER_WERROR=ON)
 fi
 # A full build of the tests is faster in few units; to edit tests, turn LEXFORMER_UNITY_TESTS off in build/PRESET.
-if [ ! -f "build/$preset/CMakeCache.txt" ]; then
+if [ ! -f "build/$preset/bin/lexformer_tests" ]; then
   options+=(-DLEXFORMER_UNITY_TESTS=ON)
   # All tests run in `dev`; here those of what g++ makes of the kernels for this processor.
   if [ "$preset" = release ]; then

@@ -377,17 +377,24 @@ class Programs(Refusals, unittest.TestCase):
         self.assertEqual((out / "table-3.md").read_text(), table)
         self.assertTrue((out / "whole/plots-3/runs_1.svg").exists())
         for name, rows in (("6", "augment,lea-lcs,lea-sharing-model,lea-layers-1"), ("11", "lea-representation-learned,lea-representation-plain,lea"), ("beyond", "lea,lea-jaccard_bigrams,lea-within")):
-            more = ["bash", REPRODUCE, name, *command[3:7], "--sets", "whole", "--rows", rows, "--seeds", "1", "--epochs", "0.25", "--threads", "1", "--out", out]
+            more = ["bash", REPRODUCE, name, *command[3:7], "--sets", "whole", "--rows", rows, "--seeds", "1", "--epochs", "0.25", "--threads", "1", "--out", self.folder / "short"]
             done = subprocess.run(more, capture_output=True, text=True, env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.count("| 1 | "), 4 * len(rows.split(",")))  # four metrics
+        refused = subprocess.run([*more[:-1], out], capture_output=True, text=True, env=environment)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("holds runs with other options: 0.5 epochs", refused.stderr)
         parallel = self.folder / "reproduced-in-parallel"
         done = subprocess.run([*command[:-1], parallel, "--jobs", "2", "--no-report"], capture_output=True, text=True, env=environment)
         self.assertEqual((done.returncode, done.stderr.count("====")), (0, 12), done.stderr)
         self.assertEqual((parallel / "table-3.md").read_text(), table)
         self.assertFalse((parallel / "whole/report-3").exists())
         shutil.rmtree(parallel / "whole/lea/seed-2")
-        failed = subprocess.run([*command[:-1], parallel, "--jobs", "3", "--no-report", "--precision", "float8"], capture_output=True, text=True, env=environment)
+        broken = data / "whole/valid.tsv"
+        valid = broken.read_text()
+        broken.write_text("no pair\n")
+        failed = subprocess.run([*command[:-1], parallel, "--jobs", "3", "--no-report"], capture_output=True, text=True, env=environment)
+        broken.write_text(valid)
         self.assertEqual(failed.returncode, 1, failed.stderr)
         self.assertIn("not all runs ended well; the same command goes on", failed.stderr)
         again = subprocess.run([*command[:-1], parallel, "--jobs", "3", "--no-report"], capture_output=True, text=True, env=environment)
@@ -408,10 +415,10 @@ class Programs(Refusals, unittest.TestCase):
         done = subprocess.run(more, capture_output=True, text=True, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count("| 1 | "), 4 * 2)
-        settings = json.loads((out / "tiny/lea-columns-same/seed-1/all_results.json").read_text())["settings"]
+        settings = json.loads((out / "records/tiny/lea-columns-same/seed-1/all_results.json").read_text())["settings"]
         self.assertIn('"columns": "same"', json.dumps(settings))
         self.assertEqual(settings["learning_rate"], 1e-4)
-        self.assertTrue((out / "tiny/report-records/index.html").exists())
+        self.assertTrue((out / "records/tiny/report-records/index.html").exists())
 
         wrong = subprocess.run(["bash", REPRODUCE, "7", "--model", self.model, "--data", data], capture_output=True, text=True, env=environment)
         self.assertEqual(wrong.returncode, 2)
