@@ -2,6 +2,8 @@
 // Models with linear layers in 8 bits.
 #include <cmath>
 #include <filesystem>
+#include <limits>
+#include <utility>
 
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/train/optimizer.hpp"
