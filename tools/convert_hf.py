@@ -407,9 +407,6 @@ def read_tokenizer(folder):
         except UnicodeDecodeError as error:
             raise Stop(3, "%s: not UTF-8 at byte %d" % (path, error.start + 1))
         tokens = [line.rstrip(WHITE) for line in (lines[:-1] if lines[-1] == "" else lines)]
-        path = os.path.join(folder, "added_tokens.json")  # of the tokenizer that has no tokenizer.json
-        for token in read_json(path) if os.path.exists(path) else ():
-            check_added(token, [flags[key] for key in SPECIAL], path)
     path = os.path.join(folder, "tokenizer_config.json")
     if os.path.exists(path):
         config = read_json(path)
@@ -421,6 +418,9 @@ def read_tokenizer(folder):
                 put(key, config[key], path)
         for entry in get(config, "added_tokens_decoder", dict, path, {}).values():
             check_added(entry.get("content") if isinstance(entry, dict) else None, [flags[key] for key in SPECIAL], path)
+    path = os.path.join(folder, "added_tokens.json")  # of a tokenizer without tokenizer.json
+    for token in read_json(path) if os.path.exists(path) else ():
+        check_added(token, [flags[key] for key in SPECIAL], path)
     for key in ("unk_token", "cls_token", "sep_token"):
         check(flags[key] in tokens, folder, "the vocabulary of %d tokens has no %r" % (len(tokens), flags[key]))
     return tokens, flags

@@ -208,6 +208,12 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   folder.refused("config.json", R"({"model_type": "bert", "is_decoder": true})", "only encoders are supported");
   folder.refused("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})", "'tokenizer_class' is 'RobertaTokenizer'");
   folder.refused("tokenizer_config.json", R"({"do_basic_tokenize": false})", "'do_basic_tokenize' is false");
+  folder.refused("tokenizer_config.json", R"({"added_tokens_decoder": {"9": {"content": "[COL]"}}})",
+                 "added token '[COL]' is not supported");
+  write(folder / "added_tokens.json", R"({"[MASK]": 4})");
+  ModelFile::open(folder.path.string());
+  folder.refused("added_tokens.json", R"({"[COL]": 9})", "added_tokens.json: added token '[COL]' is not supported");
+  fs::remove(folder / "added_tokens.json");
   folder.refused("vocab.txt", "[PAD]\n[CLS]\n", "the vocabulary of 2 tokens has no '[UNK]'");
   folder.refused("vocab.txt", "", "the vocabulary of 0 tokens has no '[UNK]'");
   folder.refused("model.safetensors", "", "model.safetensors: has 0 bytes");

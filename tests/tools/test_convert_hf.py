@@ -458,12 +458,29 @@ class Convert(unittest.TestCase):
             self.put("tokenizer.json", json.dumps(bad))
             self.refused(message)
 
+    def test_added_tokens(self):
+        self.put_weights(tiny_tensors())
+        with open(os.path.join(self.source, "tokenizer_config.json")) as file:
+            config = json.load(file)
+        self.put("added_tokens.json", json.dumps({"[MASK]": 4}))
+        self.put("tokenizer_config.json", json.dumps({**config, "added_tokens_decoder": {"4": {"content": "[MASK]"}}}))
+        self.result()
+        os.remove(self.target)
+        self.put("added_tokens.json", json.dumps({"[COL]": 11}))
+        self.refused("added_tokens.json: added token '[COL]' is not supported")
+        os.remove(os.path.join(self.source, "added_tokens.json"))
+        self.put("tokenizer_config.json", json.dumps({**config, "added_tokens_decoder": {"11": {"content": "[COL]"}}}))
+        self.refused("tokenizer_config.json: added token '[COL]' is not supported")
+
     def test_sentence_transformers(self):
         modules = [{"path": "", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}, {"path": "2_Normalize", "type": "x.Normalize"}]
         self.put_weights(tiny_tensors())
         self.put("modules.json", json.dumps(modules))
         self.put("1_Pooling/config.json", json.dumps({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}))
         self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"], {"normalize": True, "pooling": "mean"})
+        # One weight file has the settings of its folder.
+        whole = self.result()
+        self.assertEqual(self.result(source=os.path.join(self.source, "model.safetensors")), whole)
         self.put("1_Pooling/config.json", json.dumps({"pooling_mode": "cls"}))
         self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["lexformer"]["pooling"], "cls")
         os.remove(self.target)

@@ -72,6 +72,14 @@ LEXFORMER_INLINE std::array<std::pair<const char*, std::string*>, 5> special_tok
            {"mask_token", &options.mask}}};
 }
 
+/// Errors: a token that was added to the vocabulary is none of the special tokens. Others would have to be found in a text before it is
+/// split into words.
+LEXFORMER_INLINE void check_added(const std::string& token, TokenizerOptions options, const std::string& path) {
+  for (const auto& special : special_tokens(options))
+    if (*special.second == token) return;
+  fail_file(path, "added token ", in_quotes(token), " is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are");
+}
+
 /// Throws unless the value is null or one of the words.
 LEXFORMER_INLINE void require_one_of(const Json& object, const char* key, std::initializer_list<const char*> words,
                                      const std::string& where) {
@@ -120,14 +128,11 @@ LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const
   const Json* vocabulary = find_value(model, "vocab", true, path);
   if (!vocabulary->is_object()) fail_file(path, "'vocab' is ", vocabulary->type_name(), ", expected an object");
   for (const auto& [token, id] : vocabulary->items()) put(token, get_size(*vocabulary, token, 0, last, path + ": vocab"));
-  const auto special = special_tokens(out.options);
   if (const Json* added = find_value(root, "added_tokens", false, path)) {
     if (!added->is_array()) fail_file(path, "'added_tokens' is ", added->type_name(), ", expected an array");
     for (const Json& entry : *added) {
       const std::string token = get_string(entry, "content", path + ": added_tokens");
-      const bool known = std::any_of(special.begin(), special.end(), [&](const auto& s) { return *s.second == token; });
-      // Other tokens would have to be found in a text before it is split into words.
-      if (!known) fail_file(path, "added token ", in_quotes(token), " is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are");
+      check_added(token, out.options, path);
       put(token, get_size(entry, "id", 0, last, path + ": added_tokens"));
     }
   }
@@ -150,6 +155,10 @@ LEXFORMER_INLINE void parse_tokenizer_config(std::string_view text, const std::s
     if (value == nullptr) continue;
     *token = value->is_object() ? get_string(*value, "content", path) : get_string(config, key, path);  // object: an "AddedToken"
   }
+  if (const Json* added = find_value(config, "added_tokens_decoder", false, path)) {
+    if (!added->is_object()) fail_file(path, "'added_tokens_decoder' is ", added->type_name(), ", expected an object");
+    for (const auto& [id, entry] : added->items()) check_added(get_string(entry, "content", path), options, path);
+  }
 }
 
 }  // namespace detail
@@ -168,6 +177,11 @@ LEXFORMER_INLINE TokenizerFile read_tokenizer(const std::filesystem::path& folde
     fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
   }
   if (path_exists(config)) detail::parse_tokenizer_config(read_file(config), config, out.options);
+  if (const std::string added = (folder / "added_tokens.json").string(); path_exists(added)) {  // of a tokenizer without tokenizer.json
+    const Json tokens = parse_json(read_file(added), added);
+    if (!tokens.is_object()) fail_file(added, "expected a JSON object, found ", tokens.type_name());
+    for (const auto& [token, id] : tokens.items()) detail::check_added(token, out.options, added);
+  }
   return out;
 }
 
