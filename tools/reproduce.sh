@@ -65,6 +65,7 @@ done
 [ -d "$data" ] || usage "--data: there is no folder '$data'"
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs: '$jobs' must be a positive integer"
+[ "$jobs" = 1 ] || command -v pkill >/dev/null || usage "--jobs: needs pkill, which ends the runs if this script is interrupted (Debian: procps)"
 [ -x "$bin/train_matcher" ] || { echo "reproduce.sh: $bin/train_matcher is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
 layers() { # number of layers of the encoder

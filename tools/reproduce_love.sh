@@ -123,6 +123,7 @@ for path in "$out" "$model" "$targets" "$fasttext"; do
 done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs: '$jobs' must be a positive integer"
+[ "$jobs" = 1 ] || command -v pkill >/dev/null || usage "--jobs: needs pkill, which ends the runs if this script is interrupted (Debian: procps)"
 case $typo_mode in love | ocr) ;; *) usage "--typo-mode: '$typo_mode', expected love or ocr" ;; esac
 [ -x "$bin/train_love" ] || { echo "reproduce_love.sh: $bin/train_love is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 if [ "$jobs" != 1 ]; then
