@@ -110,7 +110,7 @@ class Targets(unittest.TestCase):
         (self.folder / "vocab.txt").write_text("".join("%s\n" % token for token in tokens), encoding="utf-8")
         self.assertIn("the vector of 'aa' is zero or not finite", self.run_tool("model", self.folder, self.out, code=3))
         (self.folder / "model.safetensors").unlink()
-        self.assertIn("there is none of model.safetensors", self.run_tool("model", self.folder, self.out, code=3))
+        self.assertIn("there is neither model.safetensors nor pytorch_model.bin", self.run_tool("model", self.folder, self.out, code=3))
         self.assertIn("there is neither vocab.txt nor tokenizer.json", self.run_tool("model", self.folder / "none", self.out, code=3))
         self.assertFalse(self.out.exists())
 
