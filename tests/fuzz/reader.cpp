@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Weight and model files: any bytes are either refused with an Error, or are a file whose tensors all lie inside it.
 #include "fuzz/fuzz.hpp"
+#include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/tensor_check.hpp"
 #include "lexformer/models/bert_config.hpp"
