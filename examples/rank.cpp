@@ -117,8 +117,7 @@ int main(int argc, char** argv) {
       auto file = lx::ModelFile::open(model_path);
       if (lx::is_sentence_encoder(file)) {
         flags.refuse_vectors(model_path);
-        const lx::ModelFile encoder = std::move(file);
-        lx::SentenceEncoder<T, Dev> model(encoder);
+        lx::SentenceEncoder<T, Dev> model(file);
         flags.love.apply(model);
         compute.apply(model);
         model.provide(flags.knowledge.load(nullptr));
