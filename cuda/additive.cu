@@ -2,7 +2,7 @@
 // Additive attention on the GPU. Each tanh(P_j + U_i) is computed once in forward and once in backward, in registers. Each value is written
 // by one thread or warp only, in a fixed order.
 #include "device.cuh"
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
 namespace lexformer {
@@ -184,8 +184,8 @@ void AdditiveKernels<Cuda>::additive_attention_grad(const AdditiveArgs<T>& args,
   RowKernels<Cuda>::column_sum(units * args.key_size / columns, columns, dweights.data(), columns, grads.weights);
 }
 
-LEXFORMER_ADDITIVE_INSTANCES(float)
-LEXFORMER_ADDITIVE_INSTANCES(double)
-LEXFORMER_ADDITIVE_INSTANCES(bfloat16)
+LEXFORMER_ADDITIVE_INSTANCES(, Cuda, float)
+LEXFORMER_ADDITIVE_INSTANCES(, Cuda, double)
+LEXFORMER_ADDITIVE_INSTANCES(, Cuda, bfloat16)
 
 }  // namespace lexformer

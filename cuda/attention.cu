@@ -12,7 +12,7 @@
 #include "attention_strip_long.cuh"
 #include "attention_tensor.cuh"
 #include "attention_terms.cuh"
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "packs.cuh"
 
@@ -252,8 +252,8 @@ void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const 
   if (!fits) cublas_attention_grad(args, logsumexp, dcontext, dmaps, grads);
 }
 
-LEXFORMER_ATTENTION_INSTANCES(float)
-LEXFORMER_ATTENTION_INSTANCES(double)
-LEXFORMER_ATTENTION_INSTANCES(bfloat16)
+LEXFORMER_ATTENTION_INSTANCES(, Cuda, float)
+LEXFORMER_ATTENTION_INSTANCES(, Cuda, double)
+LEXFORMER_ATTENTION_INSTANCES(, Cuda, bfloat16)
 
 }  // namespace lexformer

@@ -2,7 +2,7 @@
 // The linear-chain conditional random field (formulas: ops/crf.hpp). One block of one warp for each sequence: its threads share the labels
 // of a token, tokens follow one another.
 #include "device.cuh"
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "reduce.cuh"
 
@@ -152,7 +152,7 @@ void CrfKernels<Cuda>::crf_decode(const CrfArgs<A>& c, std::int32_t* best) {
          best);
 }
 
-LEXFORMER_CRF_INSTANCES(float)
-LEXFORMER_CRF_INSTANCES(double)
+LEXFORMER_CRF_INSTANCES(, Cuda, float)
+LEXFORMER_CRF_INSTANCES(, Cuda, double)
 
 }  // namespace lexformer

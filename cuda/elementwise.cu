@@ -2,7 +2,7 @@
 // Elementwise kernels and sums of all elements.
 #include "elementwise.cuh"
 
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "reduce.cuh"
 
 namespace lexformer {
@@ -193,9 +193,9 @@ void ElementwiseKernels<Cuda>::mean(std::size_t n, const T* x, accumulate_t<T>* 
   cuda::sum_values(n, cuda::Plain<A, T>{x}, static_cast<A>(n), out);
 }
 
-LEXFORMER_ELEMENTWISE_INSTANCES(float)
-LEXFORMER_ELEMENTWISE_INSTANCES(double)
-LEXFORMER_ELEMENTWISE_INSTANCES(bfloat16)
-LEXFORMER_CAST_INSTANCES
+LEXFORMER_ELEMENTWISE_INSTANCES(, Cuda, float)
+LEXFORMER_ELEMENTWISE_INSTANCES(, Cuda, double)
+LEXFORMER_ELEMENTWISE_INSTANCES(, Cuda, bfloat16)
+LEXFORMER_CAST_INSTANCES(, Cuda)
 
 }  // namespace lexformer

@@ -5,7 +5,7 @@
 // table of two rows (token types) gives as much parallel work as one of 30,000.
 #include <limits>
 
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "packs.cuh"
 
@@ -257,8 +257,8 @@ void IndexKernels<Cuda>::gather_sum_grad(std::size_t count, std::size_t n, const
          dim3(join_columns, join_parts), 0, tables, static_cast<const A*>(heads.data()), static_cast<const A*>(tails.data()));
 }
 
-LEXFORMER_GATHER_INSTANCES(float)
-LEXFORMER_GATHER_INSTANCES(double)
-LEXFORMER_GATHER_INSTANCES(bfloat16)
+LEXFORMER_GATHER_INSTANCES(, Cuda, float)
+LEXFORMER_GATHER_INSTANCES(, Cuda, double)
+LEXFORMER_GATHER_INSTANCES(, Cuda, bfloat16)
 
 }  // namespace lexformer

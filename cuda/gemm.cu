@@ -4,7 +4,7 @@
 
 #include "cublas.cuh"
 #include "gemm_lt.cuh"
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
 namespace lexformer {
@@ -106,6 +106,6 @@ void Kernels<Cuda>::gemm_batched(std::size_t batch, bool trans_a, bool trans_b, 
                                                        size(batch), compute_type<T>(), CUBLAS_GEMM_DEFAULT));
 }
 
-LEXFORMER_GEMM_INSTANCES
+LEXFORMER_GEMM_INSTANCES(, Cuda)
 
 }  // namespace lexformer

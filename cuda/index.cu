@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Kernels of columns by number, of means, maxima and windows of sequences, and of positions.
 #include "device.cuh"
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "unroll.cuh"
 
@@ -236,8 +236,8 @@ void IndexKernels<Cuda>::distance_bias(std::size_t heads, std::size_t n, const d
   launch(LEXFORMER_KERNEL(distance_bias_kernel<T>), by_rows.grid, by_rows.block, 0, heads, n, slopes, y);
 }
 
-LEXFORMER_INDEX_INSTANCES(float)
-LEXFORMER_INDEX_INSTANCES(double)
-LEXFORMER_INDEX_INSTANCES(bfloat16)
+LEXFORMER_INDEX_INSTANCES(, Cuda, float)
+LEXFORMER_INDEX_INSTANCES(, Cuda, double)
+LEXFORMER_INDEX_INSTANCES(, Cuda, bfloat16)
 
 }  // namespace lexformer

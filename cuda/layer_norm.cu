@@ -3,7 +3,7 @@
 // layer_norm_packs.cuh has those for the usual lengths.
 #include "layer_norm_packs.cuh"
 
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
 namespace lexformer {
@@ -120,8 +120,8 @@ void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const Dr
          dbeta);
 }
 
-LEXFORMER_LAYER_NORM_INSTANCES(float)
-LEXFORMER_LAYER_NORM_INSTANCES(double)
-LEXFORMER_LAYER_NORM_INSTANCES(bfloat16)
+LEXFORMER_LAYER_NORM_INSTANCES(, Cuda, float)
+LEXFORMER_LAYER_NORM_INSTANCES(, Cuda, double)
+LEXFORMER_LAYER_NORM_INSTANCES(, Cuda, bfloat16)
 
 }  // namespace lexformer

@@ -2,7 +2,7 @@
 // Losses and vector similarities.
 #include <cmath>
 
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "reduce.cuh"
 
@@ -237,9 +237,9 @@ void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups& all, const accu
          dy, x, static_cast<const A*>(units.norms.data()), static_cast<const A*>(units.sums.data()), dx);
 }
 
-LEXFORMER_LOSS_INSTANCES(float)
-LEXFORMER_LOSS_INSTANCES(double)
-LEXFORMER_LOSS_INSTANCES(bfloat16)
-LEXFORMER_COMPUTE_LOSS_INSTANCES
+LEXFORMER_LOSS_INSTANCES(, Cuda, float)
+LEXFORMER_LOSS_INSTANCES(, Cuda, double)
+LEXFORMER_LOSS_INSTANCES(, Cuda, bfloat16)
+LEXFORMER_COMPUTE_LOSS_INSTANCES(, Cuda)
 
 }  // namespace lexformer

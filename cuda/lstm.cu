@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The elementwise part of one LSTM step.
 #include "device.cuh"
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
 namespace lexformer {
@@ -68,8 +68,8 @@ void LstmKernels<Cuda>::lstm_step_grad(std::size_t rows, std::size_t n, const ac
   launch(LEXFORMER_KERNEL(lstm_step_grad_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, gates, before, c, dy, dh, dc, dgates);
 }
 
-LEXFORMER_LSTM_INSTANCES(float)
-LEXFORMER_LSTM_INSTANCES(double)
-LEXFORMER_LSTM_INSTANCES(bfloat16)
+LEXFORMER_LSTM_INSTANCES(, Cuda, float)
+LEXFORMER_LSTM_INSTANCES(, Cuda, double)
+LEXFORMER_LSTM_INSTANCES(, Cuda, bfloat16)
 
 }  // namespace lexformer

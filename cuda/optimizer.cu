@@ -3,7 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/kernels/scalar.hpp"
 #include "packs.cuh"
@@ -150,8 +150,8 @@ void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>& updat
          clip);
 }
 
-LEXFORMER_OPTIMIZER_INSTANCES(float)
-LEXFORMER_OPTIMIZER_INSTANCES(double)
-LEXFORMER_OPTIMIZER_INSTANCES(bfloat16)
+LEXFORMER_OPTIMIZER_INSTANCES(, Cuda, float)
+LEXFORMER_OPTIMIZER_INSTANCES(, Cuda, double)
+LEXFORMER_OPTIMIZER_INSTANCES(, Cuda, bfloat16)
 
 }  // namespace lexformer

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "columns.cuh"
-#include "instances.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
 
 namespace lexformer {
@@ -302,10 +302,10 @@ void RowKernels<Cuda>::softmax_grad(std::size_t rows, std::size_t n, bool log, c
   LEXFORMER_LAUNCH_TEAMS(softmax_grad_kernel, T, rows, n, rows, n, log, dy, y, dx);
 }
 
-LEXFORMER_ROW_INSTANCES(float)
-LEXFORMER_ROW_INSTANCES(double)
-LEXFORMER_ROW_INSTANCES(bfloat16)
-LEXFORMER_COLUMN_SUM_INSTANCES
-LEXFORMER_SOFTMAX_INSTANCES
+LEXFORMER_ROW_INSTANCES(, Cuda, float)
+LEXFORMER_ROW_INSTANCES(, Cuda, double)
+LEXFORMER_ROW_INSTANCES(, Cuda, bfloat16)
+LEXFORMER_COLUMN_SUM_INSTANCES(, Cuda)
+LEXFORMER_SOFTMAX_INSTANCES(, Cuda)
 
 }  // namespace lexformer

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // lexformer::cuda for builds without CUDA: defines everything in kernels/cuda.hpp; the functions throw.
-#include "instances.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 
 namespace lexformer {
 namespace {
@@ -113,16 +113,7 @@ template <class T, class C> void Kernels<Cuda>::gemm(bool, bool, Size, Size, Siz
 template <class T> void Kernels<Cuda>::linear_grad(Size, Size, Size, const T*, Size, const T*, T*, T*) { missing(); }
 template <class T> void Kernels<Cuda>::gemm_batched(Size, bool, bool, Size, Size, Size, accumulate_t<T>, const T*, Size, const T*, Size, T*) { missing(); }
 
-LEXFORMER_CAST_INSTANCES
-#define LEXFORMER_ALL_INSTANCES(T) \
-  LEXFORMER_ELEMENTWISE_INSTANCES(T) LEXFORMER_OPTIMIZER_INSTANCES(T) LEXFORMER_ROW_INSTANCES(T) LEXFORMER_LAYER_NORM_INSTANCES(T) LEXFORMER_GATHER_INSTANCES(T) LEXFORMER_INDEX_INSTANCES(T) \
-  LEXFORMER_LOSS_INSTANCES(T) LEXFORMER_ATTENTION_INSTANCES(T) LEXFORMER_ADDITIVE_INSTANCES(T) LEXFORMER_LSTM_INSTANCES(T)
-LEXFORMER_ALL_INSTANCES(float)
-LEXFORMER_ALL_INSTANCES(double)
-LEXFORMER_ALL_INSTANCES(bfloat16)
-LEXFORMER_CRF_INSTANCES(float)
-LEXFORMER_CRF_INSTANCES(double)
-LEXFORMER_COLUMN_SUM_INSTANCES LEXFORMER_SOFTMAX_INSTANCES LEXFORMER_COMPUTE_LOSS_INSTANCES LEXFORMER_GEMM_INSTANCES
+LEXFORMER_KERNELS(, Cuda)
 // clang-format on
 
 }  // namespace lexformer

@@ -11,6 +11,7 @@
 #include "lexformer/kernels/elementwise_cpu.hpp"
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/index_cpu.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/loss_cpu.hpp"
 #include "lexformer/kernels/lstm_cpu.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
@@ -69,5 +70,9 @@ struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
       parallel_for(batch, 1, multiply);
   }
 };
+
+#if defined(LEXFORMER_COMPILED)
+LEXFORMER_KERNELS(extern, Cpu)
+#endif
 
 }  // namespace lexformer
