@@ -36,6 +36,7 @@
 #include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/gemm_int8.hpp"
 #include "lexformer/kernels/index_cpu.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/instructions.hpp"
 #include "lexformer/kernels/int8_weights.hpp"
 #include "lexformer/kernels/interface.hpp"
