@@ -2,8 +2,8 @@
 // Additive attention on the GPU. Each tanh(P_j + U_i) is computed once in forward and once in backward, in registers. Each value is written
 // by one thread or warp only, in a fixed order.
 #include "device.cuh"
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 
 namespace lexformer {
 namespace cuda {
@@ -159,6 +159,7 @@ __global__ void additive_grad_kernel(AdditiveArgs<T> a, const accumulate_t<T>* d
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void AdditiveKernels<Cuda>::additive_attention(const AdditiveArgs<T>& args, accumulate_t<T>* probabilities, T* out) {
   using namespace cuda;
@@ -168,6 +169,7 @@ void AdditiveKernels<Cuda>::additive_attention(const AdditiveArgs<T>& args, accu
          args.values, out);
 }
 
+template <>
 template <class T>
 void AdditiveKernels<Cuda>::additive_attention_grad(const AdditiveArgs<T>& args, const accumulate_t<T>* probabilities, const T* dout,
                                                     const AdditiveGrads<T>& grads) {

@@ -12,8 +12,8 @@
 #include "attention_strip_long.cuh"
 #include "attention_tensor.cuh"
 #include "attention_terms.cuh"
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "packs.cuh"
 
 namespace lexformer {
@@ -185,6 +185,7 @@ bool grad_by_strips(const AttentionArgs<T>& args, const AttentionView<T>& view, 
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context, accumulate_t<T>* logsumexp, T* attentions) {
   using namespace cuda;
@@ -216,6 +217,7 @@ void AttentionKernels<Cuda>::attention(const AttentionArgs<T>& args, T* context,
   if (!fits) cublas_attention(args, context, logsumexp, attentions);
 }
 
+template <>
 template <class T>
 void AttentionKernels<Cuda>::attention_grad(const AttentionArgs<T>& args, const T* context, const accumulate_t<T>* logsumexp,
                                             const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {

@@ -2,8 +2,8 @@
 // The linear-chain conditional random field (formulas: ops/crf.hpp). One block of one warp for each sequence: its threads share the labels
 // of a token, tokens follow one another.
 #include "device.cuh"
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "reduce.cuh"
 
 namespace lexformer {
@@ -124,6 +124,7 @@ __global__ void crf_decode_kernel(CrfArgs<A> c, A* score, std::int32_t* from, st
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class A>
 void CrfKernels<Cuda>::crf_forward(const CrfArgs<A>& c, const std::int32_t* labels, A* alpha, A* log_z, A* loss) {
   using namespace cuda;
@@ -133,6 +134,7 @@ void CrfKernels<Cuda>::crf_forward(const CrfArgs<A>& c, const std::int32_t* labe
   sum_values<A>(c.sequences, Plain<A, A>{losses.data()}, static_cast<A>(c.sequences), loss);
 }
 
+template <>
 template <class A>
 void CrfKernels<Cuda>::crf_grad(const CrfArgs<A>& c, const std::int32_t* labels, const A* alpha, const A* log_z, const A* dy, A* beta,
                                 const CrfGrads<A>& d) {
@@ -143,6 +145,7 @@ void CrfKernels<Cuda>::crf_grad(const CrfArgs<A>& c, const std::int32_t* labels,
          dy, d);
 }
 
+template <>
 template <class A>
 void CrfKernels<Cuda>::crf_decode(const CrfArgs<A>& c, std::int32_t* best) {
   using namespace cuda;

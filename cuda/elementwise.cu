@@ -102,6 +102,7 @@ __global__ void sum_to_kernel(std::size_t size, std::size_t count, SumTo plan, c
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::sum_to(const Broadcast& plan, std::size_t size, const T* x, T* y) {
   using namespace cuda;
@@ -130,6 +131,7 @@ void ElementwiseKernels<Cuda>::sum_to(const Broadcast& plan, std::size_t size, c
   LEXFORMER_LAUNCH_TEAMS(sum_to_kernel, T, size, count, size, count, to, x, y);
 }
 
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::gelu_with_grad(std::size_t n, T* x_to_y, T* dy_to_dx) {
   using namespace cuda;
@@ -137,19 +139,23 @@ void ElementwiseKernels<Cuda>::gelu_with_grad(std::size_t n, T* x_to_y, T* dy_to
   launch(LEXFORMER_KERNEL(gelu_with_grad_kernel<T>), dim3(blocks_for(work, block_threads)), dim3(block_threads), 0, n, packs, x_to_y,
          dy_to_dx);
 }
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::affine(std::size_t n, accumulate_t<T> scale, const T* x, accumulate_t<T> offset, T* y) {
   cuda::map_with(cuda::Affine<accumulate_t<T>>{scale, offset}, n, x, y);
 }
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::scale_by(std::size_t n, const accumulate_t<T>* factor, const T* x, T* y) {
   cuda::map_with(cuda::ScaleBy<accumulate_t<T>>{factor}, n, x, y);
 }
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::add_to(std::size_t n, const T* x, T* y) {
   map<scalar::Add>(n, static_cast<const T*>(y), x, y);
 }
 
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::fill_quotient(std::size_t n, const accumulate_t<T>* value, accumulate_t<T> divisor, T* y) {
   using namespace cuda;
@@ -157,12 +163,14 @@ void ElementwiseKernels<Cuda>::fill_quotient(std::size_t n, const accumulate_t<T
          divisor, y);
 }
 
+template <>
 template <class T, class To>
 void ElementwiseKernels<Cuda>::cast(std::size_t n, const T* x, To* y) {
   using namespace cuda;
   launch(LEXFORMER_KERNEL(cast_kernel<T, To>), dim3(blocks_for(n, block_threads)), dim3(block_threads), 0, n, x, y);
 }
 
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::dropout(std::size_t n, const DropoutMask& mask, const T* x, T* y) {
   using namespace cuda;
@@ -171,6 +179,7 @@ void ElementwiseKernels<Cuda>::dropout(std::size_t n, const DropoutMask& mask, c
          Dropout<accumulate_t<T>>(mask), x, y);
 }
 
+template <>
 template <class T>
 bool ElementwiseKernels<Cuda>::all_finite(std::size_t n, const T* x) {
   using namespace cuda;
@@ -182,11 +191,13 @@ bool ElementwiseKernels<Cuda>::all_finite(std::size_t n, const T* x) {
   return answer == 0;
 }
 
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::sum(std::size_t n, const T* x, accumulate_t<T>* out) {
   using A = accumulate_t<T>;
   cuda::sum_values(n, cuda::Plain<A, T>{x}, A{1}, out);
 }
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::mean(std::size_t n, const T* x, accumulate_t<T>* out) {
   using A = accumulate_t<T>;

@@ -67,11 +67,13 @@ void map_with(F f, std::size_t n, const T* x, T* y) {
 
 }  // namespace cuda
 
+template <>
 template <class F, class T>
 void ElementwiseKernels<Cuda>::map(std::size_t n, const T* x, T* y) {
   cuda::map_with(F{}, n, x, y);
 }
 
+template <>
 template <class F, class T>
 void ElementwiseKernels<Cuda>::map(std::size_t n, const T* a, const T* b, T* y) {
   using namespace cuda;
@@ -79,6 +81,7 @@ void ElementwiseKernels<Cuda>::map(std::size_t n, const T* a, const T* b, T* y) 
   launch(LEXFORMER_KERNEL(map2_kernel<F, T>), dim3(blocks_for(work, block_threads)), dim3(block_threads), 0, n, packs, F{}, a, b, y);
 }
 
+template <>
 template <class F, class T>
 void ElementwiseKernels<Cuda>::map_broadcast(const Broadcast& plan, const T* a, const T* b, T* y) {
   using namespace cuda;

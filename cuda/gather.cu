@@ -5,8 +5,8 @@
 // table of two rows (token types) gives as much parallel work as one of 30,000.
 #include <limits>
 
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "packs.cuh"
 
 namespace lexformer {
@@ -228,6 +228,7 @@ __global__ void join_chunks_kernel(Tables<T> tables, const A* heads, const A* ta
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::gather_sum(std::size_t count, std::size_t n, const std::type_identity_t<T>* base,
                                     const std::vector<RowLookup<T>>& lookups, T* y) {
@@ -236,6 +237,7 @@ void IndexKernels<Cuda>::gather_sum(std::size_t count, std::size_t n, const std:
   launch(LEXFORMER_KERNEL(gather_sum_kernel<T>), by_rows.grid, by_rows.block, 0, count, n, base, KernelList(lookups), y);
 }
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::gather_sum_grad(std::size_t count, std::size_t n, const T* dy, const std::vector<RowLookupGrad<T>>& lookups) {
   using namespace cuda;

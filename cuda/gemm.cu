@@ -4,8 +4,8 @@
 
 #include "cublas.cuh"
 #include "gemm_lt.cuh"
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 
 namespace lexformer {
 namespace cuda {
@@ -51,6 +51,7 @@ bool tf32() { return tf32_allowed(); }
 
 }  // namespace cuda
 
+template <>
 template <class T, class C>
 void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
                          std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
@@ -77,6 +78,7 @@ void Kernels<Cuda>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t 
                                          size(ldc), compute_type<T>(), CUBLAS_GEMM_DEFAULT));
 }
 
+template <>
 template <class T>
 void Kernels<Cuda>::linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw,
                                 T* db) {
@@ -88,6 +90,7 @@ void Kernels<Cuda>::linear_grad(std::size_t rows, std::size_t columns, std::size
   RowKernels<Cuda>::column_sum(rows, columns, dy, stride, db);
 }
 
+template <>
 template <class T>
 void Kernels<Cuda>::gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
                                  accumulate_t<T> alpha, const T* a, std::size_t step_a, const T* b, std::size_t step_b, T* c) {

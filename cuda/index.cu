@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Kernels of columns by number, of means, maxima and windows of sequences, and of positions.
 #include "device.cuh"
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "unroll.cuh"
 
 namespace lexformer {
@@ -155,6 +155,7 @@ RowLaunch launch_by_sequence(std::size_t sequences, std::size_t n) {
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::place_rows(std::size_t count, std::size_t n, const T* x, const std::int32_t* ids, T* y) {
   using namespace cuda;
@@ -162,12 +163,14 @@ void IndexKernels<Cuda>::place_rows(std::size_t count, std::size_t n, const T* x
   launch(LEXFORMER_KERNEL(place_rows_kernel<T>), by_rows.grid, by_rows.block, 0, count, n, x, ids, y);
 }
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::gather_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns, T* y) {
   using namespace cuda;
   const RowLaunch by_rows(rows, count);
   launch(LEXFORMER_KERNEL(gather_columns_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, count, x, columns, y);
 }
+template <>
 template <class T>
 void IndexKernels<Cuda>::scatter_add_columns(std::size_t rows, std::size_t n, std::size_t count, const T* x, const std::int32_t* columns,
                                              accumulate_t<T>* y) {
@@ -176,6 +179,7 @@ void IndexKernels<Cuda>::scatter_add_columns(std::size_t rows, std::size_t n, st
   launch(LEXFORMER_KERNEL(scatter_add_columns_kernel<T>), grid, dim3(Block::threads), 0, rows, n, count, x, columns, y);
 }
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::sequence_mean(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y) {
   using namespace cuda;
@@ -183,6 +187,7 @@ void IndexKernels<Cuda>::sequence_mean(std::size_t sequences, std::size_t n, con
   launch(LEXFORMER_KERNEL(sequence_mean_kernel<T>), dim3(blocks_for(sequences, 1), blocks_for(n, threads)), dim3(threads), 0, sequences, n,
          begin, x, y);
 }
+template <>
 template <class T>
 void IndexKernels<Cuda>::sequence_mean_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* dy, T* dx) {
   using namespace cuda;
@@ -190,6 +195,7 @@ void IndexKernels<Cuda>::sequence_mean_grad(std::size_t sequences, std::size_t n
   launch(LEXFORMER_KERNEL(sequence_mean_grad_kernel<T>), by_sequence.grid, by_sequence.block, 0, sequences, n, begin, dy, dx);
 }
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::sequence_max(std::size_t sequences, std::size_t n, const std::size_t* begin, const T* x, T* y,
                                       std::int32_t* index) {
@@ -197,6 +203,7 @@ void IndexKernels<Cuda>::sequence_max(std::size_t sequences, std::size_t n, cons
   const RowLaunch by_rows(sequences, n);
   launch(LEXFORMER_KERNEL(sequence_max_kernel<T>), by_rows.grid, by_rows.block, 0, sequences, n, begin, x, y, index);
 }
+template <>
 template <class T>
 void IndexKernels<Cuda>::sequence_max_grad(std::size_t sequences, std::size_t n, const std::size_t* begin, const std::int32_t* index,
                                            const T* dy, T* dx) {
@@ -205,6 +212,7 @@ void IndexKernels<Cuda>::sequence_max_grad(std::size_t sequences, std::size_t n,
   launch(LEXFORMER_KERNEL(sequence_max_grad_kernel<T>), by_sequence.grid, by_sequence.block, 0, sequences, n, begin, index, dy, dx);
 }
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::window(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
                                 const T* x, T* y) {
@@ -212,6 +220,7 @@ void IndexKernels<Cuda>::window(std::size_t sequences, std::size_t n, std::size_
   const RowLaunch by_sequence = launch_by_sequence(sequences, n);
   launch(LEXFORMER_KERNEL(window_kernel<T>), by_sequence.grid, by_sequence.block, 0, sequences, n, before, before + 1 + after, begin, x, y);
 }
+template <>
 template <class T>
 void IndexKernels<Cuda>::window_grad(std::size_t sequences, std::size_t n, std::size_t before, std::size_t after, const std::size_t* begin,
                                      const T* dy, T* dx) {
@@ -221,6 +230,7 @@ void IndexKernels<Cuda>::window_grad(std::size_t sequences, std::size_t n, std::
          dy, dx);
 }
 
+template <>
 template <class T>
 void IndexKernels<Cuda>::rotary(std::size_t rows, std::size_t heads, std::size_t d, const accumulate_t<T>* turn,
                                 const std::int32_t* positions, accumulate_t<T> direction, const T* x, T* y) {
@@ -229,6 +239,7 @@ void IndexKernels<Cuda>::rotary(std::size_t rows, std::size_t heads, std::size_t
   const RowLaunch by_rows(rows, 3 * width / 2);
   launch(LEXFORMER_KERNEL(rotary_kernel<T>), by_rows.grid, by_rows.block, 0, rows, width, d, turn, positions, direction, x, y);
 }
+template <>
 template <class T>
 void IndexKernels<Cuda>::distance_bias(std::size_t heads, std::size_t n, const double* slopes, T* y) {
   using namespace cuda;

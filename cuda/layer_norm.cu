@@ -3,8 +3,8 @@
 // layer_norm_packs.cuh has those for the usual lengths.
 #include "layer_norm_packs.cuh"
 
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 
 namespace lexformer {
 namespace cuda {
@@ -84,6 +84,7 @@ __global__ void layer_norm_grad_kernel(std::size_t rows, std::size_t n, std::siz
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void RowKernels<Cuda>::layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask,
                                   const DropoutMask& output_mask, const T* x, const T* residual, const T* gamma, const T* beta, T* xhat,
@@ -98,6 +99,7 @@ void RowKernels<Cuda>::layer_norm(std::size_t rows, std::size_t n, accumulate_t<
     LEXFORMER_LAUNCH_TEAMS(layer_norm_kernel, T, rows, n, rows, n, eps, Mask(mask), Mask(output_mask), x, residual, gamma, beta, xhat, rstd,
                            y);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::layer_norm_grad(std::size_t rows, std::size_t n, const DropoutMask& mask, const DropoutMask& output_mask,
                                        const T* dy, const T* gamma, const T* xhat, const accumulate_t<T>* rstd, T* dz, T* dx, T* dgamma,

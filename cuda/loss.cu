@@ -2,8 +2,8 @@
 // Losses and vector similarities.
 #include <cmath>
 
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "reduce.cuh"
 
 namespace lexformer {
@@ -179,22 +179,26 @@ struct UnitSums {
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void LossKernels<Cuda>::cross_entropy(std::size_t rows, std::size_t n, const std::int32_t* labels, accumulate_t<T> factor, T* x,
                                       accumulate_t<T>* loss) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(cross_entropy_kernel, T, rows, n, rows, n, labels, factor, x, loss);
 }
+template <>
 template <class A>
 void LossKernels<Cuda>::mean_loss(std::size_t rows, const A* loss, A* out) {
   cuda::sum_values(rows, cuda::Plain<A, A>{loss}, static_cast<A>(rows), out);
 }
 
+template <>
 template <class A>
 void LossKernels<Cuda>::negative_log_likelihood(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total,
                                                 const A* log_p, A* out) {
   cuda::sum_values(rows, cuda::WeightedLoss<A>{n, labels, weight, log_p}, total == A{0} ? A{1} : total, out);
 }
+template <>
 template <class A, class T>
 void LossKernels<Cuda>::negative_log_likelihood_grad(std::size_t rows, std::size_t n, const std::int32_t* labels, const A* weight, A total,
                                                      const A* dy, const A* log_p, T* dx) {
@@ -204,11 +208,13 @@ void LossKernels<Cuda>::negative_log_likelihood_grad(std::size_t rows, std::size
          log_p, dx);
 }
 
+template <>
 template <class T>
 void LossKernels<Cuda>::cosine_similarity(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* a, const T* b, T* y) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(cosine_kernel, T, rows, n, rows, n, eps, a, b, y);
 }
+template <>
 template <class T>
 void LossKernels<Cuda>::cosine_similarity_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* a, const T* b,
                                                T* da, T* db) {
@@ -216,6 +222,7 @@ void LossKernels<Cuda>::cosine_similarity_grad(std::size_t rows, std::size_t n, 
   LEXFORMER_LAUNCH_TEAMS(cosine_grad_kernel, T, rows, n, rows, n, eps, dy, a, b, da, db);
 }
 
+template <>
 template <class T>
 void LossKernels<Cuda>::pairwise_cosine(const VectorGroups& all, const T* x, accumulate_t<T>* out) {
   using namespace cuda;
@@ -227,6 +234,7 @@ void LossKernels<Cuda>::pairwise_cosine(const VectorGroups& all, const T* x, acc
          static_cast<const A*>(units.norms.data()), static_cast<const A*>(units.sums.data()), values.data());
   sum_values(all.groups, Plain<A, A>{values.data()}, static_cast<A>(all.groups), out);
 }
+template <>
 template <class T>
 void LossKernels<Cuda>::pairwise_cosine_grad(const VectorGroups& all, const accumulate_t<T>* dy, const T* x, T* dx) {
   using namespace cuda;

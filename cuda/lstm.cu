@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The elementwise part of one LSTM step.
 #include "device.cuh"
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 
 namespace lexformer {
 namespace cuda {
@@ -52,6 +52,7 @@ __global__ void lstm_step_grad_kernel(std::size_t rows, std::size_t n, const acc
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void LstmKernels<Cuda>::lstm_step(std::size_t rows, std::size_t n, const accumulate_t<T>* before, accumulate_t<T>* gates,
                                   accumulate_t<T>* c, T* h) {
@@ -60,6 +61,7 @@ void LstmKernels<Cuda>::lstm_step(std::size_t rows, std::size_t n, const accumul
   launch(LEXFORMER_KERNEL(lstm_step_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, before, gates, c, h);
 }
 
+template <>
 template <class T>
 void LstmKernels<Cuda>::lstm_step_grad(std::size_t rows, std::size_t n, const accumulate_t<T>* gates, const accumulate_t<T>* before,
                                        const accumulate_t<T>* c, const T* dy, const accumulate_t<T>* dh, accumulate_t<T>* dc, T* dgates) {

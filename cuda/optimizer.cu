@@ -3,8 +3,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/scalar.hpp"
 #include "packs.cuh"
 #include "reduce.cuh"
@@ -131,6 +131,7 @@ __global__ void adamw_kernel(std::size_t count, const Listed<AdamWUpdate<T, A>>*
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T>
 void ElementwiseKernels<Cuda>::gradient_norm(const std::vector<Elements<T>>& arrays, const accumulate_t<T>* loss, const double* before,
                                              double* norm) {
@@ -142,6 +143,7 @@ void ElementwiseKernels<Cuda>::gradient_norm(const std::vector<Elements<T>>& arr
          all.list.data(), partial.data(), finished_counters(1), NormOf<accumulate_t<T>>{loss, before}, norm);
 }
 
+template <>
 template <class T, class A>
 void ElementwiseKernels<Cuda>::adamw(const std::vector<AdamWUpdate<T, A>>& updates, const GradientClip& clip) {
   using namespace cuda;

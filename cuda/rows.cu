@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "columns.cuh"
-#include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/cuda.hpp"
+#include "lexformer/kernels/instances.hpp"
 
 namespace lexformer {
 namespace cuda {
@@ -210,24 +210,28 @@ struct Strided {
 }  // namespace
 }  // namespace cuda
 
+template <>
 template <class T, class To>
 void RowKernels<Cuda>::column_sum(std::size_t rows, std::size_t columns, const T* x, std::size_t stride, To* out) {
   using A = accumulate_t<T>;
   cuda::sum_columns<A>(rows, columns, cuda::Strided<A, T>{x, stride}, out);
 }
 
+template <>
 template <class T>
 void RowKernels<Cuda>::fill_rows(std::size_t rows, std::size_t n, const T* x, T* y) {
   using namespace cuda;
   const RowLaunch by_rows(rows, n);
   launch(LEXFORMER_KERNEL(fill_rows_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, x, y);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::copy_columns(std::size_t rows, std::size_t n, const T* x, std::size_t stride_x, T* y, std::size_t stride_y) {
   using namespace cuda;
   const RowLaunch by_rows(rows, n);
   launch(LEXFORMER_KERNEL(copy_columns_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, x, stride_x, y, stride_y);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::expand_rows(std::size_t rows, std::size_t n, const T* x, T* y) {
   using namespace cuda;
@@ -235,67 +239,79 @@ void RowKernels<Cuda>::expand_rows(std::size_t rows, std::size_t n, const T* x, 
   launch(LEXFORMER_KERNEL(expand_rows_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, x, y);
 }
 
+template <>
 template <class T>
 void RowKernels<Cuda>::row_sum(std::size_t rows, std::size_t n, const T* x, T* y) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(row_sum_kernel, T, rows, n, rows, n, x, y);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::transpose(std::size_t batch, std::size_t rows, std::size_t columns, const T* x, T* y) {
   using namespace cuda;
   const std::size_t tiles = batch * ((rows + 31) / 32) * ((columns + 31) / 32);
   launch(LEXFORMER_KERNEL(transpose_kernel<T>), dim3(blocks_for(tiles, 1)), dim3(32, 8), 0, batch, rows, columns, x, y);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::row_extreme(std::size_t rows, std::size_t n, bool largest, const T* x, T* y, std::int32_t* index) {
   using namespace cuda;
   launch(LEXFORMER_KERNEL(row_extreme_kernel<T>), dim3(blocks_for(rows, Warp::rows)), dim3(Warp::threads, Warp::rows), 0, rows, n, largest,
          x, y, index);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::row_extreme_grad(std::size_t rows, std::size_t n, const std::int32_t* index, const T* dy, T* dx) {
   using namespace cuda;
   const RowLaunch by_rows(rows, n);
   launch(LEXFORMER_KERNEL(row_extreme_grad_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, index, dy, dx);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::log_sum_exp(std::size_t rows, std::size_t n, const T* x, accumulate_t<T>* y) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(log_sum_exp_kernel, T, rows, n, rows, n, x, y);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::log_sum_exp_grad(std::size_t rows, std::size_t n, const T* dy, const T* x, const accumulate_t<T>* y, T* dx) {
   using namespace cuda;
   const RowLaunch by_rows(rows, n);
   launch(LEXFORMER_KERNEL(log_sum_exp_grad_kernel<T>), by_rows.grid, by_rows.block, 0, rows, n, dy, x, y, dx);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::l2_normalize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* norm) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(l2_normalize_kernel, T, rows, n, rows, n, eps, x, y, norm);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::l2_normalize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y,
                                          const accumulate_t<T>* norm, T* dx) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(l2_normalize_grad_kernel, T, rows, n, rows, n, eps, dy, y, norm, dx);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::standardize(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* x, T* y, accumulate_t<T>* deviation) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(standardize_kernel, T, rows, n, rows, n, eps, x, y, deviation);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::standardize_grad(std::size_t rows, std::size_t n, accumulate_t<T> eps, const T* dy, const T* y,
                                         const accumulate_t<T>* deviation, T* dx) {
   using namespace cuda;
   LEXFORMER_LAUNCH_TEAMS(standardize_grad_kernel, T, rows, n, rows, n, eps, dy, y, deviation, dx);
 }
+template <>
 template <class T, class To>
 void RowKernels<Cuda>::softmax(std::size_t rows, std::size_t n, bool log, const T* x, To* y) {
   using namespace cuda;
   launch_teams(rows, n, LEXFORMER_KERNEL(softmax_kernel<Warp, T, To>), LEXFORMER_KERNEL(softmax_kernel<Block, T, To>), rows, n, log, x, y);
 }
+template <>
 template <class T>
 void RowKernels<Cuda>::softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx) {
   using namespace cuda;

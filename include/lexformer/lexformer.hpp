@@ -25,6 +25,7 @@
 // loops over pointers and sizes
 #include "lexformer/kernels/adamw_cpu.hpp"
 #include "lexformer/kernels/additive_cpu.hpp"
+#include "lexformer/kernels/arguments.hpp"
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/bfloat16_weights.hpp"
 #include "lexformer/kernels/cpu.hpp"

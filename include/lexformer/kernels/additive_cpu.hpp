@@ -221,49 +221,45 @@ struct WideAdditive {
 }  // namespace detail
 
 template <>
-struct AdditiveKernels<Cpu> {
-  /// probabilities (H, P) = softmax_j(w . tanh(P_j + U_i)), which the gradient needs; out (N, H d) = probabilities X.
-  template <class T>
-  static void additive_attention(const AdditiveArgs<T>& a, accumulate_t<T>* probabilities, T* out) {
-    using A = accumulate_t<T>;
-    if constexpr (is_storage<T>) {
-      const detail::WideAdditive<T> wide(a);
-      Tensor<A> y({a.tokens, a.values_width()});
-      additive_attention(wide.args, probabilities, y.mutable_data());
-      detail::narrow(a.tokens, a.values_width(), y, out, a.values_width());
-    } else {
-      parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
-        detail::AdditiveBlock<A>(a, unit / a.heads, unit % a.heads).forward(probabilities, out);
-      });
-    }
+template <class T>
+void AdditiveKernels<Cpu>::additive_attention(const AdditiveArgs<T>& a, accumulate_t<T>* probabilities, T* out) {
+  using A = accumulate_t<T>;
+  if constexpr (is_storage<T>) {
+    const detail::WideAdditive<T> wide(a);
+    Tensor<A> y({a.tokens, a.values_width()});
+    additive_attention(wide.args, probabilities, y.mutable_data());
+    detail::narrow(a.tokens, a.values_width(), y, out, a.values_width());
+  } else {
+    parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
+      detail::AdditiveBlock<A>(a, unit / a.heads, unit % a.heads).forward(probabilities, out);
+    });
   }
+}
 
-  /// Writes all gradients; `probabilities` is the output of additive_attention(). Each (sequence, head) has a partial gradient of the
-  /// weights; these are added in order.
-  template <class T>
-  static void additive_attention_grad(const AdditiveArgs<T>& a, const accumulate_t<T>* probabilities, const T* dout,
-                                      const AdditiveGrads<T>& grads) {
-    using A = accumulate_t<T>;
-    if constexpr (is_storage<T>) {
-      const detail::WideAdditive<T> wide(a);
-      const auto dy = detail::widen(a.tokens, a.values_width(), dout, a.values_width());
-      Tensor<A> keys(wide.keys.shape()), queries(wide.queries.shape()), weights(wide.weights.shape()), values(wide.values.shape());
-      additive_attention_grad(wide.args, probabilities, dy.data(),
-                              {keys.mutable_data(), queries.mutable_data(), weights.mutable_data(), values.mutable_data()});
-      detail::narrow(a.tokens, a.keys_width(), keys, grads.keys, a.keys_width());
-      detail::narrow(a.tokens, a.keys_width(), queries, grads.queries, a.keys_width());
-      detail::narrow(a.weight_rows, a.key_size, weights, grads.weights, a.key_size);
-      detail::narrow(a.tokens, a.values_width(), values, grads.values, a.values_width());
-    } else {
-      Tensor<A> partial({a.sequences, a.heads, a.key_size});
-      A* const dweights = partial.mutable_data();
-      parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
-        detail::AdditiveBlock<A>(a, unit / a.heads, unit % a.heads).backward(probabilities, dout, grads, dweights + unit * a.key_size);
-      });
-      const std::size_t columns = a.weight_rows * a.key_size;
-      RowKernels<Cpu>::column_sum(partial.size() / columns, columns, partial.data(), columns, grads.weights);
-    }
+template <>
+template <class T>
+void AdditiveKernels<Cpu>::additive_attention_grad(const AdditiveArgs<T>& a, const accumulate_t<T>* probabilities, const T* dout,
+                                                   const AdditiveGrads<T>& grads) {
+  using A = accumulate_t<T>;
+  if constexpr (is_storage<T>) {
+    const detail::WideAdditive<T> wide(a);
+    const auto dy = detail::widen(a.tokens, a.values_width(), dout, a.values_width());
+    Tensor<A> keys(wide.keys.shape()), queries(wide.queries.shape()), weights(wide.weights.shape()), values(wide.values.shape());
+    additive_attention_grad(wide.args, probabilities, dy.data(),
+                            {keys.mutable_data(), queries.mutable_data(), weights.mutable_data(), values.mutable_data()});
+    detail::narrow(a.tokens, a.keys_width(), keys, grads.keys, a.keys_width());
+    detail::narrow(a.tokens, a.keys_width(), queries, grads.queries, a.keys_width());
+    detail::narrow(a.weight_rows, a.key_size, weights, grads.weights, a.key_size);
+    detail::narrow(a.tokens, a.values_width(), values, grads.values, a.values_width());
+  } else {
+    Tensor<A> partial({a.sequences, a.heads, a.key_size});
+    A* const dweights = partial.mutable_data();
+    parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
+      detail::AdditiveBlock<A>(a, unit / a.heads, unit % a.heads).backward(probabilities, dout, grads, dweights + unit * a.key_size);
+    });
+    const std::size_t columns = a.weight_rows * a.key_size;
+    RowKernels<Cpu>::column_sum(partial.size() / columns, columns, partial.data(), columns, grads.weights);
   }
-};
+}
 
 }  // namespace lexformer

@@ -189,117 +189,109 @@ class AttentionBlock {
   std::vector<T>&p_, &g_, &mask_, &ungated_, &products_;
 };
 
+/// The map of (s, h), or null.
+template <class T>
+T* map_of(const AttentionArgs<std::remove_const_t<T>>& a, std::size_t s, std::size_t h, T* attentions) {
+  if (attentions == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
+  return attentions + static_cast<std::size_t>(a.map_row[h]) * a.pairs + a.pair_begin[s];
+}
+
+template <class T>
+void attention_of(const AttentionArgs<T>& a, T* context, T* logsumexp, T* attentions) {
+  const auto turned = transposed_tables(a);
+  parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
+    const std::size_t s = unit / a.heads, h = unit % a.heads, first = a.token_begin[s], n = a.token_begin[s + 1] - first;
+    AttentionBlock<T> block(a, turned, s, h);
+    T* const to = map_of(a, s, h, attentions);
+    const T* scores = block.scores();
+    if (to != nullptr && a.maps_are_scores) std::copy_n(scores, n * n, to);
+    const T* p = block.softmax(logsumexp + first * a.heads + h);
+    if (to != nullptr && !a.maps_are_scores) std::copy_n(p, n * n, to);
+    block.output(context + first * a.width + h * a.width / a.heads);
+  });
+}
+
+template <class T>
+void gradients_of(const AttentionArgs<T>& a, const T* logsumexp, const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
+  const std::size_t heads = a.heads, d = a.width / heads, lookups = a.lookups.size(), tables = lookups + a.relatives.size();
+  const auto table = [lookups](auto& g, std::size_t t) -> auto& { return t < lookups ? g.lookups[t] : g.relatives[t - lookups]; };
+  const auto size_of_head = [&](std::size_t t) { return t < lookups ? a.lookups[t].levels : a.relatives[t - lookups].rows * d; };
+  // With a position bias, a head processes all sequences in order; else each chunk of 4 sequences has partial tables.
+  const std::size_t chunk = grads.position_bias != nullptr ? a.sequences : std::min<std::size_t>(4, a.sequences);
+  const std::size_t chunks = (a.sequences + chunk - 1) / chunk;
+  AttentionGrads<T> base = grads;
+  Tensor<T> pair_bias, gate;               // one per head, summed below
+  std::vector<Tensor<T>> partial(tables);  // (chunks, H, ...)
+  const auto of_heads = [&](T* wanted, Tensor<T>& sums) -> T* {
+    if (wanted == nullptr) return nullptr;
+    sums = Tensor<T>({heads, a.pairs});
+    return sums.mutable_data();
+  };
+  base.pair_bias = of_heads(grads.pair_bias, pair_bias);
+  base.gate = of_heads(grads.gate, gate);
+  if (grads.position_bias != nullptr) std::fill_n(grads.position_bias, heads * a.bias_length * a.bias_length, T{0});
+  for (std::size_t t = 0; t < tables; ++t) {
+    if (table(grads, t) == nullptr) continue;
+    partial[t] = Tensor<T>::zeros({chunks, heads, size_of_head(t)});
+    table(base, t) = partial[t].mutable_data();
+  }
+
+  const auto turned = transposed_tables(a);
+  parallel_for(chunks * heads, 1, [&](std::size_t unit, std::size_t) {
+    const std::size_t c = unit / heads, h = unit % heads;
+    auto to = base;
+    for (std::size_t t = 0; t < tables; ++t)
+      if (table(to, t) != nullptr) table(to, t) += c * heads * size_of_head(t);
+    for (std::size_t s = c * chunk; s < std::min(a.sequences, (c + 1) * chunk); ++s) {
+      const std::size_t first = a.token_begin[s];
+      AttentionBlock<T> block(a, turned, s, h);
+      block.scores();
+      block.probabilities(logsumexp + first * heads + h);
+      const T* dmap = map_of(a, s, h, dmaps);
+      block.backward(dcontext == nullptr ? nullptr : dcontext + first * a.width + h * d, a.maps_are_scores ? dmap : nullptr,
+                     a.maps_are_scores ? nullptr : dmap, to);
+    }
+  });
+
+  if (grads.pair_bias != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, pair_bias.data(), a.pairs, grads.pair_bias);
+  if (grads.gate != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, gate.data(), a.pairs, grads.gate);
+  for (std::size_t t = 0; t < tables; ++t) {
+    if (table(grads, t) == nullptr) continue;
+    // If the heads share a table, sum over the heads, too.
+    const std::size_t size = (t < lookups ? heads : a.relatives[t - lookups].tables) * size_of_head(t);
+    RowKernels<Cpu>::column_sum(partial[t].size() / size, size, partial[t].data(), size, table(grads, t));
+  }
+}
+
 }  // namespace detail
 
 template <>
-struct AttentionKernels<Cpu> {
-  /// Computes context (N, D); logsumexp (N, H) = log sum_j exp(S_ij), from which attention_grad recomputes P; and attentions (rows, P) = S
-  /// if maps_are_scores, else P before dropout, for the heads in map_row.
-  template <class T>
-  static void attention(const AttentionArgs<T>& a, T* context, accumulate_t<T>* logsumexp, T* attentions) {
-    if constexpr (is_storage<T>) {
-      const detail::WideAttention<T> wide(a);
-      const std::size_t n = wide.maps_size(a);
-      Tensor<accumulate_t<T>> y({a.tokens * a.width}), m({n});
-      attention(wide.args, y.mutable_data(), logsumexp, m.mutable_data());
-      detail::narrow(1, y.size(), y, context, y.size());
-      detail::narrow(1, n, m, attentions, n);
-    } else {
-      attention_of(a, context, logsumexp, attentions);
-    }
+template <class T>
+void AttentionKernels<Cpu>::attention(const AttentionArgs<T>& a, T* context, accumulate_t<T>* logsumexp, T* attentions) {
+  if constexpr (is_storage<T>) {
+    const detail::WideAttention<T> wide(a);
+    const std::size_t n = wide.maps_size(a);
+    Tensor<accumulate_t<T>> y({a.tokens * a.width}), m({n});
+    attention(wide.args, y.mutable_data(), logsumexp, m.mutable_data());
+    detail::narrow(1, y.size(), y, context, y.size());
+    detail::narrow(1, n, m, attentions, n);
+  } else {
+    detail::attention_of(a, context, logsumexp, attentions);
   }
+}
 
-  /// Writes the requested gradients, from those of context and maps (null = nothing depends on them). `context` and `logsumexp` are the
-  /// outputs of attention(). Tables get a partial sum per chunk of sequences; the partial sums are added in order, and the position bias is
-  /// summed over the sequences in order. The CPU does not need `context`: it computes sum_j P_ij dP_ij = <dcontext_i, context_i> itself.
-  template <class T>
-  static void attention_grad(const AttentionArgs<T>& a, const T* /*context*/, const accumulate_t<T>* logsumexp, const T* dcontext,
-                             const T* dmaps, const AttentionGrads<T>& grads) {
-    if constexpr (is_storage<T>) {
-      detail::WideAttention<T> wide(a);
-      detail::WideGradients<T> to(a, grads);
-      gradients_of(wide.args, logsumexp, wide.wide(a.tokens * a.width, dcontext), wide.wide(wide.maps_size(a), dmaps), to.grads);
-      to.write();
-    } else {
-      gradients_of(a, logsumexp, dcontext, dmaps, grads);
-    }
+template <>
+template <class T>
+void AttentionKernels<Cpu>::attention_grad(const AttentionArgs<T>& a, const T* /*context*/, const accumulate_t<T>* logsumexp,
+                                           const T* dcontext, const T* dmaps, const AttentionGrads<T>& grads) {
+  if constexpr (is_storage<T>) {
+    detail::WideAttention<T> wide(a);
+    detail::WideGradients<T> to(a, grads);
+    detail::gradients_of(wide.args, logsumexp, wide.wide(a.tokens * a.width, dcontext), wide.wide(wide.maps_size(a), dmaps), to.grads);
+    to.write();
+  } else {
+    detail::gradients_of(a, logsumexp, dcontext, dmaps, grads);
   }
-
- private:
-  template <class T>
-  static void attention_of(const AttentionArgs<T>& a, T* context, T* logsumexp, T* attentions) {
-    const auto turned = detail::transposed_tables(a);
-    parallel_for(a.sequences * a.heads, 1, [&](std::size_t unit, std::size_t) {
-      const std::size_t s = unit / a.heads, h = unit % a.heads, first = a.token_begin[s], n = a.token_begin[s + 1] - first;
-      detail::AttentionBlock<T> block(a, turned, s, h);
-      T* const to = map_of(a, s, h, attentions);
-      const T* scores = block.scores();
-      if (to != nullptr && a.maps_are_scores) std::copy_n(scores, n * n, to);
-      const T* p = block.softmax(logsumexp + first * a.heads + h);
-      if (to != nullptr && !a.maps_are_scores) std::copy_n(p, n * n, to);
-      block.output(context + first * a.width + h * a.width / a.heads);
-    });
-  }
-
-  template <class T>
-  static void gradients_of(const AttentionArgs<T>& a, const T* logsumexp, const T* dcontext, const T* dmaps,
-                           const AttentionGrads<T>& grads) {
-    const std::size_t heads = a.heads, d = a.width / heads, lookups = a.lookups.size(), tables = lookups + a.relatives.size();
-    const auto table = [lookups](auto& g, std::size_t t) -> auto& { return t < lookups ? g.lookups[t] : g.relatives[t - lookups]; };
-    const auto size_of_head = [&](std::size_t t) { return t < lookups ? a.lookups[t].levels : a.relatives[t - lookups].rows * d; };
-    // With a position bias, a head processes all sequences in order; else each chunk of 4 sequences has partial tables.
-    const std::size_t chunk = grads.position_bias != nullptr ? a.sequences : std::min<std::size_t>(4, a.sequences);
-    const std::size_t chunks = (a.sequences + chunk - 1) / chunk;
-    AttentionGrads<T> base = grads;
-    Tensor<T> pair_bias, gate;               // one per head, summed below
-    std::vector<Tensor<T>> partial(tables);  // (chunks, H, ...)
-    const auto of_heads = [&](T* wanted, Tensor<T>& sums) -> T* {
-      if (wanted == nullptr) return nullptr;
-      sums = Tensor<T>({heads, a.pairs});
-      return sums.mutable_data();
-    };
-    base.pair_bias = of_heads(grads.pair_bias, pair_bias);
-    base.gate = of_heads(grads.gate, gate);
-    if (grads.position_bias != nullptr) std::fill_n(grads.position_bias, heads * a.bias_length * a.bias_length, T{0});
-    for (std::size_t t = 0; t < tables; ++t) {
-      if (table(grads, t) == nullptr) continue;
-      partial[t] = Tensor<T>::zeros({chunks, heads, size_of_head(t)});
-      table(base, t) = partial[t].mutable_data();
-    }
-
-    const auto turned = detail::transposed_tables(a);
-    parallel_for(chunks * heads, 1, [&](std::size_t unit, std::size_t) {
-      const std::size_t c = unit / heads, h = unit % heads;
-      auto to = base;
-      for (std::size_t t = 0; t < tables; ++t)
-        if (table(to, t) != nullptr) table(to, t) += c * heads * size_of_head(t);
-      for (std::size_t s = c * chunk; s < std::min(a.sequences, (c + 1) * chunk); ++s) {
-        const std::size_t first = a.token_begin[s];
-        detail::AttentionBlock<T> block(a, turned, s, h);
-        block.scores();
-        block.probabilities(logsumexp + first * heads + h);
-        const T* dmap = map_of(a, s, h, dmaps);
-        block.backward(dcontext == nullptr ? nullptr : dcontext + first * a.width + h * d, a.maps_are_scores ? dmap : nullptr,
-                       a.maps_are_scores ? nullptr : dmap, to);
-      }
-    });
-
-    if (grads.pair_bias != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, pair_bias.data(), a.pairs, grads.pair_bias);
-    if (grads.gate != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, gate.data(), a.pairs, grads.gate);
-    for (std::size_t t = 0; t < tables; ++t) {
-      if (table(grads, t) == nullptr) continue;
-      // If the heads share a table, sum over the heads, too.
-      const std::size_t size = (t < lookups ? heads : a.relatives[t - lookups].tables) * size_of_head(t);
-      RowKernels<Cpu>::column_sum(partial[t].size() / size, size, partial[t].data(), size, table(grads, t));
-    }
-  }
-
-  /// The map of (s, h), or null.
-  template <class T>
-  static T* map_of(const AttentionArgs<std::remove_const_t<T>>& a, std::size_t s, std::size_t h, T* attentions) {
-    if (attentions == nullptr || a.map_row == nullptr || a.map_row[h] < 0) return nullptr;
-    return attentions + static_cast<std::size_t>(a.map_row[h]) * a.pairs + a.pair_begin[s];
-  }
-};
+}
 
 }  // namespace lexformer

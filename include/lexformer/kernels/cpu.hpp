@@ -20,57 +20,48 @@
 namespace lexformer {
 
 template <>
-struct Kernels<Cpu> : ElementwiseKernels<Cpu>,
-                      RowKernels<Cpu>,
-                      IndexKernels<Cpu>,
-                      LossKernels<Cpu>,
-                      AttentionKernels<Cpu>,
-                      AdditiveKernels<Cpu>,
-                      LstmKernels<Cpu>,
-                      CrfKernels<Cpu> {
-  /// C = alpha op(A) op(B) + beta C, or + bias: gemm.hpp. C is of type T or accumulate_t<T>.
-  template <class T, class C>
-  static void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
-                   std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
-                   const std::type_identity_t<T>* bias = nullptr) {
-    if constexpr (is_storage<T>) {
-      const auto bias_wide = detail::widen(bias == nullptr ? 0 : 1, n, bias, n);
-      const accumulate_t<T>* const added = bias == nullptr ? nullptr : bias_wide.data();
-      if constexpr (is_storage<C>) {
-        if (beta == 0 && lexformer::gemm_rounded(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, added)) return;
-        auto product = beta == 0 ? Tensor<accumulate_t<T>>({m, n}) : detail::widen(m, n, c, ldc);
-        lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, product.mutable_data(), n, added);
-        detail::narrow(m, n, product, c, ldc);
-      } else {
-        lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, added);
-      }
+template <class T, class C>
+void Kernels<Cpu>::gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, accumulate_t<T> alpha, const T* a,
+                        std::size_t lda, const T* b, std::size_t ldb, accumulate_t<T> beta, C* c, std::size_t ldc,
+                        const std::type_identity_t<T>* bias) {
+  if constexpr (is_storage<T>) {
+    const auto bias_wide = detail::widen(bias == nullptr ? 0 : 1, n, bias, n);
+    const accumulate_t<T>* const added = bias == nullptr ? nullptr : bias_wide.data();
+    if constexpr (is_storage<C>) {
+      if (beta == 0 && lexformer::gemm_rounded(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, c, ldc, added)) return;
+      auto product = beta == 0 ? Tensor<accumulate_t<T>>({m, n}) : detail::widen(m, n, c, ldc);
+      lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, product.mutable_data(), n, added);
+      detail::narrow(m, n, product, c, ldc);
     } else {
-      lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
+      lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, added);
     }
+  } else {
+    lexformer::gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias);
   }
-  /// The gradients of a linear layer: dw (columns, k) = dy^T x,  db (columns) = column sums of dy, whose rows are `stride` apart.
-  template <class T>
-  static void linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw, T* db) {
-    gemm(true, false, columns, k, rows, accumulate_t<T>{1}, dy, stride, x, k, accumulate_t<T>{0}, dw, k);
-    RowKernels<Cpu>::column_sum(rows, columns, dy, stride, db);
-  }
-  /// C_i = alpha op(A_i) op(B_i) for `batch` contiguous matrices: A_i at a + i step_a, B_i at b + i step_b (step 0 = shared), C_i at
-  /// c + i m n.
-  template <class T>
-  static void gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
-                           accumulate_t<T> alpha, const T* a, std::size_t step_a, const T* b, std::size_t step_b, T* c) {
-    const auto multiply = [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i)
-        gemm(trans_a, trans_b, m, n, k, alpha, a + i * step_a, trans_a ? m : k, b + i * step_b, trans_b ? k : n, accumulate_t<T>{0},
-             c + i * m * n, n);
-    };
-    if (batch < static_cast<std::size_t>(threads()))
-      multiply(0, batch);  // the threads share each product
-    else
-      parallel_for(batch, 1, multiply);
-  }
-};
+}
 
+template <>
+template <class T>
+void Kernels<Cpu>::linear_grad(std::size_t rows, std::size_t columns, std::size_t k, const T* dy, std::size_t stride, const T* x, T* dw,
+                               T* db) {
+  gemm(true, false, columns, k, rows, accumulate_t<T>{1}, dy, stride, x, k, accumulate_t<T>{0}, dw, k);
+  RowKernels<Cpu>::column_sum(rows, columns, dy, stride, db);
+}
+
+template <>
+template <class T>
+void Kernels<Cpu>::gemm_batched(std::size_t batch, bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
+                                accumulate_t<T> alpha, const T* a, std::size_t step_a, const T* b, std::size_t step_b, T* c) {
+  const auto multiply = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      gemm(trans_a, trans_b, m, n, k, alpha, a + i * step_a, trans_a ? m : k, b + i * step_b, trans_b ? k : n, accumulate_t<T>{0},
+           c + i * m * n, n);
+  };
+  if (batch < static_cast<std::size_t>(threads()))
+    multiply(0, batch);  // the threads share each product
+  else
+    parallel_for(batch, 1, multiply);
+}
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_KERNELS(extern, Cpu)
 #endif

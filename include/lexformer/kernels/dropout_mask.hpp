@@ -20,7 +20,9 @@ struct DropoutMask {
     if (!(p >= 0 && p < 1)) fail("dropout", "p must be in [0, 1), got ", p);
     return p > 0;
   }
-  LEXFORMER_HD std::uint32_t threshold() const { return static_cast<std::uint32_t>(std::lround(p * 65536.0f)); }
+  LEXFORMER_HD std::uint32_t threshold() const {
+    return static_cast<std::uint32_t>(std::lround(p * 65536.0f));
+  }
 
   /// Writes 0 or 1 / (1 - p) for the elements begin .. begin + count - 1.
   template <class T>
