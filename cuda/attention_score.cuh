@@ -104,14 +104,13 @@ struct AttentionHead {
                              std::size_t end_token, std::size_t first_pair)
       : a(view), s(sequence), h(head), n(end_token - first_token), first(first_token), pair(first_pair), d(view.head_size) {}
 
-  /// Loads the lookup tables of this head times `factor`. Unless maps are scores, subtracts the first entry from all, which does not change
-  /// the softmax: code 0, the most frequent one, then adds nothing.
+  /// Loads the lookup tables of this head times `factor`. Unless maps are scores, subtracts lookup_base() from all entries.
   __device__ void load_tables(A* to, A factor = A{1}) const {
     for (unsigned t = 0; t < a.lookups; ++t) {
       const auto& l = a.lookup[t];
       const T* const from = l.table + h * l.levels;
       for (std::size_t c = threadIdx.x; c < l.levels; c += blockDim.x)
-        to[c] = factor * (a.maps_are_scores ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - from[0]);
+        to[c] = factor * (a.maps_are_scores ? static_cast<A>(from[c]) : static_cast<A>(from[c]) - lookup_base(static_cast<A>(from[0])));
       to += l.levels;
     }
   }

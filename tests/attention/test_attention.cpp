@@ -93,6 +93,38 @@ TEST_CASE("attention with every combination of forms equals its definition") {
   }
 }
 
+TEST_CASE("attention: masks of -1e9 and -inf for whole rows and for code 0") {
+  const Offsets one = Offsets::from_lengths(std::vector<std::size_t>{3});
+  const auto qkv = random_tensor({3, 3 * D}, 1);
+  SUBCASE("a row whose keys are all masked is uniform, and its probabilities sum to 1 in the gradient, too") {
+    const auto x = cast<float>(Var<double>(qkv)).value();
+    Var<float> leaf(x, true);
+    ScoreTerms<float> masked;
+    masked.pair_bias = Var<float>(Tensor<float>::full({9}, -1e9f));
+    const auto y = attention(leaf, one, H, masked).context;
+    for (std::size_t j = 0; j < D; ++j)
+      CHECK(y.value().data()[j] == doctest::Approx((x.data()[2 * D + j] + x.data()[5 * D + j] + x.data()[8 * D + j]) / 3).epsilon(1e-5));
+    sum_all(y).backward();
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = 0; j < D; ++j) CHECK(leaf.grad().data()[i * 3 * D + 2 * D + j] == doctest::Approx(1).epsilon(1e-5));
+  }
+  SUBCASE("a table whose code 0 masks") {
+    for (const double mask : {-1e9, -std::numeric_limits<double>::infinity()}) {
+      CAPTURE(mask);
+      auto table = random_tensor({H, R}, 2);
+      for (std::size_t h = 0; h < H; ++h) table.mutable_data()[h * R] = mask;
+      const Var<double> leaf(qkv, true);
+      ScoreTerms<double> t;
+      t.lookups.push_back({Var<double>(table), std::vector<std::uint16_t>{1, 0, 2, 0, 3, 1, 2, 0, 0}});
+      const auto expected = attention_reference(leaf, one, H, t, {});
+      for (const auto maps : {Attentions::none, Attentions::scores})
+        CHECK(max_error(attention(leaf, one, H, t, {.attentions = maps}).context.value(), expected.context) < 1e-13);
+      const auto result = gradcheck([&](const std::vector<Var<double>>& v) { return attention(v[0], one, H, t).context; }, {qkv});
+      CHECK_MESSAGE(result.ok, result.message);
+    }
+  }
+}
+
 TEST_CASE("attention returns the gradient of qkv and of every term") {
   for (const int forms : {0, 1, 2, 4, 8, 16, 32, 64, 1 + 16, 16 + 64, 4 + 8 + 16, all_forms}) {
     for (const auto attentions : {Attentions::none, Attentions::scores, Attentions::probabilities}) {

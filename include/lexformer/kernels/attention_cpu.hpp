@@ -65,7 +65,7 @@ class AttentionBlock {
       T* row = p_.data() + i * n_;
       for (const auto& l : a_.lookups) {
         const T* table = l.table + h_ * l.levels;
-        row::add_lookup(n_, table, a_.maps_are_scores ? T{0} : table[0], l.code + pair_ + i * n_, row);
+        row::add_lookup(n_, table, a_.maps_are_scores ? T{0} : lookup_base(table[0]), l.code + pair_ + i * n_, row);
       }
       if (a_.position_bias != nullptr) {
         const T* bias = a_.position_bias + (h_ * a_.bias_length + i) * a_.bias_length;
@@ -83,7 +83,14 @@ class AttentionBlock {
     return p_.data();
   }
   const T* probabilities(const T* logsumexp) {
-    for (std::size_t i = 0; i < n_; ++i) row::probabilities(n_, logsumexp[i * a_.heads], p_.data() + i * n_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      T* const row = p_.data() + i * n_;
+      const T log_sum = logsumexp[i * a_.heads];
+      if (std::abs(log_sum) < 256)
+        row::probabilities(n_, log_sum, row);
+      else
+        row::softmax(n_, row);  // log_sum has lost digits: if a mask of -1e9 covers the whole row, all of log(n)
+    }
     return p_.data();
   }
 
