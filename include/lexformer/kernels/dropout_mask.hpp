@@ -11,7 +11,8 @@
 
 namespace lexformer {
 
-/// Dropout with probability p by the counter-based generator: element e is kept if its 16-bit random number is >= round(p 2^16).
+/// Dropout with probability p by the counter-based generator: element e is kept if its 16-bit random number is >= round(p 2^16), at most
+/// 65535, so that 1 / (1 - p) is finite.
 struct DropoutMask {
   float p = 0;
   RandomKey key{};
@@ -21,7 +22,7 @@ struct DropoutMask {
     return p > 0;
   }
   LEXFORMER_HD std::uint32_t threshold() const {
-    return static_cast<std::uint32_t>(std::lround(p * 65536.0f));
+    return std::min(static_cast<std::uint32_t>(std::lround(p * 65536.0f)), std::uint32_t{65535});
   }
 
   /// Writes 0 or 1 / (1 - p) for the elements begin .. begin + count - 1.

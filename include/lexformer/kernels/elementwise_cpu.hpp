@@ -189,7 +189,7 @@ void ElementwiseKernels<Cpu>::gradient_norm(const std::vector<Elements<T>>& arra
                                             double* norm) {
   double squares = 0;
   for (const auto& a : arrays)
-    squares += a.rows != nullptr ? detail::squares_of_rows(a)
+    squares += a.columns != 0 ? detail::squares_of_rows(a)
                               : detail::sum_of_elements<double>(a.count, [x = a.data](std::size_t i) { return detail::square(x[i]); });
   *norm = scalar::gradient_norm(squares, loss, before);
 }
