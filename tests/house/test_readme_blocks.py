@@ -15,7 +15,7 @@ CXX = os.environ.get("CXX", "g++")
 COMPILE = [CXX, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-DLEXFORMER_COMPILED",
            f"-I{ROOT}/include", "-I/usr/include/eigen3", "-x", "c++", "-"]
 PRESETS = {preset["name"] for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
-OPTIONS = set(re.findall(r"LEXFORMER_\w+", "".join(p.read_text() for p in [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*")])))
+OPTIONS = set(re.findall(r"LEXFORMER_\w+", "".join(p.read_text() for p in [ROOT / "CMakeLists.txt", ROOT / "tests/CMakeLists.txt", *(ROOT / "cmake").glob("*")])))
 
 
 def blocks(path, language):
