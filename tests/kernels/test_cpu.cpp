@@ -197,6 +197,9 @@ TEST_CASE("dropout keeps a share of 1 - p, and the mean") {
     CHECK(std::abs(sum / n - 1) < error / (1 - q));
   }
   CHECK_FALSE(DropoutMask{}.active());
+  std::vector<float> all(100);
+  DropoutMask{0.999999f, {3, 1, 0}}.fill(0, all.size(), all.data());
+  for (const float v : all) CHECK(std::isfinite(v));
 }
 
 TEST_CASE("column_sum, gather_sum, its gradient and the copies equal plain loops") {
