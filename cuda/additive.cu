@@ -183,7 +183,7 @@ void AdditiveKernels<Cuda>::additive_attention_grad(const AdditiveArgs<T>& args,
   launch(LEXFORMER_KERNEL(additive_grad_kernel<T>),
          dim3(grid.x, static_cast<unsigned>((args.key_size + Warp::threads - 1) / Warp::threads)), dim3(Warp::threads, additive_warps), 0,
          args, static_cast<const A*>(dscores.data()), dkey_sums.data(), grads.keys, grads.queries, dweights.data());
-  RowKernels<Cuda>::column_sum(units * args.key_size / columns, columns, dweights.data(), columns, grads.weights);
+  RowKernels<Cuda>::column_sum(units / args.weight_rows, columns, dweights.data(), columns, grads.weights);
 }
 
 LEXFORMER_ADDITIVE_INSTANCES(, Cuda, float)

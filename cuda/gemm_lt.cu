@@ -123,6 +123,7 @@ std::optional<Algorithm> algorithm_for(const Problem& problem) {
   static std::mutex mutex;
   static auto* const known = new std::map<Problem, std::optional<Algorithm>>;
   const std::lock_guard lock(mutex);
+  if (known->size() == 10000) known->clear();  // some are searched for each size; a service would collect them without end
   const auto found = known->find(problem);
   return found != known->end() ? found->second : known->emplace(problem, search<T, C>(problem)).first->second;
 }

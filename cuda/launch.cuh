@@ -27,7 +27,9 @@ cudaStream_t stream();
 [[noreturn]] void fail_at(const char* what, const char* file, int line, const char* why);
 
 inline void check(cudaError_t error, const char* what, const char* file, int line) {
-  if (error != cudaSuccess) fail_at(what, file, line, cudaGetErrorString(error));
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // clear the error, or the caller's next check reports it again
+  fail_at(what, file, line, cudaGetErrorString(error));
 }
 #define LEXFORMER_CUDA_CHECK(call) ::lexformer::cuda::check((call), #call, __FILE__, __LINE__)
 

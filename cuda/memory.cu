@@ -54,6 +54,15 @@ Device& device() {
   return *instance;
 }
 
+/// For functions that must not throw: the stream, or the default one if the device cannot be selected, which the next call reports.
+cudaStream_t stream_to_free() noexcept {
+  try {
+    return device().stream;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 struct Counters {
   std::mutex mutex;
   std::size_t in_use = 0, peak = 0;
@@ -104,7 +113,7 @@ struct BlockCache {
   void clear() noexcept {
     const std::lock_guard lock(mutex);
     for (const auto& [size, list] : blocks)
-      for (void* const data : list) cudaFreeAsync(data, device().stream);
+      for (void* const data : list) cudaFreeAsync(data, stream_to_free());
     blocks.clear();
     idle = 0;
   }
@@ -131,10 +140,8 @@ struct Staging {
   char* place(std::size_t& bytes) {
     if (used == piece_size || (used > 0 && bytes <= piece_size && used + bytes > piece_size)) next();
     Piece& piece = ring[current];
-    if (piece.data == nullptr) {
-      LEXFORMER_CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&piece.data), piece_size));
-      LEXFORMER_CUDA_CHECK(cudaEventCreateWithFlags(&piece.read, cudaEventDisableTiming));
-    }
+    if (piece.read == nullptr) LEXFORMER_CUDA_CHECK(cudaEventCreateWithFlags(&piece.read, cudaEventDisableTiming));
+    if (piece.data == nullptr) LEXFORMER_CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&piece.data), piece_size));
     bytes = std::min(bytes, piece_size - used);
     char* const begin = piece.data + used;
     used = std::min(piece_size, used + (bytes + 63) / 64 * 64);
@@ -198,10 +205,11 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
   auto& cache = cuda::block_cache();
   const std::size_t capacity = cache.capacity(bytes);
+  const cudaStream_t stream = cuda::stream();  // selects the device for this thread, also if the cache has a block
   void* data = cache.take(capacity);
   auto& c = cuda::counters();
   if (data == nullptr) {
-    const auto take = [&] { return cudaMallocAsync(&data, cache.on ? capacity : std::max<std::size_t>(bytes, 1), cuda::stream()); };
+    const auto take = [&] { return cudaMallocAsync(&data, cache.on ? capacity : std::max<std::size_t>(bytes, 1), stream); };
     cudaError_t error = take();
     if (error == cudaErrorMemoryAllocation) {  // free memory may be in blocks of other sizes
       cudaGetLastError();
@@ -235,11 +243,11 @@ void Memory<Cuda>::release(MemoryBlock block) noexcept {
     most = c.peak;
   }
   // An error here is a device failure, which the next call reports.
-  if (!cuda::block_cache().keep(block.data, block.capacity, most)) cudaFreeAsync(block.data, cuda::stream());
+  if (!cuda::block_cache().keep(block.data, block.capacity, most)) cudaFreeAsync(block.data, cuda::stream_to_free());
 }
 
 void Memory<Cuda>::trim() noexcept {
-  if (!cuda::device_is_made) return;
+  if (!cuda::device_is_made || cuda::stream_to_free() == nullptr) return;
   cuda::block_cache().clear();
   cudaStreamSynchronize(cuda::stream());  // complete the queued frees first
   cudaMemPoolTrimTo(cuda::device().pool, 0);
