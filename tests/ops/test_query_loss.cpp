@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "../support/error_message.hpp"
@@ -65,4 +67,38 @@ TEST_CASE("losses by query: what cannot be ranked is refused") {
   CHECK(error_message([&] {
           listwise_softmax_by_query(scores, queries, std::vector<float>{0, 0});
         }) == "listwise_softmax_by_query: no query has a document with a label above 0");
+}
+
+TEST_CASE("losses by query: scores, queries and labels must fit") {
+  const Var<double> scores(random_tensor({7, 1}, 3)), pairs(random_tensor({7, 2}, 3));
+  const QueryRows queries(std::vector<std::size_t>{0, 0, 0, 1, 1, 1, 1});
+  const auto both = [](const Var<double>& s, const QueryRows& q, const std::vector<float>& labels, const std::string& expected) {
+    CHECK(error_message([&] { margin_ranking_by_query(s, q, labels, 1); }) == "margin_ranking_by_query: " + expected);
+    CHECK(error_message([&] { listwise_softmax_by_query(s, q, labels); }) == "listwise_softmax_by_query: " + expected);
+  };
+  const std::string wanted = " rows of queries; expected scores (rows, 1) and a label for each row";
+  both(scores, queries, {0, 1}, "scores (7, 1) and 2 labels for 7" + wanted);
+  both(scores, queries, {0, 1, 0, 1, 0, 0, 1, 1}, "scores (7, 1) and 8 labels for 7" + wanted);
+  both(pairs, queries, {0, 1, 0, 1, 0, 0, 1}, "scores (7, 2) and 7 labels for 7" + wanted);
+  both(reshape(scores, {7}), queries, {0, 1, 0, 1, 0, 0, 1}, "scores (7,) and 7 labels for 7" + wanted);
+  both(scores, QueryRows(std::vector<std::size_t>{0, 0}), {0, 1}, "scores (7, 1) and 2 labels for 2" + wanted);
+  both(scores, {}, {0, 1, 0, 1, 0, 0, 1}, "scores (7, 1) and 7 labels for 0" + wanted);
+}
+
+TEST_CASE("losses by query: all labels are numbers, those of listwise_softmax_by_query 0 or more, also in queries that do not count") {
+  const Var<double> scores(random_tensor({4, 1}, 3));
+  const QueryRows queries(std::vector<std::size_t>{0, 0, 1, 1});
+  const auto listwise = [&](std::vector<float> labels) {
+    return error_message([&] { listwise_softmax_by_query(scores, queries, labels); });
+  };
+  const auto margin = [&](std::vector<float> labels) {
+    return error_message([&] { margin_ranking_by_query(scores, queries, labels, 1); });
+  };
+  constexpr float none = std::numeric_limits<float>::quiet_NaN(), most = std::numeric_limits<float>::infinity();
+  CHECK(listwise({1, 0, -1, 0}) == "listwise_softmax_by_query: the label of row 2 is -1; expected 0 or more");
+  CHECK(listwise({1, 0, 0, none}) == "listwise_softmax_by_query: the label of row 3 is nan; expected 0 or more");
+  CHECK(listwise({1, most, 0, 0}) == "listwise_softmax_by_query: the label of row 1 is inf; expected 0 or more");
+  CHECK(margin({1, 0, 0, none}) == "margin_ranking_by_query: the label of row 3 is nan; expected a finite number");
+  CHECK(margin({1, 0, -most, 0}) == "margin_ranking_by_query: the label of row 2 is -inf; expected a finite number");
+  CHECK(margin({1, 0, -1, 0}) == "no error");
 }
