@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -14,12 +15,13 @@ namespace lexformer {
 
 struct CrossEntropyOptions {
   std::int32_t ignore_index = -100;     // rows with this label are ignored
-  std::vector<double> class_weights{};  // one per class; empty = all 1
+  std::vector<double> class_weights{};  // one per class, each 0 or more; empty = all 1
 };
 
 /// Mean cross-entropy:  loss = -sum_i w[y_i] log softmax(x_i)[y_i] / sum_i w[y_i], as torch.nn.CrossEntropyLoss.
 ///   logits (N, C), labels N class indices -> scalar;    dlogits_i = w[y_i] / sum w (softmax(x_i) - onehot(y_i))
-/// If all rows are ignored, the loss and the gradient are 0. Errors: shapes do not match, or a label is out of range.
+/// If all rows are ignored, the loss and the gradient are 0. Errors: shapes do not match, C = 0, a label is out of range, or a class weight
+/// is negative or not finite.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& x, std::span<const std::int32_t> labels,
                                         const CrossEntropyOptions& options = {}) {
@@ -27,8 +29,12 @@ Var<accumulate_t<T>, Dev> cross_entropy(const Var<T, Dev>& x, std::span<const st
   if (x.shape().rank() != 2 || x.dim(0) != labels.size())
     fail("cross_entropy", "logits ", x.shape(), " for ", labels.size(), " labels; expected (labels, classes)");
   const std::size_t n = labels.size(), classes = x.dim(1);
+  if (classes == 0) fail("cross_entropy", "logits ", x.shape(), " have no classes; expected at least one");
   if (!options.class_weights.empty() && options.class_weights.size() != classes)
     fail("cross_entropy", options.class_weights.size(), " class weights for ", classes, " classes");
+  for (std::size_t c = 0; c < options.class_weights.size(); ++c)
+    if (const double w = options.class_weights[c]; !(w >= 0 && w <= static_cast<double>(std::numeric_limits<A>::max())))
+      fail("cross_entropy", "the weight of class ", c, " is ", w, "; expected a finite number of 0 or more");
   std::vector<A> weights(options.class_weights.empty() ? 0 : n, A{0});  // empty = all 1
   std::vector<std::int32_t> counted(n, -1);                             // the labels; -1 for ignored rows
   A total{0};
