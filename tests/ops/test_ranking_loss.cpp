@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
@@ -136,6 +137,16 @@ TEST_CASE("listwise softmax: queries without a relevant document are left out") 
   both.backward();
   for (std::size_t d = 0; d < 3; ++d) CHECK(s.grad().at(1, d) == 0);
   CHECK(listwise_softmax(s, std::vector<double>(6, 0.0)).item() == 0);
+}
+
+TEST_CASE("listwise softmax: a document with score -inf and relevance 0 is as if it were not there") {
+  const Var<double> s(random_tensor({2, 3}), true), hidden(Tensor<double>::full({2, 1}, -std::numeric_limits<double>::infinity()), true);
+  const auto loss = [&] { return listwise_softmax(concat_columns(std::vector{s, hidden}), std::vector<double>{0, 1, 2, 0, 3, 0, 1, 0}); };
+  CHECK(loss().item() == doctest::Approx(listwise_softmax(s, std::vector<double>{0, 1, 2, 3, 0, 1}).item()).epsilon(1e-14));
+  loss().backward();
+  CHECK(hidden.grad().to_vector() == std::vector<double>{0, 0});
+  const auto result = gradcheck(loss, {s});
+  CHECK_MESSAGE(result.ok, result.message);
 }
 
 TEST_CASE("ranking losses in float and bfloat16") {

@@ -127,7 +127,8 @@ Var<accumulate_t<T>, Dev> margin_ranking(const Var<T, Dev>& better, const Var<T,
 ///   loss = mean_q( -sum_d P_qd log softmax(s_q)_d ),   P_qd = r_qd / sum_d' r_qd'
 ///   scores (Q, D), relevance Q D numbers r >= 0, row by row -> scalar
 /// Queries without relevant documents are left out; if all are, loss and gradient are 0. With in-batch negatives, D is the number of the
-/// documents of the batch, and r_qd = 1 for a query's own. (ListNet's P is the softmax of labels: give it as r.)
+/// documents of the batch, and r_qd = 1 for a query's own. (ListNet's P is the softmax of labels: give it as r.) A document of relevance 0
+/// may have the score -inf: it is as if it were not there.
 /// Errors: shapes do not match, or a relevance is negative or not finite.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> listwise_softmax(const Var<T, Dev>& scores, std::span<const double> relevance) {
@@ -148,8 +149,10 @@ Var<accumulate_t<T>, Dev> listwise_softmax(const Var<T, Dev>& scores, std::span<
     for (std::size_t d = 0; d < documents; ++d) target[q * documents + d] = static_cast<A>(row[d] / sum);
   }
   const NameScope scope("listwise_softmax");
-  const auto weighted = multiply(Var<A, Dev>(Tensor<A, Dev>::from(target, scores.shape())), log_softmax(cast<A>(scores)));
-  return scale(sum(weighted), static_cast<A>(-1 / std::max(counted, 1.0)));
+  const auto p = Tensor<A, Dev>::from(target, scores.shape());
+  const Var<A, Dev> none(Tensor<A, Dev>::zeros({1}));
+  const auto log_p = where(p, log_softmax(cast<A>(scores)), none);  // not read where P is 0, as 0 times -inf is no number
+  return scale(sum(multiply(Var<A, Dev>(p), log_p)), static_cast<A>(-1 / std::max(counted, 1.0)));
 }
 
 }  // namespace lexformer
