@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/ops/attention.hpp"
@@ -14,6 +15,7 @@
 #include "lexformer/ops/rows.hpp"
 
 using namespace lexformer;
+using test::error_message;
 using test::max_error;
 using test::random_tensor;
 
@@ -188,6 +190,10 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
     }
     return "accepted";
   };
+  for (const std::size_t columns : std::initializer_list<std::size_t>{0, 9})
+    CHECK(error_message([&] {
+            attention(Var<double>(Tensor<double>::zeros({offsets.tokens(), columns})), offsets, H);
+          }) == cat("attention: qkv must be (N, 3 D) with D > 0 divisible by 2 heads, got (", offsets.tokens(), ", ", columns, ")"));
   ScoreTerms<double> t;
   t.lookups.push_back({v[1], std::vector<std::uint16_t>(3)});
   CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " token pairs"));

@@ -88,8 +88,8 @@ namespace detail {
 template <class T, class Dev>
 AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, std::size_t heads, const ScoreTerms<T, Dev>& terms,
                                 const AttentionOptions& options) {
-  if (qkv.shape().rank() != 2 || heads == 0 || qkv.dim(1) % (3 * heads) != 0)
-    fail("attention", "qkv must be (N, 3 D) with D divisible by ", heads, " heads, got ", qkv.shape());
+  if (qkv.shape().rank() != 2 || heads == 0 || qkv.dim(1) == 0 || qkv.dim(1) % (3 * heads) != 0)
+    fail("attention", "qkv must be (N, 3 D) with D > 0 divisible by ", heads, " heads, got ", qkv.shape());
   if (qkv.dim(0) != offsets.tokens()) fail("attention", "qkv has ", qkv.dim(0), " rows but the offsets have ", offsets.tokens(), " tokens");
   if (offsets.sequences() == 0) fail("attention", "the batch is empty");
   AttentionArgs<T> args;
