@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -26,20 +28,30 @@ Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<st
   if (positions.size() != n) fail("rotary", positions.size(), " positions for ", n, " tokens");
   for (const std::int32_t m : positions.min() < 0 ? positions.to_vector() : std::vector<std::int32_t>{})
     if (m < 0) fail("rotary", "position ", m, " is negative");
-  const std::size_t rows = static_cast<std::size_t>(positions.max()) + 1;
-  if (rows > std::size_t{1} << 20) fail("rotary", "position ", rows - 1, " is too large; the largest supported position is 1048575");
+  const std::size_t last = static_cast<std::size_t>(positions.max());
+  if (last >= std::size_t{1} << 20) fail("rotary", "position ", last, " is too large; the largest supported position is 1048575");
   using A = accumulate_t<T>;
-  std::vector<A> turn(rows * d);  // cos and sin for each position and pair of features
+  // The table has a row for each position, or for each token where these are fewer, as for a token far from the start.
+  std::vector<std::int32_t> position_of(std::min(n, last + 1));
+  std::iota(position_of.begin(), position_of.end(), 0);
+  Indices<std::int32_t, Dev> row = positions;
+  if (n <= last) {
+    row = position_of;
+    position_of = positions.to_vector();
+  }
+  const std::size_t rows = position_of.size();
+  std::vector<A> turn(rows * d);  // cos and sin for each row and pair of features
   for (std::size_t t = 0; t < half; ++t) {
     const double speed = std::pow(base, -2.0 * static_cast<double>(t) / static_cast<double>(d));
-    for (std::size_t m = 0; m < rows; ++m) {
-      turn[m * d + 2 * t] = static_cast<A>(std::cos(static_cast<double>(m) * speed));
-      turn[m * d + 2 * t + 1] = static_cast<A>(std::sin(static_cast<double>(m) * speed));
+    for (std::size_t i = 0; i < rows; ++i) {
+      const double angle = position_of[i] * speed;
+      turn[i * d + 2 * t] = static_cast<A>(std::cos(angle));
+      turn[i * d + 2 * t + 1] = static_cast<A>(std::sin(angle));
     }
   }
   const auto apply = [=, table = Tensor<A, Dev>::from(turn, {rows, d})](const Tensor<T, Dev>& x, A direction) {
     Tensor<T, Dev> y({n, 3 * width});
-    Kernels<Dev>::rotary(n, heads, d, table.data(), positions.data(), direction, x.data(), y.mutable_data());
+    Kernels<Dev>::rotary(n, heads, d, table.data(), row.data(), direction, x.data(), y.mutable_data());
     return y;
   };
   return record("rotary", apply(qkv.value(), A{1}), std::vector{qkv},
