@@ -224,6 +224,25 @@ TEST_CASE("the gradients of embedding add up as rows, and with others as a table
   CHECK_FALSE(table.grad_box()->rows.defined());
 }
 
+TEST_CASE("embedding of no ids: the gradient of the table is 0, and a step takes it so") {
+  const std::vector<std::int32_t> none, one{3};
+  const auto no_rows = Tensor<float>(Shape{0, 5});
+  Run<float> empty(12, 5, {}), whole(12, 5, {});
+  for (std::size_t k = 0; k < 3; ++k) {
+    for (Run<float>* run : {&empty, &whole}) {
+      backward(run->table(), none, no_rows, run == &whole);
+      if (k == 1) backward(run->table(), one, Tensor<float>::ones({1, 5}), false);  // rows on top of it
+      CHECK(run->table().has_grad());
+      if (k == 2) CHECK(clip_grad_norm(run->parameters, 1.0) == 0);
+      CHECK(run->optimizer.clip_and_step(1.0).item() == doctest::Approx(k == 1 ? std::sqrt(5.0) : 0));
+    }
+    CHECK(same_bits(empty.table().value(), whole.table().value()));
+  }
+  CHECK(same_bits(empty.optimizer, whole.optimizer));
+  backward(empty.table(), none, no_rows, false);
+  CHECK(same_bits(empty.table().grad(), Tensor<float>::zeros({12, 5})));
+}
+
 TEST_CASE("GradientSum keeps rows, with the bits of whole tables") {
   const auto trained = [](bool whole) {
     Run<float> run(30, 6, {});
