@@ -132,6 +132,14 @@ TEST_CASE("log_sum_exp: large numbers, and rows of infinities") {
   CHECK(error_message([] { log_sum_exp(leaf({}, {2, 0})); }) == "log_sum_exp: needs a last axis of at least one element, got shape (2, 0)");
 }
 
+TEST_CASE_TEMPLATE("softmax and log_softmax: rows without an element are refused", T, float, double, bfloat16) {
+  const Var<T> rows(Tensor<T>::zeros({2, 0})), scalar(Tensor<T>::zeros({})), none(Tensor<T>::zeros({0, 2}));
+  CHECK(error_message([&] { softmax(rows); }) == "softmax: needs a last axis of at least one element, got shape (2, 0)");
+  CHECK(error_message([&] { log_softmax(rows); }) == "log_softmax: needs a last axis of at least one element, got shape (2, 0)");
+  CHECK(error_message([&] { softmax(scalar); }) == "softmax: needs a last axis of at least one element, got shape ()");
+  CHECK(log_softmax(none).shape() == Shape{0, 2});
+}
+
 TEST_CASE("standardize: mean 0, unbiased deviation 1 but for eps, and a constant row") {
   const auto x = leaf({1, 2, 3, 6});
   const auto y = values_of(standardize(x, 1e-6));

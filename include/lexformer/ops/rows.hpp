@@ -41,32 +41,31 @@ RowExtreme<T, Dev> row_extreme(const char* name, bool largest, const Var<T, Dev>
           indices};
 }
 
-}  // namespace detail
-
-/// Softmax along the last axis: y_j = exp(x_j) / sum_k exp(x_k).    dx = y (dy - <y, dy>)
+/// Softmax of rows, or log-softmax if `log`.
 template <class T, class Dev>
-Var<T, Dev> softmax(const Var<T, Dev>& x) {
+Var<T, Dev> softmax(const char* name, bool log, const Var<T, Dev>& x) {
+  const std::size_t rows = shape_of_rows(name, x.shape()).size(), n = x.shape().last();
   Tensor<T, Dev> y(x.shape());
-  const std::size_t rows = x.shape().rows(), n = x.shape().last();
-  Kernels<Dev>::softmax(rows, n, false, x.value().data(), y.mutable_data());
-  return record("softmax", y, std::vector{x}, [=, kept = Saved(y)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+  Kernels<Dev>::softmax(rows, n, log, x.value().data(), y.mutable_data());
+  return record(name, y, std::vector{x}, [=, kept = Saved(y)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
     Tensor<T, Dev> dx(dy.shape());
-    Kernels<Dev>::softmax_grad(rows, n, false, dy.data(), kept->data(), dx.mutable_data());
+    Kernels<Dev>::softmax_grad(rows, n, log, dy.data(), kept->data(), dx.mutable_data());
     return {dx};
   });
 }
 
-/// Log-softmax along the last axis: y = x - log(sum exp(x)).    dx = dy - exp(y) sum(dy)
+}  // namespace detail
+
+/// Softmax along the last axis: y_j = exp(x_j) / sum_k exp(x_k), x (..., n).    dx = y (dy - <y, dy>).    Errors: n = 0
+template <class T, class Dev>
+Var<T, Dev> softmax(const Var<T, Dev>& x) {
+  return detail::softmax("softmax", false, x);
+}
+
+/// Log-softmax along the last axis: y = x - log(sum exp(x)), x (..., n).    dx = dy - exp(y) sum(dy).    Errors: n = 0
 template <class T, class Dev>
 Var<T, Dev> log_softmax(const Var<T, Dev>& x) {
-  Tensor<T, Dev> y(x.shape());
-  const std::size_t rows = x.shape().rows(), n = x.shape().last();
-  Kernels<Dev>::softmax(rows, n, true, x.value().data(), y.mutable_data());
-  return record("log_softmax", y, std::vector{x}, [=, kept = Saved(y)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
-    Tensor<T, Dev> dx(dy.shape());
-    Kernels<Dev>::softmax_grad(rows, n, true, dy.data(), kept->data(), dx.mutable_data());
-    return {dx};
-  });
+  return detail::softmax("log_softmax", true, x);
 }
 
 /// Log-sum-exp along the last axis: y[i] = log(sum_j exp(x[i, j])), x (..., n) -> (...). The row maximum is subtracted before exp.
