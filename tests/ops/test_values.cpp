@@ -260,6 +260,12 @@ TEST_CASE("linear: layers whose weights are slices of one tensor give what separ
   }
 }
 
+TEST_CASE("linear: no layers are refused") {
+  CHECK(error_message([] {
+          linear(leaf({1, 2}, {1, 2}), std::vector<Var<double>>{}, std::vector<Var<double>>{});
+        }) == "linear: there are no weights; expected one or more layers");
+}
+
 TEST_CASE("linear: the gradient of a value that others share is not written to") {
   const auto w = leaf({1, 2, 3, 4}, {2, 2});
   auto x = leaf({5, 6}, {1, 2});

@@ -133,12 +133,13 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
 ///   x (N, K), w_i (D_i, K) as HuggingFace stores it, b_i (D_i) or undefined -> y (N, sum of D_i)
 ///   dx = sum dy_i w_i,  dw_i = dy_i^T x,  db_i = column sums of dy_i
 /// Weights that lie one after the other in memory (and so their biases, if any) are one block, with one product for all: so are the three
-/// projections of attention.
+/// projections of attention. Errors: shapes do not match, or there are no weights.
 template <class T, class Dev>
 Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights, const std::vector<Var<T, Dev>>& biases) {
   if (x.shape().rank() != 2) fail("linear", "x must be a matrix (rows, in), got ", x.shape());
   if (weights.size() != biases.size())
     fail("linear", weights.size(), " weights but ", biases.size(), " biases (use an undefined Var for none)");
+  if (weights.empty()) fail("linear", "there are no weights; expected one or more layers");
   const std::size_t rows = x.dim(0), k = x.dim(1);
   std::size_t columns = 0;
   std::vector<Var<T, Dev>> inputs{x};
