@@ -222,6 +222,14 @@ TEST_CASE("window: the rows around each token, zeros outside of its sequence") {
   CHECK(error_message([&] { window(leaf({1, 2}, {2, 1}), offsets, 1, 1); }) == "window: x (2, 1) but the offsets have 4 tokens");
 }
 
+TEST_CASE("select_rows names itself in its errors") {
+  const auto x = leaf({1, 2, 3, 4}, {2, 2});
+  CHECK(values_of(select_rows(x, {1, 0, 1})) == Values{3, 4, 1, 2, 3, 4});
+  CHECK(error_message([&] { select_rows(x, {0, 2}); }) == "select_rows: id 2 at position 1 is outside the table of 2 rows");
+  CHECK(error_message([&] { select_rows(leaf({1, 2}), {0}); }) == "select_rows: the table must be (V, D), got (2,)");
+  CHECK(error_message([&] { embedding(x, {0, 2}); }) == "embedding: id 2 at position 1 is outside the table of 2 rows");
+}
+
 TEST_CASE("replace_rows: x keeps its own rows, and no row is named twice") {
   const auto x = leaf({1, 2, 3, 4, 5, 6}, {3, 2}), values = leaf({10, 20, 30, 40}, {2, 2});
   const auto y = replace_rows(x, {2, 0}, values);

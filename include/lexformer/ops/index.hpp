@@ -41,29 +41,29 @@ struct TableRows {
 ///   base (N, D) or undefined, tables (V_k, D), ids_k N integers in 0 .. V_k-1, one to four lookups -> y (N, D)
 ///   dbase = dy;    dtable_k[ids_k[i]] += dy[i], in the order of i
 /// On the CPU the gradient of a parameter of more than N > 0 rows is kept as the rows that were looked up, so it costs no pass over the
-/// table. Errors: an id is out of range, or shapes do not match.
+/// table. name: of the op, in errors. Errors: an id is out of range, or shapes do not match.
 template <class T, class Dev>
-Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T, Dev>>& lookups) {
+Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T, Dev>>& lookups, const char* name = "embedding") {
   if (lookups.empty() || lookups.size() > most_row_lookups)
-    fail("embedding", "there are ", lookups.size(), " tables, expected 1 to ", most_row_lookups);
+    fail(name, "there are ", lookups.size(), " tables, expected 1 to ", most_row_lookups);
   const std::size_t n = lookups[0].ids.size();
   std::vector<RowLookup<T>> sources;
   for (const auto& [table, ids] : lookups) {
-    if (table.shape().rank() != 2) fail("embedding", "the table must be (V, D), got ", table.shape());
+    if (table.shape().rank() != 2) fail(name, "the table must be (V, D), got ", table.shape());
     const std::size_t vocabulary = table.dim(0);
     if (!ids.within(vocabulary)) {
       const auto all = ids.to_vector();
       for (std::size_t i = 0; i < all.size(); ++i)
         if (all[i] < 0 || static_cast<std::size_t>(all[i]) >= vocabulary)
-          fail("embedding", "id ", all[i], " at position ", i, " is outside the table of ", vocabulary, " rows");
+          fail(name, "id ", all[i], " at position ", i, " is outside the table of ", vocabulary, " rows");
     }
     if (table.dim(1) != lookups[0].table.dim(1) || ids.size() != n)
-      fail("embedding", ids.size(), " rows of the table ", table.shape(), " cannot be added to ", n, " rows of the table ",
+      fail(name, ids.size(), " rows of the table ", table.shape(), " cannot be added to ", n, " rows of the table ",
            lookups[0].table.shape());
     sources.push_back({ids.data(), table.value().data()});
   }
   const std::size_t d = lookups[0].table.dim(1);
-  if (base.defined() && !(base.shape() == Shape{n, d})) fail("embedding", "the sum is ", Shape{n, d}, ", but base is ", base.shape());
+  if (base.defined() && !(base.shape() == Shape{n, d})) fail(name, "the sum is ", Shape{n, d}, ", but base is ", base.shape());
   Tensor<T, Dev> y({n, d});
   Kernels<Dev>::gather_sum(n, d, base.defined() ? base.value().data() : nullptr, sources, y.mutable_data());
 
@@ -82,7 +82,7 @@ Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T
     tables.push_back({table.shape(), ids, table.requires_grad(), few && !detail::graph_state().check_finite ? table.grad_box() : nullptr});
   }
   inputs.push_back(base);
-  return record("embedding", y, inputs, [n, d, tables = std::move(tables)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
+  return record(name, y, inputs, [n, d, tables = std::move(tables)](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
     std::vector<Tensor<T, Dev>> gradients;
     std::vector<RowLookupGrad<T>> dense;
     for (const Source& source : tables) {
@@ -110,9 +110,10 @@ Var<T, Dev> embedding(const Var<T, Dev>& table, const std::type_identity_t<Indic
 }
 
 /// Selects rows: y[i] = x[rows[i]]; an index may repeat.    dx[rows[i]] += dy[i]
+///   x (N, D), rows M integers in 0 .. N-1 -> y (M, D).    Errors: a row is out of range
 template <class T, class Dev>
 Var<T, Dev> select_rows(const Var<T, Dev>& x, const std::type_identity_t<Indices<std::int32_t, Dev>>& rows) {
-  return embedding(x, rows);
+  return embedding_sum<T, Dev>({}, {{x, rows}}, "select_rows");
 }
 
 /// Selects columns: y[h, c] = x[h, columns[c]]; an index may repeat.    dx[h, columns[c]] += dy[h, c], in the order of c
@@ -314,7 +315,7 @@ Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
 
 // The instances in lexformer::compiled; the word is extern in programs that link it.
 #define LEXFORMER_INDEX(word, T)                                                                                            \
-  word template Var<T, Cpu> embedding_sum<T, Cpu>(const Var<T, Cpu>&, const std::vector<TableRows<T, Cpu>>&);               \
+  word template Var<T, Cpu> embedding_sum<T, Cpu>(const Var<T, Cpu>&, const std::vector<TableRows<T, Cpu>>&, const char*);  \
   word template Var<T, Cpu> embedding<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);                       \
   word template Var<T, Cpu> select_rows<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);                     \
   word template Var<T, Cpu> select_columns<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);                  \
