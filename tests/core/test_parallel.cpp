@@ -17,6 +17,8 @@
 #include <unistd.h>
 #endif
 
+#include "lexformer/core/device.hpp"
+
 using namespace lexformer;
 
 namespace {
@@ -137,6 +139,27 @@ TEST_CASE("parallel_for: a child process has workers of its own") {
   CHECK(status == 0);
   CHECK(blocks_of(100, 1).size() == 100);
   set_threads(0);
+}
+
+TEST_CASE("memory: a child process can allocate, whatever another thread did at the moment of fork()") {
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done) Memory<Cpu>::release(Memory<Cpu>::allocate(1000));
+  });
+  bool right = true;
+  for (int i = 0; i < 100 && right; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // instead of waiting forever
+      Memory<Cpu>::release(Memory<Cpu>::allocate(1000));
+      _exit(0);
+    }
+    int status = -1;
+    right = waitpid(child, &status, 0) == child && status == 0;
+  }
+  done = true;
+  other.join();
+  CHECK(right);
 }
 #endif
 

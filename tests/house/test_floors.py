@@ -26,7 +26,7 @@ FLOORS = {
 EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
-    r"pthread\.h|sched\.h": r"core/parallel\.hpp",
+    r"pthread\.h|sched\.h": r"core/(parallel|device)\.hpp",
     r"immintrin\.h": r"kernels/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product)\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"sys/file\.h": r"io/folder_lock\.hpp",

@@ -89,6 +89,9 @@ struct Memory<Cpu> {
 #include <new>
 #include <utility>
 
+#if defined(__unix__)
+#include <pthread.h>
+#endif
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
@@ -174,7 +177,14 @@ struct HostArena {
   }
 };
 LEXFORMER_INLINE HostArena& host_arena() {
-  static auto* instance = new HostArena;  // never destroyed, since tensors with static lifetime may outlive it
+  static auto* instance = [] {
+    auto* const made = new HostArena;  // never destroyed, since tensors with static lifetime may outlive it
+#if defined(__unix__)
+    // Held during fork(): a child process would wait forever for a mutex that another thread held at that moment.
+    pthread_atfork([] { host_arena().mutex.lock(); }, [] { host_arena().mutex.unlock(); }, [] { host_arena().mutex.unlock(); });
+#endif
+    return made;
+  }();
   return *instance;
 }
 #if defined(LEXFORMER_NO_BLOCK_CACHE)

@@ -215,9 +215,11 @@ LEXFORMER_INLINE void run_blocks(std::size_t blocks, void (*run)(void* body, std
     return;
   }
   Loop loop{blocks, run, body, helpers};
-  in_block() = true;
+  const struct InBlock {
+    InBlock() { in_block() = true; }
+    ~InBlock() { in_block() = false; }  // also if there is no memory for the list of loops
+  } here;
   thread_pool().run(loop);
-  in_block() = false;
   if (loop.error) std::rethrow_exception(loop.error);
 }
 
