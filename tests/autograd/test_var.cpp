@@ -167,6 +167,15 @@ TEST_CASE("misuse of a Var says what to do") {
   Var<double> none, result = y;
   CHECK(error_message([&] { y.backward(); }) == "backward: the variable has shape (2,); without a cotangent it must have one element");
   CHECK(error_message([&] { y.backward(Tensor<double>::ones({3})); }) == "backward: cotangent (3,) for a variable of shape (2,)");
+  CHECK(error_message([&] { y.backward(Tensor<double>()); }) == "backward: the cotangent is undefined; expected a tensor of shape (2,)");
+  auto given = Tensor<double>::ones({2});
+  const auto moved = std::move(given);
+  CHECK_THROWS_AS(y.backward(given), Error);  // NOLINT(bugprone-use-after-move)
+  Var<double> resized(Tensor<double>::ones({3}), true);
+  multiply(resized, resized).backward(Tensor<double>::ones({3}));
+  resized.mutable_value() = Tensor<double>::ones({2});
+  CHECK(error_message([&] { multiply(resized, resized).backward(Tensor<double>::ones({2})); }) ==
+        "backward: a gradient (2,) cannot be added to one of shape (3,); call clear_grad() after a parameter got another shape");
   CHECK(error_message([&] { constant.backward(); }) ==
         "backward: the variable does not require a gradient (is a NoGrad alive, or are all parameters frozen?)");
   CHECK(error_message([&] { constant.grad(); }) == "Var::grad: this variable does not require a gradient");

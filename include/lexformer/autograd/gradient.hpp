@@ -66,15 +66,18 @@ struct GradBox {
       grad = std::move(g);
       return;
     }
+    check_shape(g.shape(), grad.shape());
     if (!grad.unique()) grad = grad.clone();  // the first contribution may be shared with another reader
     Kernels<Dev>::add_to(grad.size(), g.data(), grad.mutable_data());
   }
   void add(RowGradient<T, Dev> g) {
     if (grad.defined()) return add(g.dense());
-    if (rows.defined())
-      rows.add(g);
-    else
+    if (!rows.defined()) {
       rows = std::move(g);
+      return;
+    }
+    check_shape(g.table, rows.table);
+    rows.add(g);
   }
   void add(GradBox other) {
     if (other.rows.defined())
@@ -90,6 +93,13 @@ struct GradBox {
   Tensor<T, Dev> take() {
     make_dense();
     return std::exchange(grad, {});
+  }
+
+ private:
+  static void check_shape(const Shape& added, const Shape& stored) {
+    if (!(added == stored))
+      fail("backward", "a gradient ", added, " cannot be added to one of shape ", stored,
+           "; call clear_grad() after a parameter got another shape");
   }
 };
 

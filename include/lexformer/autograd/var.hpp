@@ -227,13 +227,15 @@ class Var {
   Var detach() const { return Var(value()); }
 
   /// Adds d(this)/d(leaf) to the gradient of every leaf that requires one. This variable must have one element, or `cotangent` (of
-  /// its shape) gives dL/d(this). The graph is consumed: a second backward() through the same ops throws.
+  /// its shape) gives dL/d(this). The graph is consumed: a second backward() through the same ops throws, and what it has
+  /// added to gradients before stays.
   void backward() const {
     if (size() != 1) fail("backward", "the variable has shape ", shape(), "; without a cotangent it must have one element");
     backward(Tensor<T, Dev>::ones(shape()));
   }
   void backward(Tensor<T, Dev> cotangent) const {
     if (!requires_grad()) fail("backward", "the variable does not require a gradient (is a NoGrad alive, or are all parameters frozen?)");
+    if (!cotangent.defined()) fail("backward", "the cotangent is undefined; expected a tensor of shape ", shape());
     if (!(cotangent.shape() == shape())) fail("backward", "cotangent ", cotangent.shape(), " for a variable of shape ", shape());
     cell_->box->add(std::move(cotangent));
     detail::run_backward(cell_->node);
