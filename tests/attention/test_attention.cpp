@@ -128,6 +128,11 @@ TEST_CASE("attention: masks of -1e9 and -inf for whole rows and for code 0") {
   }
 }
 
+TEST_CASE("a gate that is undefined is an error, not no gate") {
+  ScoreTerms<double> t;
+  CHECK_THROWS_WITH_AS(t.multiply_gate(Var<double>()), doctest::Contains("the gate is undefined"), Error);
+}
+
 TEST_CASE("attention returns the gradient of qkv and of every term") {
   for (const int forms : {0, 1, 2, 4, 8, 16, 32, 64, 1 + 16, 16 + 64, 4 + 8 + 16, all_forms}) {
     for (const auto attentions : {Attentions::none, Attentions::scores, Attentions::probabilities}) {

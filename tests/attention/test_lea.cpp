@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -335,4 +336,24 @@ TEST_CASE("LEA refuses what cannot work, and says why") {
   auto term = make(constant());
   CHECK(error_message([&] { call.contribute(term); }) ==
         "lea: the batch has no feature 'lexical'; make it with the batch() of the model, or of a PairDataset with the model's features");
+}
+
+TEST_CASE("calibrate() refuses codes that are not for pairs, and numbers that are not finite") {
+  const Call call;
+  auto term = make({.dimension = 8, .alpha = LeaAlpha::magnitude});
+  Batch batch = test::batch_of_lengths({3, 4});
+  batch.features["lexical"] = {Per::token, Codes{std::vector<std::uint16_t>(7, 1), levels}};
+  const DeviceBatch<double> per_token = batch;
+  CHECK(error_message([&] {
+          term.calibrate({call.qkv, per_token, lea_heads, {}}, {});
+        }) == "lea: 7 codes for 25 token pairs; the feature must hold a code for each pair");
+  Call bad;
+  auto qkv = random_tensor({7, 3 * lea_width}, 1);
+  qkv.mutable_data()[0] = std::numeric_limits<double>::infinity();
+  bad.qkv = V(qkv);
+  CHECK_THROWS_WITH_AS(bad.calibrate(term), doctest::Contains("lea: alpha would be"), Error);
+  CHECK(term.alpha.item() == 0);
+  Init init(1);
+  const LeaOptions none{.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 1e-50};  // 0 in float
+  CHECK_THROWS_AS(Lea<float>(none, lea_heads, init), Error);
 }

@@ -154,7 +154,7 @@ struct Lea final : AttentionTerm<T, Dev> {
     if (learned && o.levels < 2)
       fail_usage("lea",
                  "the learned representation has one row for each level, so it needs quantised levels (for example 50), not exact ones");
-    if (o.alpha == LeaAlpha::constant && o.alpha_value == 0)
+    if (o.alpha == LeaAlpha::constant && static_cast<accumulate_t<T>>(static_cast<T>(o.alpha_value)) == 0)
       fail_usage("lea", "a constant alpha of 0 would switch the bias off; leave LEA out instead");
     const Lea* const shared = o.sharing == LeaSharing::model ? first : nullptr;
     owns_projection = shared == nullptr;
@@ -233,6 +233,8 @@ struct Lea final : AttentionTerm<T, Dev> {
       double deviation() const { return std::sqrt(squares / n); }
     } semantic, lexical;
     if (in.batch.offsets.sequences() == 0) fail("lea", "the batch is empty");
+    if (codes.size() != in.batch.offsets.pairs())
+      fail("lea", codes.size(), " codes for ", in.batch.offsets.pairs(), " token pairs; the feature must hold a code for each pair");
     for (const std::uint16_t code : codes)
       if (code >= levels) fail("lea", "code ", code, " has no level; the batch has ", levels);
     double total = 0;
@@ -255,6 +257,7 @@ struct Lea final : AttentionTerm<T, Dev> {
       value = total / static_cast<double>(in.batch.offsets.tokens() * in.heads);
     else if (semantic.n > 0 && lexical.deviation() > 0)
       value = semantic.deviation() / lexical.deviation();
+    if (!std::isfinite(value)) fail_numeric("lea", "alpha would be ", value, "; the queries, keys or the table are not finite");
     const T measured = static_cast<T>(value);
     alpha.mutable_value().assign({&measured, 1});
   }

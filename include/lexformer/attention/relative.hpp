@@ -36,8 +36,10 @@ class PositionFactory : public TermFactory<T, Dev> {
 };
 
 /// Returns the list for ScoreTerms::Relative::bucket: row_of(i - j) for the distances -(longest - 1) ... longest - 1.
+/// Errors: longest is 0.
 template <class F>
 std::vector<std::int32_t> distance_buckets(std::size_t longest, F&& row_of) {
+  if (longest == 0) fail("attention", "the batch is empty");
   const auto n = static_cast<std::int32_t>(longest);
   std::vector<std::int32_t> rows;
   rows.reserve(2 * longest - 1);

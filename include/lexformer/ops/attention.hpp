@@ -64,8 +64,11 @@ struct ScoreTerms {
     for (auto& r : relatives) all.push_back(&r.table);
     return all;
   }
-  /// Multiplies the gate of token pairs by another.
-  void multiply_gate(const Var<T, Dev>& factor) { gate = gate.defined() ? multiply(gate, factor) : factor; }
+  /// Multiplies the gate of token pairs by another. Errors: it is undefined, e.g. the values of a feature that holds codes.
+  void multiply_gate(const Var<T, Dev>& factor) {
+    if (!factor.defined()) fail("attention", "the gate is undefined; expected a number for each token pair");
+    gate = gate.defined() ? multiply(gate, factor) : factor;
+  }
 };
 
 enum class Attentions { none, scores, probabilities };
