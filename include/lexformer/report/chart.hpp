@@ -24,6 +24,15 @@ struct Series {
   bool smooth = false;  // draw the line light, with its moving_mean() over about a twentieth of its points on top
   std::vector<std::pair<double, double>> interval{};  // instead of deviation: lower and upper bound of the band at each point
 
+  /// Errors, in the name of `where`: the lists do not have an element for each x, or there are both deviations and intervals.
+  void check(const char* where) const {
+    if (x.size() != y.size() || (!deviation.empty() && deviation.size() != y.size()))
+      fail(where, "series '", name, "' has ", x.size(), " x, ", y.size(), " y and ", deviation.size(),
+           " deviations; expected a y for each x, and as many deviations or none");
+    if (!interval.empty() && (interval.size() != y.size() || !deviation.empty()))
+      fail(where, "series '", name, "' has ", y.size(), " y, ", interval.size(), " intervals and ", deviation.size(),
+           " deviations; expected an interval for each y and no deviations");
+  }
   bool has_band() const { return !deviation.empty() || !interval.empty(); }
   double low(std::size_t i) const { return !interval.empty() ? interval[i].first : y[i] - (deviation.empty() ? 0.0 : deviation[i]); }
   double high(std::size_t i) const { return !interval.empty() ? interval[i].second : y[i] + (deviation.empty() ? 0.0 : deviation[i]); }
@@ -156,11 +165,7 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
   std::vector<double> xs, ys;
   std::vector<std::string> names;
   for (const Series& s : series) {
-    if (s.x.size() != s.y.size() || (!s.deviation.empty() && s.deviation.size() != s.y.size()))
-      fail("line_chart", "series '", s.name, "' has ", s.x.size(), " x, ", s.y.size(), " y and ", s.deviation.size(), " deviations");
-    if (!s.interval.empty() && (s.interval.size() != s.y.size() || !s.deviation.empty()))
-      fail("line_chart", "series '", s.name, "' has ", s.y.size(), " y, ", s.interval.size(), " intervals and ", s.deviation.size(),
-           " deviations; expected an interval for each y and no deviations");
+    s.check("line_chart");
     xs.insert(xs.end(), s.x.begin(), s.x.end());
     for (std::size_t i = 0; i < s.y.size(); ++i)
       for (const double bound : {s.low(i), s.high(i)}) ys.push_back(bound);

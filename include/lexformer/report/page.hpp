@@ -57,6 +57,7 @@ inline Csv series_csv(const std::vector<Series>& series) {
     csv.row(fields);
   };
   for (const Series& s : series) {
+    s.check("series_csv");
     for (std::size_t i = 0; i < s.x.size(); ++i) row(s, s.x[i], s.y[i], i, false);
     for (const auto& [x, y] : s.highlights) row(s, x, y, 0, true);
   }
