@@ -15,6 +15,31 @@
 using namespace lexformer;
 using namespace lexformer::test;
 
+namespace {
+
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+/// Whether all positions are numbers; the names in these tests contain no "nan" or "inf".
+bool positions_are_finite(const std::string& svg) { return svg.find("nan") == svg.npos && svg.find("inf") == svg.npos; }
+
+using Range = std::optional<std::pair<double, double>>;
+
+ChartOptions with_ranges(Range x, Range y) {
+  ChartOptions options;
+  options.title = "T";
+  options.x_range = x;
+  options.y_range = y;
+  return options;
+}
+
+}  // namespace
+
 TEST_CASE("series_csv and line_chart refuse a series of lists that do not match") {
   const Series short_y{"a", {1, 2}, {1}}, short_deviation{"b", {1, 2}, {1, 2}, {1}};
   const Series short_interval{.name = "c", .x = {1, 2}, .y = {1, 2}, .interval = {{0, 1}}};
@@ -25,4 +50,29 @@ TEST_CASE("series_csv and line_chart refuse a series of lists that do not match"
   in_both(short_y, "series 'a' has 2 x, 1 y and 0 deviations; expected a y for each x, and as many deviations or none");
   in_both(short_deviation, "series 'b' has 2 x, 2 y and 1 deviations; expected a y for each x, and as many deviations or none");
   in_both(short_interval, "series 'c' has 2 y, 1 intervals and 0 deviations; expected an interval for each y and no deviations");
+}
+
+TEST_CASE("line_chart: a point whose x or y is not finite interrupts the line") {
+  for (const double bad : {no_number, infinite, -infinite}) {
+    const std::string gap_x = line_chart({{"a", {1, 2, bad, 4, 5}, {1, 2, 3, 4, 5}, {}, true}}, {});
+    const std::string gap_y = line_chart({{"a", {1, 2, 3, 4, 5}, {1, 2, bad, 4, 5}, {}, true}}, {});
+    for (const std::string& svg : {gap_x, gap_y}) {
+      CHECK(positions_are_finite(svg));
+      CHECK(count(svg, "stroke=\"#0072b2\" stroke-width=\"2\"") == 3);  // two pieces and the legend
+      CHECK(count(svg, "<circle") == 4);
+    }
+    const std::string highlights = line_chart({{"a", {1, 2}, {1, 2}, {}, false, {{bad, 1}, {1, bad}, {1, 1}}}}, {});
+    CHECK(positions_are_finite(highlights));
+    CHECK(count(highlights, "<circle") == 2);  // the one finite highlight with its ring
+  }
+}
+
+TEST_CASE("line_chart: a band has no width where its bound is not finite") {
+  // y from 0 to 10 is drawn from 332 up to 34, x from 0 to 1 from 64 to 624.
+  const ChartOptions options = with_ranges({{0, 1}}, {{0, 10}});
+  for (const double bad : {no_number, infinite}) {
+    CHECK(count(line_chart({{"a", {0, 1}, {5, 5}, {5, bad}}}, options), "points=\"64,34 624,183 624,183 64,332 \"") == 1);
+    const Series bounded{.name = "a", .x = {0, 1}, .y = {5, 5}, .interval = {{0, 10}, {0, bad}}};
+    CHECK(count(line_chart({bounded}, options), "points=\"64,34 624,183 624,332 64,332 \"") == 1);
+  }
 }

@@ -160,7 +160,7 @@ class ChartFrame {
 
 }  // namespace detail
 
-/// Draws lines in one chart. A point that is not finite interrupts its line.
+/// Draws lines in one chart. A point whose x or y is not finite interrupts its line; a bound of a band that is not finite is drawn at y.
 inline std::string line_chart(const std::vector<Series>& series, const ChartOptions& options) {
   std::vector<double> xs, ys;
   std::vector<std::string> names;
@@ -181,8 +181,11 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       for (std::size_t i = first; i < last; ++i) line.emplace_back(frame.px(s.x[i]), frame.py(s.y[i]));
       for (std::size_t i = first; i < last && s.smooth; ++i) smooth.emplace_back(frame.px(s.x[i]), frame.py(mean[i]));
       if (s.has_band()) {
-        for (std::size_t i = first; i < last; ++i) band.emplace_back(frame.px(s.x[i]), frame.py(s.high(i)));
-        for (std::size_t i = last; i-- > first;) band.emplace_back(frame.px(s.x[i]), frame.py(s.low(i)));
+        const auto add = [&](std::size_t i, double bound) {
+          band.emplace_back(frame.px(s.x[i]), frame.py(std::isfinite(bound) ? bound : s.y[i]));
+        };
+        for (std::size_t i = first; i < last; ++i) add(i, s.high(i));
+        for (std::size_t i = last; i-- > first;) add(i, s.low(i));
         frame.svg.area(band, line_colour(k), 0.18);
       }
       if (last - first > 1) {
@@ -191,19 +194,21 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
       } else if (!s.dots)  // a line with one point would be invisible
         frame.svg.dot(line[0].first, line[0].second, 2, line_colour(k));
     };
+    const auto finite = [](double x, double y) { return std::isfinite(x) && std::isfinite(y); };
     std::size_t first = 0;
     for (std::size_t i = 0; i <= s.y.size(); ++i)
-      if (i == s.y.size() || !std::isfinite(s.y[i])) {
+      if (i == s.y.size() || !finite(s.x[i], s.y[i])) {
         if (i > first) draw(first, i);
         first = i + 1;
       }
     for (std::size_t i = 0; s.dots && i < s.y.size(); ++i)
-      if (std::isfinite(s.y[i]))
+      if (finite(s.x[i], s.y[i]))
         frame.svg.dot(frame.px(s.x[i]), frame.py(s.y[i]), 3.5, line_colour(k),
                       cat(s.name, ": ", short_number(s.x[i]), ", ", short_number(s.y[i]),
                           s.deviation.empty() ? "" : cat(" +- ", short_number(s.deviation[i], 2)),
                           s.interval.empty() ? "" : cat(" [", short_number(s.low(i)), ", ", short_number(s.high(i)), "]")));
     for (const auto& [x, y] : s.highlights) {
+      if (!finite(x, y)) continue;
       frame.svg.dot(frame.px(x), frame.py(y), 6.5, "#ffffff");
       frame.svg.dot(frame.px(x), frame.py(y), 5, line_colour(k), cat(s.name, ": ", short_number(x), ", ", short_number(y)));
     }
