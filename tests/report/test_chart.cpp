@@ -76,3 +76,26 @@ TEST_CASE("line_chart: a band has no width where its bound is not finite") {
     CHECK(count(line_chart({bounded}, options), "points=\"64,34 624,183 624,332 64,332 \"") == 1);
   }
 }
+
+TEST_CASE("charts: a range of one number is widened, one that descends or is not finite is refused") {
+  const std::string histogram = bar_chart({"a"}, {1, 1}, {{3}}, {});
+  CHECK(positions_are_finite(histogram));
+  CHECK(count(histogram, "a, 1 to 1: 3") == 1);
+  CHECK(positions_are_finite(bar_chart({"a"}, {0, 1}, {{0}}, with_ranges({}, {{0, 0}}))));
+  CHECK(positions_are_finite(line_chart({{"a", {1, 2}, {1, 1}}}, with_ranges({{2, 2}}, {{1, 1}}))));
+  CHECK(positions_are_finite(scatter_plot({{"a", 1, 1, 0}}, {"g"}, with_ranges({{1, 1}}, {{1, 1}}))));
+
+  const Series line{"a", {1, 2}, {1, 2}};
+  CHECK(error_message([&] {
+          line_chart({line}, with_ranges({}, {{3, 1}}));
+        }) == "chart 'T': the y range is 3 to 1; expected finite numbers that do not descend");
+  CHECK(error_message([&] {
+          line_chart({line}, with_ranges({{0, infinite}}, {}));
+        }) == "chart 'T': the x range is 0 to inf; expected finite numbers that do not descend");
+  CHECK(error_message([&] {
+          line_chart({line}, with_ranges({}, {{no_number, 1}}));
+        }) == "chart 'T': the y range is nan to 1; expected finite numbers that do not descend");
+  CHECK(error_message([] {
+          scatter_plot({{"a", 1, 1, 0}}, {"g"}, with_ranges({{3, 1}}, {}));
+        }) == "chart 'T': the x range is 3 to 1; expected finite numbers that do not descend");
+}

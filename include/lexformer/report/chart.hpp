@@ -99,24 +99,32 @@ inline double legend_width(const std::vector<std::string>& names) {
   return width;
 }
 
+/// The range of an axis: one number is widened, so that positions in it are defined. Errors: the range descends or is not finite.
+inline std::pair<double, double> axis_range(const ChartOptions& o, const char* axis, std::pair<double, double> range) {
+  const auto [low, high] = range;
+  if (!(low <= high) || !std::isfinite(high - low))
+    fail(cat("chart '", o.title, "'"), "the ", axis, " range is ", low, " to ", high, "; expected finite numbers that do not descend");
+  return low == high ? range_of({low}) : range;
+}
+
 /// The frame of a chart: axes, ticks, titles, marks; maps numbers to pixels.
 class ChartFrame {
  public:
   /// The legend enlarges the picture instead of shrinking the chart.
   ChartFrame(const ChartOptions& o, std::pair<double, double> x, std::pair<double, double> y, const std::vector<std::string>& names)
       : svg(o.width + legend_width(names), std::max(o.height, 60 + 20 * static_cast<double>(names.size())), o.title),
-        x_(x),
-        y_(y),
+        x_(axis_range(o, "x", x)),
+        y_(axis_range(o, "y", y)),
         right_(o.width - 16),
         bottom_(o.height - 48) {
-    const auto rows = axis_ticks(y.first, y.second);
+    const auto rows = axis_ticks(y_.first, y_.second);
     for (const double t : rows) left_ = std::max(left_, 32 + text_width(short_number(t), 11));  // 32: the axis label
     svg.label(left_, 20, o.title, {.size = 14, .bold = true});
     for (const double t : rows) {
       svg.line(left_, py(t), right_, py(t), "#e4e4e4");
       svg.label(left_ - 6, py(t) + 4, short_number(t), {.size = 11, .anchor = "end"});
     }
-    for (const double t : axis_ticks(x.first, x.second)) {
+    for (const double t : axis_ticks(x_.first, x_.second)) {
       svg.line(px(t), bottom_, px(t), bottom_ + 4, "#888888");
       svg.label(px(t), bottom_ + 17, short_number(t), {.size = 11, .anchor = "middle"});
     }

@@ -27,7 +27,7 @@ inline std::string scatter_plot(const std::vector<NamedPoint>& points, const std
     xs.push_back(p.x);
     ys.push_back(p.y);
   }
-  const auto x_range = options.x_range.value_or(range_of(xs));
+  const auto x_range = detail::axis_range(options, "x", options.x_range.value_or(range_of(xs)));
   detail::ChartFrame frame(options, {x_range.first, x_range.second + 0.12 * (x_range.second - x_range.first)},  // room for names
                            options.y_range.value_or(range_of(ys)), groups);
   constexpr double font = 12, height = 14;
