@@ -99,3 +99,22 @@ TEST_CASE("charts: a range of one number is widened, one that descends or is not
           scatter_plot({{"a", 1, 1, 0}}, {"g"}, with_ranges({{3, 1}}, {}));
         }) == "chart 'T': the x range is 3 to 1; expected finite numbers that do not descend");
 }
+
+TEST_CASE("bar_chart refuses bars below 0 or without a height, and edges that descend") {
+  CHECK(error_message([] {
+          bar_chart({"a"}, {0, 1, 2}, {{1, -2}}, {});
+        }) == "bar_chart: a height of 'a' is -2; expected finite numbers of at least 0");
+  CHECK(error_message([] {
+          bar_chart({"a"}, {0, 1}, {{no_number}}, {});
+        }) == "bar_chart: a height of 'a' is nan; expected finite numbers of at least 0");
+  CHECK(error_message([] {
+          bar_chart({"a"}, {0, 1, 0.5, 2}, {{1, 1, 1}}, {});
+        }) == "bar_chart: the edge 0.5 follows 1; expected edges that do not descend");
+  CHECK(error_message([] {
+          bar_chart({"a"}, {0, no_number, 1}, {{1, 1}}, {});
+        }) == "bar_chart: the edge nan follows 0; expected edges that do not descend");
+  // A bar is as wide as its bin: bins of 1 and 3 of 560 pixels, less a gap of 1.
+  const std::string bars = bar_chart({"a"}, {0, 1, 4}, {{1, 1}}, {});
+  CHECK(count(bars, "width=\"139\"") == 1);
+  CHECK(count(bars, "width=\"419\"") == 1);
+}

@@ -226,17 +226,24 @@ inline std::string line_chart(const std::vector<Series>& series, const ChartOpti
   return frame.svg.str();
 }
 
-/// Draws bars of equal width from edges.front() to edges.back(), groups side by side in each bin; heights[group][bin].
+/// Draws bars over bins between edges: bin b is as wide as edges[b + 1] - edges[b], its bars, one for each group, side by side in it;
+/// heights[group][bin]. A bar of height 0 is not drawn. Errors: edges that descend; heights that are negative or not finite.
 inline std::string bar_chart(const std::vector<std::string>& groups, const std::vector<double>& edges,
                              const std::vector<std::vector<double>>& heights, const ChartOptions& options) {
   if (edges.size() < 2 || groups.size() != heights.size())
     fail("bar_chart", groups.size(), " names for ", heights.size(), " groups, and ", edges.size(), " edges");
-  std::vector<double> all{0.0};
-  for (const auto& h : heights) {
-    if (h.size() + 1 != edges.size()) fail("bar_chart", h.size(), " heights for ", edges.size(), " edges");
-    all.insert(all.end(), h.begin(), h.end());
+  for (std::size_t b = 0; b + 1 < edges.size(); ++b)
+    if (!(edges[b] <= edges[b + 1]))
+      fail("bar_chart", "the edge ", edges[b + 1], " follows ", edges[b], "; expected edges that do not descend");
+  double top = 1e-9;
+  for (std::size_t g = 0; g < heights.size(); ++g) {
+    if (heights[g].size() + 1 != edges.size()) fail("bar_chart", heights[g].size(), " heights for ", edges.size(), " edges");
+    for (const double h : heights[g]) {
+      if (!(h >= 0 && std::isfinite(h)))
+        fail("bar_chart", "a height of '", groups[g], "' is ", h, "; expected finite numbers of at least 0");
+      top = std::max(top, h);
+    }
   }
-  const double top = std::max(1e-9, *std::max_element(all.begin(), all.end()));
   detail::ChartFrame frame(options, {edges.front(), edges.back()}, options.y_range.value_or(std::pair(0.0, 1.05 * top)), groups);
   for (std::size_t g = 0; g < heights.size(); ++g) {
     for (std::size_t b = 0; b + 1 < edges.size(); ++b) {
