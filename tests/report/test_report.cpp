@@ -2,7 +2,9 @@
 // Pictures and pages: the output is XML, contains its inputs, and is safe with hostile texts.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <limits>
+#include <set>
 
 #include "io/expect_error.hpp"
 #include "lexformer/report/report.hpp"
@@ -267,6 +269,7 @@ TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what i
   page.picture("one", line_chart({{"s", {1, 2}, {3, 4}}}, {}), csv, "caption");
   CHECK_THROWS_WITH_AS(page.picture("one", "", csv, "caption"), "ReportPage: there are two pictures 'one'", Error);
   CHECK_THROWS_WITH_AS(page.picture("two", "", csv, ""), "ReportPage: the picture 'two' has no caption", Error);
+  CHECK_NOTHROW(ReportPage(page).picture("two", "", csv, "caption"));  // the failure left nothing behind
   const std::string html = page.html();
   CHECK(count(html, "<footer>\n<p>a &lt; b</p>\n</footer>") == 1);
   CHECK(count(html, "<script") == 0);
@@ -279,6 +282,26 @@ TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what i
   CHECK(read_file((folder.path / "r/one.csv").string()) == csv.str());
   CHECK(read_file((folder.path / "r/one.svg").string()).starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns="));
   CHECK(series_csv({{"s", {1}, {2}, {0.5}, false, {{3, 4}}}}).str() == "series,x,y,deviation,highlight\ns,1,2,0.5,0\ns,3,4,,1\n");
+}
+
+TEST_CASE("report: a picture's files stay in the folder of the page, and its links lead to them") {
+  ReportPage page("t");
+  const Csv csv({"x"});
+  for (const char* name : {"../x", "a#1", "a 1", "a-1", "\xC3\xA9", ".", "A_z.9"}) page.picture(name, "<svg/>", csv, "caption");
+  const TemporaryFolder folder;
+  page.save(folder.path / "in/page");
+  std::set<std::string> files, expected{"index.html"};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path))
+    if (entry.is_regular_file()) files.insert(std::filesystem::relative(entry.path(), folder.path / "in/page").string());
+  const std::string html = page.html();
+  for (const std::string name : {"-.-x", "a-1", "a-1-2", "a-1-3", "--", "-", "A_z.9"})
+    for (const char* type : {".svg", ".csv"}) {
+      expected.insert(name + type);
+      CHECK_MESSAGE(count(html, "href=\"" + name + type + "\"") == 1, name);
+    }
+  CHECK(files == expected);
+  CHECK_THROWS_WITH_AS(page.picture("a#1", "", csv, "caption"), "ReportPage: there are two pictures 'a#1'", Error);
+  CHECK_THROWS_WITH_AS(page.picture("", "", csv, "caption"), "ReportPage: a picture has no name", Error);
 }
 
 TEST_CASE("report: words that the other text lacks are marked") {

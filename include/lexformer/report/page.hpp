@@ -74,13 +74,16 @@ class ReportPage {
   /// Adds small text at the end of the page: program, inputs, settings and time.
   void footer(const std::string& text) { footer_ += cat("<p>", escape_xml(text), "</p>\n"); }
 
-  /// Adds a picture with a caption that describes it; it is also saved as NAME.svg and its numbers as NAME.csv beside the page.
+  /// Adds a picture with a caption that describes it; it is also saved as NAME.svg and its numbers as NAME.csv beside the page. Names may
+  /// come from data: in those of the files each byte other than A-Z, a-z, 0-9, '.', '_' and '-', and a '.' at the start, becomes '-'; "-2",
+  /// "-3", ... follows if another picture has that file. Errors: no name, no caption, a second picture of the same name.
   void picture(const std::string& name, const std::string& svg, const Csv& numbers, const std::string& caption) {
-    if (!names_.insert(name).second) fail("ReportPage", "there are two pictures '", name, "'");
+    if (name.empty()) fail("ReportPage", "a picture has no name");
     if (caption.empty()) fail("ReportPage", "the picture '", name, "' has no caption");
-    files_.emplace_back(name + ".svg", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg);
-    files_.emplace_back(name + ".csv", numbers.str());
-    const std::string file = escape_xml(name);
+    if (!names_.insert(name).second) fail("ReportPage", "there are two pictures '", name, "'");
+    const std::string file = new_file(name);
+    files_.emplace_back(file + ".svg", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg);
+    files_.emplace_back(file + ".csv", numbers.str());
     body_ += cat("<figure>\n", svg, "<figcaption>", escape_xml(caption), " <a href=\"", file, ".svg\">svg</a> <a href=\"", file,
                  ".csv\">csv</a></figcaption>\n</figure>\n");
   }
@@ -123,8 +126,20 @@ class ReportPage {
   }
 
  private:
+  /// A name that is safe as that of a file in the folder and as a link, and that no other picture has.
+  std::string new_file(std::string name) {
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      const char c = name[i];
+      const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+      if (!letter && c != '_' && c != '-' && (c != '.' || i == 0)) name[i] = '-';
+    }
+    std::string file = name;
+    for (int k = 2; !stems_.insert(file).second; ++k) file = cat(name, "-", k);
+    return file;
+  }
+
   std::string title_, body_, footer_;
-  std::set<std::string> names_;
+  std::set<std::string> names_, stems_;  // of the pictures, and of their files without .svg and .csv
   std::vector<std::pair<std::string, std::string>> files_;
 };
 
