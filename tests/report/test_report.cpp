@@ -254,6 +254,14 @@ TEST_CASE("report: matrices of two texts, and their dependency trees") {
   CHECK(heights[2] - heights[4] == doctest::Approx(22));
   expect_error(
       ErrorKind::failure, [&] { tree_picture(a, b, {1}, "t"); }, "tree_picture: the matrix has 1 entries for 5 x 1 words");
+  DependencyTrees wrong = b;  // a table checks the heads, a caller's own trees may have any
+  wrong.words[0].head = 7;
+  expect_error(
+      ErrorKind::failure,
+      [&] {
+        tree_picture(a, wrong, {0, 0, 0, 0, 0}, "t");
+      },
+      "tree_picture: the head of word 0, 'f', is 7; expected an index below 1, or -1 for a root");
 }
 
 TEST_CASE("report: a page holds its pictures, fetches nothing, and writes what it shows") {

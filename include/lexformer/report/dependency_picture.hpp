@@ -15,7 +15,7 @@ namespace lexformer {
 
 /// Draws the first text with its tree above it, the second with its tree below it: an arc from each head to its word, named by the
 /// relation; a root has a short stroke. Lines between the texts connect words whose entry in `similarity` (n x m, row-major) is above 0,
-/// darker for larger entries. Errors: `similarity` has another size.
+/// darker for larger entries. Errors: `similarity` has another size; a head is not a word of its text.
 inline std::string tree_picture(const DependencyTrees& a, const DependencyTrees& b, const std::vector<double>& similarity,
                                 const std::string& title) {
   const std::size_t n = a.words.size(), m = b.words.size();
@@ -30,7 +30,11 @@ inline std::string tree_picture(const DependencyTrees& a, const DependencyTrees&
   };
   const auto lay_out = [&](const DependencyTrees& t) {
     Row row;
-    for (const auto& w : t.words) {
+    for (std::size_t i = 0; i < t.words.size(); ++i) {
+      const auto& w = t.words[i];
+      if (w.head >= 0 && static_cast<std::size_t>(w.head) >= t.words.size())
+        fail("tree_picture", "the head of word ", i, ", '", w.form, "', is ", w.head, "; expected an index below ", t.words.size(),
+             ", or -1 for a root");
       const double wide = std::max(text_width(w.form, font), text_width(w.relation, small)) + gap;
       row.middle.push_back(row.width + wide / 2);
       row.width += wide;
