@@ -21,6 +21,17 @@ struct HeatPanel {
 
 inline constexpr std::size_t most_tokens_drawn = 200;
 
+namespace detail {
+
+/// Draws all colours from white to dark, each `step` wide. Neighbours overlap, so that no gaps show where pixels are rounded.
+inline void colour_bar(Svg& svg, double left, double top, int colours, double step) {
+  for (int c = 0; c < colours; ++c)
+    svg.rectangle(left + step * c, top, step + 0.2, 10, heat_colour(static_cast<double>(c) / (colours - 1)));
+  svg.frame(left, top, step * colours, 10);
+}
+
+}  // namespace detail
+
 /// Draws the panels side by side, with the names of rows to the left of the first and those of columns below each. Draws at most the first
 /// 200 rows and columns and then says so.
 inline std::string heat_maps(const std::vector<std::string>& rows, const std::vector<std::string>& columns,
@@ -59,9 +70,7 @@ inline std::string heat_maps(const std::vector<std::string>& rows, const std::ve
     for (std::size_t j = 0; j < n; ++j)
       svg.label(left + middle(j), top + height + 4, columns[j], {.size = font, .anchor = "end", .rotate = -90, .mono = true});
     const double bar = top + height + label + 14;
-    for (std::size_t c = 0; c < 40; ++c)
-      svg.rectangle(left + 3.0 * static_cast<double>(c), bar, 3.2, 10, heat_colour(static_cast<double>(c) / 39));
-    svg.frame(left, bar, 120, 10);
+    detail::colour_bar(svg, left, bar, 40, 3);
     svg.label(left, bar + 23, "0", {.size = 11});
     svg.label(left + 120, bar + 23, short_number(p.most, 3), {.size = 11, .anchor = "end"});
   }
@@ -155,8 +164,7 @@ inline std::string number_map(const std::vector<std::string>& rows, const std::v
   svg.label(left + width / 2, top + height + 30, x_label, {.size = 12, .anchor = "middle"});
   svg.label(14, top + height / 2, y_label, {.size = 12, .anchor = "middle", .rotate = -90});
   const double bar = top + height + 46;
-  for (int c = 0; c < 41; ++c) svg.rectangle(left + 4.0 * c, bar, 4.2, 10, heat_colour(c / 40.0));
-  svg.frame(left, bar, 164, 10);
+  detail::colour_bar(svg, left, bar, 41, 4);
   svg.label(left, bar + 24, short_number(low, 3), {.size = 11});
   svg.label(left + 164, bar + 24, short_number(high, 3), {.size = 11, .anchor = "end"});
   const double zero = -low / range;

@@ -94,20 +94,12 @@ class Svg {
 
   /// Draws a rectangle; a tooltip is shown when it is pointed at.
   void rectangle(double x, double y, double width, double height, const std::string& fill, const std::string& tooltip = "") {
-    open("rect");
-    number("x", x);
-    number("y", y);
-    number("width", width);
-    number("height", height);
+    open_rect(x, y, width, height);
     text("fill", fill);
     close("rect", tooltip);
   }
   void frame(double x, double y, double width, double height) {
-    open("rect");
-    number("x", x);
-    number("y", y);
-    number("width", width);
-    number("height", height);
+    open_rect(x, y, width, height);
     text("fill", "none");
     text("stroke", "#888888");
     close("rect");
@@ -166,6 +158,13 @@ class Svg {
 
  private:
   void open(const char* element) { body_ += cat("<", element); }
+  void open_rect(double x, double y, double width, double height) {
+    open("rect");
+    number("x", x);
+    number("y", y);
+    number("width", width);
+    number("height", height);
+  }
   void number(const char* key, double value) { body_ += cat(" ", key, "=\"", short_number(value, 6), "\""); }
   void text(const char* key, const std::string& value) { body_ += cat(" ", key, "=\"", escape_xml(value), "\""); }
   void places(const std::vector<Point>& points) {
