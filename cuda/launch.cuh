@@ -28,7 +28,7 @@ cudaStream_t stream();
 
 inline void check(cudaError_t error, const char* what, const char* file, int line) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // clear the error, or the caller's next check reports it again
+  cudaGetLastError();  // clear the error, or the next call reports it again
   fail_at(what, file, line, cudaGetErrorString(error));
 }
 #define LEXFORMER_CUDA_CHECK(call) ::lexformer::cuda::check((call), #call, __FILE__, __LINE__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lexformer::cuda for builds without CUDA: defines everything in kernels/cuda.hpp. The functions throw, except those that only set or read an option.
+// lexformer::cuda for builds without CUDA: defines its memory, its options and its kernels. What needs a device throws.
 #include "lexformer/core/error.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/kernels/instances.hpp"

@@ -279,6 +279,7 @@ struct CrfKernels {
   template <class A>
   static void crf_decode(const CrfArgs<A>& c, std::int32_t* best);
 };
+
 /// All kernels of a device.
 template <class Dev>
 struct Kernels : ElementwiseKernels<Dev>,
