@@ -106,7 +106,8 @@ TEST_CASE("attention: masks of -1e9 and -inf for whole rows and for code 0") {
     masked.pair_bias = Var<float>(Tensor<float>::full({9}, -1e9f));
     const auto y = attention(leaf, one, H, masked).context;
     for (std::size_t j = 0; j < D; ++j)
-      CHECK(y.value().data()[j] == doctest::Approx((x.data()[2 * D + j] + x.data()[5 * D + j] + x.data()[8 * D + j]) / 3).epsilon(1e-5));
+      CHECK(y.value().data()[j] ==
+            doctest::Approx(static_cast<double>(x.data()[2 * D + j] + x.data()[5 * D + j] + x.data()[8 * D + j]) / 3).epsilon(1e-5));
     sum(y).backward();
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t j = 0; j < D; ++j) CHECK(leaf.grad().data()[i * 3 * D + 2 * D + j] == doctest::Approx(1).epsilon(1e-5));
