@@ -17,9 +17,9 @@ using namespace lexformer::test;
 
 namespace {
 
-constexpr double no_number = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
 
-std::size_t count(const std::string& text, const std::string& part) {
+std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t n = 0;
   for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
   return n;
@@ -53,34 +53,34 @@ TEST_CASE("series_csv and line_chart refuse a series of lists that do not match"
 }
 
 TEST_CASE("line_chart: a point whose x or y is not finite interrupts the line") {
-  for (const double bad : {no_number, infinite, -infinite}) {
+  for (const double bad : {not_a_number, infinite, -infinite}) {
     const std::string gap_x = line_chart({{"a", {1, 2, bad, 4, 5}, {1, 2, 3, 4, 5}, {}, true}}, {});
     const std::string gap_y = line_chart({{"a", {1, 2, 3, 4, 5}, {1, 2, bad, 4, 5}, {}, true}}, {});
     for (const std::string& svg : {gap_x, gap_y}) {
       CHECK(positions_are_finite(svg));
-      CHECK(count(svg, "stroke=\"#0072b2\" stroke-width=\"2\"") == 3);  // two pieces and the legend
-      CHECK(count(svg, "<circle") == 4);
+      CHECK(count_of(svg, "stroke=\"#0072b2\" stroke-width=\"2\"") == 3);  // two pieces and the legend
+      CHECK(count_of(svg, "<circle") == 4);
     }
     const std::string highlights = line_chart({{"a", {1, 2}, {1, 2}, {}, false, {{bad, 1}, {1, bad}, {1, 1}}}}, {});
     CHECK(positions_are_finite(highlights));
-    CHECK(count(highlights, "<circle") == 2);  // the one finite highlight with its ring
+    CHECK(count_of(highlights, "<circle") == 2);  // the one finite highlight with its ring
   }
 }
 
 TEST_CASE("line_chart: a band has no width where its bound is not finite") {
   // y from 0 to 10 is drawn from 332 up to 34, x from 0 to 1 from 64 to 624.
   const ChartOptions options = with_ranges({{0, 1}}, {{0, 10}});
-  for (const double bad : {no_number, infinite}) {
-    CHECK(count(line_chart({{"a", {0, 1}, {5, 5}, {5, bad}}}, options), "points=\"64,34 624,183 624,183 64,332 \"") == 1);
+  for (const double bad : {not_a_number, infinite}) {
+    CHECK(count_of(line_chart({{"a", {0, 1}, {5, 5}, {5, bad}}}, options), "points=\"64,34 624,183 624,183 64,332 \"") == 1);
     const Series bounded{.name = "a", .x = {0, 1}, .y = {5, 5}, .interval = {{0, 10}, {0, bad}}};
-    CHECK(count(line_chart({bounded}, options), "points=\"64,34 624,183 624,332 64,332 \"") == 1);
+    CHECK(count_of(line_chart({bounded}, options), "points=\"64,34 624,183 624,332 64,332 \"") == 1);
   }
 }
 
 TEST_CASE("charts: a range of one number is widened, one that descends or is not finite is refused") {
   const std::string histogram = bar_chart({"a"}, {1, 1}, {{3}}, {});
   CHECK(positions_are_finite(histogram));
-  CHECK(count(histogram, "a, 1 to 1: 3") == 1);
+  CHECK(count_of(histogram, "a, 1 to 1: 3") == 1);
   CHECK(positions_are_finite(bar_chart({"a"}, {0, 1}, {{0}}, with_ranges({}, {{0, 0}}))));
   CHECK(positions_are_finite(line_chart({{"a", {1, 2}, {1, 1}}}, with_ranges({{2, 2}}, {{1, 1}}))));
   CHECK(positions_are_finite(scatter_plot({{"a", 1, 1, 0}}, {"g"}, with_ranges({{1, 1}}, {{1, 1}}))));
@@ -93,7 +93,7 @@ TEST_CASE("charts: a range of one number is widened, one that descends or is not
           line_chart({line}, with_ranges({{0, infinite}}, {}));
         }) == "chart 'T': the x range is 0 to inf; expected finite numbers that do not descend");
   CHECK(error_message([&] {
-          line_chart({line}, with_ranges({}, {{no_number, 1}}));
+          line_chart({line}, with_ranges({}, {{not_a_number, 1}}));
         }) == "chart 'T': the y range is nan to 1; expected finite numbers that do not descend");
   CHECK(error_message([] {
           scatter_plot({{"a", 1, 1, 0}}, {"g"}, with_ranges({{3, 1}}, {}));
@@ -105,16 +105,16 @@ TEST_CASE("bar_chart refuses bars below 0 or without a height, and edges that de
           bar_chart({"a"}, {0, 1, 2}, {{1, -2}}, {});
         }) == "bar_chart: a height of 'a' is -2; expected finite numbers of at least 0");
   CHECK(error_message([] {
-          bar_chart({"a"}, {0, 1}, {{no_number}}, {});
+          bar_chart({"a"}, {0, 1}, {{not_a_number}}, {});
         }) == "bar_chart: a height of 'a' is nan; expected finite numbers of at least 0");
   CHECK(error_message([] {
           bar_chart({"a"}, {0, 1, 0.5, 2}, {{1, 1, 1}}, {});
         }) == "bar_chart: the edge 0.5 follows 1; expected edges that do not descend");
   CHECK(error_message([] {
-          bar_chart({"a"}, {0, no_number, 1}, {{1, 1}}, {});
+          bar_chart({"a"}, {0, not_a_number, 1}, {{1, 1}}, {});
         }) == "bar_chart: the edge nan follows 0; expected edges that do not descend");
   // A bar is as wide as its bin: bins of 1 and 3 of 560 pixels, less a gap of 1.
   const std::string bars = bar_chart({"a"}, {0, 1, 4}, {{1, 1}}, {});
-  CHECK(count(bars, "width=\"139\"") == 1);
-  CHECK(count(bars, "width=\"419\"") == 1);
+  CHECK(count_of(bars, "width=\"139\"") == 1);
+  CHECK(count_of(bars, "width=\"419\"") == 1);
 }
