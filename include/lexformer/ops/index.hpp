@@ -40,8 +40,8 @@ struct TableRows {
 /// The sum of looked-up rows: y[i] = base[i] + table_1[ids_1[i]] + ..., added in this order.
 ///   base (N, D) or undefined, tables (V_k, D), ids_k N integers in 0 .. V_k-1, one to four lookups -> y (N, D)
 ///   dbase = dy;    dtable_k[ids_k[i]] += dy[i], in the order of i
-/// On the CPU the gradient of a parameter of more than N > 0 rows is kept as the rows that were looked up, so it costs no pass over the
-/// table. name: of the op, in errors. Errors: an id is out of range, or shapes do not match.
+/// On the CPU the gradient of a parameter of more than N rows is kept as the rows that were looked up, so it costs no pass over the table.
+/// name: of the op, in errors. Errors: an id is out of range, or shapes do not match.
 template <class T, class Dev>
 Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T, Dev>>& lookups, const char* name = "embedding") {
   if (lookups.empty() || lookups.size() > most_row_lookups)
@@ -77,8 +77,7 @@ Var<T, Dev> embedding_sum(const Var<T, Dev>& base, const std::vector<TableRows<T
   std::vector<Source> tables;
   for (const auto& [table, ids] : lookups) {
     inputs.push_back(table);
-    // A gradient without rows is given whole: its list of rows would be a null pointer, which stands for a whole table.
-    const bool few = std::is_same_v<Dev, Cpu> && n > 0 && n < table.dim(0) && table.requires_grad() && table.is_leaf();
+    const bool few = std::is_same_v<Dev, Cpu> && n < table.dim(0) && table.requires_grad() && table.is_leaf();
     tables.push_back({table.shape(), ids, table.requires_grad(), few && !detail::graph_state().check_finite ? table.grad_box() : nullptr});
   }
   inputs.push_back(base);
