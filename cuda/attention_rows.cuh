@@ -185,7 +185,7 @@ __global__ void attention_row_grad_kernel(AttentionView<T> a, AttentionChunk chu
   for (unsigned t = 0; t < a.lookups; ++t) {
     if (sums.lookup[t] == nullptr || a.maps_are_scores) continue;
     const A sum = Warp::sum(others[t]);
-    if (threadIdx.x == 0) sums.lookup[t][query * a.lookup[t].levels] -= sum;  // scores contain table[code] - table[0]
+    if (threadIdx.x == 0) sums.lookup[t][query * a.lookup[t].levels] -= sum;  // the gradients of a row of scores sum to 0
   }
 }
 

@@ -183,7 +183,7 @@ struct AttentionHead {
         others += sum;
       }
       others = Warp::sum(others);
-      // Scores contain table[code] - table[0].
+      // The gradients of a row of scores sum to 0.
       if (!a.maps_are_scores && threadIdx.x % 32 == 0) to[0] = -others;
     }
   }

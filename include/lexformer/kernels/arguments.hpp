@@ -107,8 +107,7 @@ struct AttentionArgs {
   DropoutMask dropout;           // element h P + pair
 
   const std::int32_t* map_row = nullptr;  // (H): row of the maps output for each head, or -1; null = no maps
-  bool maps_are_scores =
-      false;  // maps are scores: a lookup adds table[code] instead of table[code] - table[0], which gives the same softmax
+  bool maps_are_scores = false;           // maps are scores: a lookup adds table[code] instead of table[code] - lookup_base(table[0])
 };
 
 /// What scores subtract from the entries of a lookup table that begins with `first`: that entry, so that code 0, the most frequent one,

@@ -135,7 +135,7 @@ class AttentionBlock {
       for (std::size_t e = 0; e < cells; ++e) {
         if (code[e] == 0 && !a_.maps_are_scores) continue;
         to[code[e]] += g_[e];
-        if (!a_.maps_are_scores) to[0] -= g_[e];  // table[code] - table[0] was added
+        if (!a_.maps_are_scores) to[0] -= g_[e];  // the gradients of a row of scores sum to 0
       }
     }
     if (grads.position_bias != nullptr)
