@@ -29,27 +29,31 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-12; }
 
 }  // namespace
 
-TEST_CASE("law: similarities of all 132,496 pairs of words over {a, b, c} up to length 5 are those of the definitions") {
-  const auto words = words_up_to(5, U"abc");
-  REQUIRE(words.size() * words.size() == 132496);
+TEST_CASE(
+    "law: similarities of all pairs of words over {a, b, c} up to length 4, over {a, b} up to length 5, are those of the definitions") {
+  const auto short_words = words_up_to(4, U"abc"), longer_words = words_up_to(5, U"ab");
+  REQUIRE(short_words.size() == 121);
+  REQUIRE(longer_words.size() == 63);
   std::size_t wrong = 0;
   const auto check = [&](double fast, double naive, const std::u32string& a, const std::u32string& b, Similarity measure) {
     if (close(fast, naive)) return;
     if (wrong++ < 5)
       FAIL_CHECK(name_of(measure) << " of " << to_utf8(a) << ", " << to_utf8(b) << ": " << fast << ", by definition " << naive);
   };
-  for (const auto& a : words)
-    for (const auto& b : words) {
-      const auto expected = reference::alignment_similarities(a, b);
-      check(similarity(Similarity::levenshtein, a, b), expected.levenshtein, a, b, Similarity::levenshtein);
-      check(similarity(Similarity::lcs, a, b), expected.lcs, a, b, Similarity::lcs);
-      check(similarity(Similarity::smith_waterman, a, b), expected.smith_waterman, a, b, Similarity::smith_waterman);
-      check(similarity(Similarity::smith_waterman_raw, a, b), expected.smith_waterman_raw, a, b, Similarity::smith_waterman_raw);
-      check(similarity(Similarity::jaccard, a, b), reference::jaccard(a, b), a, b, Similarity::jaccard);
-      check(similarity(Similarity::jaccard_bigrams, a, b), reference::jaccard_ngrams(a, b, 2), a, b, Similarity::jaccard_bigrams);
-      check(similarity(Similarity::jaccard_trigrams, a, b), reference::jaccard_ngrams(a, b, 3), a, b, Similarity::jaccard_trigrams);
-      check(similarity(Similarity::jaro_winkler, a, b), reference::jaro_winkler(a, b), a, b, Similarity::jaro_winkler);
-    }
+  const auto check_pair = [&](const std::u32string& a, const std::u32string& b) {
+    const auto expected = reference::alignment_similarities(a, b);
+    check(similarity(Similarity::levenshtein, a, b), expected.levenshtein, a, b, Similarity::levenshtein);
+    check(similarity(Similarity::lcs, a, b), expected.lcs, a, b, Similarity::lcs);
+    check(similarity(Similarity::smith_waterman, a, b), expected.smith_waterman, a, b, Similarity::smith_waterman);
+    check(similarity(Similarity::smith_waterman_raw, a, b), expected.smith_waterman_raw, a, b, Similarity::smith_waterman_raw);
+    check(similarity(Similarity::jaccard, a, b), reference::jaccard(a, b), a, b, Similarity::jaccard);
+    check(similarity(Similarity::jaccard_bigrams, a, b), reference::jaccard_ngrams(a, b, 2), a, b, Similarity::jaccard_bigrams);
+    check(similarity(Similarity::jaccard_trigrams, a, b), reference::jaccard_ngrams(a, b, 3), a, b, Similarity::jaccard_trigrams);
+    check(similarity(Similarity::jaro_winkler, a, b), reference::jaro_winkler(a, b), a, b, Similarity::jaro_winkler);
+  };
+  for (const auto* words : {&short_words, &longer_words})
+    for (const auto& a : *words)
+      for (const auto& b : *words) check_pair(a, b);
   CHECK(wrong == 0);
 }
 
