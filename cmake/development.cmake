@@ -15,8 +15,9 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   find_program(LEXFORMER_CCACHE ccache)
   if(LEXFORMER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${LEXFORMER_CCACHE})
-    set_target_properties(lexformer_compiled PROPERTIES CXX_COMPILER_LAUNCHER ${LEXFORMER_CCACHE})
+    # Without these it does not store what is compiled with precompiled headers (examples/).
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${LEXFORMER_CCACHE})
+    set_target_properties(lexformer_compiled PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
   endif()
 endif()
 
