@@ -39,8 +39,9 @@ if(LEXFORMER_HEADER_CHECK)
   target_link_libraries(headers PRIVATE lexformer $<$<BOOL:${LEXFORMER_NATIVE}>:lexformer_native> lexformer_warnings)
 endif()
 
-# All programs as one unit, each in a namespace behind the headers of all of them: alone, each would parse and check the same headers again.
-# The analyzer follows paths only in the file that is compiled itself, so not in what that unit includes.
+# All programs as one unit, each in a namespace behind the headers of all of them, and the library's files but the products as another: alone,
+# each would parse and check the same headers again. The analyzer follows paths only in the file that is compiled itself, so not in what those
+# units include.
 if(LEXFORMER_TIDY)
   find_program(LEXFORMER_CLANG_TIDY clang-tidy REQUIRED)
   set(tidy ${LEXFORMER_CLANG_TIDY} --quiet --config-file=${PROJECT_SOURCE_DIR}/.clang-tidy
@@ -63,11 +64,21 @@ if(LEXFORMER_TIDY)
   # A main in a namespace is a function like any other, which has to return something.
   set(ignored "#pragma clang diagnostic ignored \"-Wreturn-type\"")
   file(CONFIGURE OUTPUT programs.cpp CONTENT "${ignored}\n${includes}\n${bodies}" @ONLY)
-  add_library(tidy_programs OBJECT ${PROJECT_BINARY_DIR}/programs.cpp)
-  target_link_libraries(tidy_programs PRIVATE lexformer lexformer_warnings CLI11::CLI11)
-  target_include_directories(tidy_programs PRIVATE examples)
-  target_compile_definitions(tidy_programs PRIVATE LEXFORMER_COMPILED)
-  set_target_properties(tidy_programs lexformer_compiled PROPERTIES CXX_CLANG_TIDY "${tidy}")
+  get_target_property(sources lexformer_compiled SOURCES)
+  set(products ${sources})
+  list(FILTER products INCLUDE REGEX "products")
+  list(FILTER sources EXCLUDE REGEX "products|compiled_bodies")
+  # `extern template` has to come before what it refers to.
+  set(library "#include \"${PROJECT_SOURCE_DIR}/src/compiled_bodies.cpp\"  // NOLINT\n#define LEXFORMER_COMPILED\n#include \"lexformer/bfloat16.hpp\"\n")
+  foreach(source IN LISTS sources)
+    string(APPEND library "#include \"${PROJECT_SOURCE_DIR}/${source}\"  // NOLINT\n")
+  endforeach()
+  file(CONFIGURE OUTPUT library.cpp CONTENT "${library}" @ONLY)
+  add_library(tidy OBJECT ${PROJECT_BINARY_DIR}/programs.cpp ${PROJECT_BINARY_DIR}/library.cpp ${products})
+  target_link_libraries(tidy PRIVATE lexformer lexformer_warnings CLI11::CLI11)
+  target_include_directories(tidy PRIVATE examples)
+  set_source_files_properties(${PROJECT_BINARY_DIR}/programs.cpp PROPERTIES COMPILE_DEFINITIONS LEXFORMER_COMPILED)
+  set_target_properties(tidy PROPERTIES CXX_CLANG_TIDY "${tidy}")
 endif()
 
 if(CMAKE_CXX_FLAGS_DEBUG MATCHES "--coverage")
