@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
+#if defined(ALL_HEADERS)
 #include "lexformer/lexformer.hpp"
+#else
+#include "lexformer/io/json.hpp"
+#include "lexformer/kernels/gemm.hpp"
+#endif
 
 float sum_of_product() {
   const float a[] = {1, 2, 3, 4};
