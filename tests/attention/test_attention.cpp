@@ -200,6 +200,8 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
     CHECK(error_message([&] {
             attention(Var<double>(Tensor<double>::zeros({offsets.tokens(), columns})), offsets, H);
           }) == cat("attention: qkv must be (N, 3 D) with D > 0 divisible by 2 heads, got (", offsets.tokens(), ", ", columns, ")"));
+  CHECK(error_message([&] { attention(Var<double>(Tensor<double>::zeros({1, 6})), offsets, H); }) ==
+        cat("attention: qkv (1, 6) but the offsets have ", offsets.tokens(), " tokens"));
   ScoreTerms<double> t;
   t.lookups.push_back({v[1], std::vector<std::uint16_t>(3)});
   CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " token pairs"));

@@ -14,6 +14,7 @@
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/nn/module.hpp"
 #include "lexformer/nn/packed_weights.hpp"
+#include "lexformer/nn/pooling.hpp"
 
 using namespace lexformer;
 using test::error_message;
@@ -212,4 +213,20 @@ TEST_CASE("packed weights: layers of another number, errors leave nothing behind
     });
   for (auto& thread : threads) thread.join();
   for (const auto& f : found) CHECK(f == found[0]);
+}
+
+TEST_CASE("pool: the first token, the mean or the maximum of each sequence, or all tokens") {
+  const auto offsets = Offsets::from_lengths(std::vector<std::size_t>{2, 1});
+  const Var<> hidden(Tensor<>::from({1, 8, 3, 2, -5, -6}, {3, 2}));
+  const auto pooled = [&](Pooling pooling) {
+    const auto y = pool(hidden, offsets, pooling).value();
+    return std::vector<float>(y.span().begin(), y.span().end());
+  };
+  CHECK(pooled(Pooling::none) == std::vector<float>{1, 8, 3, 2, -5, -6});
+  CHECK(pooled(Pooling::cls) == std::vector<float>{1, 8, -5, -6});
+  CHECK(pooled(Pooling::mean) == std::vector<float>{2, 5, -5, -6});
+  CHECK(pooled(Pooling::max) == std::vector<float>{3, 8, -5, -6});
+  const Var<> other(Tensor<>::zeros({4, 2}));
+  CHECK(error_message([&] { pool(other, offsets, Pooling::cls); }) == "pool: hidden (4, 2) but the offsets have 3 tokens");
+  CHECK(error_message([&] { pool(other, offsets, Pooling::mean); }) == "sequence_mean: x (4, 2) but the offsets have 3 tokens");
 }

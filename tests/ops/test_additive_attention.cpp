@@ -168,13 +168,13 @@ TEST_CASE("additive attention refuses shapes that do not match, and values that 
   CHECK(message(0, {29, 7}) == "additive_attention: keys must be (N, H x) with H = 2 heads, got (29, 7)");
   CHECK(message(0, {29, 0}) == "additive_attention: keys must be (N, H x) with H = 2 heads, got (29, 0)");
   CHECK(message(0, {29, 4, 2}) == "additive_attention: keys must be (N, H x) with H = 2 heads, got (29, 4, 2)");
-  CHECK(message(0, {28, 8}) == "additive_attention: keys have 28 rows but the offsets have 29 tokens");
+  CHECK(message(0, {28, 8}) == "additive_attention: keys (28, 8) but the offsets have 29 tokens");
   CHECK(message(1, {29, 6}) == "additive_attention: queries (29, 6) but keys (29, 8)");
   CHECK(message(2, {3, 4}) == "additive_attention: weights must be (1 or 2, 4), got (3, 4)");
   CHECK(message(2, {2, 5}) == "additive_attention: weights must be (1 or 2, 4), got (2, 5)");
   CHECK(message(2, {4}) == "additive_attention: weights must be (1 or 2, 4), got (4,)");
   CHECK(message(3, {29, 7}) == "additive_attention: values must be (N, H x) with H = 2 heads, got (29, 7)");
-  CHECK(message(3, {30, 6}) == "additive_attention: values have 30 rows but the offsets have 29 tokens");
+  CHECK(message(3, {30, 6}) == "additive_attention: values (30, 6) but the offsets have 29 tokens");
   CHECK(message(3, {29, 6}, 0) == "additive_attention: keys must be (N, H x) with H = 0 heads, got (29, 8)");
   const Var<double> none(Tensor<double>::zeros({0, 8}));
   CHECK(test::error_message([&] { additive_attention(none, none, Var<double>(x[2]), none, Offsets(), 2); }) ==

@@ -169,4 +169,6 @@ TEST_CASE("lstm: what does not fit") {
   CHECK(error_message([&] { lstm(v[0], lstm_offsets, v[2], v[2]); }).starts_with("linear: weight (16, 4)"));
   const Var<double> nothing(Tensor<double>({0, 3}));
   CHECK(error_message([&] { lstm(nothing, Offsets(), v[1], v[2]); }) == "lstm: the batch is empty");
+  CHECK(error_message([&] { last_states(v[1], lstm_offsets); }) == "last_states: states (16, 3) but the offsets have 21 tokens");
+  CHECK(error_message([&] { last_states(v[0], lstm_offsets); }) == "last_states: states must have two directions, (N, 2 H), got (21, 3)");
 }

@@ -14,6 +14,7 @@
 
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/indices.hpp"
+#include "lexformer/core/shape.hpp"
 
 namespace lexformer {
 
@@ -82,5 +83,12 @@ class Offsets {
   std::shared_ptr<Lists> lists_ = std::make_shared<Lists>();
   std::size_t longest_ = 0;
 };
+
+namespace detail {
+/// Errors (where): x is no matrix with a row for each token.
+inline void check_token_rows(const char* where, const char* name, const Shape& x, const Offsets& offsets) {
+  if (x.rank() != 2 || x[0] != offsets.tokens()) fail(where, name, " ", x, " but the offsets have ", offsets.tokens(), " tokens");
+}
+}  // namespace detail
 
 }  // namespace lexformer

@@ -57,8 +57,8 @@ struct BiLstm {
 /// that both have read all tokens. states (N, 2 H) -> (B, 2 H).
 template <class T, class Dev>
 Var<T, Dev> last_states(const Var<T, Dev>& states, const Offsets& offsets) {
-  if (states.shape().rank() != 2 || states.dim(0) != offsets.tokens() || states.dim(1) % 2 != 0)
-    fail("last_states", "expected states of ", offsets.tokens(), " tokens in two directions, got ", states.shape());
+  detail::check_token_rows("last_states", "states", states.shape(), offsets);
+  if (states.dim(1) % 2 != 0) fail("last_states", "states must have two directions, (N, 2 H), got ", states.shape());
   std::vector<std::int32_t> first, last;
   for (std::size_t s = 0; s < offsets.sequences(); ++s) {
     first.push_back(static_cast<std::int32_t>(offsets.begin(s)));

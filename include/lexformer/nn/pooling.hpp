@@ -21,8 +21,7 @@ Var<T, Dev> pool(const Var<T, Dev>& hidden, const Offsets& offsets, Pooling pool
   if (pooling == Pooling::none) return hidden;
   if (pooling == Pooling::mean) return sequence_mean(hidden, offsets);
   if (pooling == Pooling::max) return sequence_max(hidden, offsets);
-  if (hidden.dim(0) != offsets.tokens())
-    fail("pool", "hidden has ", hidden.dim(0), " rows but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows("pool", "hidden", hidden.shape(), offsets);
   std::vector<std::int32_t> first;
   for (std::size_t s = 0; s < offsets.sequences(); ++s) first.push_back(static_cast<std::int32_t>(offsets.begin(s)));
   return select_rows(hidden, first);

@@ -22,8 +22,7 @@ Var<T, Dev> additive_attention(const Var<T, Dev>& keys, const Var<T, Dev>& queri
   const auto per_head = [&](const char* name, const Var<T, Dev>& x) {
     if (x.shape().rank() != 2 || heads == 0 || x.dim(1) == 0 || x.dim(1) % heads != 0)
       fail("additive_attention", name, " must be (N, H x) with H = ", heads, " heads, got ", x.shape());
-    if (x.dim(0) != offsets.tokens())
-      fail("additive_attention", name, " have ", x.dim(0), " rows but the offsets have ", offsets.tokens(), " tokens");
+    detail::check_token_rows("additive_attention", name, x.shape(), offsets);
     return x.dim(1) / heads;
   };
   const std::size_t a = per_head("keys", keys), d = per_head("values", values);

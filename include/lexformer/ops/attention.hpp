@@ -93,7 +93,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
                                 const AttentionOptions& options) {
   if (qkv.shape().rank() != 2 || heads == 0 || qkv.dim(1) == 0 || qkv.dim(1) % (3 * heads) != 0)
     fail("attention", "qkv must be (N, 3 D) with D > 0 divisible by ", heads, " heads, got ", qkv.shape());
-  if (qkv.dim(0) != offsets.tokens()) fail("attention", "qkv has ", qkv.dim(0), " rows but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows("attention", "qkv", qkv.shape(), offsets);
   if (offsets.sequences() == 0) fail("attention", "the batch is empty");
   AttentionArgs<T> args;
   args.sequences = offsets.sequences();

@@ -24,8 +24,7 @@ std::size_t check_crf(const char* where, const Var<T, Dev>& emissions, const Off
     if (!(x->shape() == Shape{labels})) fail(where, "start and end must be ", Shape{labels}, ", got ", x->shape());
   if (emissions.shape().rank() != 2 || emissions.dim(1) != labels)
     fail(where, "emissions must be (tokens, ", labels, "), got ", emissions.shape());
-  if (emissions.dim(0) != offsets.tokens())
-    fail(where, "emissions ", emissions.shape(), " but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows(where, "emissions", emissions.shape(), offsets);
   if (offsets.sequences() == 0) fail(where, "the batch is empty");
   return labels;
 }

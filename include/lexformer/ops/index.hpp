@@ -281,8 +281,7 @@ Var<T, Dev> concat_columns(const std::vector<Var<T, Dev>>& parts) {
 /// Mean over the tokens of each sequence: x (N, D) -> y (B, D).    dx[i] = dy[s] / length(s) for the tokens i of sequence s
 template <class T, class Dev>
 Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
-  if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("sequence_mean", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows("sequence_mean", "x", x.shape(), offsets);
   const std::size_t n = x.dim(1), sequences = offsets.sequences();
   const auto begin = offsets.on<Dev>().token;
   Tensor<T, Dev> y({sequences, n});
@@ -298,8 +297,7 @@ Var<T, Dev> sequence_mean(const Var<T, Dev>& x, const Offsets& offsets) {
 ///   dx[i, j] = dy[s, j] for the first token i that attains the maximum, else 0
 template <class T, class Dev>
 Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
-  if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("sequence_max", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows("sequence_max", "x", x.shape(), offsets);
   const std::size_t n = x.dim(1), sequences = offsets.sequences();
   const auto begin = offsets.on<Dev>().token;
   Tensor<T, Dev> y({sequences, n});

@@ -62,8 +62,7 @@ Var<T, Dev> lstm(const Var<T, Dev>& x, const Offsets& offsets, const Var<T, Dev>
   if (w.rank() != 2 || w[0] != 4 * w[1] || w[1] == 0) fail("lstm", "the weight of hidden states must be (4 H, H), got ", w);
   if (input_weight.shape().rank() != 2 || input_weight.dim(0) != w[0])
     fail("lstm", "the weight of inputs must be (", w[0], ", D), got ", input_weight.shape());
-  if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("lstm", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows("lstm", "x", x.shape(), offsets);
   if (offsets.sequences() == 0) fail("lstm", "the batch is empty");
   const std::size_t n = w[1], tokens = offsets.tokens(), sequences = offsets.sequences();
   const auto projected = linear(x, input_weight, bias);

@@ -39,8 +39,7 @@ Var<accumulate_t<T>, Dev> mean_pairwise_cosine(const char* name, const Var<T, De
 /// 0 if no sequence has two tokens. The regularizer TCD (eq. 17) applies it to sampled tokens.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> token_similarity(const Var<T, Dev>& x, const Offsets& offsets) {
-  if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("token_similarity", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows("token_similarity", "x", x.shape(), offsets);
   std::vector<VectorGroup> groups;
   for (std::size_t s = 0; s < offsets.sequences(); ++s)
     groups.push_back({offsets.begin(s) * x.dim(1), offsets.length(s), x.dim(1), x.dim(1)});

@@ -14,8 +14,7 @@ namespace lexformer {
 /// Errors: x is not a matrix of the offsets' tokens.
 template <class T, class Dev>
 Var<T, Dev> window(const Var<T, Dev>& x, const Offsets& offsets, std::size_t before, std::size_t after) {
-  if (x.shape().rank() != 2 || x.dim(0) != offsets.tokens())
-    fail("window", "x ", x.shape(), " but the offsets have ", offsets.tokens(), " tokens");
+  detail::check_token_rows("window", "x", x.shape(), offsets);
   const std::size_t n = x.dim(1), sequences = offsets.sequences();
   const auto begin = offsets.on<Dev>().token;
   Tensor<T, Dev> y({x.dim(0), (before + 1 + after) * n});
