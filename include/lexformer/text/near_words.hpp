@@ -79,6 +79,17 @@ class CommonSubsequence {
   std::vector<std::uint64_t> start_, row_;
 };
 
+/// One bit for each character of a word and its count so far, e.g. the second e. Characters share bits, so of a, at least
+/// popcount(signature(a) & ~signature(b)) characters are in no common subsequence with b.
+inline std::uint64_t signature(std::span<const std::uint32_t> word) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const auto before = static_cast<std::uint64_t>(std::count(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(i), word[i]));
+    bits |= std::uint64_t{1} << ((word[i] + 29 * before) % 64);
+  }
+  return bits;
+}
+
 }  // namespace detail
 
 LEXFORMER_INLINE std::vector<std::vector<NearWord>> near_words(std::span<const std::string> words, double least, std::size_t most) {
@@ -90,8 +101,13 @@ LEXFORMER_INLINE std::vector<std::vector<NearWord>> near_words(std::span<const s
       spelled[w].push_back(numbers.try_emplace(c, static_cast<std::uint32_t>(numbers.size())).first->second);
     longest = std::max(longest, spelled[w].size());
   }
-  std::vector<std::vector<std::uint32_t>> of_length(longest + 1);  // words by length, ascending within a length
-  for (std::size_t w = 0; w < words.size(); ++w) of_length[spelled[w].size()].push_back(static_cast<std::uint32_t>(w));
+  struct Word {
+    std::uint32_t index;
+    std::uint64_t signature;
+  };
+  std::vector<std::vector<Word>> of_length(longest + 1);  // words by length, ascending within a length
+  for (std::size_t w = 0; w < words.size(); ++w)
+    of_length[spelled[w].size()].push_back({static_cast<std::uint32_t>(w), detail::signature(spelled[w])});
 
   std::vector<std::vector<NearWord>> near(words.size());
   parallel_for(words.size(), 64, [&](std::size_t begin, std::size_t end) {
@@ -100,14 +116,19 @@ LEXFORMER_INLINE std::vector<std::vector<NearWord>> near_words(std::span<const s
       const auto& a = spelled[w];
       auto& found = near[w];
       common.set(a);
+      const std::uint64_t letters = detail::signature(a);
       for (std::size_t n = 1; n <= longest && !a.empty(); ++n) {
         const auto total = static_cast<double>(a.size() + n);
-        if (2 * static_cast<double>(std::min(n, a.size())) / total <= least) continue;  // the LCS is no longer than the shorter word
-        for (const std::uint32_t other : of_length[n]) {
-          if (other == w) continue;
-          const std::size_t lcs = common.length(spelled[other]);
-          const double ratio = 2 * static_cast<double>(lcs) / total;
-          if (ratio > least && !(lcs == n && n == a.size())) found.push_back({other, static_cast<float>(ratio)});
+        const auto ratio = [&](std::size_t lcs) { return 2 * static_cast<double>(lcs) / total; };
+        std::size_t enough = 0;  // the least LCS whose ratio exceeds `least`
+        while (enough <= n && ratio(enough) <= least) ++enough;
+        if (enough > std::min(n, a.size())) continue;  // the LCS is no longer than the shorter word
+        for (const auto& other : of_length[n]) {
+          const auto only_a = static_cast<std::size_t>(std::popcount(letters & ~other.signature));
+          const auto only_b = static_cast<std::size_t>(std::popcount(other.signature & ~letters));
+          if (other.index == w || std::min(a.size() - only_a, n - only_b) < enough) continue;
+          const std::size_t lcs = common.length(spelled[other.index]);
+          if (lcs >= enough && !(lcs == n && n == a.size())) found.push_back({other.index, static_cast<float>(ratio(lcs))});
         }
       }
       std::sort(found.begin(), found.end(),
