@@ -29,7 +29,7 @@
 #   --device     of training, cpu or cuda;  --jobs: runs at a time, each with --threads threads (1)
 #   Rows of sst2, with the LOVE model of the same seed: none, or replace, add or linear; with suffixes -mean_norm, -train (LOVE, too), -frozen (the word table), e.g. replace-train-frozen
 #   Rows of static and taggers: none; love, mimick, bos, kvq_fh or edit_distance for the words that the model lacks; with -only for all words, as in the paper; fasttext, fasttext-none;
-#   for Figure A4 the rows of augmentations with -only, e.g. swap+drop-only.  Rows of lea: augment, love, lea, lea-love
+#   for Table 5 and Figure A4 the rows of the tables of words with -only, e.g. cnn-only, swap+drop-only.  Rows of lea: augment, love, lea, lea-love
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${LEXFORMER_BIN:-$root/build/release/bin}
@@ -100,9 +100,7 @@ similarity=("$data"/wordsim-love/{rw,men,simLex,rel353}.txt) clusters=("$data"/w
 # Sets `files` to those of a set: training, validation, tests. Those in $out are made below.
 files_of() { # SET
   case $1 in
-    sst2)
-      files=("$data"/sst2/{train,dev,test}.tsv)
-      [ "$table" = sst2 ] && files+=("$data"/sst2/typo_test_[0-9]*.txt) || files+=("$data/sst2/typo_test_70.txt") ;;
+    sst2) files=("$data"/sst2/{train,dev,test}.tsv "$data"/sst2/typo_test_[0-9]*.txt) ;;
     mr) files=("$out/$table/mr-"{train,dev,test,typos}.tsv) ;;
     wnut17) files=("$data"/wnut17/{wnut17train.conll,emerging.dev.conll,emerging.test.annotated} "$out/$table/wnut17-typos.conll") ;;
     bc2gm) files=("$data"/bc2gm/{train,devel,test}.tsv "$out/$table/bc2gm-typos.tsv") ;;
@@ -191,9 +189,11 @@ task_options() { # ROW SEED
       [ "$1" != fasttext ] || more="$more --imputer $fasttext" ;;
     *,love | *,mimick | *,bos | *,kvq_fh | *,edit_distance) more="--vectors $targets --imputer $imputer" ;;
     *,love-only | *,mimick-only | *,bos-only | *,kvq_fh-only) more="--imputer $imputer --imputer-only" ;;
-    *)
-      [ "$1" != "$method" ] && is_augmentation "$method" || usage "--rows: unknown row '$1'"
+    *,edit_distance-only) usage "--rows: edit distance needs the vectors of known words: row edit_distance" ;;
+    *-only)
+      love_options "$method" >/dev/null
       more="--imputer $imputer --imputer-only" ;;
+    *) usage "--rows: unknown row '$1'" ;;
   esac
   [ "$table" = taggers ] && echo "train_tagger $more" || echo "train_text_cnn $more --header no --columns 1,2"
 }

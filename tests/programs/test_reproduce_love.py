@@ -143,20 +143,20 @@ class ReproduceLove(unittest.TestCase):
         reviews.mkdir()
         for name, words in (("neg", KINDS), ("pos", BRANDS)):
             (reviews / f"rt-polarity.{name}").write_text("".join(f"{words[i % len(words)]} naïve {BRANDS[i % 5]} {i}\n" for i in range(20)), encoding="utf-8")
-        shutil.copy(self.data / "sst2/typo_test_90.txt", self.data / "sst2/typo_test_70.txt")
         fasttext = Path(__file__).resolve().parents[1] / "golden/fasttext.bin"
-        rows = "none,edit_distance,love,bos-only,fasttext,fasttext-none"
+        rows = "none,edit_distance,love,bos-only,cnn-only,fasttext,fasttext-none"
         options = ("--seeds", "2", "--rows", rows, "--lr", "1e-3,3e-3", "--fasttext", fasttext)
         first = self.reproduce("static", out, *options)
         self.assertEqual(first.returncode, 0, first.stderr)
-        self.assertEqual(first.stderr.count("===="), 3 * 2 + 6 * 2 * 2 * 2)
+        self.assertEqual(first.stderr.count("===="), 4 * 2 + 7 * 2 * 2 * 2)
         table = [line.strip("| ").split(" | ") for line in first.stdout.splitlines() if line.startswith("|")]
         self.assertEqual([row[0] for row in table[2:]], rows.split(","))
-        self.assertEqual({len(row) for row in table[2:]}, {5})
+        self.assertEqual(table[0], ["sst2: test", "sst2: typo_test_10", "sst2: typo_test_90", "mr: mr-test", "mr: mr-typos"])
+        self.assertEqual({len(row) for row in table[2:]}, {6})
         # The mean over the seeds of the rate that is better on dev, in the column of MR.
         runs = [[json.loads((out / f"static/mr/love/seed-{seed}/lr-{rate}/all_results.json").read_text()) for rate in ("1e-3", "3e-3")] for seed in (1, 2)]
         best = [max(of_seed, key=lambda r: r["valid"]["accuracy"])["test"][0]["accuracy"] for of_seed in runs]
-        self.assertEqual(next(row for row in table if row[0] == "love")[3].split()[0], f"{50 * sum(best):.1f}")
+        self.assertEqual(next(row for row in table if row[0] == "love")[4].split()[0], f"{50 * sum(best):.1f}")
         settings = {row: json.loads((out / f"static/sst2/{row}/seed-1/lr-1e-3/all_results.json").read_text())["settings"]["vectors"] for row in rows.split(",")}
         self.assertEqual(settings["love"].split("; others: imputed vectors of 32 numbers")[0], settings["none"])
         self.assertNotEqual(settings["love"], settings["none"])
@@ -172,7 +172,7 @@ class ReproduceLove(unittest.TestCase):
         other = self.reproduce("static", out, *options[:-2], "--typo-mode", "ocr", "--rows", "none")
         self.assertEqual(other.returncode, 2)
         self.assertIn("; typos love; checksum of --fasttext", other.stderr)
-        for more, message in ((("--rows", "edit_distance-only"), "unknown row 'edit_distance-only'"), (("--rows", "swap"), "unknown row 'swap'"), (("--rows", "fasttext"), "row fasttext needs a fastText model"),
+        for more, message in ((("--rows", "edit_distance-only"), "edit distance needs the vectors of known words"), (("--rows", "swap"), "unknown row 'swap'"), (("--rows", "swop-only"), "unknown row 'swop'"), (("--rows", "fasttext"), "row fasttext needs a fastText model"),
                               (("--typo-mode", "released"), "expected love or ocr")):
             done = self.reproduce("static", self.folder / "nowhere", *more)
             self.assertEqual(done.returncode, 2, done.stderr)
