@@ -14,7 +14,7 @@
 #            batches     without hard negatives, without these and augmentation (Table 5)
 #            temperatures   of NT-Xent: 0.03, 0.07 (love), 0.15, 0.3
 #            augmentations  one augmentation alone, and each two (Figure A3; for A4 see static): tools/draw_augmentations.py draws both
-#   Tables of tasks, clean and with typos:
+#   Tables of tasks, clean and with typos (tools/draw_typos.py draws static and sst2, Figures 1 and 5):
 #            sst2        BERT alone and with LOVE (Tables 4 and 6)
 #            static      Kim's CNN over the model's own rows: SST2 and MR, each way to complete them (Table 3)
 #            taggers     BiLSTM and CRF over the model's own rows: wnut17 and BC2GM, each way to complete them (Table 3)
