@@ -206,6 +206,11 @@ keep() {
 }
 checksums() { cksum "$@" | cut -d ' ' -f 1 | paste -sd ' '; }
 
+# --resume, or --overwrite for a run that was killed after it had saved a model and before its first checkpoint.
+resume() { # FOLDER
+  compgen -G "$1/checkpoint-*" >/dev/null && echo --resume || echo --overwrite
+}
+
 train_imputer() { # ROW SEED
   local run=$out/love/$1/seed-$2 options trainer=("$bin/train_love" --vocab "$vocab" ${love_batch[@]+"${love_batch[@]}"})
   options=$(love_options "$1")
@@ -217,7 +222,7 @@ train_imputer() { # ROW SEED
   echo "==== LOVE, $1, seed $2" >&2
   # shellcheck disable=SC2086
   "${trainer[@]}" --targets "$targets" --epochs "$epochs" $options ${max_words[@]+"${max_words[@]}"} --seed "$2" ${threads[@]+"${threads[@]}"} \
-    ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} --save-steps 5000 --save-total-limit 1 --resume --out "$run" >&2
+    ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} --save-steps 5000 --save-total-limit 1 "$(resume "$run")" --out "$run" >&2
 }
 evaluate() { # FILE OPTION...
   [ -f "$out/words/$1" ] || "$bin/evaluate_words" --vectors "$targets" "${@:2}" --similarity "${similarity[@]}" --clusters "${clusters[@]}" \
@@ -237,7 +242,7 @@ train_task() { # SET ROW SEED RATE
   echo "==== $1, $2, seed $3, learning rate $4" >&2
   # shellcheck disable=SC2086
   "$bin/$program" ${options#* } --train "${files[0]}" --valid "${files[1]}" --test "${files[@]:2}" --epochs "$task_epochs" --lr "$4" --seed "$3" \
-    ${threads[@]+"${threads[@]}"} ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} --save-total-limit 1 --resume --out "$run" >&2
+    ${threads[@]+"${threads[@]}"} ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} --save-total-limit 1 "$(resume "$run")" --out "$run" >&2
 }
 
 # Runs the commands, one in each line, `jobs` at a time. After the first that fails no more are started.

@@ -169,6 +169,12 @@ class ReproduceLove(unittest.TestCase):
         self.assertNotEqual(parts["typos"], parts["test"])
         again = self.reproduce("static", out, *options)
         self.assertEqual((again.returncode, again.stdout, again.stderr.count("====")), (0, first.stdout, 0), again.stderr)
+        killed = out / "static/sst2/love/seed-1/lr-1e-3"  # a model is there, but no checkpoint yet
+        (killed / "all_results.json").unlink()
+        for checkpoint in killed.glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)
+        again = self.reproduce("static", out, *options)
+        self.assertEqual((again.returncode, again.stdout, again.stderr.count("====")), (0, first.stdout, 1), again.stderr)
         other = self.reproduce("static", out, *options[:-2], "--typo-mode", "ocr", "--rows", "none")
         self.assertEqual(other.returncode, 2)
         self.assertIn("; typos love; checksum of --fasttext", other.stderr)
