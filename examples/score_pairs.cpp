@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Scores a stream of pairs, or single texts, of any length: one score per line, in the order of the input.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <iomanip>
 
 #include "support/records.hpp"
+#include "support/status_line.hpp"
 #include "support/trained_model.hpp"
 
 namespace lx = lexformer;
@@ -14,6 +18,13 @@ std::string cell(std::string text) {
   for (char& c : text)
     if (c == '\t' || c == '\n' || c == '\r') c = ' ';
   return text;
+}
+
+/// The part of standard input that has been read, 0 to 1; 0 if it is no file.
+double part_read() {
+  struct stat file = {};
+  if (fstat(0, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= 0) return 0;
+  return std::clamp(static_cast<double>(lseek(0, 0, SEEK_CUR)) / static_cast<double>(file.st_size), 0.0, 1.0);
 }
 
 }  // namespace
@@ -61,7 +72,16 @@ int main(int argc, char** argv) {
     lx::PairReader reader(std::cin, "standard input", format, table);
     std::cout << std::setprecision(9);
     bool header = !table.keep.empty() || table.records;
-    std::size_t scored = 0;
+    program::StatusLine line(std::cerr, isatty(2) != 0 && isatty(1) == 0, true);  // scores on a terminal need no other sign of life
+    const double start = lx::Progress::steady_seconds();
+    std::size_t scored = 0, read = 0;
+    const auto show = [&](std::size_t done) {
+      scored += done;
+      const double rate = static_cast<double>(scored) / std::max(lx::Progress::steady_seconds() - start, 1e-9);
+      const double left = part_read() > 0 ? static_cast<double>(read) / part_read() - static_cast<double>(scored) : 0;
+      line.show(lx::cat(scored, " scored  ", std::fixed, std::setprecision(1), rate, table.texts == 1 ? " texts/s" : " pairs/s",
+                        left > 0 ? "  ETA " + lx::format_duration(left / rate) : ""));
+    };
     for (bool more = true; more;) {
       std::vector<lx::PairExample> examples;
       std::vector<std::string> kept;  // of each row, each followed by a tab
@@ -70,9 +90,14 @@ int main(int argc, char** argv) {
         kept.push_back(table.records ? cell(row.left_id) + '\t' + cell(row.right_id) + '\t' : "");
         for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
       }
-      const auto y = model.logits(examples, batch);
-      lx::require_finite(y, "standard input", table.texts == 1 ? "text" : "pair", scored + 1);
-      scored += examples.size();
+      const std::size_t first = std::exchange(read, read + examples.size());
+      const auto y = [&] {
+        if constexpr (requires { model.logits(examples, batch, show); }) return model.logits(examples, batch, show);
+        auto of_all = model.logits(examples, batch);
+        show(examples.size());
+        return of_all;
+      }();
+      lx::require_finite(y, "standard input", table.texts == 1 ? "text" : "pair", first + 1);
       if (std::exchange(header, false)) {
         if (table.records) std::cout << "left_id\tright_id\t";
         for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The programs as a user runs them: what they write, the same bytes for any thread count and after a kill, and one clear line
 for every kind of bad input. Needs the built programs (LEXFORMER_BIN) and nothing but Python's standard library."""
+import contextlib
 import csv
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -82,6 +84,24 @@ class Programs(Refusals, unittest.TestCase):
         logits = program("score_pairs", "--model", self.trained / "model.lxf", "--logits", text="".join(lines)).stdout.splitlines()
         self.assertEqual([len(line.split("\t")) for line in logits], [2] * 40)
         self.assertEqual(program("score_pairs", "--model", self.trained / "model.lxf", text="").stdout, "")
+
+    def test_progress_of_scoring_is_a_line_on_a_terminal(self):
+        lines = "".join(line.rsplit("\t", 1)[0] + "\n" for line in pairs(1500, 3).splitlines())
+        (self.folder / "many.tsv").write_text(lines)
+        terminal, inside = pty.openpty()
+        with open(self.folder / "many.tsv") as table, open(self.folder / "scores.txt", "w") as scores:
+            process = subprocess.Popen([BIN / "score_pairs", "--model", self.trained / "model.lxf", "--batch", "1", "--threads", "1"], stdin=table, stdout=scores, stderr=inside)
+        os.close(inside)
+        shown = ""
+        with contextlib.suppress(OSError):  # the other end was closed
+            while part := os.read(terminal, 4096):
+                shown += part.decode()
+        os.close(terminal)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertRegex(shown, r"^\r\d+ scored  [\d.]+ pairs/s  ETA \d+:\d\d")
+        self.assertTrue(shown.endswith("\n"))
+        piped = program("score_pairs", "--model", self.trained / "model.lxf", "--batch", 1, "--threads", 1, text=lines)
+        self.assertEqual((piped.stdout, piped.stderr), ((self.folder / "scores.txt").read_text(), ""))
 
     def test_columns_that_are_kept_stand_before_the_score(self):
         score = lambda *more, text: program("score_pairs", "--model", self.trained / "model.lxf", *more, text=text)

@@ -50,9 +50,11 @@ class CrossEncoder : public Pretrained<T, Dev> {
 
   /// Computes logits, (examples, labels), in input order, on the CPU. Examples are batched by length internally.
   /// Errors: pairs for a model of single texts, or the reverse. Of a PairExample only the texts that the model reads are used.
+  /// scored: called after each batch, with the number of its examples.
   Tensor<accumulate_t<T>> logits(std::span<const TextPair> pairs, std::size_t batch_size = 32) const;
   Tensor<accumulate_t<T>> logits(std::span<const std::string> texts, std::size_t batch_size = 32) const;
-  Tensor<accumulate_t<T>> logits(std::span<const PairExample> examples, std::size_t batch_size = 32) const;
+  Tensor<accumulate_t<T>> logits(std::span<const PairExample> examples, std::size_t batch_size = 32,
+                                 const std::function<void(std::size_t)>& scored = {}) const;
 
   /// Computes class probabilities, (examples, labels): softmax of the logits. Errors: the model is a regression; those of logits().
   Tensor<accumulate_t<T>> probabilities(std::span<const TextPair> pairs, std::size_t batch_size = 32) const {
@@ -97,7 +99,8 @@ class CrossEncoder : public Pretrained<T, Dev> {
   Tensor<accumulate_t<T>> probabilities_of(const Tensor<accumulate_t<T>>& logits) const;
   std::vector<double> predictions_of(const Tensor<accumulate_t<T>>& logits) const;
   /// The logits of encoding(0) ... encoding(n - 1).
-  Tensor<accumulate_t<T>> logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding, std::size_t batch_size) const;
+  Tensor<accumulate_t<T>> logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding, std::size_t batch_size,
+                                    const std::function<void(std::size_t)>& scored = {}) const;
 
   CrossEncoderOptions options_;
   std::unique_ptr<ClassificationHead<T, Dev>> head_;
@@ -166,9 +169,10 @@ typename CrossEncoder<T, Dev>::Output CrossEncoder<T, Dev>::operator()(const Dev
 }
 
 template <class T, class Dev>
-Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const PairExample> examples, std::size_t batch_size) const {
+Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const PairExample> examples, std::size_t batch_size,
+                                                     const std::function<void(std::size_t)>& scored) const {
   return logits_of(
-      examples.size(), [&](std::size_t i) { return encode(examples[i].left, examples[i].right); }, batch_size);
+      examples.size(), [&](std::size_t i) { return encode(examples[i].left, examples[i].right); }, batch_size, scored);
 }
 
 template <class T, class Dev>
@@ -187,7 +191,7 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const std::string
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding,
-                                                        std::size_t batch_size) const {
+                                                        std::size_t batch_size, const std::function<void(std::size_t)>& scored) const {
   const NoGrad no_grad;
   std::vector<Encoding> encodings(n);
   parallel_for(n, 8, [&](std::size_t begin, std::size_t end) {
@@ -201,6 +205,7 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std
     const auto out = (*this)(make_batch(chosen, makers)).logits.value().template to<Cpu>();
     for (std::size_t i = 0; i < rows.size(); ++i)
       std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + rows[i] * options_.labels);
+    if (scored) scored(rows.size());
   }
   return y;
 }
