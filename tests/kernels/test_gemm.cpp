@@ -193,7 +193,7 @@ TEST_CASE_TEMPLATE("gemm_feed_forward has the bits of two products, and needs ma
     const auto run = [&](std::size_t count, Tensor<T>& y) {
       return gemm_feed_forward<T>({count, in, inner, out, x.data(), w1.data(), b1.data(), w2.data(), b2.data(), square, y.mutable_data()});
     };
-    for (const int count : {1, 2, 3}) {
+    for (const int count : {1, 2, 3, 7}) {
       set_threads(count);
       auto y = random_tensor<T>({rows, out}, 6);
       const auto before = y.to_vector();
@@ -228,7 +228,7 @@ TEST_CASE("gemm has the same bits for any number of threads") {
       const auto check = [](const auto& p) {
         set_threads(1);
         const auto serial = p.run(0.7f, 1.0f).to_vector();
-        for (const int count : {2, 3}) {
+        for (const int count : {2, 3, 7}) {
           set_threads(count);
           CHECK(p.run(0.7f, 1.0f).to_vector() == serial);
         }
