@@ -86,7 +86,7 @@ class Programs(Refusals, unittest.TestCase):
         self.assertEqual(program("score_pairs", "--model", self.trained / "model.lxf", text="").stdout, "")
 
     def test_progress_of_scoring_is_a_line_on_a_terminal(self):
-        lines = "".join(line.rsplit("\t", 1)[0] + "\n" for line in pairs(1500, 3).splitlines())
+        lines = "".join(line.rsplit("\t", 1)[0] + "\n" for line in pairs(8000, 3).splitlines())
         (self.folder / "many.tsv").write_text(lines)
         terminal, inside = pty.openpty()
         with open(self.folder / "many.tsv") as table, open(self.folder / "scores.txt", "w") as scores:

@@ -101,11 +101,11 @@ LEXFORMER_INLINE std::vector<std::vector<NearWord>> near_words(std::span<const s
       spelled[w].push_back(numbers.try_emplace(c, static_cast<std::uint32_t>(numbers.size())).first->second);
     longest = std::max(longest, spelled[w].size());
   }
-  struct Word {
+  struct Spelled {
     std::uint32_t index;
     std::uint64_t signature;
   };
-  std::vector<std::vector<Word>> of_length(longest + 1);  // words by length, ascending within a length
+  std::vector<std::vector<Spelled>> of_length(longest + 1);  // words by length, ascending within a length
   for (std::size_t w = 0; w < words.size(); ++w)
     of_length[spelled[w].size()].push_back({static_cast<std::uint32_t>(w), detail::signature(spelled[w])});
 
