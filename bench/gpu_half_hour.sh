@@ -46,6 +46,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [[ $minutes =~ ^[1-9]$ ]] || usage "--minutes: '$minutes' is none of 1 to 9"
+[[ $arch =~ ^[0-9]+a?$ ]] || usage "--arch: '$arch' is no compute capability, such as 90 or 90a"
 
 too_large() {
   echo "gpu.sh: pack: $(($1 >> 20)) MB, at most $((most >> 20)) can be brought along; take a model in bfloat16, or none" >&2
@@ -141,13 +142,21 @@ fi
 for part in "${programs[@]}"; do
   [ -x "$root/bin/$part" ] || { echo "gpu.sh: $action: there is no program '$root/bin/$part'; this is for the folder that 'bench/gpu.sh pack' makes" >&2; exit 2; }
 done
+if ! nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | grep -q .; then
+  echo "gpu.sh: nvidia-smi shows no GPU on this machine: nothing was checked or measured."
+  exit 77
+fi
 deadline=$((SECONDS + 60 * minutes))
-mkdir -p "$results"
-results=$(cd "$results" && pwd)
+given=$results
+{ mkdir -p "$given" && results=$(cd "$given" && pwd) && [ -w "$results" ]; } 2>/dev/null || usage "--results: cannot make '$given', or write into it; choose another folder"
 work=$root/work
 if [ ! -d "$work" ]; then
-  mkdir -p "$work"
-  [ ! -f "$results/results.tar.gz" ] || tar xzf "$results/results.tar.gz" -C "$work"
+  mkdir -p "$work" || exit 1
+  if [ -f "$results/results.tar.gz" ] && ! tar xzf "$results/results.tar.gz" -C "$work"; then
+    rm -rf "$work"  # so that the next call reads the archive, too
+    echo "gpu.sh: $action: '$results/results.tar.gz' cannot be read; move it away" >&2
+    exit 2
+  fi
 fi
 with_model=()
 [ ! -f "$root/model.lxf" ] || with_model=(--model "$root/model.lxf")

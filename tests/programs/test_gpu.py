@@ -153,12 +153,40 @@ class Gpu(unittest.TestCase):
             stream.truncate((64 << 20) + 1)
         for code, part, done in ((1, "at most 64 can be brought along", pack("--model", large)), (2, "there is no file 'missing.lxf'", pack("--model", "missing.lxf")),
                                  (1, f"there is no program '{self.folder}/lexformer_cuda_device_tests'", pack("--bin", self.folder)),
+                                 (2, "--arch: 'abc' is no compute capability", pack("--arch", "abc")),
                                  (2, "there is no file '/missing/abt-buy/train.tsv'", pack("--data", "/missing")), (2, "unknown option --stage of pack", pack("--stage", "x")),
                                  (2, "this is for the folder that 'bench/gpu.sh pack' makes", self.half_hour(ROOT, "ours", "--short")),
                                  (2, "'10' is none of 1 to 9", self.half_hour(ROOT, "peers", "--minutes", 10))):
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(part, done.stderr)
         self.assertFalse((self.folder / "refused.tar.xz").exists())
+
+    def test_half_an_hour_leaves_results_as_they_are(self):
+        there = self.folder / "bare"
+        (there / "bin").mkdir(parents=True)
+        shutil.copytree(ROOT / "bench", there / "bench")
+        for name in [*STAND_IN, "make_model", "tokenize", "lexformer_cuda_device_tests", "cuda_square"]:
+            write_program(there / "bin" / name, "exit 1\n")
+        results, archive = self.folder / "kept", self.folder / "kept/results.tar.gz"
+        nothing = self.folder / "no-gpu"
+        nothing.mkdir()
+        write_program(nothing / "nvidia-smi", "exit 9\n")
+        done = self.half_hour(there, "correct", "--results", results, path=f"{nothing}:{os.environ['PATH']}")
+        self.assertEqual((done.returncode, done.stdout), (77, "gpu.sh: nvidia-smi shows no GPU on this machine: nothing was checked or measured.\n"))
+        self.assertFalse(results.exists())
+
+        results.mkdir()
+        archive.write_text("no archive")
+        done = self.half_hour(there, "ours", "--results", results)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"gpu.sh: ours: '{archive}' cannot be read; move it away", done.stderr)
+        self.assertEqual(archive.read_text(), "no archive")
+        self.assertEqual(self.half_hour(there, "ours", "--results", results).returncode, 2)  # nor by the next call
+
+        done = self.half_hour(there, "peers", "--results", archive / "below")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"gpu.sh: --results: cannot make '{archive}/below'", done.stderr)
+        self.assertFalse((there / "work").exists())
 
     def judge(self, lines):
         """Verdict and figures of each goal, from these lines of a stage."""
