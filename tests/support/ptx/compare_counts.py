@@ -54,12 +54,22 @@ def main():
     if len(arguments) != 2:
         sys.exit(__doc__)
     program, table = arguments
-    found = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    try:
+        done = subprocess.run([program], capture_output=True, text=True)
+    except OSError as error:
+        sys.exit(f"compare_counts: {program}: cannot be started ({error.strerror}); build lexformer_ptx_counts")
+    if done.returncode != 0:
+        sys.exit(f"compare_counts: {program} ended with {done.returncode}: {done.stderr.strip()}")
+    found = done.stdout
     if "--write" in sys.argv:
         Path(table).write_text(found, encoding="utf-8")
         print(f"{table}: written")
         return 0
-    version, columns, old = read(Path(table).read_text(encoding="utf-8"), table)
+    try:
+        text = Path(table).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        sys.exit(f"compare_counts: {table}: cannot be read ({error}); --write makes it anew")
+    version, columns, old = read(text, table)
     own_version, own_columns, new = read(found, program)
     if version.split(".")[:2] != own_version.split(".")[:2]:
         print(f"compare_counts: skipped: the table was made with {version[2:]}, here is {own_version[2:]}")
