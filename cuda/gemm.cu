@@ -33,6 +33,7 @@ void check_cublas(cublasStatus_t status, const char* what, const char* file, int
 }
 
 cublasHandle_t cublas() {
+  static_cast<void>(stream());  // selects the device for this thread, also after the first call
   static const cublasHandle_t instance = [] {
     const cudaStream_t queue = stream();
     cublasHandle_t made = nullptr;

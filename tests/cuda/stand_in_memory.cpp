@@ -65,6 +65,9 @@ TEST_CASE("stand-in: uploads do not wait for the device, and each keeps its valu
 
 TEST_CASE("stand-in: a thread whose current device is another one works on the device of the first use") {
   const Array<int, Cuda> x(counted(64));
+  const Array<double, Cuda> number({3}), square({0});
+  const auto multiply = [&] { OnCuda::gemm(false, false, 1, 1, 1, 1.0, number.data(), 1, number.data(), 1, 0.0, square.data(), 1); };
+  multiply();  // makes cuBLAS's handle
   cuda_host::set_devices(2);
   std::string error = "none";
   std::vector<int> found;
@@ -80,6 +83,13 @@ TEST_CASE("stand-in: a thread whose current device is another one works on the d
   std::reverse(expected.begin(), expected.end());
   CHECK(error == "no error");
   CHECK(found == expected);
+  int device_of_product = 1;
+  std::thread([&] {
+    cudaSetDevice(1);
+    multiply();
+    cudaGetDevice(&device_of_product);
+  }).join();
+  CHECK(device_of_product == 0);
   cudaSetDevice(1);  // a user who changes it later is told
   CHECK(error_message([&] { Memory<Cuda>::zero(x.data(), 4); }).find("the stream is device 0's, the thread uses device 1") !=
         std::string::npos);
