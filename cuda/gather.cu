@@ -89,8 +89,9 @@ struct Tables {
 inline constexpr unsigned rows_of_warp = 4, zero_packs = 8;
 
 /// Sorts the rows. The position of a row is the number of rows with a smaller id, or the same id and a smaller index. A warp counts for
-/// four rows at once. First it sets its part of the gradients to 0, about `zero_packs` packs per thread: those stores need not be waited
-/// for.
+/// four rows at once. That is quadratic in the rows, in one launch without a buffer: 802,622 instructions of warps for 2,048 rows
+/// (tests/golden/ptx_instructions.tsv), so about 51 million for 16,384. First it sets its part of the gradients to 0, about `zero_packs`
+/// packs per thread: those stores need not be waited for.
 template <class T>
 __global__ void sort_rows_kernel(Tables<T> tables) {
   const auto table = tables.lookup();
