@@ -13,9 +13,6 @@ using namespace lexformer::test;
 
 namespace {
 
-// Tests see each block of device memory, with its bounds and as nobody has written it. A run with LEXFORMER_CUDA_CACHE=on is another test.
-[[maybe_unused]] const bool set = setenv("LEXFORMER_CUDA_CACHE", "off", 0) == 0;
-
 bool cached() {
   const char* const value = std::getenv("LEXFORMER_CUDA_CACHE");
   return value != nullptr && std::string_view(value) == "on";
