@@ -63,12 +63,14 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "random seed of the typos")->capture_default_str();
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
-    if (out.empty() && matches.empty() && ids.empty()) lx::fail_usage("candidates", "nothing to do; give --out, --matches or --explain");
+    if (out.empty() && matches.empty() && ids.empty()) lx::fail_usage("command line", "nothing to do; give --out, --matches or --explain");
     program::keep_inputs("--out", out, flags.files());
     program::keep_inputs("--out", out, matches);
     program::keep_inputs("--out", out, {typo_flags.path()});
+    candidates.check();
     typo_flags.load(typos);
     const auto format = out.empty() ? lx::TableFormat::csv : program::output_format(out);
+    program::check_folder(out);
     const auto records = flags.load(flags.columns(), "");
     auto [left, right] = program::blocking_texts(*records);
     if (share > 0) {
@@ -79,6 +81,7 @@ int main(int argc, char** argv) {
     const auto search = candidates.search(left, right, records->one_table());
     if (!ids.empty()) {
       const std::size_t a = records->left_place(ids[0], "--explain"), b = records->right_place(ids[1], "--explain");
+      if (records->one_table() && a == b) lx::fail_usage("--explain", lx::in_quotes(ids[0]), " is there twice; give two records");
       explain(search, *records, a, b, candidates.options().top, left, records->one_table() ? left : right);
       return 0;
     }

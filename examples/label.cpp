@@ -224,12 +224,13 @@ int main(int argc, char** argv) {
       ->type_name("F.html")
       ->excludes(labels_out);
   return program::run(app, argc, argv, [&] {
-    if (out.empty() == page.empty()) lx::fail_usage("label", "give --out LABELS.csv to label in the terminal, or --html F.html");
+    if (out.empty() == page.empty()) lx::fail_usage("command line", "give --out LABELS.csv to label in the terminal, or --html F.html");
     for (const auto& [name, path] : {std::pair("--out", out), std::pair("--html", page)}) {
       program::keep_inputs(name, path, files);
       program::keep_inputs(name, path, flags.files());
     }
     if (!out.empty() && program::output_format(out) != lx::TableFormat::csv) lx::fail_usage("--out", out, " must end in .csv");
+    program::check_folder(out.empty() ? page : out);
     if (!flags.used()) lx::fail_usage("--left", "must be given: the table of the records");
     const auto records = flags.load(columns, "");
     lx::TableOptions table;
@@ -241,13 +242,14 @@ int main(int argc, char** argv) {
         pairs.push_back({records->left_place(row.left_id, path), records->right_place(row.right_id, path)});
     if (!page.empty()) {
       lx::write_file_atomic(page, program::label_page(*records, pairs, "labels.csv"));
-      std::cerr << page << ": " << pairs.size() << " pairs to label; open it in a browser\n";
+      std::cerr << page << ": " << program::counted(pairs.size(), "pair", "pairs") << " to label; open it in a browser\n";
       return 0;
     }
     Labels labels(out, records);
     ask(*records, pairs, labels);
     const auto left = std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return !labels.has(pair); });
-    std::cerr << out << ": " << labels.size() << " labels, " << left << " pairs without one\n";
+    std::cerr << out << ": " << program::counted(labels.size(), "label", "labels") << ", "
+              << program::counted(static_cast<std::size_t>(left), "pair", "pairs") << " without one\n";
     return 0;
   });
 }

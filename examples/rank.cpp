@@ -101,9 +101,10 @@ int main(int argc, char** argv) {
   program::add_compute(app, compute, true);
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
-    if (query.empty() == queries_path.empty()) lx::fail_usage("rank", "give either --query or --queries");
+    if (query.empty() == queries_path.empty()) lx::fail_usage("command line", "give either --query or --queries");
     program::keep_inputs("--out", out, {model_path, queries_path, documents_path, labels_path});
     const auto format = out.empty() ? lx::TableFormat::csv : program::output_format(out);
+    program::check_folder(out);
     const auto documents = program::read_texts(documents_path, document_column, document_id);
     const auto queries = queries_path.empty() ? program::Texts{"--query", {"1"}, {query}, {{"1", 0}}}
                                               : program::read_texts(queries_path, query_column, query_id);

@@ -118,12 +118,15 @@ class CandidateFlags {
   const std::string& encoder() const { return encoder_; }
   CandidateSource source() const { return source_; }
 
-  /// The search for candidates among texts of the records, which must outlive it.
-  Candidates search(std::span<const std::string> left, std::span<const std::string> right, bool one_table) const {
+  /// Refuses options that do not fit each other, before tables are read.
+  void check() const {
     if (source_ == CandidateSource::embeddings && encoder_.empty()) lx::fail_usage("--blocking embeddings", "needs --encoder");
     if (source_ != CandidateSource::embeddings && source_ != CandidateSource::all && !encoder_.empty())
       lx::fail_usage("--encoder", "needs --blocking embeddings or all");
     if (approximate_ && encoder_.empty()) lx::fail_usage("--approximate", "needs --encoder");
+  }
+  /// The search for candidates among texts of the records, which must outlive it.
+  Candidates search(std::span<const std::string> left, std::span<const std::string> right, bool one_table) const {
     return {left, right, one_table, source_, options_, encoder_, approximate_};
   }
 

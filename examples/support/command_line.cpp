@@ -248,6 +248,13 @@ void keep_inputs(const std::string& option, const std::string& output, const std
   }
 }
 
+void check_folder(const std::string& output) {
+  const auto folder = std::filesystem::path(output).parent_path();
+  std::error_code none;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, none))
+    lx::fail_file(output, "cannot be written: there is no folder ", folder.string());
+}
+
 CLI::Validator positive() {
   return {[](const std::string& text) {
             double x = 0;
@@ -261,6 +268,13 @@ CLI::Validator non_negative() {
             return CLI::detail::lexical_cast(text, x) && !(x >= 0) ? "must not be below 0, got " + text : std::string();
           },
           "NONNEGATIVE", "non_negative"};
+}
+CLI::Validator finite() {
+  return {[](const std::string& text) {
+            double x = 0;
+            return CLI::detail::lexical_cast(text, x) && !std::isfinite(x) ? "must be finite, got " + text : std::string();
+          },
+          "FINITE", "finite"};
 }
 
 CLI::Validator one_of(std::vector<std::string> names) {

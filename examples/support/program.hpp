@@ -50,6 +50,9 @@ struct StringWriter : std::ostringstream {
   StringWriter() { exceptions(std::ios::badbit); }
 };
 
+/// "1 match", "2 matches".
+inline std::string counted(std::size_t count, const char* one, const char* many) { return lx::cat(count, " ", count == 1 ? one : many); }
+
 /// Set by SIGINT and SIGTERM. A training loop checks it after each step, saves and exits with 130.
 inline volatile std::sig_atomic_t interrupted = 0;
 
@@ -66,7 +69,8 @@ inline void add_compute(CLI::App& app, Compute& compute, bool scores = false) {
   add_choice(
       app, "--precision", compute.precision,
       std::string("numeric precision; bfloat16: tensors and, with AMX or AVX-512 BF16, factors of products in 16 bits; sums are float") +
-          (scores ? "; int8: linear layers of the encoder in 8 bits, the rest is float32" : "; int8 is for scoring alone"));
+          (scores ? "; int8: linear layers of the encoder in 8 bits, the rest is float32" : "; int8 is for scoring alone"),
+      app.get_option_no_throw("--min-precision") != nullptr ? "; for a wanted precision: --min-precision" : "");
   compute.scores = scores;
   if (scores)
     app.add_option("--int8-skip", compute.int8_skip,

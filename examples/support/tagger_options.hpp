@@ -79,7 +79,7 @@ struct TaggerOptions : TrainingOptions {
   /// Checks that concern several options.
   void finish() {
     if (with_bert() == vectors.used())
-      lx::fail_usage("train_tagger", with_bert() ? "has --model and word vectors; give one of them"
+      lx::fail_usage("command line", with_bert() ? "has --model and word vectors; give one of them"
                                                  : "needs word vectors (--vectors, --imputer or both) or an encoder (--model)");
     for (const auto& [of_bert, option] : of_encoder)
       if (of_bert != with_bert() && option->count() > 0)

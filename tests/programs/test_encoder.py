@@ -206,7 +206,7 @@ class Encoder(Refusals, unittest.TestCase):
             recall += sum(g > 0 for g in gains) / len(best) / 2
         self.assertEqual(done.stdout, f"2 queries with relevant documents (1 have none): MRR@2 {100 * mrr:.2f} %, NDCG@2 {100 * ndcg:.2f} %, recall@2 {100 * recall:.2f} %\n")
 
-        self.refused(2, self.rank("--model", self.trained), "give either --query or --queries")
+        self.refused(2, self.rank("--model", self.trained), "rank: command line: give either --query or --queries")
         self.refused(3, self.rank(*options[:-2], "--labels", self.write("bad.tsv", "1\td9\t1\n")), "bad.tsv: line 1", "'d9' is not in", "documents.csv")
         self.refused(3, self.rank(*options[:-2], "--labels", self.write("bad.tsv", "1\td1\t-1\n")), "bad.tsv: line 1", "the relevance is -1")
         self.documents = self.write("twice.csv", "id,text\na,x\na,y\n")

@@ -216,7 +216,7 @@ class Tagger(Refusals, unittest.TestCase):
         out = self.folder / "refused"
         self.refused(2, self.train("lstm", out, "--crf"), "--crf: needs --model")
         self.refused(2, self.train("bert", out, "--states", 5), "--states: belongs to the LSTM")
-        self.refused(2, self.train("bert", out, "--vectors", self.vectors), "has --model and word vectors")
+        self.refused(2, self.train("bert", out, "--vectors", self.vectors), "train_tagger: command line: has --model and word vectors")
         self.refused(2, program("train_tagger", "--train", "a", "--valid", "b", "--out", out), "needs word vectors", "--model")
         self.refused(2, self.train("lstm", out, "--love", self.model), "--love: needs --model; with word vectors use --imputer")
         self.refused(2, self.train("lstm", out, "--schedule", "cubic"), "'cubic'", "exponential")

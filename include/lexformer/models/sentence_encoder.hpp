@@ -133,8 +133,7 @@ SentenceEncoder<T, Dev>::SentenceEncoder(const ModelFile& file, const SentenceEn
   this->make_encoder(weights);
   for (const auto& [name, factory] : this->encoder().factories())
     if (factory->needs_pairs())
-      fail_usage("SentenceEncoder", "the attention term '", name,
-                 "' compares the words of two texts; an encoder of single texts cannot have it");
+      fail_file(file.path, "the attention term '", name, "' compares the words of two texts; an encoder of single texts cannot have it");
   width = config.hidden_size;
   for (const auto& d : options_.dense) {
     dense_->layers.emplace_back(width, d.size, this->init());
