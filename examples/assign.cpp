@@ -44,20 +44,22 @@ int main(int argc, char** argv) {
   auto* one = app.add_flag("--one-to-one", one_to_one, "write the pairs with the largest sum of scores in which no record occurs twice");
   auto* clusters =
       app.add_flag("--clusters", find_clusters, "write the cluster of each record; pairs connect their records")->excludes(one);
-  app.add_option("--threshold", threshold, "least score of a pair that counts (default: the decision of match, in the column match)");
+  app.add_option("--threshold", threshold, "least score of a pair that counts (default: the decision of match, in the column match)")
+      ->check(program::finite());
   app.add_option("--max-size", max_size, "with --clusters: most records of a cluster; the weakest pairs are left out. 0 = no limit")
       ->capture_default_str()
       ->needs(clusters);
   app.add_flag("--one-table", one_table, "with --clusters: left and right ids are those of one table (match with one table)")
       ->needs(clusters);
   return program::run(app, argc, argv, [&] {
-    if (!one_to_one && !find_clusters) lx::fail_usage("assign", "nothing to do; give --one-to-one or --clusters");
+    if (!one_to_one && !find_clusters) lx::fail_usage("command line", "nothing to do; give --one-to-one or --clusters");
     program::keep_inputs("--out", out, files);
     if (program::output_format(out) != lx::TableFormat::csv) lx::fail_usage("--out", out, " must end in .csv");
+    program::check_folder(out);
     Ids left, right_ids;
     Ids& right = one_table ? left : right_ids;
     std::vector<lx::ScoredPair> pairs;
-    program::read_scored_pairs(files, threshold, true, nullptr, [&](const lx::PairRow& pair, double score, bool match) {
+    program::read_scored_pairs(files, threshold, true, "--threshold", nullptr, [&](const lx::PairRow& pair, double score, bool match) {
       const std::size_t l = left.number(pair.left), r = right.number(pair.right);
       if (match) pairs.push_back({l, r, score});
     });
@@ -84,7 +86,8 @@ int main(int argc, char** argv) {
       }
     }
     lx::write_file_atomic(out, text.str());
-    std::cerr << out << ": " << count << (one_to_one ? " pairs" : " clusters") << " of " << pairs.size() << " matching pairs\n";
+    std::cerr << out << ": " << (one_to_one ? program::counted(count, "pair", "pairs") : program::counted(count, "cluster", "clusters"))
+              << " of " << program::counted(pairs.size(), "matching pair", "matching pairs") << "\n";
     return 0;
   });
 }

@@ -6,6 +6,7 @@
 #include <lexformer/train/metrics.hpp>
 #include <set>
 
+#include "support/given_labels.hpp"
 #include "support/scored_pairs.hpp"
 
 namespace lx = lexformer;
@@ -60,7 +61,8 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", o.pairs, "files of pairs of ids with the label 1 (match) or 0, each judged on its own")
       ->required()
       ->type_name("F.csv");
-  app.add_option("--threshold", o.threshold, "least score of a match (default: the decision in the column match)");
+  app.add_option("--threshold", o.threshold, "least score of a match (default: the decision in the column match)")
+      ->check(program::finite());
   app.add_flag("--one-table", o.one_table, "both ids are those of one table, so their order does not matter");
   app.add_option("--resamples", o.bootstrap.resamples, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %")
       ->check(program::positive())
@@ -69,8 +71,9 @@ int main(int argc, char** argv) {
   return program::run(app, argc, argv, [&] {
     program::keep_inputs("--output", o.output, o.files);
     program::keep_inputs("--output", o.output, o.pairs);
+    program::check_folder(o.output);
     std::set<std::pair<std::string, std::string>> found, matched;
-    program::read_scored_pairs(o.files, o.threshold, true, nullptr, [&](const lx::PairRow& pair, double, bool match) {
+    program::read_scored_pairs(o.files, o.threshold, true, "--threshold", nullptr, [&](const lx::PairRow& pair, double, bool match) {
       const auto key = o.key(pair.left, pair.right);
       found.insert(key);
       if (match) matched.insert(key);
@@ -83,15 +86,18 @@ int main(int argc, char** argv) {
       Decided& decided = all.emplace_back();
       decided.path = path;
       width = std::max(width, path.size());
+      program::GivenLabels given(o.one_table);
       for (std::size_t i = 0; i < labels.size(); ++i) {
-        const auto key = o.key(table.rows[i].left, table.rows[i].right);
+        const auto& row = table.rows[i];
+        const auto key = o.key(row.left, row.right);
+        given.add(row.left, row.right, row.label, path, row.line);
         decided.match.push_back(matched.contains(key) ? 1 : 0);
         decided.label.push_back(static_cast<std::uint8_t>(labels[i]));
         if (labels[i] == 1 && !found.contains(key)) ++decided.absent;
       }
     }
     program::StringWriter text;
-    text << matched.size() << " matches of " << found.size() << " pairs\n"
+    text << program::counted(matched.size(), "match", "matches") << " of " << program::counted(found.size(), "pair", "pairs") << "\n"
          << std::left << std::setw(static_cast<int>(width) + 2) << "pairs" << std::right << std::setw(8) << "labelled" << std::setw(9)
          << "matches" << std::setw(8) << "absent"
          << "  precision, %          recall, %             F1, %\n"

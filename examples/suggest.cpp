@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
       "uncertainty: pairs near the threshold that differ from each other; spread: from all ranges of the score, for a first "
       "set of labels; random: a sample, also for validation");
   app.add_option("--threshold", threshold,
-                 "with --by uncertainty: least score of a match (default: the one that fits the column match best)");
+                 "with --by uncertainty: least score of a match (default: the one that fits the column match best)")
+      ->check(program::finite());
   app.add_option("--labelled", labelled, "labelled pairs of ids, which are not suggested again")->type_name("F.csv");
   app.add_option("--seed", options.seed, "random seed")->capture_default_str();
   program::add_threads(app);
@@ -40,6 +41,9 @@ int main(int argc, char** argv) {
     for (const auto* inputs : {&files, &labelled}) program::keep_inputs("--out", out, *inputs);
     program::keep_inputs("--out", out, flags.files());
     if (program::output_format(out) != lx::TableFormat::csv) lx::fail_usage("--out", out, " must end in .csv");
+    program::check_folder(out);
+    if (threshold && !(*threshold > 0 && *threshold < 1))
+      lx::fail_usage("--threshold", "is ", *threshold, ", expected a number between 0 and 1");
     if (!flags.used()) lx::fail_usage("--left", "must be given: suggestions compare the records");
     const bool by_uncertainty = options.by == lx::SuggestBy::uncertainty;
     const auto records = flags.load(columns, "");
@@ -57,12 +61,13 @@ int main(int argc, char** argv) {
     std::vector<lx::ScoredPair> pairs;  // that are not labelled
     std::vector<double> scores;         // of all pairs, with the decisions of match
     std::vector<std::int32_t> decisions;
-    program::read_scored_pairs(files, threshold, by_uncertainty, records, [&](const lx::PairRow& pair, double score, bool match) {
-      scores.push_back(score);
-      decisions.push_back(match ? 1 : 0);
-      const auto [left, right] = key(pair, files[0]);
-      if (known.emplace(left, right).second) pairs.push_back({left, right, score});
-    });
+    program::read_scored_pairs(files, threshold, by_uncertainty, "--threshold, or --by spread", records,
+                               [&](const lx::PairRow& pair, double score, bool match) {
+                                 scores.push_back(score);
+                                 decisions.push_back(match ? 1 : 0);
+                                 const auto [left, right] = key(pair, files[0]);
+                                 if (known.emplace(left, right).second) pairs.push_back({left, right, score});
+                               });
     if (pairs.empty()) lx::fail_file(files[0], "holds no pair that is not labelled");
     // The decisions of a cascade do not follow the scores alone, so no threshold may separate them.
     if (by_uncertainty) {
@@ -81,7 +86,8 @@ int main(int argc, char** argv) {
       text << program::csv_field(records->left().records[pairs[i].left].id) << ','
            << program::csv_field(records->right().records[pairs[i].right].id) << ',' << pairs[i].score << '\n';
     lx::write_file_atomic(out, text.str());
-    std::cerr << out << ": " << chosen.size() << " of " << scores.size() << " pairs to label, by " << lx::name_of(options.by);
+    std::cerr << out << ": " << chosen.size() << " of " << program::counted(scores.size(), "pair", "pairs") << " to label, by "
+              << lx::name_of(options.by);
     if (by_uncertainty) std::cerr << " at threshold " << options.threshold;
     std::cerr << '\n';
     return 0;

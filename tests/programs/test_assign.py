@@ -57,13 +57,48 @@ class Assign(Refusals, unittest.TestCase):
 
     def test_bad_input(self):
         pairs, out = self.pairs("pairs.csv", [("x", "y", "much")]), self.folder / "out.csv"
-        self.refused(3, program("assign", pairs, "--one-to-one", "--out", out), "pairs.csv: pair 1", "'much'", "a number")
-        self.refused(2, program("assign", pairs, "--out", out), "--one-to-one", "--clusters")
+        self.refused(3, program("assign", pairs, "--one-to-one", "--out", out), "pairs.csv: line 2: score is 'much', expected a number")
+        self.refused(2, program("assign", pairs, "--out", out), "assign: command line: nothing to do; give --one-to-one or --clusters")
+        for threshold in ("nan", "inf"):
+            self.refused(2, program("assign", pairs, "--one-to-one", "--out", out, "--threshold", threshold), f"--threshold: must be finite, got {threshold}")
+        self.refused(3, program("assign", pairs, "--one-to-one", "--out", self.folder / "no" / "out.csv"), "out.csv: cannot be written: there is no folder")
         self.refused(2, program("assign", pairs, "--one-to-one", "--out", self.folder / "out.txt"), "--out", ".csv")
         self.refused(2, program("assign", pairs, "--one-to-one", "--out", pairs), "--out")
-        self.refused(3, program("assign", self.folder / "none.csv", "--clusters", "--out", out), "none.csv")
+        self.refused(3, program("assign", self.folder / "none.csv", "--clusters", "--out", out), "none.csv: cannot be opened: No such file or directory")
         (self.folder / "other.csv").write_text("left,right\na,b\n")
         self.refused(3, program("assign", self.folder / "other.csv", "--clusters", "--out", out), "other.csv", "left_id")
+        scored = self.folder / "scored.csv"
+        for text in ("left_id,right_id,score\na,b,0.5\n", "left_id,right_id,score,matched\na,b,0.5,1\n"):
+            scored.write_text(text)
+            self.refused(3, program("assign", scored, "--one-to-one", "--out", out), "scored.csv: line 1: there is no column 'match' among", "; give --threshold")
+        lines = self.folder / "scored.jsonl"
+        lines.write_text('{"left_id":"a","right_id":"b","score":0.5}\n')
+        self.refused(3, program("assign", lines, "--one-to-one", "--out", out), "scored.jsonl: line 1: there is no key 'match'; give --threshold")
+        self.assertFalse(out.exists())
+
+    def test_files_without_pairs(self):
+        out, table, lines = (self.folder / name for name in ("out.csv", "none.csv", "none.jsonl"))
+        table.write_text("")
+        self.refused(3, program("assign", table, "--one-to-one", "--out", out), "none.csv: is empty, expected a header with left_id, right_id and score")
+        self.assertFalse(out.exists())
+        table.write_text("left_id,right_id,score,match\n")
+        lines.write_text("")  # as match writes it
+        for path in (table, lines):
+            done = program("assign", path, "--one-to-one", "--out", out)
+            self.assertEqual((done.returncode, out.read_text()), (0, "left_id,right_id,score,match\n"), done.stderr)
+
+    def test_decisions_as_other_programs_write_them(self):
+        pairs, out = self.folder / "pairs.csv", self.folder / "out.csv"
+        values = ("1", "1.0", "true", "True", "TRUE", "0", "0.0", "false", "False", "FALSE")
+        pairs.write_text("left_id,right_id,score,match\n" + "".join(f"a{i},b{i},0.5,{value}\n" for i, value in enumerate(values)))
+        done = program("assign", pairs, "--one-to-one", "--out", out)
+        self.assertEqual((done.returncode, done.stderr), (0, f"{out}: 5 pairs of 5 matching pairs\n"))
+        self.assertEqual([line.split(",")[0] for line in out.read_text().splitlines()[1:]], [f"a{i}" for i in range(5)])
+        for value in ("yes", "", "2", "nan"):
+            pairs.write_text(f"left_id,right_id,score,match\na,b,0.5,1\nc,d,0.5,{value}\n")
+            self.refused(3, program("assign", pairs, "--one-to-one", "--out", out), f"pairs.csv: line 3: match is '{value}', expected 0 or 1")
+        pairs.write_text("left_id,right_id,score,match\na,b,0.5,1\n")
+        self.assertEqual(program("assign", pairs, "--one-to-one", "--out", out).stderr, f"{out}: 1 pair of 1 matching pair\n")
 
 
 if __name__ == "__main__":

@@ -60,11 +60,33 @@ class EvaluateMatches(Refusals, unittest.TestCase):
         shown = self.evaluate(matches, "--pairs", labels, "--one-table")[0]["files"][0]
         self.assertEqual((shown["precision"], shown["recall"], shown["absent"]), (0.5, 0.5, 1))
 
+    def test_decisions_as_other_programs_write_them(self):
+        labels = self.write("l.csv", "left_id,right_id,label\na,b,1\nc,d,0\n")
+        for yes, no in (("1", "0"), ("1.0", "0.0"), ("TRUE", "FALSE"), ("True", "False"), ("true", "false")):
+            shown, text = self.evaluate(self.write("m.csv", f"left_id,right_id,score,match\na,b,0.9,{yes}\nc,d,0.1,{no}\n"), "--pairs", labels)
+            self.assertEqual((shown["matches"], shown["files"][0]["f1"]), (1, 1))
+            self.assertTrue(text.startswith("1 match of 2 pairs\n"))
+
+    def test_a_pair_has_one_label(self):
+        matches = self.write("m.csv", "left_id,right_id,score,match\nx1,1,1,1\n")
+        labels = self.write("l.csv", "left_id,right_id,label\nx1,1,1\nx2,1,0\nx1,1,0\n")
+        self.refused(3, program("evaluate_matches", matches, "--pairs", labels), "l.csv: line 4: the pair 'x1', '1' has the label '0', but '1' in ", "l.csv: line 2; keep one of them")
+        labels.write_text("left_id,right_id,label\nx1,1,1\n1,x1,0\n")
+        self.evaluate(matches, "--pairs", labels)
+        self.refused(3, program("evaluate_matches", matches, "--pairs", labels, "--one-table"), "the pair '1', 'x1' has the label '0', but '1' in ")
+        labels.write_text("left_id,right_id,label\nx1,1,1\nx1,1,1\n")
+        self.assertEqual(self.evaluate(matches, "--pairs", labels)[0]["files"][0]["labelled"], 2)
+
     def test_refusals(self):
         good = self.write("good.csv", "left_id,right_id,score,match\na,b,1,1\n")
         labels = self.write("labels.csv", "ltable_id,rtable_id,label\na,b,1\n")
         bad = self.write("bad.csv", "left_id,right_id,score\na,b,1\n")
-        self.refused(3, program("evaluate_matches", bad, "--pairs", labels), "bad.csv", "match")
+        self.refused(3, program("evaluate_matches", bad, "--pairs", labels), "bad.csv", "there is no column 'match'", "; give --threshold")
+        self.refused(3, program("evaluate_matches", self.write("yes.csv", "left_id,right_id,score,match\na,b,1,yes\n"), "--pairs", labels), "yes.csv: line 2: match is 'yes', expected 0 or 1")
+        self.refused(3, program("evaluate_matches", self.write("empty.csv", ""), "--pairs", labels), "empty.csv: is empty, expected a header")
+        self.refused(3, program("evaluate_matches", self.folder / "none.csv", "--pairs", labels), "none.csv: cannot be opened: No such file or directory")
+        self.refused(2, program("evaluate_matches", good, "--pairs", labels, "--threshold", "nan"), "--threshold: must be finite, got nan")
+        self.refused(3, program("evaluate_matches", good, "--pairs", labels, "--output", self.folder / "no" / "o.json"), "o.json: cannot be written: there is no folder")
         self.refused(3, program("evaluate_matches", good, "--pairs", self.write("three.csv", "ltable_id,rtable_id,label\na,b,2\n")), "three.csv", "2")
         self.refused(3, program("evaluate_matches", good, "--pairs", self.write("names.csv", "left_key,right_key,label\na,b,1\n")), "names.csv", "ltable_id")
         self.refused(2, program("evaluate_matches", good, "--pairs", labels, "--output", labels), "--output")

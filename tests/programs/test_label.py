@@ -138,15 +138,19 @@ class Label(Refusals, unittest.TestCase):
         out, ask = self.folder / "out.csv", self.folder / "ask.csv"
         self.suggest("--by", "spread", "--count", 5)
         self.refused(2, program("suggest", self.candidates, "--out", out), "--left", "must be given")
-        self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out), "match")
-        self.refused(2, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", 1.5), "the threshold is 1.5, expected a number between 0 and 1")
+        self.refused(3, program("suggest", self.candidates, *self.tables, "--out", out), "there is no column 'match'", "; give --threshold, or --by spread")
+        for threshold in (1.5, 0):
+            self.refused(2, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", threshold), f"suggest: --threshold: is {threshold}, expected a number between 0 and 1")
+        self.refused(2, program("suggest", self.candidates, *self.tables, "--out", out, "--threshold", "nan"), "--threshold: must be finite, got nan")
+        self.refused(3, program("suggest", self.candidates, *self.tables, "--out", self.folder / "no" / "x.csv", "--by", "random"), "x.csv: cannot be written: there is no folder")
+        self.refused(3, program("label", ask, *self.tables, "--out", self.folder / "no" / "x.csv"), "x.csv: cannot be written: there is no folder")
         self.refused(2, program("suggest", self.candidates, *self.tables, "--out", "out.jsonl", "--by", "random"), "must end in .csv")
         self.refused(2, program("suggest", self.candidates, *self.tables, "--out", self.candidates, "--by", "random"), "--out")
         mixed = self.folder / "mixed.csv"
         mixed.write_text('left_id,right_id,score\n"a,0",b77,0.2\n')
         self.refused(3, program("suggest", mixed, *self.tables, "--by", "random", "--out", out), "no record with the id 'b77'")
         self.refused(3, program("suggest", ask, *self.tables, "--by", "random", "--labelled", self.labelled(ask), "--out", out), "holds no pair that is not labelled")
-        self.refused(2, program("label", ask, *self.tables), "--out", "--html")
+        self.refused(2, program("label", ask, *self.tables), "label: command line: give --out LABELS.csv", "--html")
         self.refused(2, program("label", ask, "--out", out), "--left", "must be given")
         other = self.folder / "other.csv"
         other.write_text("left_id,right_id,label\n")
