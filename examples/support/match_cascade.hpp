@@ -6,11 +6,18 @@
 
 namespace program {
 
-/// The cascade that keeps the decisions on the validation pairs, or none if it would decide nothing. Notes what it does.
+/// The cascade that keeps the decisions on the validation pairs, or none if these have few matches or it would decide nothing. Notes what
+/// it does.
 template <class Note>
 std::optional<lx::Cascade> find_cascade(const ValidationPairs& valid, const Evidence& evidence, const Decisions& decisions, Note&& note) {
   if (!decisions.combined && !are_probabilities(valid.scores)) {
     note("no cascade: the model's scores are no probabilities");
+    return std::nullopt;
+  }
+  // With m matches and none of them lost, 3 / m bounds the recall that is lost on new pairs: below 30 that says next to nothing.
+  if (valid.matches() < few_matches) {
+    note(lx::cat("no cascade: it needs ", few_matches, " validation matches, which bound the recall that it may lose; there ",
+                 valid.matches() == 1 ? "is 1" : lx::cat("are ", valid.matches())));
     return std::nullopt;
   }
   const auto pairs = valid.evidence_in(evidence);
@@ -30,10 +37,13 @@ std::optional<lx::Cascade> find_cascade(const ValidationPairs& valid, const Evid
     out << std::fixed << std::setprecision(1) << 100 * share + 0.0;
     return out.str() == "-0.0" ? "0.0" : out.str();
   };
-  note(lx::cat("cascade: decides ", percent(static_cast<double>(decided) / static_cast<double>(evidence.candidates.size())),
-               " of the candidates; of ", found.size(), " validation pairs with ", valid.matches(), " matches ",
-               percent(on_valid.decided_share()), ", where recall falls by ", points(on_valid.lost_recall()), " and precision by ",
-               points(on_valid.lost_precision()), " points"));
+  note(lx::cat(
+      "cascade: decides ", percent(static_cast<double>(decided) / static_cast<double>(evidence.candidates.size())),
+      " of the candidates; of ", found.size(), " validation pairs with ", valid.matches(), " matches ", percent(on_valid.decided_share()),
+      ", where recall falls by ", points(on_valid.lost_recall()), " and precision by ", points(on_valid.lost_precision()), " points",
+      on_valid.found < on_valid.model_found
+          ? ""
+          : lx::cat("; on new pairs recall may fall by up to ", points(3 / static_cast<double>(valid.matches())), " (95 % confidence)")));
   return cascade;
 }
 

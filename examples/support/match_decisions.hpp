@@ -71,6 +71,9 @@ Decisions decide(const DecisionOptions& o, double usual, const ValidationPairs* 
     d.threshold = o.threshold ? *o.threshold : o.saved ? o.saved->threshold.value_or(usual) : usual;
     return d;
   }
+  if (valid->matches() < few_matches)
+    note(lx::cat(valid->name, ": only ", counted(valid->matches(), "match", "matches"),
+                 " among the candidates: threshold and probabilities are rough; label more, a hundred matches if possible"));
   auto scores = valid->scores;
   if (evidence != nullptr) {
     const auto pairs = valid->evidence_in(*evidence);

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <lexformer/data/examples.hpp>
 
+#include "given_labels.hpp"
 #include "match_evidence.hpp"
 
 namespace program {
+
+/// Below this number of matches what is chosen by them is rough, and there is no cascade.
+inline constexpr std::size_t few_matches = 30;
 
 /// Labelled pairs of records; after keep_candidates() those that are candidates, since no other can be found.
 struct ValidationPairs {
@@ -18,22 +22,28 @@ struct ValidationPairs {
   std::vector<double> scores;           // of the model, or the similarity without one
   std::size_t lost = 0;                 // matches that are no candidates
 
-  /// label_names: of the model; empty: 0 and 1. Errors (file): all labels are equal.
+  /// label_names: of the model; empty: 0 and 1. Errors (file): all labels are equal; a pair has two different ones.
   static ValidationPairs read(const std::vector<std::string>& files, const std::shared_ptr<const lx::RecordPairs>& records,
                               std::vector<std::string> label_names) {
     if (label_names.size() != 2) label_names = {"0", "1"};
     ValidationPairs out;
+    GivenLabels given(records->one_table());
     for (const auto& file : files) {
       out.name += (out.name.empty() ? "" : ", ") + file;
       lx::TableOptions table;
       table.records = records;
       const auto rows = lx::read_pairs(file, table);
-      for (const auto& row : rows.rows)
+      for (const auto& row : rows.rows) {
+        given.add(row.left_id, row.right_id, row.label, file, row.line);
         out.places.emplace_back(records->left_place(row.left_id, file), records->right_place(row.right_id, file));
+      }
       for (const std::size_t label : lx::class_labels(rows, label_names)) out.labels.push_back(static_cast<std::int32_t>(label));
     }
     if (out.matches() == 0 || out.matches() == out.labels.size())
-      lx::fail_file(out.name, "all ", out.labels.size(), " pairs have the same label; validation needs matches and other pairs");
+      lx::fail_file(
+          out.name,
+          out.labels.size() == 1 ? "the only pair has one label" : lx::cat("all ", out.labels.size(), " pairs have the same label"),
+          "; validation needs matches and other pairs");
     return out;
   }
   /// Errors (file): all candidates have one label.

@@ -220,7 +220,9 @@ class Decisions(Refusals, unittest.TestCase):
                 self.assertEqual(row.get("model", ""), "")
             clear = {match: [float(row["score"]) for row in by["cascade"] if row["match"] == match] for match in "01"}
             self.assertLess(max(clear["0"], default=0), min(clear["1"], default=1))
-            told = re.search(r"cascade: decides ([0-9.]+) % of the candidates; of (\d+) validation pairs with (\d+) matches ([0-9.]+) %, where recall falls by (-?[0-9.]+) and precision by (-?[0-9.]+) points\n", said)
+            told = re.search(r"cascade: decides ([0-9.]+) % of the candidates; of (\d+) validation pairs with (\d+) matches ([0-9.]+) %, where recall falls by (-?[0-9.]+) and precision by (-?[0-9.]+) points(; on new pairs recall may fall by up to ([0-9.]+) \(95 % confidence\))?\n", said)
+            if told[7]:
+                self.assertAlmostEqual(float(told[8]), 300 / int(told[3]), delta=0.051)
             self.assertAlmostEqual(float(told[1]), 100 * len(by["cascade"]) / len(rows), delta=0.051)
             known = [row for row in rows if pair(row) in labels]
             self.assertEqual([int(told[2]), int(told[3])], [len(known), sum(labels[pair(row)] for row in known)])
@@ -271,6 +273,17 @@ class Decisions(Refusals, unittest.TestCase):
         weights = solve([f[:4] for f in features[:4]], [f[4] for f in features[:4]])
         for f in features:
             self.assertAlmostEqual(sum(w * x for w, x in zip(weights, f)), f[4], delta=0.02)
+
+    def test_few_matches_make_no_cascade(self):
+        few, rows = self.folder / "few.csv", read(self.valid)
+        matches = [row for row in rows if row["label"] == "1"][:5]
+        write(few, rows[0].keys(), [row.values() for row in rows if row["label"] == "0" or row in matches])
+        decided, said = self.match("few-decided.csv", "--validation", few)
+        self.assertIn("few.csv: only 5 matches among the candidates: threshold and probabilities are rough", said)
+        self.assertIn("no cascade: it needs 30 validation matches, which bound the recall that it may lose; there are 5\n", said)
+        self.assertNotIn("by", decided[0])
+        _, said = self.match("all-decided.csv", "--validation", self.valid)
+        self.assertNotIn("rough", said)
 
     def test_no_cascade_without_evidence(self):
         rows, said = self.match("none.csv", "--validation", self.valid, "--blocking", "none", "--top", 1)
@@ -371,6 +384,12 @@ class Decisions(Refusals, unittest.TestCase):
         self.refused(3, match("--validation", bad), "bad.csv: all 30 pairs have the same label; validation needs matches and other pairs")
         write(bad, rows[0].keys(), [("a0", "b99", 1)])
         self.refused(3, match("--validation", bad), "bad.csv: line 2: there is no record with the id 'b99' in")
+        write(bad, rows[0].keys(), [("a0", "b0", 1), ("a1", "b0", 0), ("a0", "b0", 1)])
+        other = self.folder / "other-labels.csv"
+        write(other, rows[0].keys(), [("a0", "b0", 0)])
+        self.refused(3, match("--validation", bad, other), "other-labels.csv: line 2: the pair 'a0', 'b0' has the label '0', but '1' in ", "bad.csv: line 2; keep one of them")
+        write(bad, rows[0].keys(), [("a0", "b0", 1)])
+        self.refused(3, match("--validation", bad), "bad.csv: the only pair has one label; validation needs matches and other pairs")
         saved = self.folder / "bad.json"
         saved.write_text("{}")
         self.refused(3, match("--calibration", saved), "bad.json: has no key 'calibration'; evaluate --calibration writes it")
