@@ -107,6 +107,11 @@ int match(program::MatchOptions o) {
   program::keep_inputs("--out", o.out, o.records.files());
   program::keep_inputs("--out", o.out, {o.model, o.love.path(), o.decision.calibration});
   program::keep_inputs("--out", o.out, o.decision.validation);
+  o.candidates.check();
+  if (o.resume && program::PartFile::is_finished(o.out)) {
+    if (!o.quiet) std::cerr << o.out << ": already finished; without --resume it is made anew\n";
+    return 0;
+  }
   std::optional<lx::CrossEncoder<T, Dev>> model;
   if (o.model.empty()) {
     o.check_without_model();
@@ -114,6 +119,11 @@ int match(program::MatchOptions o) {
     if (!o.decision.calibration.empty()) o.decision.saved = program::CalibrationFile::load(o.decision.calibration);
     model = load_model<T, Dev>(o);
   }
+  const bool combine =
+      model && !o.decision.model_alone && !o.decision.validation.empty() && o.candidates.source() != program::CandidateSource::none;
+  const bool odds = model && (model->options().labels == 2 || model->options().activation == lx::ScoreActivation::sigmoid);
+  o.check_threshold(!model || combine || odds);
+  program::PartFile file(o.out, o.resume, o.overwrite);
   if (model && !o.decision.saved && o.decision.validation.empty() && !model->calibration.empty())
     o.decision.saved = {lx::parse_calibration(model->calibration, o.model + ": lexformer.calibration"), {}};
   const auto records = o.records.load(o.records.columns(), model ? model->records : "", o.model);
@@ -131,7 +141,8 @@ int match(program::MatchOptions o) {
 
   const std::size_t left_rows = records->left().records.size(), right_rows = records->right().records.size();
   program::MatchProgress progress(std::cerr, !o.quiet, isatty(2) != 0);
-  progress.note(lx::cat(left_rows, records->one_table() ? "" : lx::cat(" x ", right_rows), " records"));
+  progress.note(records->one_table() ? program::counted(left_rows, "record", "records")
+                                     : lx::cat(left_rows, " x ", right_rows, " records"));
   double pairs = 0;
   std::vector<lx::Candidate> all;
   {
@@ -142,7 +153,8 @@ int match(program::MatchOptions o) {
     all = search.find();
     pairs = search.pairs();
   }
-  progress.note(lx::cat(all.size(), " candidates of ", std::fixed, std::setprecision(0), pairs, " pairs"));
+  progress.note(lx::cat(program::counted(all.size(), "candidate", "candidates"), " of ", std::fixed, std::setprecision(0), pairs,
+                        pairs == 1 ? " pair" : " pairs"));
   program::Evidence evidence(std::move(all), records->one_table());
   const auto& candidates = evidence.candidates;
   const auto note = [&](const std::string& text) { progress.note(text); };
@@ -154,8 +166,6 @@ int match(program::MatchOptions o) {
       for (const std::size_t i : valid->candidates) valid->scores.push_back(evidence.similarity(i));
     }
   }
-  const bool combine = model && !o.decision.model_alone && o.candidates.source() != program::CandidateSource::none;
-  const bool odds = model && (model->options().labels == 2 || model->options().activation == lx::ScoreActivation::sigmoid);
   auto decisions = program::decide(o.decision, model ? model->threshold.value_or(0.5) : 0.5, valid ? &*valid : nullptr,
                                    combine ? &evidence : nullptr, odds, note);
   if (valid && model && !o.decision.no_cascade) decisions.cascade = program::find_cascade(*valid, evidence, decisions, note);
@@ -178,23 +188,21 @@ int match(program::MatchOptions o) {
     const auto& c = candidates[i];
     sum = lx::crc32(lx::cat(c.left, " ", c.right, " ", c.score, " ", evidence.leads[i], "\n"), sum);
   }
-  program::PartFile file(o.out,
-                         {{"left", checksum(records->left(), records->left_texts())},
-                          {"right", checksum(records->right(), records->right_texts())},
-                          {"candidates", sum},
-                          {"model", model ? lx::Json(checksum_of_model(o.model)) : lx::Json()},
-                          {"love", o.love.used() ? o.love.json() : lx::Json()},
-                          {"knowledge", {checksums(o.knowledge.parses), o.knowledge.wordnet}},
-                          {"decisions", decisions.json()},
-                          {"top", o.top},
-                          {"matches_only", o.matches_only},
-                          {"words", o.words},
-                          {"words_by", lx::name_of(o.words_by)},
-                          {"text", o.text},
-                          {"batch", o.batch},
-                          {"precision", lx::name_of(o.compute.precision)},
-                          {"int8_skip", o.compute.int8_skip}},
-                         o.resume, o.overwrite);
+  file.begin({{"left", checksum(records->left(), records->left_texts())},
+              {"right", checksum(records->right(), records->right_texts())},
+              {"candidates", sum},
+              {"model", model ? lx::Json(checksum_of_model(o.model)) : lx::Json()},
+              {"love", o.love.used() ? o.love.json() : lx::Json()},
+              {"knowledge", {checksums(o.knowledge.parses), o.knowledge.wordnet}},
+              {"decisions", decisions.json()},
+              {"top", o.top},
+              {"matches_only", o.matches_only},
+              {"words", o.words},
+              {"words_by", lx::name_of(o.words_by)},
+              {"text", o.text},
+              {"batch", o.batch},
+              {"precision", lx::name_of(o.compute.precision)},
+              {"int8_skip", o.compute.int8_skip}});
   if (file.bytes() == 0 && file.done() == 0) file.append(writer.header(), 0);
   progress.scoring(candidates.size(), groups.size(), file.done() < groups.size() ? groups[file.done()].begin : candidates.size(),
                    file.done());
@@ -222,7 +230,8 @@ int match(program::MatchOptions o) {
   file.finish();
   progress.end();
   if (!o.quiet)
-    std::cerr << o.out << ": " << candidates.size() << " pairs scored, " << matches << " matches at threshold " << decisions.threshold
+    std::cerr << o.out << ": " << program::counted(candidates.size(), "pair", "pairs") << " scored, "
+              << program::counted(matches, "match", "matches") << " at threshold " << decisions.threshold
               << (o.resume ? " since the run was resumed" : "") << "\n";
   return 0;
 }

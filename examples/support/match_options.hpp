@@ -47,7 +47,8 @@ struct DecisionOptions {
         app.add_option("--threshold", threshold, "least score of a match")
             ->default_str(
                 "the one with the best F1 on --validation; without it or with --model-alone, the model's, chosen on its validation "
-                "data; else 0.5");
+                "data; else 0.5")
+            ->check(finite());
     auto* labelled = app.add_option("--validation", validation,
                                     "files of pairs of ids with a label, which were not trained on: by them the score combines the "
                                     "model's (column model) with the evidence of the candidate search, the threshold is chosen, and "
@@ -88,6 +89,11 @@ struct MatchOptions {
   WordsBy words_by = WordsBy::similarity;
   bool text = false, matches_only = false, resume = false, overwrite = false, quiet = false;
 
+  /// Refuses what needs no table to be refused. probabilities: whether the scores are from 0 to 1.
+  void check_threshold(bool probabilities) const {
+    if (probabilities && decision.threshold && !(*decision.threshold >= 0 && *decision.threshold <= 1))
+      lx::fail_usage("--threshold", "is ", *decision.threshold, ", but the scores are from 0 to 1");
+  }
   /// Whether the options say which score is a match.
   bool chooses_threshold() const {
     const DecisionOptions& d = decision;
@@ -129,7 +135,8 @@ struct MatchOptions {
     app.add_flag("--text", text, "write both texts, too");
     app.add_option("--shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole")
         ->capture_default_str();
-    auto* resumes = app.add_flag("--resume", resume, "continue a run that was interrupted, to the same bytes");
+    auto* resumes =
+        app.add_flag("--resume", resume, "continue a run that was interrupted, to the same bytes; does nothing if it is finished");
     app.add_flag("--overwrite", overwrite, "discard what an interrupted run has written")->excludes(resumes);
     app.add_flag("--quiet", quiet, "no progress");
     app.add_option("--batch", batch, "pairs per batch")->check(positive())->capture_default_str();

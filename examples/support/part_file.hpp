@@ -13,12 +13,33 @@ namespace program {
 
 class PartFile {
  public:
-  /// settings: all that determines the output; a resumed run must have the same. With `overwrite`, or if there is nothing to resume, the
-  /// output starts empty. Errors (usage): there is an interrupted run, and neither `resume` nor `overwrite`.
-  PartFile(std::string path, lx::Json settings, bool resume, bool overwrite) : path_(std::move(path)), settings_(std::move(settings)) {
+  /// Opens FILE.part before the work begins, so that a file that cannot be written is refused at once. From then on FILE, if there is one,
+  /// is that of an earlier run. Errors (usage): there is an interrupted run, and neither `resume` nor `overwrite`.
+  PartFile(std::string path, bool resume, bool overwrite) : path_(std::move(path)) {
     if (lx::is_folder(path_)) lx::fail_file(path_, "is a folder, expected the name of a file to write");
-    if (!overwrite && lx::path_exists(state()) && lx::path_exists(part())) {
-      if (!resume) lx::fail_usage(part(), "has results of an interrupted run; --resume continues it, --overwrite starts again");
+    had_part_ = lx::path_exists(part());
+    resumes_ = !overwrite && had_part_ && lx::path_exists(state());
+    if (resumes_ && !resume) lx::fail_usage(part(), "has results of an interrupted run; --resume continues it, --overwrite starts again");
+    if (!had_part_) std::filesystem::remove(state());
+    file_ = std::fopen(part().c_str(), "ab");
+    if (file_ == nullptr) fail("written");
+  }
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
+  ~PartFile() {
+    if (file_ == nullptr) return;
+    std::fclose(file_);
+    std::error_code none;
+    if (!begun_ && !had_part_) std::filesystem::remove(part(), none);
+  }
+
+  /// Whether FILE is there and no run that would replace it has begun.
+  static bool is_finished(const std::string& path) { return lx::path_exists(path) && !lx::path_exists(path + ".part"); }
+
+  /// settings: all that determines the output; a resumed run must have the same. Otherwise the output starts empty.
+  void begin(lx::Json settings) {
+    settings_ = std::move(settings);
+    if (resumes_) {
       const lx::Json saved = lx::parse_json(lx::read_file(state()), state());
       const auto number = [&](const char* key) { return lx::get_size(saved, key, 0, lx::max_file_bytes, state()); };
       done_ = number("done");
@@ -30,15 +51,9 @@ class PartFile {
       std::filesystem::resize_file(part(), bytes_);
     } else {
       std::filesystem::remove(state());
-      std::filesystem::remove(part());
+      std::filesystem::resize_file(part(), 0);
     }
-    file_ = std::fopen(part().c_str(), "ab");
-    if (file_ == nullptr) fail("written");
-  }
-  PartFile(const PartFile&) = delete;
-  PartFile& operator=(const PartFile&) = delete;
-  ~PartFile() {
-    if (file_ != nullptr) std::fclose(file_);
+    begun_ = true;
   }
 
   /// How many units of work are in the file.
@@ -79,6 +94,7 @@ class PartFile {
   std::string path_;
   lx::Json settings_;
   std::FILE* file_ = nullptr;
+  bool had_part_ = false, resumes_ = false, begun_ = false;
   std::size_t bytes_ = 0, done_ = 0;
 };
 

@@ -389,6 +389,31 @@ class Match(Refusals, unittest.TestCase):
             self.assertEqual(program(*again, "--overwrite").returncode, 0)
             self.assertEqual(out.read_bytes(), want)
 
+    def test_a_finished_run_is_not_repeated(self):
+        out = self.folder / "f.csv"
+        part = out.with_name("f.csv.part")
+        self.match(out, "--resume")
+        written, made = out.read_bytes(), out.stat().st_mtime_ns
+        done = self.match(out, "--resume", tables=(self.folder / "no.csv", self.b))  # reads no table
+        self.assertEqual(done.stderr, f"{out}: already finished; without --resume it is made anew\n")
+        self.assertEqual(self.match(out, "--resume", "--quiet").stderr, "")
+        self.assertEqual((out.read_bytes(), out.stat().st_mtime_ns), (written, made))
+        # A run that was to replace it, and was killed in its search for candidates, has left an empty part.
+        part.write_text("")
+        self.match(out, "--resume", "--top", 1)
+        self.assertNotEqual(out.read_bytes(), written)
+        self.assertFalse(part.exists())
+        self.match(out)
+        self.assertEqual(out.read_bytes(), written)
+        # A run that is refused leaves nothing, and keeps what an interrupted one has written.
+        part.with_name("f.csv.part.json").write_text("{}")
+        part.write_text("half")
+        self.refused(3, program("match", self.folder / "no.csv", self.b, "--out", out, "--overwrite"), "no.csv")
+        self.assertEqual((part.read_text(), part.with_name("f.csv.part.json").read_text()), ("half", "{}"))
+        self.match(out, "--overwrite")
+        self.assertEqual(out.read_bytes(), written)
+        self.assertEqual([p.name for p in self.folder.glob("f.csv.*")], [])
+
     def test_refusals(self):
         out, model = self.folder / "r.csv", ("--model", self.trained)
         bad = self.folder / "bad.csv"
@@ -405,8 +430,22 @@ class Match(Refusals, unittest.TestCase):
         refused(3, b"ids,name\n1,a\n", "bad.csv: line 1: there is no column 'id'", "did you mean 'ids'?")
         refused(2, b"id,name\n1,a\n", "--explain: At least 2 required", arguments=("--explain", "1"))
         refused(3, b"id,name\n1,a\n", "--explain: there is no record with the id '2' in", arguments=("--explain", "2", "b0"))
+        self.refused(2, program("candidates", self.a, "--explain", "a1", "a1"), "candidates: --explain: 'a1' is there twice; give two records")
+        # what needs no table is refused before one is read
+        for wrong, part in ((("--blocking", "embeddings"), "--blocking embeddings: needs --encoder"), (("--encoder", self.start), "--encoder: needs --blocking embeddings or all"), (("--approximate",), "--approximate: needs --encoder")):
+            self.refused(2, program("candidates", self.folder / "no.csv", "--out", out, *wrong), part)
+            self.refused(2, program("match", self.folder / "no.csv", self.b, "--threshold", 0.5, "--out", out, *wrong), part)
+        self.refused(3, program("candidates", self.folder / "no.csv", "--out", self.folder / "no" / "r.csv"), "r.csv: cannot be written: there is no folder")
+        self.refused(3, program("match", self.folder / "no.csv", self.b, "--out", self.folder / "no" / "r.csv"), "r.csv.part: cannot be written: No such file or directory")
+        for threshold in ("nan", "inf"):
+            self.refused(2, program("match", self.a, self.b, "--id", "id=key", *model, "--out", out, "--threshold", threshold), f"--threshold: must be finite, got {threshold}")
+        for more in (model, ()):
+            self.refused(2, program("match", self.a, self.b, "--id", "id=key", *more, "--out", out, "--threshold", 2), "--threshold: is 2, but the scores are from 0 to 1")
+        self.refused(2, program("match", self.a, self.b, "--id", "id=key", *model, "--out", out, "--precision", "0.98"), "--precision: '0.98' is not known", "; for a wanted precision: --min-precision")
+        self.refused(3, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title", "--out", out, "--blocking", "embeddings", "--encoder", self.trained),
+                     "model.lxf: the attention term 'lea' compares the words of two texts")
         self.refused(2, program("match", self.a, self.b, "--id", "id=key", *model, "--out", out, "--column-words", "x"), "--column-words: 'x' is not COLUMN=N")
-        self.refused(2, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title"), "nothing to do; give --out, --matches or --explain")
+        self.refused(2, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title"), "candidates: command line: nothing to do; give --out, --matches or --explain")
         self.refused(2, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title", "--out", self.folder / "x.txt"), "the ending says no format")
         self.refused(3, program("candidates", self.a, self.b, "--id", "id=key", "--out", out), "b.csv: has no column 'name' as ", "--columns NAME,LEFT=RIGHT")
         self.refused(2, program("candidates", self.a, self.b, "--id", "id=key", "--columns", "name=title", "--out", self.b), "is also an input")
@@ -425,7 +464,7 @@ class Match(Refusals, unittest.TestCase):
             self.refused(2, program("match", self.a, self.b, *model, "--id", "id=key", "--out", out, "--shard", value), f"--shard: '{value}' is not I/N")
         self.refused(3, program("match", self.a, self.b, "--id", "id=key", "--model", self.folder / "no.lxf", "--out", out), "no.lxf")
         self.refused(3, program("match", self.a, self.b, "--id", "id=key", *model, "--quiet", "--out", self.folder / "no" / "r.csv"), "r.csv.part: cannot be written")
-        self.assertFalse(out.exists())
+        self.assertEqual([p.name for p in self.folder.glob("r.csv*")], [])
 
 
 if __name__ == "__main__":
