@@ -329,6 +329,12 @@ class Match(Refusals, unittest.TestCase):
         for row in self.rows(self.folder / "o.csv"):
             self.assertAlmostEqual(float(row["score"]), cosines.pop((row["left_id"], row["right_id"])), delta=2e-6)
         self.assertEqual(cosines, {})
+        items, copies = self.rows(self.a), self.folder / "copies.csv"
+        write(copies, ("id", "name"), [(k + row["id"], row["name"]) for k in "xy" for row in items])
+        self.ok("match", copies, "--threshold", 1, "--matches-only", "--out", self.folder / "o1.csv")
+        equal = [(row["left_id"], row["right_id"], row["score"]) for row in self.rows(self.folder / "o1.csv")]
+        self.assertLessEqual({(f"xa{i}", f"ya{i}", "1") for i in range(60)}, set(equal))
+        self.assertEqual(set(score for *_, score in equal), {"1"})
         for wrong in (("--parses", self.a), ("--wordnet", self.folder), ("--love", self.a), ("--words", 3), ("--calibration", self.a), ("--blocking", "none")):
             self.refused(2, program("match", *options, "--out", self.folder / "x.csv", *wrong), "--model")
 

@@ -254,6 +254,44 @@ TEST_CASE("all: both kinds, with the larger cosine; none: all pairs") {
       ErrorKind::usage, [&] { CandidateSearch(a, b, {.n = 0}); }, "1 character or more");
 }
 
+TEST_CASE("scores are 1 for equal texts, however their cosine is rounded, and less than 1 for others") {
+  TextList texts = random_texts(300, 14);
+  texts.emplace_back("apple iphone");
+  texts.push_back(texts.back());
+  TextList long_text(2);
+  for (std::size_t i = 0; i < 4000; ++i) long_text[0] += cat("w", i * i, " ");
+  long_text[1] = long_text[0] + "w";  // another text with nearly the same vector
+  texts.insert(texts.end(), long_text.begin(), long_text.end());
+  for (const auto kind : {Blocking::ngrams, Blocking::tokens, Blocking::all}) {
+    const BlockingOptions options{.blocking = kind, .top = 400};
+    const CandidateSearch one(texts, options), two(texts, texts, options);
+    std::size_t equal = 0;
+    const auto same = [&](const Candidate& c, std::size_t n) {
+      const auto x = features(texts[c.left], n), y = features(texts[c.right], n);
+      return std::set<std::string>(x.begin(), x.end()) == std::set<std::string>(y.begin(), y.end());
+    };
+    for (const auto* search : {&one, &two})
+      for (const auto& c : search->find()) {
+        if (texts[c.left] == texts[c.right]) {
+          CHECK(c.score == 1);
+          ++equal;
+        }
+        CHECK(c.score <= 1);
+        if (c.score == 1) CHECK((same(c, 3) || same(c, 0)));
+      }
+    CHECK(equal > texts.size());
+    const auto last = static_cast<std::uint32_t>(texts.size() - 1);
+    double longest = 0;
+    for (const auto& reason : one.explain(last - 1, last)) {
+      CHECK(reason.score < 1);
+      longest = std::max(longest, reason.score);
+    }
+    CHECK(longest > 0.99);
+    for (const auto& reason : one.explain(last - 3, last - 2)) CHECK(reason.score == 1);
+  }
+  CHECK(CandidateSearch(TextList{"", "."}, {}).explain(0, 1).at(0).score == 0);
+}
+
 TEST_CASE("explain agrees with find") {
   const auto a = random_texts(60, 12), b = random_texts(80, 13);
   for (const bool one : {false, true}) {

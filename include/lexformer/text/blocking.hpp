@@ -33,7 +33,8 @@ struct BlockingOptions {
   std::function<void(double done)> progress{};
 };
 
-/// Two texts by their places in their lists. score: the cosine, of `all` the larger one, of `none` 0.
+/// Two texts by their places in their lists. score: the cosine, which is 1 just for equal vectors, as of equal texts; of `all` the larger
+/// one, of `none` 0.
 struct Candidate {
   std::uint32_t left, right;
   float score;
@@ -225,9 +226,13 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
     all.insert(all.end(), found.begin(), found.end());
   }
   detail::unique_pairs(all);
-  if (vectors_.size() > 1)
-    for (Candidate& c : all)
-      c.score = std::max(vectors_[0].cosine(c.left, right_row(c.right)), vectors_[1].cosine(c.left, right_row(c.right)));
+  for (Candidate& c : all) {
+    const std::size_t right = right_row(c.right);
+    float score = 0;
+    for (const TextVectors& v : vectors_)
+      score = std::max(score, v.exact_cosine(vectors_.size() == 1 ? c.score : v.cosine(c.left, right), c.left, right));
+    c.score = score;
+  }
   detail::sort_candidates(all);
   return all;
 }
@@ -307,7 +312,8 @@ LEXFORMER_INLINE std::vector<CandidateReason> CandidateSearch::explain(std::size
     const std::size_t row = right_row(right);
     CandidateReason reason{kinds_[k].n == 0 ? "tokens" : cat(kinds_[k].n, "-grams")};
     detail::set_ranks(reason, left, right, left_.size(), right_.size(), one_list_,
-                      [&](std::size_t i, std::size_t j) { return v.cosine(i, right_row(j)); });
+                      [&](std::size_t i, std::size_t j) { return v.cosine(i, right_row(j)); });  // find() ranks by the same cosines
+    reason.score = static_cast<double>(v.exact_cosine(v.cosine(left, row), left, row));
     std::unordered_map<std::uint64_t, std::string> names;
     for (const auto& feature : kinds_[k].of(left_[left])) names.emplace(TextFeatures::key(feature), to_utf8(feature));
     for (const auto& a : v[left])

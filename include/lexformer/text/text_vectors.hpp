@@ -36,6 +36,7 @@ class TextVectors {
   struct Component {
     std::uint32_t feature;
     float weight;
+    bool operator==(const Component&) const = default;
   };
 
   /// The document frequencies are those of all texts of both lists. Does not depend on the number of threads.
@@ -48,8 +49,10 @@ class TextVectors {
   }
   std::uint64_t key(std::size_t feature) const { return keys_[feature]; }
 
-  /// The cosine of two texts.
+  /// The cosine of two texts. Rounding may make it differ a little from 1 for equal vectors, or exceed 1.
   float cosine(std::size_t a, std::size_t b) const;
+  /// The same cosine, `rounded`, as a score: exactly 1 for equal vectors, less than 1 for others.
+  float exact_cosine(float rounded, std::size_t a, std::size_t b) const;
 
  private:
   std::vector<std::uint64_t> keys_;
@@ -206,6 +209,12 @@ LEXFORMER_INLINE float TextVectors::cosine(std::size_t a, std::size_t b) const {
     }
   }
   return sum;
+}
+
+LEXFORMER_INLINE float TextVectors::exact_cosine(float rounded, std::size_t a, std::size_t b) const {
+  const auto x = (*this)[a], y = (*this)[b];
+  if (!x.empty() && std::equal(x.begin(), x.end(), y.begin(), y.end())) return 1;
+  return std::min(rounded, std::nextafter(1.0f, 0.0f));
 }
 
 }  // namespace lexformer
