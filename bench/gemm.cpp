@@ -17,7 +17,7 @@ namespace {
 /// several.
 template <class In>
 double peak() {
-  constexpr std::size_t repeat = 20000;
+  [[maybe_unused]] constexpr std::size_t repeat = 20000;
 #if LEXFORMER_LEVEL >= 6
   const In zeros[64 * 32] = {};
   In panel[64 * 32] = {};
