@@ -260,7 +260,21 @@ TEST_CASE("LOVE: the convolutions are those of plain loops, with zeros beyond th
 
 TEST_CASE("NT-Xent: one pair is 0, orthonormal targets that are met, rows of the same word are no negatives") {
   const std::vector<std::int32_t> one{0}, three{0, 1, 2}, same{0, 0, 1};
-  CHECK(nt_xent(rows_of({3, 4}, 2), rows_of({1, 2}, 2), one, 0.07).item() == doctest::Approx(0).epsilon(1e-12));
+  // One pair: exactly 0, not a rounding error below it, also in float, which programs print; and without a gradient.
+  RandomStream random(1, random_site::user);
+  for (int k = 0; k < 50; ++k) {
+    const auto row = [&] {
+      Tensor<float> x({1, 19});
+      for (std::size_t j = 0; j < x.size(); ++j) x.mutable_data()[j] = static_cast<float>(random.uniform() - 0.5);
+      return Var<float>(x, true);
+    };
+    const auto target = row(), output = row();
+    const auto loss = nt_xent(target, output, one, 0.07);
+    CHECK(loss.item() == 0.0f);
+    CHECK_FALSE(std::signbit(loss.item()));
+    loss.backward();
+    for (const float g : output.grad().span()) CHECK(g == 0.0f);
+  }
   const std::vector<double> unit{1, 0, 0, 0, 2, 0, 0, 0, 3};
   CHECK(nt_xent(rows_of(unit, 3), rows_of(unit, 3), three, 0.07).item() ==
         doctest::Approx(std::log1p(4 * std::exp(-1 / 0.07))).epsilon(1e-10));

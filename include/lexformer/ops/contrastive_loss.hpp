@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/ops/index.hpp"
+#include "lexformer/ops/loss.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/rows.hpp"
 
@@ -36,25 +37,26 @@ Var<T, Dev> only_allowed(const Var<T, Dev>& x, const std::vector<T>& allowed) {
 ///   loss = mean_a( log sum_{k in K_a} exp(z_a . z_k / tau) - z_a . z_a' / tau ),   a' = the other row of the same pair
 ///   targets, outputs (B, D), words (B) -> scalar
 /// K_a: a' and all rows of other words. Rows of the same word are no negatives of each other; the released code of LOVE counts them.
+/// It is the cross-entropy of row a for the class a': both terms read the same product z_a . z_a', so the loss is never below 0.
 /// Errors: shapes do not match, B = 0, or tau is not positive.
 template <class T, class Dev>
-Var<T, Dev> nt_xent(const Var<T, Dev>& targets, const Var<T, Dev>& outputs, std::span<const std::int32_t> words, double tau) {
+Var<accumulate_t<T>, Dev> nt_xent(const Var<T, Dev>& targets, const Var<T, Dev>& outputs, std::span<const std::int32_t> words, double tau) {
   detail::check_pairs_of_rows("nt_xent", targets, outputs, 1);
   const std::size_t rows = targets.dim(0);
   if (words.size() != rows) fail("nt_xent", words.size(), " words for ", rows, " rows");
   if (!(tau > 0)) fail("nt_xent", "the temperature must be positive, got ", tau);
-  const auto factor = static_cast<accumulate_t<T>>(1 / tau);
-  const auto t = l2_normalize(targets), x = l2_normalize(outputs);
-  const auto z = concat_rows<T, Dev>({t, x});
+  const auto z = concat_rows<T, Dev>({l2_normalize(targets), l2_normalize(outputs)});
   std::vector<T> allowed;
-  for (std::size_t a = 0; a < 2 * rows; ++a)
+  std::vector<std::int32_t> counterparts;
+  for (std::size_t a = 0; a < 2 * rows; ++a) {
+    counterparts.push_back(static_cast<std::int32_t>((a + rows) % (2 * rows)));
     for (std::size_t k = 0; k < 2 * rows; ++k) {
       const bool counterpart = a != k && a % rows == k % rows;
       allowed.push_back(counterpart || words[a % rows] != words[k % rows] ? T{1} : T{0});
     }
+  }
   const auto similarities = matmul(z, z, {.transpose_b = true, .scale = 1 / tau});
-  const auto all = log_sum_exp(detail::only_allowed(similarities, allowed));
-  return subtract(mean(all), mean(scale(row_sum(multiply(t, x)), factor)));
+  return cross_entropy(detail::only_allowed(similarities, allowed), counterparts);
 }
 
 /// Uniformity of rows on the unit sphere (Wang & Isola 2020):  log mean_{i < j} exp(-2 |x_i - x_j|^2),  x (B, D) scaled to length 1.
