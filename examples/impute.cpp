@@ -24,17 +24,35 @@ std::vector<std::string> read_words() {
   return words;
 }
 
-/// Line by line: word, rank, neighbour, cosine. A vector of zeros, as BoS has for a word without known substrings, has no neighbours.
-std::string neighbours(const std::vector<std::string>& words, const lx::Tensor<float>& vectors, const lx::WordVectors& targets,
-                       std::size_t count) {
+struct Imputed {
+  std::vector<std::string> words;
+  lx::Tensor<float> vectors;
+};
+
+/// The words whose vectors are not zeros. BoS and fastText have zeros for a word without known substrings: these have no neighbours, and
+/// programs that read word vectors refuse them.
+Imputed without_zeros(const std::vector<std::string>& words, const lx::Tensor<float>& vectors) {
+  Imputed out;
+  std::vector<float> values;
+  const std::size_t size = vectors.dim(1);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto vector = vectors.span().subspan(i * size, size);
+    if (std::all_of(vector.begin(), vector.end(), [](float x) { return x == 0; })) continue;
+    out.words.push_back(words[i]);
+    values.insert(values.end(), vector.begin(), vector.end());
+  }
+  out.vectors = lx::Tensor<float>::from(values, {out.words.size(), size});
+  return out;
+}
+
+/// Line by line: word, rank, neighbour, cosine.
+std::string neighbours(const Imputed& imputed, const lx::WordVectors& targets, std::size_t count) {
   program::StringWriter text;
   text << std::fixed << std::setprecision(4);
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < imputed.words.size(); ++i) {
     std::size_t rank = 0;
-    const auto vector = vectors.span().subspan(i * targets.dimension(), targets.dimension());
-    if (std::all_of(vector.begin(), vector.end(), [](float x) { return x == 0; })) continue;
-    for (const auto& n : targets.nearest(vector, count))
-      text << words[i] << '\t' << ++rank << '\t' << targets.words()[n.row] << '\t' << n.cosine << '\n';
+    for (const auto& n : targets.nearest(imputed.vectors.span().subspan(i * targets.dimension(), targets.dimension()), count))
+      text << imputed.words[i] << '\t' << ++rank << '\t' << targets.words()[n.row] << '\t' << n.cosine << '\n';
   }
   return text.str();
 }
@@ -71,17 +89,22 @@ int main(int argc, char** argv) {
     const auto words = read_words();
     const auto vectors = imputer.vectors(words);
     lx::require_finite(vectors, model_path, "word", 1);
-    if (output.ends_with(".npy")) {
+    const bool npy = output.ends_with(".npy");
+    const auto imputed = without_zeros(words, vectors);
+    if (npy) {
       lx::save_npy(output, vectors);
     } else {
-      const std::string text = targets ? neighbours(words, vectors, *targets, nearest) : lx::vectors_text(words, vectors);
+      const std::string text = targets ? neighbours(imputed, *targets, nearest) : lx::vectors_text(imputed.words, imputed.vectors);
       if (output.empty()) {
         std::cout << text;
       } else {
         lx::write_file_atomic(output, text);
       }
     }
-    if (!output.empty()) std::cerr << output << ": " << words.size() << " words\n";
+    if (const std::size_t zeros = words.size() - imputed.words.size(); zeros > 0)
+      std::cerr << "warning: " << zeros << " of " << words.size() << " words have no vector, because the model knows no part of them; "
+                << (npy ? "their rows are zeros\n" : "they are left out\n");
+    if (!output.empty()) std::cerr << output << ": " << (npy ? words.size() : imputed.words.size()) << " words\n";
     return 0;
   });
 }

@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 import signal
+import struct
 import tempfile
 import unittest
 from pathlib import Path
@@ -24,6 +25,8 @@ class Imputers(Refusals, unittest.TestCase):
         cls.targets.write_text(text_of(WORDS, cls.rows))
         cls.vocab = cls.folder / "vocab.txt"
         cls.vocab.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]", *LETTERS, *("##" + c for c in LETTERS), *STEMS]) + "\n")
+        cls.typos = cls.folder / "typos.txt"
+        cls.typos.write_text("halvekk\thalvek\n")
         cls.results = {}
         for method in (*TRAINED, "edit_distance"):
             done = cls.train(method)
@@ -97,11 +100,26 @@ class Imputers(Refusals, unittest.TestCase):
                 self.assertGreater(json.loads(out.read_text())["similarity"][0]["on_all"]["spearman"], 50)
 
     def test_bos(self):
-        # No substring of the word is known: zeros, without neighbours.
-        lines = program("impute", "--model", self.folder / "bos", text="qqqq\n").stdout.splitlines()
-        self.assertEqual({float(x) for x in lines[1].split()[1:]}, {0})
-        done = program("impute", "--model", self.folder / "bos", "--nearest", 1, "--targets", self.targets, text="qqqq\nhalvek\n")
+        # No substring of a word is known: a warning; no line of text, which other programs would refuse, no neighbours, zeros in .npy.
+        texts, model, out = "qqqq\nhalvek\nx\n", self.folder / "bos", self.folder / "imputed.txt"
+        warning = "warning: 2 of 3 words have no vector, because the model knows no part of them; "
+        done = program("impute", "--model", model, text=texts)
+        self.assertEqual((done.returncode, done.stderr), (0, warning + "they are left out\n"))
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["1", "halvek"])
+        self.assertEqual(program("impute", "--model", model, "--output", out, text=texts).stderr, f"{warning}they are left out\n{out}: 1 words\n")
+        self.assertEqual(out.read_text(), done.stdout)
+        done = program("evaluate_words", "--vectors", out, "--imputer", model, "--misspellings", self.typos)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = program("impute", "--model", model, "--nearest", 1, "--targets", self.targets, text=texts)
         self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["halvek"])
+        self.assertEqual(done.stderr, warning + "they are left out\n")
+        out = self.folder / "imputed.npy"
+        done = program("impute", "--model", model, "--output", out, text=texts)
+        self.assertEqual(done.stderr, f"{warning}their rows are zeros\n{out}: 3 words\n")
+        rows = struct.unpack("<48f", out.read_bytes()[-192:])
+        self.assertEqual([any(rows[16 * i:16 * i + 16]) for i in range(3)], [False, True, False])
+        done = program("impute", "--model", model, text="x\n")
+        self.assertEqual((done.returncode, done.stdout), (0, "0 16\n"))
         out = self.folder / "hashed"
         self.assertEqual(self.train("bos", out, "--bos-buckets", 50, "--precision", "bfloat16", "--max-steps", 5).returncode, 0)
         self.assertEqual(json.loads((out / "all_results.json").read_text())["parameters"], 50 * 16)
