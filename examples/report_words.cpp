@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One HTML page about a model of words: principal components of word vectors, nearest known words, and the attention of LOVE.
+#include <lexformer/io/config.hpp>
 #include <lexformer/models/love.hpp>
 #include <lexformer/models/word_imputer.hpp>
 #include <lexformer/report/report.hpp>
@@ -72,16 +73,32 @@ void neighbours_table(lx::ReportPage& page, const WordVectorsOfPage& w, const lx
   page.table({"word", "nearest known words"}, rows);
 }
 
+/// A model of LOVE with positional attention. Errors (usage): the model is of another kind.
+lx::Love<> love_with_attention(const std::string& path) {
+  const auto none = [&](const std::string& why) {
+    lx::fail_usage(
+        "--attention", path, why,
+        "; only the attention of LOVE's encoder pam is drawn: give such a model (train_love --encoder pam), or leave --attention out");
+  };
+  if (path.ends_with(".bin")) none(" is a model of fastText");
+  const auto file = lx::ModelFile::open(path);
+  if (const std::string type = lx::get_string(file.config, "model_type", file.path + ": config", "bert"); type != "love")
+    none(" is a model of the type " + lx::in_quotes(type));
+  lx::Love<> love(file);
+  if (!std::holds_alternative<lx::LovePam<>>(love.encoder().mixer))
+    none(lx::cat(" has the encoder ", lx::name_of(love.options().encoder), " without positional attention"));
+  return love;
+}
+
 /// One picture per word: in each layer, the weights of both attentions of the first head.
 void attention_pictures(lx::ReportPage& page, const lx::Love<>& love, const std::vector<std::string>& words) {
-  const auto* pam = std::get_if<lx::LovePam<>>(&love.encoder().mixer);
-  if (pam == nullptr) lx::fail_usage("--attention", "the encoder of this model has no positional attention; train_love --encoder pam has");
+  const auto& pam = std::get<lx::LovePam<>>(love.encoder().mixer);
   const lx::NoGrad no_grad;
   for (std::size_t k = 0; k < words.size(); ++k) {
     const auto ids = love.units().ids(words[k]);
     const auto units = love.units().tokens(words[k]);
-    const auto weights = pam->attention_weights(love.encoder().table(lx::Indices<std::int32_t>(ids)),
-                                                lx::Offsets::from_lengths(std::vector<std::size_t>{ids.size()}));
+    const auto weights = pam.attention_weights(love.encoder().table(lx::Indices<std::int32_t>(ids)),
+                                               lx::Offsets::from_lengths(std::vector<std::size_t>{ids.size()}));
     std::vector<lx::HeatPanel> panels;
     lx::Csv csv({"layer", "attention", "from", "to", "weight"});
     for (std::size_t layer = 0; layer < weights.position.size(); ++layer) {
@@ -128,6 +145,8 @@ int main(int argc, char** argv) {
         if (const std::string fault = lx::word_fault(word); !fault.empty())
           lx::fail_usage(list == &words ? "--words" : "--attention", fault);
     if (words.size() < 3) lx::fail_usage("--words", "two components need at least 3 words, got ", words.size());
+    std::optional<lx::Love<>> love;
+    if (!attention.empty()) love = love_with_attention(model_path);
     const auto imputer = lx::load_imputer(model_path);
     lx::WordVectors targets;
     if (!targets_path.empty()) targets = program::read_word_vectors(targets_path, word_list);
@@ -139,9 +158,9 @@ int main(int argc, char** argv) {
     lx::ReportPage page("Word vectors of " + model_path);
     components_picture(page, vectors, targets.size() > 0);
     if (targets.size() > 0) neighbours_table(page, vectors, targets);
-    if (!attention.empty()) {
+    if (love) {
       page.heading("Attention");
-      attention_pictures(page, lx::Love<>(lx::ModelFile::open(model_path)), attention);
+      attention_pictures(page, *love, attention);
     }
     program::report_footer(page, command);
     page.save(out);

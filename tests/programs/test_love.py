@@ -51,7 +51,7 @@ class Love(Refusals, unittest.TestCase):
     def command(cls, out, *more):
         given = {"--targets": cls.targets, "--vocab": cls.vocab, "--out": out, "--epochs": 12, "--batch": 8, "--lr": "5e-3", "--query-size": 8,
                  "--logging-steps": 20, **dict(zip(more[::2], more[1::2]))}
-        return [x for pair in given.items() for x in pair if x != ""]
+        return [x for option, value in given.items() if value is not None for x in (option, value) if x != ""]  # None: without the option
 
     @classmethod
     def train(cls, out, *more):
@@ -170,6 +170,13 @@ class Love(Refusals, unittest.TestCase):
             self.refused(3, self.train(out, "--quiet", "", "--targets", bad), *parts)
         bad.write_text("a1 1 2 3 4 5 6 7 8\n3 3 4 5 6 7 8 9 9\n")
         self.refused(2, self.train(out, "--quiet", "", "--targets", bad), "none of the 2 words", "--all-words")
+        # Only LOVE's encoder pam has attention to draw.
+        known, encoder = self.folder / "known", self.folder / "cnn"
+        self.assertEqual(program("train_imputer", "--method", "edit_distance", "--targets", self.targets, "--out", known).returncode, 0)
+        self.assertEqual(self.train(encoder, "--query-size", None, "--encoder", "cnn", "--max-steps", 1).returncode, 0)
+        for model, found in ((known, "'edit_distance'"), (encoder, "encoder cnn"), (self.folder / "fasttext.bin", "fastText")):
+            self.refused(2, program("report_words", "--model", model, "--words", "a,b,c", "--attention", "halvrk", "--out", out), "--attention: ", found,
+                         "train_love --encoder pam")
         self.refused(2, self.train(out, "--quiet", "", "--negatives", 80), "80 negatives", "79 other words")
         self.refused(2, self.train(out, "--quiet", "", "--swap", 0.9), "add up to")
         self.refused(2, self.train(out, "--quiet", "", "--heads", 3), "16 / 3")
