@@ -24,6 +24,7 @@ struct Options : program::ImputerTrainOptions {
   lx::BosOptions bos;
   lx::KvqFhOptions kvq_fh;
   std::vector<std::pair<Method, CLI::Option*>> of_method{};
+  std::vector<CLI::Option*> of_training{};  // belong to all methods but edit_distance
 
   Options() { batch = 32; }
 
@@ -49,22 +50,26 @@ struct Options : program::ImputerTrainOptions {
     auto* group = app.add_option_group("Training");
     number(*group, "--batch", batch, "words of a batch")->check(program::positive());
     add_word_training(*group);
+    of_training = group->get_options();
     add_run(app);
+    for (const char* option : {"--logging-steps", "--precision"}) of_training.push_back(app.get_option(option));
   }
   void finish() {
     finish_training();
     for (const auto& [of, option] : of_method)
-      if (of != method && option->count() > 0)
-        lx::fail_usage(option->get_name(), "belongs to --method ", lx::name_of(of), ", not ", lx::name_of(method));
+      program::refuse_unused(*option, of == method, lx::cat("--method ", lx::name_of(of)), lx::name_of(method));
+    for (const auto* option : of_training)
+      program::refuse_unused(*option, method != Method::edit_distance, "--method mimick, bos or kvq_fh", lx::name_of(method));
     if (method == Method::mimick && vocab.empty()) lx::fail_usage("--vocab", "is missing; mimick reads words as pieces");
     if (method == Method::edit_distance && max_words == 0) max_words = words_of_edit_distance;
   }
   lx::Json json(const std::string& of_targets, const std::string& of_vocabulary) const {
     const auto visited = [](auto options) { return lx::options_json([&](lx::OptionVisitor& v) { options.visit(v); }); };
-    lx::Json all = word_training_json();
+    const bool trained = method != Method::edit_distance;
+    lx::Json all = trained ? word_training_json() : lx::Json::object();
     all["targets"] = of_targets;
     all["method"] = lx::name_of(method);
-    all["batch"] = batch;
+    if (trained) all["batch"] = batch;
     if (method == Method::mimick) {
       all["vocab"] = of_vocabulary;
       all["units"] = visited(units);

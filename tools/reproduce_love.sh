@@ -213,16 +213,18 @@ resume() { # FOLDER
 
 train_imputer() { # ROW SEED
   local run=$out/love/$1/seed-$2 options trainer=("$bin/train_love" --vocab "$vocab" ${love_batch[@]+"${love_batch[@]}"})
+  local training=(--epochs "$epochs" --seed "$2" --save-steps 5000 --save-total-limit 1)
   options=$(love_options "$1")
   case $1 in
     mimick) trainer=("$bin/train_imputer" --method mimick --vocab "$vocab") ;;
     bos | kvq_fh | edit_distance) trainer=("$bin/train_imputer" --method "$1") ;;
   esac
+  [ "$1" != edit_distance ] || training=()  # nothing is trained
   [ ! -f "$run/all_results.json" ] || return 0
   echo "==== LOVE, $1, seed $2" >&2
   # shellcheck disable=SC2086
-  "${trainer[@]}" --targets "$targets" --epochs "$epochs" $options ${max_words[@]+"${max_words[@]}"} --seed "$2" ${threads[@]+"${threads[@]}"} \
-    ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} --save-steps 5000 --save-total-limit 1 "$(resume "$run")" --out "$run" >&2
+  "${trainer[@]}" --targets "$targets" $options ${training[@]+"${training[@]}"} ${max_words[@]+"${max_words[@]}"} \
+    ${threads[@]+"${threads[@]}"} ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} "$(resume "$run")" --out "$run" >&2
 }
 evaluate() { # FILE OPTION...
   [ -f "$out/words/$1" ] || "$bin/evaluate_words" --vectors "$targets" "${@:2}" --similarity "${similarity[@]}" --clusters "${clusters[@]}" \

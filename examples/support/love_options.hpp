@@ -26,8 +26,10 @@ struct LoveTrainOptions : ImputerTrainOptions {
   SynonymOptions synonyms;
   double near_ratio = 0.7, near_cosine = 0.4;
   std::size_t near_most = 100;
+  const CLI::App* app_of_options = nullptr;
 
   void add_to(CLI::App& app) {
+    app_of_options = &app;
     add_data(app);
     app.add_option("--vocab", vocab, "vocabulary of letters and pieces, one token per line (tools/make_love_vocab.py)")
         ->required()
@@ -64,6 +66,25 @@ struct LoveTrainOptions : ImputerTrainOptions {
   void finish() {
     finish_training();
     batch = batches.batch * (1 + batches.negatives);
+    refuse_unused_options();
+  }
+  /// Errors (usage): an option was given that has no effect with this encoder, loss, source of synonyms or number of negatives.
+  void refuse_unused_options() const {
+    const auto belong = [&](std::initializer_list<const char*> options, bool used, const char* to, const std::string& chosen) {
+      for (const char* option : options) refuse_unused(*app_of_options->get_option(option), used, to, chosen);
+    };
+    using Kind = lx::LoveEncoderKind;
+    const std::string encoder = lx::name_of(love.encoder), of_loss = lx::name_of(loss.loss);
+    const bool pam = love.encoder == Kind::pam;
+    belong({"--structure", "--query-size"}, pam, "--encoder pam", encoder);
+    belong({"--scale", "--heads"}, pam || love.encoder == Kind::attention, "--encoder pam or attention", encoder);
+    belong({"--layers"}, love.encoder != Kind::cnn, "--encoder pam, attention or rnn", encoder);
+    belong({"--temperature"}, loss.loss == lx::LoveLoss::nt_xent, "--loss nt_xent", of_loss);
+    belong({"--lambda"}, loss.loss == lx::LoveLoss::align_uniform, "--loss align_uniform", of_loss);
+    belong({"--synonym-count", "--synonym-cosine"}, synonyms.source == "targets", "--synonyms targets", synonyms.source);
+    belong({"--wordnet"}, synonyms.source == "wordnet", "--synonyms wordnet", synonyms.source);
+    belong({"--near-ratio", "--near-count", "--near-cosine"}, batches.negatives > 0, "--negatives 1 or more", "0");
+    belong({"--any-characters"}, batches.insert + batches.keyboard > 0, "--insert or --keyboard above 0", "0");
   }
 
   /// The settings that identify a run; a resumed run must have the same. Targets and vocabulary are identified by their contents.

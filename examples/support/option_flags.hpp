@@ -11,6 +11,11 @@
 
 namespace program {
 
+/// Refuses an option that was given but has no effect: "--states: belongs to --method mimick, not bos".
+inline void refuse_unused(const CLI::Option& option, bool used, const std::string& belongs_to, const std::string& chosen) {
+  if (!used && option.count() > 0) lx::fail_usage(option.get_name(), "belongs to ", belongs_to, ", not ", chosen);
+}
+
 /// Adds each visited option to a command line as --PREFIXname, with `-` for `_`, except the one named `skip`.
 class OptionFlags final : public lx::OptionVisitor {
  public:

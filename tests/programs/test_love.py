@@ -186,6 +186,23 @@ class Love(Refusals, unittest.TestCase):
         self.refused(3, self.train(out, "--quiet", "", "--synonyms", bad), "bad.txt: line 1", "two words")
         self.refused(2, self.train(out, "--quiet", "", "--synonyms", "wordnet", "--wordnet", self.folder), "data.noun", "is missing")
 
+    def test_options_without_effect_are_refused(self):
+        out, cnn, rnn = self.folder / "refused", ("--query-size", None, "--encoder", "cnn"), ("--query-size", None, "--encoder", "rnn")
+        for more, message in ((("--encoder", "cnn"), "--query-size: belongs to --encoder pam, not cnn"),
+                              ((*cnn, "--structure", "sequential"), "--structure: belongs to --encoder pam, not cnn"),
+                              ((*cnn, "--scale", 3), "--scale: belongs to --encoder pam or attention, not cnn"),
+                              ((*cnn, "--layers", 2), "--layers: belongs to --encoder pam, attention or rnn, not cnn"),
+                              ((*rnn, "--heads", 2), "--heads: belongs to --encoder pam or attention, not rnn"),
+                              (("--loss", "cosine", "--temperature", 3), "--temperature: belongs to --loss nt_xent, not cosine"),
+                              (("--lambda", 3), "--lambda: belongs to --loss align_uniform, not nt_xent"),
+                              (("--synonyms", "none", "--synonym-cosine", 0.9), "--synonym-cosine: belongs to --synonyms targets, not none"),
+                              (("--synonyms", "none", "--wordnet", "x"), "--wordnet: belongs to --synonyms wordnet, not none"),
+                              (("--wordnet", "x"), "--wordnet: belongs to --synonyms wordnet, not targets"),
+                              (("--negatives", 0, "--near-count", 9), "--near-count: belongs to --negatives 1 or more, not 0"),
+                              (("--insert", 0, "--keyboard", 0, "--any-characters", ""), "--any-characters: belongs to --insert or --keyboard above 0")):
+            with self.subTest(message):
+                self.refused(2, self.train(out, *more), message)
+
     def test_plugged_into_a_matcher(self):
         train = self.folder / "train.tsv"
         train.write_text(pairs(60, 1))
