@@ -13,10 +13,12 @@ bool run(program::LoveTrainOptions o) {
   const lx::WordUnits units(lx::Vocabulary::load_vocab_txt(o.vocab), o.units, o.vocab);
   std::optional<lx::WordVectors> all = program::read_word_vectors(o.targets, o.words);
   o.love.size = all->dimension();
+  o.check_size();
   lx::Love<T, Dev> model(units, o.love, o.seed);
-  if (!o.quiet) std::cerr << "searching synonyms and hard negatives ...\n";
-  const program::LoveWords words(*all, o);
+  auto learned = program::love_targets(*all, o);
   all.reset();
+  if (!o.quiet) std::cerr << "searching synonyms and hard negatives ...\n";
+  const program::LoveWords words(std::move(learned), o);
   if (!o.quiet) std::cerr << words.text() << "\n";
 
   const lx::LoveBatches source(words.targets.words(), words.synonyms, words.negatives, o.batches, o.seed);

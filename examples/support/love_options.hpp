@@ -67,6 +67,11 @@ struct LoveTrainOptions : ImputerTrainOptions {
     finish_training();
     batch = batches.batch * (1 + batches.negatives);
     refuse_unused_options();
+    lx::love_divisor(love.scale, 1, "--scale");
+    const auto& b = batches;
+    if (const double sum = b.swap + b.drop + b.insert + b.keyboard + b.synonym; !(sum <= 1 + 1e-9))
+      lx::fail_usage("--swap", "the shares --swap, --drop, --insert, --keyboard and --synonym add up to ", sum,
+                     "; expected at most 1: lower some of them (defaults: 0.07 each, --synonym 0.36)");
   }
   /// Errors (usage): an option was given that has no effect with this encoder, loss, source of synonyms or number of negatives.
   void refuse_unused_options() const {
@@ -85,6 +90,28 @@ struct LoveTrainOptions : ImputerTrainOptions {
     belong({"--wordnet"}, synonyms.source == "wordnet", "--synonyms wordnet", synonyms.source);
     belong({"--near-ratio", "--near-count", "--near-cosine"}, batches.negatives > 0, "--negatives 1 or more", "0");
     belong({"--any-characters"}, batches.insert + batches.keyboard > 0, "--insert or --keyboard above 0", "0");
+  }
+  /// Checks that the options of the model fit targets of love.size numbers, as lx::check_love_options() does, whose messages do not name
+  /// options of the command line.
+  void check_size() const {
+    using Kind = lx::LoveEncoderKind;
+    const auto& o = love;
+    const std::string vectors = lx::cat(targets, " has vectors of ", o.size, " numbers");
+    if (o.size < 2 || o.size > lx::max_love_size) lx::fail_usage("--targets", vectors, "; expected 2 to ", lx::max_love_size);
+    if (o.rank > o.size) lx::fail_usage("--rank", "is ", o.rank, ", but ", vectors, "; choose at most as many");
+    const std::size_t divisor = o.encoder == Kind::pam         ? 2 * o.heads
+                                : o.encoder == Kind::attention ? o.heads
+                                : o.encoder == Kind::rnn       ? 2
+                                                               : 1;
+    if (o.size % divisor != 0 && o.heads > 1)
+      lx::fail_usage("--heads", vectors, "; --encoder ", lx::name_of(o.encoder), " with ", o.heads, " heads needs a multiple of ", divisor,
+                     "; choose other --heads or another --encoder");
+    if (o.size % divisor != 0)
+      lx::fail_usage("--targets", vectors, "; --encoder ", lx::name_of(o.encoder),
+                     " needs an even number; choose --encoder attention or cnn");
+    if (o.encoder == Kind::pam && (o.query_size % o.heads != 0 || o.query_size > o.size))
+      lx::fail_usage("--query-size", "is ", o.query_size, ", but ", vectors, "; choose a multiple of --heads (", o.heads, ") of at most ",
+                     o.size);
   }
 
   /// The settings that identify a run; a resumed run must have the same. Targets and vocabulary are identified by their contents.

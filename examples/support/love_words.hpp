@@ -79,12 +79,22 @@ inline WordLists synonym_lists(const lx::WordVectors& targets, const LoveTrainOp
   return lists;
 }
 
+/// The words of train_love. Errors: those of select_words(); there are fewer other words than negatives, which is known before the
+/// search for near words begins.
+inline lx::WordVectors love_targets(const lx::WordVectors& all, const LoveTrainOptions& o) {
+  auto targets = select_words(all, o);
+  if (o.batches.negatives >= targets.size())
+    lx::fail_usage("--negatives", "is ", o.batches.negatives, ", but each of the ", targets.size(), " words of ", o.targets, " has only ",
+                   targets.size() - 1, " other words; choose at most as many");
+  return targets;
+}
+
 /// The training data of a run.
 struct LoveWords {
   lx::WordVectors targets;
   WordLists synonyms, negatives;
 
-  LoveWords(const lx::WordVectors& all, const LoveTrainOptions& o) : targets(select_words(all, o)), synonyms(synonym_lists(targets, o)) {
+  LoveWords(lx::WordVectors learned, const LoveTrainOptions& o) : targets(std::move(learned)), synonyms(synonym_lists(targets, o)) {
     if (o.batches.negatives == 0) {
       negatives.resize(targets.size());
     } else {

@@ -177,14 +177,30 @@ class Love(Refusals, unittest.TestCase):
         for model, found in ((known, "'edit_distance'"), (encoder, "encoder cnn"), (self.folder / "fasttext.bin", "fastText")):
             self.refused(2, program("report_words", "--model", model, "--words", "a,b,c", "--attention", "halvrk", "--out", out), "--attention: ", found,
                          "train_love --encoder pam")
-        self.refused(2, self.train(out, "--quiet", "", "--negatives", 80), "80 negatives", "79 other words")
-        self.refused(2, self.train(out, "--quiet", "", "--swap", 0.9), "add up to")
-        self.refused(2, self.train(out, "--quiet", "", "--heads", 3), "16 / 3")
+        # Without --quiet: the refusal is the only line, so it comes before the search for near words.
+        self.refused(2, self.train(out, "--negatives", 80), "--negatives: is 80", "only 79 other words")
+        self.refused(2, self.train(out, "--swap", 0.9, "--drop", 0.9), "--swap, --drop, --insert, --keyboard and --synonym add up to 2.3")
         bad.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n")
         self.refused(3, self.train(out, "--quiet", "", "--vocab", bad), "bad.txt", "[SUB]", "make_love_vocab.py")
         bad.write_text("one\n")
         self.refused(3, self.train(out, "--quiet", "", "--synonyms", bad), "bad.txt: line 1", "two words")
         self.refused(2, self.train(out, "--quiet", "", "--synonyms", "wordnet", "--wordnet", self.folder), "data.noun", "is missing")
+
+    def test_sizes_that_do_not_fit(self):
+        """The messages name options of the command line."""
+        out, odd, few = self.folder / "refused", self.folder / "odd.txt", self.folder / "few-numbers.txt"
+        for file, size in ((odd, 15), (few, 4)):
+            file.write_text(text_of(WORDS, vectors(WORDS, size)))
+        for more, *parts in ((("--heads", 3), "--heads: ", "16 numbers", "--encoder pam with 3 heads needs a multiple of 6"),
+                             (("--query-size", None, "--encoder", "attention", "--heads", 3), "--heads: ", "needs a multiple of 3"),
+                             (("--targets", odd), "--targets: ", "odd.txt has vectors of 15 numbers", "--encoder pam needs an even number"),
+                             (("--targets", odd, "--query-size", None, "--encoder", "rnn"), "--targets: ", "--encoder rnn needs an even number"),
+                             (("--targets", few), "--query-size: is 8", "few-numbers.txt has vectors of 4 numbers", "at most 4"),
+                             (("--targets", few, "--query-size", None), "--query-size: is 32", "at most 4"),
+                             (("--heads", 2, "--query-size", 7), "--query-size: is 7", "a multiple of --heads (2)"),
+                             (("--rank", 17), "--rank: is 17", "16 numbers"), (("--scale", "half"), "--scale: ", "'half'", "quarter, sqrt or a number")):
+            with self.subTest(more):
+                self.refused(2, self.train(out, *more), *parts)
 
     def test_options_without_effect_are_refused(self):
         out, cnn, rnn = self.folder / "refused", ("--query-size", None, "--encoder", "cnn"), ("--query-size", None, "--encoder", "rnn")

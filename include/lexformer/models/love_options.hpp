@@ -56,15 +56,15 @@ struct LoveOptions {
 };
 
 /// The divisor of attention scores of heads of this size: its fourth root (quarter, the released code's), its square root (sqrt), or a
-/// given number. Errors: the scale is none of these, or not in 0.001 .. 1000000.
-inline double love_divisor(const std::string& scale, std::size_t head_size) {
+/// given number. Errors: the scale is none of these, or not in 0.001 .. 1000000; `where` begins the message.
+inline double love_divisor(const std::string& scale, std::size_t head_size, const char* where = "LoveOptions") {
   const auto d = static_cast<double>(head_size);
   if (scale == "quarter") return std::sqrt(std::sqrt(d));
   if (scale == "sqrt") return std::sqrt(d);
   double number = 0;
   const auto [end, error] = std::from_chars(scale.data(), scale.data() + scale.size(), number);
   if (error != std::errc() || end != scale.data() + scale.size() || !(number >= 1e-3 && number <= 1e6))
-    fail_usage("LoveOptions", "scale is ", in_quotes(scale), "; expected quarter, sqrt or a number from 0.001 to 1000000");
+    fail_usage(where, "scale is ", in_quotes(scale), "; expected quarter, sqrt or a number from 0.001 to 1000000");
   return number;
 }
 
