@@ -82,6 +82,18 @@ TEST_CASE("LOVE's batches: shares of the augmentations") {
   CHECK(share(longer) == doctest::Approx(0.07).epsilon(0.1));
 }
 
+TEST_CASE("LOVE's batches: only with any_characters spellings have other characters than a-z") {
+  for (const bool any_characters : {false, true}) {
+    const LoveBatches batches(ten_words, nothing, nothing,
+                              {.batch = 10, .insert = 0.3, .keyboard = 0.3, .synonym = 0, .any_characters = any_characters}, 1);
+    bool other = false;
+    for (std::uint32_t epoch = 0; epoch < 20; ++epoch)
+      for (const std::string& spelling : batches.batch(epoch, 0).spellings)
+        other = other || !std::all_of(spelling.begin(), spelling.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    CHECK(other == any_characters);
+  }
+}
+
 TEST_CASE("LOVE's batches: options that do not fit") {
   const auto refused = [](const LoveBatchOptions& o, const char* part) {
     expect_error(

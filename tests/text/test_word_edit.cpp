@@ -60,9 +60,30 @@ TEST_CASE("edits change one character, words of three characters not at all") {
   for (const char* expected : {"csreen", "screne", "creen", "scree", "acreen", "screem"})
     CHECK_MESSAGE(seen.count(expected) == 1, expected);
   CHECK(seen.count("screen") == 1);  // the two e's are swapped
-  // Everything that nlpaug inserts: capitals, digits and signs.
-  bool sign = false;
-  for (int k = 0; k < 200; ++k) sign = sign || !only_letters(edit_word("screen", WordEdit::insert, true, random));
-  CHECK(sign);
   CHECK(to_utf32(edit_word("größer", WordEdit::drop, false, random)).size() == 5);
+}
+
+TEST_CASE("edits insert and substitute a-z; with any_characters also capitals, digits and signs") {
+  const auto new_characters = [](const std::string& word, WordEdit edit, bool any_characters) {
+    RandomStream random(2, random_site::user);
+    std::string found;
+    for (int k = 0; k < 2000; ++k) found += edit_word(word, edit, any_characters, random);
+    std::erase_if(found, [&](char c) { return word.find(c) != std::string::npos; });
+    return std::set<char>(found.begin(), found.end());
+  };
+  const auto in = [](const std::set<char>& found, const std::string& expected) {
+    return std::all_of(expected.begin(), expected.end(), [&](char c) { return found.count(c) == 1; });
+  };
+  // The keys around those of "poke" are letters, digits and signs.
+  for (const WordEdit edit : {WordEdit::insert, WordEdit::keyboard}) {
+    const auto letters = new_characters("poke", edit, false), all = new_characters("poke", edit, true);
+    CHECK(only_letters({letters.begin(), letters.end()}));
+    CHECK(in(letters, "iljmwrsd"));
+    CHECK(in(all, "iljmwrsdILJMWRSD90)("));
+    CHECK(std::includes(all.begin(), all.end(), letters.begin(), letters.end()));
+  }
+  CHECK(new_characters("poke", WordEdit::insert, false).size() == 26 - 4);
+  CHECK(new_characters("poke", WordEdit::insert, true).size() == 2 * 26 + 10 + 12 - 4);
+  for (const bool any_characters : {false, true})
+    for (const WordEdit edit : {WordEdit::swap, WordEdit::drop}) CHECK(new_characters("poke", edit, any_characters).empty());
 }
