@@ -67,3 +67,17 @@ def start_model(folder, text):
     done = program("make_model", "--text", text, "--vocab-size", 200, "--model-config", config, "--out", model)
     assert done.returncode == 0, done.stderr
     return model
+
+
+def write_wordnet(folder, synsets):
+    """A WordNet of nouns alone. A synset is its lemmas, as "dog Canis_familiaris"; each is a hyponym of `entity`."""
+    folder.mkdir()
+    data, index = "", ""
+    for synset in ["entity", *synsets]:
+        offset, lemmas = f"{len(data):08d}", synset.split()
+        data += f"{offset} 03 n {len(lemmas):02x} {' 0 '.join(lemmas)} 0 {'000' if synset == 'entity' else '001 @ 00000000 n 0000'} | a gloss\n"
+        index += "".join(f"{lemma.lower()} n 1 1 @ 1 0 {offset}\n" for lemma in lemmas)
+    for part in ("noun", "verb", "adj", "adv"):
+        (folder / f"data.{part}").write_text(data if part == "noun" else "")
+        (folder / f"index.{part}").write_text(index if part == "noun" else "")
+        (folder / f"{part}.exc").write_text("")

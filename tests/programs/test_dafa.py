@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import pairs, program, start_model
+from support import pairs, program, start_model, write_wordnet
 
 
 def trees(texts, seed=1):
@@ -23,20 +23,6 @@ def trees(texts, seed=1):
             lines.append(f"{i + 1}\t{word}\t_\t_\t_\t_\t{head}\t{'root' if i == root else draw.choice(['nmod', 'amod'])}\t_\t_")
         lines.append("")
     return "\n".join(lines) + "\n"
-
-
-def write_wordnet(folder, nouns):
-    """A WordNet of nouns alone, each a hyponym of `entity`."""
-    folder.mkdir()
-    data, index = "", ""
-    for noun in ["entity", *nouns]:
-        offset = f"{len(data):08d}"
-        data += f"{offset} 03 n 01 {noun} 0 {'000' if noun == 'entity' else '001 @ 00000000 n 0000'} | a gloss\n"
-        index += f"{noun} n 1 1 @ 1 0 {offset}\n"
-    for part in ("noun", "verb", "adj", "adv"):
-        (folder / f"data.{part}").write_text(data if part == "noun" else "")
-        (folder / f"index.{part}").write_text(index if part == "noun" else "")
-        (folder / f"{part}.exc").write_text("")
 
 
 class Dafa(unittest.TestCase):

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BIN, Refusals, pairs, program, start_and_signal, start_model
+from support import BIN, Refusals, pairs, program, start_and_signal, start_model, write_wordnet
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 STEMS = ["halv", "lumen", "tavi", "zentr", "kelv", "nord", "camer", "phon", "micro", "oven"]
@@ -56,6 +56,10 @@ class Love(Refusals, unittest.TestCase):
     @classmethod
     def train(cls, out, *more):
         return program("train_love", *cls.command(out, *more))
+
+    @staticmethod
+    def parameters(run):
+        return json.loads((run / "all_results.json").read_text())["parameters"]
 
     def test_it_learns_and_writes_what_it_says(self):
         results = json.loads((self.first / "all_results.json").read_text())
@@ -107,11 +111,21 @@ class Love(Refusals, unittest.TestCase):
         (self.folder / "pairs.txt").write_text("halvek halvor\nlumenas nothing\n")
         for more in (("--synonyms", "none", "--negatives", 0, "--structure", "sequential", "--scale", "sqrt", "--loss", "mse"),
                      ("--synonyms", self.folder / "pairs.txt", "--mode", "pieces", "--buckets", 20, "--loss", "align_uniform", "--precision", "bfloat16"),
-                     ("--mode", "characters", "--loss", "cosine", "--schedule", "constant", "--max-words", 20, "--heads", 2, "--layers", 2)):
+                     ("--mode", "characters", "--loss", "cosine", "--schedule", "constant", "--max-words", 20, "--heads", 2, "--layers", 2),
+                     ("--rank", 4, "--any-characters", ""),
+                     ("--query-size", None, "--encoder", "attention", "--heads", 2, "--layers", 2, "--scale", 3),
+                     ("--query-size", None, "--encoder", "cnn"),
+                     ("--query-size", None, "--encoder", "rnn", "--layers", 2, "--rank", 4)):
             with self.subTest(more):
                 out = self.folder / "options"
                 done = self.train(out, "--max-steps", 3, "--overwrite", "", *more)
                 self.assertEqual(done.returncode, 0, done.stderr)
+                results = json.loads((out / "all_results.json").read_text())
+                love, given = results["settings"]["love"], dict(zip(more[::2], more[1::2]))
+                self.assertEqual([love[key] for key in ("encoder", "rank", "layers")],
+                                 [given.get("--encoder", "pam"), given.get("--rank", 0), given.get("--layers", 1)])
+                if more == ("--rank", 4, "--any-characters", ""):  # instead of 67 rows of 16 numbers
+                    self.assertEqual(self.parameters(self.first) - results["parameters"], 67 * 16 - (67 + 16) * 4)
                 imputed = program("impute", "--model", out, text="halvec\n")
                 self.assertEqual(imputed.returncode, 0, imputed.stderr)
                 numbers = [float(x) for x in imputed.stdout.splitlines()[1].split()[1:]]
@@ -156,6 +170,13 @@ class Love(Refusals, unittest.TestCase):
         self.assertEqual(len(weights), 2 * units * units)
         for kind in ("positional attention", "self-attention"):
             self.assertAlmostEqual(sum(float(w[4]) for w in weights if w[1] == kind), units, delta=1e-4)  # each row sums to 1
+        # Only LOVE's encoder pam has attention to draw.
+        known, encoder = self.folder / "known", self.folder / "cnn"
+        self.assertEqual(program("train_imputer", "--method", "edit_distance", "--targets", self.targets, "--out", known).returncode, 0)
+        self.assertEqual(self.train(encoder, "--query-size", None, "--encoder", "cnn", "--max-steps", 1).returncode, 0)
+        for model, found in ((known, "'edit_distance'"), (encoder, "encoder cnn"), (self.folder / "fasttext.bin", "fastText")):
+            self.refused(2, program("report_words", "--model", model, "--words", "a,b,c", "--attention", "halvrk", "--out", out), "--attention: ", found,
+                         "train_love --encoder pam")
         for done, *parts in ((program("report_words", "--model", self.first, "--words", "a,b", "--out", out), "--words", "at least 3 words, got 2"),
                              (program("report_words", "--model", self.first, "--words", "a,b c,d", "--out", out), "--words", "has a space"),
                              (program("report_words", "--model", self.first, "--words", "a,b,c", "--out", out, "--word-list", self.vocab), "--word-list", "--targets")):
@@ -170,13 +191,6 @@ class Love(Refusals, unittest.TestCase):
             self.refused(3, self.train(out, "--quiet", "", "--targets", bad), *parts)
         bad.write_text("a1 1 2 3 4 5 6 7 8\n3 3 4 5 6 7 8 9 9\n")
         self.refused(2, self.train(out, "--quiet", "", "--targets", bad), "none of the 2 words", "--all-words")
-        # Only LOVE's encoder pam has attention to draw.
-        known, encoder = self.folder / "known", self.folder / "cnn"
-        self.assertEqual(program("train_imputer", "--method", "edit_distance", "--targets", self.targets, "--out", known).returncode, 0)
-        self.assertEqual(self.train(encoder, "--query-size", None, "--encoder", "cnn", "--max-steps", 1).returncode, 0)
-        for model, found in ((known, "'edit_distance'"), (encoder, "encoder cnn"), (self.folder / "fasttext.bin", "fastText")):
-            self.refused(2, program("report_words", "--model", model, "--words", "a,b,c", "--attention", "halvrk", "--out", out), "--attention: ", found,
-                         "train_love --encoder pam")
         # Without --quiet: the refusal is the only line, so it comes before the search for near words.
         self.refused(2, self.train(out, "--negatives", 80), "--negatives: is 80", "only 79 other words")
         self.refused(2, self.train(out, "--swap", 0.9, "--drop", 0.9), "--swap, --drop, --insert, --keyboard and --synonym add up to 2.3")
@@ -218,6 +232,20 @@ class Love(Refusals, unittest.TestCase):
                               (("--insert", 0, "--keyboard", 0, "--any-characters", ""), "--any-characters: belongs to --insert or --keyboard above 0")):
             with self.subTest(message):
                 self.refused(2, self.train(out, *more), message)
+
+    def test_synonyms_of_wordnet(self):
+        """They are those of a file that pairs the same words: the lists are equal."""
+        wordnet, pair, lists = self.folder / "wordnet", self.folder / "wordnet.txt", []
+        write_wordnet(wordnet, ["halvek Halvor other_word", "lumenek"])
+        pair.write_text("halvek halvor\n")
+        for number, more in enumerate((("--synonyms", "wordnet", "--wordnet", wordnet), ("--synonyms", pair), ("--synonyms", "none"))):
+            out = self.folder / f"synonyms-{number}"
+            done = self.train(out, "--max-steps", 5, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"; {0 if number == 2 else 2} have synonyms", done.stderr)
+            lists.append(json.loads((out / "all_results.json").read_text())["settings"]["lists_crc32"])
+        self.assertEqual(lists[0], lists[1])
+        self.assertNotEqual(lists[0], lists[2])
 
     def test_plugged_into_a_matcher(self):
         train = self.folder / "train.tsv"
