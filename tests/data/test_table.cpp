@@ -102,7 +102,8 @@ TEST_CASE("columns that are kept: by name, by number, of .jsonl") {
              options({}, {"id", "x", "y", "z"})) == "A|B|7|a\tb||[1,true]\nid x y z ");
   CHECK(kept("a\tb\n", TableFormat::tsv, options({}, {})) == "a|b\n");
 
-  refused(table, TableFormat::tsv, "x: line 1: there is no column 'ID' among 'id, a, b, note'", options({"a", "b"}, {"ID"}));
+  refused(table, TableFormat::tsv, "x: line 1: there is no column 'ID' among 'id, a, b, note'; did you mean 'id'?",
+          options({"a", "b"}, {"ID"}));
   refused(table, TableFormat::tsv, "x: line 1: the table has 4 columns; column 5 (to keep) is missing", options({"a", "b"}, {"5"}));
   refused(table, TableFormat::tsv, "column 0 (to keep) is missing", options({"a", "b"}, {"0"}));
   refused("{\"left\": \"A\", \"right\": \"B\"}", TableFormat::jsonl, "x: line 1: there is no key 'id'", options({}, {"id"}));

@@ -30,6 +30,10 @@ TEST_CASE("nearest_name: the most similar of the names that are similar enough, 
   CHECK(nearest_name("lae", std::vector<std::string>{"none", "lea"}) == "lea");
   CHECK(nearest_name("tvs", std::vector<std::string>{"csv", "tsv"}) == "tsv");
   CHECK(nearest_name("modle", std::vector<std::string>{"modal", "model"}) == "model");
+  CHECK(nearest_name("id", std::vector<std::string>{"idx", "ID", "name"}) == "ID");
+  CHECK(nearest_name("name", std::vector<std::string>{"named", " Name\t"}) == " Name\t");
+  CHECK(nearest_name("\xC3\xA9t\xC3\xA9", std::vector<std::string>{"\xC3\x89T\xC3\x89"}) == "\xC3\x89T\xC3\x89");
+  CHECK(nearest_name("name", std::vector<std::string>{"", "  "}) == "");
   CHECK(nearest_name("--nothing-like-it", names) == "");
   CHECK(nearest_name("", names) == "");
   CHECK(nearest_name("x", {}) == "");

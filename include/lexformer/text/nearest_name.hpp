@@ -20,10 +20,13 @@ namespace lexformer {
 namespace detail {
 /// levenshtein() with transpositions of adjacent characters as one edit: modle, model: 1 - 1/5 = 0.8.
 double similarity_with_swaps(std::u32string_view a, std::u32string_view b);
+
+/// A name as nearest_name() compares it.
+std::u32string folded_name(std::string_view name);
 }  // namespace detail
 
 /// The candidate most similar to `name` by edit distance; the first if several are. Returns "" if no similarity is at least `least`.
-/// Only the first max_similarity_characters of each name are compared.
+/// Only the first max_similarity_characters of each name are compared, in lower case and without spaces around them.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates, double least = 0.6);
 
 /// The end of a message about an unknown name: "; did you mean 'attention'?", or "" if no candidate is similar.
@@ -50,14 +53,18 @@ LEXFORMER_INLINE double similarity_with_swaps(std::u32string_view a, std::u32str
   }
   return 1.0 - static_cast<double>(row.back()) / static_cast<double>(std::max(a.size(), b.size()));
 }
+
+LEXFORMER_INLINE std::u32string folded_name(std::string_view name) {
+  const std::size_t begin = std::min(name.find_first_not_of(" \t"), name.size()), end = name.find_last_not_of(" \t") + 1;
+  return to_utf32(lower_case(name.substr(begin, end > begin ? std::min(end - begin, max_similarity_characters) : 0)));
+}
 }  // namespace detail
 
 LEXFORMER_INLINE std::string nearest_name(std::string_view name, std::span<const std::string> candidates, double least) {
   std::string best;
-  const auto text = to_utf32(name.substr(0, max_similarity_characters));
+  const auto text = detail::folded_name(name);
   for (const std::string& other : candidates)
-    if (const double s = detail::similarity_with_swaps(text, to_utf32(other.substr(0, max_similarity_characters)));
-        s >= least && (best.empty() || s > least)) {
+    if (const double s = detail::similarity_with_swaps(text, detail::folded_name(other)); s >= least && (best.empty() || s > least)) {
       least = s;
       best = other;
     }
