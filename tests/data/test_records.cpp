@@ -57,14 +57,33 @@ TEST_CASE("records: the three formats, quotes, line ends in a value, the column 
   CHECK(records("id,name\n", TableFormat::csv) == Texts{"name"});
 }
 
+TEST_CASE("records: other separators, encodings and compressed files are named") {
+  const std::string none = "x: line 1: there is no column 'id' (the ids) among ";
+  refused("id;name;price\n1;a;2\n", TableFormat::csv,
+          none + "'id;name;price'; this row has ';', but the columns of a .csv are separated by commas");
+  refused("sep=;\nid;name\n", TableFormat::csv, none + "'sep=;'; this row has ';', but the columns of a .csv");
+  refused("id\tname\n", TableFormat::csv, none + "'id?name'; this row has tabs: is it a .tsv? then its name ends in .tsv");
+  refused("id,name\n", TableFormat::tsv, none + "'id,name'; this row has commas: is it a .csv? then its name ends in .csv");
+  refused("id;name\n", TableFormat::tsv, none + "'id;name'; this row has ';', but the columns of a .tsv are separated by tabs");
+  refused("id,name\n1;a\n", TableFormat::csv, "x: line 2: the row has 1 column, expected 2 as in the header; this row has ';'");
+  refused("id,name\n1,caf\xE9\n", TableFormat::csv,
+          "x: line 2: byte 6 is not UTF-8; convert it, if it is Latin-1 (Excel, Windows): iconv -f cp1252");
+  for (const auto& bytes : {std::string("\xFF\xFEi\0d\0,\0n\0\n\0", 12), std::string("\xFE\xFF\0i\0d\0,\0n\0\n", 12)})
+    refused(bytes, TableFormat::csv, "x: line 1: is UTF-16, expected UTF-8; convert it: iconv -f utf-16 -t utf-8");
+  refused(std::string("i\0d\0,\0n\0\n\0", 10), TableFormat::csv, "x: line 1: byte 2 is zero, as in UTF-16 or binary files");
+  refused(std::string("\x1F\x8B\x08\0\0", 5), TableFormat::csv, "x: line 1: is compressed by gzip; unpack it: gunzip");
+  refused("id,name\n\x1F\x8B,a\n", TableFormat::csv, "x: line 2: byte 2 is not UTF-8");
+}
+
 TEST_CASE("records: what is refused, and where") {
   refused("idd,name\n1,a\n", TableFormat::csv, "x: line 1: there is no column 'id' (the ids) among 'idd, name'; did you mean 'idd'?; --id");
   refused("id,name,name\n1,a,b\n", TableFormat::csv, "x: line 1: two columns are called 'name'");
   refused("id,name\n1,a\n2,b\n1,c\n", TableFormat::csv, "x: line 4: the id '1' is also in line 2; ids must differ");
   refused("id,name\n,a\n", TableFormat::csv, "x: line 2: the id (column 'id') is empty");
-  refused("id,name\n1\n", TableFormat::csv, "x: line 2: the row has 1 columns, expected 2 as in the header");
+  refused("id,name\n1\n", TableFormat::csv, "x: line 2: the row has 1 column, expected 2 as in the header");
   refused("id,name\n1,a\xFF\n", TableFormat::csv, "x: line 2: byte 4 is not UTF-8");
   refused("{\"idx\": 1}\n", TableFormat::jsonl, "x: line 1: there is no key 'id' (the id); did you mean 'idx'?");
+  refused("ID,name\n1,a\n", TableFormat::csv, "among 'ID, name'; did you mean 'ID'?; --id names it");
   refused("{\"id\": 1, \"a\": [1]}\n", TableFormat::jsonl, "x: line 1: 'a' is array, expected a text");
   refused("{\"id\": null}\n", TableFormat::jsonl, "is empty");
   refused("[1]\n", TableFormat::jsonl, "x: line 1: expected a JSON object, found array");
@@ -84,6 +103,8 @@ TEST_CASE("read_records: files, records of .jsonl that lack a column, empty tabl
   write_file_atomic(folder / "b.csv", "id\n1\n");
   expect_file_error([&] { read_records(folder / "b.csv"); }, "b.csv: the records have ids and nothing else");
   expect_file_error([&] { read_records(folder / "c.csv"); }, "c.csv: cannot be opened");
+  write_file_atomic(folder / "D.CSV", "id,name\n1,a\n");
+  CHECK(read_records(folder / "D.CSV").columns == Texts{"name"});
   expect_file_error([&] { read_records(folder.path.string()); }, "is a folder");
 }
 

@@ -128,6 +128,7 @@ TEST_CASE("csv: RFC 4180") {
   CHECK(rows("\"two\r\nlines\",\"\",0\n,x,1\n", TableFormat::csv) == Rows{"two\nlines||0|1", "|x|1|3"});
   CHECK(rows("\"a\",\"b\",\"1\"", TableFormat::csv) == Rows{"a|b|1|1"});
   CHECK(rows("a b,c,1\n", TableFormat::csv) == Rows{"a b|c|1|1"});
+  CHECK(rows("sep=,\nleft,right,label\na,b,1\n", TableFormat::csv) == Rows{"a|b|1|3"});
   refused("a,b,1\nc,\"d,0\ne,f,1\n", TableFormat::csv, "x: line 2: column 2: the quote is never closed");
   refused("a,b\"c,1\n", TableFormat::csv, "x: line 1: column 2: a quote in the middle of a field");
   refused("a,\"b\"c,1\n", TableFormat::csv, "x: line 1: column 2: a quote in the middle of a field");
@@ -152,7 +153,7 @@ TEST_CASE("tables: rows that do not fit, bytes that are no text") {
     const std::string good = "a" + s + "b" + s + "1\n";
     refused(good + good + "a" + s + "b\n", format, "x: line 3: the row has 2 columns, expected 3");
     refused(good + "a" + s + "b" + s + "1" + s + "2\n", format, "x: line 2: the row has 4 columns, expected 3");
-    refused(good + "\n" + good, format, "x: line 2: the row has 1 columns, expected 3");
+    refused(good + "\n" + good, format, "x: line 2: the row has 1 column, expected 3");
     refused(good + "caf\xE9" + s + "b" + s + "1\n", format, "x: line 2: byte 4 is not UTF-8");
     refused("a\xC3" + s + "b" + s + "1\n", format, "x: line 1: byte 2 is not UTF-8");
     refused("a" + s + "b" + s + "\xF0\x9F", format, "x: line 1: byte 5 is not UTF-8");
@@ -232,7 +233,7 @@ TEST_CASE("tables of single texts: text and label") {
             "looks like a header, but has no columns 'text' and 'label'; name the columns (--columns title,label), or say --header yes to "
             "take the first ones, --header no if this row is a text",
             first);
-    refused("good" + s + "1\nbad\n", format, "x: line 2: the row has 1 columns, expected 2", first);
+    refused("good" + s + "1\nbad\n", format, "x: line 2: the row has 1 column, expected 2", first);
   }
   CHECK(rows("good, film\nbad\n", TableFormat::tsv, scored) == Rows{"good, film|||1", "bad|||2"});
   CHECK(rows("text\t1\n", TableFormat::tsv, first) == Rows{"text||1|1"});  // a text: there is no column 'label'
@@ -258,6 +259,7 @@ TEST_CASE("columns that are separated by something else, or almost have the name
   refused("a;b;1\n", TableFormat::csv, "the table has 1 column; column 2 (right) is missing; this row has ';', but the columns of a .csv");
   refused("a\tb\t1\n", TableFormat::csv, "is missing; this row has tabs: is it a .tsv (--format tsv)?");
   refused("a,b,1\n", TableFormat::tsv, "is missing; this row has commas: is it a .csv (--format csv)?");
+  refused("a;b;1\n", TableFormat::tsv, "is missing; this row has ';', but the columns of a .tsv are separated by tabs");
   refused("tittle\tother\n", TableFormat::tsv, "there is no column 'title' among 'tittle, other'; did you mean 'tittle'?",
           {.columns = {"title", "other"}, .header = TableHeader::automatic, .labels = false});
 }

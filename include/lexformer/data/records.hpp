@@ -83,7 +83,9 @@ LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
       read_header();
     }
     if (!read_row()) return false;
-    if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the header");
+    if (fields_.size() != width_)
+      fail_file(here(), "the row has ", RowReader::columns(fields_.size()), ", expected ", width_, " as in the header",
+                fields_.size() == 1 ? other_separator(false) : "");
     record.id = std::move(fields_[id_place_]);
     record.values.clear();
     for (std::size_t i = 0; i < width_; ++i)
@@ -107,9 +109,11 @@ LEXFORMER_INLINE void RecordReader::read_header() {
         fields_.begin() + static_cast<std::ptrdiff_t>(i))
       fail_file(here(), "two columns are called ", in_quotes(fields_[i]));
   id_place_ = static_cast<std::size_t>(std::find(fields_.begin(), fields_.end(), id_) - fields_.begin());
-  if (id_place_ == width_)
-    fail_file(here(), "there is no column ", in_quotes(id_), " (the ids) among ", in_quotes(join(fields_)), did_you_mean(id_, fields_),
-              "; --id names it");
+  if (id_place_ == width_) {
+    std::string advice = width_ == 1 ? other_separator(false) : "";
+    if (advice.empty()) advice = did_you_mean(id_, fields_) + "; --id names it";
+    fail_file(here(), "there is no column ", in_quotes(id_), " (the ids) among ", in_quotes(join(fields_)), advice);
+  }
   for (std::size_t i = 0; i < width_; ++i)
     if (i != id_place_) columns_.push_back(fields_[i]);
 }

@@ -19,7 +19,7 @@ template <>
 inline constexpr Named<TableFormat> names_of<TableFormat>[] = {
     {"tsv", TableFormat::tsv}, {"csv", TableFormat::csv}, {"jsonl", TableFormat::jsonl}};
 
-/// The format of a file by its extension: .tsv and .txt, .csv, .jsonl.
+/// The format of a file by its extension, in upper or lower case: .tsv and .txt, .csv, .jsonl.
 TableFormat table_format(const std::string& path);
 
 /// The same for an open file. That of a pipe, as <(command) in a shell, is read from its first byte: { begins .jsonl, anything else .csv.
@@ -38,9 +38,15 @@ class RowReader {
   /// Reads one line without its end (LF or CRLF); returns false at the end of the input. Checks length, zero bytes and UTF-8.
   bool read_line(std::string& line);
 
+  /// "1 column", "2 columns"
+  static std::string columns(std::size_t count) { return cat(count, count == 1 ? " column" : " columns"); }
+
+  /// The advice for a row that has too few columns because another character separates them. option: there is the option --format.
+  std::string other_separator(bool option) const;
+
   void add_field();
 
-  /// Reads one row into fields_.
+  /// Reads one row into fields_. A first line `sep=,` of a .csv, which Excel reads and others write for it, is no row.
   bool read_row();
 
   /// Splits a row by RFC 4180: commas separate fields; in a quoted field "" is a quote, and commas and line ends (read as LF) are text.
@@ -66,9 +72,10 @@ class RowReader {
 namespace lexformer {
 
 LEXFORMER_INLINE TableFormat table_format(const std::string& path) {
-  if (path.ends_with(".tsv") || path.ends_with(".txt")) return TableFormat::tsv;
-  if (path.ends_with(".csv")) return TableFormat::csv;
-  if (path.ends_with(".jsonl")) return TableFormat::jsonl;
+  const std::string name = lower_case(path);
+  if (name.ends_with(".tsv") || name.ends_with(".txt")) return TableFormat::tsv;
+  if (name.ends_with(".csv")) return TableFormat::csv;
+  if (name.ends_with(".jsonl")) return TableFormat::jsonl;
   fail_usage(path, "the ending says no table format; .tsv, .csv and .jsonl are known");
 }
 
@@ -91,9 +98,28 @@ LEXFORMER_INLINE bool RowReader::read_line(std::string& line) {
   if (line.ends_with('\r')) line.pop_back();
   if (last_line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
   const std::size_t invalid = find_invalid_utf8(line), zero = line.find('\0');
-  if (const std::size_t first = std::min(invalid, zero); first != line.npos)
-    fail_file(cat(where_, ": line ", last_line_), "byte ", first + 1, invalid < zero ? " is not UTF-8" : " is zero");
+  if (const std::size_t first = std::min(invalid, zero); first != line.npos) {
+    const std::string here = cat(where_, ": line ", last_line_);
+    if (last_line_ == 1 && line.starts_with("\x1F\x8B")) fail_file(here, "is compressed by gzip; unpack it: gunzip");
+    if (last_line_ == 1 && (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF")))
+      fail_file(here, "is UTF-16, expected UTF-8; convert it: iconv -f utf-16 -t utf-8");
+    if (zero < invalid) fail_file(here, "byte ", first + 1, " is zero, as in UTF-16 or binary files; expected text in UTF-8");
+    fail_file(here, "byte ", first + 1, " is not UTF-8; convert it, if it is Latin-1 (Excel, Windows): iconv -f cp1252 -t utf-8");
+  }
   return true;
+}
+
+LEXFORMER_INLINE std::string RowReader::other_separator(bool option) const {
+  const auto has = [&](char c) { return text_.find(c) != std::string::npos; };
+  const auto ask = [&](const std::string& other) {
+    return cat(": is it a .", other, option ? cat(" (--format ", other, ")?") : cat("? then its name ends in .", other));
+  };
+  if (format_ == TableFormat::csv && has('\t')) return "; this row has tabs" + ask("tsv");
+  if (format_ == TableFormat::tsv && has(',')) return "; this row has commas" + ask("csv");
+  if (format_ != TableFormat::jsonl && has(';'))
+    return cat("; this row has ';', but the columns of a .", name_of(format_), " are separated by ",
+               format_ == TableFormat::csv ? "commas" : "tabs");
+  return "";
 }
 
 LEXFORMER_INLINE void RowReader::add_field() {
@@ -103,6 +129,7 @@ LEXFORMER_INLINE void RowReader::add_field() {
 
 LEXFORMER_INLINE bool RowReader::read_row() {
   if (!read_line(text_)) return false;
+  if (format_ == TableFormat::csv && last_line_ == 1 && text_ == "sep=," && !read_line(text_)) return false;
   line_ = last_line_;
   fields_.assign(1, "");
   if (format_ == TableFormat::csv) {

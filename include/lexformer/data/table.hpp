@@ -63,9 +63,6 @@ class PairReader : private RowReader {
   /// Sets places_; returns true if the current row is a header.
   bool find_columns();
 
-  /// The advice for a row that has too few columns because another character separates them.
-  std::string other_separator() const;
-
   /// Whether the current row names columns: distinct words of ASCII letters, digits and '_', each of which contains '_' or is one of the
   /// usual names, e.g. `name_a`, `id`, `sentence1`.
   bool looks_like_header() const;
@@ -140,7 +137,7 @@ LEXFORMER_INLINE bool PairReader::next(PairRow& row) try {
     width_ = fields_.size();
     if (find_columns() && !read_row()) return false;
   }
-  if (fields_.size() != width_) fail_file(here(), "the row has ", fields_.size(), " columns, expected ", width_, " as in the rows above");
+  if (fields_.size() != width_) fail_file(here(), "the row has ", columns(fields_.size()), ", expected ", width_, " as in the rows above");
   row.line = line_;
   row.label_column = options_.labels ? places_[options_.texts] + 1 : 0;
   row.left = field(0);
@@ -197,13 +194,13 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
   for (std::size_t i = 0; i < needed(); ++i) {
     const std::size_t at = columns.empty() ? i : find(columns[i]);
     if (at >= width_)
-      fail_file(here(), "the table has ", width_, width_ == 1 ? " column" : " columns", "; column ", at + 1, " (", usual[i], ") is missing",
-                other_separator());
+      fail_file(here(), "the table has ", RowReader::columns(width_), "; column ", at + 1, " (", usual[i], ") is missing",
+                other_separator(true));
     places_.push_back(at);
   }
   for (const auto& given : options_.keep) {
     const std::size_t at = find(given);
-    if (at >= width_) fail_file(here(), "the table has ", width_, " columns; column ", at + 1, " (to keep) is missing");
+    if (at >= width_) fail_file(here(), "the table has ", RowReader::columns(width_), "; column ", at + 1, " (to keep) is missing");
     kept_places_.push_back(at);
     if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
   }
@@ -213,14 +210,6 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
                            : cat("name the columns (--columns ", join(std::span(fields_).first(needed()), ","), ")"),
               ", or say --header yes to take the first ones, --header no if this row is a ", options_.texts == 1 ? "text" : "pair");
   return header;
-}
-
-LEXFORMER_INLINE std::string PairReader::other_separator() const {
-  const auto has = [&](char c) { return text_.find(c) != std::string::npos; };
-  if (format_ == TableFormat::csv && has('\t')) return "; this row has tabs: is it a .tsv (--format tsv)?";
-  if (format_ == TableFormat::csv && has(';')) return "; this row has ';', but the columns of a .csv are separated by commas";
-  if (format_ == TableFormat::tsv && has(',')) return "; this row has commas: is it a .csv (--format csv)?";
-  return "";
 }
 
 LEXFORMER_INLINE bool PairReader::looks_like_header() const {
