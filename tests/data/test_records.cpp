@@ -192,8 +192,22 @@ TEST_CASE("pairs of ids become pairs of texts") {
   CHECK(read("1\t7\t0\n", TableFormat::tsv) == Texts{"1|7|x|v|0"});
   CHECK(read("{\"ltable_id\": 1, \"rtable_id\": \"7\", \"label\": 1}\n", TableFormat::jsonl) == Texts{"1|7|x|v|1"});
   expect_file_error([&] { read("ltable_id,rtable_id,label\n1,2,0\n", TableFormat::csv); },
-                    "p: line 2: there is no record with the id '2' in b.csv");
-  expect_file_error([&] { read("7\t7\t0\n", TableFormat::tsv); }, "p: line 1: there is no record with the id '7' in a.csv");
+                    "p: line 2: there is no record with the id '2' in b.csv; a.csv has it: are the tables swapped?");
+  expect_file_error([&] { read("7\t7\t0\n", TableFormat::tsv); },
+                    "p: line 1: there is no record with the id '7' in a.csv; b.csv has it: are the tables swapped?");
+  expect_file_error([&] { read("id1,id2,y\n1,7,0\n", TableFormat::csv); },
+                    "p: line 1: there is no record with the id 'id1' in a.csv; a header has the names ltable_id, rtable_id, label");
+  const auto end = [&](const std::string& text, TableFormat format) {
+    try {
+      read(text, format);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(end("1,7,0\n9,7,0\n", TableFormat::csv) == "p: line 2: there is no record with the id '9' in a.csv");
+  CHECK(end("{\"left_id\": 9, \"right_id\": 7, \"label\": 1}\n", TableFormat::jsonl) ==
+        "p: line 1: there is no record with the id '9' in a.csv");
   expect_file_error([&] { read("a_id,b_id,label\n1,7,0\n", TableFormat::csv); }, "call the columns ltable_id, rtable_id and label");
   const RecordPairs one(table("a.csv", "id,n\n1,x\n2,y\n"), {}, {});
   CHECK(one.one_table());

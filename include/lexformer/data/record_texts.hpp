@@ -69,12 +69,18 @@ class RecordPairs {
   const std::vector<std::string>& right_texts() const { return right_ ? right_texts_ : left_texts_; }
   const RecordTextOptions& options() const { return options_; }
 
-  /// The place of a record in its table. Errors: there is none with this id. `where` begins the message.
-  std::size_t left_place(const std::string& id, const std::string& where) const { return place(left(), id, where); }
-  std::size_t right_place(const std::string& id, const std::string& where) const { return place(right(), id, where); }
+  /// The place of a record in its table. Errors: there is none with this id. `where` begins the message; `advice` ends it, unless the other
+  /// table has the id.
+  std::size_t left_place(const std::string& id, const std::string& where, const std::string& advice = "") const {
+    return place(left(), right(), id, where, advice);
+  }
+  std::size_t right_place(const std::string& id, const std::string& where, const std::string& advice = "") const {
+    return place(right(), left(), id, where, advice);
+  }
 
  private:
-  static std::size_t place(const RecordTable& table, const std::string& id, const std::string& where);
+  static std::size_t place(const RecordTable& table, const RecordTable& other, const std::string& id, const std::string& where,
+                           const std::string& advice);
 
   RecordTable left_;
   std::optional<RecordTable> right_;
@@ -257,9 +263,12 @@ LEXFORMER_INLINE RecordPairs::RecordPairs(RecordTable left, std::optional<Record
   if (right_) right_texts_ = record_texts(*right_, options_, true);
 }
 
-LEXFORMER_INLINE std::size_t RecordPairs::place(const RecordTable& table, const std::string& id, const std::string& where) {
+LEXFORMER_INLINE std::size_t RecordPairs::place(const RecordTable& table, const RecordTable& other, const std::string& id,
+                                                const std::string& where, const std::string& advice) {
   const auto found = table.places.find(id);
-  if (found == table.places.end()) fail_file(where, "there is no record with the id ", in_quotes(id), " in ", table.path);
+  if (found == table.places.end())
+    fail_file(where, "there is no record with the id ", in_quotes(id), " in ", table.path,
+              other.places.contains(id) ? cat("; ", other.path, " has it: are the tables swapped?") : advice);
   return found->second;
 }
 

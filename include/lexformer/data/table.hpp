@@ -261,7 +261,9 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
 LEXFORMER_INLINE void PairReader::put_texts(PairRow& row) const {
   if (!options_.records) return;
   const RecordPairs& records = *options_.records;
-  const std::size_t left = records.left_place(row.left, here()), right = records.right_place(row.right, here());
+  const bool first = line_ == 1 && format_ != TableFormat::jsonl;  // it was not taken for a header
+  const std::string advice = first ? "; a header has the names ltable_id, rtable_id, label" : "";
+  const std::size_t left = records.left_place(row.left, here(), advice), right = records.right_place(row.right, here(), advice);
   row.left_id = std::exchange(row.left, records.left_texts()[left]);
   row.right_id = std::exchange(row.right, records.right_texts()[right]);
 }
