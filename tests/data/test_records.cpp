@@ -57,6 +57,15 @@ TEST_CASE("records: the three formats, quotes, line ends in a value, the column 
   CHECK(records("id,name\n", TableFormat::csv) == Texts{"name"});
 }
 
+TEST_CASE("records: blank lines and Excel's line of the separator are skipped, lines keep their numbers") {
+  CHECK(records("\n\nid,name\r\n\r\n1,a\n \n2,\"b\n\nc\"\n\n", TableFormat::csv) == Texts{"name", "1|a|5", "2|b\n\nc|7"});
+  CHECK(records("\nid\tname\n\n1\ta\n", TableFormat::tsv) == Texts{"name", "1|a|4"});
+  CHECK(records("\n{\"id\": 1, \"a\": 2}\n\n{\"id\": 2, \"a\": 3}\n\n", TableFormat::jsonl) == Texts{"a", "1|2|2", "2|3|4"});
+  CHECK(records("\xEF\xBB\xBFsep=,\nid,name\n1,a\n", TableFormat::csv) == Texts{"name", "1|a|3"});
+  CHECK(records("\n\n", TableFormat::csv) == Texts{""});
+  refused("id,name\n1,a\n,\n", TableFormat::csv, "x: line 3: the id (column 'id') is empty");
+}
+
 TEST_CASE("records: other separators, encodings and compressed files are named") {
   const std::string none = "x: line 1: there is no column 'id' (the ids) among ";
   refused("id;name;price\n1;a;2\n", TableFormat::csv,
@@ -84,7 +93,7 @@ TEST_CASE("records: what is refused, and where") {
   refused("id,name\n1,a\xFF\n", TableFormat::csv, "x: line 2: byte 4 is not UTF-8");
   refused("{\"idx\": 1}\n", TableFormat::jsonl, "x: line 1: there is no key 'id' (the id); did you mean 'idx'?");
   refused("ID,name\n1,a\n", TableFormat::csv, "among 'ID, name'; did you mean 'ID'?; --id names it");
-  refused("{\"id\": 1, \"a\": [1]}\n", TableFormat::jsonl, "x: line 1: 'a' is array, expected a text");
+  refused("{\"a\": 1, \"id\": [1]}\n", TableFormat::jsonl, "x: line 1: 'id' is array, expected a text or a number");
   refused("{\"id\": null}\n", TableFormat::jsonl, "is empty");
   refused("[1]\n", TableFormat::jsonl, "x: line 1: expected a JSON object, found array");
 }
@@ -106,6 +115,19 @@ TEST_CASE("read_records: files, records of .jsonl that lack a column, empty tabl
   write_file_atomic(folder / "D.CSV", "id,name\n1,a\n");
   CHECK(read_records(folder / "D.CSV").columns == Texts{"name"});
   expect_file_error([&] { read_records(folder.path.string()); }, "is a folder");
+}
+
+TEST_CASE("nested columns of .jsonl are refused if a text is made of them") {
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "a.jsonl",
+                    "{\"id\": 1, \"name\": \"x\", \"extra\": 1}\n{\"id\": 2, \"name\": \"y\", \"extra\": [1, {\"b\": \"c\"}]}\n");
+  const auto table = read_records(folder / "a.jsonl");
+  CHECK(table.records[1].values == Texts{"[1,{\"b\":\"c\"}]", "y"});
+  RecordTextOptions options;
+  options.columns = {{"name", "name"}};
+  CHECK(RecordPairs(table, {}, options).left_texts() == Texts{"x", "y"});
+  expect_file_error([&] { RecordPairs(table, {}, {}); },
+                    "a.jsonl: line 2: 'extra' is array, expected a text, a number, true, false or null; --columns names");
 }
 
 TEST_CASE("normalize_number: separators of thousands and zeros of a fraction, nothing else") {
@@ -168,6 +190,8 @@ TEST_CASE("resolve_columns: all by default, and what the tables do not have") {
                     "a.csv: there is no column 'tittle' among 'title, price'; did you mean 'title'?");
   o.columns = {{"title", "titel"}};
   expect_file_error([&] { resolve_columns(o, left, right); }, "b.csv: there is no column 'titel'");
+  o.columns = {{"id", "id"}};
+  expect_file_error([&] { resolve_columns(o, left, right); }, "a.csv: the column 'id' has the ids, which are in no text; --columns names");
   o.columns = {{"title", "title"}, {"title", "price"}};
   expect_error(
       ErrorKind::usage, [&] { resolve_columns(o, left, right); }, "'title' is named twice");

@@ -166,6 +166,7 @@ LEXFORMER_INLINE RecordTable read_arrow(ArrowArrayStream& stream, const std::str
   if (std::string_view(schema.format) != "+s")
     fail_file(name, "the Arrow stream has the type ", in_quotes(schema.format), ", expected record batches (+s)");
   RecordTable table{name, {}, {}};
+  table.id = id;
   std::vector<std::string> names;
   std::vector<detail::ArrowColumnReader> readers;
   for (std::int64_t c = 0; c < schema.n_children; ++c) {

@@ -54,7 +54,8 @@ std::string normalize_number(std::string_view word);
 /// RecordTextOptions::columns, the tables have different columns; a budget for a column that is not used.
 RecordTextOptions resolve_columns(RecordTextOptions options, const RecordTable& left, const RecordTable& right);
 
-/// The text of each record. `right`: whether the table is the right one. Errors: a column is not in the table.
+/// The text of each record. `right`: whether the table is the right one. Errors: a column is not in the
+/// table, or is nested.
 std::vector<std::string> record_texts(const RecordTable& table, const RecordTextOptions& options, bool right);
 
 /// Two tables of records, and their texts. Without a right table, pairs are of records of the left one.
@@ -192,6 +193,8 @@ LEXFORMER_INLINE RecordTextOptions resolve_columns(RecordTextOptions options, co
     for (std::size_t k = 0; k < i; ++k)
       if (options.columns[k].left == column.left) fail_usage("--columns", in_quotes(column.left), " is named twice");
     const auto check = [&](const RecordTable& table, const std::string& name) {
+      if (name == table.id)
+        fail_file(table.path, "the column ", in_quotes(name), " has the ids, which are in no text; --columns names others");
       if (!has(table, name))
         fail_file(table.path, "there is no column ", in_quotes(name), " among ", in_quotes(join(table.columns)),
                   did_you_mean(name, table.columns), "; --columns names others");
@@ -216,6 +219,8 @@ LEXFORMER_INLINE std::vector<std::string> record_texts(const RecordTable& table,
     const std::string& name = right ? column.right : column.left;
     const auto at = static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) - table.columns.begin());
     if (at == table.columns.size()) fail_file(table.path, "there is no column ", in_quotes(name), did_you_mean(name, table.columns));
+    if (const auto nested = table.nested.find(name); nested != table.nested.end())
+      fail_file(table.path, nested->second, ", expected a text, a number, true, false or null; --columns names the columns to compare");
     const auto most = options.words.find(column.left);
     places.push_back({at, most == options.words.end() ? static_cast<std::size_t>(-1) : most->second});
   }

@@ -20,7 +20,8 @@ struct Record {
 };
 
 /// Reads records one at a time. The first row of a .tsv or .csv names the columns; one without a name is called by its number. The columns
-/// of .jsonl are the keys met so far; a value is a text, a number, true, false or null (empty).
+/// of .jsonl are the keys met so far; a value is a text, a number, true, false or null (empty), or nested.
+/// Blank lines are skipped.
 class RecordReader : private RowReader {
  public:
   /// `id`: the column of the ids. `where` names the input in messages; the stream must outlive the reader.
@@ -33,14 +34,19 @@ class RecordReader : private RowReader {
   /// All columns but the id, valid after the first record. Later records of .jsonl may add some.
   const std::vector<std::string>& columns() const { return columns_; }
 
+  /// Columns of .jsonl with arrays or objects, which are read as their JSON: for each the first one, as "line 3: 'tags' is array".
+  const std::unordered_map<std::string, std::string>& nested() const { return nested_; }
+
  private:
+  bool read_filled();
   void read_header();
   void read_object(Record& record);
 
   std::string id_;
   std::vector<std::string> columns_;
   std::unordered_map<std::string, std::size_t> lines_, keys_;  // line of each id; place of each key of .jsonl
-  std::size_t width_ = 0, id_place_ = 0;                       // of a row with a header
+  std::unordered_map<std::string, std::string> nested_;
+  std::size_t width_ = 0, id_place_ = 0;  // of a row with a header
 };
 
 /// All records of a file. Every record has a value for every column.
@@ -49,6 +55,8 @@ struct RecordTable {
   std::vector<std::string> columns;
   std::vector<Record> records;
   std::unordered_map<std::string, std::size_t> places{};  // of each id in `records`
+  std::unordered_map<std::string, std::string> nested{};  // RecordReader::nested(): these columns give no texts
+  std::string id = "id";                                  // the column of the ids
 };
 
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of RecordReader; a table without records or
@@ -73,16 +81,14 @@ LEXFORMER_INLINE RecordReader::RecordReader(std::istream& in, std::string where,
     : RowReader(in, std::move(where), format), id_(std::move(id)) {}
 
 LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
+  if (!read_filled()) return false;
   if (format_ == TableFormat::jsonl) {
-    if (!read_line(text_)) return false;
-    line_ = last_line_;
     read_object(record);
   } else {
     if (width_ == 0) {
-      if (!read_row()) return false;
       read_header();
+      if (!read_filled()) return false;
     }
-    if (!read_row()) return false;
     if (fields_.size() != width_)
       fail_file(here(), "the row has ", RowReader::columns(fields_.size()), ", expected ", width_, " as in the header",
                 fields_.size() == 1 ? other_separator(false) : "");
@@ -98,6 +104,15 @@ LEXFORMER_INLINE bool RecordReader::next(Record& record) try {
   return true;
 } catch (const std::ios_base::failure&) {
   fail_file(where_, "cannot be read to its end");
+}
+
+/// Reads the next row, or line of .jsonl, that is not blank.
+LEXFORMER_INLINE bool RecordReader::read_filled() {
+  do {
+    if (format_ == TableFormat::jsonl ? !read_line(text_) : !read_row()) return false;
+  } while (text_.find_first_not_of(' ') == text_.npos);
+  if (format_ == TableFormat::jsonl) line_ = last_line_;
+  return true;
 }
 
 LEXFORMER_INLINE void RecordReader::read_header() {
@@ -124,8 +139,11 @@ LEXFORMER_INLINE void RecordReader::read_object(Record& record) {
   record.id.clear();
   record.values.assign(columns_.size(), "");
   for (const auto& [key, value] : object.items()) {
-    if (value.is_structured())
-      fail_file(here(), in_quotes(key), " is ", value.type_name(), ", expected a text, a number, true, false or null");
+    if (value.is_structured()) {
+      const std::string what = cat("line ", line_, ": ", in_quotes(key), " is ", value.type_name());
+      if (key == id_) fail_file(where_, what, ", expected a text or a number");
+      nested_.emplace(key, what);
+    }
     std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
     if (key == id_) {
       record.id = std::move(text);
@@ -157,6 +175,8 @@ LEXFORMER_INLINE RecordTable read_records(const std::string& path, const std::st
     table.records.push_back(record);
   }
   table.columns = reader.columns();
+  table.nested = reader.nested();
+  table.id = id;
   if (table.records.empty()) fail_file(path, "the table has no records");
   if (table.columns.empty()) fail_file(path, "the records have ids and nothing else");
   for (Record& record : table.records) record.values.resize(table.columns.size());  // columns that came later
