@@ -219,8 +219,9 @@ LEXFORMER_INLINE std::vector<std::string> record_texts(const RecordTable& table,
     const std::string& name = right ? column.right : column.left;
     const auto at = static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) - table.columns.begin());
     if (at == table.columns.size()) fail_file(table.path, "there is no column ", in_quotes(name), did_you_mean(name, table.columns));
-    if (const auto nested = table.nested.find(name); nested != table.nested.end())
-      fail_file(table.path, nested->second, ", expected a text, a number, true, false or null; --columns names the columns to compare");
+    for (const auto& [nested, what] : table.nested)
+      if (nested == name)
+        fail_file(table.path, what, ", expected a text, a number, true, false or null; --columns names the columns to compare");
     const auto most = options.words.find(column.left);
     places.push_back({at, most == options.words.end() ? static_cast<std::size_t>(-1) : most->second});
   }

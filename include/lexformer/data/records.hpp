@@ -6,6 +6,7 @@
 #include <istream>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
@@ -34,8 +35,9 @@ class RecordReader : private RowReader {
   /// All columns but the id, valid after the first record. Later records of .jsonl may add some.
   const std::vector<std::string>& columns() const { return columns_; }
 
-  /// Columns of .jsonl with arrays or objects, which are read as their JSON: for each the first one, as "line 3: 'tags' is array".
-  const std::unordered_map<std::string, std::string>& nested() const { return nested_; }
+  /// Columns of .jsonl with arrays or objects, which are read as their JSON: the names, each with its first place, as "line 3: 'tags' is
+  /// array".
+  const std::vector<std::pair<std::string, std::string>>& nested() const { return nested_; }
 
  private:
   bool read_filled();
@@ -45,7 +47,7 @@ class RecordReader : private RowReader {
   std::string id_;
   std::vector<std::string> columns_;
   std::unordered_map<std::string, std::size_t> lines_, keys_;  // line of each id; place of each key of .jsonl
-  std::unordered_map<std::string, std::string> nested_;
+  std::vector<std::pair<std::string, std::string>> nested_;
   std::size_t width_ = 0, id_place_ = 0;  // of a row with a header
 };
 
@@ -54,9 +56,9 @@ struct RecordTable {
   std::string path;
   std::vector<std::string> columns;
   std::vector<Record> records;
-  std::unordered_map<std::string, std::size_t> places{};  // of each id in `records`
-  std::unordered_map<std::string, std::string> nested{};  // RecordReader::nested(): these columns give no texts
-  std::string id = "id";                                  // the column of the ids
+  std::unordered_map<std::string, std::size_t> places{};      // of each id in `records`
+  std::vector<std::pair<std::string, std::string>> nested{};  // RecordReader::nested(): these columns give no texts
+  std::string id = "id";                                      // the column of the ids
 };
 
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of RecordReader; a table without records or
@@ -142,7 +144,8 @@ LEXFORMER_INLINE void RecordReader::read_object(Record& record) {
     if (value.is_structured()) {
       const std::string what = cat("line ", line_, ": ", in_quotes(key), " is ", value.type_name());
       if (key == id_) fail_file(where_, what, ", expected a text or a number");
-      nested_.emplace(key, what);
+      if (std::none_of(nested_.begin(), nested_.end(), [&name = key](const auto& column) { return column.first == name; }))
+        nested_.emplace_back(key, what);
     }
     std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
     if (key == id_) {
