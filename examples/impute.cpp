@@ -29,32 +29,41 @@ struct Imputed {
   lx::Tensor<float> vectors;
 };
 
-/// The words whose vectors are not zeros. BoS and fastText have zeros for a word without known substrings: these have no neighbours, and
-/// programs that read word vectors refuse them.
-Imputed without_zeros(const std::vector<std::string>& words, const lx::Tensor<float>& vectors) {
-  Imputed out;
-  std::vector<float> values;
-  const std::size_t size = vectors.dim(1);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const auto vector = vectors.span().subspan(i * size, size);
-    if (std::all_of(vector.begin(), vector.end(), [](float x) { return x == 0; })) continue;
-    out.words.push_back(words[i]);
-    values.insert(values.end(), vector.begin(), vector.end());
+/// The rows that are not zeros. BoS and fastText have zeros for a word without known substrings: these have no neighbours, and programs
+/// that read word vectors refuse them.
+std::vector<std::size_t> rows_with_vector(const lx::Tensor<float>& vectors) {
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < vectors.dim(0); ++i) {
+    const auto vector = vectors.span().subspan(i * vectors.dim(1), vectors.dim(1));
+    if (std::any_of(vector.begin(), vector.end(), [](float x) { return x != 0; })) rows.push_back(i);
   }
-  out.vectors = lx::Tensor<float>::from(values, {out.words.size(), size});
-  return out;
+  return rows;
 }
 
 /// Line by line: word, rank, neighbour, cosine.
-std::string neighbours(const Imputed& imputed, const lx::WordVectors& targets, std::size_t count) {
+std::string neighbours(const std::vector<std::string>& words, const lx::Tensor<float>& vectors, const std::vector<std::size_t>& rows,
+                       const lx::WordVectors& targets, std::size_t count) {
   program::StringWriter text;
   text << std::fixed << std::setprecision(4);
-  for (std::size_t i = 0; i < imputed.words.size(); ++i) {
+  for (const std::size_t i : rows) {
     std::size_t rank = 0;
-    for (const auto& n : targets.nearest(imputed.vectors.span().subspan(i * targets.dimension(), targets.dimension()), count))
-      text << imputed.words[i] << '\t' << ++rank << '\t' << targets.words()[n.row] << '\t' << n.cosine << '\n';
+    for (const auto& n : targets.nearest(vectors.span().subspan(i * targets.dimension(), targets.dimension()), count))
+      text << words[i] << '\t' << ++rank << '\t' << targets.words()[n.row] << '\t' << n.cosine << '\n';
   }
   return text.str();
+}
+
+/// The vectors of these rows as text.
+std::string text_of(const std::vector<std::string>& words, const lx::Tensor<float>& vectors, const std::vector<std::size_t>& rows) {
+  if (rows.size() == words.size()) return lx::vectors_text(words, vectors);
+  std::vector<std::string> kept;
+  std::vector<float> values;
+  for (const std::size_t i : rows) {
+    const auto vector = vectors.span().subspan(i * vectors.dim(1), vectors.dim(1));
+    kept.push_back(words[i]);
+    values.insert(values.end(), vector.begin(), vector.end());
+  }
+  return lx::vectors_text(kept, lx::Tensor<float>::from(values, {rows.size(), vectors.dim(1)}));
 }
 
 }  // namespace
@@ -90,21 +99,21 @@ int main(int argc, char** argv) {
     const auto vectors = imputer.vectors(words);
     lx::require_finite(vectors, model_path, "word", 1);
     const bool npy = output.ends_with(".npy");
-    const auto imputed = without_zeros(words, vectors);
+    const auto rows = rows_with_vector(vectors);
     if (npy) {
       lx::save_npy(output, vectors);
     } else {
-      const std::string text = targets ? neighbours(imputed, *targets, nearest) : lx::vectors_text(imputed.words, imputed.vectors);
+      const std::string text = targets ? neighbours(words, vectors, rows, *targets, nearest) : text_of(words, vectors, rows);
       if (output.empty()) {
         std::cout << text;
       } else {
         lx::write_file_atomic(output, text);
       }
     }
-    if (const std::size_t zeros = words.size() - imputed.words.size(); zeros > 0)
+    if (const std::size_t zeros = words.size() - rows.size(); zeros > 0)
       std::cerr << "warning: " << zeros << " of " << words.size() << " words have no vector, because the model knows no part of them; "
                 << (npy ? "their rows are zeros\n" : "they are left out\n");
-    if (!output.empty()) std::cerr << output << ": " << (npy ? words.size() : imputed.words.size()) << " words\n";
+    if (!output.empty()) std::cerr << output << ": " << (npy ? words.size() : rows.size()) << " words\n";
     return 0;
   });
 }
