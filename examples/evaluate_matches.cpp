@@ -19,11 +19,6 @@ struct Options {
   std::string output;
   bool one_table = false;
   lx::BootstrapOptions bootstrap;
-
-  /// The key of a pair of ids. Within one table the order of the two does not matter.
-  std::pair<std::string, std::string> key(const std::string& left, const std::string& right) const {
-    return one_table && right < left ? std::pair(right, left) : std::pair(left, right);
-  }
 };
 
 /// The decisions on the pairs of one file.
@@ -74,7 +69,7 @@ int main(int argc, char** argv) {
     program::check_folder(o.output);
     std::set<std::pair<std::string, std::string>> found, matched;
     program::read_scored_pairs(o.files, o.threshold, true, "--threshold", nullptr, [&](const lx::PairRow& pair, double, bool match) {
-      const auto key = o.key(pair.left, pair.right);
+      const auto key = program::pair_key(pair.left, pair.right, o.one_table);
       found.insert(key);
       if (match) matched.insert(key);
     });
@@ -89,7 +84,7 @@ int main(int argc, char** argv) {
       program::GivenLabels given(o.one_table);
       for (std::size_t i = 0; i < labels.size(); ++i) {
         const auto& row = table.rows[i];
-        const auto key = o.key(row.left, row.right);
+        const auto key = program::pair_key(row.left, row.right, o.one_table);
         given.add(row.left, row.right, row.label, path, row.line);
         decided.match.push_back(matched.contains(key) ? 1 : 0);
         decided.label.push_back(static_cast<std::uint8_t>(labels[i]));
