@@ -72,13 +72,15 @@ int main(int argc, char** argv) {
     lx::PairReader reader(std::cin, "standard input", format, table);
     std::cout << std::setprecision(9);
     bool header = !table.keep.empty() || table.records;
-    program::StatusLine line(std::cerr, isatty(2) != 0 && isatty(1) == 0, true);  // scores on a terminal need no other sign of life
+    const bool shown = isatty(2) != 0 && isatty(1) == 0;  // scores on a terminal need no other sign of life
+    program::StatusLine line(std::cerr, shown, true);
     const double start = lx::Progress::steady_seconds();
     std::size_t scored = 0, read = 0;
     const auto show = [&](std::size_t done) {
       scored += done;
+      if (!shown) return;
       const double rate = static_cast<double>(scored) / std::max(lx::Progress::steady_seconds() - start, 1e-9);
-      const double left = part_read() > 0 ? static_cast<double>(read) / part_read() - static_cast<double>(scored) : 0;
+      const double part = part_read(), left = part > 0 ? static_cast<double>(read) / part - static_cast<double>(scored) : 0;
       line.show(lx::cat(scored, " scored  ", std::fixed, std::setprecision(1), rate, table.texts == 1 ? " texts/s" : " pairs/s",
                         left > 0 ? "  ETA " + lx::format_duration(left / rate) : ""));
     };

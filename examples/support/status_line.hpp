@@ -8,9 +8,7 @@ namespace program {
 
 class StatusLine {
  public:
-  /// seconds: between lines if `out` is no terminal.
-  StatusLine(std::ostream& out, bool shown, bool is_terminal, double seconds = 10)
-      : out_(out), shown_(shown), terminal_(is_terminal), seconds_(is_terminal ? 0.1 : seconds) {}
+  StatusLine(std::ostream& out, bool shown, bool is_terminal) : out_(out), shown_(shown), terminal_(is_terminal) {}
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
   ~StatusLine() { end(); }
@@ -18,7 +16,7 @@ class StatusLine {
   /// Shows the text unless the last one was shown a moment ago.
   void show(std::string text) {
     const double now = lx::Progress::steady_seconds();
-    if (!shown_ || now - last_ < seconds_) return;
+    if (!shown_ || now - last_ < (terminal_ ? 0.1 : 10.0)) return;
     last_ = now;
     const std::size_t width = text.size();
     text.resize(std::max(width, width_), ' ');  // over the rest of a longer line
@@ -39,7 +37,7 @@ class StatusLine {
  private:
   std::ostream& out_;
   bool shown_, terminal_;
-  double seconds_, last_ = lx::Progress::steady_seconds();
+  double last_ = lx::Progress::steady_seconds();
   std::size_t width_ = 0;
 };
 
