@@ -188,7 +188,6 @@ task_options() { # ROW SEED
       more="--vectors $fasttext"
       [ "$1" != fasttext ] || more="$more --imputer $fasttext" ;;
     *,love | *,mimick | *,bos | *,kvq_fh | *,edit_distance) more="--vectors $targets --imputer $imputer" ;;
-    *,love-only | *,mimick-only | *,bos-only | *,kvq_fh-only) more="--imputer $imputer --imputer-only" ;;
     *,edit_distance-only) usage "--rows: edit distance needs the vectors of known words: row edit_distance" ;;
     *-only)
       love_options "$method" >/dev/null

@@ -54,8 +54,8 @@ std::string normalize_number(std::string_view word);
 /// RecordTextOptions::columns, the tables have different columns; a budget for a column that is not used.
 RecordTextOptions resolve_columns(RecordTextOptions options, const RecordTable& left, const RecordTable& right);
 
-/// The text of each record. `right`: whether the table is the right one. Errors: a column is not in the
-/// table, or is nested.
+/// The text of each record. `right`: whether the table is the right one.
+/// Errors: a column is not in the table, or is nested.
 std::vector<std::string> record_texts(const RecordTable& table, const RecordTextOptions& options, bool right);
 
 /// Two tables of records, and their texts. Without a right table, pairs are of records of the left one.
