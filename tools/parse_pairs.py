@@ -74,7 +74,7 @@ def pairs(path, columns=(), header="auto"):
             if first:
                 continue
         if len(row) != width:
-            raise conllu.Stop(3, "%s: line %d: the row has %d columns, expected %d as in the rows above" % (path, number, len(row), width))
+            raise conllu.Stop(3, "%s: line %d: the row has %d column%s, expected %d as in the rows above" % (path, number, len(row), "s" * (len(row) != 1), width))
         yield number, row[places[0]], row[places[1]]
 
 
