@@ -4,6 +4,7 @@
 #pragma once
 
 #include <lexformer/core/parallel.hpp>
+#include <lexformer/models/vector_candidates.hpp>
 #include <lexformer/ops/rows.hpp>
 #include <lexformer/text/blocking.hpp>
 
@@ -37,7 +38,8 @@ inline std::vector<lx::Candidate> hnsw_neighbours(const lx::Tensor<float>& queri
       for (auto nearest = graph.searchKnn(queries.data() + i * d, std::min(width, n)); !nearest.empty(); nearest.pop()) {
         const auto [distance, row] = nearest.top();  // the largest distance, 1 - cosine
         if (distance < 1 && !(same && row == i))
-          found[i].push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(row), 1 - distance});
+          found[i].push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(row),
+                              lx::cosine_score(1 - distance, queries.data() + i * d, rows.data() + row * d, d)});
       }
   });
   std::vector<lx::Candidate> all;

@@ -128,3 +128,18 @@ TEST_CASE("explain_vectors: ranks in which a pair is a candidate") {
   CHECK(error_message([&] { explain_vectors(x, nullptr, 1, 1, ""); }).find("no candidate of itself") != std::string::npos);
   CHECK(error_message([&] { explain_vectors(x, &y, 1, 20, ""); }).find("no such row") != std::string::npos);
 }
+
+TEST_CASE("vector_candidates: equal rows have the score 1, others less") {
+  auto x = random_vectors(40, 384, 5);
+  for (std::size_t i = 20; i < 40; ++i) std::copy_n(x.data() + (i - 20) * 384, 384, x.mutable_data() + i * 384);
+  x.mutable_data()[39 * 384] += 1e-6f;
+  for (const Candidate& c : vector_candidates(x, 1)) {
+    if (c.left == 19)
+      CHECK((c.right == 39 && c.score < 1 && c.score > 0.9999f));
+    else
+      CHECK((c.right == c.left + 20 && c.score == 1));
+  }
+  const auto reason = explain_vectors(x, nullptr, 3, 23, "embeddings");
+  CHECK(reason.score == 1);
+  CHECK(explain_vectors(x, nullptr, 19, 39, "embeddings").score < 1);
+}

@@ -14,14 +14,18 @@
 namespace lexformer {
 
 /// The pairs (i, j) of a left and a right row with a cosine above 0 in which j is one of the `top` best of i or i one of the `top` best of
-/// j; of equal cosines the earlier row is the better one. Sorted as CandidateSearch::find(). Exact: O(left rows * right rows * size) as
-/// products of matrices; memory for top candidates of each row. The same for any number of threads.
+/// j; of equal cosines the earlier row is the better one. The score is the cosine: exactly 1 for equal rows, less for others. Sorted as
+/// CandidateSearch::find(). Exact: O(left rows * right rows * size) as products of matrices; memory for top candidates of each row. The
+/// same for any number of threads.
 /// `progress` is called now and then with the part of the work that is done. Errors: vectors of different sizes; top is 0.
 std::vector<Candidate> vector_candidates(const Tensor<float>& left, const Tensor<float>& right, std::size_t top,
                                          const std::function<void(double done)>& progress = {});
 
 /// Within one list: pairs of different rows, each once, the earlier row on the left.
 std::vector<Candidate> vector_candidates(const Tensor<float>& rows, std::size_t top, const std::function<void(double done)>& progress = {});
+
+/// The cosine of two rows of d numbers, `rounded`, as the score of a pair: exactly 1 for equal rows, less than 1 for others.
+float cosine_score(float rounded, const float* a, const float* b, std::size_t d);
 
 /// Why a pair of rows is a candidate or not; right: null for one list. kind: how the vectors are called.
 CandidateReason explain_vectors(const Tensor<float>& left, const Tensor<float>* right, std::size_t i, std::size_t j, std::string kind);
@@ -30,6 +34,7 @@ CandidateReason explain_vectors(const Tensor<float>& left, const Tensor<float>* 
 
 #if LEXFORMER_BODIES
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -88,6 +93,7 @@ LEXFORMER_INLINE std::vector<Candidate> vector_pairs(const Tensor<float>& left, 
   for (std::size_t j = 0; !one_list && j < m; ++j)
     for (const auto& entry : rights.of(j)) all.push_back({entry.partner, static_cast<std::uint32_t>(j), entry.score});
   unique_pairs(all);
+  for (Candidate& c : all) c.score = cosine_score(c.score, a.data() + c.left * d, b.data() + c.right * d, d);
   sort_candidates(all);
   return all;
 }
@@ -103,6 +109,10 @@ LEXFORMER_INLINE std::vector<Candidate> vector_candidates(const Tensor<float>& r
   return detail::vector_pairs(rows, nullptr, top, progress);
 }
 
+LEXFORMER_INLINE float cosine_score(float rounded, const float* a, const float* b, std::size_t d) {
+  return std::equal(a, a + d, b) ? 1.0f : std::min(rounded, std::nextafter(1.0f, 0.0f));
+}
+
 LEXFORMER_INLINE CandidateReason explain_vectors(const Tensor<float>& left, const Tensor<float>* right, std::size_t i, std::size_t j,
                                                  std::string kind) {
   const bool one_list = right == nullptr;
@@ -116,6 +126,7 @@ LEXFORMER_INLINE CandidateReason explain_vectors(const Tensor<float>& left, cons
   detail::set_ranks(reason, i, j, a.dim(0), b.dim(0), one_list, [&](std::size_t x, std::size_t y) {
     return std::inner_product(a.data() + x * d, a.data() + (x + 1) * d, b.data() + y * d, 0.0f);
   });
+  reason.score = static_cast<double>(cosine_score(static_cast<float>(reason.score), a.data() + i * d, b.data() + j * d, d));
   return reason;
 }
 
