@@ -34,7 +34,10 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
   table.records = records;
   if (!records) table.columns = {"left_id", "right_id"};
   table.keep = {"score"};
-  if (matches && !threshold) table.keep.emplace_back("match");
+  if (matches && !threshold) {
+    table.keep.emplace_back("match");
+    table.keep_advice = lx::cat("; give ", instead);
+  }
   table.labels = false;
   for (const auto& path : files) {
     std::ifstream in(path, std::ios::binary);
@@ -44,16 +47,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
     if (format != lx::TableFormat::jsonl && in.peek() == std::ifstream::traits_type::eof())
       lx::fail_file(path, "is empty, expected a header with left_id, right_id and score");
     lx::PairReader reader(in, path, format, table);
-    const auto next = [&](lx::PairRow& pair) {
-      try {
-        return reader.next(pair);
-      } catch (const lx::Error& e) {
-        const std::string message = e.what();
-        if (message.find("there is no column 'match'") == message.npos && message.find("there is no key 'match'") == message.npos) throw;
-        throw lx::Error(e.kind(), lx::cat(message, "; give ", instead));
-      }
-    };
-    for (lx::PairRow pair; next(pair);) {
+    for (lx::PairRow pair; reader.next(pair);) {
       const auto here = [&] { return lx::cat(path, ": line ", pair.line); };
       const std::string& text = pair.kept[0];
       double score = 0;

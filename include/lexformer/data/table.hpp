@@ -33,7 +33,8 @@ struct TableOptions {
   bool labels = true;  // false: the columns of the texts suffice
   /// Columns whose values are kept unchanged, such as ids; by name or number, as in `columns`. A name implies a header.
   std::vector<std::string> keep{};
-  std::size_t texts = 2;  // of a row: 2, a pair; 1: PairRow::right stays empty
+  std::string keep_advice{};  // appended to the error if the last of these columns is missing
+  std::size_t texts = 2;      // of a row: 2, a pair; 1: PairRow::right stays empty
   /// The rows hold pairs of ids. The usual names of the columns are then also `ltable_id`, `rtable_id` or `left_id`, `right_id`.
   bool ids = false;
   /// Two tables of records: the rows hold pairs of their ids, and the texts are those of the records.
@@ -74,6 +75,8 @@ class PairReader : private RowReader {
   std::vector<std::string> usual_names(const std::function<bool(const char*)>& has) const;
 
   bool next_json(PairRow& row);
+  /// The advice if this column to keep is missing.
+  std::string keep_advice(const std::string& column) const { return column == options_.keep.back() ? options_.keep_advice : ""; }
   /// Replaces the ids of a row by the texts of their records.
   void put_texts(PairRow& row) const;
 
@@ -180,7 +183,7 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     fail_usage(where_, "a column to keep is given by its name, but the table has ", no_usual, "; name the columns, too");
   // If the header has no usual names, the first columns are used.
   if (columns.empty() && header && has_usual) columns = usual;
-  const auto find = [&](const std::string& given) {
+  const auto find = [&](const std::string& given, const std::string& advice = {}) {
     std::size_t at = 0;  // keeps this value, which is refused below, if the number is too large
     if (is_number(given)) {
       std::from_chars(given.data(), given.data() + given.size(), at);
@@ -188,7 +191,7 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     }
     at = place(given);
     if (at == width_)
-      fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_));
+      fail_file(here(), "there is no column ", in_quotes(given), " among ", in_quotes(join(fields_)), did_you_mean(given, fields_), advice);
     return at;
   };
   for (std::size_t i = 0; i < needed(); ++i) {
@@ -199,7 +202,7 @@ LEXFORMER_INLINE bool PairReader::find_columns() {
     places_.push_back(at);
   }
   for (const auto& given : options_.keep) {
-    const std::size_t at = find(given);
+    const std::size_t at = find(given, keep_advice(given));
     if (at >= width_) fail_file(here(), "the table has ", RowReader::columns(width_), "; column ", at + 1, " (to keep) is missing");
     kept_places_.push_back(at);
     if (header) kept_names_[kept_places_.size() - 1] = fields_[at];
@@ -251,7 +254,7 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
   row.kept.clear();
   for (const auto& key : options_.keep) {
     const auto it = object.find(key);
-    if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key));
+    if (it == object.end()) fail_file(here(), "there is no key ", in_quotes(key), keep_advice(key));
     row.kept.push_back(it->is_null() ? "" : text(*it));
   }
   put_texts(row);
