@@ -183,8 +183,9 @@ inline std::string csv_field(const std::string& text) {
 
 /// The formats that are written: .csv and .jsonl.
 inline lx::TableFormat output_format(const std::string& out) {
-  if (out.ends_with(".csv")) return lx::TableFormat::csv;
-  if (out.ends_with(".jsonl")) return lx::TableFormat::jsonl;
+  const std::string name = lx::lower_case(out);
+  if (name.ends_with(".csv")) return lx::TableFormat::csv;
+  if (name.ends_with(".jsonl")) return lx::TableFormat::jsonl;
   lx::fail_usage("--out", out, ": the ending says no format that is written; .csv and .jsonl are");
 }
 
