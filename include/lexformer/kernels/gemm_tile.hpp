@@ -18,6 +18,7 @@
 
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/kernels/gemm_blocks.hpp"
+#include "lexformer/kernels/transpose16.hpp"
 
 namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
 
@@ -95,8 +96,20 @@ struct GemmTile {
     const auto element = [&](std::size_t j, std::size_t p) __attribute__((always_inline)) {
       return from[Rows ? p * stride + j : j * stride + p];
     };
+    std::size_t begin = 0;
+#if LEXFORMER_LEVEL >= 3
+    if constexpr (!Rows && W % 16 == 0 && group * sizeof(In) == 4) {
+      for (; width == W && begin + 16 * group <= k; begin += 16 * group)
+        for (std::size_t j = 0; j < W; j += 16) {
+          __m512i groups[16];
+          for (std::size_t i = 0; i < 16; ++i) groups[i] = _mm512_loadu_si512(from + (j + i) * stride + begin);
+          transpose16(groups);
+          for (std::size_t i = 0; i < 16; ++i) _mm512_storeu_si512(to + begin * W + (i * W + j) * group, groups[i]);
+        }
+    }
+#endif
     const auto copy = [&](auto w) __attribute__((always_inline)) {
-      std::size_t p = 0;
+      std::size_t p = begin;
       for (; p + group <= k; p += group)
         for (std::size_t j = 0; j < w; ++j) {
           if constexpr (group == 1) {
