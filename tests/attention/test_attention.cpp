@@ -173,6 +173,42 @@ TEST_CASE("attention gradients in float agree with double") {
   }
 }
 
+TEST_CASE("attention in bfloat16: values and gradients within the rounding of its factors and results") {
+  for (const int forms : {0, 1, 4 + 8, 16, all_forms}) {
+    CAPTURE(forms);
+    auto rounded = vars<bfloat16>(inputs(), true);
+    std::vector<Tensor<double>> same;
+    for (const auto& v : rounded) same.push_back(cast<double>(cast<float>(v)).value());
+    auto exact = vars<double>(same, true);
+    for (const auto maps : {Attentions::none, Attentions::scores, Attentions::probabilities}) {
+      const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}, .attentions = maps};
+      const auto y = attention(rounded[0], offsets, H, terms(rounded, forms), options);
+      const auto expected = attention(exact[0], offsets, H, terms(exact, forms), options);
+      CHECK(max_error(y.context.value(), expected.context.value()) < 0.01);
+      if (maps != Attentions::none) CHECK(max_error(y.attentions.value(), expected.attentions.value()) < 0.01);
+      for (auto& leaf : rounded) leaf.clear_grad();
+      for (auto& leaf : exact) leaf.clear_grad();
+      (maps == Attentions::none ? sum(cast<float>(y.context)) : sum(cast<float>(y.attentions))).backward();
+      (maps == Attentions::none ? sum(expected.context) : sum(expected.attentions)).backward();
+      for (std::size_t i = 0; i < exact.size(); ++i)
+        if (exact[i].grad().defined()) CHECK(max_error(rounded[i].grad(), exact[i].grad()) < 0.05);
+    }
+  }
+  // Sizes around the tiles of products, whose factors are rounded: the error is that of a mean of rounded numbers.
+  for (const std::uint32_t n : {15u, 16u, 17u, 31u, 33u, 70u}) {
+    CAPTURE(n);
+    const Offsets long_one = Offsets::from_lengths(std::vector<std::size_t>{n, 2});
+    const Var<bfloat16> qkv(cast<bfloat16>(cast<float>(Var<double>(random_tensor({n + 2, 3 * 40}, n)))).value(), true);
+    const Var<double> exact(cast<double>(cast<float>(qkv)).value(), true);
+    const auto y = attention(qkv, long_one, 2).context;
+    const auto expected = attention(exact, long_one, 2).context;
+    CHECK(max_error(y.value(), expected.value()) < 0.01);
+    sum(multiply(cast<float>(y), cast<float>(y))).backward();
+    sum(multiply(expected, expected)).backward();
+    CHECK(max_error(qkv.grad(), exact.grad()) < 0.05);
+  }
+}
+
 TEST_CASE("other sequences of a batch do not change a sequence's result, and a table of zeros changes nothing at all") {
   const auto v = vars<double>(inputs());
   const auto whole = attention(v[0], offsets, H).context.value();
@@ -200,8 +236,9 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
     CHECK(error_message([&] {
             attention(Var<double>(Tensor<double>::zeros({offsets.tokens(), columns})), offsets, H);
           }) == cat("attention: qkv must be (N, 3 D) with D > 0 divisible by 2 heads, got (", offsets.tokens(), ", ", columns, ")"));
-  CHECK(error_message([&] { attention(Var<double>(Tensor<double>::zeros({1, 6})), offsets, H); }) ==
-        cat("attention: qkv (1, 6) but the offsets have ", offsets.tokens(), " tokens"));
+  CHECK(error_message([&] {
+          attention(Var<double>(Tensor<double>::zeros({1, 6})), offsets, H);
+        }) == cat("attention: qkv (1, 6) but the offsets have ", offsets.tokens(), " tokens"));
   ScoreTerms<double> t;
   t.lookups.push_back({v[1], std::vector<std::uint16_t>(3)});
   CHECK(message(t) == cat("attention: a lookup has 3 codes for ", offsets.pairs(), " token pairs"));

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "../support/random_tensor.hpp"
@@ -126,17 +128,51 @@ TEST_CASE("softmax and log-softmax equal their definition, also for large scores
         auto row = x.slice(r, r + 1).clone();
         const float logsumexp = row::softmax(n, row.mutable_data());
         CHECK(static_cast<double>(logsumexp) == doctest::Approx(offset + std::log(total)).epsilon(1e-6));
-        auto again = x.slice(r, r + 1).clone();
-        row::probabilities(n, logsumexp, again.mutable_data());
+        std::vector<float> again(x.data() + r * n, x.data() + (r + 1) * n);
+        again.resize(row::whole_lanes(n));
+        row::padded_probabilities(n, logsumexp, again.data());
         for (std::size_t j = 0; j < n; ++j) {
           const double log_p = static_cast<double>(x.at(r, j)) - offset - std::log(total), p = std::exp(log_p);
           CHECK(std::abs(static_cast<double>(y.at(r, j)) - p) <= 1e-6 * p);
           CHECK(std::abs(static_cast<double>(row.at(0, j)) - p) <= 1e-6 * p);
           // The log-sum-exp is about 1000, where float rounds by 6e-5.
-          CHECK(std::abs(static_cast<double>(again.at(0, j)) - p) <= (offset == 0.0 ? 2e-6 : 1.3e-4) * p);
+          CHECK(std::abs(static_cast<double>(again[j]) - p) <= (offset == 0.0 ? 2e-6 : 1.3e-4) * p);
           CHECK(std::abs(static_cast<double>(log_y.at(r, j)) - log_p) <= (offset == 0.0 ? 2e-6 : 1.3e-4) * std::max(1.0, -log_p));
         }
       }
+    }
+}
+
+TEST_CASE("rows of attention: softmax of a padded row has the bits of softmax, and zeros after the row") {
+  for (std::uint32_t n = 1; n <= 70; ++n) {
+    CAPTURE(n);
+    const auto x = random_tensor<float>({n}, n);
+    std::vector<float> plain(x.data(), x.data() + n), padded = plain;
+    const float log_sum = row::softmax(n, plain.data());
+    padded.resize(row::whole_lanes(n), std::numeric_limits<float>::quiet_NaN());
+    CHECK(row::padded_softmax(n, padded.data()) == log_sum);
+    for (std::size_t j = 0; j < padded.size(); ++j) CHECK(padded[j] == (j < n ? plain[j] : 0.0f));
+  }
+  std::vector<float> masked(16, -std::numeric_limits<float>::infinity());
+  row::padded_softmax(3, masked.data());
+  CHECK(std::isnan(masked[0]));  // as softmax
+}
+
+TEST_CASE_TEMPLATE("layer_norm: without gradients, xhat may be y", T, float, double, bfloat16) {
+  const DropoutMask mask{0.3f, {5, 2, 1}};
+  const std::size_t rows = 3, n = 37;
+  const auto x = random_tensor<T>({rows, n}, 0), residual = random_tensor<T>({rows, n}, 1), gamma = random_tensor<T>({n}, 2),
+             beta = random_tensor<T>({n}, 3);
+  for (const auto& m : {DropoutMask{}, mask})
+    for (const T* added : {static_cast<const T*>(nullptr), residual.data()}) {
+      Tensor<T> xhat({rows, n}), y({rows, n}), only_y({rows, n});
+      Tensor<accumulate_t<T>> rstd({rows});
+      const auto norm = [&](T* hat, T* to) {
+        OnCpu::layer_norm(rows, n, accumulate_t<T>(1e-5), m, m, x.data(), added, gamma.data(), beta.data(), hat, rstd.mutable_data(), to);
+      };
+      norm(xhat.mutable_data(), y.mutable_data());
+      norm(only_y.mutable_data(), only_y.mutable_data());
+      CHECK(std::memcmp(y.data(), only_y.data(), rows * n * sizeof(T)) == 0);
     }
 }
 

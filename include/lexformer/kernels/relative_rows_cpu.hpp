@@ -83,10 +83,11 @@ std::vector<Tensor<T>> transposed_tables(const AttentionArgs<T>& a) {
 
 /// Calls body(RelativeRows) for the n tokens of a sequence, in parts. All tokens together have 2 n - 1 distances, those of a part only
 /// slightly more than n: fewer table rows to multiply with each token.
-template <class T, class Body>
-void for_relative_rows(const AttentionArgs<T>& a, const typename AttentionArgs<T>::Relative& r, std::size_t n, Body&& body) {
+/// longest: tokens of the longest sequence; r: AttentionArgs::Relative.
+template <class Relative, class Body>
+void for_relative_rows(std::size_t longest, const Relative& r, std::size_t n, Body&& body) {
   constexpr std::size_t part = 28;  // twice the rows of an AVX-512 tile (gemm_tile.hpp)
-  const std::int32_t* const middle = r.bucket + a.longest - 1;
+  const std::int32_t* const middle = r.bucket + longest - 1;
   std::vector<DistanceRun> runs;
   for (std::size_t begin = 0; begin < n; begin += part) {
     const std::size_t end = std::min(n, begin + part);

@@ -22,13 +22,18 @@ Tensor<accumulate_t<T>> widen(std::size_t rows, std::size_t columns, const T* x,
   return y;
 }
 
+/// y = x, rounded to the type of y.
+template <class T, class To>
+void convert(std::size_t n, const T* x, To* y) {
+  std::transform(x, x + n, y, [](T value) { return static_cast<To>(value); });
+}
+
 /// Rounds the contiguous matrix x to the strided matrix y (rows, columns).
 template <class A, class T>
 void narrow(std::size_t rows, std::size_t columns, const Tensor<A>& x, T* y, std::size_t stride) {
   const A* const from = x.data();
   parallel_for(rows, row_block(columns), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      std::transform(from + i * columns, from + (i + 1) * columns, y + i * stride, [](A value) { return static_cast<T>(value); });
+    for (std::size_t i = begin; i < end; ++i) convert(columns, from + i * columns, y + i * stride);
   });
 }
 
@@ -38,7 +43,8 @@ struct WideAttention {
   using A = accumulate_t<T>;
   AttentionArgs<A> args;
 
-  explicit WideAttention(const AttentionArgs<T>& a) {
+  /// factors: also q, k, v and the relative terms.
+  WideAttention(const AttentionArgs<T>& a, bool factors) {
     args.sequences = a.sequences;
     args.tokens = a.tokens;
     args.pairs = a.pairs;
@@ -49,7 +55,7 @@ struct WideAttention {
     args.heads = a.heads;
     args.width = a.width;
     args.scale = a.scale;
-    args.qkv = wide(a.tokens * 3 * a.width, a.qkv);
+    if (factors) args.qkv = wide(a.tokens * 3 * a.width, a.qkv);
     args.position_bias = wide(position_bias_size(a), a.position_bias);
     args.bias_length = a.bias_length;
     args.pair_bias = wide(a.pairs, a.pair_bias);
@@ -58,8 +64,9 @@ struct WideAttention {
     args.map_row = a.map_row;
     args.maps_are_scores = a.maps_are_scores;
     for (const auto& l : a.lookups) args.lookups.push_back({wide(a.heads * l.levels, l.table), l.levels, l.code});
-    for (const auto& r : a.relatives)
-      args.relatives.push_back({r.key_side, wide(relative_size(a, r), r.table), r.tables, r.rows, r.bucket, r.scale});
+    if (factors)
+      for (const auto& r : a.relatives)
+        args.relatives.push_back({r.key_side, wide(relative_size(a, r), r.table), r.tables, r.rows, r.bucket, r.scale});
   }
   /// A copy of n elements in the compute type; null for null.
   const A* wide(std::size_t n, const T* x) {
