@@ -126,7 +126,8 @@ struct RowKernels {
   /// dx = y (dy - <y, dy>), or for log-softmax dx = dy - exp(y) sum(dy).
   template <class T>
   static void softmax_grad(std::size_t rows, std::size_t n, bool log, const T* dy, const T* y, T* dx);
-  /// z = residual + dropout(x) (residual and dropout may be absent);  xhat = (z - mean z) rstd;  y = xhat gamma + beta.
+  /// z = residual + dropout(x) (residual and dropout may be absent);  xhat = (z - mean z) rstd;  y = xhat gamma + beta. xhat may be y, if
+  /// only y is wanted.
   template <class T>
   static void layer_norm(std::size_t rows, std::size_t n, accumulate_t<T> eps, const DropoutMask& mask, const DropoutMask& output_mask,
                          const T* x, const T* residual, const T* gamma, const T* beta, T* xhat, accumulate_t<T>* rstd, T* y);

@@ -233,21 +233,27 @@ void RowKernels<Cpu>::layer_norm(std::size_t rows, std::size_t n, accumulate_t<T
   parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
     row::Wide<T> wide;
     for (std::size_t r = begin; r < end; ++r) {
-      A* const h = wide.read(n, x + r * n, xhat + r * n);
+      A* const h = wide.place(n, xhat + r * n);
       T* const out = y + r * n;
-      if (mask.active()) row::masked(mask, r * n, n, h, h);
-      if (residual != nullptr)
-        for (std::size_t j = 0; j < n; ++j) h[j] += residual[r * n + j];
+      if (mask.active()) {
+        row::masked(mask, r * n, n, x + r * n, h);
+        for (std::size_t j = 0; residual != nullptr && j < n; ++j) h[j] += residual[r * n + j];
+      } else if (residual != nullptr) {
+        for (std::size_t j = 0; j < n; ++j) h[j] = static_cast<A>(x[r * n + j]) + static_cast<A>(residual[r * n + j]);
+      } else {
+        std::copy_n(x + r * n, n, h);
+      }
       const A mean = row::lane_sum<A>(n, [h](std::size_t j) { return static_cast<A>(h[j]); }) / static_cast<A>(n);
       const A variance = row::lane_sum<A>(n, [h, mean](std::size_t j) { return (h[j] - mean) * (h[j] - mean); }) / static_cast<A>(n);
       const A inverse = A{1} / std::sqrt(variance + eps);
       rstd[r] = inverse;
-      for (std::size_t j = 0; j < n; ++j) {
-        h[j] = (h[j] - mean) * inverse;
-        out[j] = static_cast<T>(h[j] * gamma[j] + beta[j]);
-      }
+      for (std::size_t j = 0; j < n; ++j) h[j] = (h[j] - mean) * inverse;
+      if (static_cast<const void*>(h) == out)  // a loop of its own, since the compiler does not vectorize one over arrays that overlap
+        for (std::size_t j = 0; j < n; ++j) out[j] = static_cast<T>(out[j] * gamma[j] + beta[j]);
+      else
+        for (std::size_t j = 0; j < n; ++j) out[j] = static_cast<T>(h[j] * gamma[j] + beta[j]);
       if (output_mask.active()) row::masked(output_mask, r * n, n, out, out);
-      wide.write(xhat + r * n);
+      if (xhat != y) wide.write(xhat + r * n);
     }
   });
 }
