@@ -27,7 +27,7 @@ EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
     r"pthread\.h|sched\.h": r"core/(parallel|device)\.hpp",
-    r"immintrin\.h": r"kernels/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product)\.hpp",
+    r"immintrin\.h": r"kernels/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product|transpose16)\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"sys/file\.h": r"io/folder_lock\.hpp",
     r"fcntl\.h|sys/stat\.h": r"io/(file|folder_lock)\.hpp",
@@ -122,7 +122,7 @@ def check_umbrellas(names):
     implementation = {"kernels/amx_permission.hpp", "kernels/amx_tile.hpp", "kernels/gemm_amx.hpp", "kernels/gemm_bfloat16.hpp",
                       "kernels/gemm_blocks.hpp", "kernels/gemm_eigen.hpp", "kernels/gemm_int8_tile.hpp", "kernels/gemm_native.hpp",
                       "kernels/gemm_tile.hpp", "kernels/linear_bfloat16_tile.hpp",
-                      "kernels/panel_product.hpp",  # selected by kernels/gemm.hpp, gemm_int8.hpp and linear_bfloat16.hpp
+                      "kernels/panel_product.hpp", "kernels/transpose16.hpp",  # of gemm.hpp, gemm_int8.hpp and linear_bfloat16.hpp
                       "kernels/products.hpp"}  # of lexformer::compiled
     umbrellas = {"lexformer.hpp", "bfloat16.hpp", "report/report.hpp"}
     names = {name for name in names if name not in implementation | umbrellas and not name.endswith("_impl.hpp")}
