@@ -104,11 +104,11 @@ class Match(Refusals, unittest.TestCase):
         both = found("both.csv", "--blocking", "all", "--encoder", self.start)
         self.assertEqual(set(both), set(near) | set(found("texts.csv", "--blocking", "all")))
         approximate = ("--blocking", "embeddings", "--encoder", self.start, "--approximate")
-        done = program("candidates", self.a, self.b, *options, "--top", top, *approximate, "--out", self.folder / "approximate.csv")
+        done = program("candidates", self.a, self.b, *options, "--top", top, *approximate, "--out", self.folder / "approximate.CSV")
         if "without hnswlib" in done.stderr:
             self.refused(2, done, "--approximate", "libhnswlib-dev")
         else:  # the tables are small, so nothing is missed
-            scores = found("approximate.csv", *approximate)
+            scores = found("approximate.CSV", *approximate)
             self.assertEqual(set(scores), set(near))
             self.assertTrue(all(abs(scores[pair] - near[pair]) < 1e-5 for pair in near))
             self.assertEqual(found("one-thread.csv", *approximate, "--threads", 1), scores)

@@ -164,7 +164,7 @@ class Tables(Folder):
 
     def test_faults(self):
         out = self.folder / "o.conllu"
-        for name, content, part, code in (("t.tsv", "a\tb\nc\n", "line 2: the row has 1 columns, expected 2", 3),
+        for name, content, part, code in (("t.tsv", "a\tb\nc\n", "line 2: the row has 1 column, expected 2", 3),
                                           ("t.tsv", "a\n", "line 1: there is no column '2'", 3),
                                           ("t.tsv", b"a\tb\n\xff\tb\n", "is not UTF-8", 3), ("t.tsv", "", "has no rows", 3),
                                           ("t.jsonl", '{"left": "a"}\n', "line 1: there is no text under the key 'right'", 3),
