@@ -142,4 +142,7 @@ TEST_CASE("vector_candidates: equal rows have the score 1, others less") {
   const auto reason = explain_vectors(x, nullptr, 3, 23, "embeddings");
   CHECK(reason.score == 1);
   CHECK(explain_vectors(x, nullptr, 19, 39, "embeddings").score < 1);
+  const auto zeros = explain_vectors(Tensor<float>::zeros({2, 3}), nullptr, 0, 1, "embeddings");
+  CHECK(zeros.score == 0);
+  CHECK(zeros.left_rank == 0);
 }

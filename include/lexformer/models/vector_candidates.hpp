@@ -14,17 +14,17 @@
 namespace lexformer {
 
 /// The pairs (i, j) of a left and a right row with a cosine above 0 in which j is one of the `top` best of i or i one of the `top` best of
-/// j; of equal cosines the earlier row is the better one. The score is the cosine: exactly 1 for equal rows, less for others. Sorted as
-/// CandidateSearch::find(). Exact: O(left rows * right rows * size) as products of matrices; memory for top candidates of each row. The
-/// same for any number of threads.
-/// `progress` is called now and then with the part of the work that is done. Errors: vectors of different sizes; top is 0.
+/// j; of equal cosines the earlier row is the better one. The score is the cosine: exactly 1 for rows whose vectors of
+/// length 1 are equal, less for others. Sorted as CandidateSearch::find(). Exact: O(left rows * right rows * size) as products of matrices;
+/// memory for top candidates of each row. The same for any number of threads. `progress` is called now and then with the part of the work
+/// that is done. Errors: vectors of different sizes; top is 0.
 std::vector<Candidate> vector_candidates(const Tensor<float>& left, const Tensor<float>& right, std::size_t top,
                                          const std::function<void(double done)>& progress = {});
 
 /// Within one list: pairs of different rows, each once, the earlier row on the left.
 std::vector<Candidate> vector_candidates(const Tensor<float>& rows, std::size_t top, const std::function<void(double done)>& progress = {});
 
-/// The cosine of two rows of d numbers, `rounded`, as the score of a pair: exactly 1 for equal rows, less than 1 for others.
+/// The cosine of two vectors of length 1 (or 0), `rounded`, as the score of a pair: exactly 1 for equal vectors, less than 1 for others.
 float cosine_score(float rounded, const float* a, const float* b, std::size_t d);
 
 /// Why a pair of rows is a candidate or not; right: null for one list. kind: how the vectors are called.
@@ -110,7 +110,7 @@ LEXFORMER_INLINE std::vector<Candidate> vector_candidates(const Tensor<float>& r
 }
 
 LEXFORMER_INLINE float cosine_score(float rounded, const float* a, const float* b, std::size_t d) {
-  return std::equal(a, a + d, b) ? 1.0f : std::min(rounded, std::nextafter(1.0f, 0.0f));
+  return rounded > 0 && std::equal(a, a + d, b) ? 1.0f : std::min(rounded, std::nextafter(1.0f, 0.0f));
 }
 
 LEXFORMER_INLINE CandidateReason explain_vectors(const Tensor<float>& left, const Tensor<float>* right, std::size_t i, std::size_t j,
