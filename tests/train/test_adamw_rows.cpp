@@ -172,7 +172,7 @@ TEST_CASE("AdamWRows: rows without a gradient come to rest, and move again if th
   CHECK(step({}, 1e-2, 0.999) == rows);  // weight decay changes all
 }
 
-TEST_CASE("gradient_norm of stored rows: the bits of that of the whole table") {
+TEST_CASE_TEMPLATE("gradient_norm of stored rows: the bits of that of the whole table", T, float, double) {
   RandomStream random(5, random_site::user);
   for (const std::size_t columns : std::initializer_list<std::size_t>{1, 7, 24, 384, 20000}) {
     CAPTURE(columns);
@@ -180,11 +180,11 @@ TEST_CASE("gradient_norm of stored rows: the bits of that of the whole table") {
     std::vector<std::int32_t> ids;
     for (std::size_t r = 0; r < rows; ++r)
       if (random.uniform() < 0.3) ids.push_back(static_cast<std::int32_t>(r));
-    const RowGradient<float, Cpu> g{{rows, columns}, ids, random_rows<float>(random, ids.size(), columns)};
+    const RowGradient<T, Cpu> g{{rows, columns}, ids, random_rows<T>(random, ids.size(), columns)};
     const auto whole = g.dense();
-    const auto norm = [](const Elements<float>& x) {
+    const auto norm = [](const Elements<T>& x) {
       double result = 0;
-      Kernels<Cpu>::gradient_norm<float>({x, x}, nullptr, nullptr, &result);
+      Kernels<Cpu>::template gradient_norm<T>({x, x}, nullptr, nullptr, &result);
       return result;
     };
     CHECK(norm(g.elements()) == norm({whole.size(), whole.data()}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions of one row: vectorized sums in a fixed order, softmax, and steps of attention. All except Wide and masked expect compute
-// types, not storage types.
+// Functions of one row: vectorized sums in a fixed order, softmax, and steps of attention. Rows are of compute types, except in
+// Wide, masked and max, and the probabilities of softmax_grad.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,14 @@ class Lanes {
     store(x);
     return of([&](std::size_t l) { return static_cast<std::int32_t>(l) < static_cast<std::int32_t>(n) ? x[l] : rest; });
   }
-  [[gnu::always_inline]] void add(const Lanes& x) {
-    for (std::size_t p = 0; p < parts; ++p) part_[p] += x.part_[p];
+  /// The sum. A product in x is rounded first: fused with the sum here, but not in another function, it would give other bits there.
+  [[gnu::always_inline]] void add(Lanes x) {
+    for (std::size_t p = 0; p < parts; ++p) {
+#if defined(__AVX__)
+      __asm__("" : "+x"(x.part_[p]));
+#endif
+      part_[p] += x.part_[p];
+    }
   }
   /// The maximum; may ignore NaN.
   [[gnu::always_inline]] void raise(const Lanes& x) {
@@ -93,19 +99,34 @@ class LaneSum {
  public:
   template <class F>
   void add(std::size_t begin, std::size_t end, F&& f) {
-    std::size_t i = begin;
-    for (; i < end && i % lanes != 0; ++i) acc_[i % lanes] += f(i);
-    for (; i + lanes <= end; i += lanes)
-      for (std::size_t l = 0; l < lanes; ++l) acc_[l] += f(i + l);
-    for (; i < end; ++i) acc_[i % lanes] += f(i);
+    for (std::size_t i = begin; i < end;) {
+      if (i / lanes != block_) {
+        add_pending();
+        block_ = i / lanes;
+      }
+      if (i % lanes == 0 && i + lanes <= end) {
+        sum_.add(Lanes<A>::of([&](std::size_t l) { return static_cast<A>(f(i + l)); }));
+        i += lanes;
+      } else {
+        pending_[i % lanes] = static_cast<A>(f(i));
+        ++i;
+      }
+    }
   }
-  A total() const {
-    return lane_sum<A>(lanes, [this](std::size_t l) { return acc_[l]; });
+  A total() {
+    add_pending();
+    return sum_.across([](A a, A b) { return a + b; });
   }
 
  private:
-  static constexpr std::size_t lanes = 16;
-  A acc_[lanes] = {};
+  static constexpr std::size_t lanes = Lanes<A>::count;
+  void add_pending() {
+    sum_.add(Lanes<A>::load(pending_));
+    std::fill_n(pending_, lanes, A{0});
+  }
+  Lanes<A> sum_ = Lanes<A>::of([](std::size_t) { return A{0}; });
+  A pending_[lanes] = {};  // of a block of which only parts are in ranges
+  std::size_t block_ = 0;
 };
 
 /// max(x[0..n-1]), n > 0. May ignore NaN: softmax propagates it through x - max.
@@ -168,7 +189,7 @@ void add_lookup(std::size_t n, const T* table, T zero, const std::uint16_t* code
   for (std::size_t j = 0; j < n; ++j) row[j] += table[code[j]] - zero;
 }
 
-/// row = softmax(row). Returns log(sum exp(row)), from which `probabilities` recomputes the row.
+/// row = softmax(row). Returns log(sum exp(row)), from which padded_probabilities() recomputes the row.
 template <class T>
 T softmax(std::size_t n, T* row) {
   const T top = max(row, n);
@@ -192,7 +213,10 @@ void log_softmax(std::size_t n, T* row) {
 // Rows of attention have room for whole_lanes(n) elements, so that all work is on whole vectors. The elements from n on may have any
 // values; afterwards they are 0, or NaN if the row is.
 
-inline std::size_t whole_lanes(std::size_t n) { return (n + 15) / 16 * 16; }
+inline std::size_t whole_lanes(std::size_t n) {
+  constexpr std::size_t lanes = Lanes<float>::count;
+  return (n + lanes - 1) / lanes * lanes;
+}
 
 /// softmax(n, row) with the same bits.
 template <class T>
