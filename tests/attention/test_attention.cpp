@@ -181,15 +181,22 @@ TEST_CASE("attention in bfloat16: values and gradients within the rounding of it
     for (const auto& v : rounded) same.push_back(cast<double>(cast<float>(v)).value());
     auto exact = vars<double>(same, true);
     for (const auto maps : {Attentions::none, Attentions::scores, Attentions::probabilities}) {
-      const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}, .attentions = maps};
+      const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}, .attentions = maps, .attention_heads = {1}};
       const auto y = attention(rounded[0], offsets, H, terms(rounded, forms), options);
       const auto expected = attention(exact[0], offsets, H, terms(exact, forms), options);
       CHECK(max_error(y.context.value(), expected.context.value()) < 0.01);
       if (maps != Attentions::none) CHECK(max_error(y.attentions.value(), expected.attentions.value()) < 0.01);
       for (auto& leaf : rounded) leaf.clear_grad();
       for (auto& leaf : exact) leaf.clear_grad();
-      (maps == Attentions::none ? sum(cast<float>(y.context)) : sum(cast<float>(y.attentions))).backward();
-      (maps == Attentions::none ? sum(expected.context) : sum(expected.attentions)).backward();
+      const auto all = [maps](const auto& result) {
+        return maps == Attentions::none ? result.context
+                                        : concat_rows(std::vector{reshape(result.context, {result.context.size()}),
+                                                                  reshape(result.attentions, {result.attentions.size()})});
+      };
+      const auto outputs = all(y);
+      const auto cotangent = cast<bfloat16>(Var<float>(random_tensor<float>(outputs.shape(), 42)));
+      outputs.backward(cotangent.value().clone());
+      all(expected).backward(cast<double>(cast<float>(cotangent)).value());
       for (std::size_t i = 0; i < exact.size(); ++i)
         if (exact[i].grad().defined()) CHECK(max_error(rounded[i].grad(), exact[i].grad()) < 0.05);
     }

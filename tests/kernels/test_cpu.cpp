@@ -143,17 +143,25 @@ TEST_CASE("softmax and log-softmax equal their definition, also for large scores
     }
 }
 
-TEST_CASE("rows of attention: softmax of a padded row has the bits of softmax, and zeros after the row") {
+TEST_CASE_TEMPLATE("rows of attention: softmax of a padded row has the bits of softmax, and zeros after the row", T, float, double) {
   for (std::uint32_t n = 1; n <= 70; ++n) {
     CAPTURE(n);
-    const auto x = random_tensor<float>({n}, n);
-    std::vector<float> plain(x.data(), x.data() + n), padded = plain;
-    const float log_sum = row::softmax(n, plain.data());
-    padded.resize(row::whole_lanes(n), std::numeric_limits<float>::quiet_NaN());
+    const auto x = random_tensor<T>({n}, n);
+    std::vector<T> plain(x.data(), x.data() + n), padded = plain;
+    const T log_sum = row::softmax(n, plain.data());
+    padded.resize(row::whole_lanes(n), std::numeric_limits<T>::quiet_NaN());
+    auto again = padded;
     CHECK(row::padded_softmax(n, padded.data()) == log_sum);
-    for (std::size_t j = 0; j < padded.size(); ++j) CHECK(padded[j] == (j < n ? plain[j] : 0.0f));
+    row::padded_probabilities(n, log_sum, again.data());
+    for (std::size_t j = 0; j < padded.size(); ++j) {
+      CHECK(padded[j] == (j < n ? plain[j] : T{0}));
+      if (j < n)
+        CHECK(again[j] == doctest::Approx(static_cast<double>(padded[j])).epsilon(2e-6));
+      else
+        CHECK(again[j] == T{0});
+    }
   }
-  std::vector<float> masked(16, -std::numeric_limits<float>::infinity());
+  std::vector<T> masked(16, -std::numeric_limits<T>::infinity());
   row::padded_softmax(3, masked.data());
   CHECK(std::isnan(masked[0]));  // as softmax
 }

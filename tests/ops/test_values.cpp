@@ -283,3 +283,23 @@ TEST_CASE("linear: the gradient of a value that others share is not written to")
   CHECK(gradient_of(x) == Values{14, 26});
   CHECK(gradient.to_vector() == Values{10, 20});
 }
+
+TEST_CASE("layer_norm: the same bits and gradients, whichever inputs have gradients") {
+  const auto x = random_tensor({4, 10}, 1), residual = random_tensor({4, 10}, 2), gamma = random_tensor({10}, 3),
+             beta = random_tensor({10}, 4);
+  const auto run = [&](int wanted) {
+    std::vector<Var<double>> v;
+    for (const auto* t : {&x, &residual, &gamma, &beta}) v.emplace_back(*t, (wanted >> v.size() & 1) != 0);
+    const auto y = residual_layer_norm(v[0], v[1], v[2], v[3], 1e-5);
+    if (wanted != 0) y.backward(random_tensor({4, 10}, 5));
+    return std::pair(y.value(), v);
+  };
+  const auto [expected, all] = run(15);
+  for (int wanted = 0; wanted < 15; ++wanted) {
+    CAPTURE(wanted);
+    const auto [y, v] = run(wanted);
+    CHECK(max_error(y, expected) == 0);
+    for (std::size_t i = 0; i < v.size(); ++i)
+      if (v[i].requires_grad()) CHECK(max_error(v[i].grad(), all[i].grad()) == 0);
+  }
+}

@@ -263,6 +263,14 @@ class Var {
   friend std::vector<GraphLeaf> detail::leaves_after(std::uint64_t, const Var<U, D>&, const std::string&);
 };
 
+/// Whether an op of these inputs is recorded, so that it has to keep what their gradients need.
+template <class T, class Dev>
+bool is_recorded(const std::vector<Var<T, Dev>>& inputs) {
+  for (const auto& x : inputs)
+    if (x.requires_grad()) return detail::graph_state().recording;
+  return false;
+}
+
 /// Records an op: turns its outputs into Vars. `backward` is called at most once with the gradients of the outputs, in order
 /// (undefined if nothing depends on an output), and returns those of the inputs, in order (undefined = none).
 /// It must capture Tensors (Saved if they can change), never a Var. With `adds_to_first`, it gets one more Tensor after those of the
@@ -278,9 +286,7 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
       if (!Kernels<Dev>::all_finite(y.size(), y.data())) fail_numeric(state.where(name), "the result is not finite, shape ", y.shape());
   std::vector<Var<To, Dev>> result;
   for (auto& y : outputs) result.emplace_back(std::move(y));
-  bool any = !more_leaves.empty();
-  for (const auto& x : inputs) any = any || x.requires_grad();
-  if (!state.recording || !any) return result;
+  if (!is_recorded(inputs) && (!state.recording || more_leaves.empty())) return result;
 
   auto node = std::make_shared<detail::Node>();
   node->name = state.check_finite ? state.where(name) : name;

@@ -33,12 +33,12 @@ class AttentionBlock {
         relatives_(args.relatives),
         turned_(turned),
         h_(h),
-        row_(args.token_begin[s]),
-        n_(args.token_begin[s + 1] - row_),
+        first_(args.token_begin[s]),
+        n_(args.token_begin[s + 1] - first_),
         room_(row::whole_lanes(n_)),
         d_(args.width / args.heads),
         stride_(3 * args.width),
-        q_(args.qkv + row_ * stride_ + h * d_),
+        q_(args.qkv + first_ * stride_ + h * d_),
         k_(q_ + args.width),
         v_(k_ + args.width),
         pair_(args.pair_begin[s]),
@@ -112,12 +112,11 @@ class AttentionBlock {
       fill_mask();
       multiply_rows(p_, mask_.data());
     }
-    const In* const p = factor(p_);
     if constexpr (std::is_same_v<In, T>) {
-      gemm(false, false, n_, d_, n_, T{1}, p, room_, v_, stride_, T{0}, out, a_.width);
-    } else if (!gemm_rounded(false, false, n_, d_, n_, T{1}, p, room_, v_, stride_, out, a_.width)) {  // a very long sequence
+      gemm(false, false, n_, d_, n_, T{1}, p_.data(), room_, v_, stride_, T{0}, out, a_.width);
+    } else {
       g_.resize(n_ * d_);
-      gemm(false, false, n_, d_, n_, T{1}, p, room_, v_, stride_, T{0}, g_.data(), d_);
+      gemm(false, false, n_, d_, n_, T{1}, factor(p_), room_, v_, stride_, T{0}, g_.data(), d_);
       for (std::size_t i = 0; i < n_; ++i) convert(d_, g_.data() + i * d_, out + i * a_.width);
     }
   }
@@ -125,7 +124,7 @@ class AttentionBlock {
   /// Computes the gradients from dout (n, d), row stride D, and from the gradients of the returned scores or probabilities (else null).
   /// Writes the qkv of `grads` and adds to the rest: tables have a row for each head, pair bias and gate are (H, P).
   void backward(const In* dout, const In* dscores, const In* dprobabilities, const AttentionGrads<T>& grads) {
-    T* dq = grads.qkv + row_ * stride_ + h_ * d_;
+    T* dq = grads.qkv + first_ * stride_ + h_ * d_;
     T *dk = dq + a_.width, *dv = dk + a_.width;
     g_.assign(n_ * room_, T{0});
     if (dout != nullptr) {
@@ -220,7 +219,7 @@ class AttentionBlock {
   const AttentionArgs<T>& a_;
   const std::vector<typename AttentionArgs<In>::Relative>& relatives_;
   const std::vector<Tensor<In>>& turned_;
-  std::size_t h_, row_, n_, room_, d_, stride_;  // rows of p_, g_ and ungated_ have room_ elements
+  std::size_t h_, first_, n_, room_, d_, stride_;  // rows of p_, g_ and ungated_ have room_ elements
   const In *q_, *k_, *v_;
   std::size_t pair_;
 

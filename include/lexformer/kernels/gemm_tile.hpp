@@ -99,7 +99,9 @@ struct GemmTile {
     std::size_t begin = 0;
 #if LEXFORMER_LEVEL >= 3
     if constexpr (!Rows && W % 16 == 0 && group * sizeof(In) == 4) {
-      for (; width == W && begin + 16 * group <= k; begin += 16 * group)
+      // 16 groups of 16 vectors at a time, transposed in registers.
+      const std::size_t end = width == W ? k / (16 * group) * (16 * group) : 0;
+      for (; begin < end; begin += 16 * group)
         for (std::size_t j = 0; j < W; j += 16) {
           __m512i groups[16];
           for (std::size_t i = 0; i < 16; ++i) groups[i] = _mm512_loadu_si512(from + (j + i) * stride + begin);

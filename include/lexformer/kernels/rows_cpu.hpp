@@ -108,7 +108,7 @@ void RowKernels<Cpu>::log_sum_exp(std::size_t rows, std::size_t n, const T* x, a
   parallel_for(rows, detail::row_block(n), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const T* const from = x + i * n;
-      const A top = static_cast<A>(row::max(from, n)), base = scalar::finite(top) ? top : A{0};
+      const A top = row::max(from, n), base = scalar::finite(top) ? top : A{0};
       y[i] = base + std::log(row::lane_sum<A>(n, [&](std::size_t j) { return scalar::Exp()(static_cast<A>(from[j]) - base); }));
     }
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Conversion of matrices between a storage type (bfloat16) and its compute type: on the CPU, matrix products and attention of bfloat16 use
-// float copies.
+// float copies where the processor does not multiply bfloat16.
 #pragma once
 
 #include <algorithm>

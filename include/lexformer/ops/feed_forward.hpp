@@ -30,7 +30,7 @@ Var<T, Dev> feed_forward(const Var<T, Dev>& x, const Var<T, Dev>& w1, const Var<
   const std::vector inputs{x, w1, b1, w2, b2};
   std::vector<bool> needed;
   for (const auto& v : inputs) needed.push_back(v.requires_grad());
-  const bool keeps = detail::graph_state().recording && std::find(needed.begin(), needed.end(), true) != needed.end();
+  const bool keeps = is_recorded(inputs);
   Tensor<T, Dev> h, y({rows, out});
   bool done = false;
   if constexpr (std::is_same_v<Dev, Cpu> && !is_storage<T>) {

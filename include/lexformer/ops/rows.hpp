@@ -144,15 +144,14 @@ Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residua
     fail("layer_norm", "gamma ", gamma.shape(), " and beta ", beta.shape(), " must be (", n, ",) for x ", x.shape());
   if (residual.defined() && !(residual.shape() == x.shape()))
     fail("layer_norm", "residual ", residual.shape(), " differs from x ", x.shape());
-  const bool keeps = detail::graph_state().recording && (x.requires_grad() || (residual.defined() && residual.requires_grad()) ||
-                                                         gamma.requires_grad() || beta.requires_grad());
+  const std::vector inputs{x, residual, gamma, beta};
   Tensor<T, Dev> y(x.shape());
-  auto xhat = keeps ? Tensor<T, Dev>(x.shape()) : y;
+  auto xhat = is_recorded(inputs) ? Tensor<T, Dev>(x.shape()) : y;
   Tensor<accumulate_t<T>, Dev> rstd({rows});
   Kernels<Dev>::layer_norm(rows, n, eps, dropout, output_dropout, x.value().data(), residual.defined() ? residual.value().data() : nullptr,
                            gamma.value().data(), beta.value().data(), xhat.mutable_data(), rstd.mutable_data(), y.mutable_data());
   return record(
-      "layer_norm", y, std::vector{x, residual, gamma, beta},
+      "layer_norm", y, inputs,
       [=, xhat = Saved(xhat), rstd = Saved(rstd), gv = Saved(gamma.value())](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> {
         Tensor<T, Dev> dz(dy.shape()), dgamma({n}), dbeta({n});
         auto dx = dropout.active() ? Tensor<T, Dev>(dy.shape()) : dz;
