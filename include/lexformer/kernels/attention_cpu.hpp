@@ -112,11 +112,12 @@ class AttentionBlock {
       fill_mask();
       multiply_rows(p_, mask_.data());
     }
+    const In* const p = factor(p_);
     if constexpr (std::is_same_v<In, T>) {
-      gemm(false, false, n_, d_, n_, T{1}, p_.data(), room_, v_, stride_, T{0}, out, a_.width);
-    } else {
+      gemm(false, false, n_, d_, n_, T{1}, p, room_, v_, stride_, T{0}, out, a_.width);
+    } else if (!gemm_rounded(false, false, n_, d_, n_, T{1}, p, room_, v_, stride_, out, a_.width)) {  // a long sequence
       g_.resize(n_ * d_);
-      gemm(false, false, n_, d_, n_, T{1}, factor(p_), room_, v_, stride_, T{0}, g_.data(), d_);
+      gemm(false, false, n_, d_, n_, T{1}, p, room_, v_, stride_, T{0}, g_.data(), d_);
       for (std::size_t i = 0; i < n_; ++i) convert(d_, g_.data() + i * d_, out + i * a_.width);
     }
   }
