@@ -246,14 +246,14 @@ TEST_CASE("attention: heads so wide that the tiles are small, or go by cuBLAS, a
           return run<double, decltype(device)>({.lengths = {18, 2}, .heads = 1, .d = d, .query_side = true});
         },
         10 * tolerance<double>);  // sums of 120 products and more
-  // bfloat16 by tensor cores, with vectors that can be copied 16 bytes at a time and with others, and without tensor cores. Gradients of
-  // scores are as large as the square root of d; the devices round them at different places.
+  // bfloat16 by tensor cores, with vectors that can be copied 16 bytes at a time and with others, and without tensor cores: then the GPU
+  // multiplies in float, and a CPU that multiplies bfloat16 rounds gradients of scores, which are as large as the square root of d.
   for (const std::size_t d : {std::size_t{64}, std::size_t{150}, std::size_t{450}})
     compare<bfloat16>(
         [d](auto device) {
           return run<bfloat16, decltype(device)>({.lengths = {35, 2}, .heads = 2, .d = d, .lookups = 1, .dropout = true});
         },
-        3 * tolerance<bfloat16>);
+        (d == 450 ? 2 : 1) * tolerance<bfloat16>);
   for (const std::size_t levels : {std::size_t{2000}, std::size_t{9000}})  // the second: forward alone fits
     compare<float>([levels](auto device) { return run<float, decltype(device)>({.lookups = 1, .levels = levels}); });
 }
