@@ -156,6 +156,7 @@ TEST_CASE("int8: an encoder, and files whose scales are missing or do not fit") 
   refused([&](TensorFile& t) { t.erase(output + "_scale"); }, "'" + output + "_scale' is missing");
   refused([&](TensorFile& t) { t.set(output + "_scale", Tensor<float>::zeros({11})); }, "has shape (11,), expected (12,)");
   refused([&](TensorFile& t) { t.set(output, Tensor<std::int8_t>::zeros({12, 9})); }, "has shape (12, 9), expected (12, 10)");
+  refused([&](TensorFile& t) { t.set(output, Tensor<std::int8_t>::full({12, 10}, -128)); }, "'" + output + "' holds -128");
   refused([&](TensorFile& t) { t.set(query, Tensor<float>::zeros({12, 12})); }, "all or none must be in 8 bits");
   refused(
       [&](TensorFile& t) {

@@ -2,7 +2,8 @@
 // The product of gemm_int8.hpp at each level of instructions. Unsigned activations times signed weights, four neighbours in k at a time:
 //   AVX-512 VNNI, AVX-VNNI   vpdpbusd: four products added to a 32-bit sum, without saturation
 //   AMX                      tdpbusd: the same for 16 x 16 sums and 64 neighbours in k (amx_tile.hpp)
-//   AVX2                     both sides widened to 16 bits, vpmaddwd; the shorter vpmaddubsw would saturate at 32767
+//   AVX2                     vpmaddubsw: two products added to a 16-bit sum, which saturates at 32767. So activations are 128 less, x =
+//                            u - 128, and the product is |x| (q sign(x)): two of them are at most 2 * 128 * 127 = 32512
 //   else                     plain C++
 // panel_product.hpp has the loops over tiles.
 #pragma once
@@ -28,10 +29,11 @@
 
 namespace lexformer::detail::inline LEXFORMER_LEVEL_NAME {
 
-// Int8Tile::multiply computes the sums of a tile, c (R, 32) = sum_p u(r, p) q(j, p). Row r of u begins at u[r ldu]; q is a packed panel of
-// Int8Weights.
+// Int8Tile::multiply computes the sums of a tile, c (R, 32) = sum_p (u(r, p) - shift) q(j, p). Row r of u begins at u[r ldu] and holds the
+// bytes of u - shift; q is a packed panel of Int8Weights.
 #if LEXFORMER_LEVEL == 0
 struct Int8Tile {
+  static constexpr std::int32_t shift = 0;
   using Floats = float;
   using Whole = std::int32_t;
   static constexpr std::size_t bytes = 4;
@@ -75,32 +77,29 @@ float across(__m256 x, Op op) {
 
 #if LEXFORMER_LEVEL == 1 || LEXFORMER_LEVEL == 3
 struct Int8Tile : Int8Vectors256 {
+  static constexpr std::int32_t shift = 128;
   static constexpr std::size_t rows = 3, step = 4;
 
   template <std::size_t R>
   static void multiply(std::size_t groups, const std::uint8_t* u, std::size_t ldu, const std::int8_t* q, std::int32_t* c) {
-    for (std::size_t half = 0; half < 2; ++half) {
-      __m256i sum[R][4] = {};  // vector v: two partial sums each of the columns 4 v ... 4 v + 3
-      const std::int8_t* b = q + 64 * half;
-      for (std::size_t g = 0; g < groups; ++g, b += 128) {
-        __m256i x[R];
-        for_rows<R>([&]<std::size_t r>()
-                        __attribute__((always_inline)) { x[r] = _mm256_cvtepu8_epi16(_mm_set1_epi32(four_bytes(u + r * ldu + 4 * g))); });
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256i sum[R][4] = {};  // vector v: the columns 8 v ... 8 v + 7
+    for (; groups > 0; --groups, u += 4, q += 128)
+      for_rows<R>([&]<std::size_t r>() __attribute__((always_inline)) {
+        const __m256i x = _mm256_set1_epi32(four_bytes(u + r * ldu)), size = _mm256_abs_epi8(x);
         for_rows<4>([&]<std::size_t v>() __attribute__((always_inline)) {
-          const __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + 16 * v)));
-          for_rows<R>([&]<std::size_t r>()
-                          __attribute__((always_inline)) { sum[r][v] = _mm256_add_epi32(sum[r][v], _mm256_madd_epi16(x[r], w)); });
+          const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + 32 * v));
+          const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(w, x));
+          sum[r][v] = _mm256_add_epi32(sum[r][v], _mm256_madd_epi16(pairs, ones));
         });
-      }
-      for (std::size_t r = 0; r < R; ++r)
-        for (std::size_t v = 0; v < 4; v += 2)  // vphaddd leaves pairs of columns in the order 0, 2, 1, 3
-          _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + r * 32 + 16 * half + 4 * v),
-                              _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), 0xD8));
-    }
+      });
+    for (std::size_t r = 0; r < R; ++r)
+      for (std::size_t v = 0; v < 4; ++v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + r * 32 + 8 * v), sum[r][v]);
   }
 };
 #elif LEXFORMER_LEVEL == 2
 struct Int8Tile : Int8Vectors256 {
+  static constexpr std::int32_t shift = 0;
   static constexpr std::size_t rows = 6, step = 4;
 
   template <std::size_t R>
@@ -142,6 +141,7 @@ float across(__m512 x, Op op) {
 }
 
 struct Int8Tile : Int8Vectors512 {
+  static constexpr std::int32_t shift = 0;
   static constexpr std::size_t rows = 14, step = 4;  // 28 sums, 2 vectors of weights and 1 of activations
 
   template <std::size_t R>
@@ -165,7 +165,7 @@ struct Int8Tile : Int8Vectors512 {
 #endif
 #endif
 
-/// How a row of activations is rounded: x is about scale (u - zero).
+/// How a row of activations is rounded: x is about scale (u - zero); in memory both u and zero are Int8Tile::shift less.
 struct Int8Row {
   float scale;
   std::int32_t zero;
@@ -191,7 +191,7 @@ struct Int8Product {
   using Vectors = Int8Tile;
   static constexpr std::size_t panel = Int8Weights::panel;
 
-  /// Rounds a row of k activations to u, filled with zeros up to `filled`.
+  /// Rounds a row of k activations to u - shift, filled with zeros up to `filled`.
   static Int8Row quantize(std::size_t k, const float* x, std::size_t filled, std::uint8_t* u) {
     std::fill(u + k, u + filled, std::uint8_t{0});
     float low = 0, high = 0, sound = 0;
@@ -217,7 +217,7 @@ struct Int8Product {
       high = std::max(high, x[p]);
       sound += x[p] * 0.0f;
     }
-    const auto [row, inverse] = int8_step(low, high, sound);
+    auto [row, inverse] = int8_step(low, high, sound);
     if (inverse == 0) {
       std::fill_n(u, k, std::uint8_t{0});
       return row;
@@ -236,12 +236,15 @@ struct Int8Product {
       n += row.zero;
       n = n < 0 ? Whole{} : n;
       n = n > 255 ? Whole{} + 255 : n;
+      n -= Vectors::shift;
       const Bytes b = __builtin_convertvector(n, Bytes);
       std::memcpy(u + p, &b, sizeof b);
     }
 #endif
     for (; p < k; ++p)
-      u[p] = static_cast<std::uint8_t>(std::clamp(static_cast<std::int32_t>(std::nearbyint(x[p] * inverse)) + row.zero, 0, 255));
+      u[p] = static_cast<std::uint8_t>(std::clamp(static_cast<std::int32_t>(std::nearbyint(x[p] * inverse)) + row.zero, 0, 255) -
+                                       Vectors::shift);
+    row.zero -= Vectors::shift;
     return row;
   }
 

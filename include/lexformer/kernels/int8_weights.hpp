@@ -15,7 +15,7 @@ namespace lexformer {
 /// A matrix in 8 bits with one scale per row: w(j, p) is about scales[j] values[j columns + p].
 struct Int8Matrix {
   std::size_t rows = 0, columns = 0;
-  std::vector<std::int8_t> values;  // (rows, columns)
+  std::vector<std::int8_t> values;  // (rows, columns), -127 to 127
   std::vector<float> scales;        // (rows)
 };
 
@@ -26,10 +26,10 @@ Int8Matrix quantize_rows(std::size_t rows, std::size_t columns, const float* w);
 /// Weights in 8 bits, with the scale, bias and sum of each output.
 class Int8Weights : public WeightPanels<std::int8_t> {
  public:
-  static constexpr std::size_t max_inputs = 65536;  // 255 * 128 * 65536 < 2^31: no sum overflows
+  static constexpr std::size_t max_inputs = 65536;  // 255 * 127 * 65536 < 2^31: no sum overflows
 
   /// The outputs of all layers are concatenated. A bias has one number per output, or none, which counts as zeros.
-  /// Errors: sizes do not fit; more than max_inputs inputs.
+  /// Errors: sizes do not fit; more than max_inputs inputs; a value is -128.
   Int8Weights(const std::vector<Int8Matrix>& layers, const std::vector<std::vector<float>>& biases);
 
   /// `count` outputs from `begin` on, as they were given.
@@ -82,6 +82,8 @@ LEXFORMER_INLINE Int8Weights::Int8Weights(const std::vector<Int8Matrix>& layers,
         (!biases[i].empty() && biases[i].size() != l.rows))
       fail("Int8Weights", "layer ", i, " of ", l.rows, " x ", l.columns, " has ", l.values.size(), " weights, ", l.scales.size(),
            " scales and ", biases[i].size(), " biases; there are ", inputs, " inputs");
+    if (std::find(l.values.begin(), l.values.end(), -128) != l.values.end())
+      fail("Int8Weights", "layer ", i, " holds -128, expected -127 to 127");
     outputs += l.rows;
   }
   resize(outputs, inputs);

@@ -90,7 +90,7 @@ void round_to_int8(BertEncoder<T, Dev>& encoder, const QuantizeOptions& options,
 }
 
 /// The products that a file holds in 8 bits. Errors: scales are missing or of another shape; only some of query, key and value are in 8
-/// bits.
+/// bits; a weight is -128.
 template <class T, class Dev>
 std::vector<std::pair<Int8Slot<T, Dev>, std::vector<Int8Matrix>>> read_int8(BertEncoder<T, Dev>& encoder, const TensorFile& file,
                                                                             const std::string& where) {
@@ -111,6 +111,8 @@ std::vector<std::pair<Int8Slot<T, Dev>, std::vector<Int8Matrix>>> read_int8(Bert
       fail_file(where, "of query, key and value of a layer, all or none must be in 8 bits; '", needed[0].name, "' is, another is not");
     for (std::size_t i = 0; i < slot.layers.size(); ++i) {
       const auto q = file.template get<std::int8_t>(slot.weight(i));
+      if (std::find(q.span().begin(), q.span().end(), -128) != q.span().end())
+        fail_file(where, "'", slot.weight(i), "' holds -128, but weights in 8 bits are from -127 to 127");
       stored.push_back({q.dim(0), q.dim(1), q.to_vector(), file.template get<float>(slot.scale(i)).to_vector()});
     }
     found.emplace_back(slot, std::move(stored));
