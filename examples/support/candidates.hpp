@@ -17,6 +17,9 @@ namespace program {
 /// lexformer::Blocking, and embeddings.
 enum class CandidateSource { ngrams, tokens, embeddings, all, none };
 
+/// Of the linear layers of a sentence encoder.
+enum class EncoderPrecision { float32, int8 };
+
 }  // namespace program
 
 template <>
@@ -26,6 +29,9 @@ inline constexpr lexformer::Named<program::CandidateSource> lexformer::names_of<
     {"embeddings", program::CandidateSource::embeddings},
     {"all", program::CandidateSource::all},
     {"none", program::CandidateSource::none}};
+template <>
+inline constexpr lexformer::Named<program::EncoderPrecision> lexformer::names_of<program::EncoderPrecision>[] = {
+    {"float32", program::EncoderPrecision::float32}, {"int8", program::EncoderPrecision::int8}};
 
 namespace program {
 
@@ -46,7 +52,7 @@ inline lx::Tensor<float> embed_texts(const lx::SentenceEncoder<float>& encoder, 
 class Candidates {
  public:
   Candidates(std::span<const std::string> left, std::span<const std::string> right, bool one_table, CandidateSource source,
-             lx::BlockingOptions options, const std::string& encoder, bool approximate)
+             lx::BlockingOptions options, const std::string& encoder, EncoderPrecision precision, bool approximate)
       : left_(left), right_(one_table ? left : right), one_table_(one_table), approximate_(approximate), options_(std::move(options)) {
     const bool all = source == CandidateSource::all;
     if (source != CandidateSource::embeddings) {
@@ -57,7 +63,8 @@ class Candidates {
         texts_.emplace(left, right, options_);
     }
     if (source != CandidateSource::embeddings && !(all && !encoder.empty())) return;
-    const auto model = lx::SentenceEncoder<float>::load(encoder);
+    auto model = lx::SentenceEncoder<float>::load(encoder);
+    if (precision == EncoderPrecision::int8 && !model.quantized()) model.quantize();
     const double share = 0.9 * static_cast<double>(left_.size()) / static_cast<double>(left_.size() + (one_table ? 0 : right_.size()));
     left_vectors_ = embed_texts(model, left_, part(0, share));
     if (!one_table) right_vectors_ = embed_texts(model, right_, part(share, 0.9 - share));
@@ -110,6 +117,8 @@ class CandidateFlags {
     app.add_option("--ngram", options_.n, "characters of an n-gram")->check(positive())->capture_default_str();
     app.add_option("--encoder", encoder_, "a sentence encoder: .lxf, or a sentence-transformers folder; for --blocking embeddings or all")
         ->type_name("E.lxf");
+    add_choice(app, "--encoder-precision", precision_,
+               "numeric precision of --encoder; int8: its linear layers in 8 bits, which is faster, the rest is float32");
     app.add_flag("--approximate", approximate_,
                  "with --encoder: approximately nearest vectors, by hnswlib; faster from about a million records on");
   }
@@ -124,16 +133,18 @@ class CandidateFlags {
     if (source_ != CandidateSource::embeddings && source_ != CandidateSource::all && !encoder_.empty())
       lx::fail_usage("--encoder", "needs --blocking embeddings or all");
     if (approximate_ && encoder_.empty()) lx::fail_usage("--approximate", "needs --encoder");
+    if (precision_ == EncoderPrecision::int8 && encoder_.empty()) lx::fail_usage("--encoder-precision", "needs --encoder");
   }
   /// The search for candidates among texts of the records, which must outlive it.
   Candidates search(std::span<const std::string> left, std::span<const std::string> right, bool one_table) const {
-    return {left, right, one_table, source_, options_, encoder_, approximate_};
+    return {left, right, one_table, source_, options_, encoder_, precision_, approximate_};
   }
 
  private:
   CandidateSource source_ = CandidateSource::ngrams;
   lx::BlockingOptions options_;
   std::string encoder_;
+  EncoderPrecision precision_ = EncoderPrecision::float32;
   bool approximate_ = false;
 };
 

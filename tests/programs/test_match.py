@@ -101,6 +101,10 @@ class Match(Refusals, unittest.TestCase):
         for i in vectors["a"]:
             of_row = sorted((score for (k, _), score in all_pairs.items() if k == i), reverse=True)[:top]
             self.assertEqual(len([1 for (k, _), score in near.items() if k == i and score >= of_row[-1] - 1e-4]) >= top, True)
+        int8 = found("int8.csv", "--blocking", "embeddings", "--encoder", self.start, "--encoder-precision", "int8")
+        self.assertNotEqual(int8, near)
+        for pair, score in int8.items():
+            self.assertAlmostEqual(score, all_pairs[pair], delta=0.02)
         both = found("both.csv", "--blocking", "all", "--encoder", self.start)
         self.assertEqual(set(both), set(near) | set(found("texts.csv", "--blocking", "all")))
         approximate = ("--blocking", "embeddings", "--encoder", self.start, "--approximate")
@@ -438,7 +442,8 @@ class Match(Refusals, unittest.TestCase):
         refused(3, b"id,name\n1,a\n", "--explain: there is no record with the id '2' in", arguments=("--explain", "2", "b0"))
         self.refused(2, program("candidates", self.a, "--explain", "a1", "a1"), "candidates: --explain: 'a1' is there twice; give two records")
         # what needs no table is refused before one is read
-        for wrong, part in ((("--blocking", "embeddings"), "--blocking embeddings: needs --encoder"), (("--encoder", self.start), "--encoder: needs --blocking embeddings or all"), (("--approximate",), "--approximate: needs --encoder")):
+        for wrong, part in ((("--blocking", "embeddings"), "--blocking embeddings: needs --encoder"), (("--encoder", self.start), "--encoder: needs --blocking embeddings or all"), (("--approximate",), "--approximate: needs --encoder"),
+                            (("--encoder-precision", "int8"), "--encoder-precision: needs --encoder")):
             self.refused(2, program("candidates", self.folder / "no.csv", "--out", out, *wrong), part)
             self.refused(2, program("match", self.folder / "no.csv", self.b, "--threshold", 0.5, "--out", out, *wrong), part)
         self.refused(3, program("candidates", self.folder / "no.csv", "--out", self.folder / "no" / "r.csv"), "r.csv: cannot be written: there is no folder")
