@@ -65,8 +65,16 @@ struct Int8Vectors256 {
   using Whole [[gnu::vector_size(32)]] = std::int32_t;
   using Bytes [[gnu::vector_size(8)]] = std::uint8_t;
   static Floats floats(Whole n) { return __builtin_convertvector(n, Floats); }
+  /// x, rounded to the nearest integer, half-way to the even one, + n, limited to 0 ... 255.
+  static Bytes integers(Floats x, int n) {
+    const __m256i y = _mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(n));
+    const __m128i half = _mm_packs_epi32(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1));
+    const auto eight = _mm_cvtsi128_si64(_mm_packus_epi16(half, half));  // g++ 12 would convert numbers to bytes one by one
+    Bytes b;
+    std::memcpy(&b, &eight, sizeof b);
+    return b;
+  }
 };
-inline __m256i rounded(__m256 x) { return _mm256_cvtps_epi32(x); }
 /// op over all lanes; its operands are __m128.
 template <class Op>
 float across(__m256 x, Op op) {
@@ -130,8 +138,16 @@ struct Int8Vectors512 {
   using Whole [[gnu::vector_size(64)]] = std::int32_t;
   using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
   static Floats floats(Whole n) { return __builtin_convertvector(n, Floats); }
+  static Bytes integers(Floats x, int n) {
+    const __m512i y = _mm512_maskz_cvtps_epi32(0xFFFF, x);  // g++ 12 warns of the plain one
+    Whole z;
+    std::memcpy(&z, &y, sizeof z);
+    z += n;
+    z = z < 0 ? Whole{} : z;
+    z = z > 255 ? Whole{} + 255 : z;
+    return __builtin_convertvector(z, Bytes);
+  }
 };
-inline __m512i rounded(__m512 x) { return _mm512_maskz_cvtps_epi32(0xFFFF, x); }  // g++ 12 warns of the plain one
 template <class Op>
 float across(__m512 x, Op op) {
   __m256 half[2];
@@ -224,20 +240,11 @@ struct Int8Product {
     }
     p = 0;
 #if LEXFORMER_LEVEL >= 1
-    using Whole = Vectors::Whole;
     using Bytes = Vectors::Bytes;
     for (; p + lanes <= k; p += lanes) {
       Vector y;
       std::memcpy(&y, x + p, sizeof y);
-      y *= inverse;
-      const auto nearest = rounded(y);
-      Whole n;
-      std::memcpy(&n, &nearest, sizeof n);
-      n += row.zero;
-      n = n < 0 ? Whole{} : n;
-      n = n > 255 ? Whole{} + 255 : n;
-      n -= Vectors::shift;
-      const Bytes b = __builtin_convertvector(n, Bytes);
+      const Bytes b = Vectors::integers(y * inverse, row.zero) - static_cast<std::uint8_t>(Vectors::shift);
       std::memcpy(u + p, &b, sizeof b);
     }
 #endif
