@@ -45,7 +45,7 @@ def main():
         method, _, alone = name.partition("-")
         means = [statistics.mean(v) for v in found.values()]
         line, = axes.plot(list(found), means, marker="o", markersize=4, linestyle="--" if alone == "only" else "-", linewidth=2.4 if method == "love" else 1.4,
-                          label=NAMES.get(method, method) + (f" ({alone})" if alone else ""))
+                          label=NAMES.get(method, method) + (" for all words" if alone == "only" else f" ({alone})" if alone else ""))
         if all(len(v) > 1 for v in found.values()):
             spread = [statistics.stdev(v) for v in found.values()]
             axes.fill_between(list(found), [m - s for m, s in zip(means, spread)], [m + s for m, s in zip(means, spread)], color=line.get_color(), alpha=0.15, linewidth=0)
