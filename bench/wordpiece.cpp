@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Measures the tokenizer: ids, type ids, word ids and offsets of each line of a file.
-#include <iomanip>
-
 #include <lexformer/io/json.hpp>
 
 #include "common.hpp"
