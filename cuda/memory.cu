@@ -85,29 +85,31 @@ struct BlockCache {
   }();
   std::mutex mutex;
   std::map<std::size_t, std::vector<void*>> blocks;
-  std::size_t idle = 0;  // bytes
 
   /// The size class: multiples of an eighth of the largest power of two below, at least of 256 bytes.
   static std::size_t capacity(std::size_t bytes) { return rounded(bytes, std::max<std::size_t>(256, std::bit_floor(bytes) / 8)); }
-  void* take(std::size_t size) {
+  /// Returns the smallest block with `size` to 2 x `size` bytes and sets `size` to its capacity, or null. Larger blocks are taken because
+  /// each batch has another number of tokens: with a list for each size class alone, a step with 80 new sizes would go to the driver 80 times.
+  void* take(std::size_t& size) {
     const std::lock_guard lock(mutex);
-    const auto found = blocks.find(size);
-    if (found == blocks.end() || found->second.empty()) return nullptr;
-    void* const data = found->second.back();
-    found->second.pop_back();
-    idle -= size;
-    return data;
+    for (auto at = blocks.lower_bound(size); at != blocks.end() && at->first <= 2 * size; ++at) {
+      if (at->second.empty()) continue;
+      void* const data = at->second.back();
+      at->second.pop_back();
+      size = at->first;
+      return data;
+    }
+    return nullptr;
   }
-  /// False: the driver should get the block. At most `most` bytes are kept, since blocks of one size do not serve others.
-  bool keep(void* data, std::size_t size, std::size_t most) noexcept {
+  /// False: the driver should get the block. There is no limit: when memory is out, allocate() gives all blocks back to the driver.
+  bool keep(void* data, std::size_t size) noexcept {
+    if (!on) return false;
     const std::lock_guard lock(mutex);
-    if (!on || idle + size > most) return false;
     try {
       blocks[size].push_back(data);
     } catch (const std::bad_alloc&) {
       return false;
     }
-    idle += size;
     return true;
   }
   void clear() noexcept {
@@ -115,7 +117,6 @@ struct BlockCache {
     for (const auto& [size, list] : blocks)
       for (void* const data : list) cudaFreeAsync(data, stream_to_free());
     blocks.clear();
-    idle = 0;
   }
 };
 BlockCache& block_cache() {
@@ -204,7 +205,7 @@ void synchronize() { LEXFORMER_CUDA_CHECK(cudaStreamSynchronize(stream())); }
 MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
   auto& cache = cuda::block_cache();
-  const std::size_t capacity = cache.capacity(bytes);
+  std::size_t capacity = cache.capacity(bytes);
   const cudaStream_t stream = cuda::stream();  // selects the device for this thread, also if the cache has a block
   void* data = cache.take(capacity);
   auto& c = cuda::counters();
@@ -235,15 +236,13 @@ MemoryBlock Memory<Cuda>::allocate(std::size_t bytes) {
 
 void Memory<Cuda>::release(MemoryBlock block) noexcept {
   if (block.data == nullptr) return;
-  auto& c = cuda::counters();
-  std::size_t most = 0;
   {
+    auto& c = cuda::counters();
     const std::lock_guard lock(c.mutex);
     c.in_use -= cuda::counted(block.bytes);
-    most = c.peak;
   }
   // An error here is a device failure, which the next call reports.
-  if (!cuda::block_cache().keep(block.data, block.capacity, most)) cudaFreeAsync(block.data, cuda::stream_to_free());
+  if (!cuda::block_cache().keep(block.data, block.capacity)) cudaFreeAsync(block.data, cuda::stream_to_free());
 }
 
 void Memory<Cuda>::trim() noexcept {

@@ -103,6 +103,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
                               const void* beta, const void* c, const cublasLtMatrixLayoutOpaque_t*, void* d,
                               const cublasLtMatrixLayoutOpaque_t* out, const cublasLtMatmulAlgo_t* algo, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t) {
+  if (cuda_host::skips_work()) return ++products, CUBLAS_STATUS_SUCCESS;
   if (exact && out->columns != algo->columns) return CUBLAS_STATUS_NOT_SUPPORTED;
   const void* const begins[] = {a, b, c, d, product->bias};
   const bool plain = product->epilogue == CUBLASLT_EPILOGUE_DEFAULT;

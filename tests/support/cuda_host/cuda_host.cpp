@@ -195,6 +195,7 @@ void run_block(lexformer::RandomStream* order) {
 
 void set_order(std::uint64_t seed) { machine().seed = seed; }
 std::size_t launches() { return machine().launches; }
+void count_launch() { ++machine().launches; }
 const cudaLaunchConfig_t& last_launch() { return machine().last; }
 void fail_kernel(const char* text) {
   machine().error = text;
