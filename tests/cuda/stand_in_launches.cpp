@@ -67,7 +67,10 @@ TEST_CASE("stand-in: the launches of a training step with six layers") {
 
 TEST_CASE("stand-in: steps with other numbers of tokens allocate nothing once memory fits the largest") {
   if (!cached()) return;
-  const Json edit{{"num_hidden_layers", 2u}, {"hidden_size", 64u}, {"num_attention_heads", 2u}, {"intermediate_size", 256u},
+  const Json edit{{"num_hidden_layers", 2u},
+                  {"hidden_size", 64u},
+                  {"num_attention_heads", 2u},
+                  {"intermediate_size", 256u},
                   {"max_position_embeddings", 128u}};
   CrossEncoder<bfloat16, Cuda> model(tiny_file(edit), {.seed = 1});
   AdamW<bfloat16, Cuda> optimizer(model.parameters(), {.lr = 0.01});
