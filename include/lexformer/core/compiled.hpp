@@ -10,6 +10,6 @@
 #define LEXFORMER_BODIES 1
 #endif
 
-#if !defined(LEXFORMER_INLINE)  // src/compiled_bodies.cpp sets it to nothing
+#if !defined(LEXFORMER_INLINE)  // cmake/bodies.cmake sets it to nothing
 #define LEXFORMER_INLINE inline
 #endif
