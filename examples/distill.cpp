@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     program::keep_inputs("--output", output, {model_path, text_path});
-    if (output.ends_with(".npy") || output.ends_with(".lxf"))
+    if (const std::string name = lx::lower_case(output); name.ends_with(".npy") || name.ends_with(".lxf"))
       lx::fail_usage("--output", "'", output, "' is written as text; choose a name that does not end in .npy or .lxf");
     auto model = lx::Encoder<>::load(model_path);
     model.provide(knowledge.load());

@@ -35,8 +35,9 @@ Input read_lines(bool pairs) {
 
 template <class A>
 void write_rows(const std::string& output, const lx::Tensor<A>& all, const Input& input) {
-  if (output.ends_with(".npy")) return lx::save_npy(output, all);
-  const bool json = output.ends_with(".jsonl");
+  const std::string name = lx::lower_case(output);
+  if (name.ends_with(".npy")) return lx::save_npy(output, all);
+  const bool json = name.ends_with(".jsonl");
   const std::size_t width = all.dim(1);
   program::StringWriter text;
   text << std::setprecision(9);
@@ -89,9 +90,10 @@ int main(int argc, char** argv) {
     using T = decltype(number);
     using Dev = decltype(device);
     program::keep_inputs("--output", output, {model_path, love.path(), input_path});
-    if (!output.ends_with(".npy") && !output.ends_with(".tsv") && !output.ends_with(".jsonl"))
+    const std::string name = lx::lower_case(output);
+    if (!name.ends_with(".npy") && !name.ends_with(".tsv") && !name.ends_with(".jsonl"))
       lx::fail_usage("--output", "'", output, "' ends neither in .npy nor in .tsv or .jsonl");
-    if (output.ends_with(".jsonl") && pool == "none")
+    if (name.ends_with(".jsonl") && pool == "none")
       lx::fail_usage("--pool", "none gives several rows for a text, which .jsonl has no place for");
     if (input_path.empty() && !(column.empty() && id.empty())) lx::fail_usage(column.empty() ? "--id" : "--columns", "needs --input");
     if (!input_path.empty() && pairs) lx::fail_usage("--pairs", "is for standard input; --input has single texts");

@@ -87,8 +87,8 @@ int main(int argc, char** argv) {
   program::add_threads(app);
   return program::run(app, argc, argv, [&] {
     program::keep_inputs("--output", output, {model_path, targets_path, words_path});
-    if (nearest > 0 && output.ends_with(".npy"))
-      lx::fail_usage("--output", "neighbours are written as text; choose a name that does not end in .npy");
+    const bool npy = lx::lower_case(output).ends_with(".npy");
+    if (nearest > 0 && npy) lx::fail_usage("--output", "neighbours are written as text; choose a name that does not end in .npy");
     const auto imputer = lx::load_imputer(model_path);
     std::optional<lx::WordVectors> targets;
     if (nearest > 0) targets = program::read_word_vectors(targets_path, words_path);
@@ -98,7 +98,6 @@ int main(int argc, char** argv) {
     const auto words = read_words();
     const auto vectors = imputer.vectors(words);
     lx::require_finite(vectors, model_path, "word", 1);
-    const bool npy = output.ends_with(".npy");
     const auto rows = rows_with_vector(vectors);
     if (npy) {
       lx::save_npy(output, vectors);

@@ -87,6 +87,7 @@ struct LoveTrainOptions : ImputerTrainOptions {
     belong({"--temperature"}, loss.loss == lx::LoveLoss::nt_xent, "--loss nt_xent", of_loss);
     belong({"--lambda"}, loss.loss == lx::LoveLoss::align_uniform, "--loss align_uniform", of_loss);
     belong({"--synonym-count", "--synonym-cosine"}, synonyms.source == "targets", "--synonyms targets", synonyms.source);
+    belong({"--synonym"}, synonyms.source != "none", "--synonyms targets, wordnet or a file", synonyms.source);
     belong({"--wordnet"}, synonyms.source == "wordnet", "--synonyms wordnet", synonyms.source);
     belong({"--near-ratio", "--near-count", "--near-cosine"}, batches.negatives > 0, "--negatives 1 or more", "0");
     belong({"--any-characters"}, batches.insert + batches.keyboard > 0, "--insert or --keyboard above 0", "0");

@@ -5,6 +5,7 @@
 #include <lexformer/io/json.hpp>
 #include <lexformer/train/schedule.hpp>
 
+#include "option_flags.hpp"
 #include "program.hpp"
 
 namespace program {
@@ -19,6 +20,7 @@ struct TrainingOptions {
   Compute compute;
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, eval_steps = 0, save_steps = 0, save_total_limit = 2,
               logging_steps = 50;
+  CLI::Option* lr_decay_option = nullptr;  // set by add_training(); null in options without a command line
 
   template <class Number>
   static CLI::Option* number(CLI::App& group, const std::string& flag, Number& value, const std::string& text) {
@@ -41,8 +43,8 @@ struct TrainingOptions {
     number(group, "--accumulation,--accumulate", accumulate, "batches per step")->check(program::positive());
     number(group, "--lr", lr, "learning rate");
     add_choice(group, "--schedule", schedule, "learning rate schedule");
-    number(group, "--lr-decay", lr_decay, "with --schedule exponential: factor of the learning rate in each epoch")
-        ->check(CLI::Range(0.0, 1.0));
+    lr_decay_option = number(group, "--lr-decay", lr_decay, "with --schedule exponential: factor of the learning rate in each epoch")
+                          ->check(CLI::Range(0.0, 1.0));
     number(group, "--clip", clip, "maximum gradient norm")->check(program::positive());
     number(group, "--eval-steps", eval_steps, "steps between evaluations; 0 = " + evaluated);
     number(group, "--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
@@ -64,8 +66,11 @@ struct TrainingOptions {
     add_compute(app, compute);
     add_threads(app);
   }
+  /// Errors (usage): --lr-decay was given with a schedule that has none.
   void finish_training() {
     if (quiet) progress = lx::ProgressMode::none;
+    if (lr_decay_option != nullptr)
+      refuse_unused(*lr_decay_option, schedule == lx::ScheduleKind::exponential, "--schedule exponential", lx::name_of(schedule));
   }
 
   /// The settings of this struct that identify a run; a resumed run must have the same.

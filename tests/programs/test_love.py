@@ -226,6 +226,7 @@ class Love(Refusals, unittest.TestCase):
                               (("--loss", "cosine", "--temperature", 3), "--temperature: belongs to --loss nt_xent, not cosine"),
                               (("--lambda", 3), "--lambda: belongs to --loss align_uniform, not nt_xent"),
                               (("--synonyms", "none", "--synonym-cosine", 0.9), "--synonym-cosine: belongs to --synonyms targets, not none"),
+                              (("--synonyms", "none", "--synonym", 0.2), "--synonym: belongs to --synonyms targets, wordnet or a file, not none"),
                               (("--synonyms", "none", "--wordnet", "x"), "--wordnet: belongs to --synonyms wordnet, not none"),
                               (("--wordnet", "x"), "--wordnet: belongs to --synonyms wordnet, not targets"),
                               (("--negatives", 0, "--near-count", 9), "--near-count: belongs to --negatives 1 or more, not 0"),

@@ -79,6 +79,7 @@ class Refusals(unittest.TestCase):
         self.refused(2, program("score_pairs", "--model", self.model, "--zzz"), "--zzz: there is no such option (--help")
         self.refused(2, program("score_pairs", "--model", self.model, "stray", "words"), "'stray' is neither an option nor the value of one")
         self.refused(2, self.train(self.folder / "no", "--schedule", "cosin"), "--schedule: 'cosin' is not known; use one of: ", "; did you mean 'cosine'?")
+        self.refused(2, self.train(self.folder / "no", "--lr-decay", "0.9"), "--lr-decay: belongs to --schedule exponential, not cosine")
         self.refused(2, self.train(self.folder / "no", "--attention", "lae"), "--attention: 'lae' is not known; use one of: none, ", "; did you mean 'lea'?")
         self.assertFalse((self.folder / "no").exists())
 
