@@ -2,6 +2,7 @@
 // Noise: abbreviations.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -31,220 +32,210 @@ std::string abbreviation_noise(const std::string& word, RandomStream& random);
 namespace lexformer {
 
 LEXFORMER_INLINE const std::map<std::string_view, std::vector<std::string_view>>& abbreviations() {
-  // As text: as an initializer of nested lists g++ -O3 takes half a minute to compile it.
-  static constexpr std::string_view lines = R"(
-accessories acc access.
-account acct
-address addr
-adjustable adj adj.
-amount amt
-and & n
-apartment apt apt.
-application app
-approximately approx approx.
-april apr
-assembly assy
-association assn assoc.
-at @
-august aug
-automatic auto
-avenue ave av.
-average avg
-battery batt
-because bc b/c
-between btwn
-black blk bk
-bluetooth bt
-bottle btl
-boulevard blvd
-brother bro
-brown brn
-brushed brshd
-building bldg
-business biz
-cabinet cab
-capacity cap
-captain capt
-center ctr
-chapter ch chap.
-channel ch
-charger chrgr
-color col clr
-company co co.
-compatible compat comp.
-computer comp pc
-conference conf conf.
-corporation corp corp.
-december dec
-deluxe dlx
-department dept dept.
-diameter dia diam.
-digital dig dgtl
-doctor dr dr.
-document doc
-double dbl
-doubles dbls
-dozen doz dz
-edition ed ed.
-electric elec elec.
-electronic elec
-engineering eng engrg
-example ex e.g.
-extension ext
-external ext
-february feb
-figure fig fig.
-for 4
-frequency freq
-friday fri
-front frt
-generation gen
-government govt
-gray gry
-green grn
-grey gry
-hardware hw
-headquarters hq
-heavy hvy
-height ht h
-highway hwy
-hospital hosp
-including incl incl.
-incorporated inc inc.
-information info
-institute inst inst.
-international intl int'l
-january jan
-journal j j.
-july jul
-junior jr jr.
-keyboard kb kbd
-kitchen kit
-laboratory lab
-large lg l
-left lh lt
-length len l
-limited ltd ltd.
-management mgmt
-manager mgr
-manual man
-manufacturer mfr mfg
-maximum max max.
-medium med m
-memory mem
-message msg
-microphone mic
-microwave mw
-minimum min min.
-miscellaneous misc
-model mod mdl
-monday mon
-mount mt mt.
-mountain mtn
-multiple mult
-national natl nat'l
-natural nat
-north n n.
-november nov
-number no. nr #
-october oct
-optical opt
-orange org
-organization org
-original orig orig.
-package pkg
-page p. pg
-pages pp. pgs
-paragraph para
-parkway pkwy
-people ppl
-photograph photo
-picture pic
-please pls plz
-point pt
-portable port prtbl
-position pos
-possible poss
-power pwr
-premium prem
-proceedings proc proc.
-processor proc cpu
-professional pro
-professor prof prof.
-programmable prog
-quality qual
-quantity qty
-receiver rcvr rec
-rechargeable rech rechg
-refrigerator fridge refrig
-replacement repl repl.
-resolution res
-restaurant rest
-right rh rt
-road rd rd.
-room rm
-saturday sat
-school sch
-science sci sci.
-section sec sec.
-senior sr sr.
-september sep sept
-sergeant sgt
-series ser
-service svc
-silver slv slvr
-single sgl
-small sm s
-software sw
-south s s.
-speaker spkr
-speakers spkrs
-special spec
-square sq sq.
-stainless ss stnls
-standard std
-street st st.
-sunday sun
-system sys
-technology tech
-telephone tel phone
-television tv
-temperature temp
-thanks thx
-through thru
-thursday thu
-transactions trans trans.
-tuesday tue
-university univ univ.
-vehicle veh
-version ver v
-versus vs vs.
-volume vol vol.
-wednesday wed
-weight wt
-white wht wh
-width w
-wireless wrls wl
-with w/ w
-without w/o
-workshop wksp
-yellow yel ylw
-you u
-your ur
-)";
+  // A word and its abbreviations. As an initializer of the map g++ -O3 takes half a minute to compile them.
+  static constexpr std::array<std::string_view, 4> rows[] = {
+      {"accessories", "acc", "access."},
+      {"account", "acct"},
+      {"address", "addr"},
+      {"adjustable", "adj", "adj."},
+      {"amount", "amt"},
+      {"and", "&", "n"},
+      {"apartment", "apt", "apt."},
+      {"application", "app"},
+      {"approximately", "approx", "approx."},
+      {"april", "apr"},
+      {"assembly", "assy"},
+      {"association", "assn", "assoc."},
+      {"at", "@"},
+      {"august", "aug"},
+      {"automatic", "auto"},
+      {"avenue", "ave", "av."},
+      {"average", "avg"},
+      {"battery", "batt"},
+      {"because", "bc", "b/c"},
+      {"between", "btwn"},
+      {"black", "blk", "bk"},
+      {"bluetooth", "bt"},
+      {"bottle", "btl"},
+      {"boulevard", "blvd"},
+      {"brother", "bro"},
+      {"brown", "brn"},
+      {"brushed", "brshd"},
+      {"building", "bldg"},
+      {"business", "biz"},
+      {"cabinet", "cab"},
+      {"capacity", "cap"},
+      {"captain", "capt"},
+      {"center", "ctr"},
+      {"chapter", "ch", "chap."},
+      {"channel", "ch"},
+      {"charger", "chrgr"},
+      {"color", "col", "clr"},
+      {"company", "co", "co."},
+      {"compatible", "compat", "comp."},
+      {"computer", "comp", "pc"},
+      {"conference", "conf", "conf."},
+      {"corporation", "corp", "corp."},
+      {"december", "dec"},
+      {"deluxe", "dlx"},
+      {"department", "dept", "dept."},
+      {"diameter", "dia", "diam."},
+      {"digital", "dig", "dgtl"},
+      {"doctor", "dr", "dr."},
+      {"document", "doc"},
+      {"double", "dbl"},
+      {"doubles", "dbls"},
+      {"dozen", "doz", "dz"},
+      {"edition", "ed", "ed."},
+      {"electric", "elec", "elec."},
+      {"electronic", "elec"},
+      {"engineering", "eng", "engrg"},
+      {"example", "ex", "e.g."},
+      {"extension", "ext"},
+      {"external", "ext"},
+      {"february", "feb"},
+      {"figure", "fig", "fig."},
+      {"for", "4"},
+      {"frequency", "freq"},
+      {"friday", "fri"},
+      {"front", "frt"},
+      {"generation", "gen"},
+      {"government", "govt"},
+      {"gray", "gry"},
+      {"green", "grn"},
+      {"grey", "gry"},
+      {"hardware", "hw"},
+      {"headquarters", "hq"},
+      {"heavy", "hvy"},
+      {"height", "ht", "h"},
+      {"highway", "hwy"},
+      {"hospital", "hosp"},
+      {"including", "incl", "incl."},
+      {"incorporated", "inc", "inc."},
+      {"information", "info"},
+      {"institute", "inst", "inst."},
+      {"international", "intl", "int'l"},
+      {"january", "jan"},
+      {"journal", "j", "j."},
+      {"july", "jul"},
+      {"junior", "jr", "jr."},
+      {"keyboard", "kb", "kbd"},
+      {"kitchen", "kit"},
+      {"laboratory", "lab"},
+      {"large", "lg", "l"},
+      {"left", "lh", "lt"},
+      {"length", "len", "l"},
+      {"limited", "ltd", "ltd."},
+      {"management", "mgmt"},
+      {"manager", "mgr"},
+      {"manual", "man"},
+      {"manufacturer", "mfr", "mfg"},
+      {"maximum", "max", "max."},
+      {"medium", "med", "m"},
+      {"memory", "mem"},
+      {"message", "msg"},
+      {"microphone", "mic"},
+      {"microwave", "mw"},
+      {"minimum", "min", "min."},
+      {"miscellaneous", "misc"},
+      {"model", "mod", "mdl"},
+      {"monday", "mon"},
+      {"mount", "mt", "mt."},
+      {"mountain", "mtn"},
+      {"multiple", "mult"},
+      {"national", "natl", "nat'l"},
+      {"natural", "nat"},
+      {"north", "n", "n."},
+      {"november", "nov"},
+      {"number", "no.", "nr", "#"},
+      {"october", "oct"},
+      {"optical", "opt"},
+      {"orange", "org"},
+      {"organization", "org"},
+      {"original", "orig", "orig."},
+      {"package", "pkg"},
+      {"page", "p.", "pg"},
+      {"pages", "pp.", "pgs"},
+      {"paragraph", "para"},
+      {"parkway", "pkwy"},
+      {"people", "ppl"},
+      {"photograph", "photo"},
+      {"picture", "pic"},
+      {"please", "pls", "plz"},
+      {"point", "pt"},
+      {"portable", "port", "prtbl"},
+      {"position", "pos"},
+      {"possible", "poss"},
+      {"power", "pwr"},
+      {"premium", "prem"},
+      {"proceedings", "proc", "proc."},
+      {"processor", "proc", "cpu"},
+      {"professional", "pro"},
+      {"professor", "prof", "prof."},
+      {"programmable", "prog"},
+      {"quality", "qual"},
+      {"quantity", "qty"},
+      {"receiver", "rcvr", "rec"},
+      {"rechargeable", "rech", "rechg"},
+      {"refrigerator", "fridge", "refrig"},
+      {"replacement", "repl", "repl."},
+      {"resolution", "res"},
+      {"restaurant", "rest"},
+      {"right", "rh", "rt"},
+      {"road", "rd", "rd."},
+      {"room", "rm"},
+      {"saturday", "sat"},
+      {"school", "sch"},
+      {"science", "sci", "sci."},
+      {"section", "sec", "sec."},
+      {"senior", "sr", "sr."},
+      {"september", "sep", "sept"},
+      {"sergeant", "sgt"},
+      {"series", "ser"},
+      {"service", "svc"},
+      {"silver", "slv", "slvr"},
+      {"single", "sgl"},
+      {"small", "sm", "s"},
+      {"software", "sw"},
+      {"south", "s", "s."},
+      {"speaker", "spkr"},
+      {"speakers", "spkrs"},
+      {"special", "spec"},
+      {"square", "sq", "sq."},
+      {"stainless", "ss", "stnls"},
+      {"standard", "std"},
+      {"street", "st", "st."},
+      {"sunday", "sun"},
+      {"system", "sys"},
+      {"technology", "tech"},
+      {"telephone", "tel", "phone"},
+      {"television", "tv"},
+      {"temperature", "temp"},
+      {"thanks", "thx"},
+      {"through", "thru"},
+      {"thursday", "thu"},
+      {"transactions", "trans", "trans."},
+      {"tuesday", "tue"},
+      {"university", "univ", "univ."},
+      {"vehicle", "veh"},
+      {"version", "ver", "v"},
+      {"versus", "vs", "vs."},
+      {"volume", "vol", "vol."},
+      {"wednesday", "wed"},
+      {"weight", "wt"},
+      {"white", "wht", "wh"},
+      {"width", "w"},
+      {"wireless", "wrls", "wl"},
+      {"with", "w/", "w"},
+      {"without", "w/o"},
+      {"workshop", "wksp"},
+      {"yellow", "yel", "ylw"},
+      {"you", "u"},
+      {"your", "ur"},
+  };
   static const auto table = [] {
     std::map<std::string_view, std::vector<std::string_view>> all;
-    for (std::size_t begin = 1; begin < lines.size();) {
-      const std::string_view line = lines.substr(begin, lines.find('\n', begin) - begin);
-      std::vector<std::string_view> words;
-      for (std::size_t at = 0; at <= line.size();) {
-        const std::size_t end = std::min(line.find(' ', at), line.size());
-        words.push_back(line.substr(at, end - at));
-        at = end + 1;
-      }
-      all.emplace(words.front(), std::vector(words.begin() + 1, words.end()));
-      begin += line.size() + 1;
-    }
+    for (const auto& row : rows) all.emplace(row[0], std::vector(row.begin() + 1, std::find(row.begin(), row.end(), "")));
     return all;
   }();
   return table;
