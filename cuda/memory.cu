@@ -89,7 +89,7 @@ struct BlockCache {
   /// The size class: multiples of an eighth of the largest power of two below, at least of 256 bytes.
   static std::size_t capacity(std::size_t bytes) { return rounded(bytes, std::max<std::size_t>(256, std::bit_floor(bytes) / 8)); }
   /// Returns the smallest block with `size` to 2 x `size` bytes and sets `size` to its capacity, or null. Larger blocks are taken because
-  /// each batch has another number of tokens: with a list for each size class alone, a step with 80 new sizes would go to the driver 80 times.
+  /// each batch has another number of tokens: with a list for each size class alone, a step of BERT would go to the driver 70 times.
   void* take(std::size_t& size) {
     const std::lock_guard lock(mutex);
     for (auto at = blocks.lower_bound(size); at != blocks.end() && at->first <= 2 * size; ++at) {
