@@ -11,7 +11,7 @@
 #include <functional>
 #include <type_traits>
 
-#include "../examples/support/knowledge.hpp"
+#include "cli/knowledge.hpp"
 
 namespace bench {
 

@@ -61,7 +61,7 @@ class Comparison:
         self.call([a.bin / "train_step", "--model", a.model, "--data", a.data, "--batches", self.batches["one"], "--warmup", "0",
                    "--max-length", a.max_length, "--steps", "1", "--save-start", self.start])
         pairs = "".join("\t".join(line.split("\t")[:2]) + "\n" for line in lines)
-        tokens = subprocess.run([a.bin / "tokenize", "--pairs", "--max-length", str(a.max_length), "--model", self.start], input=pairs, text=True, check=True, stdout=subprocess.PIPE)
+        tokens = subprocess.run([a.bin / "lexformer", "tokenize", "--pairs", "--max-length", str(a.max_length), "--model", self.start], input=pairs, text=True, check=True, stdout=subprocess.PIPE)
         self.tokens = self.work / "tokens.jsonl"
         self.tokens.write_text(tokens.stdout, encoding="utf-8")
         lengths = [len(json.loads(line)["ids"]) for line in tokens.stdout.splitlines()]

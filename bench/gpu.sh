@@ -138,7 +138,7 @@ start_model() {
   [ "$1" = base ] || say "{\"what\": \"note\", \"text\": \"Without --model an untrained model of MiniLM's size was taken.\"}"
   [ -f "$start" ] && return
   echo "$2" >"$out/work/$1.json"
-  run "make_model $1" "$log" "$bin/make_model" --text "$pairs/train.tsv" --vocab-size 30522 --model-config "$out/work/$1.json" --out "$start"
+  run "make_model $1" "$log" "$bin/lexformer" make_model --text "$pairs/train.tsv" --vocab-size 30522 --model-config "$out/work/$1.json" --out "$start"
 }
 
 # --- The stages.
@@ -282,7 +282,7 @@ main() {
         lea) options=(--attention lea --augment) ;;
       esac
       folder=$out/work/$row-$seed begin=$SECONDS
-      run "$row, seed $seed" "$log" "$bin/train_matcher" --device cuda --model "$model" --train "$pairs/train.tsv" --valid "$pairs/valid.tsv" \
+      run "$row, seed $seed" "$log" "$bin/lexformer" train_matcher --device cuda --model "$model" --train "$pairs/train.tsv" --valid "$pairs/valid.tsv" \
         --test "$pairs/test.tsv" --test-typos 3 --seed $seed --out "$folder" --overwrite --quiet "${job[@]}" "${options[@]}" &&
         say "{\"what\": \"main\", \"row\": \"$row\", \"seed\": $seed, \"seconds\": $((SECONDS - begin)), \"results\": $(tr -d "\n" <"$folder/all_results.json")}"
     done

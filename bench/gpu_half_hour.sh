@@ -16,7 +16,7 @@
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 most=$((64 << 20))
-programs=(lexformer_cuda_device_tests cuda_square gpu_attention gpu_rates train_step score train_matcher make_model tokenize)
+programs=(lexformer_cuda_device_tests cuda_square gpu_attention gpu_rates train_step score lexformer)
 
 usage() {
   sed -n '3,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
@@ -65,7 +65,7 @@ pack() {
     # A folder of its own, since the preset's other builds are for several kinds of GPU.
     bin=$root/build/gpu-pack/bin
     cmake --preset cuda -S "$root" -B "$root/build/gpu-pack" -DLEXFORMER_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES="$arch-real" >/dev/null &&
-      cmake --build "$root/build/gpu-pack" --target "${programs[@]}" || { echo "gpu.sh: pack: the programs were not built" >&2; exit 1; }
+      cmake --build "$root/build/gpu-pack" --target "${programs[@]/%lexformer/lexformer_program}" || { echo "gpu.sh: pack: the programs were not built" >&2; exit 1; }
   fi
   folder=$(mktemp -d) || exit 1
   trap 'rm -rf "$folder"' EXIT

@@ -23,7 +23,7 @@ lexformer_dependency(Eigen3::Eigen Eigen3 3.4 .
 lexformer_dependency(nlohmann_json::nlohmann_json nlohmann_json 3.11 include
   https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
   d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d)
-if(LEXFORMER_EXAMPLES OR LEXFORMER_BENCH OR LEXFORMER_TIDY)
+if(LEXFORMER_PROGRAMS OR LEXFORMER_BENCH OR LEXFORMER_TIDY)
   lexformer_dependency(CLI11::CLI11 CLI11 2.1 include
     https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz
     f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a)

@@ -2,9 +2,10 @@
 // A complete custom attention term: the term, its gradient check, and a model that is trained with it and LEA, saved, loaded and used.
 // Each head learns a preference for near tokens:  S_ij += -slope_h |i - j|  (ALiBi's idea, Press et al. 2022, with learned
 // slopes). A term needs no kernel, and its parameters get their gradients like any other.   Try: build/release/bin/05_attention_term
-// With arguments the program is train_matcher with an additional term: build/release/bin/05_attention_term --attention lea,nearness --model
-// ...
-#include "support/matcher_program.hpp"
+#include <filesystem>
+#include <iostream>
+#include <lexformer/io/json.hpp>
+#include <lexformer/lexformer.hpp>
 
 namespace lx = lexformer;
 
@@ -31,8 +32,7 @@ struct Terms {
   }
 };
 
-int main(int argc, char** argv) {
-  if (argc > 1) return program::train_matcher(argc, argv, Terms());
+int main() try {
   const auto terms = Terms().factories<float>();
   const auto folder = std::filesystem::temp_directory_path();
   const std::string start_path = folder / "start.lxf", path = folder / "nearness.lxf";
@@ -82,4 +82,7 @@ int main(int argc, char** argv) {
   const auto result = lx::gradcheck([&] { return exact(batch).logits; }, slopes);
   std::cout << "gradients of " << slopes.size() << " slopes: " << (result.ok ? "correct" : result.message) << ", worst error "
             << result.worst << "\n";
+} catch (const lx::Error& error) {
+  std::cerr << error.what() << "\n";
+  return error.exit_code();
 }

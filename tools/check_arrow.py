@@ -90,7 +90,7 @@ def main():
         duckdb.sql(f"copy (select * from '{folder}/names.parquet') to '{folder}/names.csv' (header)")
         select = f'''python3 -c "import duckdb; duckdb.sql(\\"copy (select * from '{folder}/names.parquet') to '/dev/stdout' (header)\\")"'''
         lines = f'''python3 -c "import polars; polars.read_parquet('{folder}/names.parquet').write_ndjson('/dev/stdout')"'''
-        wanted = subprocess.run([options.bin / 'candidates', folder / 'names.csv', '--out', folder / 'want.csv'], capture_output=True, text=True)
+        wanted = subprocess.run([options.bin / 'lexformer', 'candidates', folder / 'names.csv', '--out', folder / 'want.csv'], capture_output=True, text=True)
         for name, command in (('a pipe from DuckDB', select), ('a pipe from Polars', lines)):
             shell = f'PATH={Path(sys.executable).parent}:$PATH; {options.bin}/candidates <({command}) --out {folder}/got.csv'
             done = subprocess.run(['bash', '-c', shell], capture_output=True, text=True)

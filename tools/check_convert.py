@@ -106,12 +106,12 @@ def check_trained_model(programs, kind, config, options, names, problem):
             for i in range(12):
                 label = i / 10 if problem == "regression" else names[i % len(names)]
                 file.write(json.dumps(dict(zip(("left", "right", "label"), (*PAIRS[i % len(PAIRS)], label)))) + "\n")
-        train, score = os.path.join(programs, "train_matcher"), os.path.join(programs, "score_pairs")
-        subprocess.run([train, "--model", source, "--train", table, "--valid", table, "--out", out, "--head", "huggingface",
+        program = os.path.join(programs, "lexformer")
+        subprocess.run([program, "train_matcher", "--model", source, "--train", table, "--valid", table, "--out", out, "--head", "huggingface",
                         "--max-steps", "1", "--warmup-epochs", "0", "--quiet", *options], check=True, stdout=subprocess.PIPE)
         lxf, back = os.path.join(out, "model.lxf"), os.path.join(work, "back")
         pairs = "".join("%s\t%s\n" % pair for pair in PAIRS)
-        scored = subprocess.run([score, "--model", lxf, "--logits", "--header", "no"], input=pairs, check=True, stdout=subprocess.PIPE,
+        scored = subprocess.run([program, "score_pairs", "--model", lxf, "--logits", "--header", "no"], input=pairs, check=True, stdout=subprocess.PIPE,
                                 universal_newlines=True).stdout
         ours = torch.tensor([[float(logit) for logit in line.split("\t")] for line in scored.splitlines()])
         model = load_export(lxf, transformers.AutoModelForSequenceClassification, back)

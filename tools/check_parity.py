@@ -72,7 +72,7 @@ def compare(name, folder, lxf, programs, pairs):
     tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True)
     encodings = [tokenizer(left, right, truncation=True, max_length=512).encodings[0] for left, right in pairs]
     wrong = 0
-    for line, e in zip(run(programs / "tokenize", pairs, "--model", lxf).splitlines(), encodings, strict=True):
+    for line, e in zip(run(programs / "lexformer", "tokenize", pairs, "--model", lxf).splitlines(), encodings, strict=True):
         ours = json.loads(line)
         wrong += (ours["ids"], ours["type_ids"], ours["word_ids"]) != (e.ids, e.type_ids, e.word_ids)
     report(wrong == 0, f"{name}: ids, type ids and word ids of {len(pairs)} pairs, {sum(len(e.ids) for e in encodings)} tokens")

@@ -63,7 +63,7 @@ def sentence_encoder(name, folder, programs, texts, work):
     convert(lxf, "--to-hf", back)
     lines = "".join(text + "\n" for text in texts)
     for form, model in (("folder", folder), (".lxf", lxf), ("folder written by convert_hf", back)):
-        run(programs / "encode", "--model", model, "--output", work / "v.npy", text=lines)
+        run(programs / "lexformer", "encode", "--model", model, "--output", work / "v.npy", text=lines)
         compare(f"{name}, {form}", np.load(work / "v.npy"), theirs)
     compare(f"{name}: the folder written by convert_hf in sentence-transformers", SentenceTransformer(str(back), device="cpu").encode(texts), theirs)
 
@@ -76,7 +76,7 @@ def cross_encoder(name, folder, programs, pairs, work):
     lines = "".join(f"{left}\t{right}\n" for left, right in pairs)
     several = theirs.ndim == 2
     for form, model in (("folder", folder), (".lxf", lxf), ("folder written by convert_hf", back)):
-        out = run(programs / "score_pairs", "--model", model, *["--logits"][:several], text=lines)
+        out = run(programs / "lexformer", "score_pairs", "--model", model, *["--logits"][:several], text=lines)
         ours = [[float(x) for x in line.split("\t")] for line in out.splitlines()]
         compare(f"{name}, {form}", ours if several else [row[0] for row in ours], theirs)
     compare(f"{name}: the folder written by convert_hf in sentence-transformers", CrossEncoder(str(back), device="cpu").predict(pairs), theirs)
@@ -86,10 +86,10 @@ def trained_matcher(programs, start, pairs, work):
     """A regression with the head of huggingface, as sentence-transformers loads it after its export."""
     rows = "".join(f"{left}\t{right}\t{i % 2}\n" for i, (left, right) in enumerate(pairs[:8]))
     (work / "t.tsv").write_text(rows)
-    run(programs / "train_matcher", "--model", start, "--train", work / "t.tsv", "--valid", work / "t.tsv", "--out", work / "matcher", "--task", "regression",
+    run(programs / "lexformer", "train_matcher", "--model", start, "--train", work / "t.tsv", "--valid", work / "t.tsv", "--out", work / "matcher", "--task", "regression",
         "--head", "huggingface", "--max-steps", 2, "--batch", 4, "--quiet")
     convert(work / "matcher/model.lxf", "--to-hf", work / "matcher-hf")
-    out = run(programs / "score_pairs", "--model", work / "matcher/model.lxf", text="".join(f"{left}\t{right}\n" for left, right in pairs))
+    out = run(programs / "lexformer", "score_pairs", "--model", work / "matcher/model.lxf", text="".join(f"{left}\t{right}\n" for left, right in pairs))
     compare("a regression of train_matcher, exported", CrossEncoder(str(work / "matcher-hf"), device="cpu").predict(pairs), [float(x) for x in out.split()])
 
 
@@ -111,7 +111,7 @@ def main():
         for mode, rest in (("max", [Dense(384, 64), Dense(64, 32, activation_function=torch.nn.Identity(), bias=False), Normalize()]), ("cls", [])):
             SentenceTransformer(modules=[transformer, Pooling(384, mode), *rest], device="cpu").save_pretrained(str(work / mode))
             sentence_encoder(f"{mode} pooling, {len(rest)} modules behind it", work / mode, programs, texts, work)
-        found = list(csv.DictReader(run(programs / "rank", "--model", arguments.model, "--query", texts[7], "--top", 20, "--documents", write_lines(work, texts)).splitlines()))
+        found = list(csv.DictReader(run(programs / "lexformer", "rank", "--model", arguments.model, "--query", texts[7], "--top", 20, "--documents", write_lines(work, texts)).splitlines()))
         model = SentenceTransformer(str(arguments.model), device="cpu")
         scores = (model.encode([texts[7]]) @ model.encode(texts).T)[0]
         compare("rank: the 20 largest cosines", [float(row["score"]) for row in found], np.sort(scores)[::-1][:20])

@@ -64,7 +64,7 @@ def main():
         (Path(folder) / "vocab.txt").write_bytes(arguments.vocab.read_bytes())
         for file in arguments.files:
             text = file.read_text(encoding="utf-8")
-            done = subprocess.run([arguments.bin / "tag", "--model", folder], input=text, capture_output=True, encoding="utf-8", check=True)
+            done = subprocess.run([arguments.bin / "lexformer", "tag", "--model", folder], input=text, capture_output=True, encoding="utf-8", check=True)
             lines = iter(done.stdout.split("\n"))
             words = 0
             for sentence in sentences_of(text):

@@ -19,9 +19,9 @@ fi
 tools/install_packages.sh g++ cmake ninja-build python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev
 start=$SECONDS
 
-echo "Building train_matcher"
+echo "Building lexformer"
 cmake --preset release >/dev/null
-cmake --build --preset release --target train_matcher
+cmake --build --preset release --target lexformer_program
 
 bin=build/release/bin
 demo=build/demo
@@ -35,7 +35,7 @@ train() {
   shift 2
   echo
   echo "Training $name"
-  "$bin/train_matcher" --model "$model" --batch 32 --weight-decay 0.01 --seed 1 --out "$demo/$name" "$@"
+  "$bin/lexformer" train_matcher --model "$model" --batch 32 --weight-decay 0.01 --seed 1 --out "$demo/$name" "$@"
 }
 # All three start from an encoder trained on short, easy pairs.
 train encoder weights/english-small/model.lxf --train "$demo/easy_train.tsv" --valid "$demo/easy_valid.tsv" --epochs "$easy_epochs" --lr 3e-4

@@ -49,7 +49,7 @@ def tables(o):
 def score_pool(o, model, label, path):
     """Writes the model's scores of all training pairs."""
     ids = 'ltable_id,rtable_id\n' + ''.join('"%s","%s"\n' % tuple(i.replace('"', '""') for i in pair) for pair in label)
-    scored = run([o.bin / 'score_pairs', '--model', model, *tables(o), *compute(o), '--format', 'csv'], input=ids)
+    scored = run([o.bin / 'lexformer', 'score_pairs', '--model', model, *tables(o), *compute(o), '--format', 'csv'], input=ids)
     scores = [line.split('\t')[-1] for line in scored.splitlines()[-len(label):]]
     write(path, ['left_id', 'right_id', 'score'], [[*pair, score] for pair, score in zip(label, scores)])
 
@@ -57,7 +57,7 @@ def score_pool(o, model, label, path):
 def evaluate(o, model, path):
     """F1 at 1/2 and average precision on the test pairs."""
     if not path.exists():
-        run([o.bin / 'evaluate', '--model', model, '--test', o.tables / 'test.csv', *tables(o), *compute(o), '--output', path])
+        run([o.bin / 'lexformer', 'evaluate', '--model', model, '--test', o.tables / 'test.csv', *tables(o), *compute(o), '--output', path])
     test = json.loads(path.read_text())['test'][0]
     return test['argmax_f1'], test['average_precision']
 
@@ -70,14 +70,14 @@ def curve(o, by, seed, label):
     for count in o.labels:
         step = folder / str(count)
         more = ['--labelled', labels] if known else []
-        run([o.bin / 'suggest', pool, *tables(o), '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more,
+        run([o.bin / 'lexformer', 'suggest', pool, *tables(o), '--by', by, '--threshold', 0.5, '--count', count - len(known), '--seed', seed, *more,
              '--out', folder / 'ask.csv'])
         known += [(r['left_id'], r['right_id']) for r in rows_of(folder / 'ask.csv')]
         if len(known) < count:
             raise SystemExit(f'label_curve.py: {o.tables}/train.csv has {len(known)} pairs, {count} labels are asked for')
         write(labels, ['ltable_id', 'rtable_id', 'label'], [[*pair, label[pair]] for pair in known])
         if not (step / 'all_results.json').exists():
-            run([o.bin / 'train_matcher', '--model', o.model, '--train', labels, '--valid', labels, *tables(o), '--attention', 'lea',
+            run([o.bin / 'lexformer', 'train_matcher', '--model', o.model, '--train', labels, '--valid', labels, *tables(o), '--attention', 'lea',
                  '--lea-words', 'both', '--epochs', o.epochs, '--batch', 16, '--lr', o.lr, '--seed', seed, *compute(o), '--quiet',
                  '--overwrite', '--out', step])
         points.append((sum(label[pair] == '1' for pair in known), *evaluate(o, step, step / 'test.json')))

@@ -66,7 +66,7 @@ done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs: '$jobs' must be a positive integer"
 [ "$jobs" = 1 ] || command -v pkill >/dev/null || usage "--jobs: needs pkill, which ends the runs if this script is interrupted (Debian: procps)"
-[ -x "$bin/train_matcher" ] || { echo "reproduce.sh: $bin/train_matcher is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
+[ -x "$bin/lexformer" ] || { echo "reproduce.sh: $bin/lexformer is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
 layers() { # number of layers of the encoder
   python3 - "$model" <<'PYTHON'
@@ -187,11 +187,11 @@ train_run() { # SET ROW SEED
   if [ ! -f "$run/all_results.json" ]; then
     echo "==== $1, $2, seed $3" >&2
     # shellcheck disable=SC2086
-    "$bin/train_matcher" --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$3" \
+    "$bin/lexformer" train_matcher --model "$model" --train "$train" --valid "$valid" --epochs "$epochs" $options --seed "$3" \
       ${texts[@]+"${texts[@]}"} ${labels[@]+"${labels[@]}"} ${training[@]+"${training[@]}"} ${device[@]+"${device[@]}"} \
       ${more[@]+"${more[@]}"} "${threads[@]}" --save-total-limit 1 --resume --out "$run" >&2
   fi
-  [ -f "$run/test.json" ] || "$bin/evaluate" --model "$run/model.lxf" --test "$test" --test-typos $typos --scores \
+  [ -f "$run/test.json" ] || "$bin/lexformer" evaluate --model "$run/model.lxf" --test "$test" --test-typos $typos --scores \
     ${texts[@]+"${texts[@]}"} ${device[@]+"${device[@]}"} --output "$run/test.json" "${threads[@]}" >/dev/null
 }
 
@@ -246,12 +246,12 @@ for set in ${sets//,/ }; do
   done
   first=${rows%%[ ,]*}
   case " ${rows//,/ } " in *" augment "*) first=augment ;; *" bert "*) first=bert ;; esac
-  "$bin/compare" --result "${results[@]}" --baseline "$first" --output "$runs/$set/table-$table.json" \
+  "$bin/lexformer" compare --result "${results[@]}" --baseline "$first" --output "$runs/$set/table-$table.json" \
     --plots "$runs/$set/plots-$table" --x-label "training pairs, %" "${threads[@]}" >>"$summary.new"
   $with_report || continue
   noise=()
   [ "$table" != figure3 ] || noise=(--noise 0,10,20,30,40,50)
-  "$bin/report" --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${texts[@]+"${texts[@]}"} --out "$runs/$set/report-$table" "${threads[@]}"
+  "$bin/lexformer" report --model "${models[@]}" --test "$test" --title "$set, table $table" "${noise[@]}" ${texts[@]+"${texts[@]}"} --out "$runs/$set/report-$table" "${threads[@]}"
 done
 mv "$summary.new" "$summary"
 cat "$summary"

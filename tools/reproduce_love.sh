@@ -123,7 +123,7 @@ done
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs: '$jobs' must be a positive integer"
 [ "$jobs" = 1 ] || command -v pkill >/dev/null || usage "--jobs: needs pkill, which ends the runs if this script is interrupted (Debian: procps)"
 case $typo_mode in love | ocr) ;; *) usage "--typo-mode: '$typo_mode', expected love or ocr" ;; esac
-[ -x "$bin/train_love" ] || { echo "reproduce_love.sh: $bin/train_love is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
+[ -x "$bin/lexformer" ] || { echo "reproduce_love.sh: $bin/lexformer is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 if [ "$jobs" != 1 ]; then
   quiet=(--quiet)
   [ ${#threads[@]} -gt 0 ] || threads=(--threads 1)
@@ -211,12 +211,12 @@ resume() { # FOLDER
 }
 
 train_imputer() { # ROW SEED
-  local run=$out/love/$1/seed-$2 options trainer=("$bin/train_love" --vocab "$vocab" ${love_batch[@]+"${love_batch[@]}"})
+  local run=$out/love/$1/seed-$2 options trainer=("$bin/lexformer" train_love --vocab "$vocab" ${love_batch[@]+"${love_batch[@]}"})
   local training=(--epochs "$epochs" --seed "$2" --save-steps 5000 --save-total-limit 1)
   options=$(love_options "$1")
   case $1 in
-    mimick) trainer=("$bin/train_imputer" --method mimick --vocab "$vocab") ;;
-    bos | kvq_fh | edit_distance) trainer=("$bin/train_imputer" --method "$1") ;;
+    mimick) trainer=("$bin/lexformer" train_imputer --method mimick --vocab "$vocab") ;;
+    bos | kvq_fh | edit_distance) trainer=("$bin/lexformer" train_imputer --method "$1") ;;
   esac
   [ "$1" != edit_distance ] || training=()  # nothing is trained
   [ ! -f "$run/all_results.json" ] || return 0
@@ -226,7 +226,7 @@ train_imputer() { # ROW SEED
     ${threads[@]+"${threads[@]}"} ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} "$(resume "$run")" --out "$run" >&2
 }
 evaluate() { # FILE OPTION...
-  [ -f "$out/words/$1" ] || "$bin/evaluate_words" --vectors "$targets" "${@:2}" --similarity "${similarity[@]}" --clusters "${clusters[@]}" \
+  [ -f "$out/words/$1" ] || "$bin/lexformer" evaluate_words --vectors "$targets" "${@:2}" --similarity "${similarity[@]}" --clusters "${clusters[@]}" \
     --output "$out/words/$1" ${threads[@]+"${threads[@]}"} >/dev/null
 }
 measure_words() { # ROW SEED
@@ -242,7 +242,7 @@ train_task() { # SET ROW SEED RATE
   program=${options%% *}
   echo "==== $1, $2, seed $3, learning rate $4" >&2
   # shellcheck disable=SC2086
-  "$bin/$program" ${options#* } --train "${files[0]}" --valid "${files[1]}" --test "${files[@]:2}" --epochs "$task_epochs" --lr "$4" --seed "$3" \
+  "$bin/lexformer" "$program" ${options#* } --train "${files[0]}" --valid "${files[1]}" --test "${files[@]:2}" --epochs "$task_epochs" --lr "$4" --seed "$3" \
     ${threads[@]+"${threads[@]}"} ${device[@]+"${device[@]}"} ${quiet[@]+"${quiet[@]}"} --save-total-limit 1 "$(resume "$run")" --out "$run" >&2
 }
 
@@ -317,7 +317,7 @@ else
       note=" Typos that no file has are of mode $typo_mode. -only: the vectors of all words are imputed." ;;
   esac
   keep "$out/$table" "$task_epochs epochs; checksums of the texts $(checksums "${inputs[@]}")$of_table"
-  typos=("$bin/add_typos" --mode "$typo_mode" --share 0.7 --columns 1)
+  typos=("$bin/lexformer" add_typos --mode "$typo_mode" --share 0.7 --columns 1)
   for set in $sets; do
     files_of "$set"
     case $set in

@@ -40,7 +40,7 @@ for set in mrpc rte sts-b; do
   done
 done
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || usage "--seeds: '$seeds' must be a positive integer"
-[ -x "$bin/pretrain" ] || { echo "reproduce_pretraining.sh: $bin/pretrain is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
+[ -x "$bin/lexformer" ] || { echo "reproduce_pretraining.sh: $bin/lexformer is not built; cmake --preset release && cmake --build --preset release builds it" >&2; exit 1; }
 
 # 5.3 million parameters with the vocabulary
 sizes='"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024, "max_position_embeddings": 256'
@@ -66,20 +66,20 @@ for row in ${rows//,/ }; do
     models+=("$row-$seed=$run")
     if [ ! -f "$run/all_results.json" ]; then
       echo "==== $row, seed $seed" >&2
-      "$bin/pretrain" --text "$text" --valid "$valid" --model-config "$run/config.json" --vocab-size 8000 --epochs "$epochs" --batch 64 \
+      "$bin/lexformer" pretrain --text "$text" --valid "$valid" --model-config "$run/config.json" --vocab-size 8000 --epochs "$epochs" --batch 64 \
         --lr 5e-4 --warmup 0.05 "${cosines[@]}" --seed "$seed" "${threads[@]}" --eval-steps 1000 --save-steps 500 --save-total-limit 1 \
         --resume --out "$run" >&2
     fi
     for set in mrpc rte sts-b; do
       task=()
       [ "$set" != sts-b ] || task=(--task regression)
-      [ -f "$run/$set/all_results.json" ] || "$bin/train_matcher" --model "$run/model.lxf" --train "$data/$set/train.tsv" \
+      [ -f "$run/$set/all_results.json" ] || "$bin/lexformer" train_matcher --model "$run/model.lxf" --train "$data/$set/train.tsv" \
         --valid "$data/$set/valid.tsv" --test "$data/$set/test.tsv" "${task[@]}" --epochs 6 --lr 1e-4 --seed "$seed" "${threads[@]}" \
         --save-steps 50 --save-total-limit 1 --resume --out "$run/$set" >&2
     done
   done
 done
-"$bin/analyze" --model "${models[@]}" --text "$valid" --out "$out/analysis" "${threads[@]}" >&2
+"$bin/lexformer" analyze --model "${models[@]}" --text "$valid" --out "$out/analysis" "${threads[@]}" >&2
 
 python3 - "$out" "$data/rte/test.tsv" "${models[@]}" <<'PYTHON' >"$out/table.md.new"
 import json, statistics, sys

@@ -13,14 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
-PROGRAMS = sorted(path.stem for path in ROOT.glob("examples/[a-z]*.cpp"))
+PROGRAMS = sorted(path.stem for path in ROOT.glob("programs/[a-z]*/*.cpp") if path.parent.name != "cli")
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
 import convert_hf
 
 
 def run(program, arguments):
-    return subprocess.run([BIN / program, *arguments], capture_output=True, encoding="utf-8", timeout=60)
+    return subprocess.run([BIN / "lexformer", program, *arguments], capture_output=True, encoding="utf-8", timeout=60)
 
 
 def options_of(program, known={}):
@@ -100,7 +100,12 @@ def commands(text):
             skip = True
         elif skip:
             skip = False
-        elif current is None and (name == "convert_hf.py" or (name in PROGRAMS and word in (name, f"build/release/bin/{name}"))):
+        elif current is None and word in ("lexformer", "build/release/bin/lexformer"):
+            current = ("lexformer", [])
+        elif current == ("lexformer", []):
+            current = (name, []) if name in PROGRAMS else (None, [])
+            found.append(current if name in PROGRAMS else ("lexformer", [word]))
+        elif current is None and name == "convert_hf.py":
             current = (name, [])
             found.append(current)
         elif current is not None:
@@ -126,9 +131,9 @@ def documented():
 
 
 def self_test():
-    assert commands("a | python3 x/convert_hf.py b --c 'd e' > f && nice build/release/bin/encode --model x < y") == [
+    assert commands("a | python3 x/convert_hf.py b --c 'd e' > f && nice build/release/bin/lexformer encode --model x < y") == [
         ("convert_hf.py", ["b", "--c", "d e"]), ("encode", ["--model", "x"])]
-    assert commands("""match <(sql -c "select (1) from 'x'") b --top 1""") == [("match", ["PIPE", "b", "--top", "1"])]
+    assert commands("""lexformer match <(sql -c "select (1) from 'x'") b --top 1""") == [("match", ["PIPE", "b", "--top", "1"])]
     wrong = [("convert_hf.py", ["model.lxf"]), ("convert_hf.py", ["a", "b", "--nothing"]), ("encode", ["--model", "x"]), ("encode", ["--modle", "x"]),
              ("encode", ["--model", "x", "--output", "y.npy", "left over"]), ("encode", ["--model", "x", "--output", "y.npy", "--layer", "300"]),
              ("encode", ["--model", "x", "--output", "y.npy", "--normalize", "1"]), ("candidates", ["--out", "x.csv"]), ("candidates", ["a", "b", "c", "--out", "x.csv"])]
@@ -140,14 +145,17 @@ def self_test():
     assert not BUILT or (list(mistakes("encode", ["--modle"], False)) and not list(mistakes("encode", ["--model"], False)))
 
 
-BUILT = (BIN / "encode").exists()
+BUILT = (BIN / "lexformer").exists()
 self_test()
 failures, count, left_out = [], 0, 0
 for place, name, arguments, whole in documented():
-    if name != "convert_hf.py" and not (BIN / name).exists():
+    if name == "lexformer":  # without a command, or with one that there is not
+        failures += [] if arguments[0] in ("help", "--version", "COMMAND") else [f"{place}: lexformer has no command {arguments[0]}"]
+        continue
+    if name != "convert_hf.py" and not BUILT:
         left_out += 1
         continue
     count += 1
     failures += [f"{place}: {name} {shlex.join(arguments)}: {mistake}" for mistake in mistakes(name, arguments, whole)]
-print("\n".join(failures) or f"{count} command lines are right" + (f"; {left_out} of programs that are not built" if left_out else ""))
+print("\n".join(failures) or f"{count} command lines are right" + (f"; {left_out} of a program that is not built" if left_out else ""))
 sys.exit(1 if failures else 0 if BUILT else 77)

@@ -148,7 +148,7 @@ def main():
         if text.count("\n") > MANY_LINES and "Do not edit" not in text[:400]:
             print(f"warning: {path.relative_to(ROOT)}: {text.count(chr(10))} lines; about 300 is the aim")
     errors += check_umbrellas(names)
-    for folder in ("examples", "tests", "bench", "src", "tools", "cmake"):
+    for folder in ("examples", "programs", "tests", "bench", "src", "tools", "cmake"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in {".cpp", ".py", ".sh", ".cmake"} or path.name == "CMakeLists.txt":
                 if "SPDX-License-Identifier: MIT" not in "".join(path.open().readlines()[:2]):

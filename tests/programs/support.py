@@ -9,17 +9,23 @@ import time
 from pathlib import Path
 
 BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
-if not (BIN / "train_matcher").exists():
-    print("the programs are not built; skipped")
+PROGRAM = BIN / "lexformer"
+if not PROGRAM.exists():
+    print("the program lexformer is not built; skipped")
     sys.exit(77)
 
 BRANDS = ["halvek", "lumenor", "tavion", "zentrel", "kelvora", "nordis"]
 KINDS = ["digital camera", "lcd tv", "cordless phone", "microwave oven"]
 
 
-def program(name, *arguments, text="", **more):
+def run(command, *arguments, text="", **more):
     options = {"input": text, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace", "timeout": 300}
-    return subprocess.run([BIN / name, *map(str, arguments)], **{**options, **more})
+    return subprocess.run([str(word) for word in (*command, *arguments)], **{**options, **more})
+
+
+def program(name, *arguments, **more):
+    """A command of lexformer."""
+    return run((PROGRAM, name), *arguments, **more)
 
 
 def start_and_signal(arguments, sign, seconds, signal_number):

@@ -109,7 +109,7 @@ class Crash(Files):
                     what = f"{how} call {n}: {calls[n - 1]}"
                     code = self.train(out, *steps, env=self.faulty(out, at=n, how=how)).returncode
                 else:
-                    process = subprocess.Popen([str(a) for a in [BIN / "train_matcher", *self.command(out, *steps)]], stdout=subprocess.DEVNULL)
+                    process = subprocess.Popen([str(a) for a in [BIN / "lexformer", "train_matcher", *self.command(out, *steps)]], stdout=subprocess.DEVNULL)
                     wait = rng.random() * duration
                     what = f"after {wait:.4f} s"
                     time.sleep(wait)
@@ -243,7 +243,7 @@ class Limits(Files):
         out, codes = self.folder / "memory", {}
         step = 64 if LONG else 512
         # With less memory than the program itself needs, the kernel ends it before it starts.
-        kilobytes, code = 1024 + (BIN / "train_matcher").stat().st_size // 1024, None
+        kilobytes, code = 1024 + (BIN / "lexformer").stat().st_size // 1024, None
         while code != 0:
             shutil.rmtree(out, ignore_errors=True)
             done = self.limited("train_matcher", *self.command(out, "--max-steps", 2), limit=resource.RLIMIT_AS, to=kilobytes * 1024)

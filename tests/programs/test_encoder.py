@@ -117,7 +117,7 @@ class Encoder(Refusals, unittest.TestCase):
         want = (whole / "model.lxf").read_bytes()
         self.assertEqual((cut / "model.lxf").read_bytes(), want)
         stopped = self.folder / "stopped"
-        code = start_and_signal([BIN / "train_encoder", *self.command(stopped, "--save-steps", 1, epochs=3)], stopped / "log.jsonl", 0.05, signal.SIGINT)
+        code = start_and_signal([BIN / "lexformer", "train_encoder", *self.command(stopped, "--save-steps", 1, epochs=3)], stopped / "log.jsonl", 0.05, signal.SIGINT)
         self.assertIn(code, (0, 130))
         done = self.train(stopped, "--save-steps", 1, "--resume", epochs=3)
         self.assertEqual(done.returncode, 0, done.stderr)

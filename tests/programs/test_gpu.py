@@ -14,7 +14,7 @@ from support import BIN, pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "bench/gpu.sh"
-STAND_IN = ["train_step", "score", "gpu_attention", "gpu_rates", "train_matcher"]
+STAND_IN = ["train_step", "score", "gpu_attention", "gpu_rates", "lexformer"]
 if not (BIN / "gpu_attention_stand_in").exists():
     print("the measuring programs are not built; skipped")
     sys.exit(77)
@@ -33,8 +33,6 @@ class Gpu(unittest.TestCase):
         cls.bin.mkdir()
         for name in STAND_IN:
             (cls.bin / name).symlink_to((BIN / f"{name}_stand_in").resolve())
-        for name in ("make_model", "tokenize"):
-            (cls.bin / name).symlink_to((BIN / name).resolve())
         for name in ("lexformer_cuda_device_tests", "cuda_square"):
             write_program(cls.bin / name, 'echo "[doctest] test cases: 7 | 7 passed | 0 failed"\n')
         tools = cls.folder / "tools"

@@ -76,7 +76,7 @@ class Imputers(Refusals, unittest.TestCase):
                 self.assertEqual([(out / name).read_bytes() for name in names], want, method)
             shutil.rmtree(out)
             command = self.command(method, out, "--save-steps", 7)
-            start_and_signal([BIN / "train_imputer", *command], out / "log.jsonl", 0.02 * number, signal.SIGKILL)
+            start_and_signal([BIN / "lexformer", "train_imputer", *command], out / "log.jsonl", 0.02 * number, signal.SIGKILL)
             done = program("train_imputer", *command, "--resume")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual([(out / name).read_bytes() for name in names], want, method)

@@ -102,7 +102,7 @@ class Label(Refusals, unittest.TestCase):
         self.suggest("--by", "spread", "--count", 3)
         out = self.folder / "labels.csv"
         terminal, inside = pty.openpty()
-        process = subprocess.Popen([BIN / "label", self.folder / "ask.csv", *map(str, self.tables), "--out", out], stdin=inside, stdout=inside, stderr=subprocess.PIPE)
+        process = subprocess.Popen([BIN / "lexformer", "label", self.folder / "ask.csv", *map(str, self.tables), "--out", out], stdin=inside, stdout=inside, stderr=subprocess.PIPE)
         os.close(inside)
         shown, keys, deadline = "", "ynq", time.time() + 60
         while time.time() < deadline and process.poll() is None:

@@ -93,7 +93,7 @@ class Love(Refusals, unittest.TestCase):
         for number, sig in enumerate([signal.SIGKILL] * 4 + [signal.SIGINT]):
             out, threads = self.folder / f"killed-{number}", 1 + number % 3
             command = self.command(out, "--save-steps", 7, "--threads", threads)
-            start_and_signal([BIN / "train_love", *command], out / "log.jsonl", 0.3 * rng.random(), sig)
+            start_and_signal([BIN / "lexformer", "train_love", *command], out / "log.jsonl", 0.3 * rng.random(), sig)
             done = self.train(out, "--save-steps", 7, "--threads", 4 - threads, "--resume", "")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual([(out / name).read_bytes() for name in names], want, f"after {sig} number {number}")
@@ -262,7 +262,7 @@ class Love(Refusals, unittest.TestCase):
                 self.assertEqual((one / "model.lxf").read_bytes(), (two / "model.lxf").read_bytes())
                 shutil.rmtree(again, ignore_errors=True)
                 command = [*common, "--out", again, "--love", self.first, *more, "--save-steps", 2]
-                start_and_signal([BIN / "train_matcher", *command], again / "checkpoint-2", 0, signal.SIGKILL)
+                start_and_signal([BIN / "lexformer", "train_matcher", *command], again / "checkpoint-2", 0, signal.SIGKILL)
                 self.assertEqual(program("train_matcher", *command, "--resume").returncode, 0)
                 self.assertEqual((one / "model.lxf").read_bytes(), (again / "model.lxf").read_bytes())
                 settings = json.loads((one / "all_results.json").read_text())["settings"]

@@ -136,7 +136,7 @@ class Match(Refusals, unittest.TestCase):
         with open(self.b, newline="", encoding="utf-8") as file:
             lines.write_text("".join(json.dumps(row) + "\n" for row in csv.DictReader(file)))
         for right in (self.b, lines):
-            done = subprocess.run(["bash", "-c", f"{BIN}/candidates <(cat {self.a}) <(cat {right}) {options} --out {got}"], capture_output=True, text=True)
+            done = subprocess.run(["bash", "-c", f"{BIN}/lexformer candidates <(cat {self.a}) <(cat {right}) {options} --out {got}"], capture_output=True, text=True)
             self.assertEqual((done.returncode, got.read_bytes()), (0, wanted.read_bytes()), done.stderr)
 
     def test_the_texts_of_records(self):
@@ -345,7 +345,7 @@ class Match(Refusals, unittest.TestCase):
     def test_shards_are_the_whole(self):
         self.match(self.folder / "w.csv")
         whole = (self.folder / "w.csv").read_text().splitlines()
-        running = [subprocess.Popen([str(x) for x in (BIN / "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--quiet", "--shard", f"{i}/4", "--out", self.folder / f"w{i}.csv")])
+        running = [subprocess.Popen([str(x) for x in (BIN / "lexformer", "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--quiet", "--shard", f"{i}/4", "--out", self.folder / f"w{i}.csv")])
                    for i in range(1, 5)]
         self.assertEqual([process.wait() for process in running], [0] * 4)
         parts = [(self.folder / f"w{i}.csv").read_text().splitlines() for i in range(1, 5)]
@@ -363,7 +363,7 @@ class Match(Refusals, unittest.TestCase):
         for number in range(6):
             for file in (out, part, state):
                 file.unlink(missing_ok=True)
-            process = subprocess.Popen([str(x) for x in (BIN / "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more)], stderr=subprocess.DEVNULL)
+            process = subprocess.Popen([str(x) for x in (BIN / "lexformer", "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more)], stderr=subprocess.DEVNULL)
             if number == 0:
                 deadline = time.time() + 60
                 while not state.exists() and process.poll() is None and time.time() < deadline:
@@ -382,7 +382,7 @@ class Match(Refusals, unittest.TestCase):
             self.assertFalse(part.exists() or state.exists())
         self.assertGreater(met, 0)
         # other options do not continue a run
-        process = subprocess.Popen([str(x) for x in (BIN / "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more)], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([str(x) for x in (BIN / "lexformer", "match", self.a, self.b, "--id", "id=key", "--model", self.trained, "--candidates", 4, "--out", out, *more)], stderr=subprocess.DEVNULL)
         while not state.exists() and process.poll() is None:
             time.sleep(0.001)
         process.kill()

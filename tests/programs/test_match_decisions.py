@@ -192,7 +192,7 @@ class Decisions(Refusals, unittest.TestCase):
             parts += (self.folder / "part.csv").read_bytes().splitlines()[1:]
         self.assertEqual(sorted(parts), sorted(whole.splitlines()[1:]))
         out = self.folder / "resumed.csv"
-        process = subprocess.Popen([str(x) for x in (BIN / "match", *self.command(out, *more, "--threads", 1))], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([str(x) for x in (BIN / "lexformer", "match", *self.command(out, *more, "--threads", 1))], stderr=subprocess.DEVNULL)
         while not (self.folder / "resumed.csv.part.json").exists() and process.poll() is None:
             pass
         process.kill()

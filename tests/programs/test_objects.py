@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that are compiled with -O1 (examples/CMakeLists.txt) contain no kernel: the linker would take it for the library's, too."""
+"""Programs that are compiled with -O1 (programs/CMakeLists.txt) contain no kernel: the linker would take it for the library's, too."""
 import json
 import re
 import shutil
@@ -17,7 +17,7 @@ class Objects(unittest.TestCase):
         for entry in json.loads(COMMANDS.read_text()):
             command = entry["command"].split()
             path = BIN.parent / command[command.index("-o") + 1]
-            if "/examples/" not in entry["file"] or "-O1" not in command or path.suffix != ".o" or not path.exists():
+            if not re.search("/(programs|examples)/", entry["file"]) or "-O1" not in command or path.suffix != ".o" or not path.exists():
                 continue
             names = subprocess.run(["nm", "-C", path], stdout=subprocess.PIPE, text=True, check=True).stdout
             found[path.stem] = set(re.findall(r" [wWvVtT] .*?Kernels<lexformer::Cpu>::(\w+)", names))

@@ -85,7 +85,7 @@ class Pretrain(Refusals, unittest.TestCase):
         for number, sig in enumerate([signal.SIGKILL] * 10 + [signal.SIGINT]):
             out, threads = self.folder / f"killed-{number}", 1 + number % 3
             command = self.command(out, "--save-steps", 7, "--threads", threads)
-            code = start_and_signal([BIN / "pretrain", *command], out / "log.jsonl", 0.4 * rng.random(), sig)
+            code = start_and_signal([BIN / "lexformer", "pretrain", *command], out / "log.jsonl", 0.4 * rng.random(), sig)
             if sig == signal.SIGINT and code != 0:  # unless the run has ended before
                 self.assertEqual(code, 130)
                 self.assertFalse((out / "model.lxf").exists())
@@ -147,7 +147,7 @@ class Pretrain(Refusals, unittest.TestCase):
             self.assertLess(figures[1][key], figures[0][key] - 0.05)
         self.refused(2, self.pretrain(mth, *weights[:2], "--resume", model=model), "head_cosine was 0.3")
         command = self.command(again, *weights, "--save-steps", 7, model=model)
-        start_and_signal([BIN / "pretrain", *command], again / "checkpoint-21", 0, signal.SIGKILL)
+        start_and_signal([BIN / "lexformer", "pretrain", *command], again / "checkpoint-21", 0, signal.SIGKILL)
         self.assertEqual(self.pretrain(again, *weights, "--save-steps", 7, "--resume", model=model).returncode, 0)
         for name in ("model.lxf", "log.jsonl"):
             self.assertEqual((again / name).read_bytes(), (mth / name).read_bytes())

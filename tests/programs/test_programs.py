@@ -17,7 +17,7 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-from support import BIN, Refusals, pairs, program, start_and_signal
+from support import BIN, Refusals, pairs, program, run, start_and_signal
 
 REPRODUCE = Path(__file__).resolve().parents[2] / "tools/reproduce.sh"
 CONFIG = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 64}
@@ -90,7 +90,7 @@ class Programs(Refusals, unittest.TestCase):
         (self.folder / "many.tsv").write_text(lines)
         terminal, inside = pty.openpty()
         with open(self.folder / "many.tsv") as table, open(self.folder / "scores.txt", "w") as scores:
-            process = subprocess.Popen([BIN / "score_pairs", "--model", self.trained / "model.lxf", "--batch", "1", "--threads", "1"], stdin=table, stdout=scores, stderr=inside)
+            process = subprocess.Popen([BIN / "lexformer", "score_pairs", "--model", self.trained / "model.lxf", "--batch", "1", "--threads", "1"], stdin=table, stdout=scores, stderr=inside)
         os.close(inside)
         shown = ""
         with contextlib.suppress(OSError):  # the other end was closed
@@ -170,7 +170,7 @@ class Programs(Refusals, unittest.TestCase):
         logs = {}
         for device, precision in (("cpu", "float32"), ("cuda", "tf32"), ("cuda", "bfloat16"), ("cuda", "float32")):
             out = self.folder / device
-            done = program("train_matcher_stand_in", *self.command(out, "--attention", "lea", "--augment", "--device", device, "--max-steps", 10,
+            done = run((BIN / "lexformer_stand_in", "train_matcher"), *self.command(out, "--attention", "lea", "--augment", "--device", device, "--max-steps", 10,
                                                                    "--precision", precision, "--overwrite"))
             self.assertEqual(done.returncode, 0, done.stderr)
             logs[device] = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
@@ -180,7 +180,7 @@ class Programs(Refusals, unittest.TestCase):
             for key in ("loss", "grad_norm"):
                 self.assertAlmostEqual(a.get(key, 0), b.get(key, 0), delta=1e-4 * max(1, a.get(key, 0)))
         lines = [line.rsplit("\t", 1)[0] + "\n" for line in pairs(10, 3).splitlines()]
-        scores = [[float(x) for x in program("score_pairs_stand_in", "--model", self.folder / "cuda" / "model.lxf", "--device", device, text="".join(lines)).stdout.split()]
+        scores = [[float(x) for x in run((BIN / "lexformer_stand_in", "score_pairs"), "--model", self.folder / "cuda" / "model.lxf", "--device", device, text="".join(lines)).stdout.split()]
                   for device in ("cpu", "cuda")]
         self.assertEqual(len(scores[0]), 10)
         for a, b in zip(*scores):
@@ -190,7 +190,7 @@ class Programs(Refusals, unittest.TestCase):
         said, lines = [], []
         for device in ("cpu", "cuda"):
             out = self.folder / f"bad-{device}"
-            done = program("train_matcher_stand_in", *self.command(out, "--device", device, "--warmup-epochs", 0, lr="1e30"))
+            done = run((BIN / "lexformer_stand_in", "train_matcher"), *self.command(out, "--device", device, "--warmup-epochs", 0, lr="1e30"))
             self.refused(4, done, "step 2: encoder.layer.0.attention: linear: the result is not finite", "stopped before the update")
             said.append(done.stderr)
             lines.append((out / "log.jsonl").read_text().splitlines())
@@ -225,7 +225,7 @@ class Programs(Refusals, unittest.TestCase):
         for a, b in zip(*losses):
             self.assertAlmostEqual(a, b, delta=0.1)
         saves = ["--save-steps", 4, "--save-total-limit", 0]
-        code = start_and_signal([BIN / "train_matcher", *self.command(broken, *options, *saves)], broken / "checkpoint-4", 0.1, signal.SIGKILL)
+        code = start_and_signal([BIN / "lexformer", "train_matcher", *self.command(broken, *options, *saves)], broken / "checkpoint-4", 0.1, signal.SIGKILL)
         self.assertIn(code, (0, -signal.SIGKILL))
         self.refused(2, self.train(broken, *options[:-2], *saves, "--resume"), "precision")
         self.assertEqual(self.train(broken, *options, *saves, "--resume", "--threads", 1).returncode, 0)
@@ -244,7 +244,7 @@ class Programs(Refusals, unittest.TestCase):
         for number, sig in enumerate([signal.SIGKILL] * 4 + [signal.SIGINT]):
             out = self.folder / f"killed-{number}"
             command = self.command(out, "--attention", "lea", "--augment", "--save-steps", 4)
-            code = start_and_signal([BIN / "train_matcher", *command], out / "log.jsonl", 0.3 * rng.random(), sig)
+            code = start_and_signal([BIN / "lexformer", "train_matcher", *command], out / "log.jsonl", 0.3 * rng.random(), sig)
             if sig == signal.SIGINT and code != 0:  # unless the run has ended before
                 self.assertEqual(code, 130)
             done = self.train(out, "--attention", "lea", "--augment", "--save-steps", 4, "--resume")

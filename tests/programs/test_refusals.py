@@ -100,7 +100,7 @@ class Refusals(unittest.TestCase):
             self.refused(2, program(name, *arguments), f"{option}: the name is empty")
         bad = os.fsencode(self.folder) + b"/\xff.tsv"
         shutil.copy(self.folder / "valid.tsv", bad)
-        done = subprocess.run([BIN / "train_matcher", *map(str, self.command(self.folder / "latin")), "--test", bad], capture_output=True, encoding="utf-8")
+        done = subprocess.run([BIN / "lexformer", "train_matcher", *map(str, self.command(self.folder / "latin")), "--test", bad], capture_output=True, encoding="utf-8")
         self.refused(2, done, "\\xFF.tsv' is not UTF-8")
         self.assertFalse((self.folder / "latin").exists())
         os.remove(bad)
@@ -216,7 +216,7 @@ class Refusals(unittest.TestCase):
 
     def test_one_run_in_a_folder(self):
         out = self.folder / "locked"
-        command = [BIN / "train_matcher", *map(str, self.command(out, "--save-steps", 5, steps=100000))]
+        command = [BIN / "lexformer", "train_matcher", *map(str, self.command(out, "--save-steps", 5, steps=100000))]
         first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             deadline = time.time() + 60

@@ -135,7 +135,7 @@ class Tagger(Refusals, unittest.TestCase):
                 self.assertEqual([(out / name).read_bytes() for name in names], want, kind)
             shutil.rmtree(out)
             command = self.command(kind, out, "--save-steps", 7)
-            start_and_signal([BIN / "train_tagger", *command], out / "log.jsonl", 0.03 * number, signal.SIGKILL)
+            start_and_signal([BIN / "lexformer", "train_tagger", *command], out / "log.jsonl", 0.03 * number, signal.SIGKILL)
             done = program("train_tagger", *command, "--resume")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual([(out / name).read_bytes() for name in names], want, kind)

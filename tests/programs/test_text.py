@@ -115,7 +115,7 @@ class Text(Refusals, unittest.TestCase):
         whole, out = self.folder / "whole", self.folder / "broken"
         options = ("--augment", "--typo-mode", "love", "--save-steps", 2)
         self.assertEqual(self.train(whole, *options, "--threads", 2).returncode, 0)
-        start_and_signal([BIN / "train_text", *self.command(out, *options)], out / "checkpoint-4", 0.05, signal.SIGKILL)
+        start_and_signal([BIN / "lexformer", "train_text", *self.command(out, *options)], out / "checkpoint-4", 0.05, signal.SIGKILL)
         done = self.train(out, *options, "--resume")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((out / "model.lxf").read_bytes(), (whole / "model.lxf").read_bytes())

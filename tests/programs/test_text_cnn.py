@@ -94,7 +94,7 @@ class TextCnn(Refusals, unittest.TestCase):
         self.assertEqual(self.train(whole, *options, "--threads", 3).returncode, 0)
         one = self.folder / "one"
         self.assertEqual(self.train(one, *options, "--threads", 1).returncode, 0)
-        start_and_signal([BIN / "train_text_cnn", *self.command(out, *options)], out / "checkpoint-3", 0.01, signal.SIGKILL)
+        start_and_signal([BIN / "lexformer", "train_text_cnn", *self.command(out, *options)], out / "checkpoint-3", 0.01, signal.SIGKILL)
         done = self.train(out, *options, "--resume")
         self.assertEqual(done.returncode, 0, done.stderr)
         for name in ("model.lxf", "log.jsonl"):

@@ -16,7 +16,7 @@
 
 namespace lexformer {
 
-/// The kind of error. The value is the exit code of the programs in examples/.
+/// The kind of error. The value is the exit code of the program lexformer.
 enum class ErrorKind : int { failure = 1, usage = 2, file = 3, numeric = 4 };
 
 namespace detail {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// --parses and --wordnet: what some attention terms know about texts and words.
+#pragma once
+
+#include <lexformer/data/examples.hpp>
+#include <lexformer/data/knowledge.hpp>
+#include <lexformer/io/conllu.hpp>
+#include <lexformer/io/wordnet.hpp>
+
+#include <string>
+#include <vector>
+
+#include "cli/program.hpp"
+
+namespace program {
+
+struct KnowledgeOptions {
+  std::vector<std::string> parses;
+  std::string wordnet;
+
+  void add_to(CLI::App& app) {
+    app.add_option("--parses", parses, "dependency trees of all texts, for attention terms that read them; CoNLL-U (tools/parse_pairs.py)")
+        ->type_name("F.conllu");
+    app.add_option("--wordnet", wordnet,
+                   "folder of WordNet 3.0, for attention terms that read it; Debian's wordnet-base has /usr/share/wordnet")
+        ->type_name("DIR");
+  }
+  /// The name of an option that was given, or null.
+  const char* used() const { return !parses.empty() ? "--parses" : !wordnet.empty() ? "--wordnet" : nullptr; }
+  /// Errors: with trees, the program would change the texts (`change` names its option, or is null): the trees would not be theirs.
+  lx::TextKnowledge load(const char* change = nullptr) const {
+    if (!parses.empty() && change != nullptr)
+      lx::fail_usage(change,
+                     "cannot be used with --parses: the trees would not be those of the changed texts; write a table of such texts "
+                     "(typos: add_typos) and parse that");
+    lx::TextKnowledge knowledge;
+    if (!parses.empty()) knowledge.trees = lx::read_conllu(parses);
+    if (!wordnet.empty()) knowledge.wordnet = lx::WordNet::load(wordnet);
+    return knowledge;
+  }
+};
+
+/// All texts of examples with so many texts each.
+inline std::vector<std::string> texts_of(const std::vector<lx::PairExample>& examples, std::size_t texts) {
+  std::vector<std::string> all;
+  for (const auto& e : examples) {
+    all.push_back(e.left);
+    if (texts == 2) all.push_back(e.right);
+  }
+  return all;
+}
+
+}  // namespace program

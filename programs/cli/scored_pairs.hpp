@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Pairs of records with scores, as match and candidates write them.
+#pragma once
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+#include <lexformer/data/table.hpp>
+
+#include "cli/program.hpp"
+
+namespace program {
+
+/// A value of the column match: 0 or 1, also as other programs write it (0.0, FALSE). Nothing if it is none of these.
+inline std::optional<bool> parse_match(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (text == "1" || text == "true" || text == "1.0") return true;
+  if (text == "0" || text == "false" || text == "0.0") return false;
+  return std::nullopt;
+}
+
+/// Reads files with the columns left_id, right_id and score, and calls row(pair, score, match) for each row. match: whether the score
+/// reaches the threshold; without one the column match says it, if `matches`. instead: the options to name where there is no such column.
+/// records: as TableOptions::records.
+template <class F>
+void read_scored_pairs(const std::vector<std::string>& files, std::optional<double> threshold, bool matches, const char* instead,
+                       const std::shared_ptr<const lx::RecordPairs>& records, F&& row) {
+  lx::TableOptions table;
+  table.records = records;
+  if (!records) table.columns = {"left_id", "right_id"};
+  table.keep = {"score"};
+  if (matches && !threshold) {
+    table.keep.emplace_back("match");
+    table.keep_advice = lx::cat("; give ", instead);
+  }
+  table.labels = false;
+  for (const auto& path : files) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) lx::fail_file(path, "cannot be opened: ", std::generic_category().message(errno));
+    const lx::TableFormat format = lx::table_format(path, in);
+    // Without a pair, a .jsonl is empty; the others have a header.
+    if (format != lx::TableFormat::jsonl && in.peek() == std::ifstream::traits_type::eof())
+      lx::fail_file(path, "is empty, expected a header with left_id, right_id and score");
+    lx::PairReader reader(in, path, format, table);
+    for (lx::PairRow pair; reader.next(pair);) {
+      const auto here = [&] { return lx::cat(path, ": line ", pair.line); };
+      const std::string& text = pair.kept[0];
+      double score = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
+      if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(score))
+        lx::fail_file(here(), "score is ", lx::in_quotes(text), ", expected a number");
+      bool match = threshold && score >= *threshold;
+      if (matches && !threshold) {
+        const auto value = parse_match(pair.kept[1]);
+        if (!value) lx::fail_file(here(), "match is ", lx::in_quotes(pair.kept[1]), ", expected 0 or 1");
+        match = *value;
+      }
+      row(pair, score, match);
+    }
+  }
+}
+
+}  // namespace program

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The mode of typos on the command line, and the list of misspellings that one of the modes needs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/program.hpp"
+
+namespace program {
+
+/// What a mode does, in a few words.
+inline std::string about_mode(lx::TypoMode mode) {
+  switch (mode) {
+    case lx::TypoMode::released:
+      return "as in the data of LEA's authors, one kind of typo per text";
+    case lx::TypoMode::printed:
+      return "as in LEA's paper, drawn for each word";
+    case lx::TypoMode::love:
+      return "as in the SST2 files of LOVE's authors, one edit in each chosen word of 4 or more characters";
+    case lx::TypoMode::ocr:
+      return "in each chosen word one confusion of characters that look alike, such as 0 and o, or rn and m";
+    case lx::TypoMode::keyboard:
+      return "one neighbouring key";
+    case lx::TypoMode::homophones:
+      return "a word that sounds alike";
+    case lx::TypoMode::misspellings:
+      return "one of the word's misspellings in a list";
+    case lx::TypoMode::spaces:
+      return "one space dropped or added";
+    case lx::TypoMode::abbreviations:
+      return "a common abbreviation, or the word without vowels";
+    case lx::TypoMode::units:
+      return "another format of a number and its unit; the share is of the numbers";
+    case lx::TypoMode::casing:
+      return "capitals, small letters, a first capital or random case";
+    case lx::TypoMode::lookalikes:
+      return "one letter of another alphabet with the same shape";
+  }
+  return {};
+}
+
+/// --misspellings F.
+class MisspellingsFlag {
+ public:
+  void add_to(CLI::App& app, const std::string& use) {
+    app.add_option("--misspellings", path_,
+                   use + ": lines of a misspelling, a tab and the word; or `$word`, then its misspellings on lines of their own")
+        ->type_name("F");
+  }
+  bool given() const { return !path_.empty(); }
+  const std::string& path() const { return path_; }
+  /// Reads the list. Errors: the file cannot be read or is no such list.
+  std::shared_ptr<const lx::MisspellingTable> load() const {
+    return std::make_shared<const lx::MisspellingTable>(lx::read_misspelling_table(path_));
+  }
+
+ private:
+  std::string path_;
+};
+
+/// --typo-mode, or another name for it, and --misspellings.
+class TypoFlags {
+ public:
+  void add_to(CLI::App& app, lx::TypoOptions& typos, const std::string& mode = "--typo-mode",
+              const std::string& help = "see add_typos --help") {
+    mode_ = mode;
+    add_choice(app, mode, typos.mode, help);
+    misspellings_.add_to(app, lx::cat("list for ", mode, " misspellings"));
+  }
+  /// Reads the list of misspellings. Errors: the mode needs a list and none is given, or the reverse.
+  void load(lx::TypoOptions& typos) const {
+    const bool needed = typos.mode == lx::TypoMode::misspellings;
+    if (needed && !misspellings_.given()) lx::fail_usage(mode_, "misspellings needs a list of them: --misspellings F");
+    if (!needed && misspellings_.given()) lx::fail_usage("--misspellings", "needs ", mode_, " misspellings");
+    if (needed) typos.misspellings = misspellings_.load();
+  }
+  const std::string& path() const { return misspellings_.path(); }
+
+ private:
+  std::string mode_;
+  MisspellingsFlag misspellings_;
+};
+
+}  // namespace program

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Word vectors as options of a program: a file of vectors, or the word table of a model.
+#pragma once
+
+#include <lexformer/io/fasttext.hpp>
+#include <lexformer/io/model_file.hpp>
+#include <lexformer/io/vectors.hpp>
+#include <lexformer/models/static_vectors.hpp>
+
+#include "cli/program.hpp"
+
+namespace program {
+
+/// Reads word vectors: a text file, .npy with a word list, the known words of a .bin file of fastText, or the whole-word rows of the word
+/// table of a model (.lxf or a HuggingFace folder). Words are converted to lower case.
+inline lx::WordVectors read_word_vectors(const std::string& path, const std::string& word_list = "") {
+  if (path.ends_with(".bin")) {
+    if (!word_list.empty()) lx::fail_usage(path, "is a fastText model, which has its own words; a word list belongs to a .npy file");
+    return lx::FastText::load(path).known();
+  }
+  if (!path.ends_with(".lxf") && !lx::is_folder(path)) return lx::read_vectors(path, {.word_list = word_list});
+  if (!word_list.empty()) lx::fail_usage(path, "is a model, which has its own words; a word list belongs to a .npy file");
+  const auto file = lx::ModelFile::open(path);
+  for (const auto& name : file.tensors.names())
+    if (name.ends_with(".embeddings.word_embeddings.weight"))
+      return lx::whole_word_vectors(file.vocabulary, file.tensors.get<float>(name), path);
+  lx::fail_file(path, "has no table of word embeddings; expected an encoder such as BERT, or a file of word vectors");
+}
+
+/// Word vectors that a model of words (train_love, train_imputer) completes. Any path may be empty.
+inline lx::StaticVectors read_static_vectors(const std::string& vectors, const std::string& word_list, const std::string& imputer,
+                                             bool imputer_only = false) {
+  lx::WordVectors known;
+  if (!vectors.empty()) known = read_word_vectors(vectors, word_list);
+  std::optional<lx::WordImputer> model;
+  if (!imputer.empty()) model = lx::load_imputer(imputer);
+  if (model && known.size() > 0 && model->size() != known.dimension())
+    lx::fail_usage("--imputer", imputer, " makes vectors of ", model->size(), " numbers, but those of ", vectors, " have ",
+                   known.dimension());
+  return {std::move(known), std::move(model), imputer_only};
+}
+
+}  // namespace program

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Precision, recall and F1 of the matches that match or assign wrote, on labelled pairs.
+#include <iomanip>
+#include <lexformer/io/json.hpp>
+#include <lexformer/train/bootstrap.hpp>
+#include <lexformer/train/metrics.hpp>
+#include <set>
+
+#include "cli/given_labels.hpp"
+#include "cli/scored_pairs.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files, pairs;
+  std::optional<double> threshold;
+  std::string output;
+  bool one_table = false;
+  lx::BootstrapOptions bootstrap;
+};
+
+/// The decisions on the pairs of one file.
+struct Decided {
+  std::string path;
+  std::vector<std::uint8_t> match, label;
+  std::size_t absent = 0;  // labelled matches that no file has, with any score
+
+  lx::BinaryCounts counts() const {
+    lx::BinaryCounts c;
+    for (std::size_t i = 0; i < match.size(); ++i) c.add(match[i] == 1, label[i] == 1);
+    return c;
+  }
+  /// Intervals of precision, recall and F1 over the pairs.
+  std::vector<lx::Interval> intervals(const lx::BootstrapOptions& options) const {
+    return lx::bootstrap_intervals(match.size(), options, [&](std::span<const std::size_t> rows) {
+      lx::BinaryCounts c;
+      for (const std::size_t i : rows) c.add(match[i] == 1, label[i] == 1);
+      return std::vector<double>{c.precision(), c.recall(), c.f1()};
+    });
+  }
+};
+
+int run_evaluate_matches(int argc, char** argv) {
+  CLI::App app(
+      "Precision, recall and F1 of the matches that match or assign wrote, on labelled pairs of ids. A labelled pair that the files do not "
+      "have is no match. The parts of a run in shards are given together.",
+      "evaluate_matches");
+  Options o;
+  app.add_option("matches", o.files, "files with the columns left_id, right_id, score and match: .csv, .tsv, .jsonl")
+      ->required()
+      ->type_name("F.csv");
+  app.add_option("--pairs", o.pairs, "files of pairs of ids with the label 1 (match) or 0, each judged on its own")
+      ->required()
+      ->type_name("F.csv");
+  app.add_option("--threshold", o.threshold, "least score of a match (default: the decision in the column match)")
+      ->check(program::finite());
+  app.add_flag("--one-table", o.one_table, "both ids are those of one table, so their order does not matter");
+  app.add_option("--resamples", o.bootstrap.resamples, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %")
+      ->check(program::positive())
+      ->capture_default_str();
+  app.add_option("--output", o.output, "also write the results as JSON")->type_name("F.json");
+  return program::run(app, argc, argv, [&] {
+    program::keep_inputs("--output", o.output, o.files);
+    program::keep_inputs("--output", o.output, o.pairs);
+    program::check_folder(o.output);
+    std::set<std::pair<std::string, std::string>> found, matched;
+    program::read_scored_pairs(o.files, o.threshold, true, "--threshold", nullptr, [&](const lx::PairRow& pair, double, bool match) {
+      const auto key = program::pair_key(pair.left, pair.right, o.one_table);
+      found.insert(key);
+      if (match) matched.insert(key);
+    });
+    std::vector<Decided> all;
+    std::size_t width = 5;
+    for (const auto& path : o.pairs) {
+      const auto table = lx::read_pairs(path, {.ids = true});
+      const auto labels = lx::class_labels(table);
+      Decided& decided = all.emplace_back();
+      decided.path = path;
+      width = std::max(width, path.size());
+      program::GivenLabels given(o.one_table);
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        const auto& row = table.rows[i];
+        const auto key = program::pair_key(row.left, row.right, o.one_table);
+        given.add(row.left, row.right, row.label, path, row.line);
+        decided.match.push_back(matched.contains(key) ? 1 : 0);
+        decided.label.push_back(static_cast<std::uint8_t>(labels[i]));
+        if (labels[i] == 1 && !found.contains(key)) ++decided.absent;
+      }
+    }
+    program::StringWriter text;
+    text << program::counted(matched.size(), "match", "matches") << " of " << program::counted(found.size(), "pair", "pairs") << "\n"
+         << std::left << std::setw(static_cast<int>(width) + 2) << "pairs" << std::right << std::setw(8) << "labelled" << std::setw(9)
+         << "matches" << std::setw(8) << "absent"
+         << "  precision, %          recall, %             F1, %\n"
+         << std::fixed << std::setprecision(1);
+    lx::Json json = {{"matches", matched.size()}, {"pairs", found.size()}, {"files", lx::Json::array()}};
+    for (const Decided& d : all) {
+      const auto c = d.counts();
+      const auto intervals = d.intervals(o.bootstrap);
+      const double values[] = {c.precision(), c.recall(), c.f1()};
+      lx::Json entry = {{"file", d.path},     {"labelled", d.label.size()}, {"matches", c.true_positive + c.false_negative},
+                        {"absent", d.absent}, {"precision", c.precision()}, {"recall", c.recall()},
+                        {"f1", c.f1()}};
+      text << std::left << std::setw(static_cast<int>(width) + 2) << d.path << std::right << std::setw(8) << d.label.size() << std::setw(9)
+           << c.true_positive + c.false_negative << std::setw(8) << d.absent;
+      for (std::size_t k = 0; k < 3; ++k) {
+        const auto [low, high] = intervals[k];
+        text << "  " << std::setw(5) << 100 * values[k] << " [" << std::setw(5) << 100 * low << ", " << std::setw(5) << 100 * high << "]";
+        entry["intervals"].push_back({low, high});
+      }
+      text << '\n';
+      json["files"].push_back(entry);
+    }
+    std::cout << text.str();
+    if (!o.output.empty()) lx::write_file_atomic(o.output, json.dump(2) + "\n");
+    return 0;
+  });
+}
+
+const program::Command command{"evaluate_matches", program::Group::match, "precision, recall and F1 of matches on labelled pairs",
+                               run_evaluate_matches};
+
+}  // namespace

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// Labels pairs of records by hand: in the terminal, or on a page in a browser.
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include <set>
+#include <utility>
+
+#include "match/candidates.hpp"
+#include "match/label_page.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+/// Reads one key from a terminal at once, without echo; from anything else the first character of a line.
+class Keys {
+ public:
+  Keys() : terminal_(isatty(0) != 0 && tcgetattr(0, &before_) == 0) {
+    if (!terminal_) return;
+    termios raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    tcsetattr(0, TCSANOW, &raw);
+  }
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+  ~Keys() {
+    if (terminal_) tcsetattr(0, TCSANOW, &before_);
+  }
+
+  /// 'q' at the end of the input and after Ctrl-C.
+  char next() {
+    if (terminal_) {
+      char key = 'q';
+      return read(0, &key, 1) == 1 ? key : 'q';
+    }
+    std::string line;
+    if (!std::getline(std::cin, line)) return 'q';
+    const auto first = line.find_first_not_of(" \t\r");
+    return first == line.npos ? ' ' : line[first];
+  }
+
+ private:
+  termios before_{};
+  bool terminal_;
+};
+
+std::size_t screen_columns() {
+  winsize size{};
+  if (isatty(1) != 0 && ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::clamp<std::size_t>(size.ws_col, 60, 200);
+  return 100;
+}
+
+/// A text in lines of at most `width` characters, padded with spaces. Words that the other text lacks are marked.
+std::vector<std::string> marked_lines(const std::string& text, const std::string& other, std::size_t width, bool color) {
+  std::vector<std::string> lines;
+  std::string line;
+  std::size_t length = 0;
+  const auto end_line = [&] {
+    lines.push_back(line + std::string(width - length, ' '));
+    line.clear();
+    length = 0;
+  };
+  for (const lx::ComparedWord& word : lx::compare_words(text, other)) {
+    std::u32string letters = lx::to_utf32(lx::one_line(word.text));  // no escape sequences from a table
+    const bool same = word.kind == lx::ComparedWord::Kind::same, near = word.kind == lx::ComparedWord::Kind::near;
+    if (!color && !same) {
+      const char32_t mark = near ? U'~' : U'*';
+      letters.insert(letters.begin(), mark);
+      letters.push_back(mark);
+    }
+    while (!letters.empty()) {
+      if (length > 0 && length + 1 + letters.size() > width) end_line();
+      const std::u32string part = letters.substr(0, width);
+      letters.erase(0, part.size());
+      if (length > 0) line += ' ';
+      length += part.size() + (length > 0 ? 1 : 0);
+      const std::string shown = lx::to_utf8(part);
+      line += !color || same ? shown : lx::cat(near ? "\x1b[4m" : "\x1b[7m", shown, "\x1b[0m");
+    }
+  }
+  end_line();
+  return lines;
+}
+
+/// The labels in the output file, which is written anew after each answer.
+class Labels {
+ public:
+  static constexpr std::string_view header = "ltable_id,rtable_id,label\n";
+
+  Labels(std::string path, const std::shared_ptr<const lx::RecordPairs>& records)
+      : path_(std::move(path)), records_(*records), text_(header) {
+    if (!lx::path_exists(path_)) return;
+    text_ = lx::read_file(path_);
+    if (!text_.starts_with(header))
+      lx::fail_file(path_, "does not begin with the line ltable_id,rtable_id,label; --out continues a file of labels or writes a new one");
+    if (!text_.ends_with('\n')) text_ += '\n';
+    if (text_ == header) return;
+    lx::TableOptions table;
+    table.records = records;
+    for (const auto& row : lx::read_pairs(path_, table).rows) {
+      if (row.label != "0" && row.label != "1")
+        lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
+      known_.insert(key({records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_)}));
+    }
+  }
+
+  bool has(const program::RecordPair& pair) const { return known_.contains(key(pair)); }
+  std::size_t size() const { return known_.size(); }
+
+  void add(const program::RecordPair& pair, bool match) {
+    answers_.emplace_back(key(pair), text_.size());
+    known_.insert(key(pair));
+    text_ += lx::cat(program::csv_field(records_.left().records[pair.left].id), ',',
+                     program::csv_field(records_.right().records[pair.right].id), match ? ",1\n" : ",0\n");
+    lx::write_file_atomic(path_, text_);
+  }
+  /// Removes the last label of this run; returns false if there is none.
+  bool undo() {
+    if (answers_.empty()) return false;
+    known_.erase(answers_.back().first);
+    text_.resize(answers_.back().second);
+    answers_.pop_back();
+    lx::write_file_atomic(path_, text_);
+    return true;
+  }
+
+ private:
+  using Key = std::pair<std::size_t, std::size_t>;
+  Key key(const program::RecordPair& pair) const {
+    return records_.one_table() ? Key(std::minmax(pair.left, pair.right)) : Key(pair.left, pair.right);
+  }
+
+  std::string path_;
+  const lx::RecordPairs& records_;
+  std::string text_;
+  std::set<Key> known_;
+  std::vector<std::pair<Key, std::size_t>> answers_;  // of this run, and where each begins in the text
+};
+
+void show(const lx::RecordPairs& records, const program::ColumnValues& values, const program::RecordPair& pair) {
+  const bool color = isatty(1) != 0 && std::getenv("NO_COLOR") == nullptr;
+  std::size_t name_width = 4;
+  for (const auto& name : values.names) name_width = std::max(name_width, std::min<std::size_t>(16, lx::to_utf32(name).size()));
+  const std::size_t width = (screen_columns() - name_width - 4) / 2;
+  const auto row = [&](const std::string& name, const std::vector<std::string>& left, const std::vector<std::string>& right) {
+    auto title = lx::to_utf32(lx::one_line(name));
+    title.resize(name_width, U' ');
+    for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
+      const std::string none(width, ' ');
+      std::string line = lx::cat(i == 0 ? lx::to_utf8(title) : std::string(name_width, ' '), "  ", i < left.size() ? left[i] : none, "  ",
+                                 i < right.size() ? right[i] : none);
+      line.erase(line.find_last_not_of(' ') + 1);
+      std::cout << line << '\n';
+    }
+  };
+  const auto &a = records.left().records[pair.left].id, &b = records.right().records[pair.right].id;
+  row("id", marked_lines(a, a, width, color), marked_lines(b, b, width, color));
+  // A word may stand in another column of the other record.
+  const auto &left_text = records.left_texts()[pair.left], &right_text = records.right_texts()[pair.right];
+  for (std::size_t c = 0; c < values.names.size(); ++c) {
+    const auto &left = values.left[c][pair.left], &right = values.right[c][pair.right];
+    row(values.names[c], marked_lines(left, right_text, width, color), marked_lines(right, left_text, width, color));
+  }
+}
+
+/// Asks for the label of each pair that has none.
+void ask(const lx::RecordPairs& records, const std::vector<program::RecordPair>& pairs, Labels& labels) {
+  const program::ColumnValues values(records);
+  Keys keys;
+  program::catch_signals();
+  std::cout << "y = match, n = no match, s = skip, u = remove the last label, q = quit. Words that the other record lacks are marked.\n";
+  std::vector<std::size_t> asked;  // of this run, in order: undo returns to the last one that was labelled
+  for (std::size_t i = 0; i < pairs.size();) {
+    if (labels.has(pairs[i])) {
+      ++i;
+      continue;
+    }
+    std::cout << "\n-- pair " << i + 1 << " of " << pairs.size() << '\n';
+    show(records, values, pairs[i]);
+    for (bool answered = false; !answered;) {
+      std::cout << "match? [y/n/s/u/q] " << std::flush;
+      const char key = program::interrupted != 0 ? 'q' : keys.next();
+      std::cout << (std::isprint(static_cast<unsigned char>(key)) != 0 ? key : ' ') << '\n';
+      answered = true;
+      if (key == 'y' || key == 'n') {
+        labels.add(pairs[i], key == 'y');
+        asked.push_back(i++);
+      } else if (key == 's') {
+        ++i;
+      } else if (key == 'u' && labels.undo()) {
+        i = asked.back();
+        asked.pop_back();
+      } else if (key == 'q') {
+        return;
+      } else {
+        if (key == 'u') std::cout << "no label of this run is left\n";
+        answered = false;
+      }
+    }
+  }
+}
+
+int run_label(int argc, char** argv) {
+  CLI::App app(
+      "Shows pairs of records side by side, with their differences marked, and writes the labels that you give: in the terminal, or on a "
+      "page for a browser. Each answer is saved at once, and a second run continues.",
+      "label");
+  program::RecordFlags flags;
+  std::vector<std::string> files, columns;
+  std::string out, page;
+  app.add_option("pairs", files, "pairs of ids to label, as suggest, match and candidates write them: .csv, .tsv, .jsonl")
+      ->required()
+      ->type_name("F.csv");
+  flags.add_to(app);
+  program::add_record_columns(app, columns);
+  auto* labels_out = app.add_option("--out", out, "file of labels to write or to continue: ltable_id, rtable_id, label (1 = match); .csv")
+                         ->type_name("LABELS.csv");
+  app.add_option("--html", page, "write a page for a browser instead of asking; the browser saves the labels")
+      ->type_name("F.html")
+      ->excludes(labels_out);
+  return program::run(app, argc, argv, [&] {
+    if (out.empty() == page.empty()) lx::fail_usage("command line", "give --out LABELS.csv to label in the terminal, or --html F.html");
+    for (const auto& [name, path] : {std::pair("--out", out), std::pair("--html", page)}) {
+      program::keep_inputs(name, path, files);
+      program::keep_inputs(name, path, flags.files());
+    }
+    if (!out.empty() && program::output_format(out) != lx::TableFormat::csv) lx::fail_usage("--out", out, " must end in .csv");
+    program::check_folder(out.empty() ? page : out);
+    if (!flags.used()) lx::fail_usage("--left", "must be given: the table of the records");
+    const auto records = flags.load(columns, "");
+    lx::TableOptions table;
+    table.records = records;
+    table.labels = false;
+    std::vector<program::RecordPair> pairs;
+    for (const auto& path : files)
+      for (const auto& row : lx::read_pairs(path, table).rows)
+        pairs.push_back({records->left_place(row.left_id, path), records->right_place(row.right_id, path)});
+    if (!page.empty()) {
+      lx::write_file_atomic(page, program::label_page(*records, pairs, "labels.csv"));
+      std::cerr << page << ": " << program::counted(pairs.size(), "pair", "pairs") << " to label; open it in a browser\n";
+      return 0;
+    }
+    Labels labels(out, records);
+    ask(*records, pairs, labels);
+    const auto left = std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return !labels.has(pair); });
+    std::cerr << out << ": " << program::counted(labels.size(), "label", "labels") << ", "
+              << program::counted(static_cast<std::size_t>(left), "pair", "pairs") << " without one\n";
+    return 0;
+  });
+}
+
+const program::Command command{"label", program::Group::match, "asks for labels, in the terminal or on a page for a browser", run_label};
+
+}  // namespace

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// Evaluates word vectors: similarity of words against human scores, clusters against categories, neighbours of misspellings.
+#include <iomanip>
+#include <lexformer/io/json.hpp>
+#include <unordered_map>
+
+#include "cli/word_sources.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+struct Options {
+  std::string vectors, words, imputer, output;
+  std::vector<std::string> similarity, clusters, misspellings;
+  bool imputer_only = false;
+  lx::KMeansOptions kmeans;
+};
+
+/// The distinct words of all files and their vectors.
+struct WordTable {
+  std::unordered_map<std::string, std::size_t> index;
+  std::vector<std::string> words;
+  std::vector<bool> covered;  // --vectors has the word
+  std::vector<bool> known;    // the word has a vector
+  lx::Tensor<float> unit;     // (words, D), of length 1
+
+  std::size_t add(const std::string& word) {
+    const auto [it, added] = index.emplace(word, words.size());
+    if (added) words.push_back(word);
+    return it->second;
+  }
+};
+
+void add_vectors(WordTable& table, const lx::StaticVectors& vectors) {
+  auto rows = vectors.rows(table.words);
+  table.covered = std::move(rows.known);
+  table.known = std::move(rows.found);
+  table.unit = lx::Tensor<float>(rows.values.shape());
+  const std::size_t size = vectors.size();
+  float* out = table.unit.mutable_data();
+  for (std::size_t i = 0; i < table.words.size(); ++i) {
+    const auto row = rows.values.span().subspan(i * size, size);
+    double squares = 0;
+    for (const float x : row) squares += static_cast<double>(x) * static_cast<double>(x);
+    const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
+    for (std::size_t j = 0; j < size; ++j) out[i * size + j] = static_cast<float>(scale * static_cast<double>(row[j]));
+  }
+}
+
+double cosine(const WordTable& table, std::size_t a, std::size_t b) {
+  const std::size_t size = table.unit.dim(1);
+  const float *x = table.unit.data() + a * size, *y = table.unit.data() + b * size;
+  double sum = 0;
+  for (std::size_t j = 0; j < size; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(y[j]);
+  return sum;
+}
+
+/// Spearman's correlation of the pairs that `use` accepts, x 100; null for fewer than two.
+template <class Use>
+lx::Json similarity_on(const WordTable& table, const std::vector<lx::ScoredWordPair>& pairs, Use&& use) {
+  std::vector<double> cosines, scores;
+  for (const auto& p : pairs) {
+    const std::size_t a = table.index.at(p.left), b = table.index.at(p.right);
+    if (!use(a) || !use(b)) continue;
+    cosines.push_back(cosine(table, a, b));
+    scores.push_back(p.score);
+  }
+  lx::Json json = {{"pairs", scores.size()}, {"spearman", nullptr}};
+  if (scores.size() > 1) json["spearman"] = 100 * lx::spearman(cosines, scores);
+  return json;
+}
+
+/// Purity x 100 of the clusters of the words that `use` accepts, as many as these words have categories; null without words.
+template <class Use>
+lx::Json purity_on(const WordTable& table, const std::vector<lx::CategorizedWord>& words, lx::KMeansOptions options, Use&& use) {
+  std::vector<float> rows;
+  std::vector<std::int32_t> labels;
+  std::unordered_map<std::string, std::int32_t> categories;
+  for (const auto& w : words) {
+    const std::size_t i = table.index.at(w.word);
+    if (!use(i)) continue;
+    labels.push_back(categories.emplace(w.category, static_cast<std::int32_t>(categories.size())).first->second);
+    const auto row = table.unit.span().subspan(i * table.unit.dim(1), table.unit.dim(1));
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  lx::Json json = {{"words", labels.size()}, {"categories", categories.size()}, {"purity", nullptr}, {"purity_mean", nullptr}};
+  if (labels.empty()) return json;
+  options.clusters = categories.size();
+  const auto starts = lx::kmeans(lx::Tensor<float>::from(rows, {labels.size(), table.unit.dim(1)}), options);
+  std::vector<double> purities;
+  for (const auto& start : starts) purities.push_back(100 * lx::purity(start.cluster, labels));
+  const auto over_starts = lx::mean_and_deviation(purities);
+  json["purity"] = 100 * lx::purity(lx::best_start(starts).cluster, labels);
+  json["purity_mean"] = over_starts.mean;
+  json["purity_deviation"] = over_starts.deviation;
+  json["inertia"] = lx::best_start(starts).inertia;
+  return json;
+}
+
+/// The share of misspellings whose correct word is the nearest of all known words, and one of the ten nearest, x 100; null without any.
+/// Left out: misspellings that are known words or have no vector, and those whose correct word is not known.
+lx::Json misspellings_on(const std::vector<lx::Misspelling>& list, const lx::StaticVectors& vectors, const lx::Tensor<float>& known) {
+  std::vector<std::string> words;
+  std::vector<std::size_t> correct;
+  for (const auto& m : list) {
+    const auto row = vectors.known().find(m.correct);
+    if (!row || m.misspelling.find(' ') != std::string::npos || vectors.known().find(m.misspelling)) continue;
+    words.push_back(m.misspelling);
+    correct.push_back(*row);
+  }
+  lx::Json json = {{"misspellings", words.size()}, {"top_1", nullptr}, {"top_10", nullptr}};
+  if (words.empty()) return json;
+  const auto ranks = lx::neighbor_ranks(vectors.rows(words).values, known, correct);
+  for (const std::size_t k : {std::size_t{1}, std::size_t{10}}) {
+    const auto found = std::count_if(ranks.begin(), ranks.end(), [&](std::size_t rank) { return rank <= k; });
+    json[lx::cat("top_", k)] = 100 * static_cast<double>(found) / static_cast<double>(ranks.size());
+  }
+  return json;
+}
+
+/// The results of a file: over the covered items and over all. `measure(use)` computes them for the words that use(i) accepts.
+template <class Measure>
+lx::Json result_of(const std::string& file, const char* items, std::size_t count, const WordTable& table, Measure&& measure) {
+  lx::Json json = {{"file", file}, {items, count}};
+  json["on_covered"] = measure([&](std::size_t i) { return table.covered[i] && table.known[i]; });
+  json["on_all"] = table.covered == table.known ? json["on_covered"] : measure([&](std::size_t i) { return bool{table.known[i]}; });
+  json["covered"] = json["on_covered"][items];
+  json["left_out"] = count - json["on_all"][items].get<std::size_t>();
+  return json;
+}
+
+void print(const lx::Json& results, std::size_t starts) {
+  std::vector<std::array<std::string, 7>> lines{{"file", "measure", "total", "covered", "on covered", "left out", "on all"}};
+  const auto value = [](const lx::Json& number) {
+    program::StringWriter out;
+    if (number.is_null()) return std::string("-");
+    out << std::fixed << std::setprecision(1) << number.get<double>();
+    return out.str();
+  };
+  const auto add = [&](const lx::Json& r, const std::string& measure, const char* items, const char* key) {
+    lines.push_back({r["file"], measure, r[items].dump(), r["covered"].dump(), value(r["on_covered"][key]), r["left_out"].dump(),
+                     value(r["on_all"][key])});
+  };
+  for (const auto& r : results["similarity"]) add(r, "Spearman", "pairs", "spearman");
+  for (const auto& r : results["clusters"]) {
+    add(r, "purity", "words", "purity");
+    add(r, lx::cat("purity, mean of ", starts), "words", "purity_mean");
+  }
+  for (const auto& r : results["misspellings"]) {
+    add(r, "nearest is correct", "misspellings", "top_1");
+    add(r, "correct in nearest 10", "misspellings", "top_10");
+  }
+  std::array<std::size_t, 7> widths{};
+  for (const auto& line : lines)
+    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+  for (const auto& line : lines) {
+    for (std::size_t c = 0; c < line.size(); ++c)
+      std::cout << (c == 0 ? "" : "  ") << (c < 2 ? std::left : std::right) << std::setw(static_cast<int>(widths[c])) << line[c];
+    std::cout << "\n";
+  }
+}
+
+int run_evaluate_words(int argc, char** argv) {
+  CLI::App app(
+      "Evaluates word vectors. Similarity: Spearman's correlation of cosines and human scores. Clusters: purity of k-means on vectors of "
+      "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. "
+      "Misspellings: the share whose correct word is the nearest of all known words, and among the ten nearest, by cosine. All x 100. "
+      "'covered' counts the pairs and words that --vectors has; with --imputer the other words get vectors from a model, else they are "
+      "left out. Words with a space are left out. A misspelling is covered if --vectors has the correct word and lacks the misspelling; "
+      "the others are left out.",
+      "evaluate_words");
+  Options o;
+  app.add_option("--vectors", o.vectors,
+                 "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
+      ->type_name("V");
+  app.add_option("--words", o.words, "for a .npy file of vectors: its words, one per line")->type_name("F");
+  app.add_option(
+         "--imputer,--love", o.imputer,
+         "a model of words (train_love, train_imputer, or a .bin file of fastText), which makes vectors for the words that --vectors lacks")
+      ->type_name("M.lxf");
+  app.add_flag("--imputer-only,--love-only", o.imputer_only,
+               "take all vectors from the model; --vectors, if given, only tells which words are covered");
+  app.add_option("--similarity", o.similarity, "files of lines `word word score` or `index word word score`, separated by tabs")
+      ->type_name("F");
+  app.add_option("--clusters", o.clusters, "tables (.csv, .tsv, .jsonl) with columns `category` and `word`")->type_name("F");
+  app.add_option(
+         "--misspellings", o.misspellings,
+         "files of lines `misspelling correct`, separated by a tab, or of lines `$correct`, each followed by its misspellings; need "
+         "--imputer")
+      ->type_name("F");
+  app.add_option("--starts", o.kmeans.starts, "starts of k-means")->check(CLI::Range(1, 10000))->capture_default_str();
+  app.add_option("--seed", o.kmeans.seed, "random seed of k-means")->capture_default_str();
+  app.add_option("--output", o.output, "also write the results as JSON")->type_name("F.json");
+  program::add_threads(app);
+  return program::run(app, argc, argv, [&] {
+    if (o.imputer_only && o.imputer.empty()) lx::fail_usage("--imputer-only", "needs --imputer");
+    if (o.vectors.empty() && !o.imputer_only) lx::fail_usage("--vectors", "is missing; without it use --imputer and --imputer-only");
+    if (o.vectors.empty() && !o.words.empty()) lx::fail_usage("--words", "needs --vectors");
+    if (o.similarity.empty() && o.clusters.empty() && o.misspellings.empty())
+      lx::fail_usage("--similarity", "no file to evaluate on, neither here nor for --clusters nor --misspellings");
+    if (!o.misspellings.empty() && (o.vectors.empty() || o.imputer.empty()))
+      lx::fail_usage("--misspellings", "needs --vectors, the known words, and --imputer, which makes the vectors of misspellings");
+    program::keep_inputs("--output", o.output, {o.vectors, o.words, o.imputer});
+    program::keep_inputs("--output", o.output, o.similarity);
+    program::keep_inputs("--output", o.output, o.clusters);
+    program::keep_inputs("--output", o.output, o.misspellings);
+
+    WordTable table;
+    std::vector<std::vector<lx::ScoredWordPair>> pairs;
+    std::vector<std::vector<lx::CategorizedWord>> categorized;
+    for (const auto& file : o.similarity)
+      for (const auto& p : pairs.emplace_back(lx::read_word_pairs(file))) {
+        table.add(p.left);
+        table.add(p.right);
+      }
+    for (const auto& file : o.clusters)
+      for (const auto& w : categorized.emplace_back(lx::read_categorized_words(file))) table.add(w.word);
+    std::vector<std::vector<lx::Misspelling>> misspelt;
+    for (const auto& file : o.misspellings) misspelt.push_back(lx::read_misspellings(file));
+    const auto vectors = program::read_static_vectors(o.vectors, o.words, o.imputer, o.imputer_only);
+    add_vectors(table, vectors);
+
+    lx::Json json = {{"similarity", lx::Json::array()}, {"clusters", lx::Json::array()}, {"misspellings", lx::Json::array()}};
+    json["settings"] = {{"vectors", o.vectors},           {"words", o.words},          {"imputer", o.imputer},
+                        {"imputer_only", o.imputer_only}, {"starts", o.kmeans.starts}, {"seed", o.kmeans.seed}};
+    for (std::size_t f = 0; f < pairs.size(); ++f)
+      json["similarity"].push_back(
+          result_of(o.similarity[f], "pairs", pairs[f].size(), table, [&](auto&& use) { return similarity_on(table, pairs[f], use); }));
+    for (std::size_t f = 0; f < categorized.size(); ++f)
+      json["clusters"].push_back(result_of(o.clusters[f], "words", categorized[f].size(), table,
+                                           [&](auto&& use) { return purity_on(table, categorized[f], o.kmeans, use); }));
+    lx::Tensor<float> known;
+    if (!misspelt.empty()) known = vectors.rows(vectors.known().words()).values;
+    for (std::size_t f = 0; f < misspelt.size(); ++f) {
+      lx::Json result = {{"file", o.misspellings[f]}, {"misspellings", misspelt[f].size()}};
+      result["on_all"] = result["on_covered"] = misspellings_on(misspelt[f], vectors, known);
+      result["covered"] = result["on_covered"]["misspellings"];
+      result["left_out"] = misspelt[f].size() - result["covered"].get<std::size_t>();
+      json["misspellings"].push_back(result);
+    }
+    print(json, o.kmeans.starts);
+    if (!o.output.empty()) lx::write_file_atomic(o.output, json.dump(2) + "\n");
+    return 0;
+  });
+}
+
+const program::Command command{"evaluate_words", program::Group::measure, "word vectors: similarity, clusters, misspellings",
+                               run_evaluate_words};
+
+}  // namespace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Trains a tagger, e.g. of named entities: an LSTM and a conditional random field over fixed word vectors, or an encoder such as BERT.
+#include "train/tagger_training.hpp"
+
+namespace lx = lexformer;
+
+namespace {
+
+template <class T, class Dev>
+bool run(program::TaggerOptions o) {
+  const auto train = program::read_sentences(o.train_file, o.with_bert() ? 0 : o.bert.max_length);
+  lx::TagLabels labels(lx::tag_labels(train));
+  if (labels.size() == 1) lx::fail_file(o.train_file, "has no entities: all tags are O, so there is nothing to learn");
+  if (o.with_bert()) {
+    lx::BertTagger<T, Dev> model(lx::ModelFile::open(o.model), labels, o.bert, o.seed);
+    if (!o.quiet) program::report_tensors(o.model, model);
+    model.encoder().gradient_checkpointing = o.gradient_checkpointing;
+    o.love.apply(model);
+    for (const auto& part : o.freeze) model.freeze(part);
+    return program::train_tagger<T, Dev>(o, model, train, "", [](const std::string& path) { return lx::BertTagger<T, Dev>::load(path); });
+  }
+  const auto vectors = o.vectors.load();
+  o.lstm.size = vectors->size();
+  lx::LstmTagger<T, Dev> model(labels, o.lstm, o.seed);
+  model.provide(vectors);
+  return program::train_tagger<T, Dev>(o, model, train, vectors->describe_all(), [&](const std::string& path) {
+    auto best = lx::LstmTagger<T, Dev>::load(path);
+    best.provide(vectors);
+    return best;
+  });
+}
+
+int run_train_tagger(int argc, char** argv) {
+  CLI::App app(
+      "Trains a tagger on sentences whose words have BIO tags, e.g. of named entities: a bidirectional LSTM with a conditional random "
+      "field "
+      "over fixed word vectors, or an encoder such as BERT. Prints precision, recall and F1 of entities, as PyPI's seqeval counts them.",
+      "train_tagger");
+  program::TaggerOptions o;
+  return program::train_in_folder(
+      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
+}
+
+const program::Command command{"train_tagger", program::Group::train, "a tagger of words with BIO tags, such as named entities",
+                               run_train_tagger};
+
+}  // namespace
