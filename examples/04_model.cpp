@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Loads a trained model and scores a pair.   Try: build/release/bin/04_model model.lxf "first text" "second text"
+// Loads a trained model and scores a pair.   Try: build/release/bin/04_model weights/matcher-small "belkin sleeve black" "belkin sleve blk"
 #include <iostream>
 #include <lexformer/lexformer.hpp>
 
@@ -11,10 +11,19 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const auto model = lx::CrossEncoder<>::load(argv[1]);
-  const double score = model.predict({{argv[2], argv[3]}})[0];
-  std::cout << "score " << score;
-  if (model.threshold) std::cout << (score > *model.threshold ? "  (match" : "  (no match") << ", threshold " << *model.threshold << ")";
-  std::cout << "\n";
+  const std::vector<std::pair<std::string, std::string>> pairs{{argv[2], argv[3]}};
+  if (model.options().task == lx::Task::regression) {
+    std::cout << "value " << model.predict(pairs)[0] << "\n";
+  } else if (model.options().labels == 2) {
+    const double p = static_cast<double>(model.probabilities(pairs).at(0, 1)), threshold = model.threshold.value_or(0.5);
+    const bool match = p > threshold;  // as predict() decides
+    std::cout << "probability of a match " << p << (match ? ": match" : ": no match") << " (threshold " << threshold << ")\n";
+  } else {
+    const auto& names = model.options().label_names;
+    const auto best = static_cast<std::size_t>(model.predict(pairs)[0]);
+    std::cout << "class " << (names.empty() ? std::to_string(best) : names.at(best)) << ", probability "
+              << model.probabilities(pairs).at(0, best) << "\n";
+  }
 } catch (const lx::Error& error) {
   std::cerr << error.what() << "\n";
   return error.exit_code();

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Pre-trains a small encoder on text, one document per line, as a masked language model with MTH's two regularizers: penalties on the
+// similarity of tokens and of heads (arXiv 2210.04246). Prints both similarities on held-out documents, before and after training.
+// With weights of 0 it is a plain masked language model.   Try: build/release/bin/09_pretrain_mth docs/how-to.md runs/mth
+#include <iostream>
+#include <lexformer/io/json.hpp>
+#include <lexformer/lexformer.hpp>
+
+namespace lx = lexformer;
+
+struct Pretraining {  // the members that Trainer needs
+  lx::MaskedLm<>& model;
+  lx::TextBatches source;
+  lx::Mth<> mth;
+
+  std::size_t batches() const { return source.batches(); }
+  lx::MaskedBatch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
+  lx::Var<> loss(const lx::MaskedBatch& m, const lx::ForwardOptions& forward) const {
+    const auto y = model(m.batch, m.positions, m.labels, forward, mth.encode(forward));  // encode(): some heads of each layer
+    return mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, forward));          // masked LM + a1 tokens + a2 heads
+  }
+  double weights(const lx::MaskedBatch& m) const { return m.positions.empty() ? 0 : static_cast<double>(m.batch.size()); }
+  void save(const std::string& path) { model.save(path); }
+  void load(const std::string& path) { model.restore(lx::ModelFile::open(path)); }
+};
+
+int main(int argc, char** argv) try {
+  if (argc != 3) {
+    std::cerr << "usage: 09_pretrain_mth TEXT.txt DIR   (a line of TEXT.txt is a document; those of fewer than 8 words are skipped)\n";
+    return 2;
+  }
+  const std::string text = argv[1], out = argv[2];
+  const lx::TextStream documents({text}, {.max_length = 128, .held_out = 20});  // every 20th document is not for training
+
+  // A vocabulary for the text, and a new model.
+  lx::WordCounts words;
+  std::string line;
+  for (lx::LineReader reader(text); reader.next(line);) lx::count_words(line, {}, words);
+  const lx::Json config{{"hidden_size", 128u},
+                        {"num_hidden_layers", 4u},
+                        {"num_attention_heads", 4u},
+                        {"intermediate_size", 512u},
+                        {"max_position_embeddings", 128u}};
+  lx::MaskedLm<> model(config, lx::train_vocabulary(words, {}, {.size = 4000}), {}, 1);
+  const lx::Mth<> mth({.token_weight = 1, .head_weight = 0.01}, 4, 4);  // the paper's weights; 4 layers, 4 heads
+
+  const auto held_out = documents.read_held_out(100, model.tokenizer());
+  const auto report = [&](const char* when) {
+    const auto figures = lx::encoder_figures(model, std::span(held_out));
+    std::cout << when << ": similarity of tokens " << figures.token_similarity << ", of heads " << figures.mean_head_similarity() << "\n";
+  };
+  report("before training");
+
+  const lx::Masker masker(model.tokenizer());
+  Pretraining task{model, lx::TextBatches(documents, model.tokenizer(), masker, 16, 1), mth};
+  lx::AdamW<> optimizer(model.parameters(), {.eps = 1e-6, .weight_decay = 0.01, .decay_bias_and_norm = false});
+  const std::size_t steps = 5 * task.batches();  // five epochs
+  const lx::Schedule schedule{.base = 1e-3, .warmup = steps / 20, .total = steps};
+  const auto done = lx::Trainer(task, optimizer, {.out = out, .schedule = schedule, .messages = &std::cerr}).run();
+  report("after training");
+  std::cout << out << "/model.lxf: loss " << done.loss << ", mean of the run\n";
+} catch (const lx::Error& error) {
+  std::cerr << error.what() << "\n";
+  return error.exit_code();
+}
