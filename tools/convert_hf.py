@@ -32,7 +32,7 @@ import sys
 import zipfile
 import zlib
 
-VERSION = "0.2.0"  # same as include/lexformer/version.hpp
+VERSION = "0.3.0"  # same as include/lexformer/version.hpp
 WIDTHS = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # with PyTorch's names
 INT8_LAYER = re.compile(r"(bert|electra)\.encoder\.layer\.\d+\.(attention\.self\.(query|key|value)|attention\.output\.dense|"
