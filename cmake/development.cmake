@@ -8,16 +8,17 @@ target_compile_options(lexformer_warnings INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 warns of overlapping copies within std::string (GCC bug 105651)
   $<$<BOOL:${LEXFORMER_WERROR}>:-Werror>)
 target_link_libraries(lexformer_compiled PRIVATE $<BUILD_INTERFACE:lexformer_warnings>)
+target_link_libraries(lexformer_double PRIVATE $<BUILD_INTERFACE:lexformer_warnings>)
 
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_EXTENSIONS OFF)
-  set_target_properties(lexformer_compiled PROPERTIES CXX_EXTENSIONS OFF)
+  set_target_properties(lexformer_compiled lexformer_double PROPERTIES CXX_EXTENSIONS OFF)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   find_program(LEXFORMER_CCACHE ccache)
   if(LEXFORMER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     # Without these it does not store what is compiled with precompiled headers (programs/).
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${LEXFORMER_CCACHE})
-    set_target_properties(lexformer_compiled PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+    set_target_properties(lexformer_compiled lexformer_double PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
   endif()
 endif()
 

@@ -6,7 +6,7 @@ install(DIRECTORY include/lexformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILE
 install(TARGETS lexformer lexformer_native EXPORT lexformerTargets)
 install(EXPORT lexformerTargets NAMESPACE lexformer:: DESTINATION ${package_dir})
 if(LEXFORMER_INSTALL_COMPILED)
-  install(TARGETS lexformer_compiled lexformer_cuda EXPORT lexformerCompiledTargets)
+  install(TARGETS lexformer_compiled lexformer_double lexformer_cuda EXPORT lexformerCompiledTargets)
   install(EXPORT lexformerCompiledTargets NAMESPACE lexformer:: DESTINATION ${package_dir})
 endif()
 if(LEXFORMER_INSTALL_PROGRAMS)
@@ -15,6 +15,9 @@ if(LEXFORMER_INSTALL_PROGRAMS)
   endif()
   install(PROGRAMS $<TARGET_FILE:lexformer_program> TYPE BIN RENAME lexformer)
   install(PROGRAMS tools/convert_hf.py TYPE BIN RENAME lexformer-convert_hf)
+  if(NOT CMAKE_CROSSCOMPILING)  # the program writes its manual pages and its completion
+    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:lexformer_program>\" help --write \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\" COMMAND_ERROR_IS_FATAL ANY)")
+  endif()
 endif()
 # `install` builds only what it installs; the headers alone need no build.
 if(PROJECT_IS_TOP_LEVEL AND NOT LEXFORMER_INSTALL_COMPILED AND NOT LEXFORMER_INSTALL_PROGRAMS)

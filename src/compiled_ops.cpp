@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lexformer::compiled: the ops that are slowest to compile, and the optimizer.
+// lexformer::compiled: the ops that are slowest to compile.
 #define LEXFORMER_COMPILED
 #include "lexformer/data/batch.hpp"
 #include "lexformer/ops/additive_attention.hpp"
@@ -13,7 +13,6 @@
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
-#include "lexformer/train/optimizer.hpp"
 
 #define LEXFORMER_OPS(T)               \
   LEXFORMER_ATTENTION(, T)             \
@@ -41,8 +40,4 @@ LEXFORMER_RECORD(, float, bfloat16)
 LEXFORMER_OPS(float)
 LEXFORMER_OPS(double)
 LEXFORMER_OPS(bfloat16)
-template class AdamWRows<float>;
-template class AdamWRows<bfloat16>;
-template class AdamW<float, Cpu>;
-template class AdamW<bfloat16, Cpu>;
 }  // namespace lexformer

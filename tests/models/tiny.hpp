@@ -16,7 +16,7 @@
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/ops/loss.hpp"
-#include "support/double_models.hpp"
+#include "lexformer/double.hpp"
 #include "support/random_tensor.hpp"
 #include "support/tiny_wordnet.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#define LEXFORMER_DEFINES_DOUBLE_MODELS
-#include "double_models.hpp"
+// lexformer::double: models in double.
+#include "lexformer/double.hpp"
 
 namespace lexformer {
 LEXFORMER_DOUBLE_MODELS()

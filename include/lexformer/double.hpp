@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Models in double, for gradient checks. Include it after linking lexformer::double, and they are compiled once, in that library.
+#pragma once
+
+#include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/models/encoder.hpp"
+#include "lexformer/models/masked_lm.hpp"
+#include "lexformer/train/optimizer.hpp"
+
+/// The word is extern in programs.
+#define LEXFORMER_DOUBLE_MODELS(word)                                       \
+  word template TermFactories<double, Cpu>& attention_terms<double, Cpu>(); \
+  word template struct BertEncoder<double, Cpu>;                            \
+  word template class Pretrained<double, Cpu>;                              \
+  word template class Encoder<double, Cpu>;                                 \
+  word template class CrossEncoder<double, Cpu>;                            \
+  word template class MaskedLm<double, Cpu>;                                \
+  word template class AdamW<double, Cpu>;
+
+#if defined(LEXFORMER_COMPILED_DOUBLE)
+namespace lexformer {
+LEXFORMER_DOUBLE_MODELS(extern)
+}
+#endif
