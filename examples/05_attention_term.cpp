@@ -4,6 +4,7 @@
 // slopes). A term needs no kernel, and its parameters get their gradients like any other.   Try: build/release/bin/05_attention_term
 #include <filesystem>
 #include <iostream>
+#include <lexformer/double.hpp>
 #include <lexformer/io/json.hpp>
 #include <lexformer/lexformer.hpp>
 
@@ -25,15 +26,8 @@ struct Nearness final : lx::AttentionTerm<T, Dev> {
   void visit(lx::ParameterVisitor<T, Dev>& v) override { v("slope", slope); }
 };
 
-struct Terms {
-  template <class T, class Dev = lx::Cpu>
-  lx::TermFactories<T, Dev> factories() const {
-    return {{"nearness", lx::layer_term<Nearness, T, Dev>}};
-  }
-};
-
 int main() try {
-  const auto terms = Terms().factories<float>();
+  lx::register_term<Nearness>("nearness");
   const auto folder = std::filesystem::temp_directory_path();
   const std::string start_path = folder / "start.lxf", path = folder / "nearness.lxf";
   // Pairs, and an untrained encoder with a vocabulary for them.
@@ -49,8 +43,8 @@ int main() try {
                        lx::train_vocabulary(words, {}, {.size = 80}), {}, 1);
   start.save(start_path);
 
-  // Train: the options name the term, and load() takes its factory.
-  auto model = lx::CrossEncoder<>::load(start_path, {.attention = {"lea", "nearness"}, .seed = 1}, terms);
+  // Train: the options name the term.
+  auto model = lx::CrossEncoder<>::load(start_path, {.attention = {"lea", "nearness"}, .seed = 1});
   std::vector<lx::Encoding> encodings;
   for (const auto& [left, right] : pairs) encodings.push_back(model.tokenizer().encode_pair(left, right, 32));
   const auto batch = model.batch(encodings);
@@ -63,19 +57,21 @@ int main() try {
     if (step % 10 == 9) std::cout << "step " << step + 1 << ", loss " << loss.item() << "\n";
   }
 
-  // Save, load, score. A program without the term refuses the file and names the term.
+  // Save, load, score.
   model.save(path);
-  const auto same = lx::CrossEncoder<>::load(path, terms);
+  const auto same = lx::CrossEncoder<>::load(path);
   std::cout << "match: " << same.probabilities({pairs[0]}).at(0, 1)
             << ", equal after loading: " << (same.logits(pairs).to_vector() == model.logits(pairs).to_vector() ? "yes" : "no") << "\n";
+
+  // A program that does not know the term refuses the file; here, models in double do not know it yet.
   try {
-    lx::CrossEncoder<>::load(path);
+    lx::CrossEncoder<double>::load(path);
   } catch (const lx::Error& error) {
     std::cout << error.what() << "\n";
   }
-
   // Gradients against finite differences, in double.
-  auto exact = lx::CrossEncoder<double>::load(path, Terms().factories<double>());
+  lx::register_term<Nearness, double>("nearness");
+  auto exact = lx::CrossEncoder<double>::load(path);
   std::vector<lx::Var<double>> slopes;
   for (const auto& p : exact.parameters())
     if (p.name.ends_with(".slope")) slopes.push_back(p.var);

@@ -10,7 +10,7 @@ namespace lx = lexformer;
 struct WordCounter : lx::Pretrained<> {  // the model and the members that Trainer needs: batches, batch, loss, weights, save, load
   std::optional<lx::Linear<>> head;
 
-  explicit WordCounter(const std::string& path) : Pretrained(lx::ModelFile::open(path), lx::TrainingStart{.seed = 1}, {}) {
+  explicit WordCounter(const std::string& path) : Pretrained(lx::ModelFile::open(path), lx::TrainingStart{.seed = 1}) {
     make_encoder(0);
     head.emplace(config().hidden_size, 1, init());
     load_state();

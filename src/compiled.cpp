@@ -6,7 +6,7 @@
 #include "lexformer/models/masked_lm.hpp"
 
 namespace lexformer {
-template const TermFactories<float, Cpu>& library_terms<float, Cpu>();
+template TermFactories<float, Cpu>& attention_terms<float, Cpu>();
 template struct BertEncoder<float, Cpu>;
 template class Pretrained<float, Cpu>;
 template class Encoder<float, Cpu>;

@@ -4,7 +4,7 @@
 #include "lexformer/bfloat16.hpp"
 
 namespace lexformer {
-template const TermFactories<bfloat16, Cpu>& library_terms<bfloat16, Cpu>();
+template TermFactories<bfloat16, Cpu>& attention_terms<bfloat16, Cpu>();
 template struct BertEncoder<bfloat16, Cpu>;
 template class Pretrained<bfloat16, Cpu>;
 template class Encoder<bfloat16, Cpu>;

@@ -41,7 +41,7 @@ LEXFORMER_INDEX(extern, bfloat16)
 LEXFORMER_ROTARY(extern, bfloat16)
 LEXFORMER_LOSS(extern, bfloat16)
 LEXFORMER_LINEAR_CROSS_ENTROPY(extern, bfloat16)
-extern template const TermFactories<bfloat16, Cpu>& library_terms<bfloat16, Cpu>();
+extern template TermFactories<bfloat16, Cpu>& attention_terms<bfloat16, Cpu>();
 extern template struct DeviceBatch<bfloat16, Cpu>;
 extern template struct BertEncoder<bfloat16, Cpu>;
 extern template class Pretrained<bfloat16, Cpu>;

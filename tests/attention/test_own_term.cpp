@@ -6,6 +6,7 @@
 #include "../support/random_tensor.hpp"
 #include "lexformer/attention/lea.hpp"
 #include "lexformer/attention/multi_head.hpp"
+#include "lexformer/attention/terms.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/ops/index.hpp"
 
@@ -27,6 +28,13 @@ struct Nearness final : AttentionTerm<double> {
     out.add_position_bias(reshape(multiply(slope, Var<double>(distance)), {in.heads, n, n}));
   }
   void visit(ParameterVisitor<double>& v) override { v("slope", slope); }
+};
+
+template <class T, class Dev>
+struct Nothing final : AttentionTerm<T, Dev> {
+  Nothing(const EncoderSizes&, Init&) {}
+  void contribute(const AttentionInputs<T, Dev>&, ScoreTerms<T, Dev>&) const override {}
+  void visit(ParameterVisitor<T, Dev>&) override {}
 };
 
 Batch batch() {
@@ -72,6 +80,21 @@ TEST_CASE("a user's term works beside LEA, with every gradient") {
         inputs);
     CHECK_MESSAGE(result.ok, result.message);
   }
+}
+
+TEST_CASE("a registered term is known by its name, which is taken once") {
+  register_term<Nothing, double>("nothing");
+  const auto terms = configure_terms<double, Cpu>({{"nothing", "{}"}}, {.layers = 3, .heads = 2, .width = 6}, "here");
+  REQUIRE(terms.size() == 1);
+  Init init;
+  DropoutSites sites(0, 8);
+  CHECK(terms[0].factory->make({.layers = 3, .heads = 2, .width = 6}, init, sites).size() == 3);
+  CHECK_THROWS_WITH_AS((register_term<Nothing, double>("nothing")),
+                       "register_term: there is an attention term 'nothing' already; take another name", Error);
+  CHECK_THROWS_WITH_AS((register_term<Nothing>("lea")), "register_term: there is an attention term 'lea' already; take another name",
+                       Error);
+  CHECK_THROWS_WITH_AS((configure_terms<float, Cpu>({{"nothing", "{}"}}, {.layers = 3, .heads = 2, .width = 6}, "here")),
+                       doctest::Contains("here: the attention term 'nothing' is not known; this program has: alibi, "), Error);
 }
 
 TEST_CASE("a term that adds zeros changes nothing, one that does not, does; scores show it") {

@@ -49,7 +49,7 @@ std::vector<Scheme> schemes() {
 std::vector<PlacedTerm<double>> make_terms(const TermConfig& config, const EncoderSizes& z) {
   Init init(1, 0.5);
   auto sites = site::terms();
-  return configure_terms<double, Cpu>({config}, {}, z, "test")[0].factory->make(z, init, sites);
+  return configure_terms<double, Cpu>({config}, z, "test")[0].factory->make(z, init, sites);
 }
 
 /// A scheme's term with large random parameters, and an attention call with it.

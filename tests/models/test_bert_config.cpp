@@ -16,7 +16,7 @@ Json scheme(const std::string& name, const Json& options = nullptr) {
   if (!options.is_null()) json["position_options"] = options;
   const auto config = parse_bert_config(json, "c.json");
   Init blank = Init::none();
-  const BertEncoder<float> encoder(config, blank, blank, {}, "c.json");
+  const BertEncoder<float> encoder(config, blank, blank, "c.json");
   Json out = {{"position_embeddings", *encoder.config.position_embeddings}};
   for (const auto& f : encoder.factories()) out.update(options_json([&](OptionVisitor& v) { f.factory->visit(v); }));
   return out;
@@ -49,7 +49,7 @@ TEST_CASE("config: position schemes have their defaults, and what a scheme does 
   CHECK(refused("deberta", {{"max_distance", 50u}}).find("there are no buckets") != std::string::npos);
   const Json odd = {{"position_embedding_type", "rope"}, {"hidden_size", 9u}, {"num_attention_heads", 3u}};
   Init blank = Init::none();
-  CHECK(error_message([&] { BertEncoder<float>(parse_bert_config(odd, "c.json"), blank, blank, {}, "c.json"); }) ==
+  CHECK(error_message([&] { BertEncoder<float>(parse_bert_config(odd, "c.json"), blank, blank, "c.json"); }) ==
         "c.json: attention: 'rope': rope rotates pairs of features, but a head has 3");
 }
 

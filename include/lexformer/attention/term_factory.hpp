@@ -138,8 +138,7 @@ class LayerTermFactory final : public TermFactory<T, Dev> {
 
 }  // namespace detail
 
-/// The factory of a custom term with one instance per layer:  TermFactories<> mine{{"mine", layer_term<Mine>}};
-/// Mine is constructed as Mine(sizes, init), or as Mine(options, sizes, init) if it has a `struct Options`.
+/// The factory of a term with one instance for each layer (attention/terms.hpp: register_term).
 template <template <class, class> class Term, class T = float, class Dev = Cpu>
 std::shared_ptr<TermFactory<T, Dev>> layer_term() {
   return std::make_shared<detail::LayerTermFactory<Term<T, Dev>, T, Dev>>();

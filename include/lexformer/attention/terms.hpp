@@ -15,41 +15,41 @@
 
 namespace lexformer {
 
-/// The library's factories. A new term of the library is its file and a line here.
+/// The terms that models may name: those of the library, and those of register_term(). A new term of the library is its file and a line
+/// here.
 template <class T = float, class Dev = Cpu>
-const TermFactories<T, Dev>& library_terms() {
+TermFactories<T, Dev>& attention_terms() {
   const auto relative = [](RelativeTable kind) { return [kind] { return std::make_shared<RelativeFactory<T, Dev>>(kind); }; };
-  static const TermFactories<T, Dev> all{{"lea", [] { return std::make_shared<LeaFactory<T, Dev>>(); }},
-                                         {"dafa", [] { return std::make_shared<DafaFactory<T, Dev>>(); }},
-                                         {"uerbert", [] { return std::make_shared<UerbertFactory<T, Dev>>(); }},
-                                         {"syntax", [] { return std::make_shared<SyntaxFactory<T, Dev>>(); }},
-                                         {"relative_key", relative(RelativeTable::relative_key)},
-                                         {"relative_key_query", relative(RelativeTable::relative_key_query)},
-                                         {"shaw", relative(RelativeTable::shaw)},
-                                         {"bert_r", relative(RelativeTable::bert_r)},
-                                         {"ddrp", [] { return std::make_shared<DdrpFactory<T, Dev>>(); }},
-                                         {"tupe", [] { return std::make_shared<TupeFactory<T, Dev>>(); }},
-                                         {"deberta", [] { return std::make_shared<DebertaFactory<T, Dev>>(); }},
-                                         {"t5", [] { return std::make_shared<T5Factory<T, Dev>>(); }},
-                                         {"alibi", [] { return std::make_shared<AlibiFactory<T, Dev>>(); }},
-                                         {"rope", [] { return std::make_shared<RopeFactory<T, Dev>>(); }}};
+  static TermFactories<T, Dev> all{{"lea", [] { return std::make_shared<LeaFactory<T, Dev>>(); }},
+                                   {"dafa", [] { return std::make_shared<DafaFactory<T, Dev>>(); }},
+                                   {"uerbert", [] { return std::make_shared<UerbertFactory<T, Dev>>(); }},
+                                   {"syntax", [] { return std::make_shared<SyntaxFactory<T, Dev>>(); }},
+                                   {"relative_key", relative(RelativeTable::relative_key)},
+                                   {"relative_key_query", relative(RelativeTable::relative_key_query)},
+                                   {"shaw", relative(RelativeTable::shaw)},
+                                   {"bert_r", relative(RelativeTable::bert_r)},
+                                   {"ddrp", [] { return std::make_shared<DdrpFactory<T, Dev>>(); }},
+                                   {"tupe", [] { return std::make_shared<TupeFactory<T, Dev>>(); }},
+                                   {"deberta", [] { return std::make_shared<DebertaFactory<T, Dev>>(); }},
+                                   {"t5", [] { return std::make_shared<T5Factory<T, Dev>>(); }},
+                                   {"alibi", [] { return std::make_shared<AlibiFactory<T, Dev>>(); }},
+                                   {"rope", [] { return std::make_shared<RopeFactory<T, Dev>>(); }}};
   return all;
 }
 
-/// Returns the library's terms and those of a program. Errors: two terms have the same name.
-template <class T, class Dev>
-TermFactories<T, Dev> all_terms(const TermFactories<T, Dev>& own, const std::string& where) {
-  auto all = library_terms<T, Dev>();
-  for (const auto& [name, make] : own)
-    if (!all.emplace(name, make).second) fail_usage(where, "the attention term '", name, "' is one of the library's; take another name");
-  return all;
+/// Makes a term known by a name, for models of T on Dev, before one is loaded. The term has one instance for each layer, made as
+/// Term(sizes, init), or as Term(options, sizes, init) if it has a `struct Options`. Errors (usage): the name is taken.
+template <template <class, class> class Term, class T = float, class Dev = Cpu>
+void register_term(const std::string& name) {
+  if (!attention_terms<T, Dev>().emplace(name, layer_term<Term, T, Dev>).second)
+    fail_usage("register_term", "there is an attention term '", name, "' already; take another name");
 }
-template <class T, class Dev>
-std::vector<std::string> names_of_terms(const TermFactories<T, Dev>& terms) {
-  std::vector<std::string> names;
-  for (const auto& [name, make] : terms) names.push_back(name);
-  return names;
-}
+/// A term that a source file adds to a program, for models of these number types:
+///     const RegisteredTerm<Mine, float, bfloat16> mine{"mine"};
+template <template <class, class> class Term, class... T>
+struct RegisteredTerm {
+  explicit RegisteredTerm(const std::string& name) { (register_term<Term, T>(name), ...); }
+};
 
 /// A term of a model: its name and its factory with the options in use.
 template <class T = float, class Dev = Cpu>
@@ -58,21 +58,24 @@ struct NamedFactory {
   std::shared_ptr<TermFactory<T, Dev>> factory;
 };
 
-/// Returns the factories of a config's terms with their options. Errors: an unknown name; a name that occurs twice or in both the library
-/// and `own`; two position schemes; invalid options. `where` begins error messages.
+/// Returns the factories of a config's terms with their options. Errors: an unknown name; a name that occurs twice; two position
+/// schemes; invalid options. `where` begins error messages.
 template <class T, class Dev>
-std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>& configs, const TermFactories<T, Dev>& own,
-                                                  const EncoderSizes& sizes, const std::string& where) {
+std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>& configs, const EncoderSizes& sizes,
+                                                  const std::string& where) {
   std::vector<NamedFactory<T, Dev>> terms;
   std::string positions;
-  const auto known = all_terms(own, where);
+  const auto& known = attention_terms<T, Dev>();
   for (const auto& config : configs) {
     const std::string here = cat(where, ": attention: ", in_quotes(config.name));
     for (const auto& t : terms)
       if (t.name == config.name) fail_file(where, "the attention term ", in_quotes(config.name), " is there twice");
     const auto found = known.find(config.name);
-    if (found == known.end())
-      fail_file(where, "the attention term ", in_quotes(config.name), " is not known; this program has: ", join(names_of_terms(known)));
+    if (found == known.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, make] : known) names.push_back(name);
+      fail_file(where, "the attention term ", in_quotes(config.name), " is not known; this program has: ", join(names));
+    }
     auto factory = found->second();
     read_options(config.options, here, [&](OptionVisitor& v) { factory->visit(v); });
     factory->check(sizes, here);
@@ -84,7 +87,7 @@ std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>&
 }
 
 #if defined(LEXFORMER_COMPILED)
-extern template const TermFactories<float, Cpu>& library_terms<float, Cpu>();
+extern template TermFactories<float, Cpu>& attention_terms<float, Cpu>();
 #endif
 
 }  // namespace lexformer

@@ -164,10 +164,9 @@ struct BertEncoder {
 
   BertEncoder(const BertConfig& c, Init& init) : BertEncoder(c, init, init) { add_other_terms(init); }
   /// Makes only the position scheme of the config's terms, with weights from `init_terms`. add_other_terms() makes the other terms, after
-  /// the head of the model: a checkpoint may lack those. `own`: custom terms that the config may name.
-  BertEncoder(const BertConfig& c, Init& init, Init& init_terms, const TermFactories<T, Dev>& own = {},
-              const std::string& where = "BertEncoder")
-      : BertEncoder(c, configure_terms(c.attention, own, c.sizes(), where), init, init_terms) {}
+  /// the head of the model: a checkpoint may lack those.
+  BertEncoder(const BertConfig& c, Init& init, Init& init_terms, const std::string& where = "BertEncoder")
+      : BertEncoder(c, configure_terms<T, Dev>(c.attention, c.sizes(), where), init, init_terms) {}
   /// The same with terms that are configured already.
   BertEncoder(const BertConfig& c, std::vector<NamedFactory<T, Dev>> terms, Init& init, Init& init_terms)
       : config(resolved(c, terms)), embeddings(config, init), factories_(std::move(terms)) {

@@ -60,13 +60,11 @@ class BertTagger : public Pretrained<T, Dev> {
   using Batch = detail::BertTagBatch;
 
   /// Loads a trained tagger: a .lxf file, or a HuggingFace folder with a head for token classification. Errors: there is no such head.
-  static BertTagger load(const std::string& path, const TermFactories<T, Dev>& own = {}) { return BertTagger(ModelFile::open(path), own); }
-  explicit BertTagger(const ModelFile& file, const TermFactories<T, Dev>& own = {})
-      : BertTagger(file, std::nullopt, TagLabels::of(file), detail::read_bert_tagger(file), own) {}
+  static BertTagger load(const std::string& path) { return BertTagger(ModelFile::open(path)); }
+  explicit BertTagger(const ModelFile& file) : BertTagger(file, std::nullopt, TagLabels::of(file), detail::read_bert_tagger(file)) {}
   /// Loads an encoder for training. Head and CRF come from the file if it has them for the same labels; else they are new.
-  BertTagger(const ModelFile& file, TagLabels labels, const BertTaggerOptions& options, std::uint64_t seed,
-             const TermFactories<T, Dev>& own = {})
-      : BertTagger(detail::without_other_labels(file, labels), TrainingStart{{}, seed}, labels, options, own) {}
+  BertTagger(const ModelFile& file, TagLabels labels, const BertTaggerOptions& options, std::uint64_t seed)
+      : BertTagger(detail::without_other_labels(file, labels), TrainingStart{{}, seed}, labels, options) {}
 
   const BertTaggerOptions& options() const { return options_; }
   const TagLabels& labels() const { return labels_; }
@@ -111,9 +109,8 @@ class BertTagger : public Pretrained<T, Dev> {
     }
   };
 
-  BertTagger(const ModelFile& file, const std::optional<TrainingStart>& start, TagLabels labels, const BertTaggerOptions& options,
-             const TermFactories<T, Dev>& own)
-      : Pretrained<T, Dev>(file, start, own), labels_(std::move(labels)), options_(options) {
+  BertTagger(const ModelFile& file, const std::optional<TrainingStart>& start, TagLabels labels, const BertTaggerOptions& options)
+      : Pretrained<T, Dev>(file, start), labels_(std::move(labels)), options_(options) {
     const BertConfig& config = this->parsed_config();
     if (!start && !file.tensors.contains("classifier.weight"))
       fail_file(file.path, "the model has no head for tokens ('classifier.weight'); train one with train_tagger");

@@ -31,15 +31,15 @@ class CrossEncoder : public Pretrained<T, Dev> {
   };
   using TextPair = std::pair<std::string, std::string>;
 
-  /// Loads a trained model for inference: a .lxf file, or a HuggingFace folder with a classification head. `own`: custom attention terms
-  /// that the file may name. Errors: it names an unknown term, or holds something that the model does not use.
-  static CrossEncoder load(const std::string& path, const TermFactories<T, Dev>& own = {});
+  /// Loads a trained model for inference: a .lxf file, or a HuggingFace folder with a classification head. Errors: it names an unknown
+  /// attention term (attention/terms.hpp: register_term), or holds something that the model does not use.
+  static CrossEncoder load(const std::string& path);
   /// Loads a model for training. The encoder and its position scheme come from the file. Tensors of the head and the attention terms in
   /// `options` come from the file if name and shape match (for LEA's alpha, also the rule); the others are new and listed by new_tensors().
-  static CrossEncoder load(const std::string& path, const CrossEncoderOptions& options, const TermFactories<T, Dev>& own = {});
+  static CrossEncoder load(const std::string& path, const CrossEncoderOptions& options);
 
-  CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const TermFactories<T, Dev>& own = {});
-  explicit CrossEncoder(const ModelFile& file, const TermFactories<T, Dev>& own = {});
+  CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options);
+  explicit CrossEncoder(const ModelFile& file);
 
   Output operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
 
@@ -92,8 +92,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   std::string records;              // how records become texts (RecordTextOptions as JSON), "": trained on texts; saved with the model
 
  private:
-  CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start,
-               const TermFactories<T, Dev>& own);
+  CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start);
   void visit_head(ParameterVisitor<T, Dev>& v) override { v("", *head_); }
   void write(ModelFile& file) const override;
   Tensor<accumulate_t<T>> probabilities_of(const Tensor<accumulate_t<T>>& logits) const;
@@ -110,28 +109,25 @@ template <class T, class Dev>
 CrossEncoder<T, Dev>::~CrossEncoder() = default;
 
 template <class T, class Dev>
-CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const TermFactories<T, Dev>& own) {
-  return CrossEncoder(ModelFile::open(path), own);
+CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path) {
+  return CrossEncoder(ModelFile::open(path));
 }
 
 template <class T, class Dev>
-CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const CrossEncoderOptions& options,
-                                                const TermFactories<T, Dev>& own) {
-  return CrossEncoder(ModelFile::open(path), options, own);
+CrossEncoder<T, Dev> CrossEncoder<T, Dev>::load(const std::string& path, const CrossEncoderOptions& options) {
+  return CrossEncoder(ModelFile::open(path), options);
 }
 
 template <class T, class Dev>
-CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const TermFactories<T, Dev>& own)
-    : CrossEncoder(file, options, TrainingStart{options.attention, options.seed}, own) {}
+CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options)
+    : CrossEncoder(file, options, TrainingStart{options.attention, options.seed}) {}
 
 template <class T, class Dev>
-CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const TermFactories<T, Dev>& own)
-    : CrossEncoder(file, stored_options(file), std::nullopt, own) {}
+CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file) : CrossEncoder(file, stored_options(file), std::nullopt) {}
 
 template <class T, class Dev>
-CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start,
-                                   const TermFactories<T, Dev>& own)
-    : Pretrained<T, Dev>(file, start, own),
+CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start)
+    : Pretrained<T, Dev>(file, start),
       threshold(file.threshold),
       calibration(file.text("lexformer.calibration")),
       records(file.text("lexformer.records")),

@@ -32,10 +32,10 @@ class Encoder : public Pretrained<T, Dev> {
   ~Encoder() override;
 
   /// Loads the encoder of any model file or HuggingFace folder and ignores heads, also the Dense modules of a SentenceEncoder. Errors: the
-  /// file has attention terms that are neither in the library nor in `own`, or holds something else that is not used.
-  static Encoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) { return Encoder(ModelFile::open(path), {}, own); }
+  /// file has attention terms that are not known (attention/terms.hpp), or holds something else that is not used.
+  static Encoder load(const std::string& path) { return Encoder(ModelFile::open(path), {}); }
 
-  Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own = {});
+  Encoder(const ModelFile& file, const std::optional<TrainingStart>& start);
 
   EncoderOutput<T, Dev> operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {},
                                    const EncodeOptions& encode = {}) const {
@@ -63,8 +63,7 @@ template <class T, class Dev>
 Encoder<T, Dev>::~Encoder() = default;
 
 template <class T, class Dev>
-Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
-    : Pretrained<T, Dev>(file, start, own) {
+Encoder<T, Dev>::Encoder(const ModelFile& file, const std::optional<TrainingStart>& start) : Pretrained<T, Dev>(file, start) {
   const std::string where = file.path + ": config: lexformer";
   if (const Json* ours = detail::find_value(file.config, "lexformer", false, file.path + ": config")) {
     pooling_ = get_name<Pooling>(*ours, "pooling", where, Pooling::mean);

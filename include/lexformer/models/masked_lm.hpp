@@ -49,20 +49,15 @@ class MaskedLm : public Pretrained<T, Dev> {
   };
 
   /// Loads a trained model: a .lxf file or a HuggingFace folder that has the head.
-  static MaskedLm load(const std::string& path, const TermFactories<T, Dev>& own = {}) {
-    return MaskedLm(ModelFile::open(path), std::nullopt, own);
-  }
+  static MaskedLm load(const std::string& path) { return MaskedLm(ModelFile::open(path), std::nullopt); }
   /// Loads a model for training. The encoder comes from the file, which may be a cross-encoder or a plain encoder. Tensors of the head and
   /// the attention terms come from the file if it has them; the others are new and listed by new_tensors().
-  static MaskedLm load(const std::string& path, const TrainingStart& start, const TermFactories<T, Dev>& own = {}) {
-    return MaskedLm(ModelFile::open(path), start, own);
-  }
+  static MaskedLm load(const std::string& path, const TrainingStart& start) { return MaskedLm(ModelFile::open(path), start); }
 
-  MaskedLm(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own = {});
+  MaskedLm(const ModelFile& file, const std::optional<TrainingStart>& start);
   /// Creates a new model with all weights drawn from `seed`. `config` has HuggingFace's keys; vocab_size defaults to the size of the
   /// vocabulary and may be larger.
-  MaskedLm(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
-           const TermFactories<T, Dev>& own = {});
+  MaskedLm(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed);
 
   /// Computes the loss of predicting labels[i] at token row positions[i] of the batch; rows are numbered across all sequences.
   Output operator()(const DeviceBatch<T, Dev>& batch, std::span<const std::int32_t> positions, std::span<const std::int32_t> labels,
@@ -89,8 +84,7 @@ template <class T, class Dev>
 MaskedLm<T, Dev>::~MaskedLm() = default;
 
 template <class T, class Dev>
-MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
-    : Pretrained<T, Dev>(file, start, own) {
+MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, const std::optional<TrainingStart>& start) : Pretrained<T, Dev>(file, start) {
   if (file.tensors.contains("cls.predictions.decoder.weight"))
     fail_file(file.path,
               "the output layer has a weight of its own ('cls.predictions.decoder.weight'); only the word embeddings are supported");
@@ -100,9 +94,8 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, const std::optional<TrainingSt
 }
 
 template <class T, class Dev>
-MaskedLm<T, Dev>::MaskedLm(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
-                           const TermFactories<T, Dev>& own)
-    : Pretrained<T, Dev>(config, std::move(vocabulary), tokenizer, seed, "MaskedLm: config", own) {
+MaskedLm<T, Dev>::MaskedLm(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed)
+    : Pretrained<T, Dev>(config, std::move(vocabulary), tokenizer, seed, "MaskedLm: config") {
   make("MaskedLm: config");
 }
 

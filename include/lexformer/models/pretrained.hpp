@@ -109,10 +109,9 @@ class Pretrained {
 
  protected:
   /// Reads config and tokenizer. Without `start` the model is used exactly as in the file.
-  Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own);
+  Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start);
   /// A new model, whose encoder is also drawn from `seed`.
-  Pretrained(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed, const std::string& where,
-             const TermFactories<T, Dev>& own);
+  Pretrained(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed, const std::string& where);
 
   virtual void visit_head(ParameterVisitor<T, Dev>&) {}
   /// Adds the subclass's own data to the file, after everything else.
@@ -147,7 +146,6 @@ class Pretrained {
   std::map<std::string, std::string> metadata_;
   JsonValue json_;  // HuggingFace's config.json
   WordPieceTokenizer tokenizer_;
-  TermFactories<T, Dev> own_;
   BertConfig parsed_;
   std::uint64_t seed_ = 0;
   Init init_;
@@ -159,20 +157,19 @@ class Pretrained {
 // Bodies are outside the class so that lexformer::compiled can hold them once.
 
 template <class T, class Dev>
-Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
+Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<TrainingStart>& start)
     : path_(file.path),
       file_(std::make_shared<ModelFile>(file)),
       start_(start),
       metadata_(file.metadata),
       json_(file.config),
       tokenizer_(make_tokenizer(file)),
-      own_(own),
       parsed_(parse_bert_config(file.config, file.path + ": config")),
       seed_(start ? start->seed : 0),
       init_(seed_, parsed_.initializer_range) {
   if (start) {
     stored_attention_ = parsed_.attention;
-    const auto known = all_terms(own_, path_ + ": config");
+    const auto& known = attention_terms<T, Dev>();
     const auto is_position_scheme = [&](const TermConfig& t) {
       const auto found = known.find(t.name);
       return found != known.end() && found->second()->positions();
@@ -191,8 +188,8 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
 
 template <class T, class Dev>
 Pretrained<T, Dev>::Pretrained(const Json& config, Vocabulary vocabulary, const TokenizerOptions& tokenizer, std::uint64_t seed,
-                               const std::string& where, const TermFactories<T, Dev>& own)
-    : path_(where), tokenizer_(std::move(vocabulary), tokenizer), own_(own), seed_(seed) {
+                               const std::string& where)
+    : path_(where), tokenizer_(std::move(vocabulary), tokenizer), seed_(seed) {
   json_ = complete_config(config, tokenizer_.vocabulary().size(), where);
   parsed_ = parse_bert_config(json_, where);
   init_ = Init(seed, parsed_.initializer_range);
@@ -211,7 +208,7 @@ void Pretrained<T, Dev>::check_vocabulary() const {
 template <class T, class Dev>
 void Pretrained<T, Dev>::make_encoder(double head_weights) {
   const BertConfig& c = parsed_;
-  auto factories = configure_terms(c.attention, own_, c.sizes(), path_ + ": config");
+  auto factories = configure_terms<T, Dev>(c.attention, c.sizes(), path_ + ": config");
   if (file_ != nullptr) {
     const auto size = [](std::size_t n) { return static_cast<double>(n); };
     const double h = size(c.hidden_size), e = size(c.embedding_size), few = 1u << 25;
@@ -289,8 +286,7 @@ void Pretrained<T, Dev>::load_state() {
   std::vector<std::pair<NamedFactory<T, Dev>, NamedFactory<T, Dev>>> changed;  // current, in the file
   for (const auto& now : encoder_->factories())
     for (const auto& before : stored_attention_)
-      if (before.name == now.name)
-        changed.emplace_back(now, configure_terms<T, Dev>({before}, own_, parsed_.sizes(), path_ + ": config")[0]);
+      if (before.name == now.name) changed.emplace_back(now, configure_terms<T, Dev>({before}, parsed_.sizes(), path_ + ": config")[0]);
   const auto may_stay = [&](const NamedParameter<T, Dev>& p) {
     if (!start_ || p.name.starts_with("lexformer.encoder.love.")) return false;  // a plug is saved with all it has
     const bool known = p.name.starts_with("lexformer.") || p.name.ends_with(".attention.self.distance_embedding.weight") ||

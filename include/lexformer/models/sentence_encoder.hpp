@@ -56,14 +56,11 @@ class SentenceEncoder : public Pretrained<T, Dev> {
   using A = accumulate_t<T>;
 
   /// Loads a sentence encoder. A model without its settings (any BERT) gives the mean of the token vectors. Errors: as Encoder.
-  static SentenceEncoder load(const std::string& path, const TermFactories<T, Dev>& own = {}) {
-    return SentenceEncoder(ModelFile::open(path), own);
-  }
-  explicit SentenceEncoder(const ModelFile& file, const TermFactories<T, Dev>& own = {})
-      : SentenceEncoder(file, stored_sentence_options(file), std::nullopt, own) {}
+  static SentenceEncoder load(const std::string& path) { return SentenceEncoder(ModelFile::open(path)); }
+  explicit SentenceEncoder(const ModelFile& file) : SentenceEncoder(file, stored_sentence_options(file), std::nullopt) {}
   /// Loads an encoder for training. Dense modules come from the file if they have the same sizes there; else they are new.
-  SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options, std::uint64_t seed, const TermFactories<T, Dev>& own = {})
-      : SentenceEncoder(file, options, TrainingStart{{}, seed}, own) {}
+  SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options, std::uint64_t seed)
+      : SentenceEncoder(file, options, TrainingStart{{}, seed}) {}
 
   const SentenceEncoderOptions& options() const { return options_; }
   /// The size of a text's vector.
@@ -104,8 +101,7 @@ class SentenceEncoder : public Pretrained<T, Dev> {
     }
   };
 
-  SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options, const std::optional<TrainingStart>& start,
-                  const TermFactories<T, Dev>& own);
+  SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options, const std::optional<TrainingStart>& start);
   void visit_head(ParameterVisitor<T, Dev>& v) override { v("", *dense_); }
   void write(ModelFile& file) const override { write_sentence_options(options_, file); }
 
@@ -115,8 +111,8 @@ class SentenceEncoder : public Pretrained<T, Dev> {
 
 template <class T, class Dev>
 SentenceEncoder<T, Dev>::SentenceEncoder(const ModelFile& file, const SentenceEncoderOptions& options,
-                                         const std::optional<TrainingStart>& start, const TermFactories<T, Dev>& own)
-    : Pretrained<T, Dev>(file, start, own), options_(options) {
+                                         const std::optional<TrainingStart>& start)
+    : Pretrained<T, Dev>(file, start), options_(options) {
   const BertConfig& config = this->parsed_config();
   if (options_.pooling == Pooling::none) fail_usage("SentenceEncoder", "pooling 'none' gives no vector of a text; use mean, cls or max");
   if (options_.max_length < min_length_of_text || config.max_position_embeddings < min_length_of_text)
