@@ -21,7 +21,7 @@ namespace lx = lexformer;
 struct Where {
   program::Compute compute;
 
-  explicit Where(CLI::App& app) { program::add_compute(app, compute, true); }
+  void visit(program::OptionVisitor& v) { compute.visit(v, true); }
   /// Calls f(T(), Dev()).
   template <class F>
   void run(F&& f) const {
@@ -111,27 +111,28 @@ inline double peak_gb() {
   return static_cast<double>(usage.ru_maxrss) / 1e6;
 }
 
-/// The options of every program.
+/// --cpu-time.
+inline void visit_cpu_time(program::OptionVisitor& v) { v.flag("cpu_time", Timer::cpu_time, "measure processor time, not the clock"); }
+
+/// The data of a program, and where its results go.
 struct Input {
   std::string model, data = "../shared/data/abt-buy/train.tsv", batches, logits, json;
   std::size_t length = 0, max_length = 512, size = 32;
   std::vector<std::string> labels{"0", "1"};
   program::KnowledgeOptions knowledge;
 
-  explicit Input(CLI::App& app) {
-    app.add_option("--model", model, "a .lxf file or a HuggingFace folder")->required();
-    app.add_option("--data", data, "labelled pairs")->capture_default_str();
-    app.add_option("--labels", labels, "class names, as in --data")->delimiter(',')->capture_default_str();
-    knowledge.add_to(app);
-    app.add_option("--batches", batches, "a file with the rows (from 0) of one batch on each line; default: chosen here");
-    app.add_option("--length", length, "repeat each pair until it has so many tokens; 0 = real lengths")->capture_default_str();
-    app.add_option("--max-length", max_length, "maximum number of tokens per pair")->capture_default_str();
-    app.add_option("--batch", size, "pairs in a batch that is chosen here")->capture_default_str();
-    app.add_option("--logits", logits, "write the logits of all batches, without dropout, before measuring (.npy)");
-    app.add_flag("--cpu-time", Timer::cpu_time, "measure processor time, not the clock");
-    app.add_option("--json", json, "write the results to this file too");
-    app.add_option_function<int>(
-        "--threads", [](int n) { lx::set_threads(n); }, "default: all cores");
+  void visit(program::OptionVisitor& v) {
+    v.input("model", model, "a .lxf file or a HuggingFace folder").required();
+    v.input("data", data, "labelled pairs");
+    v.list("labels", labels, "class names, as in --data").split_at(',');
+    knowledge.visit(v);
+    v.input("batches", batches, "a file with the rows (from 0) of one batch on each line; default: chosen here");
+    v.size("length", length, 0, "repeat each pair until it has so many tokens; 0 = real lengths");
+    v.size("max_length", max_length, 0, "maximum number of tokens per pair");
+    v.size("batch", size, 1, "pairs in a batch that is chosen here");
+    v.output("logits", logits, "write the logits of all batches, without dropout, before measuring (.npy)");
+    visit_cpu_time(v);
+    v.output("json", json, "write the results to this file too");
   }
 
   /// The pairs as a data set of this model, which gets the trees.
@@ -182,14 +183,5 @@ struct Input {
     if (!json.empty()) lx::write_file_atomic(json, lx::dump_json(results, json) + "\n");
   }
 };
-
-/// Runs the body with the error handling of the user programs.
-template <class Body>
-int run(CLI::App& app, int argc, char** argv, Body&& body) {
-  return program::run(app, argc, argv, [&] {
-    body();
-    return 0;
-  });
-}
 
 }  // namespace bench

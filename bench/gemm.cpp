@@ -107,18 +107,15 @@ void measure_layers(const char* what, std::size_t m, std::size_t n, std::size_t 
 #endif
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app("Measures matrix products in GFLOP/s.", "gemm");
-  double seconds = 0.3;
-  app.add_option("--seconds", seconds, "for each size")->capture_default_str();
-  bool layers = false;
-  app.add_flag("--layers", layers, "linear layers with packed weights, in 8 bits and bfloat16; the best of all rounds");
-  app.add_flag("--cpu-time", bench::Timer::cpu_time, "measure processor time, not the clock");
-  app.add_option_function<int>(
-      "--threads", [](int n) { lx::set_threads(n); }, "default: all cores");
-  return bench::run(app, argc, argv, [&] {
+class Gemm final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.number("seconds", seconds_, lx::bounds::positive, "for each size");
+    v.flag("layers", layers_, "linear layers with packed weights, in 8 bits and bfloat16; the best of all rounds");
+    bench::visit_cpu_time(v);
+    visit_threads(v);
+  }
+  int run() override {
     struct Size {
       const char* what;
       bool ta, tb;
@@ -141,7 +138,7 @@ int main(int argc, char** argv) {
       std::vector<float> c(s.m * s.ldc);
       std::vector<double> times;
       const std::size_t repeat = 1 + 20000000 / (s.m * s.n * s.k);
-      while (bench::sum(times) * static_cast<double>(repeat) < seconds) {
+      while (bench::sum(times) * static_cast<double>(repeat) < seconds_) {
         bench::Timer timer;
         for (std::size_t i = 0; i < repeat; ++i)
           lx::gemm(s.ta, s.tb, s.m, s.n, s.k, 1.0f, a.data(), s.lda, b.data(), s.ldb, 0.0f, c.data(), s.ldc);
@@ -152,19 +149,28 @@ int main(int argc, char** argv) {
                 << s.n << " x" << std::setw(5) << s.k << "    median " << std::setw(6) << flop / bench::median(times) << "  best "
                 << std::setw(6) << flop / *std::min_element(times.begin(), times.end()) << " GFLOP/s\n";
     };
-    if (layers) {
-      measure_layers("query, key, value", 1152, 1152, 384, false, seconds);
-      measure_layers("attention output", 1152, 384, 384, false, seconds);
-      measure_layers("feed-forward", 1152, 1536, 384, false, seconds);
-      measure_layers("feed-forward, GELU", 1152, 1536, 384, true, seconds);
-      measure_layers("feed-forward, back", 1152, 384, 1536, false, seconds);
-      measure_layers("BERT-base, feed-forward", 1152, 3072, 768, false, seconds);
-      measure_layers("BERT-base, back", 1152, 768, 3072, false, seconds);
-      return;
+    if (layers_) {
+      measure_layers("query, key, value", 1152, 1152, 384, false, seconds_);
+      measure_layers("attention output", 1152, 384, 384, false, seconds_);
+      measure_layers("feed-forward", 1152, 1536, 384, false, seconds_);
+      measure_layers("feed-forward, GELU", 1152, 1536, 384, true, seconds_);
+      measure_layers("feed-forward, back", 1152, 384, 1536, false, seconds_);
+      measure_layers("BERT-base, feed-forward", 1152, 3072, 768, false, seconds_);
+      measure_layers("BERT-base, back", 1152, 768, 3072, false, seconds_);
+      return 0;
     }
     for (const auto& s : sizes) {
       measure(s, "float32", 0.0f);
       measure(s, "bfloat16", lx::bfloat16{0.0f});
     }
-  });
-}
+    return 0;
+  }
+
+ private:
+  double seconds_ = 0.3;
+  bool layers_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return program::run_alone<Gemm>("gemm", "Measures matrix products in GFLOP/s.", argc, argv); }

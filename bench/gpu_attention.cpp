@@ -13,6 +13,14 @@ struct Sizes {
   std::size_t tokens = 16384, heads = 12, head_width = 32, levels = 50;
   double used_codes = 0.2;  // the share of token pairs with a nonzero code; 0.1 to 0.23 in real pairs
   bool scattered = false;   // these token pairs are anywhere, not only between the two texts of a sequence
+
+  void visit(program::OptionVisitor& v) {
+    v.size("tokens", tokens, 1, "of all sequences together");
+    v.size("heads", heads, 1, "heads");
+    v.size("head_width", head_width, 1, "numbers of a head");
+    v.size("levels", levels, 1, 65536, "rows of the table");
+    v.flag("scattered", scattered, "codes between any tokens; without it, only between the two halves of a sequence, as in pairs");
+  }
 };
 
 /// Codes as in a batch of pairs: 0 within each of the two texts that make up a sequence, unless `scattered`.
@@ -117,57 +125,62 @@ class Attention {
   lx::AttentionArgs<T> args_[2];
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app("Measures attention with a lookup of codes, forward and backward, as lines of JSON.", "gpu_attention");
-  const bench::Where where(app);
-  Sizes sizes;
-  std::vector<std::size_t> lengths = {32, 64, 128, 256, 512};
-  std::size_t repeats = 9;
-  double seconds = 0.02;
-  std::string save, path = "fused";
-  app.add_option("--lengths", lengths, "tokens of a sequence")->delimiter(',')->check(program::positive())->capture_default_str();
-  app.add_option("--tokens", sizes.tokens, "of all sequences together")->check(program::positive())->capture_default_str();
-  app.add_option("--heads", sizes.heads, "heads")->check(program::positive())->capture_default_str();
-  app.add_option("--head-width", sizes.head_width, "numbers of a head")->check(program::positive())->capture_default_str();
-  app.add_option("--levels", sizes.levels, "rows of the table")->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_flag("--scattered", sizes.scattered,
-               "codes between any tokens; without it, only between the two halves of a sequence, as in pairs");
-  app.add_option("--path", path, "on a GPU: by kernels of ours, or by products of cuBLAS")
-      ->check(CLI::IsMember({"fused", "cublas"}))
-      ->capture_default_str();
-  app.add_option("--repeats", repeats, "measurements of each; 0 = check memory and bits only")->capture_default_str();
-  app.add_option("--seconds", seconds, "what a measurement takes")->check(program::positive())->capture_default_str();
-  app.add_option("--save", save, "a folder for what the last length reads and writes (.npy)");
-  return bench::run(app, argc, argv, [&] {
-    const bool fused = path == "fused";
-    if (!fused && where.compute.device != program::Device::cuda) lx::fail_usage("--path", "cublas is a way of GPUs; add --device cuda");
+class GpuAttention final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    where_.visit(v);
+    v.list("lengths", lengths_, 1, 1 << 20, "tokens of a sequence").split_at(',');
+    sizes_.visit(v);
+    v.text("path", path_, "on a GPU: by kernels of ours, fused, or by products of cuBLAS, cublas")
+        .among({"fused", "cublas"})
+        .only_if(path_ == "fused" || where_.compute.device == program::Device::cuda, "cublas is a way of GPUs; add --device cuda");
+    v.size("repeats", repeats_, 0, "measurements of each; 0 = check memory and bits only");
+    v.number("seconds", seconds_, lx::bounds::positive, "what a measurement takes");
+    v.folder("save", save_, "a folder for what the last length reads and writes (.npy)");
+  }
+  int run() override {
+    const bool fused = path_ == "fused";
     lx::cuda::set_attention_path(fused ? lx::cuda::AttentionPath::fused : lx::cuda::AttentionPath::cublas);
-    where.run([&]<class T, class Dev>(T, Dev) {
-      for (const std::size_t length : lengths) {
-        if (length > sizes.tokens) lx::fail_usage("--lengths", "a sequence of ", length, " tokens does not fit into ", sizes.tokens);
-        Attention<T, Dev> attention(sizes, length);
-        lx::Json line = where.json();
+    where_.run([&]<class T, class Dev>(T, Dev) {
+      for (const std::size_t length : lengths_) {
+        if (length > sizes_.tokens) lx::fail_usage("--lengths", "a sequence of ", length, " tokens does not fit into ", sizes_.tokens);
+        Attention<T, Dev> attention(sizes_, length);
+        lx::Json line = where_.json();
         line.update({{"what", fused ? "attention" : "attention_cublas"},
                      {"length", length},
                      {"sequences", attention.sequences()},
-                     {"heads", sizes.heads},
-                     {"head_width", sizes.head_width},
-                     {"levels", sizes.levels},
+                     {"heads", sizes_.heads},
+                     {"head_width", sizes_.head_width},
+                     {"levels", sizes_.levels},
                      {"score_bytes", attention.score_bytes()},
                      {"temporary_bytes", {{"none", attention.temporary_bytes(false)}, {"lea", attention.temporary_bytes(true)}}},
                      {"same_bits", attention.same_bits_again()}});
-        if (repeats > 0) {
+        if (repeats_ > 0) {
           const auto times = bench::in_turns<Dev>({[&] { attention.forward(false); }, [&] { attention.forward(true); },
                                                    [&] { attention.backward(false); }, [&] { attention.backward(true); }},
-                                                  repeats, seconds);
+                                                  repeats_, seconds_);
           line["forward"] = {{"none", bench::times_json(times[0])}, {"lea", bench::times_json(times[1])}};
           line["backward"] = {{"none", bench::times_json(times[2])}, {"lea", bench::times_json(times[3])}};
         }
         bench::print_line(line);
-        if (!save.empty()) attention.save(save);
+        if (!save_.empty()) attention.save(save_);
       }
     });
-  });
+    return 0;
+  }
+
+ private:
+  bench::Where where_;
+  Sizes sizes_;
+  std::vector<std::size_t> lengths_ = {32, 64, 128, 256, 512};
+  std::size_t repeats_ = 9;
+  double seconds_ = 0.02;
+  std::string save_, path_ = "fused";
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return program::run_alone<GpuAttention>("gpu_attention",
+                                          "Measures attention with a lookup of codes, forward and backward, as lines of JSON.", argc, argv);
 }

@@ -12,6 +12,15 @@ namespace {
 struct Options {
   std::size_t tokens = 2048, square = 8192, megabytes = 1024, parameters = 110000000, repeats = 9;
   double seconds = 0.02;
+
+  void visit(program::OptionVisitor& v) {
+    v.size("tokens", tokens, 1, "rows of a training step's products");
+    v.size("square", square, 1, "rows and columns of the large product");
+    v.size("megabytes", megabytes, 1, "that are copied");
+    v.size("parameters", parameters, 64, 1 << 30, "of AdamW's model");
+    v.size("repeats", repeats, 1, "measurements of each");
+    v.number("seconds", seconds, lx::bounds::positive, "what a measurement takes");
+  }
 };
 
 struct Product {
@@ -116,24 +125,30 @@ class Rates {
   const bench::Where& where_;
 };
 
+class GpuRates final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    where_.visit(v);
+    options_.visit(v);
+  }
+  int run() override {
+    where_.run([&]<class T, class Dev>(T, Dev) {
+      Rates<T, Dev> rates(options_, where_);
+      rates.copy();
+      for (const auto& p : products(options_)) rates.gemm(p);
+      rates.adamw();
+    });
+    return 0;
+  }
+
+ private:
+  bench::Where where_;
+  Options options_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures the rates of a device: copy, matrix products, AdamW; as lines of JSON.", "gpu_rates");
-  const bench::Where where(app);
-  Options o;
-  app.add_option("--tokens", o.tokens, "rows of a training step's products")->check(program::positive())->capture_default_str();
-  app.add_option("--square", o.square, "rows and columns of the large product")->check(program::positive())->capture_default_str();
-  app.add_option("--megabytes", o.megabytes, "that are copied")->check(program::positive())->capture_default_str();
-  app.add_option("--parameters", o.parameters, "of AdamW's model")->check(CLI::Range(64, 1 << 30))->capture_default_str();
-  app.add_option("--repeats", o.repeats, "measurements of each")->check(program::positive())->capture_default_str();
-  app.add_option("--seconds", o.seconds, "what a measurement takes")->check(program::positive())->capture_default_str();
-  return bench::run(app, argc, argv, [&] {
-    where.run([&]<class T, class Dev>(T, Dev) {
-      Rates<T, Dev> rates(o, where);
-      rates.copy();
-      for (const auto& p : products(o)) rates.gemm(p);
-      rates.adamw();
-    });
-  });
+  return program::run_alone<GpuRates>("gpu_rates", "Measures the rates of a device: copy, matrix products, AdamW; as lines of JSON.", argc,
+                                      argv);
 }

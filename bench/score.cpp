@@ -47,19 +47,29 @@ lx::Json measure(const bench::Input& input, const program::Compute& compute, std
   return {{"pairs_per_second", n / typical}, {"best_pairs_per_second", n / best}, {"peak_gb", bench::peak_gb()}};
 }
 
+class Score final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    input_.visit(v);
+    visit_threads(v);
+    where_.visit(v);
+    v.size("rounds", rounds_, 1, "how often all pairs are scored, after once for warming up");
+  }
+  int run() override {
+    where_.run([&](auto number, auto device) {
+      auto results = measure<decltype(number), decltype(device)>(input_, where_.compute, rounds_);
+      results.update(where_.json());
+      input_.write(results);
+    });
+    return 0;
+  }
+
+ private:
+  bench::Input input_;
+  bench::Where where_;
+  std::size_t rounds_ = 4;
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  CLI::App app("Measures scoring.", "score");
-  bench::Input input(app);
-  const bench::Where where(app);
-  std::size_t rounds = 4;
-  app.add_option("--rounds", rounds, "how often all pairs are scored, after once for warming up")->capture_default_str();
-  return bench::run(app, argc, argv, [&] {
-    where.run([&](auto number, auto device) {
-      auto results = measure<decltype(number), decltype(device)>(input, where.compute, rounds);
-      results.update(where.json());
-      input.write(results);
-    });
-  });
-}
+int main(int argc, char** argv) { return program::run_alone<Score>("score", "Measures scoring.", argc, argv); }

@@ -72,6 +72,14 @@ struct Options {
   std::size_t steps = 20, warmup = 3;
   std::string start;
   bool checkpointing = false;
+
+  void visit(program::OptionVisitor& v) {
+    v.list("attention", attention, "attention terms, or none; several as none,lea take turns").split_at(',');
+    v.size("steps", steps, 1, "steps that are measured");
+    v.size("warmup", warmup, 0, "steps before them");
+    v.flag("gradient_checkpointing", checkpointing, "compute layers again in backward instead of storing their values");
+    v.output("save_start", start, "write the model before training (.lxf)");
+  }
 };
 
 template <class T, class Dev>
@@ -139,23 +147,29 @@ lx::Json measure(const bench::Input& input, const Options& o) {
   return results;
 }
 
+class TrainStep final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    input_.visit(v);
+    visit_threads(v);
+    where_.visit(v);
+    options_.visit(v);
+  }
+  int run() override {
+    where_.run([&](auto number, auto device) {
+      auto results = measure<decltype(number), decltype(device)>(input_, options_);
+      results.update(where_.json());
+      input_.write(results);
+    });
+    return 0;
+  }
+
+ private:
+  bench::Input input_;
+  bench::Where where_;
+  Options options_;
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  CLI::App app("Measures training steps.", "train_step");
-  bench::Input input(app);
-  const bench::Where where(app);
-  Options o;
-  app.add_option("--attention", o.attention, "attention terms, or none; several as none,lea take turns")->delimiter(',');
-  app.add_option("--steps", o.steps, "steps that are measured")->capture_default_str();
-  app.add_option("--warmup", o.warmup, "steps before them")->capture_default_str();
-  app.add_flag("--gradient-checkpointing", o.checkpointing, "compute layers again in backward instead of storing their values");
-  app.add_option("--save-start", o.start, "write the model before training (.lxf)");
-  return bench::run(app, argc, argv, [&] {
-    where.run([&](auto number, auto device) {
-      auto results = measure<decltype(number), decltype(device)>(input, o);
-      results.update(where.json());
-      input.write(results);
-    });
-  });
-}
+int main(int argc, char** argv) { return program::run_alone<TrainStep>("train_step", "Measures training steps.", argc, argv); }

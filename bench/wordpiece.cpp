@@ -6,28 +6,30 @@
 
 namespace lx = lexformer;
 
-int main(int argc, char** argv) {
-  CLI::App app("Measures the WordPiece tokenizer on the lines of a file.", "wordpiece");
-  std::string model, input, ids;
-  std::size_t rounds = 5, max_length = 512;
-  app.add_option("--model", model, "a .lxf file or a HuggingFace folder")->required();
-  app.add_option("--input", input, "a text file")->required();
-  app.add_option("--max-length", max_length, "maximum number of tokens per line")->capture_default_str();
-  app.add_option("--rounds", rounds, "how often the file is tokenized, after once for warming up")->capture_default_str();
-  app.add_option("--ids", ids, "write the ids of each line to this file");
-  app.add_flag("--cpu-time", bench::Timer::cpu_time, "measure processor time, not the clock");
-  program::add_threads(app);
-  return bench::run(app, argc, argv, [&] {
-    const auto tokenizer = lx::make_tokenizer(lx::ModelFile::open(model));
+namespace {
+
+class Wordpiece final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("model", model_, "a .lxf file or a HuggingFace folder").required();
+    v.input("input", input_, "a text file").required();
+    v.size("max_length", max_length_, 0, "maximum number of tokens per line");
+    v.size("rounds", rounds_, 1, "how often the file is tokenized, after once for warming up");
+    v.output("ids", ids_, "write the ids of each line to this file");
+    bench::visit_cpu_time(v);
+    visit_threads(v);
+  }
+  int run() override {
+    const auto tokenizer = lx::make_tokenizer(lx::ModelFile::open(model_));
     std::vector<std::string> lines;
-    std::ifstream in(input);
+    std::ifstream in(input_);
     for (std::string line; std::getline(in, line);) lines.push_back(line);
-    if (lines.empty()) lx::fail_file(input, "cannot be read, or is empty");
+    if (lines.empty()) lx::fail_file(input_, "cannot be read, or is empty");
     std::size_t tokens = 0;
     std::vector<double> seconds;
-    for (std::size_t r = 0; r <= rounds; ++r) {
+    for (std::size_t r = 0; r <= rounds_; ++r) {
       bench::Timer timer;
-      const auto encodings = lx::encode_all(tokenizer, lines, max_length);
+      const auto encodings = lx::encode_all(tokenizer, lines, max_length_);
       if (const double t = timer.lap(); r > 0) {
         seconds.push_back(t);
         continue;
@@ -37,11 +39,22 @@ int main(int argc, char** argv) {
         tokens += e.size();
         for (std::size_t i = 0; i < e.size(); ++i) text << e.ids[i] << (i + 1 < e.size() ? " " : "\n");
       }
-      if (!ids.empty()) lx::write_file_atomic(ids, text.str());
+      if (!ids_.empty()) lx::write_file_atomic(ids_, text.str());
     }
     bench::print_line({{"lines", lines.size()},
                        {"tokens", tokens},
                        {"threads", lx::threads()},
                        {"tokens_per_second", static_cast<double>(tokens) / bench::median(seconds)}});
-  });
+    return 0;
+  }
+
+ private:
+  std::string model_, input_, ids_;
+  std::size_t rounds_ = 5, max_length_ = 512;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return program::run_alone<Wordpiece>("wordpiece", "Measures the WordPiece tokenizer on the lines of a file.", argc, argv);
 }

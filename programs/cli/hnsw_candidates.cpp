@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Blocking by dense vectors for millions of records: approximately nearest rows by an HNSW graph (Malkov & Yashunin, IEEE TPAMI 42(4),
 // 2020) of hnswlib, which is used if it is installed when the program is built. Its header defines global variables, so one unit has it.
-#include "match/hnsw_candidates.hpp"
+#include "cli/hnsw_candidates.hpp"
 
 #include <lexformer/core/parallel.hpp>
 #include <lexformer/models/vector_candidates.hpp>

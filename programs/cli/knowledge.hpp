@@ -18,12 +18,11 @@ struct KnowledgeOptions {
   std::vector<std::string> parses;
   std::string wordnet;
 
-  void add_to(CLI::App& app) {
-    app.add_option("--parses", parses, "dependency trees of all texts, for attention terms that read them; CoNLL-U (tools/parse_pairs.py)")
-        ->type_name("F.conllu");
-    app.add_option("--wordnet", wordnet,
-                   "folder of WordNet 3.0, for attention terms that read it; Debian's wordnet-base has /usr/share/wordnet")
-        ->type_name("DIR");
+  void visit(OptionVisitor& v) {
+    v.inputs("parses", parses, "dependency trees of all texts, for attention terms that read them; CoNLL-U (tools/parse_pairs.py)")
+        .shown_as("F.conllu");
+    v.input("wordnet", wordnet, "folder of WordNet 3.0, for attention terms that read it; Debian's wordnet-base has /usr/share/wordnet")
+        .shown_as("DIR");
   }
   /// The name of an option that was given, or null.
   const char* used() const { return !parses.empty() ? "--parses" : !wordnet.empty() ? "--wordnet" : nullptr; }

@@ -64,11 +64,4 @@ inline std::string how_it_was_made(const std::string& command) {
                  "; matrix products: ", lx::name_of(lx::instructions()), ".\n");
 }
 
-/// The command line of this run.
-inline std::string command_line(const std::string& program, int argc, char** argv) {
-  std::string out = "lexformer " + program;
-  for (int i = 1; i < argc; ++i) out += " " + shell_word(argv[i]);
-  return out;
-}
-
 }  // namespace program

@@ -10,33 +10,34 @@
 
 namespace program {
 
-inline void add_record_columns(CLI::App& app, std::vector<std::string>& columns) {
-  app.add_option("--columns", columns,
-                 "columns of the records, in this order: NAME, or LEFT=RIGHT for other names in the right table (default: all but the id)")
-      ->delimiter(',');
+inline void visit_record_columns(OptionVisitor& v, std::vector<std::string>& columns) {
+  v.list("columns", columns,
+         "columns of the records, in this order: NAME, or LEFT=RIGHT for other names in the right table (default: all but the id)")
+      .split_at(',');
 }
 
 class RecordFlags {
  public:
-  /// --left and --right, beside files of pairs of texts. add_table_options() adds --columns.
-  void add_to(CLI::App& app) {
-    app.add_option("--left", left_,
-                   "table of records: .csv, .tsv, .jsonl; files of pairs then hold pairs of ids: ltable_id, rtable_id, label")
-        ->type_name("A.csv");
-    app.add_option("--right", right_, "table of the right records (default: those of --left)")->type_name("B.csv");
-    add_text_options(app);
+  /// --left and --right, beside files of pairs of texts. visit_table() adds --columns.
+  void visit(OptionVisitor& v) {
+    v.input("left", left_, "table of records: .csv, .tsv, .jsonl; files of pairs then hold pairs of ids: ltable_id, rtable_id, label")
+        .shown_as("A.csv");
+    v.input("right", right_, "table of the right records (default: those of --left)").shown_as("B.csv").needs("left");
+    const std::size_t first = v.options().size();
+    visit_texts(v);
+    for (std::size_t i = first; i < v.options().size(); ++i) v.options()[i].needs("left");
   }
   /// The tables as arguments without a name, and --columns. texts: also how a model reads the records.
-  void add_arguments(CLI::App& app, bool texts) {
-    app.add_option("left", left_, "table of records: .csv, .tsv, .jsonl")->required()->type_name("A.csv");
-    app.add_option("right", right_, "the table to match it with; without it, duplicates within the first one are looked for")
-        ->type_name("B.csv");
-    add_record_columns(app, columns_);
-    add_text_options(app, texts);
+  void visit_arguments(OptionVisitor& v, bool texts) {
+    v.input("left", left_, "table of records: .csv, .tsv, .jsonl").positional().required().shown_as("A.csv");
+    v.input("right", right_, "the table to match it with; without it, duplicates within the first one are looked for")
+        .positional()
+        .shown_as("B.csv");
+    visit_record_columns(v, columns_);
+    visit_texts(v, texts);
   }
 
   bool used() const { return !left_.empty(); }
-  std::vector<std::string> files() const { return {left_, right_}; }
   const std::vector<std::string>& columns() const { return columns_; }
 
   /// Reads the tables. `columns`: those of --columns; `stored`: the options that a model keeps, or "": each option that is not given is
@@ -52,33 +53,28 @@ class RecordFlags {
   }
   /// With --left, lets `table` read pairs of ids.
   void apply(lx::TableOptions& table, const std::string& stored = "", const std::string& model = "") const {
-    if (!used()) {
-      if (!right_.empty()) lx::fail_usage("--right", "needs --left");
-      for (const auto* option : options_)
-        if (option->count() > 0) lx::fail_usage(option->get_name(), "needs --left");
-      return;
-    }
+    if (!used()) return;
     if (table.texts != 2) lx::fail_usage("--left", "the model reads single texts, not pairs");
     table.records = load(table.columns, stored, model);
     table.columns.clear();
   }
 
  private:
-  void add_text_options(CLI::App& app, bool texts = true) {
-    const auto keep = [&](const CLI::Option* option) { options_.push_back(option); };
-    keep(app.add_option("--id", id_, "column of the ids; LEFT=RIGHT if the tables differ")->capture_default_str());
-    keep(app.add_flag("--normalize-numbers", normalize_, "write 1,299.00 as 1299"));
+  void visit_texts(OptionVisitor& v, bool texts = true) {
+    v.text("id", id_, "column of the ids; LEFT=RIGHT if the tables differ").identity(false);
+    v.flag("normalize_numbers", normalize_, "write 1,299.00 as 1299").identity(false);
     if (!texts) return;
-    keep(serialize_option_ = add_choice(app, "--serialize", serialize_,
-                                        "text of a record; plain: its values, columns: COL name VAL value for each column"));
-    keep(words_option_ = app.add_option("--column-words", words_, "the most words of a column, e.g. description=40; one or more")
-                             ->delimiter(',')
-                             ->type_name("COLUMN=N,..."));
-    keep(separator_option_ = app.add_option("--separator", separator_, "text between columns (default: a space)"));
+    v.choice("serialize", serialize_, "text of a record; plain: its values, columns: COL name VAL value for each column")
+        .default_text("plain")
+        .identity(false);
+    v.list("column_words", words_, "the most words of a column, e.g. description=40; one or more")
+        .split_at(',')
+        .shown_as("COLUMN=N,...")
+        .identity(false);
+    v.text("separator", separator_, "text between columns (default: a space)").identity(false);
   }
 
   lx::RecordTextOptions options(const std::vector<std::string>& columns, const std::string& stored, const std::string& model) const {
-    const auto given = [](const CLI::Option* option) { return option != nullptr && option->count() > 0; };
     lx::RecordTextOptions o;
     if (!stored.empty()) {
       const std::string where = model + ": lexformer.records";
@@ -91,26 +87,24 @@ class RecordFlags {
         return std::none_of(o.columns.begin(), o.columns.end(), [&](const auto& column) { return column.left == budget.first; });
       });
     }
-    if (given(words_option_)) o.words.clear();
+    if (!words_.empty()) o.words.clear();
     for (const auto& budget : words_) {
       const std::size_t equals = budget.rfind('=');
-      std::size_t most = 0;
-      if (equals == budget.npos || equals == 0 || !CLI::detail::lexical_cast(budget.substr(equals + 1), most) || most == 0)
-        lx::fail_usage("--column-words", lx::in_quotes(budget), " is not COLUMN=N with N above 0");
-      o.words[budget.substr(0, equals)] = most;
+      const auto most = equals == budget.npos ? std::nullopt : whole_number(std::string_view(budget).substr(equals + 1));
+      if (equals == 0 || most.value_or(0) == 0) lx::fail_usage("--column-words", lx::in_quotes(budget), " is not COLUMN=N with N above 0");
+      o.words[budget.substr(0, equals)] = *most;
     }
-    if (given(serialize_option_)) o.serialize = serialize_;
-    if (given(separator_option_)) o.separator = separator_;
+    if (serialize_) o.serialize = *serialize_;
+    if (separator_) o.separator = *separator_;
     if (normalize_) o.normalize_numbers = true;
     return o;
   }
 
-  std::string left_, right_, id_ = "id", separator_ = " ";
+  std::string left_, right_, id_ = "id";
   std::vector<std::string> columns_, words_;
-  lx::Serialize serialize_ = lx::Serialize::plain;
+  std::optional<std::string> separator_;
+  std::optional<lx::Serialize> serialize_;
   bool normalize_ = false;
-  std::vector<const CLI::Option*> options_;
-  const CLI::Option *serialize_option_ = nullptr, *words_option_ = nullptr, *separator_option_ = nullptr;
 };
 
 /// The options that a model keeps, "" for a model that reads no pairs.

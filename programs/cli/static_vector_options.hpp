@@ -10,26 +10,21 @@ namespace program {
 class StaticVectorFlags {
  public:
   /// of: begins the help texts; it says which models read vectors.
-  void add_to(CLI::App& app, const std::string& of = "") {
-    app.add_option(
-           "--vectors", vectors_,
-           of + "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
-        ->type_name("V");
-    app.add_option("--words", words_, "for a .npy file of vectors: its words, one per line")->type_name("F");
-    app.add_option("--imputer", imputer_,
-                   of + "a model of words (train_love, train_imputer, or a .bin file of fastText), which makes vectors for the words that "
-                        "--vectors lacks")
-        ->type_name("M.lxf");
-    app.add_flag("--imputer-only", imputer_only_, "take the vectors of all words from --imputer");
+  void visit(OptionVisitor& v, const std::string& of = "") {
+    v.input("vectors", vectors_,
+            of + "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
+        .shown_as("V");
+    v.input("words", words_, "for a .npy file of vectors: its words, one per line").needs("vectors");
+    v.input("imputer", imputer_,
+            of + "a model of words (train_love, train_imputer, or a .bin file of fastText), which makes vectors for the words that "
+                 "--vectors lacks")
+        .shown_as("M.lxf");
+    v.flag("imputer_only", imputer_only_, "take the vectors of all words from --imputer").needs("imputer").identity(false);
   }
   bool used() const { return !vectors_.empty() || !words_.empty() || !imputer_.empty() || imputer_only_; }
-  /// The files, for keep_inputs().
-  std::vector<std::string> files() const { return {vectors_, words_, imputer_}; }
-  /// Errors (usage): neither --vectors nor --imputer; an option without the one that it belongs to.
+  /// Errors (usage): neither --vectors nor --imputer.
   std::shared_ptr<const lx::StaticVectors> load() const {
-    if (imputer_only_ && imputer_.empty()) lx::fail_usage("--imputer-only", "needs --imputer");
     if (vectors_.empty() && imputer_.empty()) lx::fail_usage("--vectors", "is missing; give word vectors, or --imputer");
-    if (vectors_.empty() && !words_.empty()) lx::fail_usage("--words", "needs --vectors");
     return std::make_shared<const lx::StaticVectors>(read_static_vectors(vectors_, words_, imputer_, imputer_only_));
   }
   /// Names for the model card.

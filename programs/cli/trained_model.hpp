@@ -18,10 +18,10 @@ struct ModelFlags {
   LovePlugFlags love{};
   StaticVectorFlags vectors{};
 
-  void add_to(CLI::App& app) {
-    knowledge.add_to(app);
-    love.add_to(app);
-    vectors.add_to(app, "for a model of train_text_cnn: ");
+  void visit(OptionVisitor& v) {
+    knowledge.visit(v);
+    love.visit(v);
+    vectors.visit(v, "for a model of train_text_cnn: ");
   }
   /// Errors (usage): an option of models over word vectors was given for another one.
   void refuse_vectors(const std::string& path) const {
@@ -36,7 +36,6 @@ int with_trained_model(std::optional<lx::ModelFile> file, const ModelFlags& flag
                        Body&& body) {
   const std::string path = file->path;
   if (lx::get_string(file->config, "model_type", path + ": config", "bert") == "text_cnn") {
-    flags.love.check();
     if (flags.love.used()) lx::fail_usage("--love", path, " reads word vectors; --imputer makes those of unknown words");
     if (flags.knowledge.used()) lx::fail_usage(flags.knowledge.used(), path, " is a CNN over word vectors, which reads no knowledge");
     if (compute.precision == Precision::int8)

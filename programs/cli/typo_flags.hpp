@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/command_line.hpp"
 #include "cli/program.hpp"
 
 namespace program {
@@ -43,10 +44,9 @@ inline std::string about_mode(lx::TypoMode mode) {
 /// --misspellings F.
 class MisspellingsFlag {
  public:
-  void add_to(CLI::App& app, const std::string& use) {
-    app.add_option("--misspellings", path_,
-                   use + ": lines of a misspelling, a tab and the word; or `$word`, then its misspellings on lines of their own")
-        ->type_name("F");
+  void visit(OptionVisitor& v, const std::string& use) {
+    v.input("misspellings", path_,
+            use + ": lines of a misspelling, a tab and the word; or `$word`, then its misspellings on lines of their own");
   }
   bool given() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
@@ -62,11 +62,11 @@ class MisspellingsFlag {
 /// --typo-mode, or another name for it, and --misspellings.
 class TypoFlags {
  public:
-  void add_to(CLI::App& app, lx::TypoOptions& typos, const std::string& mode = "--typo-mode",
-              const std::string& help = "see add_typos --help") {
-    mode_ = mode;
-    add_choice(app, mode, typos.mode, help);
-    misspellings_.add_to(app, lx::cat("list for ", mode, " misspellings"));
+  /// mode: the name of the option.
+  void visit(OptionVisitor& v, lx::TypoOptions& typos, const std::string& mode = "typo_mode",
+             const std::string& help = "see lexformer help add_typos") {
+    mode_ = flag_of(v.choice(mode, typos.mode, help).identity(false));
+    misspellings_.visit(v, lx::cat("list for ", mode_, " misspellings"));
   }
   /// Reads the list of misspellings. Errors: the mode needs a list and none is given, or the reverse.
   void load(lx::TypoOptions& typos) const {
@@ -75,7 +75,6 @@ class TypoFlags {
     if (!needed && misspellings_.given()) lx::fail_usage("--misspellings", "needs ", mode_, " misspellings");
     if (needed) typos.misspellings = misspellings_.load();
   }
-  const std::string& path() const { return misspellings_.path(); }
 
  private:
   std::string mode_;

@@ -2,8 +2,8 @@
 // The words that `match --words N --words-by attention` shows: similar or equal words that attend to each other.
 #pragma once
 
+#include "cli/attention_mean.hpp"
 #include "match/match_words.hpp"
-#include "measure/attention_mean.hpp"
 
 namespace program {
 

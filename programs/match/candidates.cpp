@@ -36,55 +36,40 @@ void explain(const program::Candidates& search, const lx::RecordPairs& records, 
   }
 }
 
-int run_candidates(int argc, char** argv) {
-  CLI::App app(
-      "Finds candidates: the pairs of records of two tables, or of one, whose texts have the largest cosines. Exact, and the same for any "
-      "number of threads.",
-      "candidates");
-  program::RecordFlags flags;
-  program::CandidateFlags candidates;
-  std::string out;
-  std::vector<std::string> matches, ids;
-  lx::TypoOptions typos;
-  double share = 0;
-  std::uint64_t seed = 1;
-  flags.add_arguments(app, false);
-  candidates.add_to(app, "--top");
-  app.add_option("--out", out, "write left_id, right_id and score of each candidate; .csv or .jsonl")->type_name("F.csv");
-  app.add_option("--matches", matches, "labelled pairs of ids: print which share of the matches is among the candidates")->type_name("F");
-  app.add_option("--explain", ids, "two ids: print why the pair is a candidate or not, and nothing else")->expected(2)->type_name("ID");
-  app.add_option("--typo-share", share, "share of words with a typo, in both tables, to measure what is lost")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  program::TypoFlags typo_flags;
-  typo_flags.add_to(app, typos);
-  app.add_option("--seed", seed, "random seed of the typos")->capture_default_str();
-  program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
-    if (out.empty() && matches.empty() && ids.empty()) lx::fail_usage("command line", "nothing to do; give --out, --matches or --explain");
-    program::keep_inputs("--out", out, flags.files());
-    program::keep_inputs("--out", out, matches);
-    program::keep_inputs("--out", out, {typo_flags.path()});
-    candidates.check();
-    typo_flags.load(typos);
-    const auto format = out.empty() ? lx::TableFormat::csv : program::output_format(out);
-    program::check_folder(out);
-    const auto records = flags.load(flags.columns(), "");
+class FindCandidates final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    flags_.visit_arguments(v, false);
+    candidates_.visit(v, "top");
+    v.output("out", out_, "write left_id, right_id and score of each candidate; .csv or .jsonl").shown_as("F.csv");
+    v.inputs("matches", matches_, "labelled pairs of ids: print which share of the matches is among the candidates");
+    v.list("explain", ids_, "two ids: print why the pair is a candidate or not, and nothing else").values(2).shown_as("ID");
+    v.number("typo_share", share_, lx::bounds::share, "share of words with a typo, in both tables, to measure what is lost");
+    typo_flags_.visit(v, typos_);
+    v.size("seed", seed_, 0, "random seed of the typos");
+    visit_threads(v);
+  }
+  int run() override {
+    if (out_.empty() && matches_.empty() && ids_.empty())
+      lx::fail_usage("command line", "nothing to do; give --out, --matches or --explain");
+    typo_flags_.load(typos_);
+    const auto format = out_.empty() ? lx::TableFormat::csv : program::output_format(out_);
+    const auto records = flags_.load(flags_.columns(), "");
     auto [left, right] = program::blocking_texts(*records);
-    if (share > 0) {
-      typos.word_share = share;
-      left = with_typos(std::move(left), typos, seed, 0);
-      right = with_typos(std::move(right), typos, seed, 1);
+    if (share_ > 0) {
+      typos_.word_share = share_;
+      left = with_typos(std::move(left), typos_, seed_, 0);
+      right = with_typos(std::move(right), typos_, seed_, 1);
     }
-    const auto search = candidates.search(left, right, records->one_table());
-    if (!ids.empty()) {
-      const std::size_t a = records->left_place(ids[0], "--explain"), b = records->right_place(ids[1], "--explain");
-      if (records->one_table() && a == b) lx::fail_usage("--explain", lx::in_quotes(ids[0]), " is there twice; give two records");
-      explain(search, *records, a, b, candidates.options().top, left, records->one_table() ? left : right);
+    const auto search = candidates_.search(left, right, records->one_table());
+    if (!ids_.empty()) {
+      const std::size_t a = records->left_place(ids_[0], "--explain"), b = records->right_place(ids_[1], "--explain");
+      if (records->one_table() && a == b) lx::fail_usage("--explain", lx::in_quotes(ids_[0]), " is there twice; give two records");
+      explain(search, *records, a, b, candidates_.options().top, left, records->one_table() ? left : right);
       return 0;
     }
     const auto found = search.find();
-    if (!out.empty()) {
+    if (!out_.empty()) {
       program::StringWriter lines;
       lines << std::fixed << std::setprecision(6);
       if (format == lx::TableFormat::csv) lines << "left_id,right_id,score\n";
@@ -95,20 +80,31 @@ int run_candidates(int argc, char** argv) {
         else
           lines << "{\"left_id\":" << lx::Json(a).dump() << ",\"right_id\":" << lx::Json(b).dump() << ",\"score\":" << c.score << "}\n";
       }
-      lx::write_file_atomic(out, lines.str());
+      lx::write_file_atomic(out_, lines.str());
     }
-    const auto quality = program::blocking_quality(matches, records, found, search.pairs());
+    const auto quality = program::blocking_quality(matches_, records, found, search.pairs());
     std::cout << quality.candidates << " candidates of " << std::fixed << std::setprecision(0) << quality.pairs << " pairs, reduction "
               << std::setprecision(3) << 100 * quality.reduction() << " %\n";
-    if (!matches.empty())
+    if (!matches_.empty())
       std::cout << quality.found << " of " << quality.matches << " matches among them, recall " << std::setprecision(2)
                 << 100 * quality.recall() << " %\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"candidates", program::Group::match,
-                               "finds the pairs of records that are worth scoring; their recall, and why a pair is among them",
-                               run_candidates};
+ private:
+  program::RecordFlags flags_;
+  program::CandidateFlags candidates_;
+  std::string out_;
+  std::vector<std::string> matches_, ids_;
+  lx::TypoOptions typos_;
+  double share_ = 0;
+  std::uint64_t seed_ = 1;
+  program::TypoFlags typo_flags_;
+};
+
+const program::Registered<FindCandidates> registered{
+    "candidates", program::Group::match, "finds the pairs of records that are worth scoring; their recall, and why a pair is among them",
+    "Finds candidates: the pairs of records of two tables, or of one, whose texts have the largest cosines. Exact, and the same for any "
+    "number of threads."};
 
 }  // namespace

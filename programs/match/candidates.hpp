@@ -9,8 +9,8 @@
 #include <lexformer/models/sentence_encoder.hpp>
 #include <lexformer/models/vector_candidates.hpp>
 
+#include "cli/hnsw_candidates.hpp"
 #include "cli/records.hpp"
-#include "match/hnsw_candidates.hpp"
 
 namespace program {
 
@@ -108,33 +108,27 @@ class Candidates {
 class CandidateFlags {
  public:
   /// top: the name of the option for the candidates of a record.
-  void add_to(CLI::App& app, const std::string& top) {
-    add_choice(
-        app, "--blocking", source_,
-        "which pairs are candidates; ngrams: similar character n-grams, which survives typos; tokens: words and model numbers, whatever "
-        "their punctuation; embeddings: similar vectors by --encoder; all: those of all of these; none: every pair");
-    app.add_option(top, options_.top, "candidates of each record of either table")->check(positive())->capture_default_str();
-    app.add_option("--ngram", options_.n, "characters of an n-gram")->check(positive())->capture_default_str();
-    app.add_option("--encoder", encoder_, "a sentence encoder: .lxf, or a sentence-transformers folder; for --blocking embeddings or all")
-        ->type_name("E.lxf");
-    add_choice(app, "--encoder-precision", precision_,
-               "numeric precision of --encoder; int8: its linear layers in 8 bits, which is faster, the rest is float32");
-    app.add_flag("--approximate", approximate_,
-                 "with --encoder: approximately nearest vectors, by hnswlib; faster from about a million records on");
+  void visit(OptionVisitor& v, const std::string& top) {
+    v.choice(
+         "blocking", source_,
+         "which pairs are candidates; ngrams: similar character n-grams, which survives typos; tokens: words and model numbers, whatever "
+         "their punctuation; embeddings: similar vectors by --encoder; all: those of all of these; none: every pair")
+        .only_if(source_ != CandidateSource::embeddings || !encoder_.empty(), "embeddings needs --encoder");
+    v.size(top, options_.top, 1, "candidates of each record of either table");
+    v.size("ngram", options_.n, 1, "characters of an n-gram");
+    v.input("encoder", encoder_, "a sentence encoder: .lxf, or a sentence-transformers folder; for --blocking embeddings or all")
+        .shown_as("E.lxf")
+        .only_if(source_ == CandidateSource::embeddings || source_ == CandidateSource::all, "needs --blocking embeddings or all");
+    v.choice("encoder_precision", precision_,
+             "numeric precision of --encoder; int8: its linear layers in 8 bits, which is faster, the rest is float32")
+        .needs("encoder");
+    v.flag("approximate", approximate_, "with --encoder: approximately nearest vectors, by hnswlib; faster from about a million records on")
+        .needs("encoder");
   }
   const lx::BlockingOptions& options() const { return options_; }
   lx::BlockingOptions& options() { return options_; }
-  const std::string& encoder() const { return encoder_; }
   CandidateSource source() const { return source_; }
 
-  /// Refuses options that do not fit each other, before tables are read.
-  void check() const {
-    if (source_ == CandidateSource::embeddings && encoder_.empty()) lx::fail_usage("--blocking embeddings", "needs --encoder");
-    if (source_ != CandidateSource::embeddings && source_ != CandidateSource::all && !encoder_.empty())
-      lx::fail_usage("--encoder", "needs --blocking embeddings or all");
-    if (approximate_ && encoder_.empty()) lx::fail_usage("--approximate", "needs --encoder");
-    if (precision_ == EncoderPrecision::int8 && encoder_.empty()) lx::fail_usage("--encoder-precision", "needs --encoder");
-  }
   /// The search for candidates among texts of the records, which must outlive it.
   Candidates search(std::span<const std::string> left, std::span<const std::string> right, bool one_table) const {
     return {left, right, one_table, source_, options_, encoder_, precision_, approximate_};

@@ -13,14 +13,6 @@ namespace lx = lexformer;
 
 namespace {
 
-struct Options {
-  std::vector<std::string> files, pairs;
-  std::optional<double> threshold;
-  std::string output;
-  bool one_table = false;
-  lx::BootstrapOptions bootstrap;
-};
-
 /// The decisions on the pairs of one file.
 struct Decided {
   std::string path;
@@ -42,47 +34,38 @@ struct Decided {
   }
 };
 
-int run_evaluate_matches(int argc, char** argv) {
-  CLI::App app(
-      "Precision, recall and F1 of the matches that match or assign wrote, on labelled pairs of ids. A labelled pair that the files do not "
-      "have is no match. The parts of a run in shards are given together.",
-      "evaluate_matches");
-  Options o;
-  app.add_option("matches", o.files, "files with the columns left_id, right_id, score and match: .csv, .tsv, .jsonl")
-      ->required()
-      ->type_name("F.csv");
-  app.add_option("--pairs", o.pairs, "files of pairs of ids with the label 1 (match) or 0, each judged on its own")
-      ->required()
-      ->type_name("F.csv");
-  app.add_option("--threshold", o.threshold, "least score of a match (default: the decision in the column match)")
-      ->check(program::finite());
-  app.add_flag("--one-table", o.one_table, "both ids are those of one table, so their order does not matter");
-  app.add_option("--resamples", o.bootstrap.resamples, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %")
-      ->check(program::positive())
-      ->capture_default_str();
-  app.add_option("--output", o.output, "also write the results as JSON")->type_name("F.json");
-  return program::run(app, argc, argv, [&] {
-    program::keep_inputs("--output", o.output, o.files);
-    program::keep_inputs("--output", o.output, o.pairs);
-    program::check_folder(o.output);
+class EvaluateMatches final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.inputs("matches", files_, "files with the columns left_id, right_id, score and match: .csv, .tsv, .jsonl")
+        .positional()
+        .required()
+        .shown_as("F.csv");
+    v.inputs("pairs", pairs_, "files of pairs of ids with the label 1 (match) or 0, each judged on its own").required().shown_as("F.csv");
+    v.number("threshold", threshold_, lx::bounds::any, "least score of a match (default: the decision in the column match)");
+    v.flag("one_table", one_table_, "both ids are those of one table, so their order does not matter");
+    v.size("resamples", bootstrap_.resamples, 1, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %");
+    v.output("output", output_, "also write the results as JSON").shown_as("F.json");
+  }
+  int run() override {
     std::set<std::pair<std::string, std::string>> found, matched;
-    program::read_scored_pairs(o.files, o.threshold, true, "--threshold", nullptr, [&](const lx::PairRow& pair, double, bool match) {
-      const auto key = program::pair_key(pair.left, pair.right, o.one_table);
+    program::read_scored_pairs(files_, threshold_, true, "--threshold", nullptr, [&](const lx::PairRow& pair, double, bool match) {
+      const auto key = program::pair_key(pair.left, pair.right, one_table_);
       found.insert(key);
       if (match) matched.insert(key);
     });
     std::vector<Decided> all;
     std::size_t width = 5;
-    for (const auto& path : o.pairs) {
+    for (const auto& path : pairs_) {
       const auto table = lx::read_pairs(path, {.ids = true});
       const auto labels = lx::class_labels(table);
       Decided& decided = all.emplace_back();
       decided.path = path;
       width = std::max(width, path.size());
-      program::GivenLabels given(o.one_table);
+      program::GivenLabels given(one_table_);
       for (std::size_t i = 0; i < labels.size(); ++i) {
         const auto& row = table.rows[i];
-        const auto key = program::pair_key(row.left, row.right, o.one_table);
+        const auto key = program::pair_key(row.left, row.right, one_table_);
         given.add(row.left, row.right, row.label, path, row.line);
         decided.match.push_back(matched.contains(key) ? 1 : 0);
         decided.label.push_back(static_cast<std::uint8_t>(labels[i]));
@@ -98,7 +81,7 @@ int run_evaluate_matches(int argc, char** argv) {
     lx::Json json = {{"matches", matched.size()}, {"pairs", found.size()}, {"files", lx::Json::array()}};
     for (const Decided& d : all) {
       const auto c = d.counts();
-      const auto intervals = d.intervals(o.bootstrap);
+      const auto intervals = d.intervals(bootstrap_);
       const double values[] = {c.precision(), c.recall(), c.f1()};
       lx::Json entry = {{"file", d.path},     {"labelled", d.label.size()}, {"matches", c.true_positive + c.false_negative},
                         {"absent", d.absent}, {"precision", c.precision()}, {"recall", c.recall()},
@@ -114,12 +97,21 @@ int run_evaluate_matches(int argc, char** argv) {
       json["files"].push_back(entry);
     }
     std::cout << text.str();
-    if (!o.output.empty()) lx::write_file_atomic(o.output, json.dump(2) + "\n");
+    if (!output_.empty()) lx::write_file_atomic(output_, json.dump(2) + "\n");
     return 0;
-  });
-}
+  }
 
-const program::Command command{"evaluate_matches", program::Group::match, "precision, recall and F1 of matches on labelled pairs",
-                               run_evaluate_matches};
+ private:
+  std::vector<std::string> files_, pairs_;
+  std::optional<double> threshold_;
+  std::string output_;
+  bool one_table_ = false;
+  lx::BootstrapOptions bootstrap_;
+};
+
+const program::Registered<EvaluateMatches> registered{
+    "evaluate_matches", program::Group::match, "precision, recall and F1 of matches on labelled pairs",
+    "Precision, recall and F1 of the matches that match or assign wrote, on labelled pairs of ids. A labelled pair that the files do not "
+    "have is no match. The parts of a run in shards are given together."};
 
 }  // namespace

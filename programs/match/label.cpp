@@ -203,55 +203,54 @@ void ask(const lx::RecordPairs& records, const std::vector<program::RecordPair>&
   }
 }
 
-int run_label(int argc, char** argv) {
-  CLI::App app(
-      "Shows pairs of records side by side, with their differences marked, and writes the labels that you give: in the terminal, or on a "
-      "page for a browser. Each answer is saved at once, and a second run continues.",
-      "label");
-  program::RecordFlags flags;
-  std::vector<std::string> files, columns;
-  std::string out, page;
-  app.add_option("pairs", files, "pairs of ids to label, as suggest, match and candidates write them: .csv, .tsv, .jsonl")
-      ->required()
-      ->type_name("F.csv");
-  flags.add_to(app);
-  program::add_record_columns(app, columns);
-  auto* labels_out = app.add_option("--out", out, "file of labels to write or to continue: ltable_id, rtable_id, label (1 = match); .csv")
-                         ->type_name("LABELS.csv");
-  app.add_option("--html", page, "write a page for a browser instead of asking; the browser saves the labels")
-      ->type_name("F.html")
-      ->excludes(labels_out);
-  return program::run(app, argc, argv, [&] {
-    if (out.empty() == page.empty()) lx::fail_usage("command line", "give --out LABELS.csv to label in the terminal, or --html F.html");
-    for (const auto& [name, path] : {std::pair("--out", out), std::pair("--html", page)}) {
-      program::keep_inputs(name, path, files);
-      program::keep_inputs(name, path, flags.files());
-    }
-    if (!out.empty() && program::output_format(out) != lx::TableFormat::csv) lx::fail_usage("--out", out, " must end in .csv");
-    program::check_folder(out.empty() ? page : out);
-    if (!flags.used()) lx::fail_usage("--left", "must be given: the table of the records");
-    const auto records = flags.load(columns, "");
+class Label final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.inputs("pairs", files_, "pairs of ids to label, as suggest, match and candidates write them: .csv, .tsv, .jsonl")
+        .positional()
+        .required()
+        .shown_as("F.csv");
+    flags_.visit(v);
+    program::visit_record_columns(v, columns_);
+    v.output("out", out_, "file of labels to write or to continue: ltable_id, rtable_id, label (1 = match); .csv").shown_as("LABELS.csv");
+    v.output("html", page_, "write a page for a browser instead of asking; the browser saves the labels")
+        .shown_as("F.html")
+        .excludes("out");
+  }
+  int run() override {
+    if (out_.empty() && page_.empty()) lx::fail_usage("command line", "give --out LABELS.csv to label in the terminal, or --html F.html");
+    if (!out_.empty() && program::output_format(out_) != lx::TableFormat::csv) lx::fail_usage("--out", out_, " must end in .csv");
+    if (!flags_.used()) lx::fail_usage("--left", "must be given: the table of the records");
+    const auto records = flags_.load(columns_, "");
     lx::TableOptions table;
     table.records = records;
     table.labels = false;
     std::vector<program::RecordPair> pairs;
-    for (const auto& path : files)
+    for (const auto& path : files_)
       for (const auto& row : lx::read_pairs(path, table).rows)
         pairs.push_back({records->left_place(row.left_id, path), records->right_place(row.right_id, path)});
-    if (!page.empty()) {
-      lx::write_file_atomic(page, program::label_page(*records, pairs, "labels.csv"));
-      std::cerr << page << ": " << program::counted(pairs.size(), "pair", "pairs") << " to label; open it in a browser\n";
+    if (!page_.empty()) {
+      lx::write_file_atomic(page_, program::label_page(*records, pairs, "labels.csv"));
+      std::cerr << page_ << ": " << program::counted(pairs.size(), "pair", "pairs") << " to label; open it in a browser\n";
       return 0;
     }
-    Labels labels(out, records);
+    Labels labels(out_, records);
     ask(*records, pairs, labels);
     const auto left = std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return !labels.has(pair); });
-    std::cerr << out << ": " << program::counted(labels.size(), "label", "labels") << ", "
+    std::cerr << out_ << ": " << program::counted(labels.size(), "label", "labels") << ", "
               << program::counted(static_cast<std::size_t>(left), "pair", "pairs") << " without one\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"label", program::Group::match, "asks for labels, in the terminal or on a page for a browser", run_label};
+ private:
+  program::RecordFlags flags_;
+  std::vector<std::string> files_, columns_;
+  std::string out_, page_;
+};
+
+const program::Registered<Label> registered{
+    "label", program::Group::match, "asks for labels, in the terminal or on a page for a browser",
+    "Shows pairs of records side by side, with their differences marked, and writes the labels that you give: in the terminal, or on a "
+    "page for a browser. Each answer is saved at once, and a second run continues."};
 
 }  // namespace

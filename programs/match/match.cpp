@@ -104,18 +104,12 @@ template <class T, class Dev>
 int match(program::MatchOptions o) {
   const auto shard = program::Shard::parse(o.shard);
   program::output_format(o.out);
-  program::keep_inputs("--out", o.out, o.records.files());
-  program::keep_inputs("--out", o.out, {o.model, o.love.path(), o.decision.calibration});
-  program::keep_inputs("--out", o.out, o.decision.validation);
-  o.candidates.check();
   if (o.resume && program::PartFile::is_finished(o.out)) {
     if (!o.quiet) std::cerr << o.out << ": already finished; without --resume it is made anew\n";
     return 0;
   }
   std::optional<lx::CrossEncoder<T, Dev>> model;
-  if (o.model.empty()) {
-    o.check_without_model();
-  } else {
+  if (!o.model.empty()) {
     if (!o.decision.calibration.empty()) o.decision.saved = program::CalibrationFile::load(o.decision.calibration);
     model = load_model<T, Dev>(o);
   }
@@ -236,20 +230,25 @@ int match(program::MatchOptions o) {
   return 0;
 }
 
-int run_match(int argc, char** argv) {
-  CLI::App app(
-      "Matches two tables of records, or finds duplicates within one: finds candidates, scores them with a trained model, or by their "
-      "similarity alone, and writes ids, scores and decisions. Records become texts as in the model's training unless other options are "
-      "given.",
-      "match");
-  program::MatchOptions o;
-  o.add_to(app);
-  return program::run(app, argc, argv, [&] {
-    return program::compute_with(o.compute, [&](auto number, auto device) { return match<decltype(number), decltype(device)>(o); });
-  });
-}
+class Match final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    options_.visit(v);
+    visit_threads(v);
+  }
+  int run() override {
+    return program::compute_with(options_.compute,
+                                 [&](auto number, auto device) { return match<decltype(number), decltype(device)>(options_); });
+  }
 
-const program::Command command{"match", program::Group::match, "matches the records of two tables, or finds duplicates within one",
-                               run_match};
+ private:
+  program::MatchOptions options_;
+};
+
+const program::Registered<Match> registered{
+    "match", program::Group::match, "matches the records of two tables, or finds duplicates within one",
+    "Matches two tables of records, or finds duplicates within one: finds candidates, scores them with a trained model, or by their "
+    "similarity alone, and writes ids, scores and decisions. Records become texts as in the model's training unless other options are "
+    "given."};
 
 }  // namespace

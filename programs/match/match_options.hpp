@@ -19,15 +19,13 @@ namespace program {
 
 /// --shard i/n: the left records whose hash is i - 1 modulo n. It depends on the id alone, so the shards of any tables are disjoint.
 struct Shard {
-  std::uint32_t number = 1, count = 1;
+  std::size_t number = 1, count = 1;
 
   static Shard parse(const std::string& text) {
-    Shard s;
     const std::size_t slash = text.find('/');
-    const bool numbers = slash != text.npos && CLI::detail::lexical_cast(text.substr(0, slash), s.number) &&
-                         CLI::detail::lexical_cast(text.substr(slash + 1), s.count);
-    if (!numbers || s.number == 0 || s.number > s.count)
-      lx::fail_usage("--shard", lx::in_quotes(text), " is not I/N with I from 1 to N, e.g. 2/4");
+    const Shard s{whole_number(text.substr(0, slash)).value_or(0),
+                  slash == text.npos ? 0 : whole_number(text.substr(slash + 1)).value_or(0)};
+    if (s.number == 0 || s.number > s.count) lx::fail_usage("--shard", lx::in_quotes(text), " is not I/N with I from 1 to N, e.g. 2/4");
     return s;
   }
   bool has(const std::string& id) const { return lx::fnv1a(id) % count == number - 1; }
@@ -42,38 +40,37 @@ struct DecisionOptions {
   lx::CalibrationKind kind = lx::CalibrationKind::platt;
   bool no_cascade = false, model_alone = false;
 
-  void add_to(CLI::App& app) {
-    auto* fixed =
-        app.add_option("--threshold", threshold, "least score of a match")
-            ->default_str(
-                "the one with the best F1 on --validation; without it or with --model-alone, the model's, chosen on its validation "
-                "data; else 0.5")
-            ->check(finite());
-    auto* labelled = app.add_option("--validation", validation,
-                                    "files of pairs of ids with a label, which were not trained on: by them the score combines the "
-                                    "model's (column model) with the evidence of the candidate search, the threshold is chosen, and "
-                                    "the column probability is calibrated")
-                         ->type_name("F.csv");
-    auto* least_precision = app.add_option("--min-precision", precision,
-                                           "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
-                                ->check(CLI::Range(0.0, 1.0))
-                                ->needs(labelled)
-                                ->excludes(fixed);
-    app.add_option("--min-recall", recall, "the threshold is the highest one with this recall on the pairs of --validation, e.g. 0.95")
-        ->check(CLI::Range(0.0, 1.0))
-        ->needs(labelled)
-        ->excludes(fixed)
-        ->excludes(least_precision);
-    add_choice(app, "--calibrate", kind,
-               "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 pairs or more")
-        ->needs(labelled);
-    app.add_flag("--model-alone", model_alone, "decide by the model's score and threshold, without the evidence of the candidate search")
-        ->needs(labelled);
-    app.add_flag("--no-cascade", no_cascade, "let the model score every candidate, also those that are clear by the search for candidates")
-        ->needs(labelled);
-    app.add_option("--calibration", calibration, "a calibration that evaluate --calibration saved, in place of --validation")
-        ->excludes(labelled)
-        ->type_name("F.json");
+  void visit(OptionVisitor& v) {
+    v.number("threshold", threshold, lx::bounds::any, "least score of a match")
+        .default_text(
+            "the one with the best F1 on --validation; without it or with --model-alone, the model's, chosen on its validation data; else "
+            "0.5");
+    v.inputs(
+         "validation", validation,
+         "files of pairs of ids with a label, which were not trained on: by them the score combines the model's (column model) with the "
+         "evidence of the candidate search, the threshold is chosen, and the column probability is calibrated")
+        .shown_as("F.csv");
+    v.number("min_precision", precision, lx::bounds::share,
+             "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
+        .needs("validation")
+        .excludes("threshold");
+    v.number("min_recall", recall, lx::bounds::share,
+             "the threshold is the highest one with this recall on the pairs of --validation, e.g. 0.95")
+        .needs("validation")
+        .excludes("threshold")
+        .excludes("min_precision");
+    v.choice("calibrate", kind, "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 pairs or more")
+        .needs("validation");
+    v.flag("model_alone", model_alone, "decide by the model's score and threshold, without the evidence of the candidate search")
+        .needs("validation")
+        .needs("model");
+    v.flag("no_cascade", no_cascade, "let the model score every candidate, also those that are clear by the search for candidates")
+        .needs("validation")
+        .needs("model");
+    v.input("calibration", calibration, "a calibration that evaluate --calibration saved, in place of --validation")
+        .shown_as("F.json")
+        .excludes("validation")
+        .needs("model");
   }
 };
 
@@ -99,51 +96,35 @@ struct MatchOptions {
     const DecisionOptions& d = decision;
     return d.threshold || d.precision || d.recall || (d.saved && d.saved->threshold) || (!d.validation.empty() && !d.model_alone);
   }
-  /// Refuses the options that need a model.
-  void check_without_model() const {
-    if (love.used()) lx::fail_usage("--love", "needs --model");
-    if (!knowledge.parses.empty()) lx::fail_usage("--parses", "needs --model");
-    if (!knowledge.wordnet.empty()) lx::fail_usage("--wordnet", "needs --model");
-    if (decision.model_alone) lx::fail_usage("--model-alone", "needs --model");
-    if (decision.no_cascade) lx::fail_usage("--no-cascade", "needs --model");
-    if (candidates.source() == CandidateSource::none) lx::fail_usage("--blocking none", "needs --model: it has no similarities");
-    if (!decision.calibration.empty()) lx::fail_usage("--calibration", "needs --model, whose scores it was fitted to");
-  }
-  void add_to(CLI::App& app) {
-    records.add_arguments(app, true);
-    auto* trained = app.add_option("--model", model,
-                                   "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier; without it, two "
-                                   "records match if neither has a more similar candidate")
-                        ->type_name("M.lxf");
-    app.add_option("--out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end")
-        ->required()
-        ->type_name("F.csv");
-    candidates.add_to(app, "--candidates");
-    decision.add_to(app);
-    app.add_option("--top", top, "write at most this many pairs of each left record, those with the largest scores; 0 = all candidates")
-        ->check(non_negative())
-        ->capture_default_str();
-    app.add_flag("--matches-only", matches_only, "write only the pairs that reach the threshold");
-    auto* shown = app.add_option("--words", words, "write up to this many pairs of words that the model compares; 0 = no column")
-                      ->check(non_negative())
-                      ->needs(trained)
-                      ->capture_default_str();
-    add_choice(app, "--words-by", words_by,
-               "different words that the model's LEA sees as the most similar, or similar and equal words by similarity x attention "
-               "between them, which takes one more forward pass for each pair")
-        ->needs(shown);
-    app.add_flag("--text", text, "write both texts, too");
-    app.add_option("--shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole")
-        ->capture_default_str();
-    auto* resumes =
-        app.add_flag("--resume", resume, "continue a run that was interrupted, to the same bytes; does nothing if it is finished");
-    app.add_flag("--overwrite", overwrite, "discard what an interrupted run has written")->excludes(resumes);
-    app.add_flag("--quiet", quiet, "no progress");
-    app.add_option("--batch", batch, "pairs per batch")->check(positive())->capture_default_str();
-    knowledge.add_to(app);
-    love.add_to(app);
-    add_compute(app, compute, true);
-    add_threads(app);
+  void visit(OptionVisitor& v) {
+    records.visit_arguments(v, true);
+    v.input("model", model,
+            "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier; without it, two records match if neither "
+            "has a more similar candidate")
+        .shown_as("M.lxf");
+    v.output("out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end").required().shown_as("F.csv");
+    candidates.visit(v, "candidates");
+    v.find("blocking")
+        ->only_if(candidates.source() != CandidateSource::none || !model.empty(), "none needs --model: it has no similarities");
+    decision.visit(v);
+    v.size("top", top, 0, "write at most this many pairs of each left record, those with the largest scores; 0 = all candidates");
+    v.flag("matches_only", matches_only, "write only the pairs that reach the threshold");
+    v.size("words", words, 0, "write up to this many pairs of words that the model compares; 0 = no column").needs("model");
+    v.choice("words_by", words_by,
+             "different words that the model's LEA sees as the most similar, or similar and equal words by similarity x attention "
+             "between them, which takes one more forward pass for each pair")
+        .needs("words");
+    v.flag("text", text, "write both texts, too");
+    v.text("shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole");
+    v.flag("resume", resume, "continue a run that was interrupted, to the same bytes; does nothing if it is finished");
+    v.flag("overwrite", overwrite, "discard what an interrupted run has written").excludes("resume");
+    v.flag("quiet", quiet, "no progress");
+    v.size("batch", batch, 1, "pairs per batch");
+    const std::size_t first = v.options().size();
+    knowledge.visit(v);
+    love.visit(v);
+    for (std::size_t i = first; i < v.options().size(); ++i) v.options()[i].needs("model");
+    compute.visit(v, true);
   }
 };
 

@@ -139,60 +139,52 @@ void curves(lx::ReportPage& page, const std::vector<Subject>& subjects) {
   }
 }
 
-int run_analyze(int argc, char** argv) {
-  CLI::App app(
-      "Measures encoders on texts: similarity of tokens f(S) and of heads f(H) and the share of texts with the up-down triangle; plots "
-      "attention and position tables. Writes DIR/index.html, figures.json, and each plot as .svg and .csv.",
-      "analyze");
-  std::vector<std::string> models;
-  std::string text_file, sentence, out;
-  std::size_t max_length = 128, most = 1000;
-  double least = 0.7;
-  app.add_option("--model", models, "a .lxf file, or an output folder of pretrain (its log is plotted)")
-      ->required()
-      ->type_name("NAME=M.lxf");
-  app.add_option("--text", text_file, "texts, one per line")->required()->type_name("F");
-  app.add_option("--out", out, "output folder")->required()->type_name("DIR");
-  app.add_option("--sentence", sentence, "text whose attention is plotted (default: the first with at least 10 words)");
-  app.add_option("--documents", most, "number of texts to measure")->check(program::positive())->capture_default_str();
-  app.add_option("--max-length", max_length, "maximum number of tokens per text")->check(CLI::Range(3, 1 << 20))->capture_default_str();
-  app.add_option("--least", least, "minimum share of attention on its side that a group needs for the up-down triangle")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  program::KnowledgeOptions knowledge_options;
-  knowledge_options.add_to(app);
-  program::add_threads(app);
-  const std::string command = program::command_line("analyze", argc, argv);
-  return program::run(app, argc, argv, [&] {
-    const auto knowledge = knowledge_options.load();
+class Analyze final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.inputs("model", models_, "a .lxf file, or an output folder of pretrain (its log is plotted)")
+        .named()
+        .required()
+        .shown_as("NAME=M.lxf");
+    v.input("text", texts_file_, "texts, one per line").required();
+    v.folder("out", out_, "output folder").required();
+    v.text("sentence", sentence_, "text whose attention is plotted (default: the first with at least 10 words)");
+    v.size("documents", most_, 1, "number of texts to measure");
+    v.size("max_length", max_length_, 3, 1 << 20, "maximum number of tokens per text");
+    v.number("least", least_, lx::bounds::share, "minimum share of attention on its side that a group needs for the up-down triangle");
+    knowledge_options_.visit(v);
+    visit_threads(v);
+  }
+  int run() override {
+    const auto knowledge = knowledge_options_.load();
     std::vector<Subject> subjects;
-    for (const auto& m : models) {
+    for (const auto& m : models_) {
       subjects.push_back(Subject::open(m));
       subjects.back().model.provide(knowledge);
       for (std::size_t i = 0; i + 1 < subjects.size(); ++i)
         if (subjects[i].name == subjects.back().name) lx::fail_usage("--model", "two are called '", subjects[i].name, "'");
     }
     std::vector<std::string> lines;
-    std::ifstream in(text_file);
-    if (!in) lx::fail_file(text_file, "cannot open the texts");
-    for (std::string line; lines.size() < most && std::getline(in, line);)
+    std::ifstream in(texts_file_);
+    if (!in) lx::fail_file(texts_file_, "cannot open the texts");
+    for (std::string line; lines.size() < most_ && std::getline(in, line);)
       if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(line);
-    if (in.bad()) lx::fail_file(text_file, "cannot be read");
-    if (lines.empty()) lx::fail_file(text_file, "has no text");
+    if (in.bad()) lx::fail_file(texts_file_, "cannot be read");
+    if (lines.empty()) lx::fail_file(texts_file_, "has no text");
     for (const auto& text : lines)
-      if (sentence.empty() && std::count(text.begin(), text.end(), ' ') >= 9) sentence = text;
-    if (sentence.empty()) sentence = lines.front();
+      if (sentence_.empty() && std::count(text.begin(), text.end(), ' ') >= 9) sentence_ = text;
+    if (sentence_.empty()) sentence_ = lines.front();
 
     lx::ReportPage page("What encoders learned");
     lx::Json figures = lx::Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const auto& s : subjects) {
-      s.model.check_texts(lines, text_file);
-      s.model.check_texts(std::span(&sentence, 1), "--sentence");
+      s.model.check_texts(lines, texts_file_);
+      s.model.check_texts(std::span(&sentence_, 1), "--sentence");
       std::vector<lx::Encoding> texts;
       for (const auto& text : lines)
-        texts.push_back(s.model.tokenizer().encode(text, std::min(max_length, s.model.config().max_position_embeddings)));
-      const auto f = lx::encoder_figures(s.model, texts, least);
+        texts.push_back(s.model.tokenizer().encode(text, std::min(max_length_, s.model.config().max_position_embeddings)));
+      const auto f = lx::encoder_figures(s.model, texts, least_);
       rows.push_back({lx::escape_xml(s.name), s.model.encoder().positions(), lx::short_number(f.token_similarity),
                       lx::short_number(f.mean_head_similarity()), lx::short_number(100 * f.up_down), std::to_string(f.texts)});
       lx::Json entry = lx::Json::object();
@@ -210,7 +202,7 @@ int run_analyze(int argc, char** argv) {
                 << f.texts << " texts\n";
     }
     page.heading("Figures");
-    page.paragraph(lx::cat("Means over the first ", lines.size(), " texts of ", text_file, "."));
+    page.paragraph(lx::cat("Means over the first ", lines.size(), " texts of ", texts_file_, "."));
     page.table({"model", "positions", "tokens f(S)", "heads f(H)", "up-down, %", "texts"}, rows);
     page.paragraph(
         "f(S): mean cosine of the last hidden states of two tokens of a text; 1 means that all tokens have become the same vector. f(H): "
@@ -218,24 +210,32 @@ int run_analyze(int argc, char** argv) {
         "cosine of the score matrices (before softmax) of two heads of a layer, mean over layers; 1 means that all heads do the same. For "
         "both, lower means more varied.");
     page.paragraph(
-        lx::cat("Up-down: percent of the texts in which one half of the heads puts at least ", lx::short_number(least),
+        lx::cat("Up-down: percent of the texts in which one half of the heads puts at least ", lx::short_number(least_),
                 " of its attention to the right of each token and the other half at least as much to the left (arXiv 2210.04246)."));
     curves(page, subjects);
     page.heading("Where heads look");
     for (const auto& s : subjects)
-      if (s.model.config().num_attention_heads > 1) triangle_picture(page, s, sentence, std::min<std::size_t>(max_length, 48));
+      if (s.model.config().num_attention_heads > 1) triangle_picture(page, s, sentence_, std::min<std::size_t>(max_length_, 48));
     page.heading("Positions");
     for (const auto& s : subjects) position_pictures(page, s);
-    program::report_footer(page, command);
-    page.save(out);
-    lx::write_file_atomic(out + "/figures.json", figures.dump(2) + "\n");
-    std::cerr << out << "/index.html: written\n";
+    program::report_footer(page, command_line);
+    page.save(out_);
+    lx::write_file_atomic(out_ + "/figures.json", figures.dump(2) + "\n");
+    std::cerr << out_ << "/index.html: written\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"analyze", program::Group::measure,
-                               "what encoders learned: similarity of tokens and heads, direction of attention, position tables",
-                               run_analyze};
+ private:
+  std::vector<std::string> models_;
+  std::string texts_file_, sentence_, out_;
+  std::size_t max_length_ = 128, most_ = 1000;
+  double least_ = 0.7;
+  program::KnowledgeOptions knowledge_options_;
+};
+
+const program::Registered<Analyze> registered{
+    "analyze", program::Group::measure, "what encoders learned: similarity of tokens and heads, direction of attention, position tables",
+    "Measures encoders on texts: similarity of tokens f(S) and of heads f(H) and the share of texts with the up-down triangle; plots "
+    "attention and position tables. Writes DIR/index.html, figures.json, and each plot as .svg and .csv."};
 
 }  // namespace

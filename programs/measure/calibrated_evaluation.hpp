@@ -8,24 +8,20 @@ namespace program {
 
 class CalibratedEvaluation {
  public:
-  void add_to(CLI::App& app) {
-    auto* labelled = app.add_option("--valid", valid_,
-                                    "labelled examples that the model was not trained on: probabilities are calibrated on them, and errors "
-                                    "before and after printed")
-                         ->type_name("F");
-    add_choice(app, "--calibrate", kind_,
-               "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 examples or more")
-        ->needs(labelled);
-    app.add_option("--min-precision", precision_, "also choose the least threshold with this precision on --valid, e.g. 0.98")
-        ->check(CLI::Range(0.0, 1.0))
-        ->needs(labelled);
-    app.add_option("--calibration", out_, "file to save the calibration to, and the threshold of --min-precision, for match --calibration")
-        ->needs(labelled)
-        ->type_name("F.json");
+  void visit(OptionVisitor& v) {
+    v.input(
+        "valid", valid_,
+        "labelled examples that the model was not trained on: probabilities are calibrated on them, and errors before and after printed");
+    v.choice("calibrate", kind_, "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 examples or more")
+        .needs("valid");
+    v.number("min_precision", precision_, lx::bounds::share, "also choose the least threshold with this precision on --valid, e.g. 0.98")
+        .needs("valid");
+    v.output("calibration", out_, "file to save the calibration to, and the threshold of --min-precision, for match --calibration")
+        .shown_as("F.json")
+        .needs("valid");
   }
   bool used() const { return !valid_.empty(); }
   const std::string& valid() const { return valid_; }
-  const std::string& out() const { return out_; }
 
   /// Errors (file): no threshold has the wanted precision.
   void fit(const std::vector<lx::PairExample>& examples, const std::vector<double>& scores) {

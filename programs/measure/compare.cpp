@@ -117,53 +117,55 @@ void draw(lx::ReportPage& page, const program::TestFile& test, const std::string
   }
 }
 
-int run_compare(int argc, char** argv) {
-  CLI::App app(
-      "Compares models on the same test pairs, from the files of `evaluate --scores --output`. Prints Markdown tables: mean and standard "
-      "deviation over runs (with typos: over runs and copies), and the difference to one of the systems with an interval of the paired "
-      "bootstrap over the test pairs.",
-      "compare");
-  std::vector<std::string> results;
-  std::string baseline, output, plots, x_label = "X";
-  lx::BootstrapOptions options;
-  app.add_option("--result", results,
-                 "results of a run; runs of one system (several seeds) have the same NAME. NAME@X=F.json: with a number X, e.g. the share "
-                 "of training pairs; compared with the baseline at the same X, else with the baseline without X")
-      ->required()
-      ->type_name("NAME=F.json");
-  app.add_option("--baseline", baseline, "NAME of the system to compare with (default: the first)")->type_name("NAME");
-  app.add_option("--resamples", options.resamples, "number of bootstrap samples")->check(program::positive())->capture_default_str();
-  app.add_option("--level", options.level, "confidence level")->check(CLI::Range(0.5, 0.999))->capture_default_str();
-  app.add_option("--seed", options.seed, "seed of the bootstrap")->capture_default_str();
-  app.add_option("--output", output, "also write the results as JSON")->type_name("F.json");
-  app.add_option("--plots", plots, "folder for a page with pictures: a box plot of the runs, lines over X")->type_name("DIR");
-  app.add_option("--x-label", x_label, "with --plots: what X is, with its unit")->capture_default_str();
-  program::add_threads(app);
-  const std::string command = program::command_line("compare", argc, argv);
-  return program::run(app, argc, argv, [&] {
-    for (const auto& result : results) program::keep_inputs("--output", output, {result.substr(result.find('=') + 1)});
+class Compare final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.inputs("result", results_,
+             "results of a run; runs of one system (several seeds) have the same NAME. NAME@X=F.json: with a number X, e.g. the share of "
+             "training pairs; compared with the baseline at the same X, else with the baseline without X")
+        .named()
+        .required()
+        .shown_as("NAME=F.json");
+    v.text("baseline", baseline_, "NAME of the system to compare with (default: the first)").shown_as("NAME");
+    v.size("resamples", options_.resamples, 1, "number of bootstrap samples");
+    v.number("level", options_.level, 0.5, 0.999, "confidence level");
+    v.size("seed", options_.seed, 0, "seed of the bootstrap");
+    v.output("output", output_, "also write the results as JSON").shown_as("F.json");
+    v.folder("plots", plots_, "folder for a page with pictures: a box plot of the runs, lines over X");
+    v.text("x_label", x_label_, "with --plots: what X is, with its unit");
+    visit_threads(v);
+  }
+  int run() override {
     std::vector<program::TestFile> tests;
-    for (const auto& result : results) program::add_result(tests, result);
-    if (baseline.empty()) baseline = tests[0].systems[0].name;
+    for (const auto& result : results_) program::add_result(tests, result);
+    if (baseline_.empty()) baseline_ = tests[0].systems[0].name;
     lx::ReportPage page("Comparison");
     lx::Json json = lx::Json::array();
     for (const auto& test : tests) {
-      const auto is_base = [&](const program::System& s) { return s.name == baseline; };
+      const auto is_base = [&](const program::System& s) { return s.name == baseline_; };
       if (std::none_of(test.systems.begin(), test.systems.end(), is_base))
-        lx::fail_usage("--baseline", "no --result is called '", baseline, "'");
-      json.push_back(compare(test, baseline, options));
-      if (!plots.empty()) draw(page, test, lx::cat(json.size()), x_label);
+        lx::fail_usage("--baseline", "no --result is called '", baseline_, "'");
+      json.push_back(compare(test, baseline_, options_));
+      if (!plots_.empty()) draw(page, test, lx::cat(json.size()), x_label_);
     }
-    if (!output.empty()) lx::write_file_atomic(output, lx::Json{{"test", json}}.dump(2) + "\n");
-    if (plots.empty()) return 0;
-    program::report_footer(page, command);
-    page.save(plots);
-    std::cerr << plots << "/index.html: written\n";
+    if (!output_.empty()) lx::write_file_atomic(output_, lx::Json{{"test", json}}.dump(2) + "\n");
+    if (plots_.empty()) return 0;
+    program::report_footer(page, command_line);
+    page.save(plots_);
+    std::cerr << plots_ << "/index.html: written\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"compare", program::Group::measure,
-                               "models on the same test pairs: means over seeds, bootstrap intervals, box plots", run_compare};
+ private:
+  std::vector<std::string> results_;
+  std::string baseline_, output_, plots_, x_label_ = "X";
+  lx::BootstrapOptions options_;
+};
+
+const program::Registered<Compare> registered{
+    "compare", program::Group::measure, "models on the same test pairs: means over seeds, bootstrap intervals, box plots",
+    "Compares models on the same test pairs, from the files of `evaluate --scores --output`. Prints Markdown tables: mean and standard "
+    "deviation over runs (with typos: over runs and copies), and the difference to one of the systems with an interval of the paired "
+    "bootstrap over the test pairs."};
 
 }  // namespace

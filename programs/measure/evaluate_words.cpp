@@ -10,13 +10,6 @@ namespace lx = lexformer;
 
 namespace {
 
-struct Options {
-  std::string vectors, words, imputer, output;
-  std::vector<std::string> similarity, clusters, misspellings;
-  bool imputer_only = false;
-  lx::KMeansOptions kmeans;
-};
-
 /// The distinct words of all files and their vectors.
 struct WordTable {
   std::unordered_map<std::string, std::size_t> index;
@@ -161,91 +154,90 @@ void print(const lx::Json& results, std::size_t starts) {
   }
 }
 
-int run_evaluate_words(int argc, char** argv) {
-  CLI::App app(
-      "Evaluates word vectors. Similarity: Spearman's correlation of cosines and human scores. Clusters: purity of k-means on vectors of "
-      "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. "
-      "Misspellings: the share whose correct word is the nearest of all known words, and among the ten nearest, by cosine. All x 100. "
-      "'covered' counts the pairs and words that --vectors has; with --imputer the other words get vectors from a model, else they are "
-      "left out. Words with a space are left out. A misspelling is covered if --vectors has the correct word and lacks the misspelling; "
-      "the others are left out.",
-      "evaluate_words");
-  Options o;
-  app.add_option("--vectors", o.vectors,
-                 "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
-      ->type_name("V");
-  app.add_option("--words", o.words, "for a .npy file of vectors: its words, one per line")->type_name("F");
-  app.add_option(
-         "--imputer,--love", o.imputer,
+class EvaluateWords final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("vectors", vectors_,
+            "word vectors: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
+        .shown_as("V");
+    v.input("words", words_, "for a .npy file of vectors: its words, one per line").needs("vectors");
+    v.input(
+         "imputer", imputer_,
          "a model of words (train_love, train_imputer, or a .bin file of fastText), which makes vectors for the words that --vectors lacks")
-      ->type_name("M.lxf");
-  app.add_flag("--imputer-only,--love-only", o.imputer_only,
-               "take all vectors from the model; --vectors, if given, only tells which words are covered");
-  app.add_option("--similarity", o.similarity, "files of lines `word word score` or `index word word score`, separated by tabs")
-      ->type_name("F");
-  app.add_option("--clusters", o.clusters, "tables (.csv, .tsv, .jsonl) with columns `category` and `word`")->type_name("F");
-  app.add_option(
-         "--misspellings", o.misspellings,
-         "files of lines `misspelling correct`, separated by a tab, or of lines `$correct`, each followed by its misspellings; need "
-         "--imputer")
-      ->type_name("F");
-  app.add_option("--starts", o.kmeans.starts, "starts of k-means")->check(CLI::Range(1, 10000))->capture_default_str();
-  app.add_option("--seed", o.kmeans.seed, "random seed of k-means")->capture_default_str();
-  app.add_option("--output", o.output, "also write the results as JSON")->type_name("F.json");
-  program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
-    if (o.imputer_only && o.imputer.empty()) lx::fail_usage("--imputer-only", "needs --imputer");
-    if (o.vectors.empty() && !o.imputer_only) lx::fail_usage("--vectors", "is missing; without it use --imputer and --imputer-only");
-    if (o.vectors.empty() && !o.words.empty()) lx::fail_usage("--words", "needs --vectors");
-    if (o.similarity.empty() && o.clusters.empty() && o.misspellings.empty())
+        .also("love")
+        .shown_as("M.lxf");
+    v.flag("imputer_only", imputer_only_, "take all vectors from the model; --vectors, if given, only tells which words are covered")
+        .also("love_only")
+        .needs("imputer");
+    v.inputs("similarity", similarity_, "files of lines `word word score` or `index word word score`, separated by tabs");
+    v.inputs("clusters", clusters_, "tables (.csv, .tsv, .jsonl) with columns `category` and `word`");
+    v.inputs("misspellings", misspellings_,
+             "files of lines `misspelling correct`, separated by a tab, or of lines `$correct`, each followed by its misspellings; need "
+             "--imputer")
+        .only_if(!vectors_.empty() && !imputer_.empty(),
+                 "needs --vectors, the known words, and --imputer, which makes the vectors of misspellings");
+    v.size("starts", kmeans_.starts, 1, 10000, "starts of k-means");
+    v.size("seed", kmeans_.seed, 0, "random seed of k-means");
+    v.output("output", output_, "also write the results as JSON").shown_as("F.json");
+    visit_threads(v);
+  }
+  int run() override {
+    if (vectors_.empty() && !imputer_only_) lx::fail_usage("--vectors", "is missing; without it use --imputer and --imputer-only");
+    if (similarity_.empty() && clusters_.empty() && misspellings_.empty())
       lx::fail_usage("--similarity", "no file to evaluate on, neither here nor for --clusters nor --misspellings");
-    if (!o.misspellings.empty() && (o.vectors.empty() || o.imputer.empty()))
-      lx::fail_usage("--misspellings", "needs --vectors, the known words, and --imputer, which makes the vectors of misspellings");
-    program::keep_inputs("--output", o.output, {o.vectors, o.words, o.imputer});
-    program::keep_inputs("--output", o.output, o.similarity);
-    program::keep_inputs("--output", o.output, o.clusters);
-    program::keep_inputs("--output", o.output, o.misspellings);
 
     WordTable table;
     std::vector<std::vector<lx::ScoredWordPair>> pairs;
     std::vector<std::vector<lx::CategorizedWord>> categorized;
-    for (const auto& file : o.similarity)
+    for (const auto& file : similarity_)
       for (const auto& p : pairs.emplace_back(lx::read_word_pairs(file))) {
         table.add(p.left);
         table.add(p.right);
       }
-    for (const auto& file : o.clusters)
+    for (const auto& file : clusters_)
       for (const auto& w : categorized.emplace_back(lx::read_categorized_words(file))) table.add(w.word);
     std::vector<std::vector<lx::Misspelling>> misspelt;
-    for (const auto& file : o.misspellings) misspelt.push_back(lx::read_misspellings(file));
-    const auto vectors = program::read_static_vectors(o.vectors, o.words, o.imputer, o.imputer_only);
+    for (const auto& file : misspellings_) misspelt.push_back(lx::read_misspellings(file));
+    const auto vectors = program::read_static_vectors(vectors_, words_, imputer_, imputer_only_);
     add_vectors(table, vectors);
 
     lx::Json json = {{"similarity", lx::Json::array()}, {"clusters", lx::Json::array()}, {"misspellings", lx::Json::array()}};
-    json["settings"] = {{"vectors", o.vectors},           {"words", o.words},          {"imputer", o.imputer},
-                        {"imputer_only", o.imputer_only}, {"starts", o.kmeans.starts}, {"seed", o.kmeans.seed}};
+    json["settings"] = {{"vectors", vectors_},           {"words", words_},          {"imputer", imputer_},
+                        {"imputer_only", imputer_only_}, {"starts", kmeans_.starts}, {"seed", kmeans_.seed}};
     for (std::size_t f = 0; f < pairs.size(); ++f)
       json["similarity"].push_back(
-          result_of(o.similarity[f], "pairs", pairs[f].size(), table, [&](auto&& use) { return similarity_on(table, pairs[f], use); }));
+          result_of(similarity_[f], "pairs", pairs[f].size(), table, [&](auto&& use) { return similarity_on(table, pairs[f], use); }));
     for (std::size_t f = 0; f < categorized.size(); ++f)
-      json["clusters"].push_back(result_of(o.clusters[f], "words", categorized[f].size(), table,
-                                           [&](auto&& use) { return purity_on(table, categorized[f], o.kmeans, use); }));
+      json["clusters"].push_back(result_of(clusters_[f], "words", categorized[f].size(), table,
+                                           [&](auto&& use) { return purity_on(table, categorized[f], kmeans_, use); }));
     lx::Tensor<float> known;
     if (!misspelt.empty()) known = vectors.rows(vectors.known().words()).values;
     for (std::size_t f = 0; f < misspelt.size(); ++f) {
-      lx::Json result = {{"file", o.misspellings[f]}, {"misspellings", misspelt[f].size()}};
+      lx::Json result = {{"file", misspellings_[f]}, {"misspellings", misspelt[f].size()}};
       result["on_all"] = result["on_covered"] = misspellings_on(misspelt[f], vectors, known);
       result["covered"] = result["on_covered"]["misspellings"];
       result["left_out"] = misspelt[f].size() - result["covered"].get<std::size_t>();
       json["misspellings"].push_back(result);
     }
-    print(json, o.kmeans.starts);
-    if (!o.output.empty()) lx::write_file_atomic(o.output, json.dump(2) + "\n");
+    print(json, kmeans_.starts);
+    if (!output_.empty()) lx::write_file_atomic(output_, json.dump(2) + "\n");
     return 0;
-  });
-}
+  }
 
-const program::Command command{"evaluate_words", program::Group::measure, "word vectors: similarity, clusters, misspellings",
-                               run_evaluate_words};
+ private:
+  std::string vectors_, words_, imputer_, output_;
+  std::vector<std::string> similarity_, clusters_, misspellings_;
+  bool imputer_only_ = false;
+  lx::KMeansOptions kmeans_;
+};
+
+const program::Registered<EvaluateWords> registered{
+    "evaluate_words", program::Group::measure, "word vectors: similarity, clusters, misspellings",
+    "Evaluates word vectors. Similarity: Spearman's correlation of cosines and human scores. Clusters: purity of k-means on vectors of "
+    "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. "
+    "Misspellings: the share whose correct word is the nearest of all known words, and among the ten nearest, by cosine. All x 100. "
+    "'covered' counts the pairs and words that --vectors has; with --imputer the other words get vectors from a model, else they are left "
+    "out. Words with a space are left out. A misspelling is covered if --vectors has the correct word and lacks the misspelling; the "
+    "others are left out."};
 
 }  // namespace

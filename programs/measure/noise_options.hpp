@@ -16,31 +16,26 @@ class NoiseOptions {
   std::uint64_t seed = 1;
   lx::BootstrapOptions bootstrap{};
 
-  void add_to(CLI::App& app) {
-    app.add_option("--noise", names_,
-                   "sources of noise, see add_typos --help: " + lx::list_names<lx::TypoMode>() +
-                       " (default: all; misspellings only with --misspellings)")
-        ->delimiter(',')
-        ->type_name("NAME,...");
-    app.add_option("--intensity", shares_, "shares of the words with noise (of the numbers, for units); the clean texts come in addition")
-        ->delimiter(',')
-        ->check(CLI::Range(0.0, 1.0))
-        ->type_name("SHARE,...")
-        ->default_str("0,0.1,0.2,0.4");
-    misspellings_.add_to(app, "list for the noise misspellings");
-    app.add_option("--repeats", repeats, "copies of the texts with noise for each source and intensity")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    app.add_option("--seed", seed, "seed of noise and bootstrap; with 1 the copies are those of evaluate --test-typos")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-        ->capture_default_str();
-    app.add_option("--resamples", bootstrap.resamples, "number of bootstrap samples")->check(CLI::Range(1, 1000000))->capture_default_str();
-    app.add_option("--level", bootstrap.level, "confidence level of the intervals")->check(CLI::Range(0.5, 0.999))->capture_default_str();
+  void visit(OptionVisitor& v) {
+    v.list("noise", names_,
+           "sources of noise, see lexformer help add_typos: " + lx::list_names<lx::TypoMode>() +
+               " (default: all; misspellings only with --misspellings)")
+        .split_at(',')
+        .among(lx::all_names<lx::TypoMode>())
+        .shown_as("NAME,...");
+    v.list("intensity", shares_, lx::bounds::share,
+           "shares of the words with noise (of the numbers, for units); the clean texts come in addition")
+        .split_at(',')
+        .shown_as("SHARE,...");
+    misspellings_.visit(v, "list for the noise misspellings");
+    v.size("repeats", repeats, 1, 1000, "copies of the texts with noise for each source and intensity");
+    v.size("seed", seed, 1, std::size_t{1} << 40, "seed of noise and bootstrap; with 1 the copies are those of evaluate --test-typos");
+    v.size("resamples", bootstrap.resamples, 1, 1000000, "number of bootstrap samples");
+    v.number("level", bootstrap.level, 0.5, 0.999, "confidence level of the intervals");
   }
   /// Checks the options and reads --misspellings.
   void finish() {
     for (const auto& name : names_) {
-      if (const std::string wrong = one_of(lx::all_names<lx::TypoMode>())(name); !wrong.empty()) lx::fail_usage("--noise", wrong);
       const auto source = *lx::find_name<lx::TypoMode>(name);
       if (std::find(sources.begin(), sources.end(), source) != sources.end()) lx::fail_usage("--noise", name, " is given twice");
       sources.push_back(source);
@@ -64,8 +59,6 @@ class NoiseOptions {
   }
   /// The number of a copy, for lx::with_typos(): other seeds draw other copies.
   std::size_t copy(std::size_t repeat) const { return 1 + repeat + static_cast<std::size_t>(seed - 1) * repeats; }
-  const std::string& misspellings() const { return misspellings_.path(); }
-
   lx::Json json() const {
     lx::Json all = {
         {"intensities", intensities}, {"repeats", repeats}, {"seed", seed}, {"resamples", bootstrap.resamples}, {"level", bootstrap.level}};

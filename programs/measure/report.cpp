@@ -13,54 +13,43 @@ namespace lx = lexformer;
 
 namespace {
 
-int run_report(int argc, char** argv) {
-  CLI::App app("Writes a report about one or more trained models: DIR/index.html, and each plot as .svg and its numbers as .csv.",
-               "report");
-  std::vector<std::string> models, pair;
-  std::string test, out, title = "lexformer report";
-  program::AttentionView view;
-  std::vector<double> noise;
-  std::size_t worst = 20;
-  lx::TableOptions table;
-  lx::TypoOptions typos;
-  app.add_option("--model", models,
-                 "models to compare, the main one last: NAME=DIR of train_matcher or train_text (one or more seeds) or NAME=M.lxf")
-      ->required()
-      ->type_name("NAME=DIR");
-  app.add_option("--out", out, "folder for the report")->required()->type_name("DIR");
-  app.add_option("--title", title, "title of the page")->capture_default_str();
-  app.add_option("--test", test, "labelled pairs, or texts if the models read those: scores, errors, noise")->type_name("F");
-  app.add_option("--pair", pair,
-                 "the two texts whose attention is plotted (default: the first match of --test); not for models of single texts")
-      ->expected(2);
-  app.add_option("--word", view.word,
-                 "word of the left text whose row is plotted (default: the one with the most similar different word on the right)");
-  app.add_option("--layer", view.layer, "layer whose attention is plotted, from 0 (default: the last)")->check(program::non_negative());
-  app.add_option("--head", view.head, "head, from 0; -1 = mean of all heads")->check(CLI::Range(-1, 1024))->capture_default_str();
-  app.add_option("--noise", noise, "evaluate --test with typos in these percentages of the words, e.g. 0,10,20,30,40,50")
-      ->delimiter(',')
-      ->check(CLI::Range(0.0, 100.0));
-  program::TypoFlags typo_flags;
-  typo_flags.add_to(app, typos);
-  app.add_option("--worst", worst, "number of errors to list")->check(program::non_negative())->capture_default_str();
-  program::KnowledgeOptions knowledge_options;
-  knowledge_options.add_to(app);
-  program::LovePlugFlags love;
-  love.add_to(app);
-  program::add_table_options(app, table);
-  program::RecordFlags records;
-  records.add_to(app);
-  program::add_threads(app);
-  const std::string command = program::command_line("report", argc, argv);
-  return program::run(app, argc, argv, [&] {
-    typo_flags.load(typos);
-    const auto knowledge = knowledge_options.load(noise.empty() ? nullptr : "--noise");
+class Report final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.inputs("model", models_,
+             "models to compare, the main one last: NAME=DIR of train_matcher or train_text (one or more seeds) or NAME=M.lxf")
+        .named()
+        .required()
+        .shown_as("NAME=DIR");
+    v.folder("out", out_, "folder for the report").required();
+    v.text("title", title_, "title of the page");
+    v.input("test", test_, "labelled pairs, or texts if the models read those: scores, errors, noise");
+    v.list("pair", pair_, "the two texts whose attention is plotted (default: the first match of --test); not for models of single texts")
+        .values(2);
+    v.text("word", view_.word,
+           "word of the left text whose row is plotted (default: the one with the most similar different word on the right)");
+    v.size("layer", view_.layer, 0, 1024, "layer whose attention is plotted, from 0 (default: the last)");
+    v.integer("head", view_.head, -1, 1024, "head, from 0; -1 = mean of all heads");
+    v.list("noise", noise_, {.min = 0, .max = 100}, "evaluate --test with typos in these percentages of the words, e.g. 0,10,20,30,40,50")
+        .split_at(',')
+        .needs("test");
+    typo_flags_.visit(v, typos_);
+    v.size("worst", worst_, 0, "number of errors to list");
+    knowledge_options_.visit(v);
+    love_.visit(v);
+    program::visit_table(v, table_);
+    records_.visit(v);
+    visit_threads(v);
+  }
+  int run() override {
+    typo_flags_.load(typos_);
+    const auto knowledge = knowledge_options_.load(noise_.empty() ? nullptr : "--noise");
     const auto prepare = [&](lx::CrossEncoder<>& model) {
-      love.apply(model);
+      love_.apply(model);
       model.provide(knowledge);
     };
     std::vector<program::Contender> contenders;
-    for (const auto& m : models) {
+    for (const auto& m : models_) {
       contenders.push_back(program::Contender::open(m, prepare));
       for (std::size_t i = 0; i + 1 < contenders.size(); ++i)
         if (contenders[i].name == contenders.back().name)
@@ -69,51 +58,65 @@ int run_report(int argc, char** argv) {
     const program::Contender& main = contenders.back();
     for (const auto& c : contenders) program::require_same_task(c.name, c.model.options(), main.name, main.model.options());
     std::vector<lx::PairExample> examples;
-    table.texts = main.model.options().texts;
-    records.apply(table, main.model.records, main.name);
-    if (!test.empty()) examples = lx::read_examples(test, table, main.model.options());
-    if (test.empty() && !noise.empty()) lx::fail_usage("--noise", "needs --test");
+    table_.texts = main.model.options().texts;
+    records_.apply(table_, main.model.records, main.name);
+    if (!test_.empty()) examples = lx::read_examples(test_, table_, main.model.options());
     const auto texts = main.model.options().texts;
-    if (texts == 1 && !pair.empty()) lx::fail_usage("--pair", "the models read single texts; the attention of a text of --test is plotted");
-    if (texts == 1 && !view.word.empty()) lx::fail_usage("--word", "the models read single texts, which have no right text");
-    if (!pair.empty()) {
-      view.left = pair[0];
-      view.right = pair[1];
+    if (texts == 1 && !pair_.empty())
+      lx::fail_usage("--pair", "the models read single texts; the attention of a text of --test is plotted");
+    if (texts == 1 && !view_.word.empty()) lx::fail_usage("--word", "the models read single texts, which have no right text");
+    if (!pair_.empty()) {
+      view_.left = pair_[0];
+      view_.right = pair_[1];
     } else if (!examples.empty()) {
       const auto match = std::find_if(examples.begin(), examples.end(), [](const auto& e) { return e.label == 1 && e.left != e.right; });
       const auto& shown = match != examples.end() ? *match : examples.front();
-      view.left = shown.left;
-      view.right = shown.right;
+      view_.left = shown.left;
+      view_.right = shown.right;
     }
 
     for (const auto& c : contenders) {
-      if (!pair.empty()) c.model.check_texts(pair, "--pair");
-      if (!examples.empty()) c.model.check_texts(program::texts_of(examples, texts), test);
+      if (!pair_.empty()) c.model.check_texts(pair_, "--pair");
+      if (!examples.empty()) c.model.check_texts(program::texts_of(examples, texts), test_);
     }
-    lx::ReportPage page(title);
-    if (!pair.empty() || !examples.empty()) program::attention_section(page, contenders, view);
-    if (!pair.empty() || !examples.empty()) program::dependency_section(page, contenders, view, knowledge);
+    lx::ReportPage page(title_);
+    if (!pair_.empty() || !examples.empty()) program::attention_section(page, contenders, view_);
+    if (!pair_.empty() || !examples.empty()) program::dependency_section(page, contenders, view_, knowledge);
     if (!examples.empty()) {
       std::vector<lx::Evaluation> evaluations;
       for (const auto& c : contenders) evaluations.push_back(lx::evaluate(c.model, c.name, examples, c.model.threshold.value_or(0.5), 64));
-      program::scores_section(page, contenders, evaluations, test, examples, worst);
+      program::scores_section(page, contenders, evaluations, test_, examples, worst_);
       program::reliability_section(page, contenders, evaluations, examples);
       program::filter_section(page, contenders, evaluations, examples);
     }
-    if (!noise.empty()) program::noise_section(page, contenders, examples, noise, typos);
+    if (!noise_.empty()) program::noise_section(page, contenders, examples, noise_, typos_);
     program::training_section(page, contenders);
-    program::report_footer(page, command);
+    program::report_footer(page, command_line);
     for (const auto& c : contenders) {
       page.footer(c.origin());
       if (const std::string settings = c.settings(); !settings.empty()) page.footer(settings);
     }
-    page.save(out);
-    std::cerr << out << "/index.html: written\n";
+    page.save(out_);
+    std::cerr << out_ << "/index.html: written\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"report", program::Group::measure,
-                               "a page: attention, training curves, precision and recall, the worst errors", run_report};
+ private:
+  std::vector<std::string> models_, pair_;
+  std::string test_, out_, title_ = "lexformer report";
+  program::AttentionView view_;
+  std::vector<double> noise_;
+  std::size_t worst_ = 20;
+  lx::TableOptions table_;
+  lx::TypoOptions typos_;
+  program::TypoFlags typo_flags_;
+  program::KnowledgeOptions knowledge_options_;
+  program::LovePlugFlags love_;
+  program::RecordFlags records_;
+};
+
+const program::Registered<Report> registered{
+    "report", program::Group::measure, "a page: attention, training curves, precision and recall, the worst errors",
+    "Writes a report about one or more trained models: DIR/index.html, and each plot as .svg and its numbers as .csv."};
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "cli/evaluation.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/report/report.hpp"
-#include "measure/attention_mean.hpp"
+#include "cli/attention_mean.hpp"
 
 namespace program {
 

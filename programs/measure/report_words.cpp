@@ -118,56 +118,55 @@ void attention_pictures(lx::ReportPage& page, const lx::Love<>& love, const std:
   }
 }
 
-int run_report_words(int argc, char** argv) {
-  CLI::App app(
-      "Writes one HTML page about a model of words: principal components of word vectors, the nearest known words of imputed vectors, and "
-      "the attention of LOVE for single words.",
-      "report_words");
-  std::string model_path, targets_path, word_list, out;
-  std::vector<std::string> words, attention;
-  app.add_option("--model", model_path, "a model of words (train_love, train_imputer)")->required()->type_name("M.lxf");
-  auto* known =
-      app.add_option("--targets", targets_path, "word vectors, or a model whose whole-word rows are used; known words keep their vectors")
-          ->type_name("V");
-  app.add_option("--word-list", word_list, "for a .npy file of targets: its words, one per line")->type_name("F")->needs(known);
-  app.add_option("--words", words, "words, separated by commas")->required()->delimiter(',')->type_name("A,B,...");
-  app.add_option("--attention", attention, "words whose attention is drawn (LOVE with its encoder pam)")
-      ->delimiter(',')
-      ->type_name("A,B,...");
-  app.add_option("--out", out, "folder of the page")->required()->type_name("DIR");
-  program::add_threads(app);
-  const auto command = program::command_line("report_words", argc, argv);
-  return program::run(app, argc, argv, [&] {
-    for (const auto* list : {&words, &attention})
+class ReportWords final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("model", model_, "a model of words (train_love, train_imputer)").required().shown_as("M.lxf");
+    v.input("targets", targets_file_, "word vectors, or a model whose whole-word rows are used; known words keep their vectors")
+        .shown_as("V");
+    v.input("word_list", word_list_, "for a .npy file of targets: its words, one per line").needs("targets");
+    v.list("words", words_, "words, separated by commas").required().split_at(',').shown_as("A,B,...");
+    v.list("attention", attention_, "words whose attention is drawn (LOVE with its encoder pam)").split_at(',').shown_as("A,B,...");
+    v.folder("out", out_, "folder of the page").required();
+    visit_threads(v);
+  }
+  int run() override {
+    for (const auto* list : {&words_, &attention_})
       for (const auto& word : *list)
         if (const std::string fault = lx::word_fault(word); !fault.empty())
-          lx::fail_usage(list == &words ? "--words" : "--attention", fault);
-    if (words.size() < 3) lx::fail_usage("--words", "two components need at least 3 words, got ", words.size());
+          lx::fail_usage(list == &words_ ? "--words" : "--attention", fault);
+    if (words_.size() < 3) lx::fail_usage("--words", "two components need at least 3 words, got ", words_.size());
     std::optional<lx::Love<>> love;
-    if (!attention.empty()) love = love_with_attention(model_path);
-    const auto imputer = lx::load_imputer(model_path);
+    if (!attention_.empty()) love = love_with_attention(model_);
+    const auto imputer = lx::load_imputer(model_);
     lx::WordVectors targets;
-    if (!targets_path.empty()) targets = program::read_word_vectors(targets_path, word_list);
+    if (!targets_file_.empty()) targets = program::read_word_vectors(targets_file_, word_list_);
     if (targets.size() > 0 && targets.dimension() != imputer.size())
-      lx::fail_usage("--targets", "the words in ", targets_path, " have ", targets.dimension(), " numbers, the vectors of ", model_path,
+      lx::fail_usage("--targets", "the words in ", targets_file_, " have ", targets.dimension(), " numbers, the vectors of ", model_,
                      " have ", imputer.size());
-    const auto vectors = vectors_of(words, targets, imputer);
-    lx::require_finite(vectors.vectors, model_path, "word", 1);
-    lx::ReportPage page("Word vectors of " + model_path);
+    const auto vectors = vectors_of(words_, targets, imputer);
+    lx::require_finite(vectors.vectors, model_, "word", 1);
+    lx::ReportPage page("Word vectors of " + model_);
     components_picture(page, vectors, targets.size() > 0);
     if (targets.size() > 0) neighbours_table(page, vectors, targets);
     if (love) {
       page.heading("Attention");
-      attention_pictures(page, *love, attention);
+      attention_pictures(page, *love, attention_);
     }
-    program::report_footer(page, command);
-    page.save(out);
-    std::cerr << out << "/index.html\n";
+    program::report_footer(page, command_line);
+    page.save(out_);
+    std::cerr << out_ << "/index.html\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"report_words", program::Group::measure,
-                               "a page about a model of words: principal components, neighbours, attention", run_report_words};
+ private:
+  std::string model_, targets_file_, word_list_, out_;
+  std::vector<std::string> words_, attention_;
+};
+
+const program::Registered<ReportWords> registered{
+    "report_words", program::Group::measure, "a page about a model of words: principal components, neighbours, attention",
+    "Writes one HTML page about a model of words: principal components of word vectors, the nearest known words of imputed vectors, and "
+    "the attention of LOVE for single words."};
 
 }  // namespace

@@ -11,57 +11,41 @@ namespace lx = lexformer;
 
 namespace {
 
-int run_robustness(int argc, char** argv) {
-  CLI::App app(
-      "Measures how robust trained models are to noise in the texts. Prints a Markdown table for each source of noise: the metric that "
-      "evaluate compares models by, its mean over copies, what was lost against the clean texts, and intervals of the paired bootstrap "
-      "over "
-      "the test examples. Writes DIR/robustness.json and a page with a picture for each source, DIR/index.html.",
-      "robustness");
-  std::vector<std::string> arguments;
-  std::string test, out;
-  std::size_t batch = 32;
-  bool quiet = false;
-  lx::TableOptions table;
-  program::NoiseOptions noise;
-  app.add_option("--model", arguments,
-                 "trained models, the one to compare with first: M.lxf, a folder with one, or NAME=M.lxf; all of the same task")
-      ->required()
-      ->type_name("M.lxf");
-  app.add_option("--test", test, "labelled pairs or texts: .tsv, .csv, .jsonl")->required()->type_name("F");
-  app.add_option("--out", out, "folder for the page, its pictures and robustness.json")->required()->type_name("DIR");
-  noise.add_to(app);
-  app.add_option("--batch", batch, "pairs or texts per batch")->check(program::positive())->capture_default_str();
-  app.add_flag("--quiet", quiet, "no progress on standard error");
-  program::ModelFlags flags;
-  flags.add_to(app);
-  program::add_table_options(app, table);
-  program::RecordFlags records;
-  records.add_to(app);
-  program::Compute compute;
-  program::add_compute(app, compute, true);
-  program::add_threads(app);
-  const std::string command = program::command_line("robustness", argc, argv);
-  return program::run(app, argc, argv, [&] {
+class RobustnessCommand final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.inputs("model", arguments_,
+             "trained models, the one to compare with first: M.lxf, a folder with one, or NAME=M.lxf; all of the same task")
+        .named()
+        .required()
+        .shown_as("M.lxf");
+    v.input("test", test_, "labelled pairs or texts: .tsv, .csv, .jsonl").required();
+    v.folder("out", out_, "folder for the page, its pictures and robustness.json").required().writes({"robustness.json"});
+    noise_.visit(v);
+    v.size("batch", batch_, 1, "pairs or texts per batch");
+    v.flag("quiet", quiet_, "no progress on standard error");
+    flags_.visit(v);
+    program::visit_table(v, table_);
+    records_.visit(v);
+    compute_.visit(v, true);
+    visit_threads(v);
+  }
+  int run() override {
     std::vector<program::MeasuredModel> models;
-    for (const auto& argument : arguments) {
+    for (const auto& argument : arguments_) {
       auto& model = models.emplace_back();
       std::tie(model.name, model.path) = program::name_and_path(argument);
       for (std::size_t i = 0; i + 1 < models.size(); ++i)
         if (models[i].name == models.back().name) lx::fail_usage("--model", "two are called '", models[i].name, "'; write NAME=M.lxf");
     }
-    noise.finish();
-    const std::string results = out + "/robustness.json";
-    program::keep_inputs("--out", results, {test, noise.misspellings(), flags.love.path()});
-    for (const auto& m : models) program::keep_inputs("--out", results, {m.path});
-    program::keep_inputs("--out", results, flags.vectors.files());
-    program::keep_inputs("--out", results, records.files());
+    noise_.finish();
+    const std::string results = out_ + "/robustness.json";
 
     const double start = lx::Progress::steady_seconds();
     std::size_t done = 0;
     const auto step = [&](const std::string& name, lx::TypoMode source) {
-      const std::size_t whole = models.size() * noise.sources.size();
-      if (!quiet) {
+      const std::size_t whole = models.size() * noise_.sources.size();
+      if (!quiet_) {
         std::cerr << name << ": " << lx::name_of(source) << ", " << done + 1 << " of " << whole;
         const double each = (lx::Progress::steady_seconds() - start) / static_cast<double>(std::max<std::size_t>(done, 1));
         if (done > 0) std::cerr << ", ETA " << lx::format_duration(each * static_cast<double>(whole - done));
@@ -74,50 +58,64 @@ int run_robustness(int argc, char** argv) {
       const auto body = [&](const auto& model) {
         m.options = model.options();
         program::require_same_task(m.name, m.options, models[0].name, models[0].options);
-        lx::TableOptions columns = table;
+        lx::TableOptions columns = table_;
         columns.texts = m.options.texts;
-        records.apply(columns, program::records_of(model), m.path);
-        const auto examples = lx::read_examples(test, columns, m.options);
+        records_.apply(columns, program::records_of(model), m.path);
+        const auto examples = lx::read_examples(test_, columns, m.options);
         if constexpr (requires { model.threshold; }) {
-          model.check_texts(program::texts_of(examples, m.options.texts), test);
+          model.check_texts(program::texts_of(examples, m.options.texts), test_);
           m.threshold = model.threshold.value_or(m.threshold);
         }
-        if (measured) program::measure(m, model, test, examples, noise, batch, [&](lx::TypoMode source) { step(m.name, source); });
+        if (measured) program::measure(m, model, test_, examples, noise_, batch_, [&](lx::TypoMode source) { step(m.name, source); });
         return 0;
       };
-      program::compute_with(compute, [&](auto number, auto device) {
-        return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(m.path), flags, compute, "--noise",
+      program::compute_with(compute_, [&](auto number, auto device) {
+        return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(m.path), flags_, compute_, "--noise",
                                                                                body);
       });
     };
     if (models.size() > 1)
       for (auto& m : models) open(m, false);
     for (auto& m : models) open(m, true);
-    const auto all = program::robustness_of(models, noise);
-    lx::Json json = program::robustness_json(models, all, noise);
-    json["settings"] = noise.json();
-    json["settings"].update({{"test", test},
+    const auto all = program::robustness_of(models, noise_);
+    lx::Json json = program::robustness_json(models, all, noise_);
+    json["settings"] = noise_.json();
+    json["settings"].update({{"test", test_},
                              {"examples", models[0].labels.size()},
                              {"metric", models[0].clean.primary},
-                             {"device", lx::name_of(compute.device)},
-                             {"precision", lx::name_of(compute.precision)}});
+                             {"device", lx::name_of(compute_.device)},
+                             {"precision", lx::name_of(compute_.precision)}});
     const std::string metric = program::primary_of(models[0].options).name;
-    for (std::size_t s = 0; s < noise.sources.size(); ++s)
-      std::cout << (s > 0 ? "\n" : "") << "Noise " << lx::name_of(noise.sources[s]) << ": " << metric << ", %\n\n"
-                << program::noise_table(models, all, noise, s).markdown();
+    for (std::size_t s = 0; s < noise_.sources.size(); ++s)
+      std::cout << (s > 0 ? "\n" : "") << "Noise " << lx::name_of(noise_.sources[s]) << ": " << metric << ", %\n\n"
+                << program::noise_table(models, all, noise_, s).markdown();
     lx::ReportPage page("Robustness to noise");
-    page.paragraph(lx::cat(lx::one_line(test), ", ", models[0].labels.size(), models[0].options.texts == 1 ? " texts" : " pairs", ": ",
+    page.paragraph(lx::cat(lx::one_line(test_), ", ", models[0].labels.size(), models[0].options.texts == 1 ? " texts" : " pairs", ": ",
                            metric, ". Columns with a difference are against the clean texts, and against the model ", models[0].name, "."));
-    program::robustness_pages(page, models, all, noise);
-    program::report_footer(page, command);
-    page.save(out);
+    program::robustness_pages(page, models, all, noise_);
+    program::report_footer(page, command_line);
+    page.save(out_);
     lx::write_file_atomic(results, json.dump(2) + "\n");
-    if (!quiet) std::cerr << out << "/index.html: written\n";
+    if (!quiet_) std::cerr << out_ << "/index.html: written\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"robustness", program::Group::measure,
-                               "twelve sources of noise: the metric against their intensity, as tables and a page", run_robustness};
+ private:
+  std::vector<std::string> arguments_;
+  std::string test_, out_;
+  std::size_t batch_ = 32;
+  bool quiet_ = false;
+  lx::TableOptions table_;
+  program::NoiseOptions noise_;
+  program::ModelFlags flags_;
+  program::RecordFlags records_;
+  program::Compute compute_;
+};
+
+const program::Registered<RobustnessCommand> registered{
+    "robustness", program::Group::measure, "twelve sources of noise: the metric against their intensity, as tables and a page",
+    "Measures how robust trained models are to noise in the texts. Prints a Markdown table for each source of noise: the metric that "
+    "evaluate compares models by, its mean over copies, what was lost against the clean texts, and intervals of the paired bootstrap over "
+    "the test examples. Writes DIR/robustness.json and a page with a picture for each source, DIR/index.html."};
 
 }  // namespace

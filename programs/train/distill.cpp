@@ -34,61 +34,60 @@ void for_each_block(const std::string& path, const std::string& what, Use&& use)
   }
 }
 
-int run_distill(int argc, char** argv) {
-  CLI::App app(
-      "Distills an encoder into word vectors. The vector of an occurrence of a word is the mean of the hidden states of its pieces; the "
-      "vector of a word is the mean or the maximum over its occurrences. Words are those of the tokenizer; unknown words are left out. "
-      "The output is a text file in the form of word2vec, which train_love --targets and evaluate_words --vectors read.",
-      "distill");
-  std::string model_path, text_path, output;
-  std::size_t min_count = 5, max_words = 0;
-  int layer = -1;
-  lx::ContextualOptions options;
-  app.add_option("--model", model_path, "an encoder: a .lxf file or a HuggingFace folder")->required()->type_name("M.lxf");
-  app.add_option("--text", text_path, "a text file, one text per line")->required()->type_name("F");
-  app.add_option("--output", output, "the word vectors, the most frequent word first")->required()->type_name("F.txt");
-  app.add_option("--layer", layer, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last")
-      ->check(CLI::Range(-1, 256))
-      ->capture_default_str();
-  program::add_choice(app, "--pool", options.pooling, "over the occurrences of a word");
-  app.add_option("--min-count", min_count, "occurrences that a word has at least")->check(program::positive())->capture_default_str();
-  app.add_option("--max-words", max_words, "the most frequent words only; 0: all")->capture_default_str();
-  app.add_option("--max-occurrences", options.max_occurrences, "the first occurrences of each word only, which takes less time; 0: all")
-      ->capture_default_str();
-  app.add_option("--max-length", options.max_length, "maximum number of tokens of a text; what is longer is left out")
-      ->capture_default_str();
-  app.add_option("--batch", options.batch_size, "texts per batch")->check(program::positive())->capture_default_str();
-  program::KnowledgeOptions knowledge;
-  knowledge.add_to(app);
-  program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
-    program::keep_inputs("--output", output, {model_path, text_path});
-    if (const std::string name = lx::lower_case(output); name.ends_with(".npy") || name.ends_with(".lxf"))
-      lx::fail_usage("--output", "'", output, "' is written as text; choose a name that does not end in .npy or .lxf");
-    auto model = lx::Encoder<>::load(model_path);
-    model.provide(knowledge.load());
+class Distill final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("model", model_path_, "an encoder: a .lxf file or a HuggingFace folder").required().shown_as("M.lxf");
+    v.input("text", text_path_, "a text file, one text per line").required();
+    v.output("output", output_, "the word vectors, the most frequent word first").required().shown_as("F.txt");
+    v.integer("layer", layer_, -1, 256, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last");
+    v.choice("pool", options_.pooling, "over the occurrences of a word");
+    v.size("min_count", min_count_, 1, "occurrences that a word has at least");
+    v.size("max_words", max_words_, 0, "the most frequent words only; 0: all");
+    v.size("max_occurrences", options_.max_occurrences, 0, "the first occurrences of each word only, which takes less time; 0: all");
+    v.size("max_length", options_.max_length, 0, "maximum number of tokens of a text; what is longer is left out");
+    v.size("batch", options_.batch_size, 1, "texts per batch");
+    knowledge_.visit(v);
+    visit_threads(v);
+  }
+  int run() override {
+    if (const std::string name = lx::lower_case(output_); name.ends_with(".npy") || name.ends_with(".lxf"))
+      lx::fail_usage("--output", "'", output_, "' is written as text; choose a name that does not end in .npy or .lxf");
+    auto model = lx::Encoder<>::load(model_path_);
+    model.provide(knowledge_.load());
     const auto& config = model.config();
-    if (layer > static_cast<int>(config.num_hidden_layers))
-      lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers");
-    if (layer >= 0) options.layers = static_cast<std::size_t>(layer);
-    options.max_length = std::min(options.max_length, config.max_position_embeddings);
+    if (layer_ > static_cast<int>(config.num_hidden_layers))
+      lx::fail_usage("--layer", layer_, " of a model with ", config.num_hidden_layers, " layers");
+    if (layer_ >= 0) options_.layers = static_cast<std::size_t>(layer_);
+    options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
 
-    lx::WordFrequencies counts(model.tokenizer(), options.max_length);
-    for_each_block(text_path, "counting words", [&](auto texts) { counts.add(texts); });
-    auto words = counts.frequent(min_count, max_words);
+    lx::WordFrequencies counts(model.tokenizer(), options_.max_length);
+    for_each_block(text_path_, "counting words", [&](auto texts) { counts.add(texts); });
+    auto words = counts.frequent(min_count_, max_words_);
     if (words.empty())
-      lx::fail_file(text_path, "none of its ", counts.size(), " words occurs ", min_count, " times or more; choose a lower --min-count");
-    std::cerr << text_path << ": " << words.size() << " of " << counts.size() << " words, each " << min_count << " times or more\n";
-    lx::ContextualVectors<> vectors(model, std::move(words), options);
-    for_each_block(text_path, "encoding", [&](auto texts) { vectors.add(texts); });
+      lx::fail_file(text_path_, "none of its ", counts.size(), " words occurs ", min_count_, " times or more; choose a lower --min-count");
+    std::cerr << text_path_ << ": " << words.size() << " of " << counts.size() << " words, each " << min_count_ << " times or more\n";
+    lx::ContextualVectors<> vectors(model, std::move(words), options_);
+    for_each_block(text_path_, "encoding", [&](auto texts) { vectors.add(texts); });
     const auto distilled = vectors.vectors();
-    distilled.write(output);
-    std::cerr << output << ": " << distilled.size() << " words, " << distilled.dimension() << " numbers, mean length "
+    distilled.write(output_);
+    std::cerr << output_ << ": " << distilled.size() << " words, " << distilled.dimension() << " numbers, mean length "
               << distilled.mean_norm() << "\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"distill", program::Group::train, "word vectors from an encoder", run_distill};
+ private:
+  std::string model_path_, text_path_, output_;
+  std::size_t min_count_ = 5, max_words_ = 0;
+  int layer_ = -1;
+  lx::ContextualOptions options_;
+  program::KnowledgeOptions knowledge_;
+};
+
+const program::Registered<Distill> command{
+    "distill", program::Group::train, "word vectors from an encoder",
+    "Distills an encoder into word vectors. The vector of an occurrence of a word is the mean of the hidden states of its pieces; the "
+    "vector of a word is the mean or the maximum over its occurrences. Words are those of the tokenizer; unknown words are left out. The "
+    "output is a text file in the form of word2vec, which train_love --targets and evaluate_words --vectors read."};
 
 }  // namespace

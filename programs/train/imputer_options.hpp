@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The options that train_love and train_imputer have in common: names, help texts, and keys in all_results.json.
+// The options that train_love and train_imputer have in common.
 #pragma once
 
-#include "cli/option_flags.hpp"
-#include "train/training_options.hpp"
+#include "train/option_parts.hpp"
 
 namespace program {
 
@@ -35,30 +34,21 @@ struct ImputerTrainOptions : TrainingOptions {
   }
 
   /// What is learned, and where the model goes.
-  void add_data(CLI::App& app) {
-    app.add_option(
-           "--targets", targets,
-           "vectors to learn: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
-        ->required()
-        ->type_name("V");
-    app.add_option("--words", words, "for a .npy file of targets: its words, one per line")->type_name("F");
-    add_out(app);
-    app.add_flag("--all-words", all_words, "learn also words with digits or punctuation, and of one letter");
-    number(app, "--max-words", max_words, "learn only the first words of the targets, after this selection; 0 = all");
+  void visit_data(OptionVisitor& v) {
+    v.input("targets", targets,
+            "vectors to learn: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
+        .required()
+        .shown_as("V");
+    v.input("words", words, "for a .npy file of targets: its words, one per line");
+    visit_out(v);
+    v.flag("all_words", all_words, "learn also words with digits or punctuation, and of one letter").identity(false);
+    v.size("max_words", max_words, 0, "learn only the first words of the targets, after this selection; 0 = all").identity(false);
   }
-  void add_word_training(CLI::App& group) {
-    add_training(group);
-    add_warmup(group);
-    number(group, "--seed", seed, "seed of the weights, order, negatives, spellings and dropout");
-    number(group, "--eval-words", eval_words, "words that each evaluation measures, evenly spaced; 0 = no evaluation");
-  }
-
-  /// The settings of this struct that identify a run; a resumed run must have the same.
-  lx::Json word_training_json() const {
-    lx::Json all = training_json(seed);
-    all["warmup_ratio"] = warmup;
-    all["eval_words"] = eval_words;
-    return all;
+  void visit_word_training(OptionVisitor& v) {
+    visit_training(v);
+    visit_warmup(v);
+    v.size("seed", seed, 0, "seed of the weights, order, negatives, spellings and dropout");
+    v.size("eval_words", eval_words, 0, "words that each evaluation measures, evenly spaced; 0 = no evaluation");
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of train_love: names, help texts, and keys in all_results.json.
+// The options of train_love.
 #pragma once
 
 #include <lexformer/data/love_batches.hpp>
@@ -15,6 +15,8 @@ struct SynonymOptions {
   std::string source = "targets";  // or none, wordnet, a file
   std::size_t most = 5;            // of targets
   double cosine = 0.6;             // of targets
+
+  bool in_file() const { return source != "targets" && source != "wordnet" && source != "none"; }
 };
 
 struct LoveTrainOptions : ImputerTrainOptions {
@@ -26,71 +28,61 @@ struct LoveTrainOptions : ImputerTrainOptions {
   SynonymOptions synonyms;
   double near_ratio = 0.7, near_cosine = 0.4;
   std::size_t near_most = 100;
-  const CLI::App* app_of_options = nullptr;
 
-  void add_to(CLI::App& app) {
-    app_of_options = &app;
-    add_data(app);
-    app.add_option("--vocab", vocab, "vocabulary of letters and pieces, one token per line (tools/make_love_vocab.py)")
-        ->required()
-        ->type_name("V.txt");
+  void visit(OptionVisitor& v) {
+    visit_data(v);
+    v.input("vocab", vocab, "vocabulary of letters and pieces, one token per line (tools/make_love_vocab.py)").required().shown_as("V.txt");
 
-    auto* group = app.add_option_group("Model");
-    OptionFlags model(*group, "", "size");
-    love.visit(model);
-    units.visit(model);
+    v.group("Model");
+    visit_part(v, love);
+    visit_part(v, units);
 
-    group = app.add_option_group("Batches");
-    OptionFlags batch_flags(*group);
-    batches.visit(batch_flags);
-    group
-        ->add_option("--synonyms", synonyms.source,
-                     "targets: words with similar targets; wordnet: of the same synset; none; or a file, two words per line")
-        ->capture_default_str();
-    group->add_option("--wordnet", wordnet, "with --synonyms wordnet: folder of WordNet 3.0")->type_name("DIR")->capture_default_str();
-    number(*group, "--synonym-count", synonyms.most, "with --synonyms targets: most synonyms of a word");
-    number(*group, "--synonym-cosine", synonyms.cosine, "with --synonyms targets: least cosine of a synonym")->check(CLI::Range(0.0, 1.0));
-    number(*group, "--near-ratio", near_ratio, "hard negatives are spelled alike: 2 LCS(a, b) / (|a| + |b|) is above this")
-        ->check(CLI::Range(0.0, 1.0));
-    number(*group, "--near-count", near_most, "most candidates for the hard negatives of a word");
-    group->add_option("--near-cosine", near_cosine, "hard negatives differ in meaning: the cosine of their targets is at most this")
-        ->check(CLI::Range(-1.0, 1.0))
-        ->capture_default_str();
+    v.group("Batches");
+    visit_part(v, batches);
+    lx::Option& source = v.input("synonyms", synonyms.source,
+                                 "targets: words with similar targets; wordnet: of the same synset; none; or a file, two words per line");
+    source.shown_as("TEXT").identity(true);
+    if (!synonyms.in_file()) source.role = lx::Option::Role::setting;
+    v.input("wordnet", wordnet, "with --synonyms wordnet: folder of WordNet 3.0").shown_as("DIR");
+    v.size("synonym_count", synonyms.most, 0, "with --synonyms targets: most synonyms of a word");
+    v.number("synonym_cosine", synonyms.cosine, lx::bounds::share, "with --synonyms targets: least cosine of a synonym");
+    v.number("near_ratio", near_ratio, lx::bounds::share, "hard negatives are spelled alike: 2 LCS(a, b) / (|a| + |b|) is above this");
+    v.size("near_count", near_most, 0, "most candidates for the hard negatives of a word");
+    v.number("near_cosine", near_cosine, -1, 1, "hard negatives differ in meaning: the cosine of their targets is at most this");
 
-    group = app.add_option_group("Training");
-    OptionFlags loss_flags(*group);
-    loss.visit(loss_flags);
-    add_word_training(*group);
-    add_run(app);
+    v.group("Training");
+    visit_part(v, loss);
+    visit_word_training(v);
+    visit_run(v);
+    refuse_unused(v);
   }
-  void finish() {
+  void finish(const OptionVisitor&) {
     finish_training();
     batch = batches.batch * (1 + batches.negatives);
-    refuse_unused_options();
     lx::love_divisor(love.scale, 1, "--scale");
     const auto& b = batches;
     if (const double sum = b.swap + b.drop + b.insert + b.keyboard + b.synonym; !(sum <= 1 + 1e-9))
       lx::fail_usage("--swap", "the shares --swap, --drop, --insert, --keyboard and --synonym add up to ", sum,
                      "; expected at most 1: lower some of them (defaults: 0.07 each, --synonym 0.36)");
   }
-  /// Errors (usage): an option was given that has no effect with this encoder, loss, source of synonyms or number of negatives.
-  void refuse_unused_options() const {
+  /// Options without effect with this encoder, loss, source of synonyms or number of negatives.
+  void refuse_unused(OptionVisitor& v) const {
     const auto belong = [&](std::initializer_list<const char*> options, bool used, const char* to, const std::string& chosen) {
-      for (const char* option : options) refuse_unused(*app_of_options->get_option(option), used, to, chosen);
+      for (const char* option : options) v.find(option)->only_if(used, lx::cat("belongs to ", to, ", not ", chosen));
     };
     using Kind = lx::LoveEncoderKind;
     const std::string encoder = lx::name_of(love.encoder), of_loss = lx::name_of(loss.loss);
     const bool pam = love.encoder == Kind::pam;
-    belong({"--structure", "--query-size"}, pam, "--encoder pam", encoder);
-    belong({"--scale", "--heads"}, pam || love.encoder == Kind::attention, "--encoder pam or attention", encoder);
-    belong({"--layers"}, love.encoder != Kind::cnn, "--encoder pam, attention or rnn", encoder);
-    belong({"--temperature"}, loss.loss == lx::LoveLoss::nt_xent, "--loss nt_xent", of_loss);
-    belong({"--lambda"}, loss.loss == lx::LoveLoss::align_uniform, "--loss align_uniform", of_loss);
-    belong({"--synonym-count", "--synonym-cosine"}, synonyms.source == "targets", "--synonyms targets", synonyms.source);
-    belong({"--synonym"}, synonyms.source != "none", "--synonyms targets, wordnet or a file", synonyms.source);
-    belong({"--wordnet"}, synonyms.source == "wordnet", "--synonyms wordnet", synonyms.source);
-    belong({"--near-ratio", "--near-count", "--near-cosine"}, batches.negatives > 0, "--negatives 1 or more", "0");
-    belong({"--any-characters"}, batches.insert + batches.keyboard > 0, "--insert or --keyboard above 0", "0");
+    belong({"structure", "query_size"}, pam, "--encoder pam", encoder);
+    belong({"scale", "heads"}, pam || love.encoder == Kind::attention, "--encoder pam or attention", encoder);
+    belong({"layers"}, love.encoder != Kind::cnn, "--encoder pam, attention or rnn", encoder);
+    belong({"temperature"}, loss.loss == lx::LoveLoss::nt_xent, "--loss nt_xent", of_loss);
+    belong({"lambda"}, loss.loss == lx::LoveLoss::align_uniform, "--loss align_uniform", of_loss);
+    belong({"synonym_count", "synonym_cosine"}, synonyms.source == "targets", "--synonyms targets", synonyms.source);
+    belong({"synonym"}, synonyms.source != "none", "--synonyms targets, wordnet or a file", synonyms.source);
+    belong({"wordnet"}, synonyms.source == "wordnet", "--synonyms wordnet", synonyms.source);
+    belong({"near_ratio", "near_count", "near_cosine"}, batches.negatives > 0, "--negatives 1 or more", "0");
+    belong({"any_characters"}, batches.insert + batches.keyboard > 0, "--insert or --keyboard above 0", "0");
   }
   /// Checks that the options of the model fit targets of love.size numbers, as lx::check_love_options() does, whose messages do not name
   /// options of the command line.
@@ -117,20 +109,13 @@ struct LoveTrainOptions : ImputerTrainOptions {
 
   /// The settings that identify a run; a resumed run must have the same. Targets and vocabulary are identified by their contents.
   lx::Json json(const std::string& of_targets, const std::string& of_vocabulary) const {
-    const auto visited = [](auto options) { return lx::options_json([&](lx::OptionVisitor& v) { options.visit(v); }); };
-    lx::Json all = word_training_json();
+    lx::Json all = identity_of(*this);
     all["targets"] = of_targets;
     all["vocab"] = of_vocabulary;
-    all["love"] = visited(love);
-    all["units"] = visited(units);
-    all["batches"] = visited(batches);
-    all["loss"] = visited(loss);
-    all["synonyms"] = synonyms.source;
-    all["synonym_count"] = synonyms.most;
-    all["synonym_cosine"] = synonyms.cosine;
-    all["near_ratio"] = near_ratio;
-    all["near_count"] = near_most;
-    all["near_cosine"] = near_cosine;
+    all["love"] = part_json(love);
+    all["units"] = part_json(units);
+    all["batches"] = part_json(batches);
+    all["loss"] = part_json(loss);
     return all;
   }
 };

@@ -33,7 +33,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
 
   MatcherOptions untouched;
   untouched.encoder.texts = o.encoder.texts;
-  untouched.finish();
+  untouched.finish(OptionVisitor());
   untouched.encoder.attention = o.encoder.attention;
   card << "\n" << changed_settings(settings, untouched.json(0, {}, {}), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);
   card << "\n## Citation\n\nThe base model, and";

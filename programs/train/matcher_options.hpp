@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The options of train_matcher and train_text: names, help texts, and keys in all_results.json.
+// The options of train_matcher and train_text.
 #pragma once
 
+#include <charconv>
 #include <lexformer/text/column_marks.hpp>
 #include <numeric>
 
@@ -24,7 +25,7 @@ struct MatcherOptions : TrainingOptions {
   KnowledgeOptions knowledge;
   LovePlugFlags love;
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
-  MatcherLoss loss = MatcherLoss::cross_entropy;
+  std::optional<MatcherLoss> chosen_loss;
   bool augment = false, no_decay_norm = false;
   lx::TypoOptions typos;
   TypoFlags typo_flags;
@@ -43,92 +44,76 @@ struct MatcherOptions : TrainingOptions {
     lr = 5e-5;
   }
 
-  /// own: attention terms of the program, in addition to the built-in ones. encoder.texts chooses the help texts.
-  void add_to(CLI::App& app, const lx::TermFactories<>& own = {}) {
+  /// encoder.texts chooses the help texts.
+  void visit(OptionVisitor& v) {
+    const bool single = encoder.texts == 1;
     const std::string examples = lx::examples_name(encoder.texts);
-    app.add_option("--model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
-        ->required()
-        ->type_name("M.lxf");
-    app.add_option("--train", train_file, "training " + examples + ": .tsv, .csv or .jsonl")->required()->type_name("F");
-    app.add_option("--valid", valid,
-                   encoder.texts == 1
-                       ? "validation texts, which select the best model: by accuracy, or Spearman's correlation in a regression"
-                       : "validation pairs, which select the best model and its threshold")
-        ->required()
-        ->type_name("F");
-    app.add_option("--test", tests, "test " + examples + "; one or more files")->type_name("F");
-    add_out(app);
-    add_table_options(app, table, encoder.texts);
-    if (encoder.texts == 2) records.add_to(app);
+    v.input("model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
+        .required()
+        .shown_as("M.lxf")
+        .identity(true);
+    v.input("train", train_file, "training " + examples + ": .tsv, .csv or .jsonl").required();
+    v.input("valid", valid,
+            single ? "validation texts, which select the best model: by accuracy, or Spearman's correlation in a regression"
+                   : "validation pairs, which select the best model and its threshold")
+        .required();
+    v.inputs("test", tests, "test " + examples + "; one or more files");
+    visit_out(v);
+    visit_table(v, table, encoder.texts);
+    if (!single) records.visit(v);
 
-    auto* group = app.add_option_group("Model");
-    add_choice(*group, "--head", encoder.head, "head on top of the encoder");
-    add_choice(*group, "--task", encoder.task, "kind of labels");
-    group->add_option("--labels", label_names, "class names in order, as in the files (default: 0,1)")->delimiter(',');
-    group
-        ->add_option(
-            "--max-length", max_length,
-            encoder.texts == 1 ? "maximum number of tokens per text" : "maximum number of tokens per pair; the longer text is cut first")
-        ->check(program::non_negative())
-        ->capture_default_str();
-    group->add_option("--freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
-    attention.add_to(app, own, encoder.texts);
-    knowledge.add_to(*group);
-    love.add_to(*app.add_option_group("Unknown words"), true);
+    v.group("Model");
+    v.choice("head", encoder.head, "head on top of the encoder").identity(false);
+    v.choice("task", encoder.task, "kind of labels").identity(false);
+    v.list("labels", label_names, "class names in order, as in the files (default: 0,1)").split_at(',').identity(false);
+    v.size("max_length", max_length, 0,
+           single ? "maximum number of tokens per text" : "maximum number of tokens per pair; the longer text is cut first")
+        .identity(false);
+    v.list("freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
+    knowledge.visit(v);
+    attention.visit(v, encoder.texts);
+    v.group("Unknown words");
+    love.visit(v, true);
 
-    group = app.add_option_group("Typos");
-    group->add_flag("--augment", augment, "add typos to the training " + examples + ", drawn anew in every epoch");
-    group
-        ->add_option("--augment-probability", augment_probability,
-                     encoder.texts == 1 ? "probability that a text gets typos" : "probability that a pair gets typos, in both texts")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    typo_flags.add_to(*group, typos);
-    group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-    group->add_option("--test-typos", test_typos, "number of copies of each test file with typos to evaluate, too")
-        ->check(program::non_negative())
-        ->capture_default_str();
+    v.group("Typos");
+    v.flag("augment", augment, "add typos to the training " + examples + ", drawn anew in every epoch").identity(false);
+    v.number("augment_probability", augment_probability, lx::bounds::share,
+             single ? "probability that a text gets typos" : "probability that a pair gets typos, in both texts")
+        .identity(false);
+    typo_flags.visit(v, typos);
+    v.number("typo_share", typos.word_share, lx::bounds::share, "share of words with a typo").identity(false);
+    v.size("test_typos", test_typos, 0, "number of copies of each test file with typos to evaluate, too").identity(false);
 
-    group = app.add_option_group("Training");
-    group->add_option("--train-share", train_share, "share of the training " + examples + ", drawn by the seed; rounded up")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    if (encoder.texts == 2) {
-      loss_option_ = add_choice(*group, "--loss", loss,
-                                "loss; default: cross-entropy of classes, squared error of a regression. binary, margin, listwise: models "
-                                "with one score, as --task regression; binary: cross-entropy of sigmoid(score), labels 0 to 1; margin, "
-                                "listwise: rank the right texts of equal left texts, which share a batch")
-                         ->default_str("by --task");
-      number(*group, "--margin", margin, "of --loss margin: least difference of the scores")->check(positive());
-      number(*group, "--negatives", negatives,
-             "right texts of other pairs to add for each pair with a label above 0, as pairs with label 0, drawn by the seed");
-    }
-    add_batch(*group, examples);
-    add_training(*group);
-    add_gradient_checkpointing(*group);
-    group->add_option("--new-lr", new_lr, "learning rate of the tensors that the start model does not have (the head, attention terms)")
-        ->check(program::non_negative())
-        ->default_str("that of --lr");
-    group->add_option("--warmup-epochs", warmup_epochs, "epochs of linear warm-up")
-        ->check(program::non_negative())
-        ->default_str("1.5, at most 15 % of the run");
-    group->add_option("--weight-decay", weight_decay, "AdamW's decoupled weight decay")
-        ->check(program::non_negative())
-        ->capture_default_str();
-    group->add_flag("--no-decay-norm", no_decay_norm, "no weight decay on biases and LayerNorm");
-    group
-        ->add_option("--class-weights", class_weights,
-                     "class weights in the loss, one per class; balanced: inversely proportional to the class frequencies")
-        ->delimiter(',');
-    add_choice(*group, "--order", order, "order of the " + examples);
-    group->add_option("--seed,--seeds", seeds, "one or more seeds, e.g. 1,2,3; each is a separate run")
-        ->delimiter(',')
-        ->capture_default_str();
-    number(*group, "--patience", patience, "stop after this many evaluations without improvement; 0 = never");
-    add_run(app);
+    v.group("Training");
+    v.number("train_share", train_share, lx::bounds::share, "share of the training " + examples + ", drawn by the seed; rounded up")
+        .identity(train_share < 1);
+    if (!single) visit_losses(v);
+    visit_batch(v, examples);
+    visit_training(v);
+    visit_gradient_checkpointing(v);
+    v.number("new_lr", new_lr, lx::bounds::non_negative,
+             "learning rate of the tensors that the start model does not have (the head, attention terms)")
+        .default_text("that of --lr")
+        .key("new_learning_rate")
+        .identity(new_lr.has_value());
+    v.number("warmup_epochs", warmup_epochs, lx::bounds::non_negative, "epochs of linear warm-up")
+        .default_text("1.5, at most 15 % of the run");
+    v.number("weight_decay", weight_decay, lx::bounds::non_negative, "AdamW's decoupled weight decay");
+    v.flag("no_decay_norm", no_decay_norm, "no weight decay on biases and LayerNorm");
+    v.list("class_weights", class_weights,
+           "class weights in the loss, one per class; balanced: inversely proportional to the class frequencies")
+        .split_at(',')
+        .identity(!class_weights.empty());
+    v.choice("order", order, "order of the " + examples);
+    v.list("seed", seeds, 0, ~std::size_t{0}, "one or more seeds, e.g. 1,2,3; each is a separate run")
+        .also("seeds")
+        .split_at(',')
+        .identity(false);
+    v.size("patience", patience, 0, "stop after this many evaluations without improvement; 0 = never");
+    visit_run(v);
   }
   /// Checks that concern several options.
-  void finish() {
+  void finish(const OptionVisitor&) {
     for (std::size_t i = 1; i < seeds.size(); ++i)
       if (std::find(seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(i), seeds[i]) !=
           seeds.begin() + static_cast<std::ptrdiff_t>(i))
@@ -136,13 +121,10 @@ struct MatcherOptions : TrainingOptions {
     encoder.attention = attention.terms();
     encoder.max_length = max_length;
     encoder.label_names = label_names;
-    if (loss_option_ == nullptr || loss_option_->count() == 0)
-      loss = encoder.task == lx::Task::regression ? MatcherLoss::squared : MatcherLoss::cross_entropy;
-    else if (loss != MatcherLoss::cross_entropy)
-      encoder.task = lx::Task::regression;
-    else if (encoder.task == lx::Task::regression)
+    if (chosen_loss && loss() != MatcherLoss::cross_entropy) encoder.task = lx::Task::regression;
+    if (chosen_loss && loss() == MatcherLoss::cross_entropy && encoder.task == lx::Task::regression)
       lx::fail_usage("--loss", "cross-entropy is a loss of classes; a regression has squared, binary, margin or listwise");
-    if (loss == MatcherLoss::binary) encoder.activation = lx::ScoreActivation::sigmoid;
+    if (loss() == MatcherLoss::binary) encoder.activation = lx::ScoreActivation::sigmoid;
     if (negatives > 0 && label_names.size() > 2) lx::fail_usage("--negatives", "needs labels 0 and 1, or numbers");
     if (encoder.task == lx::Task::regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
     encoder.labels = encoder.task == lx::Task::regression ? 1 : label_names.empty() ? 2 : label_names.size();
@@ -156,7 +138,8 @@ struct MatcherOptions : TrainingOptions {
                      encoder.task == lx::Task::regression ? "a regression" : lx::cat(encoder.labels, " classes"));
     for (const auto& text : class_weights) {
       double weight = 0;
-      if (!CLI::detail::lexical_cast(text, weight) || !(weight >= 0 && std::isfinite(weight)))
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
+      if (error != std::errc() || end != text.data() + text.size() || !(weight >= 0 && std::isfinite(weight)))
         lx::fail_usage("--class-weights", "'", text, "' is neither a number, 0 or more, nor balanced");
       given_weights_.push_back(weight);
     }
@@ -196,41 +179,44 @@ struct MatcherOptions : TrainingOptions {
     return weights;
   }
 
-  /// The settings that identify a run; a resumed run must have the same. Data are identified by the texts, not by
-  /// file names.
+  /// The loss: by default that of the task.
+  MatcherLoss loss() const {
+    return chosen_loss.value_or(encoder.task == lx::Task::regression ? MatcherLoss::squared : MatcherLoss::cross_entropy);
+  }
+
+  /// The settings that identify a run; a resumed run must have the same. Data are identified by the texts, not by file names.
   lx::Json json(std::uint64_t seed, const std::vector<lx::PairExample>& train, const std::vector<lx::PairExample>& validation) const {
-    lx::Json terms = lx::Json::object();
-    for (const auto& t : encoder.attention) terms[t.name] = lx::parse_json(t.options, t.name);
-    lx::Json all = training_json(seed);
-    all.update({{"model", model},
-                {"train", lx::describe(train, encoder.texts)},
-                {"valid", lx::describe(validation, encoder.texts)},
-                {"encoder", lx::to_json(encoder)},
-                {"attention", terms},
-                {"augment", augment ? augment_probability : 0.0},
-                {"typos", lx::describe(typos)},
-                {"per_device_train_batch_size", batch},
-                {"warmup_epochs", warmup_epochs ? lx::Json(*warmup_epochs) : lx::Json()},
-                {"weight_decay", weight_decay},
-                {"no_decay_norm", no_decay_norm},
-                {"order", lx::name_of(order)},
-                {"eval_batch", eval_batch},
-                {"freeze", freeze},
-                {"patience", patience}});
-    if (!class_weights.empty()) all["class_weights"] = class_weights;
-    if (train_share < 1) all["train_share"] = train_share;
-    if (new_lr) all["new_learning_rate"] = *new_lr;
-    if (loss_option_ != nullptr && loss_option_->count() > 0) all["loss"] = lx::name_of(loss);
-    if (loss == MatcherLoss::margin) all["margin"] = margin;
-    if (negatives > 0) all["negatives"] = negatives;
+    lx::Json all = identity_of(*this);
+    all["seed"] = seed;
+    all["train"] = lx::describe(train, encoder.texts);
+    all["valid"] = lx::describe(validation, encoder.texts);
+    all["encoder"] = lx::to_json(encoder);
+    all["attention"] = lx::Json::object();
+    for (const auto& t : encoder.attention) all["attention"][t.name] = lx::parse_json(t.options, t.name);
+    all["augment"] = augment ? augment_probability : 0.0;
+    all["typos"] = lx::describe(typos);
     if (love.used()) all["love"] = love.json();
     if (table.records) all["records"] = lx::to_json(table.records->options());
     return all;
   }
 
  private:
+  void visit_losses(OptionVisitor& v) {
+    v.choice("loss", chosen_loss,
+             "loss; default: cross-entropy of classes, squared error of a regression. binary, margin, listwise: models with one score, as "
+             "--task regression; binary: cross-entropy of sigmoid(score), labels 0 to 1; margin, listwise: rank the right texts of equal "
+             "left texts, which share a batch")
+        .default_text("by --task")
+        .identity(chosen_loss.has_value());
+    v.number("margin", margin, lx::bounds::positive, "of --loss margin: least difference of the scores")
+        .identity(loss() == MatcherLoss::margin)
+        .only_if(loss() == MatcherLoss::margin, "belongs to --loss margin");
+    v.size("negatives", negatives, 0,
+           "right texts of other pairs to add for each pair with a label above 0, as pairs with label 0, drawn by the seed")
+        .identity(negatives > 0);
+  }
+
   std::vector<double> given_weights_;  // class_weights as numbers
-  CLI::Option* loss_option_ = nullptr;
 };
 
 /// Warnings about data that allow training but no useful model of pairs: no positive pairs to learn from, or to select the best model by.

@@ -104,8 +104,13 @@ struct PretrainTask {
 };
 
 /// One run. Returns false if it was interrupted (and saved).
+struct Pretrain {
+  template <class T, class Dev>
+  static bool train(program::PretrainOptions o);
+};
+
 template <class T, class Dev>
-bool run(program::PretrainOptions o) {
+bool Pretrain::train(program::PretrainOptions o) {
   lx::Json config = lx::Json::object();
   if (!o.model_config.empty()) config = lx::parse_json(lx::read_file(o.model_config), o.model_config);
   if (o.model.empty() && !lx::parse_bert_config(config, o.model_config).architecture().masked_lm)  // before a vocabulary is trained
@@ -158,18 +163,8 @@ bool run(program::PretrainOptions o) {
   return true;
 }
 
-int run_pretrain(int argc, char** argv) {
-  CLI::App app(
-      "Pre-trains a BERT encoder on plain text as a masked language model. The defaults are those of the DDRP paper, except the model "
-      "size.",
-      "pretrain");
-  program::PretrainOptions o;
-  return program::train_in_folder(
-      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
-}
-
-const program::Command command{"pretrain", program::Group::train,
-                               "an encoder on plain text as a masked language model, with the regularizers of MTH on request",
-                               run_pretrain};
+const program::Registered<program::TrainCommand<program::PretrainOptions, Pretrain>> command{
+    "pretrain", program::Group::train, "an encoder on plain text as a masked language model, with the regularizers of MTH on request",
+    "Pre-trains a BERT encoder on plain text as a masked language model. The defaults are those of the DDRP paper, except the model size."};
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of train_tagger: names, help texts, and keys in all_results.json.
+// The options of train_tagger.
 #pragma once
 
 #include <lexformer/data/batch_plan.hpp>
@@ -8,7 +8,7 @@
 
 #include "cli/love_plug_options.hpp"
 #include "cli/static_vector_options.hpp"
-#include "train/training_options.hpp"
+#include "train/option_parts.hpp"
 
 namespace program {
 
@@ -23,7 +23,6 @@ struct TaggerOptions : TrainingOptions {
   double weight_decay = 0;
   std::size_t patience = 0;
   std::uint64_t seed = 1;
-  std::vector<std::pair<bool, CLI::Option*>> of_encoder{};  // whether an option belongs to BERT
 
   TaggerOptions() {
     schedule = lx::ScheduleKind::exponential;
@@ -34,93 +33,67 @@ struct TaggerOptions : TrainingOptions {
   }
   bool with_bert() const { return !model.empty(); }
 
-  void add_to(CLI::App& app) {
-    app.add_option("--train", train_file, "training sentences: one word and its BIO tag in each line, an empty line after each sentence")
-        ->required()
-        ->type_name("F");
-    app.add_option("--valid", valid, "validation sentences, which select the best model by entity F1")->required()->type_name("F");
-    app.add_option("--test", tests, "test sentences; one or more files")->type_name("F");
-    add_out(app);
-    number(app, "--max-length", bert.max_length,
-           "longer training sentences are cut to so many words; with --model all sentences to so many tokens")
-        ->check(CLI::Range(3, 1 << 20));
+  void visit(OptionVisitor& v) {
+    v.input("train", train_file, "training sentences: one word and its BIO tag in each line, an empty line after each sentence").required();
+    v.input("valid", valid, "validation sentences, which select the best model by entity F1").required();
+    v.inputs("test", tests, "test sentences; one or more files");
+    visit_out(v);
+    v.size("max_length", bert.max_length, 3, 1 << 20,
+           "longer training sentences are cut to so many words; with --model all sentences to so many tokens");
 
-    auto* group = app.add_option_group("LSTM over fixed word vectors");
-    vectors.add_to(*group);
-    OptionFlags lstm_flags(*group, "", "size");
-    lstm.visit(lstm_flags);
-    for (auto* flag : lstm_flags.added) of_encoder.emplace_back(false, flag);
+    v.group("LSTM over fixed word vectors");
+    vectors.visit(v);
+    for (lx::Option& option : visit_part(v, lstm)) option.only_if(!with_bert(), "belongs to the LSTM, not to --model");
 
-    group = app.add_option_group("Encoder instead of the LSTM");
-    group->add_option("--model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
-        ->type_name("M.lxf");
-    of_encoder.emplace_back(true,
-                            group->add_flag("--crf", bert.crf, "a conditional random field over the logits; the LSTM always has one"));
-    of_encoder.emplace_back(true, group->add_option("--freeze", freeze,
-                                                    "do not train parameters whose names contain one of these, e.g. embeddings "
-                                                    "encoder.layer.0."));
-    love.add_to(*group, true);
+    v.group("Encoder instead of the LSTM");
+    v.input("model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
+        .shown_as("M.lxf")
+        .identity(with_bert());
+    v.flag("crf", bert.crf, "a conditional random field over the logits; the LSTM always has one").needs("model").identity(with_bert());
+    v.list("freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.")
+        .needs("model")
+        .identity(with_bert());
+    love.visit(v, true);
+    v.find("love")->only_if(with_bert(), "needs --model; with word vectors use --imputer");
 
-    group = app.add_option_group("Training");
-    add_batch(*group, "sentences");
-    add_training(*group);
-    of_encoder.emplace_back(true, add_gradient_checkpointing(*group));
-    group->get_option("--epochs")->default_str("15; with --model 5");
-    group->get_option("--lr")->default_str("2e-3; with --model 5e-5");
-    group->get_option("--schedule")->default_str("exponential; with --model linear");
-    training_ = group;
-    add_warmup(*group);
-    number(*group, "--weight-decay", weight_decay, "AdamW's decoupled weight decay");
-    add_choice(*group, "--order", order, "order of the sentences");
-    number(*group, "--seed", seed, "seed of the weights, order and dropout");
-    number(*group, "--patience", patience, "stop after this many evaluations without improvement; 0 = never");
-    add_run(app);
+    v.group("Training");
+    visit_batch(v, "sentences");
+    visit_training(v);
+    v.find("epochs")->default_text("15; with --model 5");
+    v.find("lr")->default_text("2e-3; with --model 5e-5");
+    v.find("schedule")->default_text("exponential; with --model linear");
+    visit_gradient_checkpointing(v).needs("model");
+    visit_warmup(v);
+    v.number("weight_decay", weight_decay, lx::bounds::non_negative, "AdamW's decoupled weight decay");
+    v.choice("order", order, "order of the sentences");
+    v.size("seed", seed, 0, "seed of the weights, order and dropout");
+    v.size("patience", patience, 0, "stop after this many evaluations without improvement; 0 = never");
+    visit_run(v);
   }
-  /// Checks that concern several options.
-  void finish() {
+  void finish(const OptionVisitor& parsed) {
     if (with_bert() == vectors.used())
       lx::fail_usage("command line", with_bert() ? "has --model and word vectors; give one of them"
                                                  : "needs word vectors (--vectors, --imputer or both) or an encoder (--model)");
-    for (const auto& [of_bert, option] : of_encoder)
-      if (of_bert != with_bert() && option->count() > 0)
-        lx::fail_usage(option->get_name(), of_bert ? "needs --model" : "belongs to the LSTM, not to --model");
-    if (!with_bert() && love.used()) lx::fail_usage("--love", "needs --model; with word vectors use --imputer");
-    love.check();
     finish_training();
-    finish_defaults();
+    finish_defaults(parsed);
   }
   /// Defaults of a tagger with BERT, for options that were not given.
-  void finish_defaults() {
+  void finish_defaults(const OptionVisitor& parsed) {
     if (!with_bert()) return;
-    const auto given = [&](const char* flag) { return training_ != nullptr && training_->get_option(flag)->count() > 0; };
-    if (!given("--epochs")) epochs = 5;
-    if (!given("--lr")) lr = 5e-5;
-    if (!given("--schedule")) schedule = lx::ScheduleKind::linear;
+    if (!parsed.given("epochs")) epochs = 5;
+    if (!parsed.given("lr")) lr = 5e-5;
+    if (parsed.given("schedule")) return;
+    schedule = lx::ScheduleKind::linear;
+    if (parsed.given("lr_decay")) lx::fail_usage("--lr-decay", "belongs to --schedule exponential, not linear");
   }
   /// The settings that identify a run; a resumed run must have the same. data: of its files.
   lx::Json json(const lx::Json& data) const {
     lx::Json all = data;
-    all.update(training_json(seed));
-    all["per_device_train_batch_size"] = batch;
-    all["warmup_ratio"] = warmup;
-    all["weight_decay"] = weight_decay;
-    all["max_length"] = bert.max_length;
-    all["order"] = lx::name_of(order);
-    all["eval_batch"] = eval_batch;
-    all["patience"] = patience;
-    if (with_bert()) {
-      all["model"] = model;
-      all["crf"] = bert.crf;
-      all["freeze"] = freeze;
-      if (love.used()) all["love"] = love.json();
-    } else {
-      all["lstm"] = lx::options_json([o = lstm](lx::OptionVisitor& v) mutable { o.visit(v); });
-    }
+    all.update(identity_of(*this));
+    if (!with_bert()) all["lstm"] = part_json(lstm);
+    if (love.used()) all["love"] = love.json();
     return all;
   }
-
- private:
-  const CLI::App* training_ = nullptr;  // the group of the options of training
 };
 
 }  // namespace program

@@ -192,7 +192,7 @@ bool train_tagger(const TaggerOptions& o, Model& model, const Sentences& train, 
   TaggerOptions defaults;
   defaults.model = o.model;
   defaults.lstm.size = o.lstm.size;
-  defaults.finish_defaults();
+  defaults.finish_defaults(OptionVisitor());
   lx::write_file_atomic(o.out + "/README.md", tagger_card(o, model.labels().names(), results, rows, data, defaults.json({})));
   lx::write_file_atomic(o.out + "/all_results.json", results.dump(2) + "\n");
   print_tagger_table(std::cout, rows);

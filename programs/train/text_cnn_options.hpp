@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The options of train_text_cnn: names, help texts, and keys in all_results.json.
+// The options of train_text_cnn.
 #pragma once
 
 #include <lexformer/models/text_cnn.hpp>
 
-#include "cli/option_flags.hpp"
 #include "cli/static_vector_options.hpp"
 #include "cli/typo_flags.hpp"
-#include "train/training_options.hpp"
+#include "train/option_parts.hpp"
 
 namespace program {
 
@@ -34,33 +33,37 @@ struct TextCnnTrainOptions : TrainingOptions {
 
   std::size_t classes() const { return label_names.empty() ? 2 : label_names.size(); }
 
-  void add_to(CLI::App& app) {
-    app.add_option("--train", train_file, "training texts: .tsv, .csv or .jsonl")->required()->type_name("F");
-    app.add_option("--valid", valid, "validation texts, which select the best model by accuracy")->required()->type_name("F");
-    app.add_option("--test", tests, "test texts; one or more files")->type_name("F");
-    add_out(app);
-    app.add_option("--labels", label_names, "class names in order, as in the files (default: 0,1)")->delimiter(',');
-    add_table_options(app, table, 1);
-    vectors.add_to(*app.add_option_group("Word vectors"));
-    OptionFlags sizes(*app.add_option_group("Model"), "", "size");
-    cnn.visit(sizes);
+  void visit(OptionVisitor& v) {
+    v.input("train", train_file, "training texts: .tsv, .csv or .jsonl").required();
+    v.input("valid", valid, "validation texts, which select the best model by accuracy").required();
+    v.inputs("test", tests, "test texts; one or more files");
+    visit_out(v);
+    v.list("labels", label_names, "class names in order, as in the files (default: 0,1)")
+        .split_at(',')
+        .key("label_names")
+        .identity(!label_names.empty());
+    visit_table(v, table, 1);
+    v.group("Word vectors");
+    vectors.visit(v);
+    v.group("Model");
+    visit_part(v, cnn);
 
-    auto* group = app.add_option_group("Typos");
-    number(*group, "--test-typos", test_typos, "number of copies of each test file with typos to evaluate, too");
-    typo_flags.add_to(*group, typos);
-    group->add_option("--typo-share", typos.word_share, "share of words with a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+    v.group("Typos");
+    v.size("test_typos", test_typos, 0, "number of copies of each test file with typos to evaluate, too").identity(false);
+    typo_flags.visit(v, typos);
+    v.number("typo_share", typos.word_share, lx::bounds::share, "share of words with a typo").identity(false);
 
-    group = app.add_option_group("Training");
-    add_batch(*group, "texts");
-    add_training(*group);
-    add_warmup(*group);
-    number(*group, "--weight-decay", weight_decay, "AdamW's decoupled weight decay");
-    add_choice(*group, "--order", order, "order of the texts");
-    number(*group, "--seed", seed, "seed of weights, order and dropout");
-    number(*group, "--patience", patience, "stop after this many evaluations without improvement; 0 = never");
-    add_run(app);
+    v.group("Training");
+    visit_batch(v, "texts");
+    visit_training(v);
+    visit_warmup(v);
+    v.number("weight_decay", weight_decay, lx::bounds::non_negative, "AdamW's decoupled weight decay");
+    v.choice("order", order, "order of the texts");
+    v.size("seed", seed, 0, "seed of weights, order and dropout");
+    v.size("patience", patience, 0, "stop after this many evaluations without improvement; 0 = never");
+    visit_run(v);
   }
-  void finish() {
+  void finish(const OptionVisitor&) {
     finish_training();
     typo_flags.load(typos);
     if (label_names.size() == 1) lx::fail_usage("--labels", "1 class is named; a classification has 2 or more");
@@ -68,19 +71,12 @@ struct TextCnnTrainOptions : TrainingOptions {
 
   /// The settings that identify a run; a resumed run must have the same. Data and vectors are identified by their contents.
   lx::Json json(const std::string& of_train, const std::string& of_valid, const std::string& of_vectors) const {
-    lx::Json all = training_json(seed);
+    lx::Json all = identity_of(*this);
     all["train"] = of_train;
     all["valid"] = of_valid;
     all["vectors"] = of_vectors;
     all["labels"] = classes();
-    all["per_device_train_batch_size"] = batch;
-    all["warmup_ratio"] = warmup;
-    all["weight_decay"] = weight_decay;
-    all["order"] = lx::name_of(order);
-    all["eval_batch"] = eval_batch;
-    all["patience"] = patience;
-    all["text_cnn"] = lx::options_json([o = cnn](lx::OptionVisitor& v) mutable { o.visit(v); });
-    if (!label_names.empty()) all["label_names"] = label_names;
+    all["text_cnn"] = part_json(cnn);
     return all;
   }
 };

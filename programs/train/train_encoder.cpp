@@ -30,8 +30,13 @@ std::string card(const Options& o, const lx::SentenceEncoderOptions& encoder, co
 }
 
 /// One run. Returns false if it was interrupted (and saved).
+struct TrainEncoder {
+  template <class T, class Dev>
+  static bool train(Options o);
+};
+
 template <class T, class Dev>
-bool run(Options o) {
+bool TrainEncoder::train(Options o) {
   std::optional<lx::ModelFile> file = lx::ModelFile::open(o.model);
   lx::SentenceEncoder<T, Dev> model(*file, o.encoder(lx::stored_sentence_options(*file)), o.seed);
   file.reset();
@@ -81,17 +86,9 @@ bool run(Options o) {
   return true;
 }
 
-int run_train_encoder(int argc, char** argv) {
-  CLI::App app(
-      "Trains a sentence encoder: texts of a pair that belong together get near vectors. Losses and models are those of "
-      "sentence-transformers.",
-      "train_encoder");
-  Options o;
-  return program::train_in_folder(
-      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
-}
-
-const program::Command command{"train_encoder", program::Group::train, "a sentence encoder (bi-encoder) on pairs of texts",
-                               run_train_encoder};
+const program::Registered<program::TrainCommand<Options, TrainEncoder>> command{
+    "train_encoder", program::Group::train, "a sentence encoder (bi-encoder) on pairs of texts",
+    "Trains a sentence encoder: texts of a pair that belong together get near vectors. Losses and models are those of "
+    "sentence-transformers."};
 
 }  // namespace

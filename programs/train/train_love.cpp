@@ -8,8 +8,13 @@ namespace lx = lexformer;
 namespace {
 
 /// One run. Returns false if it was interrupted (and saved).
+struct TrainLove {
+  template <class T, class Dev>
+  static bool train(program::LoveTrainOptions o);
+};
+
 template <class T, class Dev>
-bool run(program::LoveTrainOptions o) {
+bool TrainLove::train(program::LoveTrainOptions o) {
   const lx::WordUnits units(lx::Vocabulary::load_vocab_txt(o.vocab), o.units, o.vocab);
   std::optional<lx::WordVectors> all = program::read_word_vectors(o.targets, o.words);
   o.love.size = all->dimension();
@@ -36,16 +41,9 @@ bool run(program::LoveTrainOptions o) {
   return program::train_words<T, Dev>(o, model, words.targets, source, loss, settings, program::LoveTrainOptions().json("", ""), texts);
 }
 
-int run_train_love(int argc, char** argv) {
-  CLI::App app(
-      "Trains LOVE, which imputes vectors for words that a vocabulary does not hold, on the vectors of known words. The defaults are those "
-      "of the paper.",
-      "train_love");
-  program::LoveTrainOptions o;
-  return program::train_in_folder(
-      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
-}
-
-const program::Command command{"train_love", program::Group::train, "LOVE, which imputes vectors for unknown words", run_train_love};
+const program::Registered<program::TrainCommand<program::LoveTrainOptions, TrainLove>> command{
+    "train_love", program::Group::train, "LOVE, which imputes vectors for unknown words",
+    "Trains LOVE, which imputes vectors for words that a vocabulary does not hold, on the vectors of known words. The defaults are those "
+    "of the paper."};
 
 }  // namespace

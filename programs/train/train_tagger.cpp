@@ -6,8 +6,14 @@ namespace lx = lexformer;
 
 namespace {
 
+/// One run. Returns false if it was interrupted (and saved).
+struct TrainTagger {
+  template <class T, class Dev>
+  static bool train(program::TaggerOptions o);
+};
+
 template <class T, class Dev>
-bool run(program::TaggerOptions o) {
+bool TrainTagger::train(program::TaggerOptions o) {
   const auto train = program::read_sentences(o.train_file, o.with_bert() ? 0 : o.bert.max_length);
   lx::TagLabels labels(lx::tag_labels(train));
   if (labels.size() == 1) lx::fail_file(o.train_file, "has no entities: all tags are O, so there is nothing to learn");
@@ -30,18 +36,9 @@ bool run(program::TaggerOptions o) {
   });
 }
 
-int run_train_tagger(int argc, char** argv) {
-  CLI::App app(
-      "Trains a tagger on sentences whose words have BIO tags, e.g. of named entities: a bidirectional LSTM with a conditional random "
-      "field "
-      "over fixed word vectors, or an encoder such as BERT. Prints precision, recall and F1 of entities, as PyPI's seqeval counts them.",
-      "train_tagger");
-  program::TaggerOptions o;
-  return program::train_in_folder(
-      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
-}
-
-const program::Command command{"train_tagger", program::Group::train, "a tagger of words with BIO tags, such as named entities",
-                               run_train_tagger};
+const program::Registered<program::TrainCommand<program::TaggerOptions, TrainTagger>> command{
+    "train_tagger", program::Group::train, "a tagger of words with BIO tags, such as named entities",
+    "Trains a tagger on sentences whose words have BIO tags, e.g. of named entities: a bidirectional LSTM with a conditional random field "
+    "over fixed word vectors, or an encoder such as BERT. Prints precision, recall and F1 of entities, as PyPI's seqeval counts them."};
 
 }  // namespace

@@ -74,8 +74,13 @@ std::string card(const Options& o, const lx::Json& results, const Rows& rows) {
 }
 
 /// One run. Returns false if it was interrupted (and saved).
+struct TrainTextCnn {
+  template <class T, class Dev>
+  static bool train(Options o);
+};
+
 template <class T, class Dev>
-bool run(Options o) {
+bool TrainTextCnn::train(Options o) {
   const auto vectors = o.vectors.load();
   o.cnn.size = vectors->size();
   lx::TextCnn<T, Dev> model(o.cnn, o.classes(), o.label_names, o.seed);
@@ -121,17 +126,9 @@ bool run(Options o) {
   return true;
 }
 
-int run_train_text_cnn(int argc, char** argv) {
-  CLI::App app(
-      "Trains Kim's CNN, a classifier of single texts, over fixed word vectors, which a model of words may complete. Words are separated "
-      "by "
-      "spaces. The defaults are the settings of the LOVE paper.",
-      "train_text_cnn");
-  Options o;
-  return program::train_in_folder(
-      app, argc, argv, o, [](const auto& options, auto number, auto device) { return run<decltype(number), decltype(device)>(options); });
-}
-
-const program::Command command{"train_text_cnn", program::Group::train, "a text CNN over fixed word vectors", run_train_text_cnn};
+const program::Registered<program::TrainCommand<Options, TrainTextCnn>> command{
+    "train_text_cnn", program::Group::train, "a text CNN over fixed word vectors",
+    "Trains Kim's CNN, a classifier of single texts, over fixed word vectors, which a model of words may complete. Words are separated by "
+    "spaces. The defaults are the settings of the LOVE paper."};
 
 }  // namespace

@@ -83,19 +83,29 @@ inline lx::Json results_of(const lx::TrainResult& done, std::size_t samples, con
   return results;
 }
 
-/// The main function of a program that trains one run in the folder o.out: train(o, T(), Dev()) returns false if it was interrupted.
+/// A command that trains one run in the folder --out. Train: a struct with `bool train<T, Dev>(const Options&)`, which returns false if it
+/// was interrupted.
 template <class Options, class Train>
-int train_in_folder(CLI::App& app, int argc, char** argv, Options& o, Train&& train) {
-  o.add_to(app);
-  o.command = command_line(app.get_name(), argc, argv);
-  return run(app, argc, argv, [&] {
-    o.finish();
-    const lx::FolderLock lock(o.out);
-    if (!o.resume && !o.overwrite) lx::check_out(o.out);
+class TrainCommand final : public Command {
+ public:
+  void visit(OptionVisitor& v) override {
+    options_.visit(v);
+    visit_threads(v);
+  }
+  int run() override {
+    options_.command = command_line;
+    options_.finish(*parsed);
+    const lx::FolderLock lock(options_.out);
+    if (!options_.resume && !options_.overwrite) lx::check_out(options_.out);
     catch_signals();
-    return compute_with(o.compute, [&](auto number, auto device) { return train(o, number, device); }) ? 0 : 130;
-  });
-}
+    const bool done = compute_with(
+        options_.compute, [&](auto number, auto device) { return Train::template train<decltype(number), decltype(device)>(options_); });
+    return done ? 0 : 130;
+  }
+
+ private:
+  Options options_;
+};
 
 inline void say_interrupted(const std::string& when, const std::string& out) {
   std::cerr << "interrupted after " << when << "; saved in " << out << ", continue with --resume\n";

@@ -5,89 +5,74 @@
 #include <lexformer/io/json.hpp>
 #include <lexformer/train/schedule.hpp>
 
-#include "cli/option_flags.hpp"
 #include "cli/program.hpp"
 
 namespace program {
 
+/// What the commands that train have in common. Keys are those of HuggingFace's trainers; a resumed run must have the same settings.
 struct TrainingOptions {
   std::string out, command;  // command: the command line, for the model card
   bool resume = false, overwrite = false, quiet = false, gradient_checkpointing = false;
   lx::ScheduleKind schedule = lx::ScheduleKind::linear;
   lx::ProgressMode progress = lx::ProgressMode::automatic;
   double epochs = 1, lr = 1e-4, lr_decay = 0.97, clip = 1;
-  double warmup = 0;  // a share of the steps; its option is the program's
+  double warmup = 0;  // a share of the steps; its option is the command's
   Compute compute;
   std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, eval_steps = 0, save_steps = 0, save_total_limit = 2,
               logging_steps = 50;
-  CLI::Option* lr_decay_option = nullptr;  // set by add_training(); null in options without a command line
 
-  template <class Number>
-  static CLI::Option* number(CLI::App& group, const std::string& flag, Number& value, const std::string& text) {
-    return group.add_option(flag, value, text)->check(program::non_negative())->capture_default_str();
-  }
-
-  void add_out(CLI::App& app) {
-    app.add_option("--out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")->required()->type_name("DIR");
-    app.add_flag("--overwrite", overwrite, "start again in a folder with an earlier run");
+  void visit_out(OptionVisitor& v) {
+    v.folder("out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints").required().writes({"model.lxf"});
+    v.flag("overwrite", overwrite, "start again in a folder with an earlier run").identity(false);
   }
   /// samples: what a batch consists of, in the plural.
-  void add_batch(CLI::App& group, const std::string& samples) {
-    number(group, "--batch", batch, samples + " per batch")->check(program::positive());
-    number(group, "--eval-batch", eval_batch, samples + " per batch in evaluation")->check(program::positive());
+  void visit_batch(OptionVisitor& v, const std::string& samples) {
+    v.size("batch", batch, 1, samples + " per batch").key("per_device_train_batch_size");
+    v.size("eval_batch", eval_batch, 1, samples + " per batch in evaluation");
   }
   /// evaluated: when a run is evaluated by default.
-  void add_training(CLI::App& group, const std::string& evaluated = "after each epoch") {
-    number(group, "--epochs", epochs, "epochs; may be fractional")->check(program::positive());
-    number(group, "--max-steps", max_steps, "number of optimizer steps, instead of --epochs");
-    number(group, "--accumulation,--accumulate", accumulate, "batches per step")->check(program::positive());
-    number(group, "--lr", lr, "learning rate");
-    add_choice(group, "--schedule", schedule, "learning rate schedule");
-    lr_decay_option = number(group, "--lr-decay", lr_decay, "with --schedule exponential: factor of the learning rate in each epoch")
-                          ->check(CLI::Range(0.0, 1.0));
-    number(group, "--clip", clip, "maximum gradient norm")->check(program::positive());
-    number(group, "--eval-steps", eval_steps, "steps between evaluations; 0 = " + evaluated);
-    number(group, "--save-steps", save_steps, "steps between checkpoints; one is always written at the end and on interruption");
-    number(group, "--save-total-limit", save_total_limit, "number of checkpoints to keep; 0 = all");
+  void visit_training(OptionVisitor& v, const std::string& evaluated = "after each epoch") {
+    const bool decays = schedule == lx::ScheduleKind::exponential;
+    v.number("epochs", epochs, lx::bounds::positive, "epochs; may be fractional").key("num_train_epochs");
+    v.size("max_steps", max_steps, 0, "number of optimizer steps, instead of --epochs");
+    v.size("accumulation", accumulate, 1, "batches per step").also("accumulate").key("gradient_accumulation_steps");
+    v.number("lr", lr, lx::bounds::non_negative, "learning rate").key("learning_rate");
+    v.choice("schedule", schedule, "learning rate schedule").key("lr_scheduler_type");
+    v.number("lr_decay", lr_decay, lx::bounds::share, "with --schedule exponential: factor of the learning rate in each epoch")
+        .identity(decays)
+        .only_if(decays, lx::cat("belongs to --schedule exponential, not ", lx::name_of(schedule)));
+    v.number("clip", clip, lx::bounds::positive, "maximum gradient norm").key("max_grad_norm");
+    v.size("eval_steps", eval_steps, 0, "steps between evaluations; 0 = " + evaluated);
+    v.size("save_steps", save_steps, 0, "steps between checkpoints; one is always written at the end and on interruption").identity(false);
+    v.size("save_total_limit", save_total_limit, 0, "number of checkpoints to keep; 0 = all").identity(false);
   }
   /// For models with an encoder of layers.
-  CLI::Option* add_gradient_checkpointing(CLI::App& group) {
-    return group.add_flag("--gradient-checkpointing", gradient_checkpointing,
-                          "compute each layer again in backward instead of storing its values: less memory, more time, same results");
+  lx::Option& visit_gradient_checkpointing(OptionVisitor& v) {
+    return v
+        .flag("gradient_checkpointing", gradient_checkpointing,
+              "compute each layer again in backward instead of storing its values: less memory, more time, same results")
+        .identity(false);
   }
-  void add_warmup(CLI::App& group) {
-    number(group, "--warmup", warmup, "share of the steps with linear warm-up")->check(CLI::Range(0.0, 1.0));
+  void visit_warmup(OptionVisitor& v) {
+    v.number("warmup", warmup, lx::bounds::share, "share of the steps with linear warm-up").key("warmup_ratio");
   }
-  void add_run(CLI::App& app) {
-    app.add_flag("--resume", resume, "continue from the newest checkpoint in --out, to the same bytes as an uninterrupted run");
-    number(app, "--logging-steps", logging_steps, "steps between lines of log.jsonl; 0 = none");
-    add_choice(app, "--progress", progress, "progress display");
-    app.add_flag("--quiet", quiet, "no progress, only the results");
-    add_compute(app, compute);
-    add_threads(app);
+  void visit_run(OptionVisitor& v) {
+    v.group("");
+    v.flag("resume", resume, "continue from the newest checkpoint in --out, to the same bytes as an uninterrupted run").identity(false);
+    v.size("logging_steps", logging_steps, 0, "steps between lines of log.jsonl; 0 = none");
+    v.choice("progress", progress, "progress display").identity(false);
+    v.flag("quiet", quiet, "no progress, only the results").identity(false);
+    compute.visit(v);
   }
-  /// Errors (usage): --lr-decay was given with a schedule that has none.
   void finish_training() {
     if (quiet) progress = lx::ProgressMode::none;
-    if (lr_decay_option != nullptr)
-      refuse_unused(*lr_decay_option, schedule == lx::ScheduleKind::exponential, "--schedule exponential", lx::name_of(schedule));
-  }
-
-  /// The settings of this struct that identify a run; a resumed run must have the same.
-  lx::Json training_json(std::uint64_t seed) const {
-    lx::Json all = {{"num_train_epochs", epochs},
-                    {"max_steps", max_steps},
-                    {"gradient_accumulation_steps", accumulate},
-                    {"learning_rate", lr},
-                    {"lr_scheduler_type", lx::name_of(schedule)},
-                    {"max_grad_norm", clip},
-                    {"eval_steps", eval_steps},
-                    {"logging_steps", logging_steps},
-                    {"precision", lx::name_of(compute.precision)},
-                    {"seed", seed}};
-    if (schedule == lx::ScheduleKind::exponential) all["lr_decay"] = lr_decay;
-    return all;
   }
 };
+
+/// The options of a run that identify it; a resumed run must have the same.
+template <class Options>
+lx::Json identity_of(const Options& options) {
+  return lx::identity_json([o = options](OptionVisitor& v) mutable { o.visit(v); });
+}
 
 }  // namespace program

@@ -6,35 +6,32 @@ namespace lx = lexformer;
 
 namespace {
 
-int run_add_typos(int argc, char** argv) {
-  CLI::App app("Adds typos to the tab-separated columns of each line of standard input. Same seed, same typos.", "add_typos");
-  lx::TypoOptions options;
-  std::uint64_t seed = 1;
-  std::size_t columns = 0;
-  double probability = 1;
-  program::TypoFlags typo_flags;
-  std::string modes;
-  for (const auto& entry : lx::names_of<lx::TypoMode>)
-    modes += lx::cat(modes.empty() ? "" : "; ", entry.name, ": ", program::about_mode(entry.value));
-  typo_flags.add_to(app, options, "--mode", modes);
-  app.add_option("--seed", seed, "random seed")->capture_default_str();
-  app.add_option("--share", options.word_share, "share of the words that get a typo")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--probability", probability, "probability that a line is changed")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--columns", columns, "number of leading tab-separated columns to change; 0 = all")->capture_default_str();
-  app.add_flag("--respace", options.respace, "put spaces between tokens, as nlpaug does; by default spacing is unchanged");
-  return program::run(app, argc, argv, [&] {
-    typo_flags.load(options);
+class AddTypos final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    std::string modes;
+    for (const auto& entry : lx::names_of<lx::TypoMode>)
+      modes += lx::cat(modes.empty() ? "" : "; ", entry.name, ": ", program::about_mode(entry.value));
+    typo_flags_.visit(v, options_, "mode", modes);
+    v.size("seed", seed_, 0, "random seed");
+    v.number("share", options_.word_share, lx::bounds::share, "share of the words that get a typo");
+    v.number("probability", probability_, lx::bounds::share, "probability that a line is changed");
+    v.size("columns", columns_, 0, "number of leading tab-separated columns to change; 0 = all");
+    v.flag("respace", options_.respace, "put spaces between tokens, as nlpaug does; by default spacing is unchanged");
+  }
+  int run() override {
+    typo_flags_.load(options_);
     std::string line;
     for (std::uint32_t number = 0; std::getline(std::cin, line); ++number) {
-      auto random = lx::typo_stream(seed, 0, number);
-      const bool changed = random.uniform() < probability;
+      auto random = lx::typo_stream(seed_, 0, number);
+      const bool changed = random.uniform() < probability_;
       std::size_t column = 0, begin = 0;
       for (;;) {
         const auto end = std::min(line.find('\t', begin), line.size());
         const auto text = std::string_view(line).substr(begin, end - begin);
         if (column > 0) std::cout << '\t';
-        if (changed && (columns == 0 || column < columns))
-          std::cout << lx::add_typos(text, options, random);
+        if (changed && (columns_ == 0 || column < columns_))
+          std::cout << lx::add_typos(text, options_, random);
         else
           std::cout << text;
         ++column;
@@ -44,9 +41,18 @@ int run_add_typos(int argc, char** argv) {
       std::cout << '\n';
     }
     return 0;
-  });
-}
+  }
 
-const program::Command command{"add_typos", program::Group::use, "adds typos and other noise to texts", run_add_typos};
+ private:
+  lx::TypoOptions options_;
+  program::TypoFlags typo_flags_;
+  std::uint64_t seed_ = 1;
+  std::size_t columns_ = 0;
+  double probability_ = 1;
+};
+
+const program::Registered<AddTypos> command{
+    "add_typos", program::Group::use, "adds typos and other noise to texts",
+    "Adds typos to the tab-separated columns of each line of standard input. Same seed, same typos."};
 
 }  // namespace

@@ -57,49 +57,41 @@ void print_matrix(std::ostream& out, const std::string& title, const lx::Depende
   out << "\n";
 }
 
-int run_dependencies(int argc, char** argv) {
-  CLI::App app("Shows the dependency trees of pairs of texts, and DAFA's matrices: M (trees), S (subgraphs), tf-idf weights, M_F.",
-               "dependencies");
-  std::string model;
-  std::vector<std::string> pairs;
-  bool json = false;
-  program::KnowledgeOptions knowledge;
-  lx::DafaFactory<> factory;
-  knowledge.add_to(app);
-  app.get_option("--parses")->required();
-  app.add_option("--pair", pairs, "two texts, each with trees in --parses; may be given several times")
-      ->required()
-      ->type_name("A B")
-      ->expected(2)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  auto* from =
-      app.add_option("--model", model, "take the options and the document counts of this model; default: count all texts of --parses")
-          ->type_name("M.lxf");
-  app.add_flag("--json", json, "write one JSON object per pair");
-  program::OptionFlags flags(app, "dafa-");
-  factory.visit(flags);
-  for (auto* option : flags.added) option->excludes(from);
-  return program::run(app, argc, argv, [&] {
-    const auto trees = knowledge.load().trees;
+class Dependencies final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    knowledge_.visit(v);
+    v.find("parses")->required();
+    v.list("pair", pairs_, "two texts, each with trees in --parses; may be given several times").required().shown_as("A B");
+    v.input("model", model_, "take the options and the document counts of this model; default: count all texts of --parses")
+        .shown_as("M.lxf");
+    v.flag("json", json_, "write one JSON object per pair");
+    const std::size_t first = v.options().size();
+    v.nested("dafa_", [&](program::OptionVisitor& of_dafa) { dafa_.visit(of_dafa); });
+    for (std::size_t i = first; i < v.options().size(); ++i) v.options()[i].excludes("model");
+  }
+  int run() override {
+    if (pairs_.size() % 2 != 0) lx::fail_usage("--pair", "needs two texts for each pair, got ", pairs_.size());
+    const auto trees = knowledge_.load().trees;
     lx::EncoderSizes sizes{.layers = 256, .heads = 1, .width = 1, .max_length = 1};  // no model: no matrix depends on them
-    if (!model.empty()) {
-      const auto config = lx::parse_bert_config(lx::ModelFile::open(model).config, model);
+    if (!model_.empty()) {
+      const auto config = lx::parse_bert_config(lx::ModelFile::open(model_).config, model_);
       const auto dafa = std::find_if(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "dafa"; });
-      if (dafa == config.attention.end()) lx::fail_usage("--model", "'", model, "' is a model without DAFA");
+      if (dafa == config.attention.end()) lx::fail_usage("--model", "'", model_, "' is a model without DAFA");
       sizes = config.sizes();
-      lx::read_options(dafa->options, model, [&](lx::OptionVisitor& v) { factory.visit(v); });
+      lx::read_options(dafa->options, model_, [&](lx::OptionVisitor& v) { dafa_.visit(v); });
     }
-    factory.check(sizes, "dependencies");
-    factory.provide({.trees = trees});
-    if (model.empty()) factory.fit(trees->texts());
-    const auto& counts = factory.options().counts;
-    const auto& o = factory.options().dependency;
-    factory.check_texts(pairs, "--pair");
-    for (std::size_t p = 0; p + 1 < pairs.size(); p += 2) {
-      const auto &a = *trees->find(pairs[p]), &b = *trees->find(pairs[p + 1]);
+    dafa_.check(sizes, "dependencies");
+    dafa_.provide({.trees = trees});
+    if (model_.empty()) dafa_.fit(trees->texts());
+    const auto& counts = dafa_.options().counts;
+    const auto& o = dafa_.options().dependency;
+    dafa_.check_texts(pairs_, "--pair");
+    for (std::size_t p = 0; p + 1 < pairs_.size(); p += 2) {
+      const auto &a = *trees->find(pairs_[p]), &b = *trees->find(pairs_[p + 1]);
       const auto m = lx::tree_similarity(a, b, o), s = lx::subgraph_similarity(a, b, o), fused = lx::dependency_matrix(a, b, counts, o);
       const auto left = lx::tfidf_weights(a, counts, o), right = lx::tfidf_weights(b, counts, o);
-      if (json) {
+      if (json_) {
         lx::Json line;
         for (const auto& [side, text, weights] : {std::tuple("left", &a, &left), std::tuple("right", &b, &right)}) {
           lx::Json words = lx::Json::array();
@@ -120,10 +112,18 @@ int run_dependencies(int argc, char** argv) {
       print_matrix(std::cout, "M_F, with weights", a, b, fused);
     }
     return 0;
-  });
-}
+  }
 
-const program::Command command{"dependencies", program::Group::use, "dependency trees of pairs of texts, and the matrices of DAFA",
-                               run_dependencies};
+ private:
+  std::string model_;
+  std::vector<std::string> pairs_;
+  bool json_ = false;
+  program::KnowledgeOptions knowledge_;
+  lx::DafaFactory<> dafa_;
+};
+
+const program::Registered<Dependencies> command{
+    "dependencies", program::Group::use, "dependency trees of pairs of texts, and the matrices of DAFA",
+    "Shows the dependency trees of pairs of texts, and DAFA's matrices: M (trees), S (subgraphs), tf-idf weights, M_F."};
 
 }  // namespace

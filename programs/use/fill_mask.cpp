@@ -27,23 +27,22 @@ lx::Json best_tokens(const float* logits, std::size_t size, std::size_t top, con
   return out;
 }
 
-int run_fill_mask(int argc, char** argv) {
-  CLI::App app("Reads texts with [MASK], one per line, and writes for each a JSON line with the most probable tokens of every [MASK].",
-               "fill_mask");
-  std::string model_path;
-  std::size_t top = 5, batch_size = 32;
-  app.add_option("--model", model_path, "a masked language model: a .lxf file (pretrain, tools/convert_hf.py) or a HuggingFace folder")
-      ->required()
-      ->type_name("M.lxf");
-  app.add_option("--top", top, "tokens for each [MASK]")->check(program::positive())->capture_default_str();
-  app.add_option("--batch", batch_size, "texts per batch")->check(program::positive())->capture_default_str();
-  program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
-    const auto model = lx::MaskedLm<>::load(model_path);
+class FillMask final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("model", model_, "a masked language model: a .lxf file (pretrain, tools/convert_hf.py) or a HuggingFace folder")
+        .required()
+        .shown_as("M.lxf");
+    v.size("top", top_, 1, "tokens for each [MASK]");
+    v.size("batch", batch_, 1, "texts per batch");
+    visit_threads(v);
+  }
+  int run() override {
+    const auto model = lx::MaskedLm<>::load(model_);
     const auto& tokenizer = model.tokenizer();
     const std::string& name = tokenizer.options().mask;
     const auto mask = tokenizer.vocabulary().id(name);
-    if (!mask) lx::fail_file(model_path, "the vocabulary has no ", lx::in_quotes(name));
+    if (!mask) lx::fail_file(model_, "the vocabulary has no ", lx::in_quotes(name));
     const std::size_t longest = model.config().max_position_embeddings;
     const lx::NoGrad no_grad;
     std::string line;
@@ -53,7 +52,7 @@ int run_fill_mask(int argc, char** argv) {
       std::vector<std::int32_t> positions;  // of all masks, as rows of the batch
       std::vector<std::size_t> counts;      // masks of each text
       std::size_t tokens = 0;
-      while (texts.size() < batch_size && (more = static_cast<bool>(std::getline(std::cin, line)))) {
+      while (texts.size() < batch_ && (more = static_cast<bool>(std::getline(std::cin, line)))) {
         const std::string where = lx::cat("standard input: line ", ++number);
         if (line.ends_with('\r')) line.pop_back();
         const auto& e = texts.emplace_back(tokenizer.encode(line, longest + 1));
@@ -73,15 +72,21 @@ int run_fill_mask(int argc, char** argv) {
       for (const std::size_t count : counts) {
         lx::Json masks = lx::Json::array();
         for (std::size_t k = 0; k < count; ++k, ++row)
-          masks.push_back(best_tokens(logits.data() + row * logits.dim(1), logits.dim(1), top, tokenizer.vocabulary()));
-        std::cout << lx::dump_json({{"masks", masks}}, model_path) << '\n';
+          masks.push_back(best_tokens(logits.data() + row * logits.dim(1), logits.dim(1), top_, tokenizer.vocabulary()));
+        std::cout << lx::dump_json({{"masks", masks}}, model_) << '\n';
       }
       std::cout.flush();
     }
     return 0;
-  });
-}
+  }
 
-const program::Command command{"fill_mask", program::Group::use, "predicts the tokens at [MASK]", run_fill_mask};
+ private:
+  std::string model_;
+  std::size_t top_ = 5, batch_ = 32;
+};
+
+const program::Registered<FillMask> command{
+    "fill_mask", program::Group::use, "predicts the tokens at [MASK]",
+    "Reads texts with [MASK], one per line, and writes for each a JSON line with the most probable tokens of every [MASK]."};
 
 }  // namespace

@@ -66,55 +66,56 @@ std::string text_of(const std::vector<std::string>& words, const lx::Tensor<floa
   return lx::vectors_text(kept, lx::Tensor<float>::from(values, {rows.size(), vectors.dim(1)}));
 }
 
-int run_impute(int argc, char** argv) {
-  CLI::App app(
-      "Imputes vectors for the words on standard input, one per line, and writes them as text in the form of word2vec or as .npy; with "
-      "--nearest: the known words that are most similar, as lines of word, rank, neighbour, cosine.",
-      "impute");
-  std::string model_path, output, targets_path, words_path;
-  std::size_t nearest = 0;
-  app.add_option("--model", model_path, "a model of words (train_love, train_imputer, or a .bin file of fastText)")
-      ->required()
-      ->type_name("M.lxf");
-  app.add_option("--output", output, "a .npy or a text file; without it, text on standard output")->type_name("F");
-  auto* known =
-      app.add_option("--targets", targets_path, "with --nearest: word vectors, or a model, whose whole-word rows are used")->type_name("V");
-  app.add_option("--words", words_path, "for a .npy file of targets: its words, one per line")->type_name("F")->needs(known);
-  auto* count = app.add_option("--nearest", nearest, "number of neighbours of each word")->check(program::positive())->needs(known);
-  known->needs(count);
-  program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
-    program::keep_inputs("--output", output, {model_path, targets_path, words_path});
-    const bool npy = lx::lower_case(output).ends_with(".npy");
-    if (nearest > 0 && npy) lx::fail_usage("--output", "neighbours are written as text; choose a name that does not end in .npy");
-    const auto imputer = lx::load_imputer(model_path);
+bool is_npy(const std::string& output) { return lx::lower_case(output).ends_with(".npy"); }
+
+class Impute final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("model", model_, "a model of words (train_love, train_imputer, or a .bin file of fastText)").required().shown_as("M.lxf");
+    v.output("output", output_, "a .npy or a text file; without it, text on standard output")
+        .only_if(!nearest_ || !is_npy(output_), "neighbours are written as text; choose a name that does not end in .npy");
+    v.input("targets", targets_, "with --nearest: word vectors, or a model, whose whole-word rows are used").shown_as("V").needs("nearest");
+    v.input("words", words_, "for a .npy file of targets: its words, one per line").needs("targets");
+    v.size("nearest", nearest_, 1, "number of neighbours of each word").needs("targets");
+    visit_threads(v);
+  }
+  int run() override {
+    const bool npy = is_npy(output_);
+    const auto imputer = lx::load_imputer(model_);
     std::optional<lx::WordVectors> targets;
-    if (nearest > 0) targets = program::read_word_vectors(targets_path, words_path);
+    if (nearest_) targets = program::read_word_vectors(targets_, words_);
     if (targets && targets->dimension() != imputer.size())
-      lx::fail_usage("--targets", "the words in ", targets_path, " have ", targets->dimension(), " numbers, the vectors of ", model_path,
-                     " have ", imputer.size());
+      lx::fail_usage("--targets", "the words in ", targets_, " have ", targets->dimension(), " numbers, the vectors of ", model_, " have ",
+                     imputer.size());
     const auto words = read_words();
     const auto vectors = imputer.vectors(words);
-    lx::require_finite(vectors, model_path, "word", 1);
+    lx::require_finite(vectors, model_, "word", 1);
     const auto rows = rows_with_vector(vectors);
     if (npy) {
-      lx::save_npy(output, vectors);
+      lx::save_npy(output_, vectors);
     } else {
-      const std::string text = targets ? neighbours(words, vectors, rows, *targets, nearest) : text_of(words, vectors, rows);
-      if (output.empty()) {
+      const std::string text = targets ? neighbours(words, vectors, rows, *targets, *nearest_) : text_of(words, vectors, rows);
+      if (output_.empty()) {
         std::cout << text;
       } else {
-        lx::write_file_atomic(output, text);
+        lx::write_file_atomic(output_, text);
       }
     }
     if (const std::size_t zeros = words.size() - rows.size(); zeros > 0)
       std::cerr << "warning: " << zeros << " of " << words.size() << " words have no vector, because the model knows no part of them; "
                 << (npy ? "their rows are zeros\n" : "they are left out\n");
-    if (!output.empty()) std::cerr << output << ": " << (npy ? words.size() : rows.size()) << " words\n";
+    if (!output_.empty()) std::cerr << output_ << ": " << (npy ? words.size() : rows.size()) << " words\n";
     return 0;
-  });
-}
+  }
 
-const program::Command command{"impute", program::Group::use, "vectors of any words, or their nearest known words", run_impute};
+ private:
+  std::string model_, output_, targets_, words_;
+  std::optional<std::size_t> nearest_;
+};
+
+const program::Registered<Impute> command{
+    "impute", program::Group::use, "vectors of any words, or their nearest known words",
+    "Imputes vectors for the words on standard input, one per line, and writes them as text in the form of word2vec or as .npy; with "
+    "--nearest: the known words that are most similar, as lines of word, rank, neighbour, cosine."};
 
 }  // namespace

@@ -67,93 +67,95 @@ void write(std::ostream& out, lx::TableFormat format, const Rankings& found, con
     }
 }
 
-int run_rank(int argc, char** argv) {
-  CLI::App app(
-      "Ranks documents for one query or many: by the score of each pair with a cross-encoder, by the cosine of their vectors with a "
-      "sentence "
-      "encoder (a model of train_encoder, or a folder of sentence-transformers).",
-      "rank");
-  std::string model_path, query, queries_path, documents_path, query_id, document_id, query_column, document_column, labels_path, out;
-  std::vector<std::string> label_columns;
-  std::size_t top = 10, batch = 32;
-  app.add_option("--model", model_path, "a .lxf file or a folder")->required()->type_name("M.lxf");
-  app.add_option("--query", query, "the text of one query")->type_name("TEXT");
-  app.add_option("--queries", queries_path, "queries: .txt with one in each line, or .csv, .tsv, .jsonl")->type_name("F");
-  app.add_option("--documents", documents_path, "documents, in the same forms")->required()->type_name("F");
-  app.add_option("--query-column", query_column, "column of the queries' texts (default: text, else the first)")->type_name("COLUMN");
-  app.add_option("--query-id", query_id, "column of the queries' ids (default: their numbers from 1)")->type_name("COLUMN");
-  app.add_option("--column", document_column, "column of the documents' texts (default: text, else the first)")->type_name("COLUMN");
-  app.add_option("--id", document_id, "column of the documents' ids (default: their numbers from 1)")->type_name("COLUMN");
-  app.add_option("--top", top, "documents of each query")->check(program::positive())->capture_default_str();
-  app.add_option("--labels", labels_path,
-                 "rows of a query's id, a document's id and a relevance of 0 or more: print MRR, NDCG and recall within --top")
-      ->type_name("F");
-  app.add_option("--label-columns", label_columns, "their columns in --labels (default: left, right, label, else the first three)")
-      ->delimiter(',');
-  app.add_option("--out", out, "write the ranking to a .csv or .jsonl file (default: .csv to standard output, unless --labels is given)")
-      ->type_name("F.csv");
-  app.add_option("--batch", batch, "pairs or texts per batch")->check(program::positive())->capture_default_str();
-  program::ModelFlags flags;
-  flags.add_to(app);
-  program::Compute compute;
-  program::add_compute(app, compute, true);
-  program::add_threads(app);
-  return program::run(app, argc, argv, [&] {
-    if (query.empty() == queries_path.empty()) lx::fail_usage("command line", "give either --query or --queries");
-    program::keep_inputs("--out", out, {model_path, queries_path, documents_path, labels_path});
-    const auto format = out.empty() ? lx::TableFormat::csv : program::output_format(out);
-    program::check_folder(out);
-    const auto documents = program::read_texts(documents_path, document_column, document_id);
-    const auto queries = queries_path.empty() ? program::Texts{"--query", {"1"}, {query}, {{"1", 0}}}
-                                              : program::read_texts(queries_path, query_column, query_id);
+class Rank final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("model", model_, "a .lxf file or a folder").required().shown_as("M.lxf");
+    v.text("query", query_, "the text of one query");
+    v.input("queries", queries_path_, "queries: .txt with one in each line, or .csv, .tsv, .jsonl");
+    v.input("documents", documents_path_, "documents, in the same forms").required();
+    v.text("query_column", query_column_, "column of the queries' texts (default: text, else the first)")
+        .shown_as("COLUMN")
+        .needs("queries");
+    v.text("query_id", query_id_, "column of the queries' ids (default: their numbers from 1)").shown_as("COLUMN").needs("queries");
+    v.text("column", document_column_, "column of the documents' texts (default: text, else the first)").shown_as("COLUMN");
+    v.text("id", document_id_, "column of the documents' ids (default: their numbers from 1)").shown_as("COLUMN");
+    v.size("top", top_, 1, "documents of each query");
+    v.input("labels", labels_path_,
+            "rows of a query's id, a document's id and a relevance of 0 or more: print MRR, NDCG and recall within --top");
+    v.list("label_columns", label_columns_, "their columns in --labels (default: left, right, label, else the first three)")
+        .split_at(',')
+        .needs("labels");
+    v.output("out", out_, "write the ranking to a .csv or .jsonl file (default: .csv to standard output, unless --labels is given)")
+        .shown_as("F.csv");
+    v.size("batch", batch_, 1, "pairs or texts per batch");
+    flags_.visit(v);
+    compute_.visit(v, true);
+    visit_threads(v);
+  }
+  int run() override {
+    if (query_.empty() == queries_path_.empty()) lx::fail_usage("command line", "give either --query or --queries");
+    const auto format = out_.empty() ? lx::TableFormat::csv : program::output_format(out_);
+    const auto documents = program::read_texts(documents_path_, document_column_, document_id_);
+    const auto queries = queries_path_.empty() ? program::Texts{"--query", {"1"}, {query_}, {{"1", 0}}}
+                                               : program::read_texts(queries_path_, query_column_, query_id_);
     std::optional<Labels> labels;  // read first, so that a bad file is reported early
-    if (!labels_path.empty()) labels = read_labels(labels_path, label_columns, queries, documents);
+    if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents);
 
-    const Rankings found = program::compute_with(compute, [&](auto number, auto device) {
+    const Rankings found = program::compute_with(compute_, [&](auto number, auto device) {
       using T = decltype(number);
       using Dev = decltype(device);
       Rankings lists;
-      auto file = lx::ModelFile::open(model_path);
+      auto file = lx::ModelFile::open(model_);
       if (lx::is_sentence_encoder(file)) {
-        flags.refuse_vectors(model_path);
+        flags_.refuse_vectors(model_);
         lx::SentenceEncoder<T, Dev> model(file);
-        flags.love.apply(model);
-        compute.apply(model);
-        model.provide(flags.knowledge.load(nullptr));
-        const auto vectors = model.encode(documents.texts, batch);
-        lx::require_finite(vectors, documents_path, "text", 1);
-        return lx::nearest_documents(model.encode(queries.texts, batch), vectors, top);
+        flags_.love.apply(model);
+        compute_.apply(model);
+        model.provide(flags_.knowledge.load(nullptr));
+        const auto vectors = model.encode(documents.texts, batch_);
+        lx::require_finite(vectors, documents_path_, "text", 1);
+        return lx::nearest_documents(model.encode(queries.texts, batch_), vectors, top_);
       }
-      program::with_trained_model<T, Dev>(std::move(file), flags, compute, nullptr, [&](const auto& model) {
-        if constexpr (requires { lx::rank(model, query, documents.texts, top, batch); })
-          for (const auto& text : queries.texts) lists.push_back(lx::rank(model, text, documents.texts, top, batch));
+      program::with_trained_model<T, Dev>(std::move(file), flags_, compute_, nullptr, [&](const auto& model) {
+        if constexpr (requires { lx::rank(model, query_, documents.texts, top_, batch_); })
+          for (const auto& text : queries.texts) lists.push_back(lx::rank(model, text, documents.texts, top_, batch_));
         else
-          lx::fail_usage("--model", model_path,
-                         " reads single texts and gives no vectors; rank needs a cross-encoder or a sentence encoder");
+          lx::fail_usage("--model", model_, " reads single texts and gives no vectors; rank needs a cross-encoder or a sentence encoder");
         return 0;
       });
       return lists;
     });
 
-    if (!out.empty() || !labels) {
+    if (!out_.empty() || !labels) {
       program::StringWriter text;
       write(text, format, found, queries, documents);
-      if (out.empty())
+      if (out_.empty())
         std::cout << text.str();
       else
-        lx::write_file_atomic(out, text.str());
+        lx::write_file_atomic(out_, text.str());
     }
     if (labels) {
-      const auto report = measure(found, *labels, top);
+      const auto report = measure(found, *labels, top_);
       std::cout << report.queries << " queries with relevant documents";
       if (report.skipped > 0) std::cout << " (" << report.skipped << " have none)";
-      std::cout << std::fixed << std::setprecision(2) << ": MRR@" << top << " " << 100 * report.mrr << " %, NDCG@" << top << " "
-                << 100 * report.ndcg << " %, recall@" << top << " " << 100 * report.recall << " %\n";
+      std::cout << std::fixed << std::setprecision(2) << ": MRR@" << top_ << " " << 100 * report.mrr << " %, NDCG@" << top_ << " "
+                << 100 * report.ndcg << " %, recall@" << top_ << " " << 100 * report.recall << " %\n";
     }
     return 0;
-  });
-}
+  }
 
-const program::Command command{"rank", program::Group::use, "ranks documents for queries", run_rank};
+ private:
+  std::string model_, query_, queries_path_, documents_path_, query_id_, document_id_, query_column_, document_column_, labels_path_, out_;
+  std::vector<std::string> label_columns_;
+  std::size_t top_ = 10, batch_ = 32;
+  program::ModelFlags flags_;
+  program::Compute compute_;
+};
+
+const program::Registered<Rank> command{
+    "rank", program::Group::use, "ranks documents for queries",
+    "Ranks documents for one query or many: by the score of each pair with a cross-encoder, by the cosine of their vectors with a sentence "
+    "encoder (a model of train_encoder, or a folder of sentence-transformers)."};
 
 }  // namespace

@@ -27,49 +27,45 @@ double part_read() {
   return std::clamp(static_cast<double>(lseek(0, 0, SEEK_CUR)) / static_cast<double>(file.st_size), 0.0, 1.0);
 }
 
-int run_score_pairs(int argc, char** argv) {
-  CLI::App app(
-      "Scores pairs, or single texts if the model reads those, from standard input. Two classes: the probability of class 1; more classes: "
-      "the most probable class; regression: the "
-      "value.",
-      "score_pairs");
-  std::string model_path;
-  lx::TableFormat format = lx::TableFormat::tsv;
-  bool logits = false;
-  std::size_t batch = 32, window = 4096;
-  lx::TableOptions table;
-  app.add_option("--model", model_path, "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier")
-      ->required()
-      ->type_name("M.lxf");
-  app.add_flag("--logits", logits, "write the logits of all classes, separated by tabs");
-  program::add_choice(app, "--format", format, "input format");
-  app.add_option("--batch", batch, "pairs or texts per batch")->check(program::positive())->capture_default_str();
-  app.add_option("--window", window,
-                 "number of pairs or texts that are read, sorted by length and scored together; a bad row does not affect the output of "
-                 "earlier windows")
-      ->check(program::positive())
-      ->capture_default_str();
-  program::ModelFlags flags;
-  flags.add_to(app);
-  program::add_table_options(app, table);
-  program::RecordFlags records;
-  records.add_to(app);
-  app.add_option(
-         "--keep", table.keep,
-         "input columns to write before each score, e.g. ids; names, or numbers from 1. The output is then a tab-separated table with "
-         "a header line; a tab or line end in a value becomes a space. With --left, the two ids come first")
-      ->delimiter(',')
-      ->type_name("COLUMN,...");
-  program::Compute compute;
-  program::add_compute(app, compute, true);
-  program::add_threads(app);
-  const auto score = [&](const auto& model) {
-    table.labels = false;
-    table.texts = model.options().texts;
-    records.apply(table, program::records_of(model), model_path);
-    lx::PairReader reader(std::cin, "standard input", format, table);
+class ScorePairs final : public program::Command {
+ public:
+  void visit(program::OptionVisitor& v) override {
+    v.input("model", model_, "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier")
+        .required()
+        .shown_as("M.lxf");
+    v.flag("logits", logits_, "write the logits of all classes, separated by tabs");
+    v.choice("format", format_, "input format");
+    v.size("batch", batch_, 1, "pairs or texts per batch");
+    v.size("window", window_, 1,
+           "number of pairs or texts that are read, sorted by length and scored together; a bad row does not affect the output of "
+           "earlier windows");
+    flags_.visit(v);
+    program::visit_table(v, table_);
+    records_.visit(v);
+    v.list("keep", table_.keep,
+           "input columns to write before each score, e.g. ids; names, or numbers from 1. The output is then a tab-separated table with "
+           "a header line; a tab or line end in a value becomes a space. With --left, the two ids come first")
+        .split_at(',')
+        .shown_as("COLUMN,...");
+    compute_.visit(v, true);
+    visit_threads(v);
+  }
+  int run() override {
+    return program::compute_with(compute_, [&](auto number, auto device) {
+      return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(model_), flags_, compute_, nullptr,
+                                                                             [&](const auto& model) { return score(model); });
+    });
+  }
+
+ private:
+  template <class Model>
+  int score(const Model& model) {
+    table_.labels = false;
+    table_.texts = model.options().texts;
+    records_.apply(table_, program::records_of(model), model_);
+    lx::PairReader reader(std::cin, "standard input", format_, table_);
     std::cout << std::setprecision(9);
-    bool header = !table.keep.empty() || table.records;
+    bool header = !table_.keep.empty() || table_.records;
     const bool shown = isatty(2) != 0 && isatty(1) == 0;  // scores on a terminal need no other sign of life
     program::StatusLine line(std::cerr, shown, true);
     const double start = lx::Progress::steady_seconds();
@@ -79,49 +75,55 @@ int run_score_pairs(int argc, char** argv) {
       if (!shown) return;
       const double rate = static_cast<double>(scored) / std::max(lx::Progress::steady_seconds() - start, 1e-9);
       const double part = part_read(), left = part > 0 ? static_cast<double>(read) / part - static_cast<double>(scored) : 0;
-      line.show(lx::cat(scored, " scored  ", std::fixed, std::setprecision(1), rate, table.texts == 1 ? " texts/s" : " pairs/s",
+      line.show(lx::cat(scored, " scored  ", std::fixed, std::setprecision(1), rate, table_.texts == 1 ? " texts/s" : " pairs/s",
                         left > 0 ? "  ETA " + lx::format_duration(left / rate) : ""));
     };
     for (bool more = true; more;) {
       std::vector<lx::PairExample> examples;
       std::vector<std::string> kept;  // of each row, each followed by a tab
-      for (lx::PairRow row; examples.size() < window && (more = reader.next(row));) {
+      for (lx::PairRow row; examples.size() < window_ && (more = reader.next(row));) {
         examples.push_back({row.left, row.right});
-        kept.push_back(table.records ? cell(row.left_id) + '\t' + cell(row.right_id) + '\t' : "");
+        kept.push_back(table_.records ? cell(row.left_id) + '\t' + cell(row.right_id) + '\t' : "");
         for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
       }
       const std::size_t first = std::exchange(read, read + examples.size());
       const auto y = [&] {
-        if constexpr (requires { model.logits(examples, batch, show); }) return model.logits(examples, batch, show);
-        auto of_all = model.logits(examples, batch);
+        if constexpr (requires { model.logits(examples, batch_, show); }) return model.logits(examples, batch_, show);
+        auto of_all = model.logits(examples, batch_);
         show(examples.size());
         return of_all;
       }();
-      lx::require_finite(y, "standard input", table.texts == 1 ? "text" : "pair", first + 1);
+      lx::require_finite(y, "standard input", table_.texts == 1 ? "text" : "pair", first + 1);
       if (std::exchange(header, false)) {
-        if (table.records) std::cout << "left_id\tright_id\t";
+        if (table_.records) std::cout << "left_id\tright_id\t";
         for (const auto& name : reader.kept_names()) std::cout << cell(name) << '\t';
-        for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');
-        if (!logits) std::cout << "score\n";
+        for (std::size_t c = 0; logits_ && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');
+        if (!logits_) std::cout << "score\n";
       }
       const auto scores = model.scores_of(y);
       for (std::size_t i = 0; i < examples.size(); ++i) {
         std::cout << kept[i];
-        for (std::size_t c = 0; logits && c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
-        if (!logits) std::cout << scores[i] << '\n';
+        for (std::size_t c = 0; logits_ && c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
+        if (!logits_) std::cout << scores[i] << '\n';
       }
       std::cout.flush();
     }
     return 0;
-  };
-  return program::run(app, argc, argv, [&] {
-    return program::compute_with(compute, [&](auto number, auto device) {
-      return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(model_path), flags, compute, nullptr,
-                                                                             score);
-    });
-  });
-}
+  }
 
-const program::Command command{"score_pairs", program::Group::use, "scores a stream of pairs or single texts", run_score_pairs};
+  std::string model_;
+  bool logits_ = false;
+  lx::TableFormat format_ = lx::TableFormat::tsv;
+  std::size_t batch_ = 32, window_ = 4096;
+  program::ModelFlags flags_;
+  lx::TableOptions table_;
+  program::RecordFlags records_;
+  program::Compute compute_;
+};
+
+const program::Registered<ScorePairs> command{
+    "score_pairs", program::Group::use, "scores a stream of pairs or single texts",
+    "Scores pairs, or single texts if the model reads those, from standard input. Two classes: the probability of class 1; more classes: "
+    "the most probable class; regression: the value."};
 
 }  // namespace

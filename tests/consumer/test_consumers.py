@@ -93,10 +93,12 @@ def compiled(work, prefix):
               "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", f"-DCMAKE_INSTALL_PREFIX={prefix}")
     rules = (work / "install/cmake_install.cmake").read_text()
     expect(all(f'RENAME "{name}"' in rules for name in ("lexformer", "lexformer-convert_hf")), "programs are not installed:", rules)
-    run(CMAKE, "--build", work / "install", "--target", "lexformer_compiled", "lexformer_cuda", "lexformer_program")
+    run(CMAKE, "--build", work / "install", "--target", "lexformer_compiled", "lexformer_double", "lexformer_cuda", "lexformer_program")
     run(CMAKE, "--install", work / "install")
     expect(run(prefix / "bin/lexformer", "--version").startswith(f"lexformer {VERSION} (matrix products: "), "lexformer does not run")
     expect("usage: " in run(sys.executable, prefix / "bin/lexformer-convert_hf", "--help"), "lexformer-convert_hf does not run")
+    expect("lexformer tokenize" in (prefix / "share/man/man1/lexformer-tokenize.1").read_text().replace("\\", ""), "there is no manual page")
+    expect("tokenize" in (prefix / "share/bash-completion/completions/lexformer").read_text(), "there is no completion")
     cmake(HERE / "find_package", work / "compiled", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DLEXFORMER_VERSION={VERSION}", "-DCOMPONENT=compiled")
     expect_program(work / "compiled/consumer")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
-PROGRAMS = sorted(path.stem for path in ROOT.glob("programs/[a-z]*/*.cpp") if path.parent.name != "cli")
+PROGRAMS = re.findall(r"^  (\w+) ", subprocess.run([BIN / "lexformer", "help"], capture_output=True, encoding="utf-8").stdout, flags=re.M)
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
 import convert_hf
@@ -28,7 +28,7 @@ def options_of(program, known={}):
     if program not in known:
         known[program] = {}
         for line in run(program, ["--help"]).stdout.split("\n"):
-            found = re.match(r" {2,}((?:-\w,)?--[\w,-]+)((?: \S+)*)", line)
+            found = re.match(r" {2}((?:-\w,)?--[\w,-]+)((?: \S+)*)", line)
             if found:
                 kind = found.group(2)
                 for name in found.group(1).split(","):

@@ -22,6 +22,9 @@ FLOORS = {
     "train": "core kernels autograd ops text io data nn attention models",
     "report": "core text io data",
 }
+# folder of programs -> the folders that it may include besides lexformer/
+PROGRAM_FLOORS = {"programs": "cli", "cli": "cli", "match": "cli match", "train": "cli train", "use": "cli match train use", "measure": "cli measure",
+                  "examples": "", "bench": "cli common.hpp"}
 # external header -> who may include it
 EXTERNAL = {
     r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
@@ -124,7 +127,7 @@ def check_umbrellas(names):
                       "kernels/gemm_tile.hpp", "kernels/linear_bfloat16_tile.hpp",
                       "kernels/panel_product.hpp", "kernels/transpose16.hpp",  # of gemm.hpp, gemm_int8.hpp and linear_bfloat16.hpp
                       "kernels/products.hpp"}  # of lexformer::compiled
-    umbrellas = {"lexformer.hpp", "bfloat16.hpp", "report/report.hpp"}
+    umbrellas = {"lexformer.hpp", "bfloat16.hpp", "double.hpp", "report/report.hpp"}
     names = {name for name in names if name not in implementation | umbrellas and not name.endswith("_impl.hpp")}
     report = {name for name in names if name.startswith("report/")}
     for umbrella, expected in [("lexformer.hpp", names - report - {"io/json.hpp", "text/best_partners.hpp"}), ("report/report.hpp", report)]:
@@ -137,6 +140,17 @@ def check_umbrellas(names):
             yield f"include/lexformer/{umbrella}: includes lexformer/{name} twice"
 
 
+def check_programs():
+    """The folders of programs/ include what PROGRAM_FLOORS says, examples the library alone. One file reads command lines."""
+    for path in sorted((*ROOT.glob("programs/**/*.?pp"), *ROOT.glob("examples/*.cpp"), *ROOT.glob("bench/*.?pp"))):
+        folder, name = path.parent.name, str(path.relative_to(ROOT))
+        for target in re.findall(r'#include "([^"]+)"', path.read_text()):
+            if target.split("/")[0] not in (*PROGRAM_FLOORS[folder].split(), "lexformer"):
+                yield f"{name}: may not include {target}"
+        if "<CLI/" in path.read_text() and name != "programs/cli/command_line.cpp":
+            yield f"{name}: <CLI/...> is included by programs/cli/command_line.cpp only"
+
+
 def main():
     self_test()
     errors = []
@@ -147,7 +161,7 @@ def main():
         errors += [f"{path.relative_to(ROOT)}:{line}: {what}" for line, what in check(name, text)]
         if text.count("\n") > MANY_LINES and "Do not edit" not in text[:400]:
             print(f"warning: {path.relative_to(ROOT)}: {text.count(chr(10))} lines; about 300 is the aim")
-    errors += check_umbrellas(names)
+    errors += [*check_umbrellas(names), *check_programs()]
     for folder in ("examples", "programs", "tests", "bench", "src", "tools", "cmake"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in {".cpp", ".py", ".sh", ".cmake"} or path.name == "CMakeLists.txt":

@@ -438,16 +438,16 @@ class Match(Refusals, unittest.TestCase):
         refused(3, b"id,name\n1,\xff\n", "bad.csv: line 2: byte 3 is not UTF-8")
         refused(3, b"id,nmae\n1,a\n", "bad.csv: there is no column 'name' among 'nmae'; did you mean 'nmae'?")
         refused(3, b"ids,name\n1,a\n", "bad.csv: line 1: there is no column 'id'", "did you mean 'ids'?")
-        refused(2, b"id,name\n1,a\n", "--explain: At least 2 required", arguments=("--explain", "1"))
+        refused(2, b"id,name\n1,a\n", "--explain: needs 2 values, got 1", arguments=("--explain", "1"))
         refused(3, b"id,name\n1,a\n", "--explain: there is no record with the id '2' in", arguments=("--explain", "2", "b0"))
         self.refused(2, program("candidates", self.a, "--explain", "a1", "a1"), "candidates: --explain: 'a1' is there twice; give two records")
         # what needs no table is refused before one is read
-        for wrong, part in ((("--blocking", "embeddings"), "--blocking embeddings: needs --encoder"), (("--encoder", self.start), "--encoder: needs --blocking embeddings or all"), (("--approximate",), "--approximate: needs --encoder"),
+        for wrong, part in ((("--blocking", "embeddings"), "--blocking: embeddings needs --encoder"), (("--encoder", self.start), "--encoder: needs --blocking embeddings or all"), (("--approximate",), "--approximate: needs --encoder"),
                             (("--encoder-precision", "int8"), "--encoder-precision: needs --encoder")):
             self.refused(2, program("candidates", self.folder / "no.csv", "--out", out, *wrong), part)
             self.refused(2, program("match", self.folder / "no.csv", self.b, "--threshold", 0.5, "--out", out, *wrong), part)
         self.refused(3, program("candidates", self.folder / "no.csv", "--out", self.folder / "no" / "r.csv"), "r.csv: cannot be written: there is no folder")
-        self.refused(3, program("match", self.folder / "no.csv", self.b, "--out", self.folder / "no" / "r.csv"), "r.csv.part: cannot be written: No such file or directory")
+        self.refused(3, program("match", self.folder / "no.csv", self.b, "--out", self.folder / "no" / "r.csv"), "r.csv: cannot be written: there is no folder")
         for threshold in ("nan", "inf"):
             self.refused(2, program("match", self.a, self.b, "--id", "id=key", *model, "--out", out, "--threshold", threshold), f"--threshold: must be finite, got {threshold}")
         for more in (model, ()):
@@ -474,7 +474,7 @@ class Match(Refusals, unittest.TestCase):
         for value in ("0/4", "5/4", "2", "a/b", "1/0"):
             self.refused(2, program("match", self.a, self.b, *model, "--id", "id=key", "--out", out, "--shard", value), f"--shard: '{value}' is not I/N")
         self.refused(3, program("match", self.a, self.b, "--id", "id=key", "--model", self.folder / "no.lxf", "--out", out), "no.lxf")
-        self.refused(3, program("match", self.a, self.b, "--id", "id=key", *model, "--quiet", "--out", self.folder / "no" / "r.csv"), "r.csv.part: cannot be written")
+        self.refused(3, program("match", self.a, self.b, "--id", "id=key", *model, "--quiet", "--out", self.folder / "no" / "r.csv"), "r.csv: cannot be written")
         self.assertEqual([p.name for p in self.folder.glob("r.csv*")], [])
 
 

@@ -368,12 +368,12 @@ class Decisions(Refusals, unittest.TestCase):
     def test_refusals(self):
         out = self.folder / "r.csv"
         match = lambda *more: program("match", *self.command(out, "--quiet", *more))
-        self.refused(2, match("--min-precision", 0.9), "--min-precision requires --validation")
-        self.refused(2, match("--validation", self.valid, "--min-precision", 0.9, "--threshold", 0.5), "--threshold excludes --min-precision")
+        self.refused(2, match("--min-precision", 0.9), "--min-precision: needs --validation")
+        self.refused(2, match("--validation", self.valid, "--min-precision", 0.9, "--threshold", 0.5), "--min-precision: cannot be used with --threshold")
         self.refused(2, match("--validation", self.valid, "--min-precision", 1.5), "--min-precision: ", "1.5")
         self.refused(2, match("--validation", self.valid, "--calibrate", "plat"), "platt")
-        self.refused(2, match("--no-cascade"), "--no-cascade requires --validation")
-        self.refused(2, match("--model-alone"), "--model-alone requires --validation")
+        self.refused(2, match("--no-cascade"), "--no-cascade: needs --validation")
+        self.refused(2, match("--model-alone"), "--model-alone: needs --validation")
         without_model = ("match", self.a, self.b, "--out", out, "--validation", self.valid, "--model-alone")
         self.refused(2, program(*without_model), "--model-alone: needs --model")
         rows = read(self.valid)
@@ -395,7 +395,7 @@ class Decisions(Refusals, unittest.TestCase):
         self.refused(3, match("--calibration", saved), "bad.json: has no key 'calibration'; evaluate --calibration writes it")
         saved.write_text('{"calibration": {"kind": "platt"}}')
         self.refused(3, match("--calibration", saved), "bad.json: calibration: the key 'odds' is missing")
-        self.refused(2, program("evaluate", "--model", self.trained, "--test", self.valid, *self.tables, "--calibration", saved), "--calibration requires --valid")
+        self.refused(2, program("evaluate", "--model", self.trained, "--test", self.valid, *self.tables, "--calibration", saved), "--calibration: needs --valid")
         self.refused(2, program("evaluate", "--model", self.trained, "--test", self.valid, *self.tables, "--valid", self.valid, "--calibration", self.valid), "is also an input")
         self.assertFalse(out.exists())
 

@@ -88,7 +88,7 @@ class Refusals(unittest.TestCase):
         for options, code, part in (({"lernrate": 1}, 2, "'lernrate': there is no such option"), ({"atention": "lea"}, 2, "did you mean '--attention'?"),
                                     ({"per_device_train_batch_size": 8}, 2, "'per_device_train_batch_size': there is no such option; here it is called --batch"),
                                     ({"learning_rate": 1e-4}, 2, "here it is called --lr"), ({"num_train_epochs": 1}, 2, "here it is called --epochs"),
-                                    ({"warmup_ratio": 0.1}, 2, "here it is called --warmup-epochs"), ({"weight_decay": 0}, 2, "did you mean '--weight-decay'?"),
+                                    ({"warmup_ratio": 0.1}, 2, "here it is called --warmup-epochs"), ({"weight_decai": 0}, 2, "did you mean '--weight-decay'?"),
                                     ({"unknown": False}, 2, "there is no such option"), ({"batch": "many"}, 2, "'batch': "), ({"lr": -1}, 2, "'lr': "),
                                     ({"schedule": "cosin"}, 2, "'schedule': "), ({"lr": None}, 3, "'lr': the value is null"), ({"test": [["a"]]}, 3, "'test': the value is array")):
             file.write_text(json.dumps(options))

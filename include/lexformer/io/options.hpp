@@ -13,6 +13,8 @@ namespace lexformer {
 /// Converts options to a JSON object, or to its text (TermConfig).
 Json options_json(const VisitOptions& visit);
 std::string options_text(const VisitOptions& visit);
+/// The options that identify a run, by their keys (Option::identity).
+Json identity_json(const VisitOptions& visit);
 /// Reads options from the text of a JSON object; options that it does not name keep their values. Errors: an unknown name; a value out of
 /// range.
 void read_options(const std::string& text, const std::string& where, const VisitOptions& visit);
@@ -35,89 +37,130 @@ namespace lexformer {
 
 namespace detail {
 
-class OptionWriter final : public OptionVisitor {
- public:
-  Json json = Json::object();
+LEXFORMER_INLINE void write_option(const Option& o, const std::string& key, Json& to) {
+  using Kind = Option::Kind;
+  const auto optional = [&](const auto& value) { to[key] = value ? Json(*value) : Json(); };
+  switch (o.kind) {
+    case Kind::flag:
+      to[key] = o.as<bool>();
+      return;
+    case Kind::size:
+      to[key] = o.as<std::size_t>();
+      return;
+    case Kind::integer:
+      to[key] = o.as<int>();
+      return;
+    case Kind::number:
+      to[key] = o.as<double>();
+      return;
+    case Kind::text:
+      to[key] = o.as<std::string>();
+      return;
+    case Kind::optional_size:
+      return optional(o.as<std::optional<std::size_t>>());
+    case Kind::optional_number:
+      return optional(o.as<std::optional<double>>());
+    case Kind::optional_text:
+      return optional(o.as<std::optional<std::string>>());
+    case Kind::sizes:
+      to[key] = o.as<std::vector<std::size_t>>();
+      return;
+    case Kind::numbers:
+      to[key] = o.as<std::vector<double>>();
+      return;
+    case Kind::texts:
+      to[key] = o.as<std::vector<std::string>>();
+      return;
+    case Kind::choice:
+      to[key] = o.chosen();
+      return;
+    case Kind::counts:
+      if (const auto& words = *static_cast<std::map<std::string, std::size_t>*>(o.second); o.as<std::size_t>() > 0)
+        to[key] = {{"total", o.as<std::size_t>()}, {"words", words}};
+      return;
+    case Kind::layers:
+      to["first_layer"] = o.as<std::size_t>();
+      to["last_layer"] = *static_cast<std::size_t*>(o.second);
+  }
+}
 
-  void flag(const char* name, bool& value, const char*) override { json[name] = value; }
-  void size(const char* name, std::size_t& value, std::size_t, std::size_t, const char*) override { json[name] = value; }
-  void number(const char* name, double& value, double, double, const char*) override { json[name] = value; }
-  void text(const char* name, std::string& value, const char*) override { json[name] = value; }
-  void counts(const char* name, std::size_t& total, std::map<std::string, std::size_t>& words) override {
-    if (total > 0) json[name] = {{"total", total}, {"words", words}};
-  }
-  void layers(std::size_t& first, std::size_t& last, const char*) override {
-    json["first_layer"] = first;
-    json["last_layer"] = last;
-  }
+LEXFORMER_INLINE void read_counts(const Option& o, const Json& from, const std::string& where) {
+  const auto found = from.find(o.name);
+  if (found == from.end()) return;
+  const std::string here = where + ": " + o.name;
+  if (!found->is_object() || !found->contains("words") || !(*found)["words"].is_object())
+    fail_file(here, "expected an object with 'total' and 'words'");
+  constexpr std::size_t most = std::size_t{1} << 48;
+  const std::size_t total = o.as<std::size_t>() = get_size(*found, "total", 0, most, here);
+  auto& words = *static_cast<std::map<std::string, std::size_t>*>(o.second);
+  words.clear();
+  for (const auto& word : (*found)["words"].items()) words[word.key()] = get_size((*found)["words"], word.key(), 0, total, here);
+}
 
- private:
-  void choice_of(const char* name, const std::string& current, const std::vector<std::string>&, Select, const char*) override {
-    json[name] = current;
+/// Options of files are flags, numbers, texts and choices. The other kinds are those of a command line.
+LEXFORMER_INLINE void read_option(const Option& o, const Json& from, const std::string& where) {
+  using Kind = Option::Kind;
+  const auto whole = [](double x) { return x < 0x1p64 ? static_cast<std::size_t>(x) : ~std::size_t{0}; };
+  const auto size = [&](const std::string& key, std::size_t& value) {
+    value = get_size(from, key, whole(o.bounds.min), whole(o.bounds.max), where, value);
+  };
+  switch (o.kind) {
+    case Kind::flag:
+      o.as<bool>() = get_bool(from, o.name, where, o.as<bool>());
+      return;
+    case Kind::size:
+      return size(o.name, o.as<std::size_t>());
+    case Kind::number:
+      o.as<double>() = get_number(from, o.name, o.bounds.min, o.bounds.max, where, o.as<double>());
+      return;
+    case Kind::text:
+      o.as<std::string>() = get_string(from, o.name, where, o.as<std::string>());
+      return;
+    case Kind::choice:
+      if (const std::size_t i = find_choice(from, o.name, false, o.names, where); i < o.names.size()) o.select(i);
+      return;
+    case Kind::counts:
+      return read_counts(o, from, where);
+    case Kind::layers:
+      size("first_layer", o.as<std::size_t>());
+      size("last_layer", *static_cast<std::size_t*>(o.second));
+      return;
+    default:
+      fail(where, "the option ", o.name, " cannot be read from a file");
   }
-};
-
-class OptionReader final : public OptionVisitor {
- public:
-  OptionReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json.is_object()) fail_file(where_, "expected a JSON object, found ", json.type_name());
-  }
-
-  void flag(const char* name, bool& value, const char*) override { value = get_bool(json_, known(name), where_, value); }
-  void size(const char* name, std::size_t& value, std::size_t min, std::size_t max, const char*) override {
-    value = get_size(json_, known(name), min, max, where_, value);
-  }
-  void number(const char* name, double& value, double min, double max, const char*) override {
-    value = get_number(json_, known(name), min, max, where_, value);
-  }
-  void text(const char* name, std::string& value, const char*) override { value = get_string(json_, known(name), where_, value); }
-  void counts(const char* name, std::size_t& total, std::map<std::string, std::size_t>& words) override {
-    const auto found = json_.find(known(name));
-    if (found == json_.end()) return;
-    const std::string here = where_ + ": " + name;
-    if (!found->is_object() || !found->contains("words") || !(*found)["words"].is_object())
-      fail_file(here, "expected an object with 'total' and 'words'");
-    constexpr std::size_t most = std::size_t{1} << 48;
-    total = get_size(*found, "total", 0, most, here);
-    words.clear();
-    for (const auto& word : (*found)["words"].items()) words[word.key()] = get_size((*found)["words"], word.key(), 0, total, here);
-  }
-  void layers(std::size_t& first, std::size_t& last, const char* help) override {
-    size("first_layer", first, 0, 256, help);
-    size("last_layer", last, 0, 256, help);
-  }
-  void require_no_others() const {
-    for (const auto& item : json_.items())
-      if (!known_.contains(item.key()))
-        fail_file(where_, in_quotes(item.key()), " is not an option; ",
-                  known_.empty() ? "there are none" : "expected one of: " + join(known_));
-  }
-
- private:
-  const std::string& known(const std::string& name) { return *known_.insert(name).first; }
-  void choice_of(const char* name, const std::string& current, const std::vector<std::string>& names, Select select, const char*) override {
-    const std::string found = get_string(json_, known(name), where_, current);
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (names[i] == found) return select(i);
-    fail_file(where_, in_quotes(name), " is ", in_quotes(found), ", expected one of: ", join(names));
-  }
-  const Json& json_;
-  std::string where_;
-  std::set<std::string> known_;
-};
+}
 
 }  // namespace detail
 
 LEXFORMER_INLINE Json options_json(const VisitOptions& visit) {
-  detail::OptionWriter writer;
-  visit(writer);
-  return std::move(writer.json);
+  OptionVisitor options;
+  visit(options);
+  Json json = Json::object();
+  for (const Option& option : options.options()) detail::write_option(option, option.name, json);
+  return json;
+}
+LEXFORMER_INLINE Json identity_json(const VisitOptions& visit) {
+  OptionVisitor options;
+  visit(options);
+  Json json = Json::object();
+  for (const Option& option : options.options())
+    if (option.in_identity) detail::write_option(option, option.file_key(), json);
+  return json;
 }
 LEXFORMER_INLINE void read_options(const std::string& text, const std::string& where, const VisitOptions& visit) {
   const Json json = parse_json(text, where);
-  detail::OptionReader reader(json, where);
-  visit(reader);
-  reader.require_no_others();
+  if (!json.is_object()) fail_file(where, "expected a JSON object, found ", json.type_name());
+  OptionVisitor options;
+  visit(options);
+  std::set<std::string> known;
+  for (const Option& option : options.options()) {
+    detail::read_option(option, json, where);
+    known.insert(option.kind == Option::Kind::layers ? "first_layer" : option.name);
+    if (option.kind == Option::Kind::layers) known.insert("last_layer");
+  }
+  for (const auto& item : json.items())
+    if (!known.contains(item.key()))
+      fail_file(where, in_quotes(item.key()), " is not an option; ", known.empty() ? "there are none" : "expected one of: " + join(known));
 }
 LEXFORMER_INLINE std::string options_text(const VisitOptions& visit) { return options_json(visit).dump(); }
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Help, docs/commands.md, manual pages and completion, which are made from the descriptions of the options."""
+import re
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+from support import BIN, program
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def print_help(*arguments):
+    return program("help", *arguments).stdout
+
+
+def commands():
+    lines = print_help().split("\n")
+    return [line.split()[0] for line in lines if re.match("  [a-z]", line)]
+
+
+class Documentation(unittest.TestCase):
+    def test_the_page_of_commands_is_the_one_of_this_program(self):
+        self.assertEqual((ROOT / "docs/commands.md").read_text(), print_help("--markdown"),
+                         "make it anew: build/release/bin/lexformer help --markdown > docs/commands.md")
+
+    def test_every_command_has_help_with_a_text_for_each_option(self):
+        self.assertGreater(len(commands()), 30)
+        for name in commands():
+            text = print_help(name)
+            self.assertEqual(text, program(name, "--help").stdout)
+            self.assertIn(f"Usage: lexformer {name} [OPTIONS]", text)
+            lines = text.split("\n")
+            for line, following in zip(lines, lines[1:]):
+                self.assertLessEqual(len(line), 120, f"{name}: {line}")
+                if line.startswith("  -") and len(line.split("  ")) < 3 + (len(line) < 36):
+                    self.assertTrue(following.startswith(" " * 36) or line[36:].strip(), f"{name}: no text: {line}")
+
+    def test_manual_pages_have_no_warnings(self):
+        if shutil.which("groff") is None:
+            self.skipTest("groff is not installed")
+        for name in commands():
+            done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z"], input=print_help("--man", name), capture_output=True, encoding="utf-8")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+
+    def test_completion(self):
+        def complete(*words):
+            script = (f"source <({BIN}/lexformer help --bash-completion); COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
+                      "_lexformer; printf '%s\\n' \"${COMPREPLY[@]}\"")
+            return subprocess.run(["bash", "-c", script], capture_output=True, encoding="utf-8", check=True).stdout.split()
+        self.assertEqual(complete("lexformer", "eval"), ["evaluate", "evaluate_matches", "evaluate_words"])
+        self.assertEqual(complete("lexformer", "match", "--min"), ["--min-precision", "--min-recall"])
+        self.assertEqual(complete("lexformer", "match", "--blocking", "to"), ["tokens"])
+
+    def test_an_unknown_command(self):
+        for arguments in (("help", "mtach"), ("help", "--man", "mtach"), ("mtach",)):
+            done = program(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("did you mean 'match'", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
