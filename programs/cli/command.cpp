@@ -92,9 +92,13 @@ void expand_config(const OptionVisitor& options, Arguments& arguments) {
   std::vector<std::string> from_file;
   for (std::size_t i = 0; i < given.size(); ++i) {
     std::string file;
-    if (given[i] == "--config" && i + 1 < given.size()) file = given[i + 1];
-    if (given[i].starts_with("--config=")) file = given[i].substr(9);
-    if (file.empty()) continue;
+    if (given[i] == "--config" && i + 1 < given.size())
+      file = given[i + 1];
+    else if (given[i].starts_with("--config="))
+      file = given[i].substr(9);
+    else if (given[i] != "--config")
+      continue;
+    if (file.empty()) lx::fail_usage("--config", "needs the name of a JSON file");
     const lx::Json json = lx::parse_json(lx::read_file(file), file);
     if (!json.is_object()) lx::fail_file(file, "expected a JSON object of options");
     for (const auto& item : json.items()) {
@@ -176,7 +180,7 @@ std::vector<std::string> files_of(const Option& option) {
 void check_output(const OptionVisitor& options, const Option& output) {
   std::vector<std::string> files = files_of(output);
   for (const std::string& path : std::exchange(files, {})) {
-    for (const auto& name : output.written) files.push_back(path + "/" + name);
+    for (const auto& name : output.written) files.push_back(lx::cat(path, "/", name));
     if (output.role == Option::Role::folder) continue;
     files.push_back(path);
     const auto folder = std::filesystem::path(path).parent_path();

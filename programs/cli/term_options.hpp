@@ -28,10 +28,11 @@ class AttentionOptions {
         .among(known)
         .default_text("none")
         .identity(false);
-    for (const auto& [name, term] : terms_) {
+    for (const auto& item : terms_) {
+      const std::string& name = item.first;
       v.group("Attention term " + name);
       const std::size_t first = v.options().size();
-      v.nested(name + "_", [&](OptionVisitor& of_term) { term->visit(of_term); });
+      v.nested(name + "_", [&](OptionVisitor& of_term) { item.second->visit(of_term); });
       for (std::size_t i = first; i < v.options().size(); ++i)
         v.options()[i]
             .only_if(has(name), lx::cat("is an option of the attention term '", name, "'; add it: --attention ", name))

@@ -94,6 +94,10 @@ class Refusals(unittest.TestCase):
             file.write_text(json.dumps(options))
             self.refused(code, self.train(self.folder / "no", "--config", file), f"train_matcher: {file}: ", part)
 
+    def test_config_without_a_file(self):
+        for last in (["--config"], ["--config="], ["--config", ""]):
+            self.refused(2, program("match", "a.csv", *last), "--config: needs the name of a JSON file")
+
     def test_names_that_are_empty_or_not_utf_8(self):
         for name, option, arguments in (("train_matcher", "--out", self.command("")), ("make_model", "--out", ["--text", self.folder / "train.tsv", "--out", ""]),
                                         ("encode", "--output", ["--model", self.encoder, "--output", ""]), ("score_pairs", "--model", ["--model", ""])):
