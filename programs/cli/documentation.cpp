@@ -235,10 +235,11 @@ std::string markdown_of_commands() {
   out << "# Commands\n\n`lexformer COMMAND [OPTION...]`. This page is made from the same descriptions as `lexformer help COMMAND`: "
          "`lexformer help --markdown > docs/commands.md`.\nEvery command also has `--help`, `--version` and `--config FILE`, a JSON file "
          "with an object of options, which the command line overrides.\n";
-  const auto code = [](std::string text) {
-    for (std::size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) text.replace(at, 1, "\\|");
+  const auto escaped = [](std::string text, char special) {
+    for (std::size_t at = 0; (at = text.find(special, at)) != text.npos; at += 2) text.insert(at, 1, '\\');
     return text;
   };
+  const auto code = [&](const std::string& text) { return escaped(text, '|'); };
   for_each_command([&](const char* title) { out << "\n## " << title << "\n"; },
                    [&](const std::string& name, const CommandEntry& entry) {
                      const auto command = entry.make();
@@ -254,7 +255,7 @@ std::string markdown_of_commands() {
                              << (option->is_required ? "required"
                                  : other.empty()     ? ""
                                                      : "`" + code(other) + "`")
-                             << " | " << code(text_of(*option, options)) << " |\n";
+                             << " | " << escaped(code(text_of(*option, options)), '@') << " |\n";  // Doxygen has commands that begin with @
                        }
                      };
                      std::vector<const Option*> positionals;
