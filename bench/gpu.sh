@@ -149,8 +149,7 @@ build() {
   fi
   # Another compiler may give new warnings, which are no reason to measure nothing.
   run configure "$log" cmake --preset cuda -S "$root" -DLEXFORMER_WERROR=OFF &&
-    run compile "$log" cmake --build "$build" --target lexformer_cuda_device_tests cuda_square gpu_attention gpu_rates train_step score \
-      train_matcher make_model tokenize
+    run compile "$log" cmake --build "$build" --target gpu_programs
 }
 
 checks() {

@@ -65,7 +65,7 @@ pack() {
     # A folder of its own, since the preset's other builds are for several kinds of GPU.
     bin=$root/build/gpu-pack/bin
     cmake --preset cuda -S "$root" -B "$root/build/gpu-pack" -DLEXFORMER_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES="$arch-real" >/dev/null &&
-      cmake --build "$root/build/gpu-pack" --target "${programs[@]/%lexformer/lexformer_program}" || { echo "gpu.sh: pack: the programs were not built" >&2; exit 1; }
+      cmake --build "$root/build/gpu-pack" --target gpu_programs || { echo "gpu.sh: pack: the programs were not built" >&2; exit 1; }
   fi
   folder=$(mktemp -d) || exit 1
   trap 'rm -rf "$folder"' EXIT

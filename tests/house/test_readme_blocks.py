@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Holds README.md and docs/*.md to the code: every ```cpp block compiles (whole program; a block that begins with `// fragment`
-is put inside a function), and what the ```sh blocks name (files, presets, CMake options, programs) exists; test_doc_commands.py checks the options of programs."""
+is put inside a function), and what the ```sh blocks name (files, presets, CMake options, programs) exists; programs/test_doc_commands.py checks the options of programs."""
 import json
 import os
 import re

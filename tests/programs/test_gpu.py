@@ -115,7 +115,7 @@ class Gpu(unittest.TestCase):
         model = self.folder / "small.lxf"
         config = self.folder / "small.json"
         config.write_text(json.dumps({"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 128}))
-        subprocess.run([self.bin / "make_model", "--text", self.folder / "data/abt-buy/train.tsv", "--model-config", config, "--out", model], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([self.bin / "lexformer", "make_model", "--text", self.folder / "data/abt-buy/train.tsv", "--model-config", config, "--out", model], check=True, stdout=subprocess.DEVNULL)
         packed = self.half_hour(ROOT, "pack", "--bin", self.bin, "--data", self.folder / "data", "--model", model, "--out", archive)
         self.assertEqual((packed.returncode, packed.stderr), (0, ""))
         self.assertEqual(packed.stdout, f"{archive}: {archive.stat().st_size} bytes\n")
@@ -163,7 +163,7 @@ class Gpu(unittest.TestCase):
         there = self.folder / "bare"
         (there / "bin").mkdir(parents=True)
         shutil.copytree(ROOT / "bench", there / "bench")
-        for name in [*STAND_IN, "make_model", "tokenize", "lexformer_cuda_device_tests", "cuda_square"]:
+        for name in [*STAND_IN, "lexformer_cuda_device_tests", "cuda_square"]:
             write_program(there / "bin" / name, "exit 1\n")
         results, archive = self.folder / "kept", self.folder / "kept/results.tar.gz"
         nothing = self.folder / "no-gpu"

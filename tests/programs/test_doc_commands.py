@@ -1,33 +1,28 @@
 # SPDX-License-Identifier: MIT
 """Every command line of one of our programs in README.md and docs/*.md is one that the program takes: its options exist and their values
 are possible (asked by adding --help: nothing is read or computed), none that is required is missing, no word is left over. Of commands
-within a sentence, which may leave things out, only the names are looked at. Needs the built programs (LEXFORMER_BIN) for all but tools/convert_hf.py."""
+within a sentence, which may leave things out, only the names are looked at."""
 import contextlib
 import io
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
+import support
+
 ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("LEXFORMER_BIN", "build/release/bin"))
-PROGRAMS = re.findall(r"^  (\w+) ", subprocess.run([BIN / "lexformer", "help"], capture_output=True, encoding="utf-8").stdout, flags=re.M)
+PROGRAMS = re.findall(r"^  (\w+) ", support.program("help").stdout, flags=re.M)
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
 import convert_hf
-
-
-def run(program, arguments):
-    return subprocess.run([BIN / "lexformer", program, *arguments], capture_output=True, encoding="utf-8", timeout=60)
 
 
 def options_of(program, known={}):
     """Option -> (whether it takes a value, whether it takes many, whether it is required), by --help."""
     if program not in known:
         known[program] = {}
-        for line in run(program, ["--help"]).stdout.split("\n"):
+        for line in support.program(program, "--help").stdout.split("\n"):
             found = re.match(r" {2}((?:-\w,)?--[\w,-]+)((?: \S+)*)", line)
             if found:
                 kind = found.group(2)
@@ -38,7 +33,7 @@ def options_of(program, known={}):
 
 def words_of(program):
     """How many arguments without an option a program needs, and takes, by --help."""
-    section = re.search(r"^positionals:\n((?: +\S.*\n)+)", run(program, ["--help"]).stdout, flags=re.M | re.I)
+    section = re.search(r"^positionals:\n((?: +\S.*\n)+)", support.program(program, "--help").stdout, flags=re.M | re.I)
     lines = re.findall(r"^ {2}\w+ .*", section.group(1), flags=re.M) if section else []
     return sum("REQUIRED" in line for line in lines), len(lines)
 
@@ -55,7 +50,7 @@ def mistakes(program, arguments, whole):
     if not whole:
         yield from (f"there is no option {word}" for word in arguments if word.startswith("--") and word.split("=")[0] not in options_of(program))
         return
-    done = run(program, [*arguments, "--help"])
+    done = support.program(program, *arguments, "--help")
     if done.returncode != 0:
         yield done.stderr.strip()
         return
@@ -140,22 +135,17 @@ def self_test():
     right = [("convert_hf.py", ["model.lxf", "--to-hf", "exported"]), ("encode", ["--model", "x", "--output", "y.npy", "--normalize"]),
              ("make_model", ["--text", "a", "b", "--out", "c"]), ("candidates", ["a", "--out", "x.csv"]), ("candidates", ["a", "b", "--out", "x.csv"])]
     for name, arguments in wrong + right:
-        if name == "convert_hf.py" or BUILT:
-            assert bool(list(mistakes(name, arguments, True))) == ((name, arguments) in wrong), (name, arguments)
-    assert not BUILT or (list(mistakes("encode", ["--modle"], False)) and not list(mistakes("encode", ["--model"], False)))
+        assert bool(list(mistakes(name, arguments, True))) == ((name, arguments) in wrong), (name, arguments)
+    assert list(mistakes("encode", ["--modle"], False)) and not list(mistakes("encode", ["--model"], False))
 
 
-BUILT = (BIN / "lexformer").exists()
 self_test()
-failures, count, left_out = [], 0, 0
+failures, count = [], 0
 for place, name, arguments, whole in documented():
     if name == "lexformer":  # without a command, or with one that there is not
         failures += [] if arguments[0] in ("help", "--version", "COMMAND") else [f"{place}: lexformer has no command {arguments[0]}"]
         continue
-    if name != "convert_hf.py" and not BUILT:
-        left_out += 1
-        continue
     count += 1
     failures += [f"{place}: {name} {shlex.join(arguments)}: {mistake}" for mistake in mistakes(name, arguments, whole)]
-print("\n".join(failures) or f"{count} command lines are right" + (f"; {left_out} of a program that is not built" if left_out else ""))
-sys.exit(1 if failures else 0 if BUILT else 77)
+print("\n".join(failures) or f"{count} command lines are right")
+sys.exit(1 if failures else 0)
