@@ -31,12 +31,8 @@ class AttentionOptions {
     for (const auto& item : terms_) {
       const std::string& name = item.first;
       v.group("Attention term " + name);
-      const std::size_t first = v.options().size();
-      v.nested(name + "_", [&](OptionVisitor& of_term) { item.second->visit(of_term); });
-      for (std::size_t i = first; i < v.options().size(); ++i)
-        v.options()[i]
-            .only_if(has(name), lx::cat("is an option of the attention term '", name, "'; add it: --attention ", name))
-            .identity(false);
+      for (lx::Option& option : v.nested(name + "_", [&](OptionVisitor& of_term) { item.second->visit(of_term); }))
+        option.only_if(has(name), lx::cat("is an option of the attention term '", name, "'; add it: --attention ", name)).identity(false);
     }
   }
 

@@ -120,10 +120,11 @@ struct MatchOptions {
     v.flag("overwrite", overwrite, "discard what an interrupted run has written").excludes("resume");
     v.flag("quiet", quiet, "no progress");
     v.size("batch", batch, 1, "pairs per batch");
-    const std::size_t first = v.options().size();
-    knowledge.visit(v);
-    love.visit(v);
-    for (std::size_t i = first; i < v.options().size(); ++i) v.options()[i].needs("model");
+    const auto visit_extras = [&](OptionVisitor& o) {
+      knowledge.visit(o);
+      love.visit(o);
+    };
+    for (lx::Option& option : v.nested("", visit_extras)) option.needs("model");
     compute.visit(v, true);
   }
 };

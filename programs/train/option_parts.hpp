@@ -11,9 +11,8 @@ namespace program {
 /// Visits the options of a part except `size`, which the data give. Returns them; the next option makes this invalid.
 template <class Part>
 std::span<lx::Option> visit_part(OptionVisitor& v, Part& part, const std::string& prefix = "") {
-  const std::size_t first = v.options().size();
-  v.nested(prefix, [&](OptionVisitor& of_part) { of_part.leave_out("size", [&](OptionVisitor& o) { part.visit(o); }); });
-  const auto visited = std::span(v.options()).subspan(first);
+  const auto visited =
+      v.nested(prefix, [&](OptionVisitor& of_part) { of_part.leave_out("size", [&](OptionVisitor& o) { part.visit(o); }); });
   for (lx::Option& option : visited) option.identity(false);
   return visited;
 }

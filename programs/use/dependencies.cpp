@@ -66,9 +66,7 @@ class Dependencies final : public program::Command {
     v.input("model", model_, "take the options and the document counts of this model; default: count all texts of --parses")
         .shown_as("M.lxf");
     v.flag("json", json_, "write one JSON object per pair");
-    const std::size_t first = v.options().size();
-    v.nested("dafa_", [&](program::OptionVisitor& of_dafa) { dafa_.visit(of_dafa); });
-    for (std::size_t i = first; i < v.options().size(); ++i) v.options()[i].excludes("model");
+    for (lx::Option& option : v.nested("dafa_", [&](program::OptionVisitor& of_dafa) { dafa_.visit(of_dafa); })) option.excludes("model");
   }
   int run() override {
     if (pairs_.size() % 2 != 0) lx::fail_usage("--pair", "needs two texts for each pair, got ", pairs_.size());

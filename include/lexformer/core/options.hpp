@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,8 @@ class Option {
   Option& advise(std::string text) { return advice = std::move(text), *this; }
   /// A text, or each text of a list, is one of these.
   Option& among(std::vector<std::string> values) { return names = std::move(values), *this; }
+  /// Of a choice: its last name is not possible here.
+  Option& without_last() { return names.pop_back(), *this; }
   /// The values of a list are in one argument, with this character between them.
   Option& split_at(char between) { return separator = between, *this; }
   /// A list has so many values.
@@ -176,13 +179,15 @@ class OptionVisitor {
 
   /// The options that follow belong to this group of the help; "": to none.
   void group(std::string title) { group_ = std::move(title); }
-  /// The options of `visit`, with a prefix before their names.
+  /// The options of `visit`, with a prefix before their names. Returns them, until another one is added.
   template <class Visit>
-  void nested(const std::string& prefix, Visit&& visit) {
+  std::span<Option> nested(const std::string& prefix, Visit&& visit) {
     const std::string before = prefix_;
+    const std::size_t first = options_.size();
     prefix_ += prefix;
     visit(*this);
     prefix_ = before;
+    return std::span(options_).subspan(first);
   }
   /// The options of `visit` except the one with this name.
   template <class Visit>
