@@ -25,7 +25,7 @@ struct Where {
   /// Calls f(T(), Dev()).
   template <class F>
   void run(F&& f) const {
-    program::compute_with(compute, std::forward<F>(f));
+    lx::with_compute(compute, std::forward<F>(f));
   }
   lx::Json json() const { return {{"device", lx::name_of(compute.device)}, {"precision", lx::name_of(compute.precision)}}; }
 };

@@ -133,7 +133,7 @@ class GpuAttention final : public program::Command {
     sizes_.visit(v);
     v.text("path", path_, "on a GPU: by kernels of ours, fused, or by products of cuBLAS, cublas")
         .among({"fused", "cublas"})
-        .only_if(path_ == "fused" || where_.compute.device == program::Device::cuda, "cublas is a way of GPUs; add --device cuda");
+        .only_if(path_ == "fused" || where_.compute.device == lx::Device::cuda, "cublas is a way of GPUs; add --device cuda");
     v.size("repeats", repeats_, 0, "measurements of each; 0 = check memory and bits only");
     v.number("seconds", seconds_, lx::bounds::positive, "what a measurement takes");
     v.folder("save", save_, "a folder for what the last length reads and writes (.npy)");

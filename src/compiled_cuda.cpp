@@ -4,6 +4,9 @@
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
+#include "lexformer/models/scorer.hpp"
+#include "lexformer/models/text_encoder.hpp"
+#include "lexformer/models/word_tagger.hpp"
 
 namespace lexformer {
 template class Pretrained<float, Cuda>;
@@ -14,4 +17,12 @@ template class Encoder<bfloat16, Cuda>;
 template class CrossEncoder<bfloat16, Cuda>;
 template class MaskedLm<float, Cuda>;
 template class MaskedLm<bfloat16, Cuda>;
+namespace detail {
+LEXFORMER_SCORER(, float, Cuda)
+LEXFORMER_SCORER(, bfloat16, Cuda)
+LEXFORMER_TEXT_ENCODER(, float, Cuda)
+LEXFORMER_TEXT_ENCODER(, bfloat16, Cuda)
+LEXFORMER_TAGGER(, float, Cuda)
+LEXFORMER_TAGGER(, bfloat16, Cuda)
+}  // namespace detail
 }  // namespace lexformer

@@ -210,6 +210,13 @@ void check_options(const OptionVisitor& options) {
     if (option.role == Option::Role::output || option.role == Option::Role::folder) check_output(options, option);
 }
 
+/// The library names settings as they are in files: "int8_skip: ..." is said as "--int8-skip: ...".
+std::string with_flag(const OptionVisitor& options, const std::string& message) {
+  const std::string name = message.substr(0, message.find(": "));
+  const Option* const option = options.find(name);
+  return option == nullptr ? message : flag_of(*option) + message.substr(name.size());
+}
+
 /// Reads the arguments, visits the options again, now that all values are known, and runs the command.
 int run_with(Command& command, OptionVisitor& options, const std::string& shown, const std::string& about,
              const std::vector<std::string>& arguments) {
@@ -276,6 +283,7 @@ std::string version_line() {
 int run(Command& command, const std::string& shown, const std::string& about, const std::vector<std::string>& given) {
   std::signal(SIGXFSZ, SIG_IGN);  // so that exceeding the file size limit is an error with a message
   Arguments arguments{given, {}};
+  OptionVisitor options;
   const auto say = [&](const std::string& message, lx::ErrorKind kind) {
     std::cerr << shown << ": " << lx::one_line(message) << "\n";
     return static_cast<int>(kind);
@@ -285,7 +293,6 @@ int run(Command& command, const std::string& shown, const std::string& about, co
     std::cout.exceptions(std::ios::badbit | std::ios::failbit);
     std::cin.exceptions(std::ios::badbit);
     std::cerr.tie(nullptr);  // a message must not depend on standard output
-    OptionVisitor options;
     command.visit(options);
     check_arguments(options, arguments.list);
     expand_config(options, arguments);
@@ -294,7 +301,7 @@ int run(Command& command, const std::string& shown, const std::string& about, co
     std::cout.flush();
     return code;
   } catch (const lx::Error& e) {
-    return say(e.kind() == lx::ErrorKind::usage ? arguments.with_file(e.what()) : e.what(), e.kind());
+    return say(e.kind() == lx::ErrorKind::usage ? arguments.with_file(with_flag(options, e.what())) : e.what(), e.kind());
   } catch (const std::bad_alloc&) {
     return say("out of memory; a smaller --batch or --max-length needs less", lx::ErrorKind::failure);
   } catch (const std::filesystem::filesystem_error& e) {

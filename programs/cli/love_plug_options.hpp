@@ -13,13 +13,17 @@ class LovePlugFlags {
  public:
   /// training: with --love-train.
   void visit(OptionVisitor& v, bool training = false) {
-    v.input("love", path_, "a LOVE model (train_love), which gives words of several pieces vectors of their own; saved with the model")
+    v.input("love", path_,
+            std::string("a LOVE model (train_love), which gives words of several pieces vectors of their own") +
+                (training ? "; saved with the model" : ""))
         .shown_as("L.lxf");
-    const std::size_t first = v.options().size();
-    v.nested("love_",
-             [&](OptionVisitor& of_plug) { of_plug.leave_out(training ? "" : "train", [&](OptionVisitor& o) { options_.visit(o); }); });
-    for (std::size_t i = first; i < v.options().size(); ++i) v.options()[i].needs("love").identity(false);
+    const auto visit_plug = [&](OptionVisitor& of_plug) {
+      of_plug.leave_out(training ? "" : "train", [&](OptionVisitor& o) { options_.visit(o); });
+    };
+    for (lx::Option& option : v.nested("love_", visit_plug)) option.needs("love").identity(false);
   }
+  /// For lx::open_scorer and its siblings.
+  lx::ModelExtras extras(lx::TextKnowledge knowledge) const { return {std::move(knowledge), path_, options_, {}}; }
   template <class T, class Dev, template <class, class> class Model>
   void apply(Model<T, Dev>& model) const {
     if (!path_.empty()) model.plug_in(lx::Love<T, Dev>::load(path_), options_);

@@ -23,9 +23,7 @@ class RecordFlags {
     v.input("left", left_, "table of records: .csv, .tsv, .jsonl; files of pairs then hold pairs of ids: ltable_id, rtable_id, label")
         .shown_as("A.csv");
     v.input("right", right_, "table of the right records (default: those of --left)").shown_as("B.csv").needs("left");
-    const std::size_t first = v.options().size();
-    visit_texts(v);
-    for (std::size_t i = first; i < v.options().size(); ++i) v.options()[i].needs("left");
+    for (lx::Option& option : v.nested("", [&](OptionVisitor& o) { visit_texts(o); })) option.needs("left");
   }
   /// The tables as arguments without a name, and --columns. texts: also how a model reads the records.
   void visit_arguments(OptionVisitor& v, bool texts) {
@@ -106,15 +104,6 @@ class RecordFlags {
   std::optional<lx::Serialize> serialize_;
   bool normalize_ = false;
 };
-
-/// The options that a model keeps, "" for a model that reads no pairs.
-template <class Model>
-std::string records_of(const Model& model) {
-  if constexpr (requires { model.records; })
-    return model.records;
-  else
-    return {};
-}
 
 /// The options in the form in which a model keeps them, "" for pairs of texts.
 inline std::string stored_records(const lx::TableOptions& table) {

@@ -2,7 +2,7 @@
 // The words that `match --words N --words-by attention` shows: similar or equal words that attend to each other.
 #pragma once
 
-#include "cli/attention_mean.hpp"
+#include "cli/trained_model.hpp"
 #include "match/match_words.hpp"
 
 namespace program {
@@ -11,11 +11,10 @@ namespace program {
 /// each token in one pair at most: s is the similarity, at least 0.5; w the attention P between both, the mean over all layers and heads,
 ///   w(a, b) = 1/2 (1/|a| sum_{i in a, j in b} P_ij + 1/|b| sum_{i in a, j in b} P_ji).
 /// Words that both texts have are shown, too; words that truncation cut off are not.
-template <class T, class Dev>
-std::vector<ShownWords> attended_words(const lx::CrossEncoder<T, Dev>& model, const std::string& left, const std::string& right,
-                                       const lx::LexicalOptions& options, std::size_t most) {
+inline std::vector<ShownWords> attended_words(const lx::Scorer& model, const std::string& left, const std::string& right,
+                                              const lx::LexicalOptions& options, std::size_t most) {
   const auto encoding = model.encode(left, right);
-  const auto attention = mean_attention(model, encoding);
+  const auto attention = model.mean_attention(encoding);
   const std::size_t n = encoding.size();
   const auto between = [&](const lx::TextWord& a, const lx::TextWord& b) {
     double there = 0, back = 0;

@@ -47,8 +47,7 @@ lx::Json checksums(const std::vector<std::string>& files) {
 }
 
 /// The model's scores of some candidates. Errors (numeric): one is not finite; where, first: of the message.
-template <class Model>
-std::vector<double> score(const Model& model, std::size_t batch, const lx::RecordPairs& records, const program::Evidence& evidence,
+std::vector<double> score(const lx::Scorer& model, std::size_t batch, const lx::RecordPairs& records, const program::Evidence& evidence,
                           const std::vector<std::size_t>& numbers, const std::string& where, std::size_t first) {
   if (numbers.empty()) return {};
   std::vector<lx::PairExample> examples;
@@ -63,8 +62,7 @@ std::vector<double> score(const Model& model, std::size_t batch, const lx::Recor
 
 /// Decides the candidates of one left record: the clear ones by the cascade, the others by the model; without a model (null), all by their
 /// similarity.
-template <class Model>
-std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, const Model* model, const lx::RecordPairs& records,
+std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, const lx::Scorer* model, const lx::RecordPairs& records,
                                                 const program::Decisions& decisions, const program::Evidence& evidence, Group group) {
   std::vector<program::DecidedPair> decided(group.end - group.begin);
   if (model == nullptr) {
@@ -84,13 +82,9 @@ std::vector<program::DecidedPair> decide_record(const program::MatchOptions& o, 
   return decided;
 }
 
-template <class T, class Dev>
-lx::CrossEncoder<T, Dev> load_model(const program::MatchOptions& o) {
-  auto model = lx::CrossEncoder<T, Dev>::load(o.model);
-  o.love.apply(model);
-  o.compute.apply(model);
-  model.provide(o.knowledge.load());
-  const lx::CrossEncoderOptions& kind = model.options();
+std::unique_ptr<lx::Scorer> load_model(const program::MatchOptions& o) {
+  auto model = lx::open_scorer(o.model, o.compute, o.love.extras(o.knowledge.load()));
+  const lx::CrossEncoderOptions& kind = model->options();
   if (kind.texts != 2) lx::fail_usage("--model", o.model, " reads single texts, not pairs");
   if (kind.labels > 2)
     lx::fail_usage("--model", o.model, " has ", kind.labels, " classes; match needs a model of two, or one that gives numbers");
@@ -100,7 +94,6 @@ lx::CrossEncoder<T, Dev> load_model(const program::MatchOptions& o) {
   return model;
 }
 
-template <class T, class Dev>
 int match(program::MatchOptions o) {
   const auto shard = program::Shard::parse(o.shard);
   program::output_format(o.out);
@@ -108,10 +101,10 @@ int match(program::MatchOptions o) {
     if (!o.quiet) std::cerr << o.out << ": already finished; without --resume it is made anew\n";
     return 0;
   }
-  std::optional<lx::CrossEncoder<T, Dev>> model;
+  std::unique_ptr<lx::Scorer> model;
   if (!o.model.empty()) {
     if (!o.decision.calibration.empty()) o.decision.saved = program::CalibrationFile::load(o.decision.calibration);
-    model = load_model<T, Dev>(o);
+    model = load_model(o);
   }
   const bool combine =
       model && !o.decision.model_alone && !o.decision.validation.empty() && o.candidates.source() != program::CandidateSource::none;
@@ -208,7 +201,7 @@ int match(program::MatchOptions o) {
     const std::size_t first = next;
     while (next < groups.size() && program::interrupted == 0 && (next == first || groups[next - 1].end - groups[first].begin < chunk)) {
       const auto of_row = std::span<const lx::Candidate>(candidates).subspan(groups[next].begin, groups[next].end - groups[next].begin);
-      const auto decided = decide_record(o, model ? &*model : nullptr, *records, decisions, evidence, groups[next]);
+      const auto decided = decide_record(o, model.get(), *records, decisions, evidence, groups[next]);
       matches += writer.write(lines, of_row, decided);
       progress.scored(groups[next].end, next + 1);
       ++next;
@@ -236,10 +229,7 @@ class Match final : public program::Command {
     options_.visit(v);
     visit_threads(v);
   }
-  int run() override {
-    return program::compute_with(options_.compute,
-                                 [&](auto number, auto device) { return match<decltype(number), decltype(device)>(options_); });
-  }
+  int run() override { return match(options_); }
 
  private:
   program::MatchOptions options_;

@@ -38,21 +38,13 @@ class Evaluate final : public program::Command {
   }
   int run() override {
     typo_flags_.load(typos_);
-    return program::compute_with(compute_, [&](auto number, auto device) {
-      return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(model_), flags_, compute_,
-                                                                             copies_ > 0 ? "--test-typos" : nullptr,
-                                                                             [&](const auto& model) { return measure(model); });
-    });
-  }
-
- private:
-  template <class Model>
-  int measure(const Model& model) {
+    const auto scorer = lx::open_scorer(model_, compute_, flags_.extras(copies_ > 0 ? "--test-typos" : nullptr));
+    const lx::Scorer& model = *scorer;
     table_.texts = model.options().texts;
-    records_.apply(table_, program::records_of(model), model_);
+    records_.apply(table_, model.records, model_);
     const auto read = [&](const std::string& file) {
       auto examples = lx::read_examples(file, table_, model.options());
-      if constexpr (requires { model.threshold; }) model.check_texts(program::texts_of(examples, model.options().texts), file);
+      model.check_texts(program::texts_of(examples, model.options().texts), file);
       return examples;
     };
     std::vector<lx::TestResult> results;
@@ -67,9 +59,7 @@ class Evaluate final : public program::Command {
     }
     for (const auto& file : tests_) {
       const auto examples = read(file);
-      double threshold = 0.5;
-      if constexpr (requires { model.threshold; }) threshold = model.threshold.value_or(threshold);
-      results.push_back(lx::evaluate_with_typos(model, file, examples, threshold, copies_, typos_, batch_));
+      results.push_back(lx::evaluate_with_typos(model, file, examples, model.threshold.value_or(0.5), copies_, typos_, batch_));
       json.push_back(results.back().json());
       if (calibration_.used()) calibration_.test(file, examples, results.back().clean.scores);
       if (!scores_) continue;
@@ -90,6 +80,7 @@ class Evaluate final : public program::Command {
     return 0;
   }
 
+ private:
   std::string model_, output_;
   std::vector<std::string> tests_;
   std::size_t batch_ = 32, copies_ = 0;

@@ -10,7 +10,6 @@
 #include "cli/evaluation.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/report/report.hpp"
-#include "cli/attention_mean.hpp"
 
 namespace program {
 
@@ -89,7 +88,7 @@ inline std::vector<double> attention_of(const lx::CrossEncoder<>& model, const l
     lx::fail_usage("--layer", layer, " of a model with ", config.num_hidden_layers, " layers; they are numbered from 0");
   if (view.head >= static_cast<int>(config.num_attention_heads))
     lx::fail_usage("--head", view.head, " of a model with ", config.num_attention_heads, " heads; they are numbered from 0");
-  return mean_attention(model, encoding, layer, view.head < 0 ? std::optional<std::size_t>() : static_cast<std::size_t>(view.head));
+  return lx::mean_attention(model, encoding, layer, view.head < 0 ? std::optional<std::size_t>() : static_cast<std::size_t>(view.head));
 }
 
 /// A word of one of the two texts: its tokens first ... last - 1.

@@ -82,8 +82,7 @@ lx::Love<> love_with_attention(const std::string& path) {
   };
   if (path.ends_with(".bin")) none(" is a model of fastText");
   const auto file = lx::ModelFile::open(path);
-  if (const std::string type = lx::get_string(file.config, "model_type", file.path + ": config", "bert"); type != "love")
-    none(" is a model of the type " + lx::in_quotes(type));
+  if (const std::string type = file.model_type(); type != "love") none(" is a model of the type " + lx::in_quotes(type));
   lx::Love<> love(file);
   if (!std::holds_alternative<lx::LovePam<>>(love.encoder().mixer))
     none(lx::cat(" has the encoder ", lx::name_of(love.options().encoder), " without positional attention"));

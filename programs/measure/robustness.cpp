@@ -55,24 +55,16 @@ class RobustnessCommand final : public program::Command {
     };
     // Opens a model and reads the test file for it; then measures it, or only checks both, so that bad input is found early.
     const auto open = [&](program::MeasuredModel& m, bool measured) {
-      const auto body = [&](const auto& model) {
-        m.options = model.options();
-        program::require_same_task(m.name, m.options, models[0].name, models[0].options);
-        lx::TableOptions columns = table_;
-        columns.texts = m.options.texts;
-        records_.apply(columns, program::records_of(model), m.path);
-        const auto examples = lx::read_examples(test_, columns, m.options);
-        if constexpr (requires { model.threshold; }) {
-          model.check_texts(program::texts_of(examples, m.options.texts), test_);
-          m.threshold = model.threshold.value_or(m.threshold);
-        }
-        if (measured) program::measure(m, model, test_, examples, noise_, batch_, [&](lx::TypoMode source) { step(m.name, source); });
-        return 0;
-      };
-      program::compute_with(compute_, [&](auto number, auto device) {
-        return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(m.path), flags_, compute_, "--noise",
-                                                                               body);
-      });
+      const auto model = lx::open_scorer(m.path, compute_, flags_.extras("--noise"));
+      m.options = model->options();
+      program::require_same_task(m.name, m.options, models[0].name, models[0].options);
+      lx::TableOptions columns = table_;
+      columns.texts = m.options.texts;
+      records_.apply(columns, model->records, m.path);
+      const auto examples = lx::read_examples(test_, columns, m.options);
+      model->check_texts(program::texts_of(examples, m.options.texts), test_);
+      m.threshold = model->threshold.value_or(m.threshold);
+      if (measured) program::measure(m, *model, test_, examples, noise_, batch_, [&](lx::TypoMode source) { step(m.name, source); });
     };
     if (models.size() > 1)
       for (auto& m : models) open(m, false);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/compared_models.hpp"
+#include "cli/trained_model.hpp"
 #include "measure/comparison.hpp"
 #include "measure/noise_options.hpp"
 
@@ -59,8 +60,8 @@ struct MeasuredModel {
 };
 
 /// Evaluates a model, whose options are in `into`, on clean texts and on all copies with noise. step(source): called before each source.
-template <class Model, class Step>
-void measure(MeasuredModel& into, const Model& model, const std::string& file, const std::vector<lx::PairExample>& examples,
+template <class Step>
+void measure(MeasuredModel& into, const lx::Scorer& model, const std::string& file, const std::vector<lx::PairExample>& examples,
              const NoiseOptions& noise, std::size_t batch, Step&& step) {
   for (const auto& e : examples)
     into.labels.push_back(into.options.task == lx::Task::regression ? static_cast<double>(e.target) : static_cast<double>(e.label));

@@ -14,12 +14,11 @@ namespace program {
 
 using Sentences = std::vector<lx::TaggedSentence>;
 
-/// The scores of a model on sentences with tags.
-template <class Model>
-lx::Json tagger_scores(const Model& model, const typename Model::Data& data, const Sentences& sentences, std::size_t batch) {
+/// The scores of tags that a model gives sentences which have tags.
+inline lx::Json entity_scores(const Sentences& sentences, const std::vector<std::vector<std::string>>& found) {
   std::vector<std::vector<std::string>> gold;
   for (const auto& sentence : sentences) gold.push_back(sentence.tags);
-  return lx::score_entities(gold, lx::predict_tags(model, data, sentences, batch)).json();
+  return lx::score_entities(gold, found).json();
 }
 
 /// The task for Trainer.
@@ -50,7 +49,7 @@ struct TaggerTask {
   auto loss(const typename Model::Batch& batch, const lx::ForwardOptions& forward) const { return model.loss(batch, forward); }
   lx::Measurement evaluate() const {
     lx::Measurement m;
-    const lx::Json scores = tagger_scores(model, valid_data, valid, o.eval_batch);
+    const lx::Json scores = entity_scores(valid, lx::predict_tags(model, valid_data, valid, o.eval_batch));
     for (const char* key : {"precision", "recall", "f1", "accuracy"}) m.log[lx::cat("eval_", key)] = scores[key];
     m.value = scores["f1"].get<double>();
     m.text = lx::cat("f1 ", std::setprecision(3), 100 * *m.value);
@@ -124,7 +123,9 @@ inline Sentences read_sentences(const std::string& file, std::size_t max_words) 
               << " words; the last " << text.cut_words << " words are not read\n";
   return std::move(text.sentences);
 }
-inline void say_cut(const std::string& file, const lx::TagData& data, std::size_t most) {
+/// data: lx::TagData or lx::SentenceTags.
+template <class Data>
+void say_cut(const std::string& file, const Data& data, std::size_t most) {
   if (data.cut_sentences > 0)
     std::cerr << "warning: " << lx::one_line(file) << ": " << data.cut_sentences << " sentences have more than " << most
               << " tokens; the last " << data.cut_words << " words are not read, and tagged O\n";
@@ -183,7 +184,7 @@ bool train_tagger(const TaggerOptions& o, Model& model, const Sentences& train, 
     }
     const auto prepared = best.prepare(tests[t], false);
     say_cut(o.tests[t], prepared, o.bert.max_length);
-    auto scores = tagger_scores(best, prepared, tests[t], o.eval_batch);
+    auto scores = entity_scores(tests[t], lx::predict_tags(best, prepared, tests[t], o.eval_batch));
     rows.emplace_back(o.tests[t], scores);
     scores["file"] = o.tests[t];
     results["test"].push_back(std::move(scores));

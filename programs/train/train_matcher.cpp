@@ -97,7 +97,7 @@ class TrainMatcher final : public program::Command {
     std::size_t best = 0;
     for (const auto seed : o_.seeds) {
       const std::string out = o_.seeds.size() == 1 ? o_.out : lx::cat(o_.out, "/seed-", seed);
-      const auto result = program::compute_with(o_.compute, [&](auto number, auto device) {
+      const auto result = lx::with_compute(o_.compute, [&](auto number, auto device) {
         return program::run_matcher<decltype(number), decltype(device)>(o_, seed, out, knowledge);
       });
       if (!result) return 130;

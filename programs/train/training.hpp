@@ -98,7 +98,7 @@ class TrainCommand final : public Command {
     const lx::FolderLock lock(options_.out);
     if (!options_.resume && !options_.overwrite) lx::check_out(options_.out);
     catch_signals();
-    const bool done = compute_with(
+    const bool done = lx::with_compute(
         options_.compute, [&](auto number, auto device) { return Train::template train<decltype(number), decltype(device)>(options_); });
     return done ? 0 : 130;
   }

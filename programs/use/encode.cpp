@@ -3,7 +3,7 @@
 #include <iomanip>
 
 #include <lexformer/io/json.hpp>
-#include <lexformer/models/sentence_encoder.hpp>
+#include <lexformer/models/text_encoder.hpp>
 
 #include "cli/knowledge.hpp"
 #include "cli/love_plug_options.hpp"
@@ -33,8 +33,7 @@ Input read_lines(bool pairs) {
   return input;
 }
 
-template <class A>
-void write_rows(const std::string& output, const lx::Tensor<A>& all, const Input& input) {
+void write_rows(const std::string& output, const lx::Tensor<float>& all, const Input& input) {
   const std::string name = lx::lower_case(output);
   if (name.ends_with(".npy")) return lx::save_npy(output, all);
   const bool json = name.ends_with(".jsonl");
@@ -78,62 +77,36 @@ class Encode final : public program::Command {
     visit_threads(v);
   }
   int run() override {
-    return program::compute_with(compute_, [&](auto number, auto device) { return encode<decltype(number), decltype(device)>(); });
-  }
-
- private:
-  template <class T, class Dev>
-  int encode() const {
-    const auto read = [&] {
-      if (input_.empty()) return read_lines(pairs_);
-      Input input{.file = program::read_texts(input_, column_, id_), .left = {}, .right = {}};
-      input.left = std::move(input.file->texts);
-      return input;
-    };
-    const auto prepare = [&](auto& model) {
-      love_.apply(model);
-      compute_.apply(model);
-      model.provide(knowledge_.load());
-    };
-    const auto finish = [&](const auto& all, const Input& input) {
-      lx::require_finite(all, input_.empty() ? "standard input" : input_, pool_ == "none" ? "token" : "line", 1);
-      write_rows(output_, all, input);
-      std::cerr << output_ << ": " << all.dim(0) << " rows of " << all.dim(1) << "\n";
-      return 0;
-    };
-    std::optional<lx::ModelFile> file = lx::ModelFile::open(model_);
-    if (pool_ == "auto" && lx::is_sentence_encoder(*file)) {
-      auto options = lx::stored_sentence_options(*file);
-      if (layer_ < 0 && !pairs_) {
-        lx::SentenceEncoder<T, Dev> model(*file);
-        file.reset();
-        prepare(model);
-        const Input input = read();
-        auto encodings = model.tokenize(input.left, max_length_);
-        auto all = model.encode(std::span<const lx::Encoding>(encodings), batch_);
-        if (normalize_) all = lx::l2_normalize(lx::Var<lx::accumulate_t<T>>(all)).value();
-        return finish(all, input);
-      }
-      if (!options.dense.empty())
-        lx::fail_usage(pairs_ ? "--pairs" : "--layer", model_,
-                       " has Dense modules, which read the vectors of single texts; name a --pool to leave them out");
-    }
-    lx::Encoder<T, Dev> model(*file, {});
-    file.reset();
-    prepare(model);
-    const auto& config = model.config();
-    lx::TextEncodeOptions options{.max_length = std::min(max_length_, config.max_position_embeddings), .batch_size = batch_};
-    if (layer_ > static_cast<int>(config.num_hidden_layers))
-      lx::fail_usage("--layer", layer_, " of a model with ", config.num_hidden_layers, " layers");
+    lx::ModelFile file = lx::ModelFile::open(model_);
+    const bool as_trained = pool_ == "auto" && layer_ < 0 && !pairs_ && lx::is_sentence_encoder(file);
+    if (pool_ == "auto" && !as_trained && lx::is_sentence_encoder(file) && !lx::stored_sentence_options(file).dense.empty())
+      lx::fail_usage(pairs_ ? "--pairs" : "--layer", model_,
+                     " has Dense modules, which read the vectors of single texts; name a --pool to leave them out");
+    const auto model = lx::open_text_encoder(std::move(file), compute_, love_.extras(knowledge_.load()), !as_trained);
+    if (layer_ > static_cast<int>(model->config().num_hidden_layers))
+      lx::fail_usage("--layer", layer_, " of a model with ", model->config().num_hidden_layers, " layers");
+    lx::TextEncodeOptions options{.max_length = std::min(max_length_, model->max_length()), .batch_size = batch_};
     if (layer_ >= 0) options.layers = static_cast<std::size_t>(layer_);
     if (pool_ != "auto") options.pooling = lx::parse_name<lx::Pooling>(pool_, "--pool");
     if (normalize_ || pool_ != "auto") options.normalize = normalize_;
     const Input input = read();
     std::vector<lx::Encoding> encoded;
     for (std::size_t i = 0; i < input.left.size(); ++i)
-      encoded.push_back(pairs_ ? model.tokenizer().encode_pair(input.left[i], input.right[i], options.max_length)
-                               : model.tokenizer().encode(input.left[i], options.max_length));
-    return finish(model.encode(std::span<const lx::Encoding>(encoded), options), input);
+      encoded.push_back(pairs_ ? model->tokenizer().encode_pair(input.left[i], input.right[i], options.max_length)
+                               : model->tokenizer().encode(input.left[i], options.max_length));
+    const auto rows = model->encode(std::span<const lx::Encoding>(encoded), options);
+    lx::require_finite(rows, input_.empty() ? "standard input" : input_, pool_ == "none" ? "token" : "line", 1);
+    write_rows(output_, rows, input);
+    std::cerr << output_ << ": " << rows.dim(0) << " rows of " << rows.dim(1) << "\n";
+    return 0;
+  }
+
+ private:
+  Input read() const {
+    if (input_.empty()) return read_lines(pairs_);
+    Input input{.file = program::read_texts(input_, column_, id_), .left = {}, .right = {}};
+    input.left = std::move(input.file->texts);
+    return input;
   }
 
   std::string model_, input_, column_, id_, output_, pool_ = "auto";

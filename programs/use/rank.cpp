@@ -2,7 +2,7 @@
 // Ranks documents for queries by a cross-encoder or a sentence encoder, and measures rankings against labels.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
-#include <lexformer/models/rank.hpp>
+#include <lexformer/models/text_encoder.hpp>
 #include <lexformer/train/ranking_metrics.hpp>
 
 #include "cli/texts.hpp"
@@ -102,31 +102,7 @@ class Rank final : public program::Command {
     std::optional<Labels> labels;  // read first, so that a bad file is reported early
     if (!labels_path_.empty()) labels = read_labels(labels_path_, label_columns_, queries, documents);
 
-    const Rankings found = program::compute_with(compute_, [&](auto number, auto device) {
-      using T = decltype(number);
-      using Dev = decltype(device);
-      Rankings lists;
-      auto file = lx::ModelFile::open(model_);
-      if (lx::is_sentence_encoder(file)) {
-        flags_.refuse_vectors(model_);
-        lx::SentenceEncoder<T, Dev> model(file);
-        flags_.love.apply(model);
-        compute_.apply(model);
-        model.provide(flags_.knowledge.load(nullptr));
-        const auto vectors = model.encode(documents.texts, batch_);
-        lx::require_finite(vectors, documents_path_, "text", 1);
-        return lx::nearest_documents(model.encode(queries.texts, batch_), vectors, top_);
-      }
-      program::with_trained_model<T, Dev>(std::move(file), flags_, compute_, nullptr, [&](const auto& model) {
-        if constexpr (requires { lx::rank(model, query_, documents.texts, top_, batch_); })
-          for (const auto& text : queries.texts) lists.push_back(lx::rank(model, text, documents.texts, top_, batch_));
-        else
-          lx::fail_usage("--model", model_, " reads single texts and gives no vectors; rank needs a cross-encoder or a sentence encoder");
-        return 0;
-      });
-      return lists;
-    });
-
+    const Rankings found = rankings(queries.texts, documents.texts);
     if (!out_.empty() || !labels) {
       program::StringWriter text;
       write(text, format, found, queries, documents);
@@ -146,6 +122,22 @@ class Rank final : public program::Command {
   }
 
  private:
+  Rankings rankings(const std::vector<std::string>& queries, const std::vector<std::string>& documents) const {
+    auto file = lx::ModelFile::open(model_);
+    if (lx::is_sentence_encoder(file)) {
+      const auto model = lx::open_text_encoder(std::move(file), compute_, flags_.extras());
+      const auto vectors = model->encode(documents, {.batch_size = batch_});
+      lx::require_finite(vectors, documents_path_, "text", 1);
+      return lx::nearest_documents(model->encode(queries, {.batch_size = batch_}), vectors, top_);
+    }
+    const auto model = lx::open_scorer(std::move(file), compute_, flags_.extras());
+    if (model->options().texts != 2)
+      lx::fail_usage("--model", model_, " reads single texts and gives no vectors; rank needs a cross-encoder or a sentence encoder");
+    Rankings lists;
+    for (const auto& text : queries) lists.push_back(lx::rank(*model, text, documents, top_, batch_));
+    return lists;
+  }
+
   std::string model_, query_, queries_path_, documents_path_, query_id_, document_id_, query_column_, document_column_, labels_path_, out_;
   std::vector<std::string> label_columns_;
   std::size_t top_ = 10, batch_ = 32;

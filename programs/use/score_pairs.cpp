@@ -51,18 +51,10 @@ class ScorePairs final : public program::Command {
     visit_threads(v);
   }
   int run() override {
-    return program::compute_with(compute_, [&](auto number, auto device) {
-      return program::with_trained_model<decltype(number), decltype(device)>(lx::ModelFile::open(model_), flags_, compute_, nullptr,
-                                                                             [&](const auto& model) { return score(model); });
-    });
-  }
-
- private:
-  template <class Model>
-  int score(const Model& model) {
+    const auto model = lx::open_scorer(model_, compute_, flags_.extras());
     table_.labels = false;
-    table_.texts = model.options().texts;
-    records_.apply(table_, program::records_of(model), model_);
+    table_.texts = model->options().texts;
+    records_.apply(table_, model->records, model_);
     lx::PairReader reader(std::cin, "standard input", format_, table_);
     std::cout << std::setprecision(9);
     bool header = !table_.keep.empty() || table_.records;
@@ -87,12 +79,7 @@ class ScorePairs final : public program::Command {
         for (const auto& value : row.kept) kept.back() += cell(value) + '\t';
       }
       const std::size_t first = std::exchange(read, read + examples.size());
-      const auto y = [&] {
-        if constexpr (requires { model.logits(examples, batch_, show); }) return model.logits(examples, batch_, show);
-        auto of_all = model.logits(examples, batch_);
-        show(examples.size());
-        return of_all;
-      }();
+      const auto y = model->logits(examples, batch_, show);
       lx::require_finite(y, "standard input", table_.texts == 1 ? "text" : "pair", first + 1);
       if (std::exchange(header, false)) {
         if (table_.records) std::cout << "left_id\tright_id\t";
@@ -100,7 +87,7 @@ class ScorePairs final : public program::Command {
         for (std::size_t c = 0; logits_ && c < y.dim(1); ++c) std::cout << "logit_" << c << (c + 1 < y.dim(1) ? '\t' : '\n');
         if (!logits_) std::cout << "score\n";
       }
-      const auto scores = model.scores_of(y);
+      const auto scores = model->scores_of(y);
       for (std::size_t i = 0; i < examples.size(); ++i) {
         std::cout << kept[i];
         for (std::size_t c = 0; logits_ && c < y.dim(1); ++c) std::cout << y.at(i, c) << (c + 1 < y.dim(1) ? '\t' : '\n');
@@ -111,6 +98,7 @@ class ScorePairs final : public program::Command {
     return 0;
   }
 
+ private:
   std::string model_;
   bool logits_ = false;
   lx::TableFormat format_ = lx::TableFormat::tsv;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tags the words on standard input with a trained tagger; or evaluates the tagger on files with tags.
+#include <lexformer/models/word_tagger.hpp>
+
 #include "train/tagger_training.hpp"
 
 namespace lx = lexformer;
@@ -29,45 +31,30 @@ class Tag final : public program::Command {
     visit_threads(v);
   }
   int run() override {
-    return program::compute_with(compute_, [&](auto number, auto device) { return open<decltype(number), decltype(device)>(); });
-  }
-
- private:
-  template <class T, class Dev>
-  int open() const {
-    const auto file = lx::ModelFile::open(model_);
-    if (lx::get_string(file.config, "model_type", model_ + ": config", "bert") == "lstm_tagger") {
-      lx::LstmTagger<T, Dev> model(file);
-      model.provide(vectors_.load());
-      return tag(model, 0);
-    }
-    if (vectors_.used()) lx::fail_usage("--vectors", "this model is an encoder, which reads no word vectors");
-    const lx::BertTagger<T, Dev> model(file);
-    return tag(model, model.options().max_length);
-  }
-
-  template <class Model>
-  int tag(const Model& model, std::size_t max_length) const {
-    const auto prepare = [&](const std::string& file, const program::Sentences& sentences) {
-      auto data = model.prepare(sentences, false);
-      program::say_cut(file, data, max_length);
-      return data;
+    lx::ModelExtras extras;
+    if (vectors_.used()) extras.vectors = [this] { return vectors_.load(); };
+    const auto model = lx::open_tagger(model_, compute_, extras);
+    const auto tags_of = [&](const std::string& file, const program::Sentences& sentences) {
+      auto found = model->tag(sentences, batch_);
+      program::say_cut(file, found, model->max_length());
+      return std::move(found.tags);
     };
     if (!evaluate_.empty()) {
       program::TaggerRows rows;
       for (const auto& file : evaluate_) {
         const auto sentences = program::read_sentences(file, 0);
-        rows.emplace_back(file, program::tagger_scores(model, prepare(file, sentences), sentences, batch_));
+        rows.emplace_back(file, program::entity_scores(sentences, tags_of(file, sentences)));
       }
       program::print_tagger_table(std::cout, rows);
       return 0;
     }
     const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
     const auto sentences = lx::parse_tagged_text(text, "standard input", {.tags = false}).sentences;
-    std::cout << tagged(sentences, lx::predict_tags(model, prepare("standard input", sentences), sentences, batch_));
+    std::cout << tagged(sentences, tags_of("standard input", sentences));
     return 0;
   }
 
+ private:
   std::string model_;
   std::vector<std::string> evaluate_;
   program::StaticVectorFlags vectors_;

@@ -93,7 +93,7 @@ class Int8(Refusals, unittest.TestCase):
         def refused(code, part, *more, model=self.model):
             self.refused(code, program("score_pairs", "--model", model, *more, text=self.text), part)
 
-        refused(2, "int8 needs --device cpu", "--precision", "int8", "--device", "cuda")
+        refused(2, "--precision: int8 needs the device cpu", "--precision", "int8", "--device", "cuda")
         refused(2, "--int8-skip: needs --precision int8", "--int8-skip", "0")
         refused(2, "none with the number or name '2'", "--precision", "int8", "--int8-skip", "2")
         refused(2, "none is in 8 bits", "--precision", "int8", "--int8-skip", "0,1")

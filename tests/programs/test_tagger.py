@@ -221,7 +221,7 @@ class Tagger(Refusals, unittest.TestCase):
         self.refused(2, self.train("lstm", out, "--love", self.model), "--love: needs --model; with word vectors use --imputer")
         self.refused(2, self.train("lstm", out, "--schedule", "cubic"), "'cubic'", "exponential")
         self.refused(2, program("tag", "--model", self.folder / "lstm", text="Anna\n"), "--vectors: is missing")
-        self.refused(2, self.tag("bert", "--vectors", self.vectors, text="Anna\n"), "reads no word vectors")
+        self.refused(2, self.tag("bert", "--vectors", self.vectors, text="Anna\n"), "has word embeddings of its own")
         short = self.folder / "short.txt"
         short.write_text("anna 1 2\n")
         self.refused(2, program("tag", "--model", self.folder / "lstm", "--vectors", short, text="Anna\n"), "have 2 numbers", "12")

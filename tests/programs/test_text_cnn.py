@@ -84,7 +84,7 @@ class TextCnn(Refusals, unittest.TestCase):
             other = self.folder / "other.txt"
             self.write_vectors(other, 8, 2)
             self.refused(2, program(name, "--model", self.trained, "--vectors", other, *more, text="good\n"), "was trained on other vectors: 13 words of 8 numbers")
-            self.refused(2, program(name, "--model", self.trained, "--vectors", self.vectors, "--love", self.trained, *more, text="good\n"), "--love", "--imputer")
+            self.refused(2, program(name, "--model", self.trained, "--vectors", self.vectors, "--love", self.trained, *more, text="good\n"), "--love", "which an imputer can complete")
         self.write_vectors(self.folder / "wide.txt", 9, 1)
         self.refused(2, program("score_pairs", "--model", self.trained, "--vectors", self.folder / "wide.txt", text="good\n"), "reads vectors of 8 numbers, those given have 9")
 

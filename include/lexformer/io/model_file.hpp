@@ -35,6 +35,9 @@ struct ModelFile {
     return found == metadata.end() ? std::string() : found->second;
   }
 
+  /// The key "model_type" of the config; old configs of BERT lack it.
+  std::string model_type() const;
+
   /// Writes a .lxf file atomically.
   void save(const std::string& file) const;
 
@@ -73,6 +76,8 @@ void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
 #include "lexformer/version.hpp"
 
 namespace lexformer {
+
+LEXFORMER_INLINE std::string ModelFile::model_type() const { return get_string(config, "model_type", path + ": config", "bert"); }
 
 namespace detail {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -117,6 +118,23 @@ EncoderFigures encoder_figures(const Pretrained<T, Dev>& model, std::span<const 
   for (double& x : out.head_similarity_after) x /= count;
   out.up_down /= count;
   return out;
+}
+
+/// The attention probabilities of one sequence, the mean over layers and heads: all, or only the given layer, only the given head, both
+/// numbered from 0. (n, n), row-major. Model: CrossEncoder.
+template <class Model>
+std::vector<double> mean_attention(const Model& model, const Encoding& encoding, std::optional<std::size_t> layer = {},
+                                   std::optional<std::size_t> head = {}) {
+  const NoGrad no_grad;
+  const auto layers = model(model.batch(std::span(&encoding, 1)), {}, {.attentions = Attentions::probabilities}).encoder.attentions;
+  std::vector<double> mean(encoding.size() * encoding.size());
+  for (std::size_t l = layer.value_or(0); l < (layer ? *layer + 1 : layers.size()); ++l) {
+    const auto heads = cast<float>(layers[l]).value().template to<Cpu>();  // (heads, n n)
+    const double share = 1.0 / static_cast<double>((layer ? 1 : layers.size()) * (head ? 1 : heads.dim(0)));
+    for (std::size_t h = head.value_or(0); h < (head ? *head + 1 : heads.dim(0)); ++h)
+      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += share * static_cast<double>(heads.data()[h * mean.size() + i]);
+  }
+  return mean;
 }
 
 }  // namespace lexformer

@@ -138,7 +138,7 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   const Json ours = file.config->value("lexformer", Json::object());
   if (ours.is_object() && ours.contains("head")) return parse_cross_encoder_options(ours, file.path + ": config");
   CrossEncoderOptions o;  // HuggingFace model: the head gives the number of labels
-  const Architecture& architecture = find_architecture(get_string(file.config, "model_type", file.path, "bert"), file.path + ": config");
+  const Architecture& architecture = find_architecture(file.model_type(), file.path + ": config");
   const std::string weight = std::string(architecture.head_out) + ".weight";
   if (!file.tensors.contains(weight))
     fail_file(file.path, "the model has no classification head ('", weight, "'); train one with train_matcher or train_text");

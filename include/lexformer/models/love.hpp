@@ -125,7 +125,7 @@ LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const Json&
 
 LEXFORMER_INLINE std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file) {
   const std::string where = file.path + ": config";
-  if (const std::string type = get_string(file.config, "model_type", where, "bert"); type != "love")
+  if (const std::string type = file.model_type(); type != "love")
     fail_file(file.path, "is not a LOVE model: its model_type is ", in_quotes(type));
   if (file.vocabulary.size() == 0) fail_file(file.path, "has no vocabulary, so it cannot read words");
   return read_love_options(*find_value(file.config, "lexformer", true, where), file.vocabulary, file.tensors, where + ": lexformer");

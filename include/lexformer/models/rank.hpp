@@ -50,6 +50,23 @@ std::vector<std::vector<RankedDocument>> nearest_documents(const Tensor<A>& quer
   return found;
 }
 
+namespace detail {
+/// Model: with options(), logits(examples, batch size) and scores_of().
+template <class Model>
+std::vector<RankedDocument> rank_by_score(const Model& model, const std::string& query, std::span<const std::string> documents,
+                                          std::size_t top, std::size_t batch_size) {
+  if (model.options().texts != 2) fail_usage("rank", "the model reads single texts, not pairs, and gives no vectors to compare");
+  if (model.options().labels > 2)
+    fail_usage("rank", "the model has ", model.options().labels, " classes, so it gives no score to rank by; use one of 1 or 2 labels");
+  std::vector<PairExample> pairs;
+  for (const auto& document : documents) pairs.push_back({query, document});
+  const auto scores = model.scores_of(model.logits(std::span<const PairExample>(pairs), batch_size));
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    if (!std::isfinite(scores[i])) fail_numeric("rank", "the score of document ", i, " is ", scores[i]);
+  return best_documents(scores, top);
+}
+}  // namespace detail
+
 /// Ranks documents by the score of the pair (query, document): the probability of class 1 of two classes, or the value of a regression
 /// (sentence-transformers' CrossEncoder.rank).
 ///   for (const auto& [index, score] : lexformer::rank(model, "a red car", documents, 10)) ...
@@ -57,15 +74,7 @@ std::vector<std::vector<RankedDocument>> nearest_documents(const Tensor<A>& quer
 template <class T, class Dev>
 std::vector<RankedDocument> rank(const CrossEncoder<T, Dev>& model, const std::string& query, std::span<const std::string> documents,
                                  std::size_t top = 0, std::size_t batch_size = 32) {
-  if (model.options().labels > 2)
-    fail_usage("rank", "the model has ", model.options().labels, " classes, so it gives no score to rank by; use one of 1 or 2 labels");
-  std::vector<std::pair<std::string, std::string>> pairs;
-  for (const auto& document : documents) pairs.emplace_back(query, document);
-  const auto logits = model.logits(std::span<const std::pair<std::string, std::string>>(pairs), batch_size);
-  const auto scores = model.scores_of(logits);
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    if (!std::isfinite(scores[i])) fail_numeric("rank", "the score of document ", i, " is ", scores[i]);
-  return best_documents(scores, top);
+  return detail::rank_by_score(model, query, documents, top, batch_size);
 }
 
 /// Ranks documents by the cosine of their vectors with that of the query. For many queries encode the documents once and use

@@ -69,7 +69,7 @@ LEXFORMER_INLINE WordImputer load_imputer(const std::string& path) {
     const std::size_t size = model.options().size;
     return WordImputer(std::move(model), size, checksum());
   };
-  const std::string type = get_string(file.config, "model_type", path + ": config", "bert");
+  const std::string type = file.model_type();
   if (type == "love") return imputer(Love<>(file));
   if (type == "mimick") return imputer(Mimick<>(file));
   if (type == "bos") return imputer(Bos<>(file));

@@ -98,7 +98,7 @@ LEXFORMER_INLINE void write_word_model(ModelFile& file, const char* type, const 
 }
 
 LEXFORMER_INLINE void read_word_model(const ModelFile& file, const char* type, const VisitOptions& visit) {
-  if (const std::string found = get_string(file.config, "model_type", file.path + ": config", "bert"); found != type)
+  if (const std::string found = file.model_type(); found != type)
     fail_file(file.path, "is no ", type, " model: its model_type is ", in_quotes(found));
   read_word_options(file, type, visit);
 }
