@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: MIT
 # Runs the tests on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, configures, builds and tests one preset
 # of CMakePresets.json, and prints a summary.
-# usage: tools/test.sh [PRESET]        (dev, release, headers, tidy, tsan, coverage, cuda; default dev)
+# usage: tools/test.sh [PRESET | all]  (dev, release, headers, tidy, tsan, coverage, cuda; default dev; all: what .ci/run runs, and all long checks)
 # `cuda` needs NVIDIA's toolkit, which this script does not install; without a GPU its tests on the device are skipped, those of nvcc's PTX run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:-dev}
+if [ "$preset" = all ]; then
+  exec .ci/run --all
+fi
 packages=(wordnet-base g++ cmake ninja-build pkg-config python3 libeigen3-dev nlohmann-json3-dev doctest-dev libcli11-dev libhnswlib-dev)
 case $preset in
   dev | tsan) packages+=(clang libclang-rt-dev) ;;
