@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "../support/random_tensor.hpp"
+#include "../support/directions.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/rows.hpp"
 
@@ -51,6 +51,21 @@ TEST_CASE("gradcheck finds a wrong factor and says where") {
   CHECK_FALSE(result.ok);
   CHECK(result.worst > 1e-6);
   CHECK(result.message.rfind("input 1, element 1 of (2,): analytic ", 0) == 0);
+}
+
+TEST_CASE("check_directions accepts what is right, and finds one wrong element") {
+  const std::vector<V> leaves{V(random_tensor({30, 40}), true), V(random_tensor({3}, 1), true)};
+  CHECK(test::check_directions([&] { return square(leaves[0], 2); }, leaves).ok);
+  const auto wrong_element = [&] {
+    return record("wrong", leaves[1].value().clone(), std::vector{leaves[1]}, [](const Tensor<double>& dy) {
+      auto dx = dy.clone();
+      dx.mutable_data()[1] *= 1.0001;
+      return Gradients{dx};
+    });
+  };
+  const auto result = test::check_directions(wrong_element, leaves);
+  CHECK_FALSE(result.ok);
+  CHECK(result.message.rfind("input 1 of (3,), along a random direction: analytic ", 0) == 0);
 }
 
 TEST_CASE("gradcheck finds a gradient that is overwritten instead of added to") {

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "io/expect_error.hpp"
-#include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/models/bos.hpp"
 #include "lexformer/models/edit_distance.hpp"
 #include "lexformer/models/kvq_fh.hpp"
@@ -11,6 +10,7 @@
 #include "lexformer/models/mimick.hpp"
 #include "lexformer/models/word_imputer.hpp"
 #include "models/tiny.hpp"
+#include "support/directions.hpp"
 
 using namespace lexformer;
 
@@ -52,7 +52,7 @@ TEST_CASE("MIMICK, BoS, KVQ-FH: gradients of vectors and loss, by finite differe
     std::vector<Var<double>> inputs;
     for (auto& p : model.parameters()) inputs.push_back(p.var);
     for (const bool of_loss : {false, true}) {
-      const auto result = gradcheck(
+      const auto result = test::check_directions(
           [&] {
             const auto x = model(any_words);
             return of_loss ? model.loss(targets, x) : x;

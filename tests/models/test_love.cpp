@@ -8,11 +8,11 @@
 #include <variant>
 
 #include "io/expect_error.hpp"
-#include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/models/love.hpp"
 #include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "models/tiny.hpp"
+#include "support/directions.hpp"
 
 using namespace lexformer;
 
@@ -203,7 +203,7 @@ TEST_CASE("LOVE: gradients of the encoder with each loss, by finite differences"
       for (auto& p : parameters) inputs.push_back(p.var);
       const auto check = [&](const char* name, auto&& loss) {
         CAPTURE(name);
-        const auto result = gradcheck([&] { return loss(encoder(units.ids, units.offsets)); }, inputs, {.max_elements = 30});
+        const auto result = test::check_directions([&] { return loss(encoder(units.ids, units.offsets)); }, inputs);
         CHECK_MESSAGE(result.ok, result.message);
       };
       check("nt_xent", [&](const Var<double>& x) { return nt_xent(targets, x, words, 0.07); });
@@ -221,7 +221,7 @@ TEST_CASE("LOVE: gradients of the other encoders, by finite differences") {
     LoveEncoder<double> encoder(options, 5);
     std::vector<Var<double>> inputs;
     for (auto& p : named_parameters<double, Cpu>(encoder)) inputs.push_back(p.var);
-    const auto result = gradcheck([&] { return encoder(units.ids, units.offsets); }, inputs);
+    const auto result = test::check_directions([&] { return encoder(units.ids, units.offsets); }, inputs);
     CHECK_MESSAGE(result.ok, result.message);
   }
 }

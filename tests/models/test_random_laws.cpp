@@ -76,7 +76,7 @@ TEST_CASE("law: a random model is loaded as it was saved, and saved again byte f
   const test::Threads one(1);
   const TemporaryFolder folder;
   RandomStream random(31, random_site::user);
-  for (std::size_t n = test::cases(100); n > 0; --n) {
+  for (std::size_t n = test::cases(40); n > 0; --n) {
     CAPTURE(n);
     Json edit;
     const auto options = random_options(random, edit, random.below(3) > 0);
@@ -102,7 +102,7 @@ TEST_CASE("law: a random model is loaded as it was saved, and saved again byte f
 TEST_CASE("law: LEA with a projection of 0 is plain BERT, bit for bit") {
   const test::Threads one(1);
   RandomStream random(32, random_site::user);
-  for (std::size_t n = test::cases(100); n > 0; --n) {
+  for (std::size_t n = test::cases(40); n > 0; --n) {
     CAPTURE(n);
     Json edit;
     auto options = random_options(random, edit, true);
@@ -128,7 +128,7 @@ TEST_CASE("law: the score of a pair depends neither on the other pairs of its ba
   const test::Threads one(1);
   RandomStream random(33, random_site::user);
   double worst = 0;
-  for (std::size_t n = test::cases(100); n > 0; --n) {
+  for (std::size_t n = test::cases(40); n > 0; --n) {
     CAPTURE(n);
     Json edit;
     auto model = test::tiny_model<double>(random_options(random, edit, random.below(3) > 0), edit, n);
