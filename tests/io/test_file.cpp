@@ -66,6 +66,21 @@ TEST_CASE("write_file_atomic, read_file: round trip, replace, permissions, symbo
   CHECK(entries(folder.path) == 2);
 }
 
+TEST_CASE("write_file_atomic: a pipe is written directly, by its own name and by a link to it, as /dev/stdout is") {
+  const TemporaryFolder folder;
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const std::string name = "/dev/fd/" + std::to_string(ends[1]);
+  fs::create_symlink(name, folder / "link");
+  write_file_atomic(name, "some ");
+  write_file_atomic(folder / "link", "text");
+  ::close(ends[1]);
+  CHECK(read_file("/dev/fd/" + std::to_string(ends[0])) == "some text");
+  ::close(ends[0]);
+  CHECK(entries(folder.path) == 1);
+  CHECK(fs::is_symlink(folder / "link"));
+}
+
 TEST_CASE("read_file: errors") {
   const TemporaryFolder folder;
   expect_file_error([&] { read_file(folder / "none"); }, "none: cannot be opened: No such file");

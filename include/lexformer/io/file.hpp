@@ -185,12 +185,14 @@ LEXFORMER_INLINE void sync_folder(const std::filesystem::path& folder) {
 
 LEXFORMER_INLINE void write_file_atomic(const std::string& path, std::span<const std::string_view> parts) {
   namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path target = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
+  std::error_code wrong;
   struct stat info {};
-  const bool exists = ::stat(target.c_str(), &info) == 0;
+  const bool exists = ::stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) fail_file(path, "is a folder, expected the name of a file to write");
   const bool direct = exists && !S_ISREG(info.st_mode);
+  fs::path target = path;
+  if (!direct && fs::is_symlink(path, wrong)) target = fs::weakly_canonical(path, wrong);  // a pipe's link leads to no name
+  if (target.empty()) fail_file(path, "cannot be written: ", wrong.message());
   const fs::path temporary = direct ? target : target.parent_path() / cat(".", target.filename().string(), ".tmp-", process_id());
 
   if (!direct) ::unlink(temporary.c_str());  // may be left by a killed process with this id
