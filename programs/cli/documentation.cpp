@@ -231,6 +231,9 @@ std::string list_of_commands() {
 }
 
 std::string markdown_of_commands() {
+#if defined(LEXFORMER_SOME_COMMANDS)
+  lx::fail_usage("help --markdown", "this program has only some commands (LEXFORMER_COMMANDS); the page lists all");
+#endif
   std::ostringstream out;
   out << "# Commands\n\n`lexformer COMMAND [OPTION...]`. This page is made from the same descriptions as `lexformer help COMMAND`: "
          "`lexformer help --markdown > docs/commands.md`.\nEvery command also has `--help`, `--version` and `--config FILE`, a JSON file "

@@ -22,8 +22,8 @@ class AttentionOptions {
     std::vector<std::string> known{"none"};
     for (const auto& [name, term] : terms_) known.push_back(name);
     v.list("attention", names_,
-           texts == 1 ? "comma-separated attention terms: lea (with --lea-within-sentences), syntax, a position scheme; or none"
-                      : "comma-separated attention terms: lea, dafa, uerbert, syntax, a position scheme; or none")
+           texts == 1 ? "comma-separated attention terms: lea (with --lea-within-sentences), syntax, a position scheme, own ones"
+                      : "comma-separated attention terms: lea, dafa, uerbert, syntax, a position scheme, own ones")
         .split_at(',')
         .among(known)
         .default_text("none")

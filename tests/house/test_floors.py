@@ -23,7 +23,7 @@ FLOORS = {
     "report": "core text io data",
 }
 # folder of programs -> the folders that it may include besides lexformer/
-PROGRAM_FLOORS = {"programs": "cli", "cli": "cli", "match": "cli match", "train": "cli train", "use": "cli match train use", "measure": "cli measure",
+PROGRAM_FLOORS = {"programs": "cli", "cli": "cli", "match": "cli match", "train": "cli train", "use": "cli match train use", "measure": "cli measure", "terms": "",
                   "examples": "", "bench": "cli common.hpp"}
 # external header -> who may include it
 EXTERNAL = {

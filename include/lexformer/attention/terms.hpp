@@ -16,7 +16,7 @@
 namespace lexformer {
 
 /// The terms that models may name: those of the library, and those of register_term(). A new term of the library is its file and a line
-/// here.
+/// here; an own term needs neither.
 template <class T = float, class Dev = Cpu>
 TermFactories<T, Dev>& attention_terms() {
   const auto relative = [](RelativeTable kind) { return [kind] { return std::make_shared<RelativeFactory<T, Dev>>(kind); }; };
@@ -44,11 +44,16 @@ void register_term(const std::string& name) {
   if (!attention_terms<T, Dev>().emplace(name, layer_term<Term, T, Dev>).second)
     fail_usage("register_term", "there is an attention term '", name, "' already; take another name");
 }
-/// A term that a source file adds to a program, for models of these number types:
+/// A term that a source file adds to a program, for models of these number types on all devices that the program knows:
 ///     const RegisteredTerm<Mine, float, bfloat16> mine{"mine"};
 template <template <class, class> class Term, class... T>
 struct RegisteredTerm {
-  explicit RegisteredTerm(const std::string& name) { (register_term<Term, T>(name), ...); }
+  explicit RegisteredTerm(const std::string& name) {
+    (register_term<Term, T>(name), ...);
+#if defined(LEXFORMER_WITH_CUDA)
+    (register_term<Term, T, Cuda>(name), ...);
+#endif
+  }
 };
 
 /// A term of a model: its name and its factory with the options in use.

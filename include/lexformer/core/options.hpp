@@ -92,7 +92,8 @@ class Option {
   Option& named() { return is_named = true, *this; }
   /// The files that are written into a folder.
   Option& writes(std::vector<std::string> names_in_folder) { return written = std::move(names_in_folder), *this; }
-  /// Whether the value is part of what identifies a run: a resumed run must have the same.
+  /// Whether the value is part of what identifies a run: a resumed run must have the same. Asked again when all values are known: an option
+  /// that is added later says identity(value != default), so that runs from before can be resumed.
   Option& identity(bool is_part) { return in_identity = is_part, *this; }
   /// The command line must also have the other option.
   Option& needs(std::string other) { return needed.push_back(std::move(other)), *this; }

@@ -73,7 +73,7 @@ inline constexpr std::uint32_t regularizer = 0xF5000000u;  // + 0 for tokens, + 
 inline constexpr std::uint32_t share = 0xF6000000u;        // of the training data
 inline constexpr std::uint32_t clusters = 0xF7000000u;
 inline constexpr std::uint32_t negatives = 0xF8000000u;
-inline constexpr std::uint32_t user = 0xFF000000u;
+inline constexpr std::uint32_t user = 0xFF000000u;  // and above: of programs
 }  // namespace random_site
 
 /// A sequential generator on one RandomKey, for code that is sequential anyway (shuffling, typos, initial weights).
