@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The functions of lexformer.hpp that are not templates (core/compiled.hpp), compiled in units of whole folders, so that several cores share
-# them. A unit declares what its folders may include (tests/house/test_floors.py) and has the bodies of its own. Sets body_units.
+# them. A unit declares what its folders may include (tests/house/test_floors.py) and has the bodies of its own.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/lexformer/lexformer.hpp)
 set(declared "")
-set(body_units "")
 foreach(folders IN ITEMS "core|kernels|autograd|ops|nn|text" "io" "data" "attention|models|train")
   file(STRINGS include/lexformer/lexformer.hpp own REGEX "^#include \"lexformer/(${folders})/")
   if(folders STREQUAL "io")
@@ -21,5 +20,4 @@ ${declared}#undef LEXFORMER_BODIES
 ${own}
 ")
   string(APPEND declared "${own}\n")
-  list(APPEND body_units ${unit})
 endforeach()
