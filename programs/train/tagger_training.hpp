@@ -143,9 +143,11 @@ inline lx::Json describe(const std::string& file, const Sentences& sentences) {
   return out;
 }
 
-/// Trains a model; `open` opens the best one in the end. Returns false if the run was interrupted (and saved).
+/// Trains a model, whose parameters in `frozen` are not trained; `open` opens the best one in the end. Returns false if the run was
+/// interrupted (and saved).
 template <class T, class Dev, class Model, class Open>
-bool train_tagger(const TaggerOptions& o, Model& model, const Sentences& train, const std::string& of_vectors, Open&& open) {
+bool train_tagger(const TaggerOptions& o, Model& model, const std::vector<std::string>& frozen, const Sentences& train,
+                  const std::string& of_vectors, Open&& open) {
   const auto valid = read_sentences(o.valid, 0);
   std::vector<Sentences> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(read_sentences(file, 0));
@@ -162,7 +164,7 @@ bool train_tagger(const TaggerOptions& o, Model& model, const Sentences& train, 
   of_data["valid"] = describe(o.valid, valid);
   if (!of_vectors.empty()) of_data["vectors"] = of_vectors;
   settings.settings = o.json(of_data);
-  if constexpr (requires { model.frozen(); }) settings.frozen.insert(model.frozen().begin(), model.frozen().end());
+  settings.frozen.insert(frozen.begin(), frozen.end());
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {
     say_interrupted(lx::cat("step ", done.step), o.out);

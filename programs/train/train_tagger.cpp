@@ -23,13 +23,14 @@ bool TrainTagger::train(program::TaggerOptions o) {
     model.encoder().gradient_checkpointing = o.gradient_checkpointing;
     o.love.apply(model);
     for (const auto& part : o.freeze) model.freeze(part);
-    return program::train_tagger<T, Dev>(o, model, train, "", [](const std::string& path) { return lx::BertTagger<T, Dev>::load(path); });
+    return program::train_tagger<T, Dev>(o, model, model.frozen(), train, "",
+                                         [](const std::string& path) { return lx::BertTagger<T, Dev>::load(path); });
   }
   const auto vectors = o.vectors.load();
   o.lstm.size = vectors->size();
   lx::LstmTagger<T, Dev> model(labels, o.lstm, o.seed);
   model.provide(vectors);
-  return program::train_tagger<T, Dev>(o, model, train, vectors->describe_all(), [&](const std::string& path) {
+  return program::train_tagger<T, Dev>(o, model, {}, train, vectors->describe_all(), [&](const std::string& path) {
     auto best = lx::LstmTagger<T, Dev>::load(path);
     best.provide(vectors);
     return best;
