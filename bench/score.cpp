@@ -18,7 +18,7 @@ lx::Json measure(const bench::Input& input, const program::Compute& compute, std
     return file.config->contains("lexformer") && file.config["lexformer"].contains("head");
   }();
   auto model = trained ? Model::load(input.model) : Model::load(input.model, {.seed = 1});
-  compute.apply(model);
+  lx::apply_precision(model, compute);
   const auto data = input.pairs(model);
   const auto rows = input.rows(data.token_counts(0), 16, true);
   std::vector<lx::Batch> batches;

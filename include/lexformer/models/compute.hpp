@@ -65,6 +65,13 @@ auto with_compute(const Compute& compute, F&& f) {
   return on(Cpu());
 }
 
+/// Rounds the layers of a complete model to 8 bits, if that is the precision and the file has not.
+template <class Model>
+void apply_precision(Model& model, const Compute& compute) {
+  if (compute.precision == Precision::int8 && !(model.quantized() && compute.int8_skip.empty()))
+    model.quantize({.skip = compute.int8_skip});
+}
+
 namespace detail {
 
 /// Makes an encoder's model as it is used: with LOVE, in 8 bits if that is the precision, with what its terms know.
@@ -72,8 +79,7 @@ template <class T, class Dev, template <class, class> class Model>
 void complete(Model<T, Dev>& model, const std::string& path, const Compute& compute, const ModelExtras& extras) {
   if (extras.vectors) fail_usage("vectors", path, " has word embeddings of its own; they are for a model that reads word vectors");
   if (!extras.love.empty()) model.plug_in(Love<T, Dev>::load(extras.love), extras.love_options);
-  if (compute.precision == Precision::int8 && !(model.quantized() && compute.int8_skip.empty()))
-    model.quantize({.skip = compute.int8_skip});
+  apply_precision(model, compute);
   model.provide(extras.knowledge);
 }
 
