@@ -26,10 +26,7 @@ if [ -n "${CI:-}" ]; then
   options=(-DLEXFORMER_WERROR=ON)
   case $preset in
     dev) options+=(-DLEXFORMER_STAND_IN_TESTS=OFF) ;;  # `cuda` runs those of kernels on PTX, `release` those of the stand-in
-    cuda)
-      options+=(-DLEXFORMER_NATIVE=ON)  # as in `release`: ccache has the libraries that both presets compile
-      options+=(-DCMAKE_CUDA_ARCHITECTURES=80)  # nothing in cuda/ depends on a newer one, which would run its PTX
-      ;;
+    cuda) options+=(-DLEXFORMER_NATIVE=ON) ;;  # as in `release`: ccache has the libraries that both presets compile
   esac
 fi
 # A full build of the tests is faster in few units; to edit tests, turn LEXFORMER_UNITY_TESTS off in build/PRESET.
