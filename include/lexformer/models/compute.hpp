@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where and with which numbers a model computes, as values: for code that is no template. With models/scorer.hpp, models/text_encoder.hpp
-// and models/word_tagger.hpp a program opens a model without naming number types and devices. These headers use all of them, so
-// lexformer.hpp leaves them out; lexformer::compiled has what they need.
+// The device and the precision of a model as values instead of template arguments. models/scorer.hpp, models/text_encoder.hpp and
+// models/word_tagger.hpp open models by them. These headers instantiate every number type and device, so lexformer.hpp does not include
+// them; lexformer::compiled contains the instances.
 #pragma once
 
 #include <functional>

@@ -120,7 +120,8 @@ LEXFORMER_SCORER(extern, bfloat16, Cuda)
 /// Opens a trained model: a .lxf file, or a HuggingFace folder with a classification head.
 ///   const auto model = lexformer::open_scorer("model.lxf", {.precision = lexformer::Precision::bfloat16});
 ///   const auto scores = model->scores_of(model->logits(examples));
-/// Errors: those of CrossEncoder::load, TextCnn, with_compute; the model cannot use what `extras` has, or lacks it.
+/// Errors: as CrossEncoder::load, TextCnn and with_compute. Errors (usage): `extras` has something that the model cannot use, or lacks
+/// something that it needs.
 inline std::unique_ptr<Scorer> open_scorer(ModelFile file, const Compute& compute = {}, const ModelExtras& extras = {}) {
   return with_compute(compute, [&](auto number, auto device) {
     return detail::make_scorer<decltype(number), decltype(device)>(std::move(file), compute, extras);

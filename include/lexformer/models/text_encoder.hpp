@@ -99,11 +99,11 @@ LEXFORMER_TEXT_ENCODER(extern, bfloat16, Cuda)
 
 }  // namespace detail
 
-/// Opens a sentence encoder, or the encoder of any other model. hidden_states: the encoder of a sentence encoder, too; its Dense modules
-/// are left out.
+/// Opens a sentence encoder, or the encoder of any other model. hidden_states: opens the encoder alone also if the model is a sentence
+/// encoder; its Dense modules are not used.
 ///   const auto model = lexformer::open_text_encoder("model.lxf");
 ///   const auto vectors = model->encode(texts);
-/// Errors: those of SentenceEncoder, Encoder, with_compute; the model cannot use what `extras` has.
+/// Errors: as SentenceEncoder, Encoder and with_compute. Errors (usage): `extras` has something that the model cannot use.
 inline std::unique_ptr<TextEncoder> open_text_encoder(ModelFile file, const Compute& compute = {}, const ModelExtras& extras = {},
                                                       bool hidden_states = false) {
   return with_compute(compute, [&](auto number, auto device) {

@@ -76,7 +76,8 @@ LEXFORMER_TAGGER(extern, bfloat16, Cuda)
 
 /// Opens a trained tagger: a .lxf file, or a HuggingFace folder with a head for token classification.
 ///   const auto tags = lexformer::open_tagger("model.lxf")->tag(sentences).tags;
-/// Errors: those of BertTagger, LstmTagger, with_compute; the model cannot use what `extras` has, or lacks it.
+/// Errors: as BertTagger, LstmTagger and with_compute. Errors (usage): `extras` has something that the model cannot use, or lacks
+/// something that it needs.
 inline std::unique_ptr<WordTagger> open_tagger(const std::string& path, const Compute& compute = {}, const ModelExtras& extras = {}) {
   return with_compute(compute, [&](auto number, auto device) {
     return detail::make_tagger<decltype(number), decltype(device)>(ModelFile::open(path), compute, extras);
