@@ -7,6 +7,7 @@
 #include "models/tiny.hpp"
 
 using namespace lexformer;
+using test::same_bits;
 
 namespace {
 
@@ -16,10 +17,6 @@ std::vector<PairExample> pair_examples() {
   return all;
 }
 const std::vector<std::string> handle_texts{"sony black camera", "a lens", "silent book for a screen"};
-
-bool same_bits(const Tensor<float>& a, const Tensor<float>& b) {
-  return a.shape() == b.shape() && std::equal(a.span().begin(), a.span().end(), b.span().begin());
-}
 
 ModelFile lea_file() {
   auto model = test::tiny_model<float>(test::with_lea());
