@@ -22,6 +22,35 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
+# Writes FILE: the text BEFORE, what the sources (the other arguments) include, and each source in its own namespace. One unit parses headers and
+# instantiates templates once for all of them.
+function(lexformer_write_unit file before)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+  set(includes "")
+  set(bodies "")
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} lines REGEX "^#include")
+    list(APPEND includes ${lines})
+    get_filename_component(name ${source} NAME_WE)
+    string(APPEND bodies "namespace unit_${name} {\n#include \"${source}\"  // NOLINT\n}\n")
+  endforeach()
+  list(REMOVE_DUPLICATES includes)
+  list(JOIN includes "\n" includes)
+  file(CONFIGURE OUTPUT ${file} CONTENT "${before}\n${includes}\n${bodies}" @ONLY)
+endfunction()
+
+# What our own programs have in common. All kernels are in the library (tests/programs/test_objects.py), so -O1, which compiles in two thirds of
+# the time, is as fast. lexformer.hpp is parsed once for all of them (target_precompile_headers REUSE_FROM).
+add_library(lexformer_program_options INTERFACE)
+target_link_libraries(lexformer_program_options INTERFACE lexformer::compiled lexformer_warnings)
+target_compile_options(lexformer_program_options INTERFACE
+  $<$<CONFIG:Release>:-O1>
+  $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")  # the latter two for ccache
+file(CONFIGURE OUTPUT precompiled.cpp CONTENT "")
+add_library(lexformer_precompiled OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/precompiled.cpp)
+target_link_libraries(lexformer_precompiled PRIVATE lexformer_program_options)
+target_precompile_headers(lexformer_precompiled PRIVATE <lexformer/lexformer.hpp>)
+
 # Every header as a translation unit of its own, included twice, with the bodies of its own functions only (core/compiled.hpp): so it must include
 # all that it uses itself. lexformer.hpp is compiled as a program sees it, with all bodies. Most of the time would go to what many headers include:
 # one that includes a hub starts from the precompiled hub, in which there is nothing that the header does not include itself.
@@ -93,27 +122,12 @@ if(LEXFORMER_TIDY)
   if(LEXFORMER_WERROR)
     list(APPEND tidy --warnings-as-errors=*)
   endif()
-  # Writes OUTPUT.cpp: the named sources, each in its own namespace, after what all of them include.
-  function(write_unit output before)
-    set(includes "")
-    set(bodies "")
-    foreach(source IN LISTS ARGN)
-      file(STRINGS ${source} lines REGEX "^#include")
-      list(APPEND includes ${lines})
-      get_filename_component(name ${source} NAME_WE)
-      string(APPEND bodies "namespace unit_${name} {\n#include \"${source}\"  // NOLINT\n}\n")
-    endforeach()
-    list(REMOVE_DUPLICATES includes)
-    list(JOIN includes "\n" includes)
-    file(CONFIGURE OUTPUT ${output}.cpp CONTENT "${before}\n${includes}\n${bodies}" @ONLY)
-  endfunction()
   file(GLOB programs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/programs/*/*.cpp ${PROJECT_SOURCE_DIR}/examples/*.cpp)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${programs})
   set(shared ${programs})
   list(FILTER shared INCLUDE REGEX "/cli/")
   list(FILTER programs EXCLUDE REGEX "/cli/")
   # A main in a namespace is a function like any other, which has to return something.
-  write_unit(programs "#pragma clang diagnostic ignored \"-Wreturn-type\"" ${programs})
+  lexformer_write_unit(${PROJECT_BINARY_DIR}/programs.cpp "#pragma clang diagnostic ignored \"-Wreturn-type\"" ${programs})
   get_target_property(sources lexformer_compiled SOURCES)
   set(products ${sources})
   list(FILTER products INCLUDE REGEX "products")
