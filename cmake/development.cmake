@@ -39,13 +39,14 @@ function(lexformer_write_unit file before)
   file(CONFIGURE OUTPUT ${file} CONTENT "${before}\n${includes}\n${bodies}" @ONLY)
 endfunction()
 
+# With these, ccache stores what is compiled with a precompiled header.
+set(lexformer_precompiled_flags $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+
 # What our own programs have in common. All kernels are in the library (tests/programs/test_objects.py), so -O1, which compiles in two thirds of
 # the time, is as fast. lexformer.hpp is parsed once for all of them (target_precompile_headers REUSE_FROM).
 add_library(lexformer_program_options INTERFACE)
 target_link_libraries(lexformer_program_options INTERFACE lexformer::compiled lexformer_warnings)
-target_compile_options(lexformer_program_options INTERFACE
-  $<$<CONFIG:Release>:-O1>
-  $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")  # the latter two for ccache
+target_compile_options(lexformer_program_options INTERFACE $<$<CONFIG:Release>:-O1> ${lexformer_precompiled_flags})
 file(CONFIGURE OUTPUT precompiled.cpp CONTENT "")
 add_library(lexformer_precompiled OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/precompiled.cpp)
 target_link_libraries(lexformer_precompiled PRIVATE lexformer_program_options)

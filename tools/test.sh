@@ -34,7 +34,8 @@ if [ ! -f "build/$preset/bin/lexformer_tests" ]; then
   options+=(-DLEXFORMER_UNITY_TESTS=ON)
   # All tests run in `dev`; here those of what g++ makes of the kernels for this processor.
   if [ "$preset" = release ]; then
-    options+=(-DLEXFORMER_TEST_FLAGS=-O0 "-DLEXFORMER_TEST_FOLDERS=core;kernels;autograd;ops;nn;attention")
+    options+=(-DLEXFORMER_TEST_FLAGS=-O0 "-DLEXFORMER_TEST_FOLDERS=core;kernels;autograd;ops;nn;attention"
+              -DLEXFORMER_INSTALL_COMPILED=ON -DLEXFORMER_INSTALL_PROGRAMS=ON)  # consumer.consumers installs them
   fi
 fi
 
