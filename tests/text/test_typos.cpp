@@ -212,7 +212,7 @@ TEST_CASE("typo options are checked and described") {
                        "mode: 'nlpaug' is not known; use one of: released, printed, love, ocr, keyboard, homophones, misspellings, spaces, "
                        "abbreviations, units, casing, lookalikes",
                        Error);
-  CHECK(describe({}) == "released word_share=0.2 char_share=0.1 min_chars=0 ops=insert,delete,substitute,swap,keyboard respace=0");
+  CHECK(describe(TypoOptions{}) == "released word_share=0.2 char_share=0.1 min_chars=0 ops=insert,delete,substitute,swap,keyboard respace=0");
 }
 
 TEST_CASE("rates on Abt-Buy are those of the authors' typo files") {

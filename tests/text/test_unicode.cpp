@@ -9,24 +9,11 @@
 #include <sstream>
 #include <string>
 
+#include "lexformer/io/file.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/words.hpp"
 
 using namespace lexformer;
-
-namespace {
-
-/// CRC-32 as Python's zlib.crc32(bytes, before).
-std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
-  std::uint32_t crc = ~before;
-  for (char byte : bytes) {
-    crc ^= static_cast<unsigned char>(byte);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320u : 0u);
-  }
-  return ~crc;
-}
-
-}  // namespace
 
 TEST_CASE("the classes of ASCII are those of C") {
   for (int c = 0; c < 0x80; ++c) {
