@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <new>
 #include <sstream>
@@ -250,8 +251,8 @@ TEST_CASE("memory: blocks of many sizes, given and freed in any order, never ove
   const auto before = Memory<Cpu>::in_use();
   RandomStream random(3, random_site::user);
   std::vector<Tensor<>> live;
-  const auto intact = [](const Tensor<>& t) {
-    return std::all_of(t.data(), t.data() + t.size(), [&](float x) { return x == t.data()[0]; });
+  const auto intact = [](const Tensor<>& t) {  // each element equals the next; memcmp is fast also where this file is not optimised
+    return std::memcmp(t.data(), t.data() + 1, (t.size() - 1) * sizeof(float)) == 0;
   };
   for (int turn = 0; turn < 2000; ++turn) {
     if (live.size() > 20 || (!live.empty() && random.below(2) == 0)) {
