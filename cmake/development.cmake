@@ -144,10 +144,11 @@ if(LEXFORMER_TIDY)
   # `extern template` has to come before what it refers to.
   write_plain_unit(library.cpp "#define LEXFORMER_DISPATCH\n#include \"lexformer/lexformer.hpp\"\n#define LEXFORMER_COMPILED\n#include \"lexformer/bfloat16.hpp\"\n"
                    ${sources})
-  add_library(tidy OBJECT ${PROJECT_BINARY_DIR}/programs.cpp ${PROJECT_BINARY_DIR}/library.cpp ${products})
+  add_library(tidy_units OBJECT ${PROJECT_BINARY_DIR}/programs.cpp ${PROJECT_BINARY_DIR}/library.cpp ${products})
   add_library(tidy_support OBJECT ${PROJECT_BINARY_DIR}/support.cpp)
-  add_dependencies(tidy tidy_support)
-  foreach(target tidy tidy_support)
+  add_custom_target(tidy)
+  add_dependencies(tidy tidy_units tidy_support)
+  foreach(target tidy_units tidy_support)
     target_link_libraries(${target} PRIVATE lexformer lexformer_warnings CLI11::CLI11)
     target_include_directories(${target} PRIVATE programs)
     target_compile_options(${target} PRIVATE -fsyntax-only)  # CMake compiles what clang-tidy has checked
