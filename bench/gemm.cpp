@@ -3,8 +3,8 @@
 // linear layers with packed weights beside a loop of nothing but their instruction. To be compiled for this machine (preset `release`): the
 // product alone is the one that the headers have for -march.
 #include <iomanip>
-#include <lexformer/kernels/gemm_int8_tile.hpp>
-#include <lexformer/kernels/linear_bfloat16_tile.hpp>
+#include <lexformer/kernels/products/gemm_int8_tile.hpp>
+#include <lexformer/kernels/products/linear_bfloat16_tile.hpp>
 #include <lexformer/ops/elementwise.hpp>
 
 #include "common.hpp"

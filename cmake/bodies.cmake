@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: MIT
-# The functions of lexformer.hpp that are not templates (core/compiled.hpp), compiled in units of whole folders, so that several cores share
+# The functions of the headers that are not templates (core/compiled.hpp), compiled in units of whole folders, so that several cores share
 # them. A unit declares what its folders may include (tests/house/test_floors.py) and has the bodies of its own.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/lexformer/lexformer.hpp)
+set(umbrellas "")
+foreach(name IN ITEMS lexformer words tables noise metrics knowledge)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/lexformer/${name}.hpp)
+  file(STRINGS include/lexformer/${name}.hpp lines REGEX "^#include \"lexformer/[a-z]+/")
+  list(APPEND umbrellas ${lines})
+endforeach()
 set(declared "")
-foreach(folders IN ITEMS "core|kernels|autograd|ops|nn|text" "io" "data" "attention|models|train")
-  file(STRINGS include/lexformer/lexformer.hpp own REGEX "^#include \"lexformer/(${folders})/")
+foreach(folders IN ITEMS "core|kernels|autograd|ops|text" "io" "nn|noise|knowledge|data" "attention|models|words" "metrics|train|tables")
+  set(own ${umbrellas})
+  list(FILTER own INCLUDE REGEX "lexformer/(${folders})/")
   if(folders STREQUAL "io")
-    list(PREPEND own "#include \"lexformer/io/json.hpp\"")  # not in lexformer.hpp, but included by bodies of several units
+    list(PREPEND own "#include \"lexformer/io/json.hpp\"")  # in no umbrella, but included by bodies of several units
   endif()
   list(JOIN own "\n" own)
   string(REGEX MATCH "[a-z]+$" name ${folders})

@@ -50,7 +50,8 @@ target_compile_options(lexformer_program_options INTERFACE $<$<CONFIG:Release>:-
 file(CONFIGURE OUTPUT precompiled.cpp CONTENT "")
 add_library(lexformer_precompiled OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/precompiled.cpp)
 target_link_libraries(lexformer_precompiled PRIVATE lexformer_program_options)
-target_precompile_headers(lexformer_precompiled PRIVATE <lexformer/lexformer.hpp>)
+target_precompile_headers(lexformer_precompiled PRIVATE <lexformer/lexformer.hpp> <lexformer/words.hpp> <lexformer/tables.hpp>
+                          <lexformer/noise.hpp> <lexformer/metrics.hpp> <lexformer/knowledge.hpp>)
 
 # Every header as a translation unit of its own, included twice, with the bodies of its own functions only (core/compiled.hpp): so it must include
 # all that it uses itself. lexformer.hpp is compiled as a program sees it, with all bodies. Most of the time would go to what many headers include:

@@ -4,6 +4,7 @@
 // build/release/bin/07_match_tables demo/table_a.csv demo/table_b.csv
 #include <iostream>
 #include <lexformer/lexformer.hpp>
+#include <lexformer/tables.hpp>
 
 namespace lx = lexformer;
 

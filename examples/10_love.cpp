@@ -3,6 +3,7 @@
 // Prints the known words that are nearest to a misspelled one.   Try: build/release/bin/10_love weights/english-small love.lxf langauge
 #include <iostream>
 #include <lexformer/lexformer.hpp>
+#include <lexformer/words.hpp>
 
 namespace lx = lexformer;
 

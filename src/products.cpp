@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "lexformer/core/names.hpp"
-#include "lexformer/kernels/gemm.hpp"
-#include "lexformer/kernels/gemm_bfloat16.hpp"
-#include "lexformer/kernels/gemm_eigen.hpp"
-#include "lexformer/kernels/gemm_int8.hpp"
-#include "lexformer/kernels/gemm_int8_tile.hpp"
-#include "lexformer/kernels/linear_bfloat16.hpp"
+#include "lexformer/kernels/products/gemm.hpp"
+#include "lexformer/kernels/products/gemm_bfloat16.hpp"
+#include "lexformer/kernels/products/gemm_eigen.hpp"
+#include "lexformer/kernels/products/gemm_int8.hpp"
+#include "lexformer/kernels/products/gemm_int8_tile.hpp"
+#include "lexformer/kernels/products/linear_bfloat16.hpp"
 #include "products_level.hpp"
 
 namespace lexformer {

@@ -6,9 +6,9 @@
 
 #if LEXFORMER_X86 && defined(__linux__)
 LEXFORMER_BEGIN_TARGET("amx-tile,amx-int8,amx-bf16,avx512vnni,avx512bf16,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
-#include "lexformer/kernels/gemm_amx.hpp"
-#include "lexformer/kernels/gemm_int8_tile.hpp"
-#include "lexformer/kernels/linear_bfloat16_tile.hpp"
+#include "lexformer/kernels/products/gemm_amx.hpp"
+#include "lexformer/kernels/products/gemm_int8_tile.hpp"
+#include "lexformer/kernels/products/linear_bfloat16_tile.hpp"
 LEXFORMER_END_TARGET
 
 void lexformer::detail::use_amx(Products& p) {

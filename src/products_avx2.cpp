@@ -6,8 +6,8 @@
 
 #if LEXFORMER_X86
 LEXFORMER_BEGIN_TARGET("avx2,fma")
-#include "lexformer/kernels/gemm_int8_tile.hpp"
-#include "lexformer/kernels/gemm_tile.hpp"
+#include "lexformer/kernels/products/gemm_int8_tile.hpp"
+#include "lexformer/kernels/products/gemm_tile.hpp"
 LEXFORMER_END_TARGET
 
 void lexformer::detail::use_avx2(Products& p) {

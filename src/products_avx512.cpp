@@ -6,7 +6,7 @@
 
 #if LEXFORMER_X86
 LEXFORMER_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
-#include "lexformer/kernels/gemm_tile.hpp"
+#include "lexformer/kernels/products/gemm_tile.hpp"
 LEXFORMER_END_TARGET
 
 void lexformer::detail::use_avx512(Products& p) {

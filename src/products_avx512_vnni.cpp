@@ -6,7 +6,7 @@
 
 #if LEXFORMER_X86
 LEXFORMER_BEGIN_TARGET("avx512vnni,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
-#include "lexformer/kernels/gemm_int8_tile.hpp"
+#include "lexformer/kernels/products/gemm_int8_tile.hpp"
 LEXFORMER_END_TARGET
 
 void lexformer::detail::use_avx512_vnni(Products& p) {

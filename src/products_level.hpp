@@ -25,8 +25,8 @@
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/parallel.hpp"
-#include "lexformer/kernels/amx_permission.hpp"
 #include "lexformer/kernels/products.hpp"
+#include "lexformer/kernels/products/amx_permission.hpp"
 
 #define LEXFORMER_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)

@@ -333,7 +333,7 @@ def is_finite(numbers):
 
 def to_int8(tensor, where):
     """The integers of a weight (out, in) and their scales (out): scale = max |w| / 127 in float, integer = w / scale, rounded to the
-    nearest, ties to even. The same as quantize_rows in kernels/int8_weights.hpp."""
+    nearest, ties to even. The same as quantize_rows in kernels/products/int8_weights.hpp."""
     numbers = array.array("f", values(tensor))
     check(is_finite(numbers), where, "holds NaN or infinite values; the model is broken")
     rows, columns = tensor.shape

@@ -20,7 +20,7 @@ def floor_order(root):
     """The folders from the lowest floor up, as listed by the house rules."""
     rules = root / "tests/house/test_floors.py"
     table = re.search(r"^FLOORS = \{(.*?)^\}", rules.read_text(encoding="utf-8"), flags=re.M | re.S) if rules.exists() else None
-    allowed = {name: set(below.split()) for name, below in re.findall(r'"(\w+)": "([\w ]*)"', table.group(1))} if table else {}
+    allowed = {name: set(below.split()) for name, below in re.findall(r'"([\w/]+)": "([\w/ ]*)"', table.group(1))} if table else {}
 
     def floor(name, above=()):
         below = [floor(other, (*above, name)) for other in allowed[name] if other in allowed and other not in (*above, name)]
@@ -73,7 +73,7 @@ def graph(root):
         sys.exit(f"include_graph.py: {root}: there are no headers in include/lexformer")
 
     def folder(name):
-        return name.split("/")[0] if "/" in name else ""
+        return str(Path(name).parent) if "/" in name else ""
     files, lines, arrows = Counter(), Counter(), Counter()
     for name, (length, targets) in headers.items():
         files[folder(name)] += 1

@@ -8,7 +8,6 @@
 #include "lexformer/models/bert_tagger.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
-#include "lexformer/models/love.hpp"
 #include "lexformer/models/lstm_tagger.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/sentence_encoder.hpp"
@@ -23,6 +22,7 @@
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/train/optimizer.hpp"
+#include "lexformer/words/love.hpp"
 
 #if defined(LEXFORMER_COMPILED)
 namespace lexformer {

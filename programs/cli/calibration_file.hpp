@@ -5,8 +5,8 @@
 #include <iomanip>
 #include <lexformer/io/config.hpp>
 #include <lexformer/io/json.hpp>
-#include <lexformer/train/precision_recall.hpp>
-#include <lexformer/train/score_calibration.hpp>
+#include <lexformer/metrics/metrics.hpp>
+#include <lexformer/metrics/score_calibration.hpp>
 #include <optional>
 
 #include "cli/program.hpp"

@@ -4,8 +4,8 @@
 #include "cli/hnsw_candidates.hpp"
 
 #include <lexformer/core/parallel.hpp>
-#include <lexformer/models/vector_candidates.hpp>
 #include <lexformer/ops/rows.hpp>
+#include <lexformer/tables/vector_candidates.hpp>
 
 #include "cli/program.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <lexformer/core/tensor.hpp>
-#include <lexformer/text/blocking.hpp>
+#include <lexformer/tables/blocking.hpp>
 
 #include <functional>
 #include <vector>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <lexformer/data/examples.hpp>
-#include <lexformer/data/knowledge.hpp>
-#include <lexformer/io/conllu.hpp>
-#include <lexformer/io/wordnet.hpp>
+#include <lexformer/knowledge/conllu.hpp>
+#include <lexformer/knowledge/knowledge.hpp>
+#include <lexformer/knowledge/wordnet.hpp>
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <lexformer/io/json.hpp>
-#include <lexformer/models/love_plug.hpp>
+#include <lexformer/words/love_plug.hpp>
 
 #include "cli/program.hpp"
 

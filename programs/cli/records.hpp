@@ -107,7 +107,7 @@ class RecordFlags {
 
 /// The options in the form in which a model keeps them, "" for pairs of texts.
 inline std::string stored_records(const lx::TableOptions& table) {
-  return table.records ? lx::dump_json(lx::to_json(table.records->options()), "--left") : "";
+  return table.records ? lx::dump_json(table.records->description(), "--left") : "";
 }
 
 }  // namespace program

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "cli/model_card.hpp"
-#include "lexformer/report/report.hpp"
+#include "report/report.hpp"
 
 namespace program {
 

@@ -2,10 +2,10 @@
 // Word vectors as options of a program: a file of vectors, or the word table of a model.
 #pragma once
 
-#include <lexformer/io/fasttext.hpp>
 #include <lexformer/io/model_file.hpp>
-#include <lexformer/io/vectors.hpp>
-#include <lexformer/models/static_vectors.hpp>
+#include <lexformer/words/fasttext.hpp>
+#include <lexformer/words/static_vectors.hpp>
+#include <lexformer/words/vectors.hpp>
 
 #include "cli/program.hpp"
 

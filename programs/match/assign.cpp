@@ -3,7 +3,7 @@
 #include <iomanip>
 #include <limits>
 
-#include <lexformer/data/assignment.hpp>
+#include <lexformer/tables/assignment.hpp>
 
 #include "cli/scored_pairs.hpp"
 #include "match/candidates.hpp"

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include <lexformer/models/sentence_encoder.hpp>
-#include <lexformer/models/vector_candidates.hpp>
+#include <lexformer/tables/vector_candidates.hpp>
 
 #include "cli/hnsw_candidates.hpp"
 #include "cli/records.hpp"

@@ -2,8 +2,8 @@
 // Precision, recall and F1 of the matches that match or assign wrote, on labelled pairs.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
-#include <lexformer/train/bootstrap.hpp>
-#include <lexformer/train/metrics.hpp>
+#include <lexformer/metrics/bootstrap.hpp>
+#include <lexformer/metrics/metrics.hpp>
 #include <set>
 
 #include "cli/given_labels.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <lexformer/io/json.hpp>
-#include <lexformer/report/differences.hpp>
+#include "report/differences.hpp"
 
 #include "cli/records.hpp"
 

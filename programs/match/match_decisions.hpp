@@ -3,7 +3,7 @@
 #pragma once
 
 #include <lexformer/io/json.hpp>
-#include <lexformer/train/combined_score.hpp>
+#include <lexformer/tables/combined_score.hpp>
 
 #include "cli/calibration_file.hpp"
 #include "match/match_writer.hpp"

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <lexformer/text/blocking.hpp>
-#include <lexformer/text/candidate_leads.hpp>
-#include <lexformer/train/cascade.hpp>
+#include <lexformer/tables/blocking.hpp>
+#include <lexformer/tables/candidate_leads.hpp>
+#include <lexformer/tables/cascade.hpp>
 #include <optional>
 #include <unordered_map>
 

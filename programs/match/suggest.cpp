@@ -4,8 +4,8 @@
 #include <iomanip>
 #include <set>
 
-#include <lexformer/data/label_suggestions.hpp>
-#include <lexformer/train/metrics.hpp>
+#include <lexformer/metrics/metrics.hpp>
+#include <lexformer/tables/label_suggestions.hpp>
 
 #include "cli/scored_pairs.hpp"
 #include "match/candidates.hpp"

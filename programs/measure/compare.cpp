@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compares models on the same test pairs: means and standard deviations over seeds, and bootstrap intervals of the differences.
 #include <iomanip>
-#include <lexformer/report/box_plot.hpp>
+#include "report/box_plot.hpp"
 
 #include "cli/report_footer.hpp"
 #include "measure/comparison.hpp"

@@ -9,7 +9,7 @@
 #include "cli/compared_models.hpp"
 #include "cli/evaluation.hpp"
 #include "lexformer/io/json.hpp"
-#include "lexformer/report/report.hpp"
+#include "report/report.hpp"
 
 namespace program {
 

@@ -3,7 +3,7 @@
 // all test pairs.
 #pragma once
 
-#include <lexformer/models/dafa_analysis.hpp>
+#include <lexformer/models/analysis.hpp>
 
 #include "measure/report_attention.hpp"
 

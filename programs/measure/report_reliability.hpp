@@ -2,7 +2,7 @@
 // The section of a report about calibration: how often a probability is right.
 #pragma once
 
-#include "lexformer/train/score_calibration.hpp"
+#include "lexformer/metrics/score_calibration.hpp"
 #include "measure/report_attention.hpp"
 
 namespace program {

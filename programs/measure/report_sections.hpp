@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lexformer/io/json.hpp"
-#include "lexformer/train/precision_recall.hpp"
+#include "lexformer/metrics/metrics.hpp"
 #include "measure/report_attention.hpp"
 
 namespace program {

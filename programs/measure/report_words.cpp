@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // One HTML page about a model of words: principal components of word vectors, nearest known words, and the attention of LOVE.
 #include <lexformer/io/config.hpp>
-#include <lexformer/models/love.hpp>
-#include <lexformer/models/word_imputer.hpp>
-#include <lexformer/report/report.hpp>
-#include <lexformer/train/principal_components.hpp>
+#include <lexformer/metrics/principal_components.hpp>
+#include <lexformer/words/love.hpp>
+#include <lexformer/words/word_imputer.hpp>
+#include "report/report.hpp"
 
 #include "cli/report_footer.hpp"
 #include "cli/word_sources.hpp"

@@ -5,8 +5,8 @@
 #include <iomanip>
 
 #include "cli/model_card.hpp"
-#include "lexformer/report/report.hpp"
 #include "measure/robustness.hpp"
+#include "report/report.hpp"
 
 namespace program {
 

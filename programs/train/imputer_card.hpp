@@ -2,7 +2,7 @@
 // The model card (README.md) of a model that makes vectors for any word: words, model, results, command.
 #pragma once
 
-#include <lexformer/report/svg.hpp>
+#include "report/svg.hpp"
 
 #include "cli/model_card.hpp"
 #include "train/imputer_options.hpp"

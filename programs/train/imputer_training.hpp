@@ -2,11 +2,11 @@
 // The training of a model that makes vectors for any word: its task, its evaluation, and what a run writes.
 #pragma once
 
-#include <lexformer/data/love_batches.hpp>
-#include <lexformer/io/vectors.hpp>
 #include <lexformer/ops/index.hpp>
 #include <lexformer/ops/rows.hpp>
 #include <lexformer/train/trainer.hpp>
+#include <lexformer/words/love_batches.hpp>
+#include <lexformer/words/vectors.hpp>
 
 #include <functional>
 #include <iomanip>

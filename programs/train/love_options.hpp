@@ -2,9 +2,9 @@
 // The options of train_love.
 #pragma once
 
-#include <lexformer/data/love_batches.hpp>
-#include <lexformer/models/love.hpp>
-#include <lexformer/models/love_loss.hpp>
+#include <lexformer/words/love.hpp>
+#include <lexformer/words/love_batches.hpp>
+#include <lexformer/words/love_loss.hpp>
 
 #include "train/imputer_options.hpp"
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <lexformer/data/lines.hpp>
-#include <lexformer/io/wordnet.hpp>
-#include <lexformer/models/love_lists.hpp>
+#include <lexformer/knowledge/wordnet.hpp>
 #include <lexformer/text/unicode.hpp>
+#include <lexformer/words/love_lists.hpp>
 
 #include <cstring>
 #include <iomanip>

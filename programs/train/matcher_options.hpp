@@ -196,7 +196,7 @@ struct MatcherOptions : TrainingOptions {
     all["augment"] = augment ? augment_probability : 0.0;
     all["typos"] = lx::describe(typos);
     if (love.used()) all["love"] = love.json();
-    if (table.records) all["records"] = lx::to_json(table.records->options());
+    if (table.records) all["records"] = table.records->description();
     return all;
   }
 

@@ -4,7 +4,7 @@
 
 #include "cli/model_card.hpp"
 #include "lexformer/io/json.hpp"
-#include "lexformer/report/svg.hpp"
+#include "report/svg.hpp"
 #include "train/pretrain_options.hpp"
 
 namespace program {

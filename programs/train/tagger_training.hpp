@@ -2,7 +2,7 @@
 // The training of a tagger: its task, its table and card, and what a run writes.
 #pragma once
 
-#include <lexformer/train/entity_metrics.hpp>
+#include <lexformer/metrics/entity_metrics.hpp>
 #include <lexformer/train/trainer.hpp>
 
 #include <iomanip>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Trains LOVE's rivals, which impute the vector of a word: MIMICK, BoS, KVQ-FH and edit distance.
-#include <lexformer/models/bos.hpp>
-#include <lexformer/models/edit_distance.hpp>
-#include <lexformer/models/kvq_fh.hpp>
-#include <lexformer/models/mimick.hpp>
+#include <lexformer/words/bos.hpp>
+#include <lexformer/words/edit_distance.hpp>
+#include <lexformer/words/kvq_fh.hpp>
+#include <lexformer/words/mimick.hpp>
 
 #include "train/imputer_training.hpp"
 #include "train/love_words.hpp"

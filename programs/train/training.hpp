@@ -4,7 +4,7 @@
 
 #include <iomanip>
 #include <lexformer/io/json.hpp>
-#include <lexformer/train/ranking_metrics.hpp>
+#include <lexformer/metrics/ranking_metrics.hpp>
 
 #include "cli/model_card.hpp"
 #include "train/training_options.hpp"

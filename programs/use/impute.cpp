@@ -4,7 +4,7 @@
 
 #include "cli/word_sources.hpp"
 
-#include <lexformer/models/word_imputer.hpp>
+#include <lexformer/words/word_imputer.hpp>
 
 namespace lx = lexformer;
 

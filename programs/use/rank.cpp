@@ -2,8 +2,8 @@
 // Ranks documents for queries by a cross-encoder or a sentence encoder, and measures rankings against labels.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
+#include <lexformer/metrics/ranking_metrics.hpp>
 #include <lexformer/models/text_encoder.hpp>
-#include <lexformer/train/ranking_metrics.hpp>
 
 #include "cli/texts.hpp"
 #include "cli/trained_model.hpp"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "../support/random_tensor.hpp"
-#include "io/expect_error.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
-#include "lexformer/models/dafa_analysis.hpp"
+#include "lexformer/models/analysis.hpp"
 #include "models/tiny.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 using test::max_error;

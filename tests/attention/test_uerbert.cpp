@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../support/random_tensor.hpp"
-#include "io/expect_error.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "models/tiny.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 using test::max_error;

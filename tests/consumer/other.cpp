@@ -3,7 +3,7 @@
 #include "lexformer/lexformer.hpp"
 #else
 #include "lexformer/io/json.hpp"
-#include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/products/gemm.hpp"
 #endif
 
 float sum_of_product() {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "../support/cases.hpp"
-#include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

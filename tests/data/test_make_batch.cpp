@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/data/make_batch.hpp"
+#include "lexformer/data/features.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "io/expect_error.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/io/file.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

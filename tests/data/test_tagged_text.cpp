@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "io/expect_error.hpp"
 #include "lexformer/data/tagged_text.hpp"
 #include "lexformer/io/file.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

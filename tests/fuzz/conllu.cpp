@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "fuzz/fuzz.hpp"
-#include "lexformer/io/conllu.hpp"
+#include "lexformer/knowledge/conllu.hpp"
 
 using namespace lexformer;
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "fuzz/fuzz.hpp"
-#include "lexformer/io/fasttext.hpp"
+#include "lexformer/words/fasttext.hpp"
 
 using namespace lexformer;
 

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "fuzz/fuzz.hpp"
-#include "lexformer/data/records.hpp"
 #include "lexformer/data/table.hpp"
+#include "lexformer/tables/records.hpp"
 
 using namespace lexformer;
 

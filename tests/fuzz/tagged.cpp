@@ -3,7 +3,7 @@
 // within them, in order.
 #include "fuzz/fuzz.hpp"
 #include "lexformer/data/tagged_text.hpp"
-#include "lexformer/train/entity_metrics.hpp"
+#include "lexformer/metrics/entity_metrics.hpp"
 
 using namespace lexformer;
 

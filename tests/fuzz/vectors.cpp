@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "fuzz/fuzz.hpp"
-#include "lexformer/io/vectors.hpp"
+#include "lexformer/words/vectors.hpp"
 
 using namespace lexformer;
 

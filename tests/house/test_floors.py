@@ -10,32 +10,40 @@ INCLUDE = ROOT / "include"
 # folder -> the folders that its files may include besides their own
 FLOORS = {
     "core": "",
-    "kernels": "core",
+    "kernels/products": "core",
+    "kernels": "core kernels/products",
     "autograd": "core kernels",
-    "ops": "core kernels autograd",
+    "ops": "core kernels kernels/products autograd",
     "text": "core",
+    "noise": "core text",
     "io": "core text",
-    "data": "core text io",
-    "nn": "core kernels autograd ops",
-    "attention": "core kernels autograd ops text io data nn",
-    "models": "core kernels autograd ops text io data nn attention",
-    "train": "core kernels autograd ops text io data nn attention models",
-    "report": "core text io data",
+    "nn": "core kernels kernels/products autograd ops io",
+    "data": "core text noise io",
+    "knowledge": "core text io data",
+    "metrics": "core kernels ops text io data",
+    "attention": "core kernels autograd ops nn text io data knowledge",
+    "words": "core kernels autograd ops nn text noise io data",
+    "models": "core kernels autograd ops nn text io data knowledge attention words",
+    "train": "core kernels autograd ops nn text noise io data knowledge metrics attention models",
+    "tables": "core kernels ops text io data metrics models train",
 }
+# one umbrella a room; that of the toolkit is lexformer.hpp
+UMBRELLAS = {"lexformer.hpp", "words.hpp", "tables.hpp", "noise.hpp", "metrics.hpp", "knowledge.hpp"}
 # folder of programs -> the folders that it may include besides lexformer/
-PROGRAM_FLOORS = {"programs": "cli", "cli": "cli", "match": "cli match", "train": "cli train", "use": "cli match train use", "measure": "cli measure", "terms": "",
+PROGRAM_FLOORS = {"programs": "cli", "report": "report", "cli": "cli report", "match": "cli match", "train": "cli train report", "use": "cli match train use",
+                  "measure": "cli measure report", "terms": "",
                   "examples": "", "bench": "cli common.hpp"}
 # external header -> who may include it
 EXTERNAL = {
-    r"Eigen/.*": r"kernels/gemm_eigen\.hpp",
+    r"Eigen/.*": r"kernels/products/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
     r"pthread\.h|sched\.h": r"core/(parallel|device)\.hpp",
-    r"immintrin\.h": r"kernels/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product|transpose16)\.hpp",
+    r"immintrin\.h": r"kernels/products/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product|transpose16)\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"sys/file\.h": r"io/folder_lock\.hpp",
     r"fcntl\.h|sys/stat\.h": r"io/(file|folder_lock)\.hpp",
-    r"unistd\.h": r"io/(file|folder_lock)\.hpp|kernels/amx_permission\.hpp",
-    r"sys/syscall\.h": r"kernels/amx_permission\.hpp",
+    r"unistd\.h": r"io/(file|folder_lock)\.hpp|kernels/products/amx_permission\.hpp",
+    r"sys/syscall\.h": r"kernels/products/amx_permission\.hpp",
 }
 # forbidden in code (comments and strings removed)
 FORBIDDEN = {
@@ -65,7 +73,7 @@ def check(name, text):
         yield 1, "the first line must be // SPDX-License-Identifier: MIT"
     if "#pragma once" not in lines:
         yield 1, "no #pragma once"
-    folder = name.split("/")[0] if "/" in name else ""
+    folder = str(Path(name).parent) if "/" in name else ""
     if folder and folder not in FLOORS:
         yield 1, f"the folder {folder}/ is on no floor (tests/house/test_floors.py lists them)"
     for number, line in enumerate(lines, 1):
@@ -79,9 +87,9 @@ def check(name, text):
             if not (INCLUDE / target).is_file():
                 yield number, f"{target} does not exist"
             inner = target.removeprefix("lexformer/")
-            if inner == "lexformer.hpp":
-                yield number, "no header includes the umbrella"
-            floor = inner.split("/")[0] if "/" in inner else ""
+            floor = str(Path(inner).parent) if "/" in inner else ""
+            if folder and inner in UMBRELLAS:
+                yield number, "no header of a folder includes an umbrella"
             if folder and floor and floor != folder and floor not in FLOORS[folder].split():
                 yield number, f"{folder}/ may not include {floor}/, only: {FLOORS[folder] or 'its own files'}"
         elif quote == '"':
@@ -102,7 +110,7 @@ def self_test():
     """Plants one mistake of each kind: a checker that finds nothing is worth nothing."""
     start = "// SPDX-License-Identifier: MIT\n#pragma once\n"
     planted = {
-        ("core/a.hpp", start + '#include "lexformer/kernels/gemm.hpp"\n'),
+        ("core/a.hpp", start + '#include "lexformer/kernels/products/gemm.hpp"\n'),
         ("text/a.hpp", start + "#include <nlohmann/json.hpp>\n"),
         ("ops/a.hpp", start + "#include <Eigen/Core>\n"),
         ("ops/a.hpp", start + "#include <cuda_runtime.h>\n"),
@@ -120,22 +128,21 @@ def self_test():
 
 
 def check_umbrellas(names):
-    """Each header is included by lexformer.hpp, those of report/ by report/report.hpp alone. Not io/json.hpp,
-    which is slow to compile, nor text/best_partners.hpp, which bodies alone use, nor those that use all number types."""
-    implementation = {"kernels/amx_permission.hpp", "kernels/amx_tile.hpp", "kernels/gemm_amx.hpp", "kernels/gemm_bfloat16.hpp",
-                      "kernels/gemm_blocks.hpp", "kernels/gemm_eigen.hpp", "kernels/gemm_int8_tile.hpp", "kernels/gemm_native.hpp",
-                      "kernels/gemm_tile.hpp", "kernels/linear_bfloat16_tile.hpp",
-                      "kernels/panel_product.hpp", "kernels/transpose16.hpp",  # of gemm.hpp, gemm_int8.hpp and linear_bfloat16.hpp
-                      "kernels/products.hpp"}  # of lexformer::compiled
-    umbrellas = {"lexformer.hpp", "bfloat16.hpp", "double.hpp", "report/report.hpp"}
-    names = {name for name in names if name not in implementation | umbrellas and not name.endswith("_impl.hpp")}
-    report = {name for name in names if name.startswith("report/")}
-    apart = {"io/json.hpp", "text/best_partners.hpp", "models/compute.hpp", "models/scorer.hpp", "models/text_encoder.hpp", "models/word_tagger.hpp"}
-    for umbrella, expected in [("lexformer.hpp", names - report - apart), ("report/report.hpp", report)]:
+    """Each header is included by the umbrella of its room, those of the toolkit by lexformer.hpp. Not io/json.hpp, which is slow to compile, nor
+    tables/best_partners.hpp, which bodies alone use, nor those that use all number types."""
+    implementation = {"kernels/products.hpp", *(f"kernels/products/{name}.hpp" for name in (
+        "amx_permission", "amx_tile", "gemm_amx", "gemm_bfloat16", "gemm_blocks", "gemm_eigen", "gemm_int8_tile", "gemm_native", "gemm_tile", "linear_bfloat16_tile",
+        "panel_product", "transpose16"))}
+    apart = {"io/json.hpp", "tables/best_partners.hpp", "models/compute.hpp", "models/scorer.hpp", "models/text_encoder.hpp", "models/word_tagger.hpp"}
+    rooms = {umbrella.removesuffix(".hpp") for umbrella in UMBRELLAS}
+    names = {name for name in names if "/" in name} - implementation - apart
+    for umbrella in sorted(UMBRELLAS):
+        room = umbrella.removesuffix(".hpp")
+        expected = {name for name in names if (Path(name).parts[0] == room if room != "lexformer" else Path(name).parts[0] not in rooms)}
         included = re.findall(r'#include "lexformer/([^"]+)"', (INCLUDE / "lexformer" / umbrella).read_text())
         for name in sorted(expected - set(included)):
             yield f"include/lexformer/{umbrella}: does not include lexformer/{name}"
-        for name in sorted(set(included) - expected - implementation):
+        for name in sorted(set(included) - expected - implementation - {"version.hpp"}):
             yield f"include/lexformer/{umbrella}: may not include lexformer/{name}"
         for name in sorted({n for n in included if included.count(n) > 1}):
             yield f"include/lexformer/{umbrella}: includes lexformer/{name} twice"

@@ -10,10 +10,10 @@
 #include <set>
 #include <string>
 
-#include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/file.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/expect_error.hpp"
 #include "lexformer/io/file.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "io/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "io/expect_error.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/version.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

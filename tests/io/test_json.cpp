@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "io/expect_error.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "support/cases.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

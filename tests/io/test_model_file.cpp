@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "io/expect_error.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/tensor_check.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;

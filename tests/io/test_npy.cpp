@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "io/expect_error.hpp"
 #include "lexformer/io/npy.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

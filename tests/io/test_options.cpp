@@ -5,7 +5,7 @@
 
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/options.hpp"
-#include "lexformer/text/typos.hpp"
+#include "lexformer/noise/typos.hpp"
 
 using namespace lexformer;
 

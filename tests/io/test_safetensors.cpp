@@ -8,10 +8,10 @@
 #include <map>
 #include <string>
 
-#include "io/expect_error.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/safetensors.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/products/gemm.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/kernels/gemm_int8.hpp"
+#include "lexformer/kernels/products/gemm_int8.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 #include "../support/error_message.hpp"
 #include "../support/random_tensor.hpp"
 #include "lexformer/core/parallel.hpp"
-#include "lexformer/kernels/gemm_int8_tile.hpp"
 #include "lexformer/kernels/products.hpp"
+#include "lexformer/kernels/products/gemm_int8_tile.hpp"
 #include "lexformer/kernels/scalar.hpp"
 
 using namespace lexformer;

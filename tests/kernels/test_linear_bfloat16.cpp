@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/kernels/linear_bfloat16.hpp"
+#include "lexformer/kernels/products/linear_bfloat16.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,9 +4,9 @@
 #include <limits>
 #include <numeric>
 
-#include "io/expect_error.hpp"
 #include "lexformer/train/state.hpp"
 #include "models/golden_bfloat16.hpp"
+#include "support/expect_error.hpp"
 #include "support/random_tensor.hpp"
 
 using namespace lexformer;

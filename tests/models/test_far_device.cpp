@@ -3,13 +3,13 @@
 // host cannot read.
 #include "../support/far_device.hpp"
 #include "lexformer/models/analysis.hpp"
-#include "lexformer/models/love_encoder.hpp"
 #include "lexformer/models/lstm_tagger.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/models/mth.hpp"
 #include "lexformer/models/text_cnn.hpp"
 #include "lexformer/ops/contrastive_loss.hpp"
 #include "lexformer/train/state.hpp"
+#include "lexformer/words/love_encoder.hpp"
 #include "models/tiny.hpp"
 
 using namespace lexformer;

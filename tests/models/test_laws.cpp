@@ -4,11 +4,11 @@
 #include <limits>
 #include <optional>
 
-#include "io/expect_error.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "models/tiny.hpp"
+#include "support/expect_error.hpp"
 #include "support/random_tensor.hpp"
 
 using namespace lexformer;

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "io/expect_error.hpp"
 #include "lexformer/text/masking.hpp"
 #include "models/golden.hpp"
 #include "support/directions.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 using test::same_bits;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Laws of whole models, each tested on random models, options and texts (support/cases.hpp sets how many).
 
-#include "io/expect_error.hpp"
 #include "models/tiny.hpp"
 #include "support/cases.hpp"
+#include "support/expect_error.hpp"
 #include "support/random_tensor.hpp"
 
 using namespace lexformer;

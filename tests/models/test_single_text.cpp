@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "lexformer/train/evaluation.hpp"
-#include "tiny.hpp"
+#include "models/tiny.hpp"
 
 using namespace lexformer;
 using test::same_bits;

@@ -3,10 +3,10 @@
 #include <fstream>
 #include <string>
 
-#include "io/expect_error.hpp"
 #include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "models/tiny.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

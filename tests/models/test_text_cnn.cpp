@@ -4,11 +4,11 @@
 
 #include <doctest/doctest.h>
 
-#include "io/expect_error.hpp"
 #include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/ops/loss.hpp"
 #include "lexformer/train/evaluation.hpp"
 #include "models/golden.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 using test::Golden;

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "io/expect_error.hpp"
 #include "lexformer/attention/dafa.hpp"
 #include "lexformer/attention/syntax.hpp"
 #include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/double.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/ops/loss.hpp"
-#include "lexformer/double.hpp"
+#include "support/expect_error.hpp"
 #include "support/random_tensor.hpp"
 #include "support/tiny_wordnet.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Charts of unusual numbers: points that are not finite, ranges without width, and input that cannot be drawn.
-#include "lexformer/report/chart.hpp"
+#include "report/chart.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "lexformer/report/page.hpp"
-#include "lexformer/report/scatter.hpp"
+#include "report/page.hpp"
+#include "report/scatter.hpp"
 #include "support/error_message.hpp"
 
 using namespace lexformer;

@@ -6,9 +6,9 @@
 #include <limits>
 #include <set>
 
-#include "io/expect_error.hpp"
-#include "lexformer/report/report.hpp"
-#include "lexformer/train/precision_recall.hpp"
+#include "lexformer/metrics/metrics.hpp"
+#include "report/report.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/report/scatter.hpp"
+#include "report/scatter.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,8 @@
 // A shared library for tools/check_arrow.py: reads a table from an Arrow stream and gives it back as another one.
 #include <cstdio>
 
-#include "lexformer/data/arrow_export.hpp"
-#include "lexformer/data/arrow_table.hpp"
+#include "lexformer/tables/arrow_export.hpp"
+#include "lexformer/tables/arrow_table.hpp"
 
 using namespace lexformer;
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "io/expect_error.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/io/file.hpp"
+#include "support/expect_error.hpp"
 
 namespace lexformer::test {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lexformer/data/uerbert_similarity.hpp"
+#include "lexformer/knowledge/uerbert_similarity.hpp"
 
 namespace lx = lexformer;
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "lexformer/core/error.hpp"
-#include "lexformer/text/typos.hpp"
+#include "lexformer/noise/typos.hpp"
 #include "lexformer/text/unicode.hpp"
 
 using namespace lexformer;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/expect_error.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

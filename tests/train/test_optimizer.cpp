@@ -4,11 +4,11 @@
 #include <cstring>
 #include <limits>
 
-#include "golden.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "support/error_message.hpp"
+#include "support/golden.hpp"
 
 using namespace lexformer;
 using namespace lexformer::test;

@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "../support/far_device.hpp"
-#include "io/expect_error.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/train/optimizer.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 

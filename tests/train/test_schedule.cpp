@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lexformer/train/schedule.hpp"
 
-#include "golden.hpp"
+#include "support/golden.hpp"
 
 using namespace lexformer;
 

@@ -12,10 +12,10 @@
 #include <set>
 #include <thread>
 
-#include "io/expect_error.hpp"
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/train/run_log.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;

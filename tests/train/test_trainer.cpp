@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "../support/far_device.hpp"
-#include "io/expect_error.hpp"
 #include "lexformer/ops/matmul.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/train/log_reader.hpp"
+#include "support/expect_error.hpp"
 
 using namespace lexformer;
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lexformer/attention/tree_term.hpp"
-#include "lexformer/data/syntax_features.hpp"
+#include "lexformer/knowledge/syntax_features.hpp"
 #include "lexformer/ops/elementwise.hpp"
 
 namespace lexformer {

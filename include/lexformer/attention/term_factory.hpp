@@ -14,8 +14,8 @@
 #include "lexformer/attention/term.hpp"
 #include "lexformer/core/options.hpp"
 #include "lexformer/data/features.hpp"
-#include "lexformer/data/knowledge.hpp"
 #include "lexformer/io/options.hpp"
+#include "lexformer/knowledge/knowledge.hpp"
 #include "lexformer/nn/init.hpp"
 
 namespace lexformer {

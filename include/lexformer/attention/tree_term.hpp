@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lexformer/attention/term_factory.hpp"
-#include "lexformer/data/dependency_features.hpp"
+#include "lexformer/knowledge/dependency_features.hpp"
 
 namespace lexformer {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "lexformer/attention/term_factory.hpp"
-#include "lexformer/data/uerbert_similarity.hpp"
-#include "lexformer/data/word_gate.hpp"
+#include "lexformer/knowledge/uerbert_similarity.hpp"
+#include "lexformer/knowledge/word_gate.hpp"
 
 namespace lexformer {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bfloat16: the upper 16 bits of a float, with 8 bits of precision. Tensors are stored in it; arithmetic is in float, except for matrix
-// products on processors that multiply bfloat16 and sum in float (kernels/gemm.hpp).
+// products on processors that multiply bfloat16 and sum in float (kernels/products/gemm.hpp).
 #pragma once
 
 #include <bit>

@@ -41,6 +41,13 @@ void parallel_for(std::size_t count, std::size_t block, Body&& body) {
   detail::run_blocks((count + call.block - 1) / call.block, run, &call);
 }
 
+namespace detail {
+inline constexpr std::size_t element_block = 16384;  // elements per block of an elementwise loop
+
+/// Rows per block, so that a block has about element_block elements.
+inline std::size_t row_block(std::size_t columns) { return std::max<std::size_t>(1, element_block / std::max<std::size_t>(1, columns)); }
+}  // namespace detail
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES

@@ -35,7 +35,7 @@ struct Feature {
   std::variant<Codes, std::vector<std::int32_t>, std::vector<double>> values;
 };
 
-/// Tokens whose word embeddings come from a vector of their word (models/love_plug.hpp).
+/// Tokens whose word embeddings come from a vector of their word (words/love_plug.hpp).
 struct ImputedWords {
   std::vector<std::string> words;             // distinct
   std::vector<std::int32_t> tokens, word_of;  // (K): tokens of the batch, ascending, and the index of the word of each

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the lines of a text file that may be larger than memory.
+// Lines and fields of a text, and of a file that may be larger than memory.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,13 @@ class LineReader {
   std::ifstream file_;
   std::size_t begin_ = 0, end_ = 0;  // the unread part of buffer_
 };
+
+namespace detail {
+/// The lines of a text, without line breaks. A last line without characters is none.
+std::vector<std::string_view> split_lines(std::string_view text);
+/// What spaces and tabs separate in a line.
+std::vector<std::string_view> split_fields(std::string_view line);
+}  // namespace detail
 
 }  // namespace lexformer
 
@@ -84,6 +92,32 @@ LEXFORMER_INLINE bool LineReader::fill() {
   end_ = static_cast<std::size_t>(file_.gcount());
   return end_ > 0;
 }
+
+namespace detail {
+
+LEXFORMER_INLINE std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+LEXFORMER_INLINE std::vector<std::string_view> split_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0; (begin = line.find_first_not_of(" \t", begin)) != line.npos;) {
+    const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+  return fields;
+}
+
+}  // namespace detail
 
 }  // namespace lexformer
 #endif

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/data/make_batch.hpp"
+#include "lexformer/data/features.hpp"
 #include "lexformer/text/masking.hpp"
 
 namespace lexformer {

@@ -17,8 +17,7 @@
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/examples.hpp"
 #include "lexformer/data/features.hpp"
-#include "lexformer/data/make_batch.hpp"
-#include "lexformer/text/typos.hpp"
+#include "lexformer/noise/typos.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {

@@ -25,7 +25,7 @@ TableFormat table_format(const std::string& path);
 /// The same for an open file. That of a pipe, as <(command) in a shell, is read from its first byte: { begins .jsonl, anything else .csv.
 TableFormat table_format(const std::string& path, std::istream& in);
 
-/// Reads lines and splits them into fields. The base of the readers of pairs (data/table.hpp) and of records (data/records.hpp).
+/// Reads lines and splits them into fields. The base of the readers of pairs (data/table.hpp) and of records (tables/records.hpp).
 class RowReader {
  protected:
   /// `where` names the input in messages; the stream must outlive the reader.

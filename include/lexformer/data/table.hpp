@@ -12,8 +12,8 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
-#include "lexformer/data/record_texts.hpp"
 #include "lexformer/data/row_reader.hpp"
+#include "lexformer/io/json_value.hpp"
 
 namespace lexformer {
 
@@ -21,6 +21,24 @@ enum class TableHeader { automatic, yes, no };
 template <>
 inline constexpr Named<TableHeader> names_of<TableHeader>[] = {
     {"auto", TableHeader::automatic}, {"yes", TableHeader::yes}, {"no", TableHeader::no}};
+
+struct PairRow {
+  std::string left, right, label;
+  std::size_t line = 0, label_column = 0;  // first line of the row, and column of its label, from 1; column 0: no label, or .jsonl
+  std::vector<std::string> kept{};         // values of the columns in TableOptions::keep, in that order
+  std::string left_id{}, right_id{};       // with TableOptions::records
+};
+
+/// The texts that ids stand for, such as those of records (tables/record_texts.hpp).
+class IdTexts {
+ public:
+  virtual ~IdTexts() = default;
+  /// Replaces the ids in `left` and `right` by their texts; they become left_id and right_id. Errors (file): there is no such id. `where`
+  /// begins the message, `advice` ends it.
+  virtual void put_texts(PairRow& row, const std::string& where, const std::string& advice) const = 0;
+  /// How the texts are made, in the form in which the file of a model keeps it.
+  virtual Json description() const = 0;
+};
 
 struct TableOptions {
   /// Left text, right text and, with labels, label; each is a column name or a column number from 1. With texts = 1: text and label.
@@ -37,15 +55,8 @@ struct TableOptions {
   std::size_t texts = 2;      // of a row: 2, a pair; 1: PairRow::right stays empty
   /// The rows hold pairs of ids. The usual names of the columns are then also `ltable_id`, `rtable_id` or `left_id`, `right_id`.
   bool ids = false;
-  /// Two tables of records: the rows hold pairs of their ids, and the texts are those of the records.
-  std::shared_ptr<const RecordPairs> records{};
-};
-
-struct PairRow {
-  std::string left, right, label;
-  std::size_t line = 0, label_column = 0;  // first line of the row, and column of its label, from 1; column 0: no label, or .jsonl
-  std::vector<std::string> kept{};         // values of the columns in TableOptions::keep, in that order
-  std::string left_id{}, right_id{};       // with TableOptions::records
+  /// The rows hold pairs of ids, which are replaced by these texts.
+  std::shared_ptr<const IdTexts> records{};
 };
 
 /// Reads pairs, or single texts, one at a time. Every error message contains the file, the line and, if there is one, the column.
@@ -263,12 +274,9 @@ LEXFORMER_INLINE bool PairReader::next_json(PairRow& row) {
 
 LEXFORMER_INLINE void PairReader::put_texts(PairRow& row) const {
   if (!options_.records) return;
-  const RecordPairs& records = *options_.records;
   const bool first = line_ == 1 && format_ != TableFormat::jsonl;  // it was not taken for a header
   const std::string advice = first ? "; a header has the names ltable_id, rtable_id, label" : "";
-  const std::size_t left = records.left_place(row.left, here(), advice), right = records.right_place(row.right, here(), advice);
-  row.left_id = std::exchange(row.left, records.left_texts()[left]);
-  row.right_id = std::exchange(row.right, records.right_texts()[right]);
+  options_.records->put_texts(row, here(), advice);
 }
 
 LEXFORMER_INLINE PairTable read_pairs(const std::string& path, TableOptions options) {

@@ -50,8 +50,8 @@ std::vector<std::string> tag_labels(std::span<const TaggedSentence> sentences);
 #include <algorithm>
 #include <set>
 
+#include "lexformer/data/lines.hpp"
 #include "lexformer/io/file.hpp"
-#include "lexformer/io/vectors.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {

@@ -10,9 +10,9 @@
 #include <limits>
 #include <vector>
 
-#include "lexformer/kernels/gemm.hpp"
+#include "lexformer/kernels/products/gemm.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
-#include "lexformer/kernels/widen_cpu.hpp"
+#include "lexformer/kernels/wide_attention.hpp"
 
 namespace lexformer {
 

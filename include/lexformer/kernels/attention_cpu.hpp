@@ -10,11 +10,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "lexformer/kernels/gemm.hpp"
-#include "lexformer/kernels/linear_bfloat16.hpp"
+#include "lexformer/kernels/products/gemm.hpp"
+#include "lexformer/kernels/products/linear_bfloat16.hpp"
 #include "lexformer/kernels/relative_rows_cpu.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
-#include "lexformer/kernels/widen_cpu.hpp"
+#include "lexformer/kernels/wide_attention.hpp"
 
 namespace lexformer {
 

@@ -9,13 +9,13 @@
 #include "lexformer/kernels/attention_cpu.hpp"
 #include "lexformer/kernels/crf_cpu.hpp"
 #include "lexformer/kernels/elementwise_cpu.hpp"
-#include "lexformer/kernels/gemm.hpp"
 #include "lexformer/kernels/index_cpu.hpp"
 #include "lexformer/kernels/instances.hpp"
 #include "lexformer/kernels/loss_cpu.hpp"
 #include "lexformer/kernels/lstm_cpu.hpp"
+#include "lexformer/kernels/products/gemm.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
-#include "lexformer/kernels/widen_cpu.hpp"
+#include "lexformer/kernels/wide_attention.hpp"
 
 namespace lexformer {
 

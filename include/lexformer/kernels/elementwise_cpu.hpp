@@ -19,11 +19,6 @@ namespace lexformer {
 
 namespace detail {
 
-inline constexpr std::size_t element_block = 16384;  // elements per block of an elementwise loop
-
-/// Rows per block, so that a block has about element_block elements.
-inline std::size_t row_block(std::size_t columns) { return std::max<std::size_t>(1, element_block / std::max<std::size_t>(1, columns)); }
-
 template <class F, class T>
 T combine(T a, T b) {
   return static_cast<T>(F{}(static_cast<accumulate_t<T>>(a), static_cast<accumulate_t<T>>(b)));

@@ -5,10 +5,10 @@
 #include <cstddef>
 
 #include "lexformer/core/bfloat16.hpp"
-#include "lexformer/kernels/bfloat16_weights.hpp"
-#include "lexformer/kernels/feed_forward_args.hpp"
-#include "lexformer/kernels/instructions.hpp"
-#include "lexformer/kernels/int8_weights.hpp"
+#include "lexformer/kernels/products/bfloat16_weights.hpp"
+#include "lexformer/kernels/products/feed_forward_args.hpp"
+#include "lexformer/kernels/products/instructions.hpp"
+#include "lexformer/kernels/products/int8_weights.hpp"
 
 namespace lexformer::detail {
 

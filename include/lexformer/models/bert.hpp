@@ -14,6 +14,7 @@
 #include "lexformer/nn/embedding.hpp"
 #include "lexformer/ops/dropout.hpp"
 #include "lexformer/ops/feed_forward.hpp"
+#include "lexformer/words/embedding_plug.hpp"
 
 namespace lexformer {
 
@@ -24,27 +25,6 @@ inline DropoutSites layer(std::size_t i) { return {0x100 + 8 * static_cast<std::
 inline DropoutSites head() { return {0x10000, 0x10000}; }
 inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention terms and cores, in the order of the config's list
 }  // namespace site
-
-/// Changes the rows of the word table that a batch reads, e.g. gives words of several pieces vectors of their own (models/love_plug.hpp).
-template <class T = float, class Dev = Cpu>
-struct EmbeddingPlug {
-  EmbeddingPlug() = default;
-  EmbeddingPlug(const EmbeddingPlug&) = delete;
-  EmbeddingPlug& operator=(const EmbeddingPlug&) = delete;
-  virtual ~EmbeddingPlug() = default;
-
-  /// rows (N, E) -> (N, E), before the sum with the other embeddings.
-  virtual Var<T, Dev> operator()(const Var<T, Dev>& rows, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const = 0;
-  virtual void visit(ParameterVisitor<T, Dev>& v) = 0;
-  /// The input of a batch that it reads.
-  virtual FeatureMaker feature() const = 0;
-  /// Sets which words of several pieces are one token.
-  virtual void adapt(TokenizerOptions& options) const = 0;
-  /// Adds its description to a model's file.
-  virtual void write(ModelFile& file) = 0;
-  /// Called after its parameters were changed from outside.
-  virtual void reset() {}
-};
 
 /// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])); in Electra x W^T + b if the sizes differ.
 /// The position embeddings are left out if a position scheme replaces them (attention/terms.hpp).

@@ -13,10 +13,10 @@
 #include "lexformer/bfloat16.hpp"
 #include "lexformer/core/device_cuda.hpp"
 #include "lexformer/core/names.hpp"
-#include "lexformer/data/knowledge.hpp"
-#include "lexformer/models/love.hpp"
-#include "lexformer/models/love_plug.hpp"
-#include "lexformer/models/static_vectors.hpp"
+#include "lexformer/knowledge/knowledge.hpp"
+#include "lexformer/words/love.hpp"
+#include "lexformer/words/love_plug.hpp"
+#include "lexformer/words/static_vectors.hpp"
 
 namespace lexformer {
 

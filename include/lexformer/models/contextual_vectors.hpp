@@ -17,10 +17,10 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/data/batch_plan.hpp"
-#include "lexformer/io/vectors.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/wordpiece.hpp"
+#include "lexformer/words/vectors.hpp"
 
 namespace lexformer {
 

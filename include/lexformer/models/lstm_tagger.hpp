@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/models/love_layers.hpp"
-#include "lexformer/models/static_vectors.hpp"
 #include "lexformer/models/tagger.hpp"
-#include "lexformer/models/word_model.hpp"
 #include "lexformer/nn/crf.hpp"
 #include "lexformer/nn/lstm.hpp"
+#include "lexformer/words/love_layers.hpp"
+#include "lexformer/words/static_vectors.hpp"
+#include "lexformer/words/word_model.hpp"
 
 namespace lexformer {
 

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "lexformer/data/features.hpp"
-#include "lexformer/data/make_batch.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/options.hpp"
-#include "lexformer/io/vectors.hpp"
 #include "lexformer/models/bert.hpp"
 #include "lexformer/models/int8_layers.hpp"
-#include "lexformer/models/load_parameters.hpp"
-#include "lexformer/models/love_plug.hpp"
+#include "lexformer/nn/saved_model.hpp"
+#include "lexformer/words/love_plug.hpp"
+#include "lexformer/words/vectors.hpp"
 
 namespace lexformer {
 
@@ -55,15 +54,16 @@ class Pretrained {
     return without_buffers(state());
   }
   /// Rounds the weights of the encoder's linear layers to 8 bits, for faster scoring: query, key and value, attention.output.dense,
-  /// intermediate.dense, output.dense. Their inputs are rounded row by row (kernels/gemm_int8.hpp). Embeddings, attention, LayerNorm, terms
-  /// and head stay in float. The float weights are freed, and the model cannot be trained any more; save() stores the integers.
+  /// intermediate.dense, output.dense. Their inputs are rounded row by row (kernels/products/gemm_int8.hpp). Embeddings, attention,
+  /// LayerNorm, terms and head stay in float. The float weights are freed, and the model cannot be trained any more; save() stores the
+  /// integers.
   ///   auto model = lexformer::CrossEncoder<>::load("model.lxf");
   ///   model.quantize();
   /// In float32 on the CPU only. Errors (usage): another type or device; it is in 8 bits already; a name in `skip` fits no layer.
   void quantize(const QuantizeOptions& options = {});
   /// Whether layers are in 8 bits: by quantize(), or in the file.
   bool quantized() const { return quantized_; }
-  /// Gives words of several pieces the vectors that LOVE imputes (models/love_plug.hpp); the plug is saved with the model. Call it before
+  /// Gives words of several pieces the vectors that LOVE imputes (words/love_plug.hpp); the plug is saved with the model. Call it before
   /// features(), parameters() and tokenizer(). Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the
   /// size of LOVE's vectors is not that of the word embeddings; the model has a plug already.
   void plug_in(Love<T, Dev> love, LovePlugOptions options = {});

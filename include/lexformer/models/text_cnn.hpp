@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "lexformer/data/batch_plan.hpp"
-#include "lexformer/data/word_texts.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
-#include "lexformer/models/love_layers.hpp"
-#include "lexformer/models/static_vectors.hpp"
-#include "lexformer/models/word_model.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/window.hpp"
+#include "lexformer/words/love_layers.hpp"
+#include "lexformer/words/static_vectors.hpp"
+#include "lexformer/words/word_model.hpp"
+#include "lexformer/words/word_texts.hpp"
 
 namespace lexformer {
 

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "lexformer/autograd/var.hpp"
-#include "lexformer/kernels/linear_bfloat16.hpp"
+#include "lexformer/kernels/products/linear_bfloat16.hpp"
 
 namespace lexformer {
 
-/// The weights of linear layers on one input as the products of bfloat16 read them, for inference (kernels/linear_bfloat16.hpp). They are
-/// packed at the first use, and again after a weight has changed; they stay in memory beside the weights. Several threads may use an
-/// object; a copy of it starts empty.
+/// The weights of linear layers on one input as the products of bfloat16 read them, for inference (kernels/products/linear_bfloat16.hpp).
+/// They are packed at the first use, and again after a weight has changed; they stay in memory beside the weights. Several threads may use
+/// an object; a copy of it starts empty.
 template <class T, class Dev>
 class PackedWeights {
  public:

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Linear layers with weights packed for inference: in 8 bits (kernels/gemm_int8.hpp) or bfloat16 (kernels/linear_bfloat16.hpp).
+// Linear layers with weights packed for inference: in 8 bits (kernels/products/gemm_int8.hpp) or bfloat16
+// (kernels/products/linear_bfloat16.hpp).
 #pragma once
 
 #include <type_traits>
 #include <vector>
 
 #include "lexformer/autograd/var.hpp"
-#include "lexformer/kernels/gemm_int8.hpp"
-#include "lexformer/kernels/linear_bfloat16.hpp"
+#include "lexformer/kernels/products/gemm_int8.hpp"
+#include "lexformer/kernels/products/linear_bfloat16.hpp"
 
 namespace lexformer {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The columns of a record's text in the form `COL name VAL value COL name VAL value` (data/record_texts.hpp).
+// The columns of a record's text in the form `COL name VAL value COL name VAL value` (tables/record_texts.hpp).
 #pragma once
 
 #include <cstddef>

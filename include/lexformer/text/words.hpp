@@ -26,7 +26,7 @@ struct TokenizerOptions {
   bool clean_text = true;                            // remove control characters, convert all whitespace to spaces
   unsigned max_word_chars = 100;                     // longer words (in characters, after normalization) are unknown
   bool match_special_tokens = true;                  // [MASK] in a text is the special token, as in HuggingFace; false: the text [ mask ]
-  bool whole_words = false;                          // a word of several pieces is one token, the unknown one (models/love_plug.hpp)
+  bool whole_words = false;                          // a word of several pieces is one token, the unknown one (words/love_plug.hpp)
   bool keep_digits = false;                          // with whole_words: words with a digit keep their pieces
   std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
 };

@@ -12,10 +12,10 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/data/pair_dataset.hpp"
 #include "lexformer/io/json_value.hpp"
+#include "lexformer/metrics/metrics.hpp"
 #include "lexformer/models/cross_encoder.hpp"
+#include "lexformer/noise/typos.hpp"
 #include "lexformer/ops/loss.hpp"
-#include "lexformer/text/typos.hpp"
-#include "lexformer/train/metrics.hpp"
 
 namespace lexformer {
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Two tables of records: reading them, candidates, evidence, cascade, one-to-one assignment, labels to ask for, Arrow. Above models/ and
+// metrics/. Start with records.hpp and blocking.hpp.
+#pragma once
+
+#include "lexformer/tables/arrow_abi.hpp"
+#include "lexformer/tables/arrow_export.hpp"
+#include "lexformer/tables/arrow_table.hpp"
+#include "lexformer/tables/assignment.hpp"
+#include "lexformer/tables/blocking.hpp"
+#include "lexformer/tables/candidate_leads.hpp"
+#include "lexformer/tables/cascade.hpp"
+#include "lexformer/tables/combined_score.hpp"
+#include "lexformer/tables/label_suggestions.hpp"
+#include "lexformer/tables/record_texts.hpp"
+#include "lexformer/tables/records.hpp"
+#include "lexformer/tables/text_vectors.hpp"
+#include "lexformer/tables/vector_candidates.hpp"

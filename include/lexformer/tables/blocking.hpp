@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+// Blocking: of all pairs of two lists of texts, those that are worth a closer look. The candidates of a text are the texts with the largest
+// cosines of their vectors (tables/text_vectors.hpp); the search is exact.
+//
+// An inverted index of some texts of the right list at a time, small enough for the cache, is read by every text of the left list, which
+// adds up its scalar products with all of them. So each pair is computed once for both of its sides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/names.hpp"
+#include "lexformer/tables/text_vectors.hpp"
+
+namespace lexformer {
+
+/// ngrams: character n-grams; tokens: words and model numbers; all: the candidates of both; none: all pairs.
+enum class Blocking { ngrams, tokens, all, none };
+template <>
+inline constexpr Named<Blocking> names_of<Blocking>[] = {
+    {"ngrams", Blocking::ngrams}, {"tokens", Blocking::tokens}, {"all", Blocking::all}, {"none", Blocking::none}};
+
+struct BlockingOptions {
+  Blocking blocking = Blocking::ngrams;
+  std::size_t n = 3;     // characters of an n-gram
+  std::size_t top = 10;  // candidates of each text, from either list
+  /// Called now and then, by one thread at a time, with the part of the work that is done.
+  std::function<void(double done)> progress{};
+};
+
+/// Two texts by their places in their lists. score: the cosine, which is 1 just for equal vectors, as of equal texts; of `all` the larger
+/// one, of `none` 0.
+struct Candidate {
+  std::uint32_t left, right;
+  float score;
+  bool operator==(const Candidate&) const = default;
+};
+
+/// Why a pair is a candidate or not, by one kind of vectors.
+struct CandidateReason {
+  struct Shared {
+    std::string feature;
+    double part;  // of the cosine
+  };
+  std::string kind;  // "tokens", "3-grams", "embeddings"
+  double score = 0;
+  /// The place of the right text among the candidates of the left one, from 1, and the reverse; 0: the cosine is 0.
+  std::size_t left_rank = 0, right_rank = 0;
+  std::vector<Shared> shared{};  // the largest parts first
+};
+
+class CandidateSearch {
+ public:
+  /// Between two lists. The texts must outlive the search.
+  CandidateSearch(std::span<const std::string> left, std::span<const std::string> right, BlockingOptions options);
+  /// Within one list: pairs of different texts, each once, the earlier text on the left.
+  CandidateSearch(std::span<const std::string> texts, BlockingOptions options);
+
+  /// The pairs (i, j) with a cosine above 0 in which j is one of the `top` best of i or i one of the `top` best of j; of equal cosines the
+  /// earlier text is the better one. Sorted by i, then by descending score, then by j. The same for any number of threads.
+  /// Memory: the vectors, and threads * texts * top candidates. Errors: `none` has more than 2^28 pairs.
+  std::vector<Candidate> find() const;
+
+  /// One reason for each kind of features. Errors: `none`; places outside the lists, or, within one list, the same text twice.
+  std::vector<CandidateReason> explain(std::size_t left, std::size_t right) const;
+
+  /// The number of all pairs.
+  double pairs() const;
+
+ private:
+  CandidateSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_list, BlockingOptions options);
+  std::vector<Candidate> find(const TextVectors& vectors, double first, double share) const;
+  std::size_t right_row(std::size_t right) const { return one_list_ ? right : left_.size() + right; }
+
+  std::span<const std::string> left_, right_;
+  bool one_list_;
+  BlockingOptions options_;
+  std::vector<TextFeatures> kinds_;
+  std::vector<TextVectors> vectors_;
+};
+
+/// The candidates of both searches, sorted as by CandidateSearch::find(); a pair of both has the larger score.
+std::vector<Candidate> merge_candidates(std::span<const Candidate> a, std::span<const Candidate> b);
+
+/// What is left of the matches, and of the pairs: recall = matches among the candidates / matches, reduction = 1 - candidates / pairs.
+struct BlockingQuality {
+  std::size_t matches = 0, found = 0, candidates = 0;
+  double pairs = 0;
+  double recall() const { return matches == 0 ? 1 : static_cast<double>(found) / static_cast<double>(matches); }
+  double reduction() const { return pairs == 0 ? 0 : 1 - static_cast<double>(candidates) / pairs; }
+};
+
+namespace detail {
+
+/// Sorts candidates by pair and removes repetitions.
+void unique_pairs(std::vector<Candidate>& candidates);
+
+/// Sorts candidates by left text, then by descending score, then by right text.
+void sort_candidates(std::vector<Candidate>& candidates);
+
+/// Sets the score of a pair and its ranks, from the cosines of all pairs of which one side is the same.
+template <class Cosine>
+void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std::size_t lefts, std::size_t rights, bool one_list,
+               const Cosine& cosine) {
+  const float score = cosine(left, right);
+  reason.score = static_cast<double>(score);
+  if (!(score > 0)) return;
+  reason.left_rank = reason.right_rank = 1;
+  for (std::size_t j = 0; j < rights; ++j) {
+    const float other = cosine(left, j);
+    reason.left_rank += j != right && !(one_list && j == left) && (other > score || (other == score && j < right)) ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < lefts; ++i) {
+    const float other = cosine(i, right);
+    reason.right_rank += i != left && !(one_list && i == right) && (other > score || (other == score && i < left)) ? 1 : 0;
+  }
+}
+
+}  // namespace detail
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_map>
+
+#include "lexformer/core/error.hpp"
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/tables/best_partners.hpp"
+#include "lexformer/text/unicode.hpp"
+
+namespace lexformer {
+
+namespace detail {
+
+/// An inverted index: for each feature the texts that have it, and their weights.
+struct Postings {
+  std::vector<std::uint32_t> starts;
+  std::vector<std::uint16_t> texts;
+  std::vector<float> weights;
+
+  Postings(const TextVectors& vectors, std::size_t begin, std::size_t end) : starts(vectors.features() + 1, 0) {
+    for (std::size_t t = begin; t < end; ++t)
+      for (const auto& c : vectors[t]) ++starts[c.feature + 1];
+    for (std::size_t f = 0; f < vectors.features(); ++f) starts[f + 1] += starts[f];
+    texts.resize(starts.back());
+    weights.resize(starts.back());
+    std::vector<std::uint32_t> next(starts.begin(), starts.end() - 1);
+    for (std::size_t t = begin; t < end; ++t)
+      for (const auto& c : vectors[t]) {
+        const std::uint32_t at = next[c.feature]++;
+        texts[at] = static_cast<std::uint16_t>(t - begin);
+        weights[at] = c.weight;
+      }
+  }
+};
+
+LEXFORMER_INLINE void unique_pairs(std::vector<Candidate>& candidates) {
+  const auto pair = [](const Candidate& c) { return std::pair(c.left, c.right); };
+  std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) { return pair(a) < pair(b); });
+  candidates.erase(std::unique(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) { return pair(a) == pair(b); }),
+                   candidates.end());
+}
+
+LEXFORMER_INLINE void sort_candidates(std::vector<Candidate>& candidates) {
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.left != b.left ? a.left < b.left : a.score != b.score ? a.score > b.score : a.right < b.right;
+  });
+}
+
+}  // namespace detail
+
+LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> left, std::span<const std::string> right,
+                                                  BlockingOptions options)
+    : CandidateSearch(left, right, false, std::move(options)) {}
+LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> texts, BlockingOptions options)
+    : CandidateSearch(texts, texts, true, std::move(options)) {}
+
+LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_list,
+                                                  BlockingOptions options)
+    : left_(left), right_(right), one_list_(one_list), options_(std::move(options)) {
+  const bool both = options_.blocking == Blocking::all;
+  if (options_.top == 0) fail_usage("CandidateSearch", "a text has 1 candidate or more, not 0");
+  if (options_.n == 0) fail_usage("CandidateSearch", "an n-gram has 1 character or more, not 0");
+  if (both || options_.blocking == Blocking::ngrams) kinds_.push_back({options_.n});
+  if (both || options_.blocking == Blocking::tokens) kinds_.push_back({0});
+  for (const TextFeatures& kind : kinds_) vectors_.emplace_back(left_, one_list_ ? std::span<const std::string>() : right_, kind);
+}
+
+LEXFORMER_INLINE std::vector<Candidate> merge_candidates(std::span<const Candidate> a, std::span<const Candidate> b) {
+  std::vector<Candidate> all(a.begin(), a.end());
+  all.insert(all.end(), b.begin(), b.end());
+  const auto key = [](const Candidate& c) { return std::tuple(c.left, c.right, -c.score); };  // the larger score first
+  std::sort(all.begin(), all.end(), [&](const Candidate& x, const Candidate& y) { return key(x) < key(y); });
+  const auto same = [](const Candidate& x, const Candidate& y) { return x.left == y.left && x.right == y.right; };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
+  detail::sort_candidates(all);
+  return all;
+}
+
+LEXFORMER_INLINE double CandidateSearch::pairs() const {
+  const auto n = static_cast<double>(left_.size());
+  return one_list_ ? n * (n - 1) / 2 : n * static_cast<double>(right_.size());
+}
+
+LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
+  std::vector<Candidate> all;
+  if (options_.blocking == Blocking::none) {
+    if (pairs() > 0x1p28) fail_usage("blocking none", "there are ", pairs(), " pairs, more than 2^28; use ngrams");
+    for (std::uint32_t i = 0; i < left_.size(); ++i)
+      for (std::uint32_t j = one_list_ ? i + 1 : 0; j < right_.size(); ++j) all.push_back({i, j, 0});
+    return all;
+  }
+  for (std::size_t k = 0; k < vectors_.size(); ++k) {
+    const double share = 1 / static_cast<double>(vectors_.size());
+    const auto found = find(vectors_[k], static_cast<double>(k) * share, share);
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  detail::unique_pairs(all);
+  for (Candidate& c : all) {
+    const std::size_t right = right_row(c.right);
+    float score = 0;
+    for (const TextVectors& v : vectors_)
+      score = std::max(score, v.exact_cosine(vectors_.size() == 1 ? c.score : v.cosine(c.left, right), c.left, right));
+    c.score = score;
+  }
+  detail::sort_candidates(all);
+  return all;
+}
+
+LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors& vectors, double first, double share) const {
+  constexpr std::size_t chunk = 16, most = 4096;  // texts that are compared at once; texts of an index
+  const std::size_t texts = right_.size(), offset = right_row(0);
+  const std::size_t block = std::clamp((texts + 7) / 8, std::size_t{256}, most), blocks = (texts + block - 1) / block;
+  std::vector<Candidate> all;
+  std::vector<std::unique_ptr<detail::BestPartners>> free, made;
+  std::mutex mutex;
+  std::size_t done = 0;
+  parallel_for(texts, block, [&](std::size_t begin, std::size_t end) {
+    // Which thread does which texts, and so what is in these lists, is chance; what they hold together is not.
+    std::unique_ptr<detail::BestPartners> mine;
+    {
+      const std::lock_guard lock(mutex);
+      if (!free.empty()) {
+        mine = std::move(free.back());
+        free.pop_back();
+      }
+    }
+    if (!mine) mine = std::make_unique<detail::BestPartners>(left_.size(), options_.top);
+    detail::BestPartners& lefts = *mine;
+    detail::BestPartners of_block(one_list_ ? 0 : end - begin, options_.top);
+    detail::BestPartners& rights = one_list_ ? lefts : of_block;
+    const std::size_t shift = one_list_ ? begin : 0;
+    const detail::Postings postings(vectors, offset + begin, offset + end);
+    std::vector<float> sums((end - begin + chunk - 1) / chunk * chunk, 0.0f), least(sums.size(), 2.0f);
+    std::copy_n(rights.least() + shift, end - begin, least.begin());
+    for (std::size_t i = 0; i < (one_list_ ? end : left_.size()); ++i) {
+      for (const auto& c : vectors[i]) {
+        const std::uint32_t stop = postings.starts[c.feature + 1];
+        for (std::uint32_t p = postings.starts[c.feature]; p < stop; ++p) sums[postings.texts[p]] += c.weight * postings.weights[p];
+      }
+      for (std::size_t at = 0; at < sums.size(); at += chunk) {
+        const float of_left = lefts.least(i);
+        int any = 0;
+        for (std::size_t j = at; j < at + chunk; ++j) any |= static_cast<int>(sums[j] >= std::min(of_left, least[j]));
+        for (std::size_t j = at; any != 0 && j < at + chunk; ++j) {
+          if (!(sums[j] >= std::min(lefts.least(i), least[j])) || (one_list_ && begin + j <= i)) continue;
+          lefts.add(i, {sums[j], static_cast<std::uint32_t>(begin + j)});
+          rights.add(shift + j, {sums[j], static_cast<std::uint32_t>(i)});
+          least[j] = rights.least(shift + j);
+        }
+        std::fill_n(sums.begin() + static_cast<std::ptrdiff_t>(at), chunk, 0.0f);
+      }
+    }
+    const std::lock_guard lock(mutex);
+    for (std::size_t j = begin; !one_list_ && j < end; ++j)
+      for (const auto& entry : rights.of(j - begin)) all.push_back({entry.partner, static_cast<std::uint32_t>(j), entry.score});
+    free.push_back(std::move(mine));
+    if (options_.progress) options_.progress(first + share * static_cast<double>(++done) / static_cast<double>(blocks));
+  });
+  if (free.empty()) return all;
+  detail::BestPartners& best = *free[0];
+  for (std::size_t k = 1; k < free.size(); ++k)
+    for (std::size_t i = 0; i < left_.size(); ++i)
+      for (const auto& entry : free[k]->of(i)) best.add(i, entry);
+  for (std::size_t i = 0; i < left_.size(); ++i)
+    for (const auto& entry : best.of(i)) {
+      const auto other = static_cast<std::uint32_t>(i);
+      all.push_back(one_list_ && entry.partner < i ? Candidate{entry.partner, other, entry.score}
+                                                   : Candidate{other, entry.partner, entry.score});
+    }
+  detail::unique_pairs(all);
+  return all;
+}
+
+LEXFORMER_INLINE std::vector<CandidateReason> CandidateSearch::explain(std::size_t left, std::size_t right) const {
+  if (kinds_.empty()) fail_usage("blocking none", "every pair is a candidate; there is nothing to explain");
+  if (left >= left_.size() || right >= right_.size()) fail_usage("CandidateSearch", "there is no such text");
+  if (one_list_ && left == right) fail_usage("CandidateSearch", "a text is no candidate of itself");
+  std::vector<CandidateReason> reasons;
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    const TextVectors& v = vectors_[k];
+    const std::size_t row = right_row(right);
+    CandidateReason reason{kinds_[k].n == 0 ? "tokens" : cat(kinds_[k].n, "-grams")};
+    detail::set_ranks(reason, left, right, left_.size(), right_.size(), one_list_,
+                      [&](std::size_t i, std::size_t j) { return v.cosine(i, right_row(j)); });  // find() ranks by the same cosines
+    reason.score = static_cast<double>(v.exact_cosine(v.cosine(left, row), left, row));
+    std::unordered_map<std::uint64_t, std::string> names;
+    for (const auto& feature : kinds_[k].of(left_[left])) names.emplace(TextFeatures::key(feature), to_utf8(feature));
+    for (const auto& a : v[left])
+      for (const auto& b : v[row])
+        if (a.feature == b.feature)
+          reason.shared.push_back({names.at(v.key(a.feature)), static_cast<double>(a.weight) * static_cast<double>(b.weight)});
+    std::stable_sort(reason.shared.begin(), reason.shared.end(), [](const auto& a, const auto& b) { return a.part > b.part; });
+    reasons.push_back(std::move(reason));
+  }
+  return reasons;
+}
+
+}  // namespace lexformer
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Words and their vectors: LOVE, which imputes vectors of unknown words (Chen et al. 2022), its rivals, files of vectors, tables of static
+// vectors. Above nn/ and data/. Start with love.hpp; word_model.hpp opens a model of any kind.
+#pragma once
+
+#include "lexformer/words/bos.hpp"
+#include "lexformer/words/edit_distance.hpp"
+#include "lexformer/words/embedding_plug.hpp"
+#include "lexformer/words/fasttext.hpp"
+#include "lexformer/words/kvq_fh.hpp"
+#include "lexformer/words/love.hpp"
+#include "lexformer/words/love_attention.hpp"
+#include "lexformer/words/love_batches.hpp"
+#include "lexformer/words/love_cnn.hpp"
+#include "lexformer/words/love_encoder.hpp"
+#include "lexformer/words/love_layers.hpp"
+#include "lexformer/words/love_lists.hpp"
+#include "lexformer/words/love_loss.hpp"
+#include "lexformer/words/love_options.hpp"
+#include "lexformer/words/love_pam.hpp"
+#include "lexformer/words/love_plug.hpp"
+#include "lexformer/words/love_rnn.hpp"
+#include "lexformer/words/mimick.hpp"
+#include "lexformer/words/near_words.hpp"
+#include "lexformer/words/static_vectors.hpp"
+#include "lexformer/words/substrings.hpp"
+#include "lexformer/words/vectors.hpp"
+#include "lexformer/words/word_imputer.hpp"
+#include "lexformer/words/word_model.hpp"
+#include "lexformer/words/word_tasks.hpp"
+#include "lexformer/words/word_texts.hpp"
+#include "lexformer/words/word_units.hpp"

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// LOVE's own encoder: positional attention and self-attention.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/names.hpp"
+#include "lexformer/ops/attention.hpp"
+#include "lexformer/ops/index.hpp"
+#include "lexformer/words/love_layers.hpp"
+#include "lexformer/words/love_options.hpp"
+
+namespace lexformer {
+
+/// Scores of positional attention: entry m is P_i . P_j for |i - j| = m, where P[t, 2k] = sin(t / 10000^(2k / d)) and P[t, 2k + 1] is the
+/// cosine of the same; the product is sum_k cos((i - j) / 10000^(2k / d)). d is even.
+inline std::vector<double> position_scores(std::size_t n, std::size_t d) {
+  std::vector<double> scores(n);
+  for (std::size_t k = 0; 2 * k < d; ++k) {
+    const double frequency = std::pow(10000.0, -2 * static_cast<double>(k) / static_cast<double>(d));
+    for (std::size_t m = 0; m < n; ++m) scores[m] += std::cos(static_cast<double>(m) * frequency);
+  }
+  return scores;
+}
+
+/// Words of n units each, X (N, D) their rows of the table:
+///   A = relu(softmax(P P^T / s_p) X W_a^T + b_a)                      positional attention
+///   Z = A (sequential) or X (merge);  q = relu(Z W_q^T + b_q),  k = relu(Z W_k^T + b_k)
+///   B = softmax(q k^T / s_s) Z                                        self-attention
+///   C = relu(B W_o^T + b_o) (sequential) or relu([B | A] W_o^T + b_o) (merge)
+///   Y = LoveNorm(X, C); the next layer reads Y as X; all layers share one LoveNorm;  vector of a word = mean of its rows of Y
+/// s_p = love_divisor(scale, D / H), s_s = love_divisor(scale, Q / H) with H heads; P has D / H columns, the same for each head.
+/// W_a (D, D), W_q, W_k (Q, D), W_o (D, D) or (D, 2 D).
+template <class T = float, class Dev = Cpu>
+class LovePam {
+ public:
+  struct Layer {
+    Linear<T, Dev> position, query, key, output;
+
+    void visit(ParameterVisitor<T, Dev>& v) {
+      v("position", position);
+      v("query", query);
+      v("key", key);
+      v("output", output);
+    }
+  };
+
+  std::vector<Layer> layers;
+  LoveNorm<T, Dev> norm;
+
+  LovePam(const LoveOptions& o, Init& init) : norm(o.size, init), options_(o), scores_(position_scores(usual_length, o.size / o.heads)) {
+    for (std::size_t i = 0; i < o.layers; ++i) {
+      auto position = detail::love_linear<T, Dev>(o.size, o.size, init), query = detail::love_linear<T, Dev>(o.size, o.query_size, init),
+           key = detail::love_linear<T, Dev>(o.size, o.query_size, init);
+      auto output = detail::love_linear<T, Dev>(o.structure == LoveStructure::merge ? 2 * o.size : o.size, o.size, init);
+      layers.push_back({std::move(position), std::move(query), std::move(key), std::move(output)});
+    }
+  }
+  /// Number of elements of the weights, without biases.
+  static double weights(const LoveOptions& o) {
+    const auto d = static_cast<double>(o.size), q = static_cast<double>(o.query_size);
+    return static_cast<double>(o.layers) * (d * d + 2 * q * d + (o.structure == LoveStructure::merge ? 2 : 1) * d * d);
+  }
+
+  /// x (N, D), the units of B words -> (B, D)
+  Var<T, Dev> operator()(Var<T, Dev> x, const Offsets& words, const ForwardOptions& forward) const {
+    const auto bias = position_bias(words.longest());
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      x = norm(x, mix(layers[i], x, words, bias), forward.dropout(options_.dropout, static_cast<std::uint32_t>(i)));
+    return sequence_mean(x, words);
+  }
+
+  /// The weights of both attentions in each layer, after the softmax: (H, P), for each head the n x n blocks of the words.
+  struct Weights {
+    std::vector<Var<T, Dev>> position, content;
+  };
+  Weights attention_weights(Var<T, Dev> x, const Offsets& words) const {
+    const auto bias = position_bias(words.longest());
+    Weights weights;
+    for (const auto& layer : layers) x = norm(x, mix(layer, x, words, bias, &weights), {});
+    return weights;
+  }
+
+  void visit(ParameterVisitor<T, Dev>& v) {
+    for (std::size_t i = 0; i < layers.size(); ++i) v(cat("layer.", i), layers[i]);
+    v("norm", norm);
+  }
+
+ private:
+  /// P P^T / s_p, (H, n, n).
+  Var<T, Dev> position_bias(std::size_t n) const {
+    const std::size_t d = options_.size / options_.heads;
+    const auto scores = n <= scores_.size() ? scores_ : position_scores(n, d);
+    const double divisor = love_divisor(options_.scale, d);
+    std::vector<T> bias;
+    for (std::size_t h = 0; h < options_.heads; ++h)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) bias.push_back(static_cast<T>(scores[i < j ? j - i : i - j] / divisor));
+    return Var<T, Dev>(Tensor<T, Dev>::from(bias, {options_.heads, n, n}));
+  }
+
+  /// Appends zeros to each head's columns, so that queries and keys (N, Q) become as wide as values: (N, D).
+  Var<T, Dev> widen(const Var<T, Dev>& x) const {
+    const std::size_t from = options_.query_size / options_.heads, to = options_.size / options_.heads;
+    if (from == to) return x;
+    const Var<T, Dev> zeros(Tensor<T, Dev>::zeros({x.dim(0), to - from}));
+    std::vector<Var<T, Dev>> parts;
+    for (std::size_t h = 0; h < options_.heads; ++h) {
+      parts.push_back(slice_columns(x, h * from, (h + 1) * from));
+      parts.push_back(zeros);
+    }
+    return concat_columns(parts);
+  }
+
+  /// C of the formulas above. Appends the weights of both attentions where they are asked for.
+  Var<T, Dev> mix(const Layer& layer, const Var<T, Dev>& x, const Offsets& words, const Var<T, Dev>& bias,
+                  Weights* weights = nullptr) const {
+    const std::size_t heads = options_.heads;
+    const AttentionOptions keep{.attentions = weights == nullptr ? Attentions::none : Attentions::probabilities};
+    ScoreTerms<T, Dev> by_position, by_content;
+    by_position.position_bias = bias;
+    by_content.scale = static_cast<accumulate_t<T>>(1 / love_divisor(options_.scale, options_.query_size / heads));
+    const Var<T, Dev> no_query_and_key(Tensor<T, Dev>::zeros({x.dim(0), 2 * x.dim(1)}));
+    const auto blurred = attention(concat_columns<T, Dev>({no_query_and_key, x}), words, heads, by_position, keep);
+    const auto a = relu(layer.position(blurred.context));
+    const auto& z = options_.structure == LoveStructure::sequential ? a : x;
+    const auto q = widen(relu(layer.query(z))), k = widen(relu(layer.key(z)));
+    const auto b = attention(concat_columns<T, Dev>({q, k, z}), words, heads, by_content, keep);
+    if (weights != nullptr) {
+      weights->position.push_back(blurred.attentions);
+      weights->content.push_back(b.attentions);
+    }
+    return relu(layer.output(options_.structure == LoveStructure::sequential ? b.context : concat_columns<T, Dev>({b.context, a})));
+  }
+
+  static constexpr std::size_t usual_length = 64;  // units of a word; the scores of longer ones are computed each time
+
+  LoveOptions options_;
+  std::vector<double> scores_;  // of up to usual_length units
+};
+
+}  // namespace lexformer
