@@ -16,8 +16,9 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   find_program(LEXFORMER_CCACHE ccache)
   if(LEXFORMER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-    # Without these it does not store what is compiled with precompiled headers (programs/).
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${LEXFORMER_CCACHE})
+    # It stores what is compiled with precompiled headers only with this sloppiness. By dependencies: a precompiled header of which a comment has
+    # changed since is not the same, but its preprocessed text is.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${LEXFORMER_CCACHE})
     set_target_properties(lexformer_compiled lexformer_double PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
   endif()
 endif()

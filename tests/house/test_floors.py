@@ -30,7 +30,7 @@ FLOORS = {
 # one umbrella a room; that of the toolkit is lexformer.hpp
 UMBRELLAS = {"lexformer.hpp", "words.hpp", "tables.hpp", "noise.hpp", "metrics.hpp", "knowledge.hpp"}
 # folder of programs -> the folders that it may include besides lexformer/
-PROGRAM_FLOORS = {"programs": "cli", "report": "report", "cli": "cli report", "match": "cli match", "train": "cli train report", "use": "cli match train use",
+PROGRAM_FLOORS = {"programs": "cli", "report": "report", "cli": "cli report", "match": "cli match report", "train": "cli train report", "use": "cli match train use",
                   "measure": "cli measure report", "terms": "",
                   "examples": "", "bench": "cli common.hpp"}
 # external header -> who may include it
