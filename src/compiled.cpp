@@ -4,6 +4,7 @@
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
+#include "lexformer/words/love_plug.hpp"
 
 namespace lexformer {
 template TermFactories<float, Cpu>& attention_terms<float, Cpu>();
@@ -12,4 +13,5 @@ template class Pretrained<float, Cpu>;
 template class Encoder<float, Cpu>;
 template class CrossEncoder<float, Cpu>;
 template class MaskedLm<float, Cpu>;
+const bool love_plug = register_love_plug<float, Cpu>();
 }  // namespace lexformer

@@ -4,4 +4,4 @@
 
 namespace lexformer {
 LEXFORMER_DOUBLE_MODELS()
-}
+}  // namespace lexformer

@@ -22,7 +22,7 @@
 #include "lexformer/ops/rotary.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/train/optimizer.hpp"
-#include "lexformer/words/love.hpp"
+#include "lexformer/words/love_plug.hpp"
 
 #if defined(LEXFORMER_COMPILED)
 namespace lexformer {
@@ -63,4 +63,8 @@ extern template class MaskedLm<bfloat16, Cuda>;
 #endif
 
 }  // namespace lexformer
+#else
+namespace lexformer {
+inline const bool love_plug_of_bfloat16 = register_love_plug<bfloat16, Cpu>();
+}
 #endif

@@ -6,6 +6,7 @@
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
 #include "lexformer/train/optimizer.hpp"
+#include "lexformer/words/love_plug.hpp"
 
 /// The word is extern in programs.
 #define LEXFORMER_DOUBLE_MODELS(word)                                       \
@@ -20,5 +21,9 @@
 #if defined(LEXFORMER_COMPILED_DOUBLE)
 namespace lexformer {
 LEXFORMER_DOUBLE_MODELS(extern)
+}
+#else
+namespace lexformer {
+inline const bool love_plug_of_double = register_love_plug<double, Cpu>();
 }
 #endif

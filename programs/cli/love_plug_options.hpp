@@ -26,7 +26,7 @@ class LovePlugFlags {
   lx::ModelExtras extras(lx::TextKnowledge knowledge) const { return {std::move(knowledge), path_, options_, {}}; }
   template <class T, class Dev, template <class, class> class Model>
   void apply(Model<T, Dev>& model) const {
-    if (!path_.empty()) model.plug_in(lx::Love<T, Dev>::load(path_), options_);
+    if (!path_.empty()) lx::plug_in(model, lx::Love<T, Dev>::load(path_), options_);
   }
   bool used() const { return !path_.empty(); }
   /// The settings of a run.

@@ -110,7 +110,7 @@ TEST_CASE("ContextualVectors: LOVE's words of one token, and what is refused") {
   Encoder<double> plugged(test::tiny_file(), {});
   std::vector<std::string> units{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[SUB]"};
   for (char c = 'a'; c <= 'z'; ++c) units.insert(units.end(), {std::string(1, c), std::string("##") + c});
-  plugged.plug_in(Love<double>(WordUnits(Vocabulary(units)), {.size = 12, .query_size = 4}, 3));
+  plug_in(plugged, Love<double>(WordUnits(Vocabulary(units)), {.size = 12, .query_size = 4}, 3));
   WordFrequencies counts(plugged.tokenizer(), 20);
   counts.add(texts);
   CHECK(counts.frequent(5) == std::vector<std::string>{"a", "kase"});

@@ -296,7 +296,7 @@ class Love(Refusals, unittest.TestCase):
             lengths.append(len(npy.read_bytes()))
         self.assertLess(lengths[1], lengths[0])  # one token for each word
         self.refused(2, program("evaluate", "--model", plain, "--love-mode", "add", "--test", train), "--love-mode", "needs --love")
-        self.refused(2, program("evaluate", "--model", one, "--love", self.first, "--test", train), "LOVE plugged in already")
+        self.refused(2, program("evaluate", "--model", one, "--love", self.first, "--test", train), "has 'love' plugged in already")
         self.refused(2, program("evaluate", "--model", plain, "--love", self.first / "model.lxf", "--test", train, "--output", self.first / "model.lxf"), "--output")
         small = self.folder / "small"
         (self.folder / "small.txt").write_text(text_of(WORDS, vectors(WORDS, 8)))

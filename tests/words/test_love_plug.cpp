@@ -21,10 +21,12 @@ Love<T> tiny_love(std::size_t size = 12, std::uint64_t seed = 3) {
 template <class T = double>
 CrossEncoder<T> plugged(const LovePlugOptions& plug = {}, const CrossEncoderOptions& options = {}) {
   auto model = test::tiny_model<T>(options, Json::object(), 1, false);
-  model.plug_in(tiny_love<T>(12), plug);
+  plug_in(model, tiny_love<T>(12), plug);
   model.calibrate(test::tiny_batch(model));
   return model;
 }
+
+ImputedWords imputed_words(const Batch& batch) { return std::any_cast<ImputedWords>(batch.extras.at("love")); }
 
 /// The rows of the word table that a batch reads, after the plug.
 template <class T>
@@ -40,9 +42,8 @@ Tensor<T> word_rows(const CrossEncoder<T>& model, const Batch& batch) {
 
 TEST_CASE("whole words: a word of several pieces is one token with its offsets; truncation comes after it") {
   const auto tokenizer = make_tokenizer(test::tiny_file());
-  auto options = tokenizer.options();
-  options.whole_words = true;
-  const WordPieceTokenizer whole(tokenizer.vocabulary(), options);
+  auto whole = tokenizer;
+  whole.keep_whole([](std::u32string_view) { return true; });
   const std::string text = "listen, books case";
   const auto a = tokenizer.encode(text, 20), b = whole.encode(text, 20);
   // [CLS] list ##en [UNK] book ##s case [SEP]
@@ -65,20 +66,18 @@ TEST_CASE("whole words: a word of several pieces is one token with its offsets; 
 
 TEST_CASE("keep_digits: words with a digit keep their pieces") {
   const Vocabulary vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "book", "##s", "##4", "x"});
-  TokenizerOptions options;
   const auto imputed = [&](const Encoding& e, bool keep_digits) {
     Batch batch;
     imputed_words_feature(-1, keep_digits)(std::span(&e, 1), batch);
-    return *batch.imputed;
+    return imputed_words(batch);
   };
   const std::string text = "books books4 x4 x";
-  const auto pieces = WordPieceTokenizer(vocabulary, options).encode(text, 20);
+  const auto pieces = WordPieceTokenizer(vocabulary).encode(text, 20);
   CHECK(imputed(pieces, true).words == std::vector<std::string>{"books"});
   CHECK(imputed(pieces, true).tokens == std::vector<std::int32_t>{1, 2});
   CHECK(imputed(pieces, false).words == std::vector<std::string>{"books", "books4", "x4"});
-  options.whole_words = true;
-  options.keep_digits = true;
-  const WordPieceTokenizer tokenizer(vocabulary, options);
+  WordPieceTokenizer tokenizer(vocabulary);
+  tokenizer.keep_whole([](std::u32string_view word) { return !has_digit(word); });
   const auto whole = tokenizer.encode(text, 20);
   CHECK(whole.ids == std::vector<std::int32_t>{2, 1, 5, 6, 7, 8, 7, 8, 3});
   CHECK(imputed(whole, true).tokens == std::vector<std::int32_t>{1});
@@ -99,7 +98,7 @@ TEST_CASE("a plugged model: the embeddings of each mode are their formulas") {
       CAPTURE(name_of(mode));
       const auto model = plugged({.mode = mode, .train = train});
       const auto batch = test::tiny_batch(model);
-      const ImputedWords& imputed = *batch.imputed;
+      const ImputedWords imputed = imputed_words(batch);
       const auto rows = word_rows(model, batch);
       CHECK(imputed.words == std::vector<std::string>{"blk", "listen", "kase", "blacks", "creen", "books"});
       const auto vectors = love.vectors(imputed.words);
@@ -153,7 +152,7 @@ TEST_CASE("a plugged model: rescaled vectors have the mean length of the rows of
   }
   const auto batch = test::tiny_batch(model);
   const auto rows = word_rows(model, batch);
-  const auto t = static_cast<std::size_t>(batch.imputed->tokens[0]);
+  const auto t = static_cast<std::size_t>(imputed_words(batch).tokens[0]);
   double squares = 0;
   for (std::size_t j = 0; j < 12; ++j) squares += rows.at(t, j) * rows.at(t, j);
   CHECK(std::sqrt(squares) == doctest::Approx(sum / count).epsilon(1e-6));
@@ -188,7 +187,7 @@ TEST_CASE("a plugged model: gradients of all parameters, LOVE's too if it is tra
 TEST_CASE("a trained plug has gradients, of 0, also from a batch without words of several pieces") {
   auto model = plugged({.mode = LoveMode::linear, .train = true});
   const auto batch = test::tiny_batch(model, 1, 2);
-  CHECK(batch.imputed->words.empty());
+  CHECK(imputed_words(batch).words.empty());
   const auto plain = test::tiny_model<double>();
   CHECK(word_rows(model, batch).to_vector() == word_rows(plain, test::tiny_batch(plain, 1, 2)).to_vector());
   test::loss_of(model, batch, {}).backward();
@@ -214,8 +213,8 @@ TEST_CASE("a plugged model is saved with LOVE, loaded and restored; fixed vector
       model.save(path);
       const auto loaded = CrossEncoder<float>::load(path);
       CHECK(loaded.logits(test::pairs).to_vector() == scores);
-      CHECK(loaded.tokenizer().options().whole_words == (mode == LoveMode::replace));
-      CHECK(loaded.tokenizer().options().keep_digits == train);
+      CHECK(loaded.tokenizer().is_whole(U"listen") == (mode == LoveMode::replace));
+      CHECK(loaded.tokenizer().is_whole(U"a4") == (mode == LoveMode::replace && !train));
       CHECK(loaded.config().attention.size() == 1);
       auto again = CrossEncoder<float>::load(path, test::with_lea());  // for training: the plug stays
       CHECK(again.new_tensors().empty());
@@ -224,7 +223,7 @@ TEST_CASE("a plugged model is saved with LOVE, loaded and restored; fixed vector
       CHECK(std::count(added.begin(), added.end(), "lexformer.encoder.love.units.weight") == (train ? 1 : 0));
       CHECK(again.parameters().size() == model.parameters().size());
       auto other = test::tiny_model<float>(test::with_lea(), Json::object(), 5, false);
-      other.plug_in(tiny_love<float>(12, 9), {.mode = mode, .rescale = LoveRescale::mean_norm, .train = train, .unk = true});
+      plug_in(other, tiny_love<float>(12, 9), {.mode = mode, .rescale = LoveRescale::mean_norm, .train = train, .unk = true});
       other.calibrate(test::tiny_batch(other));
       CHECK(other.logits(test::pairs).to_vector() != scores);
     }
@@ -242,16 +241,16 @@ TEST_CASE("a plugged model is saved with LOVE, loaded and restored; fixed vector
 TEST_CASE("a plug is refused: another size, a damaged description, a batch of another tokenizer") {
   auto model = test::tiny_model<double>();
   expect_error(
-      ErrorKind::usage, [&] { model.plug_in(tiny_love<double>(16)); },
+      ErrorKind::usage, [&] { plug_in(model, tiny_love<double>(16)); },
       "tiny.lxf: its word embeddings have 12 numbers, LOVE's vectors 16; train LOVE on vectors of this size, e.g. on the model's "
       "own words: train_love --targets tiny.lxf");
   const auto encodings = std::vector{model.tokenizer().encode("listen", 9)};
   const Batch batch = make_batch(encodings);
-  model.plug_in(tiny_love<double>());
+  plug_in(model, tiny_love<double>());
   CHECK_THROWS_WITH_AS(model(batch), doctest::Contains("which words have several pieces"), Error);
 
   expect_error(
-      ErrorKind::usage, [&] { model.plug_in(tiny_love<double>()); }, "has LOVE plugged in already");
+      ErrorKind::usage, [&] { plug_in(model, tiny_love<double>()); }, "has 'love' plugged in already");
   ModelFile damaged = plugged<float>().file();
   damaged.tensors.erase("lexformer.encoder.love.units.weight");
   CHECK_THROWS_WITH_AS(CrossEncoder<float>(damaged, CrossEncoderOptions{}), doctest::Contains("units.weight' is missing"), Error);
@@ -274,6 +273,6 @@ TEST_CASE("a plug is refused: another size, a damaged description, a batch of an
   CHECK_THROWS_WITH_AS(
       with([](ModelFile& f) { std::swap(f.metadata["lexformer.love_vocab"][40], f.metadata["lexformer.love_vocab"][44]); }),
       doctest::Contains("checksum"), Error);
-  expect_file_error([&] { with([](ModelFile& f) { f.config["lexformer"]["love"]["love"]["size"] = 10; }); }, "LOVE plug 10");
+  expect_file_error([&] { with([](ModelFile& f) { f.config["lexformer"]["love"]["love"]["size"] = 10; }); }, "plug 'love' 10");
   CHECK_THROWS_WITH_AS(with([](ModelFile& f) { f.config["lexformer"]["love"] = 1; }), doctest::Contains("expected a JSON object"), Error);
 }

@@ -2,11 +2,11 @@
 // The input of one step: plain data without padding (made by data/pair_dataset.hpp), and its copy in device memory.
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,12 +35,6 @@ struct Feature {
   std::variant<Codes, std::vector<std::int32_t>, std::vector<double>> values;
 };
 
-/// Tokens whose word embeddings come from a vector of their word (words/love_plug.hpp).
-struct ImputedWords {
-  std::vector<std::string> words;             // distinct
-  std::vector<std::int32_t> tokens, word_of;  // (K): tokens of the batch, ascending, and the index of the word of each
-};
-
 /// B sequences with N tokens in total, concatenated.
 struct Batch {
   std::vector<std::int32_t> ids, type_ids;  // (N)
@@ -48,7 +42,7 @@ struct Batch {
   std::vector<std::int32_t> position_ids;   // (N), counted from 0 in each sequence
   Offsets offsets;                          // (B + 1)
   std::map<std::string, Feature> features;
-  std::optional<ImputedWords> imputed{};  // only for a model with a plug
+  std::map<std::string, std::any> extras{};  // what a plug reads on the host, by its name (words/embedding_plug.hpp)
 
   std::vector<std::int32_t> labels;  // (B) classes; empty for regression, and if there are no labels
   std::vector<float> targets;        // (B) values of a regression; else empty
@@ -82,7 +76,7 @@ struct DeviceBatch {
   Indices<std::int32_t, Dev> ids, type_ids, position_ids, word_ids;
   Offsets offsets;
   std::map<std::string, DeviceFeature<T, Dev>> features;
-  std::optional<ImputedWords> imputed;
+  std::map<std::string, std::any> extras;
 
   DeviceBatch(const Batch& batch);
 
@@ -97,7 +91,7 @@ struct DeviceBatch {
 };
 
 template <class T, class Dev>
-DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch) : offsets(batch.offsets), imputed(batch.imputed) {
+DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch) : offsets(batch.offsets), extras(batch.extras) {
   const auto require = [](const std::string& what, std::size_t found, std::size_t expected) {
     if (found != expected) fail("DeviceBatch", what, " has ", found, " values, the offsets of the batch say ", expected);
   };

@@ -208,7 +208,7 @@ struct BertEncoder {
   }
   /// Visits the parameters of attention terms under lexformer's own names: positions.distance, layer.3.lea.projection, ...
   void visit_terms(ParameterVisitor<T, Dev>& v) {
-    if (embeddings.plug) v("love", *embeddings.plug);
+    if (embeddings.plug) v(embeddings.plug->name(), *embeddings.plug);
     for (const auto& t : terms_)
       if (!t.path.starts_with("encoder.")) t.visit(v);
   }

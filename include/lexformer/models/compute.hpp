@@ -39,7 +39,7 @@ struct Compute {
 /// What a model may need besides its file. Errors (usage), when a model is opened: it cannot use what is given.
 struct ModelExtras {
   TextKnowledge knowledge{};       // of attention terms: Pretrained::provide()
-  std::string love{};              // the file of a LOVE model: Pretrained::plug_in()
+  std::string love{};              // the file of a LOVE model: plug_in()
   LovePlugOptions love_options{};  // with `love`
   /// Word vectors, for a model that reads them. Called once such a model is opened.
   std::function<std::shared_ptr<const StaticVectors>()> vectors{};
@@ -78,7 +78,7 @@ namespace detail {
 template <class T, class Dev, template <class, class> class Model>
 void complete(Model<T, Dev>& model, const std::string& path, const Compute& compute, const ModelExtras& extras) {
   if (extras.vectors) fail_usage("vectors", path, " has word embeddings of its own; they are for a model that reads word vectors");
-  if (!extras.love.empty()) model.plug_in(Love<T, Dev>::load(extras.love), extras.love_options);
+  if (!extras.love.empty()) plug_in(model, Love<T, Dev>::load(extras.love), extras.love_options);
   apply_precision(model, compute);
   model.provide(extras.knowledge);
 }

@@ -33,7 +33,7 @@ void for_each_word(const WordPieceTokenizer& tokenizer, const Encoding& encoding
   for (const std::string& token : {options.unk, options.cls, options.sep, options.pad, options.mask})
     if (const auto id = tokenizer.vocabulary().id(token)) special.push_back(*id);
   for (const Word& word : encoding.words) {
-    if (word.last - word.first != word.pieces && !is_whole(options, encoding.text(word))) continue;  // truncated
+    if (word.last - word.first != word.pieces && !tokenizer.is_whole(encoding.text(word))) continue;  // truncated
     if (word.pieces == 1 && std::find(special.begin(), special.end(), encoding.ids[word.first]) != special.end()) continue;
     use(to_utf8(encoding.text(word)), word);
   }

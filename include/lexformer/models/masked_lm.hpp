@@ -90,7 +90,8 @@ MaskedLm<T, Dev>::MaskedLm(const ModelFile& file, const std::optional<TrainingSt
               "the output layer has a weight of its own ('cls.predictions.decoder.weight'); only the word embeddings are supported");
   make(file.path);
   if (this->encoder().embeddings.plug)
-    fail_usage(file.path, "has LOVE plugged in; a masked language model predicts pieces, so it needs a model without it");
+    fail_usage(file.path, "has ", in_quotes(this->encoder().embeddings.plug->name()),
+               " plugged in; a masked language model predicts pieces, so it needs a model without it");
 }
 
 template <class T, class Dev>

@@ -17,8 +17,7 @@
 #include "lexformer/models/bert.hpp"
 #include "lexformer/models/int8_layers.hpp"
 #include "lexformer/nn/saved_model.hpp"
-#include "lexformer/words/love_plug.hpp"
-#include "lexformer/words/vectors.hpp"
+#include "lexformer/words/embedding_plug.hpp"
 
 namespace lexformer {
 
@@ -37,6 +36,8 @@ class Pretrained {
   Pretrained(Pretrained&&) noexcept = default;
   Pretrained& operator=(Pretrained&&) noexcept = default;
 
+  /// The file that it was made from, for messages.
+  const std::string& path() const { return path_; }
   const WordPieceTokenizer& tokenizer() const { return tokenizer_; }
   const BertConfig& config() const { return encoder_->config; }
   BertEncoder<T, Dev>& encoder() { return *encoder_; }
@@ -63,10 +64,10 @@ class Pretrained {
   void quantize(const QuantizeOptions& options = {});
   /// Whether layers are in 8 bits: by quantize(), or in the file.
   bool quantized() const { return quantized_; }
-  /// Gives words of several pieces the vectors that LOVE imputes (words/love_plug.hpp); the plug is saved with the model. Call it before
-  /// features(), parameters() and tokenizer(). Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the
-  /// size of LOVE's vectors is not that of the word embeddings; the model has a plug already.
-  void plug_in(Love<T, Dev> love, LovePlugOptions options = {});
+  /// Changes the word embeddings by a plug, which is saved with the model. Call it before features(), parameters() and tokenizer().
+  /// Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the size of the plug's vectors is not that of the
+  /// word embeddings; the model has a plug already.
+  void plug_in(std::shared_ptr<EmbeddingPlug<T, Dev>> plug);
   /// Excludes every parameter whose name contains `part` from training; returns how many. Errors: there is none.
   std::size_t freeze(const std::string& part);
   /// The names of the frozen parameters.
@@ -130,7 +131,10 @@ class Pretrained {
   void check_vocabulary() const;
   /// Remembers that layers are in 8 bits, and lets no parameter require a gradient.
   void set_quantized();
-  void set_plug(std::shared_ptr<LovePlug<T, Dev>> plug);
+  void set_plug(std::shared_ptr<EmbeddingPlug<T, Dev>> plug);
+  bool is_of_plug(const std::string& parameter) const {
+    return encoder_->embeddings.plug && parameter.starts_with("lexformer.encoder." + encoder_->embeddings.plug->name() + ".");
+  }
   /// The terms with the options in use.
   std::vector<TermConfig> attention() const {
     std::vector<TermConfig> terms;
@@ -229,34 +233,27 @@ void Pretrained<T, Dev>::make_encoder(double head_weights) {
   auto blank = Init::none();
   encoder_ = std::make_unique<BertEncoder<T, Dev>>(c, std::move(factories), file_ != nullptr ? blank : init_, init_);
   if (file_ == nullptr) return;
-  if (auto plug = LovePlug<T, Dev>::of(*file_, tokenizer_.unk_id())) set_plug(std::move(plug));
+  if (auto plug = read_plug<T, Dev>(*file_, tokenizer_)) set_plug(std::move(plug));
 }
 
 template <class T, class Dev>
-void Pretrained<T, Dev>::set_plug(std::shared_ptr<LovePlug<T, Dev>> plug) {
-  const std::size_t size = plug->love().options().size, expected = config().embedding_size;
-  if (size != expected && file_ != nullptr)
-    fail_file(path_, "its word embeddings have ", expected, " numbers, the vectors of its LOVE plug ", size);
+void Pretrained<T, Dev>::set_plug(std::shared_ptr<EmbeddingPlug<T, Dev>> plug) {
+  const std::size_t size = plug->size(), expected = config().embedding_size;
   if (size != expected)
-    fail_usage(path_, "its word embeddings have ", expected, " numbers, LOVE's vectors ", size,
-               "; train LOVE on vectors of this size, e.g. on the model's own words: train_love --targets ", path_);
-  TokenizerOptions options = tokenizer_.options();
-  plug->adapt(options);
-  tokenizer_ = WordPieceTokenizer(tokenizer_.vocabulary(), options);
+    throw Error(
+        file_ != nullptr ? ErrorKind::file : ErrorKind::usage,
+        cat(path_, ": its word embeddings have ", expected, " numbers, the vectors of its plug ", in_quotes(plug->name()), " ", size));
+  plug->adapt(tokenizer_);
   encoder_->embeddings.plug = std::move(plug);
 }
 
 template <class T, class Dev>
-void Pretrained<T, Dev>::plug_in(Love<T, Dev> love, LovePlugOptions options) {
-  if (encoder_->embeddings.plug) fail_usage(path_, "has LOVE plugged in already; start from the model without it");
-  options.length = 1;
-  if (options.rescale == LoveRescale::mean_norm) {
-    const auto table = cast<float>(encoder_->embeddings.word.weight).value().template to<Cpu>();
-    options.length = whole_word_vectors(tokenizer_.vocabulary(), table, path_, false).mean_norm();
-  }
-  set_plug(std::make_shared<LovePlug<T, Dev>>(std::move(love), options, tokenizer_.unk_id()));
+void Pretrained<T, Dev>::plug_in(std::shared_ptr<EmbeddingPlug<T, Dev>> plug) {
+  if (encoder_->embeddings.plug)
+    fail_usage(path_, "has ", in_quotes(encoder_->embeddings.plug->name()), " plugged in already; start from the model without it");
+  set_plug(std::move(plug));
   for (const auto& p : without_buffers(state()))
-    if (p.name.starts_with("lexformer.encoder.love.")) new_tensors_.push_back(p.name);
+    if (is_of_plug(p.name)) new_tensors_.push_back(p.name);
 }
 
 template <class T, class Dev>
@@ -288,7 +285,7 @@ void Pretrained<T, Dev>::load_state() {
     for (const auto& before : stored_attention_)
       if (before.name == now.name) changed.emplace_back(now, configure_terms<T, Dev>({before}, parsed_.sizes(), path_ + ": config")[0]);
   const auto may_stay = [&](const NamedParameter<T, Dev>& p) {
-    if (!start_ || p.name.starts_with("lexformer.encoder.love.")) return false;  // a plug is saved with all it has
+    if (!start_ || is_of_plug(p.name)) return false;  // a plug is saved with all it has
     const bool known = p.name.starts_with("lexformer.") || p.name.ends_with(".attention.self.distance_embedding.weight") ||
                        is_head_tensor(architecture, p.name);
     const bool fits = tensors.contains(p.name) && tensors.shape(p.name) == p.var.shape();

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -30,7 +31,7 @@ struct Word {
   std::uint32_t text_begin, text_end;    // its own text in Encoding::characters
   std::uint32_t whole_begin, whole_end;  // the text of the whole space-separated word
   std::uint8_t type;                     // index of the input text: 0 or 1
-  std::uint16_t pieces = 1;              // number of pieces, also of those that truncation or TokenizerOptions::whole_words removed
+  std::uint16_t pieces = 1;              // number of pieces, also of those that truncation or keep_whole() removed
 };
 
 /// The tokens and words of a text or a pair. ids, type_ids, word_ids and offsets have one value per token.
@@ -72,6 +73,9 @@ class WordPieceTokenizer {
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const TokenizerOptions& options() const { return options_; }
   std::int32_t unk_id() const { return unk_; }
+  /// Makes a word of several pieces one token, the unknown one, if `whole` holds for its normalized text.
+  void keep_whole(std::function<bool(std::u32string_view word)> whole) { whole_ = std::move(whole); }
+  bool is_whole(std::u32string_view word) const { return whole_ && whole_(word); }
   std::int32_t cls_id() const { return cls_; }
   std::int32_t sep_id() const { return sep_; }
 
@@ -119,6 +123,7 @@ class WordPieceTokenizer {
 
   Vocabulary vocabulary_;
   TokenizerOptions options_;
+  std::function<bool(std::u32string_view word)> whole_;
   std::int32_t unk_, cls_, sep_;
   std::vector<Special> special_;
   std::array<bool, 256> starts_special_{};
@@ -331,10 +336,10 @@ LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const Tex
     first = last;
   }
   const std::size_t pieces = out.ids.size() - before;
-  if (pieces == 1 || !options_.whole_words) return pieces;
+  if (pieces == 1 || !whole_) return pieces;
   scratch.text.clear();
   for (const TextChar& c : word) scratch.text += c.character;
-  return is_whole(options_, scratch.text) ? unknown(pieces) : pieces;
+  return whole_(scratch.text) ? unknown(pieces) : pieces;
 }
 
 LEXFORMER_INLINE std::vector<Encoding> encode_all(const WordPieceTokenizer& tokenizer, std::span<const std::string> texts,

@@ -26,19 +26,12 @@ struct TokenizerOptions {
   bool clean_text = true;                            // remove control characters, convert all whitespace to spaces
   unsigned max_word_chars = 100;                     // longer words (in characters, after normalization) are unknown
   bool match_special_tokens = true;                  // [MASK] in a text is the special token, as in HuggingFace; false: the text [ mask ]
-  bool whole_words = false;                          // a word of several pieces is one token, the unknown one (words/love_plug.hpp)
-  bool keep_digits = false;                          // with whole_words: words with a digit keep their pieces
   std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
 };
 
 /// Whether one of the characters is a digit 0 to 9.
 inline bool has_digit(std::u32string_view text) {
   return std::any_of(text.begin(), text.end(), [](char32_t c) { return c >= U'0' && c <= U'9'; });
-}
-
-/// Whether this word is one token even if it has several pieces.
-inline bool is_whole(const TokenizerOptions& options, std::u32string_view word) {
-  return options.whole_words && !(options.keep_digits && has_digit(word));
 }
 
 /// A normalized character and the index of the original character it comes from.

@@ -2,6 +2,7 @@
 // LOVE plugged into BERT (Chen et al. 2022, sections 4.5 and 5.4): words of several pieces get vectors that LOVE imputes.
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "lexformer/words/embedding_plug.hpp"
 #include "lexformer/words/love.hpp"
+#include "lexformer/words/vectors.hpp"
 
 namespace lexformer {
 
@@ -49,7 +51,13 @@ struct LovePlugOptions {
   }
 };
 
-/// Fills Batch::imputed: the words of several pieces, normalized (Encoding::text), and their tokens. `unknown`: the id of [UNK] if unknown
+/// Tokens whose word embeddings come from a vector of their word: Batch::extras["love"].
+struct ImputedWords {
+  std::vector<std::string> words;             // distinct
+  std::vector<std::int32_t> tokens, word_of;  // (K): tokens of the batch, ascending, and the index of the word of each
+};
+
+/// Makes ImputedWords: the words of several pieces, normalized (Encoding::text), and their tokens. `unknown`: the id of [UNK] if unknown
 /// words are imputed, too; else -1. keep_digits: without words that have a digit.
 FeatureMaker imputed_words_feature(std::int32_t unknown, bool keep_digits = false);
 
@@ -61,14 +69,16 @@ class LovePlug final : public EmbeddingPlug<T, Dev> {
   static constexpr std::size_t cached_words = std::size_t{1} << 16;
 
   LovePlug(Love<T, Dev> love, const LovePlugOptions& options, std::int32_t unk_id);
-  /// Reads the plug of a model from its file, without the parameters; null if it has none.
-  static std::shared_ptr<LovePlug> of(const ModelFile& file, std::int32_t unk_id);
+  /// Reads the plug of a model from its file, without the parameters. Errors (file): as read_love_plug.
+  static std::shared_ptr<LovePlug> read(const ModelFile& file, const WordPieceTokenizer& tokenizer);
 
+  std::string name() const override { return "love"; }
+  std::size_t size() const override { return love_.options().size; }
   Var<T, Dev> operator()(const Var<T, Dev>& rows, const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward) const override;
   void visit(ParameterVisitor<T, Dev>& v) override;
-  void adapt(TokenizerOptions& options) const override {
-    options.whole_words = options_.mode == LoveMode::replace;
-    options.keep_digits = options_.keep_digits;
+  void adapt(WordPieceTokenizer& tokenizer) const override {
+    if (options_.mode == LoveMode::replace)
+      tokenizer.keep_whole([keep_digits = options_.keep_digits](std::u32string_view word) { return !(keep_digits && has_digit(word)); });
   }
   FeatureMaker feature() const override { return imputed_words_feature(options_.unk ? unk_id_ : -1, options_.keep_digits); }
   void write(ModelFile& file) override;
@@ -96,10 +106,36 @@ struct StoredLovePlug {
   LoveOptions love;
   WordUnits units;
 };
-/// The options in a model's file; empty if it has no plug. Errors (file): an option is unknown or out of range; the vocabulary is missing
+/// The options in a model's file. Errors (file): an option is unknown or out of range; the vocabulary is missing
 /// or does not fit.
-std::optional<StoredLovePlug> read_love_plug(const ModelFile& file);
+StoredLovePlug read_love_plug(const ModelFile& file);
 }  // namespace detail
+
+/// Gives words of several pieces of a model the vectors that LOVE imputes, for Pretrained::plug_in(). Errors (usage): also, the size of
+/// LOVE's vectors is not that of the word embeddings.
+template <class T, class Dev, template <class, class> class Model>
+void plug_in(Model<T, Dev>& model, Love<T, Dev> love, LovePlugOptions options = {}) {
+  const std::size_t size = love.options().size, expected = model.config().embedding_size;
+  if (size != expected)
+    fail_usage(model.path(), "its word embeddings have ", expected, " numbers, LOVE's vectors ", size,
+               "; train LOVE on vectors of this size, e.g. on the model's own words: train_love --targets ", model.path());
+  options.length = 1;
+  if (options.rescale == LoveRescale::mean_norm) {
+    const auto table = cast<float>(model.encoder().embeddings.word.weight).value().template to<Cpu>();
+    options.length = whole_word_vectors(model.tokenizer().vocabulary(), table, model.path(), false).mean_norm();
+  }
+  model.plug_in(std::make_shared<LovePlug<T, Dev>>(std::move(love), options, model.tokenizer().unk_id()));
+}
+
+/// Lets models of these types be opened that have LOVE plugged in.
+template <class T, class Dev>
+bool register_love_plug() {
+  embedding_plugs<T, Dev>()["love"] = LovePlug<T, Dev>::read;
+  return true;
+}
+#if !defined(LEXFORMER_COMPILED)  // else lexformer::compiled does it
+inline const bool love_plug_of_float = register_love_plug<float, Cpu>();
+#endif
 
 // Bodies are outside the class so that lexformer::compiled can hold them once.
 
@@ -110,9 +146,9 @@ LovePlug<T, Dev>::LovePlug(Love<T, Dev> love, const LovePlugOptions& options, st
 }
 
 template <class T, class Dev>
-std::shared_ptr<LovePlug<T, Dev>> LovePlug<T, Dev>::of(const ModelFile& file, std::int32_t unk_id) {
+std::shared_ptr<LovePlug<T, Dev>> LovePlug<T, Dev>::read(const ModelFile& file, const WordPieceTokenizer& tokenizer) {
   const auto stored = detail::read_love_plug(file);
-  return stored ? std::make_shared<LovePlug>(Love<T, Dev>::blank(stored->units, stored->love), stored->options, unk_id) : nullptr;
+  return std::make_shared<LovePlug>(Love<T, Dev>::blank(stored.units, stored.love), stored.options, tokenizer.unk_id());
 }
 
 template <class T, class Dev>
@@ -155,15 +191,17 @@ Var<T, Dev> LovePlug<T, Dev>::vectors(const std::vector<std::string>& words) con
 
 template <class T, class Dev>
 Var<T, Dev> LovePlug<T, Dev>::operator()(const Var<T, Dev>& rows, const DeviceBatch<T, Dev>& batch, const ForwardOptions&) const {
-  if (!batch.imputed)
+  const auto extra = batch.extras.find("love");
+  const ImputedWords* const given = extra == batch.extras.end() ? nullptr : std::any_cast<ImputedWords>(&extra->second);
+  if (given == nullptr)
     fail("LovePlug",
          "the batch does not say which words have several pieces; make it with the batch() of the model, or of a PairDataset with "
          "the model's features");
-  const bool trained = options_.train || options_.mode == LoveMode::linear, none = batch.imputed->tokens.empty();
+  const bool trained = options_.train || options_.mode == LoveMode::linear, none = given->tokens.empty();
   if (none && (!trained || rows.dim(0) == 0)) return rows;
   // A batch without such words depends on trained parameters, too: with gradient 0, so that they have a gradient in every step.
   static const ImputedWords any{{"a"}, {0}, {0}};
-  const ImputedWords& imputed = none ? any : *batch.imputed;
+  const ImputedWords& imputed = none ? any : *given;
   const auto& tokens = imputed.tokens;
   const NameScope scope("love");
   auto v = select_rows(vectors(imputed.words), imputed.word_of);  // (tokens, D)
@@ -212,7 +250,7 @@ LEXFORMER_INLINE FeatureMaker imputed_words_feature(std::int32_t unknown, bool k
       }
       first += e.size();
     }
-    batch.imputed = std::move(imputed);
+    batch.extras["love"] = std::move(imputed);
   };
 }
 
@@ -229,11 +267,9 @@ LEXFORMER_INLINE void write_love_plug(const LovePlugOptions& options, const Love
   write_vocabulary(units.vocabulary(), "lexformer.love_vocab", file.metadata);
 }
 
-LEXFORMER_INLINE std::optional<StoredLovePlug> read_love_plug(const ModelFile& file) {
+LEXFORMER_INLINE StoredLovePlug read_love_plug(const ModelFile& file) {
   const std::string where = file.path + ": config: lexformer";
-  const Json* ours = find_value(file.config, "lexformer", false, file.path);
-  const Json* stored = ours == nullptr || !ours->is_object() ? nullptr : find_value(*ours, "love", false, where);
-  if (stored == nullptr) return std::nullopt;
+  const Json* stored = find_value(*find_value(file.config, "lexformer", true, file.path), "love", true, where);
   const std::string here = where + ": love";
   LovePlugOptions options;
   Json plug = *find_value(*stored, "plug", true, here);
