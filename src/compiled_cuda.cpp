@@ -4,9 +4,10 @@
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"
-#include "lexformer/models/scorer.hpp"
+#include "lexformer/models/open_scorer.hpp"
 #include "lexformer/models/text_encoder.hpp"
 #include "lexformer/models/word_tagger.hpp"
+#include "lexformer/words/love_plug.hpp"
 
 namespace lexformer {
 template class Pretrained<float, Cuda>;
@@ -17,6 +18,7 @@ template class Encoder<bfloat16, Cuda>;
 template class CrossEncoder<bfloat16, Cuda>;
 template class MaskedLm<float, Cuda>;
 template class MaskedLm<bfloat16, Cuda>;
+const bool love_plug_on_device = register_love_plug<float, Cuda>() && register_love_plug<bfloat16, Cuda>();
 namespace detail {
 LEXFORMER_SCORER(, float, Cuda)
 LEXFORMER_SCORER(, bfloat16, Cuda)

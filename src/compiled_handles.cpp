@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // lexformer::compiled: models behind Scorer, TextEncoder and WordTagger.
 #define LEXFORMER_COMPILED
-#include "lexformer/models/scorer.hpp"
+#include "lexformer/models/open_scorer.hpp"
 #include "lexformer/models/text_encoder.hpp"
 #include "lexformer/models/word_tagger.hpp"
 

@@ -30,6 +30,14 @@ inline std::optional<std::size_t> whole_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+/// The formats that are written: .csv and .jsonl.
+inline lx::TableFormat output_format(const std::string& out) {
+  const std::string name = lx::lower_case(out);
+  if (name.ends_with(".csv")) return lx::TableFormat::csv;
+  if (name.ends_with(".jsonl")) return lx::TableFormat::jsonl;
+  lx::fail_usage("--out", out, ": the ending says no format that is written; .csv and .jsonl are");
+}
+
 /// Set by SIGINT and SIGTERM. A training loop checks it after each step, saves and exits with 130.
 inline volatile std::sig_atomic_t interrupted = 0;
 

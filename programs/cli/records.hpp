@@ -3,6 +3,7 @@
 #pragma once
 
 #include <lexformer/io/json.hpp>
+#include <lexformer/tables/record_texts.hpp>
 #include <memory>
 #include <optional>
 
@@ -36,6 +37,7 @@ class RecordFlags {
   }
 
   bool used() const { return !left_.empty(); }
+  bool one_table() const { return right_.empty(); }
   const std::vector<std::string>& columns() const { return columns_; }
 
   /// Reads the tables. `columns`: those of --columns; `stored`: the options that a model keeps, or "": each option that is not given is

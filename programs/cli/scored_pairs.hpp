@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-#include <lexformer/data/table.hpp>
+#include <lexformer/tables/record_texts.hpp>
 
 #include "cli/program.hpp"
 

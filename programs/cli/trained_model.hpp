@@ -2,7 +2,7 @@
 // What a model of any kind may need besides its file: knowledge, LOVE, word vectors.
 #pragma once
 
-#include <lexformer/models/scorer.hpp>
+#include <lexformer/models/open_scorer.hpp>
 
 #include "cli/knowledge.hpp"
 #include "cli/love_plug_options.hpp"

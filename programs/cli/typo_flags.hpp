@@ -2,6 +2,7 @@
 // The mode of typos on the command line, and the list of misspellings that one of the modes needs.
 #pragma once
 
+#include <lexformer/words/word_tasks.hpp>
 #include <memory>
 #include <string>
 

@@ -5,8 +5,9 @@
 
 #include <lexformer/tables/assignment.hpp>
 
+#include <lexformer/data/row_writer.hpp>
+
 #include "cli/scored_pairs.hpp"
-#include "match/candidates.hpp"
 
 namespace lx = lexformer;
 
@@ -59,8 +60,8 @@ class Assign final : public program::Command {
     if (one_to_one_) {
       text << "left_id,right_id,score,match\n";
       for (const std::size_t i : lx::one_to_one(pairs)) {
-        text << program::csv_field(left.names()[pairs[i].left]) << ',' << program::csv_field(right.names()[pairs[i].right]) << ','
-             << pairs[i].score << ",1\n";
+        text << lx::csv_field(left.names()[pairs[i].left]) << ',' << lx::csv_field(right.names()[pairs[i].right]) << ',' << pairs[i].score
+             << ",1\n";
         ++count;
       }
     } else {
@@ -71,7 +72,7 @@ class Assign final : public program::Command {
       text << (one_table_ ? "id,cluster\n" : "table,id,cluster\n");
       for (std::size_t i = 0; i < rows; ++i) {
         if (!one_table_) text << (i < lefts ? "left," : "right,");
-        text << program::csv_field(i < lefts ? left.names()[i] : right_ids.names()[i - lefts]) << ',' << cluster[i] + 1 << '\n';
+        text << lx::csv_field(i < lefts ? left.names()[i] : right_ids.names()[i - lefts]) << ',' << cluster[i] + 1 << '\n';
         count = std::max(count, cluster[i] + 1);
       }
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Finds the pairs of records of two tables, or of one, that are worth scoring, and says how many matches are among them.
-#include "match/candidates.hpp"
-
 #include <iomanip>
+#include <lexformer/data/row_writer.hpp>
+#include <lexformer/tables/labelled_pairs.hpp>
 
 #include "cli/typo_flags.hpp"
+#include "match/candidate_flags.hpp"
 
 namespace lx = lexformer;
 
@@ -19,7 +20,7 @@ std::vector<std::string> with_typos(std::vector<std::string> texts, const lx::Ty
   return texts;
 }
 
-void explain(const program::Candidates& search, const lx::RecordPairs& records, std::size_t left, std::size_t right, std::size_t top,
+void explain(const lx::RecordSearch& search, const lx::RecordPairs& records, std::size_t left, std::size_t right, std::size_t top,
              std::span<const std::string> left_texts, std::span<const std::string> right_texts) {
   const auto& a = records.left().records[left].id;
   const auto& b = records.right().records[right].id;
@@ -55,17 +56,18 @@ class FindCandidates final : public program::Command {
     typo_flags_.load(typos_);
     const auto format = out_.empty() ? lx::TableFormat::csv : program::output_format(out_);
     const auto records = flags_.load(flags_.columns(), "");
-    auto [left, right] = program::blocking_texts(*records);
+    auto [left, right] = lx::search_texts(*records);
     if (share_ > 0) {
       typos_.word_share = share_;
       left = with_typos(std::move(left), typos_, seed_, 0);
       right = with_typos(std::move(right), typos_, seed_, 1);
     }
-    const auto search = candidates_.search(left, right, records->one_table());
+    const auto options = candidates_.load();
+    const lx::RecordSearch search(left, right, records->one_table(), options);
     if (!ids_.empty()) {
       const std::size_t a = records->left_place(ids_[0], "--explain"), b = records->right_place(ids_[1], "--explain");
       if (records->one_table() && a == b) lx::fail_usage("--explain", lx::in_quotes(ids_[0]), " is there twice; give two records");
-      explain(search, *records, a, b, candidates_.options().top, left, records->one_table() ? left : right);
+      explain(search, *records, a, b, options.top, left, records->one_table() ? left : right);
       return 0;
     }
     const auto found = search.find();
@@ -76,13 +78,19 @@ class FindCandidates final : public program::Command {
       for (const auto& c : found) {
         const auto &a = records->left().records[c.left].id, &b = records->right().records[c.right].id;
         if (format == lx::TableFormat::csv)
-          lines << program::csv_field(a) << ',' << program::csv_field(b) << ',' << c.score << '\n';
+          lines << lx::csv_field(a) << ',' << lx::csv_field(b) << ',' << c.score << '\n';
         else
           lines << "{\"left_id\":" << lx::Json(a).dump() << ",\"right_id\":" << lx::Json(b).dump() << ",\"score\":" << c.score << "}\n";
       }
       lx::write_file_atomic(out_, lines.str());
     }
-    const auto quality = program::blocking_quality(matches_, records, found, search.pairs());
+    std::vector<std::pair<std::size_t, std::size_t>> matches;
+    if (!matches_.empty()) {
+      const auto labelled = lx::read_labelled_pairs(matches_, records);
+      for (std::size_t i = 0; i < labelled.labels.size(); ++i)
+        if (labelled.labels[i] == 1) matches.push_back(labelled.places[i]);
+    }
+    const auto quality = lx::blocking_quality(matches, found, records->one_table(), search.pairs());
     std::cout << quality.candidates << " candidates of " << std::fixed << std::setprecision(0) << quality.pairs << " pairs, reduction "
               << std::setprecision(3) << 100 * quality.reduction() << " %\n";
     if (!matches_.empty())

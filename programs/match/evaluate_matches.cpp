@@ -4,9 +4,9 @@
 #include <lexformer/io/json.hpp>
 #include <lexformer/metrics/bootstrap.hpp>
 #include <lexformer/metrics/metrics.hpp>
+#include <lexformer/tables/labelled_pairs.hpp>
 #include <set>
 
-#include "cli/given_labels.hpp"
 #include "cli/scored_pairs.hpp"
 
 namespace lx = lexformer;
@@ -50,7 +50,7 @@ class EvaluateMatches final : public program::Command {
   int run() override {
     std::set<std::pair<std::string, std::string>> found, matched;
     program::read_scored_pairs(files_, threshold_, true, "--threshold", nullptr, [&](const lx::PairRow& pair, double, bool match) {
-      const auto key = program::pair_key(pair.left, pair.right, one_table_);
+      const auto key = lx::pair_key(pair.left, pair.right, one_table_);
       found.insert(key);
       if (match) matched.insert(key);
     });
@@ -62,10 +62,10 @@ class EvaluateMatches final : public program::Command {
       Decided& decided = all.emplace_back();
       decided.path = path;
       width = std::max(width, path.size());
-      program::GivenLabels given(one_table_);
+      lx::GivenLabels given(one_table_);
       for (std::size_t i = 0; i < labels.size(); ++i) {
         const auto& row = table.rows[i];
-        const auto key = program::pair_key(row.left, row.right, one_table_);
+        const auto key = lx::pair_key(row.left, row.right, one_table_);
         given.add(row.left, row.right, row.label, path, row.line);
         decided.match.push_back(matched.contains(key) ? 1 : 0);
         decided.label.push_back(static_cast<std::uint8_t>(labels[i]));

@@ -6,7 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "match/candidates.hpp"
+#include <lexformer/data/row_writer.hpp>
+
 #include "match/label_page.hpp"
 
 namespace lx = lexformer;
@@ -113,8 +114,8 @@ class Labels {
   void add(const program::RecordPair& pair, bool match) {
     answers_.emplace_back(key(pair), text_.size());
     known_.insert(key(pair));
-    text_ += lx::cat(program::csv_field(records_.left().records[pair.left].id), ',',
-                     program::csv_field(records_.right().records[pair.right].id), match ? ",1\n" : ",0\n");
+    text_ += lx::cat(lx::csv_field(records_.left().records[pair.left].id), ',', lx::csv_field(records_.right().records[pair.right].id),
+                     match ? ",1\n" : ",0\n");
     lx::write_file_atomic(path_, text_);
   }
   /// Removes the last label of this run; returns false if there is none.

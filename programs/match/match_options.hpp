@@ -2,10 +2,17 @@
 // The options of `match`.
 #pragma once
 
+#include <filesystem>
+#include <lexformer/io/json.hpp>
+#include <lexformer/tables/matcher.hpp>
+#include <memory>
+#include <set>
+
 #include "cli/calibration_file.hpp"
 #include "cli/knowledge.hpp"
 #include "cli/love_plug_options.hpp"
-#include "match/candidates.hpp"
+#include "cli/trained_model.hpp"
+#include "match/candidate_flags.hpp"
 
 namespace program {
 /// How `match` chooses the words that it shows.
@@ -17,28 +24,11 @@ inline constexpr lexformer::Named<program::WordsBy> lexformer::names_of<program:
 
 namespace program {
 
-/// --shard i/n: the left records whose hash is i - 1 modulo n. It depends on the id alone, so the shards of any tables are disjoint.
-struct Shard {
-  std::size_t number = 1, count = 1;
-
-  static Shard parse(const std::string& text) {
-    const std::size_t slash = text.find('/');
-    const Shard s{whole_number(text.substr(0, slash)).value_or(0),
-                  slash == text.npos ? 0 : whole_number(text.substr(slash + 1)).value_or(0)};
-    if (s.number == 0 || s.number > s.count) lx::fail_usage("--shard", lx::in_quotes(text), " is not I/N with I from 1 to N, e.g. 2/4");
-    return s;
-  }
-  bool has(const std::string& id) const { return lx::fnv1a(id) % count == number - 1; }
-};
-
-/// How a pair is decided: a threshold, or what it is chosen and calibrated by.
-struct DecisionOptions {
-  std::optional<double> threshold, precision, recall;
+/// How a pair is decided: lexformer::DecisionOptions, and the files by which it is chosen.
+struct DecisionFlags : lx::DecisionOptions {
   std::vector<std::string> validation;
-  std::string calibration;
-  std::optional<CalibrationFile> saved{};  // of --calibration, or of the model
-  lx::CalibrationKind kind = lx::CalibrationKind::platt;
-  bool no_cascade = false, model_alone = false;
+  std::string calibration_file;
+  bool no_cascade = false;
 
   void visit(OptionVisitor& v) {
     v.number("threshold", threshold, lx::bounds::any, "least score of a match")
@@ -50,16 +40,16 @@ struct DecisionOptions {
          "files of pairs of ids with a label, which were not trained on: by them the score combines the model's (column model) with the "
          "evidence of the candidate search, the threshold is chosen, and the column probability is calibrated")
         .shown_as("F.csv");
-    v.number("min_precision", precision, lx::bounds::share,
+    v.number("min_precision", min_precision, lx::bounds::share,
              "the threshold is the least one with this precision on the pairs of --validation, e.g. 0.98")
         .needs("validation")
         .excludes("threshold");
-    v.number("min_recall", recall, lx::bounds::share,
+    v.number("min_recall", min_recall, lx::bounds::share,
              "the threshold is the highest one with this recall on the pairs of --validation, e.g. 0.95")
         .needs("validation")
         .excludes("threshold")
         .excludes("min_precision");
-    v.choice("calibrate", kind, "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 pairs or more")
+    v.choice("calibrate", calibrate, "how probabilities are fitted; platt: two numbers; isotonic: a step function, for 1,000 pairs or more")
         .needs("validation");
     v.flag("model_alone", model_alone, "decide by the model's score and threshold, without the evidence of the candidate search")
         .needs("validation")
@@ -67,17 +57,17 @@ struct DecisionOptions {
     v.flag("no_cascade", no_cascade, "let the model score every candidate, also those that are clear by the search for candidates")
         .needs("validation")
         .needs("model");
-    v.input("calibration", calibration, "a calibration that evaluate --calibration saved, in place of --validation")
+    v.input("calibration", calibration_file, "a calibration that evaluate --calibration saved, in place of --validation")
         .shown_as("F.json")
         .excludes("validation")
         .needs("model");
   }
 };
 
-struct MatchOptions {
+struct MatchFlags {
   RecordFlags records;
   CandidateFlags candidates;
-  DecisionOptions decision;
+  DecisionFlags decision;
   KnowledgeOptions knowledge;
   LovePlugFlags love;
   Compute compute;
@@ -86,16 +76,6 @@ struct MatchOptions {
   WordsBy words_by = WordsBy::similarity;
   bool text = false, matches_only = false, resume = false, overwrite = false, quiet = false;
 
-  /// Refuses what needs no table to be refused. probabilities: whether the scores are from 0 to 1.
-  void check_threshold(bool probabilities) const {
-    if (probabilities && decision.threshold && !(*decision.threshold >= 0 && *decision.threshold <= 1))
-      lx::fail_usage("--threshold", "is ", *decision.threshold, ", but the scores are from 0 to 1");
-  }
-  /// Whether the options say which score is a match.
-  bool chooses_threshold() const {
-    const DecisionOptions& d = decision;
-    return d.threshold || d.precision || d.recall || (d.saved && d.saved->threshold) || (!d.validation.empty() && !d.model_alone);
-  }
   void visit(OptionVisitor& v) {
     records.visit_arguments(v, true);
     v.input("model", model,
@@ -105,7 +85,7 @@ struct MatchOptions {
     v.output("out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end").required().shown_as("F.csv");
     candidates.visit(v, "candidates");
     v.find("blocking")
-        ->only_if(candidates.source() != CandidateSource::none || !model.empty(), "none needs --model: it has no similarities");
+        ->only_if(candidates.source() != lx::CandidateSource::none || !model.empty(), "none needs --model: it has no similarities");
     decision.visit(v);
     v.size("top", top, 0, "write at most this many pairs of each left record, those with the largest scores; 0 = all candidates");
     v.flag("matches_only", matches_only, "write only the pairs that reach the threshold");
@@ -126,6 +106,61 @@ struct MatchOptions {
     };
     for (lx::Option& option : v.nested("", visit_extras)) option.needs("model");
     compute.visit(v, true);
+  }
+
+  std::unique_ptr<lx::Scorer> open_model() const {
+    return model.empty() ? nullptr : lx::open_scorer(model, compute, love.extras(knowledge.load()));
+  }
+  /// The library's options, without the encoder of the candidates. scorer: the model, or null.
+  lx::MatchOptions settings(const lx::Scorer* scorer) const {
+    lx::MatchOptions o{.decision = decision, .shard = lx::Shard::parse(shard), .top = top, .batch = batch};
+    o.candidates.source = candidates.source();
+    o.decision.cascade = !decision.no_cascade;
+    if (scorer == nullptr) return o;
+    o.model = model;
+    if (!decision.calibration_file.empty()) {
+      const auto file = CalibrationFile::load(decision.calibration_file);
+      o.decision.calibration = file.calibration;
+      o.decision.usual = file.threshold;
+    } else if (decision.validation.empty() && !scorer->calibration.empty()) {
+      o.decision.calibration = lx::parse_calibration(scorer->calibration, model + ": lexformer.calibration");
+    }
+    return o;
+  }
+  std::vector<std::string> label_names(const lx::Scorer* scorer) const {
+    const bool named = scorer != nullptr && scorer->options().task == lx::Task::classification && scorer->options().label_names.size() == 2;
+    return named ? scorer->options().label_names : std::vector<std::string>{"0", "1"};
+  }
+  /// All that determines what is written; a resumed run must have the same.
+  lx::Json identity(const lx::MatchStream& stream) const {
+    lx::Json all = stream.identity();
+    all["model"] = model.empty() ? lx::Json() : lx::Json(checksum_of_model(model));
+    all["love"] = love.used() ? love.json() : lx::Json();
+    lx::Json parses = lx::Json::array();
+    for (const auto& file : knowledge.parses) parses.push_back(lx::crc32(lx::read_file(file)));
+    all["knowledge"] = {parses, knowledge.wordnet};
+    all["top"] = top;
+    all["matches_only"] = matches_only;
+    all["words"] = words;
+    all["words_by"] = lx::name_of(words_by);
+    all["text"] = text;
+    all["batch"] = batch;
+    all["precision"] = lx::name_of(compute.precision);
+    all["int8_skip"] = compute.int8_skip;
+    return all;
+  }
+
+ private:
+  /// Of a model: its file, the model.lxf of its folder, or all files of a folder of HuggingFace.
+  static std::uint32_t checksum_of_model(const std::string& path) {
+    if (!lx::is_folder(path)) return lx::crc32(lx::read_file(path));
+    if (lx::path_exists(path + "/model.lxf")) return lx::crc32(lx::read_file(path + "/model.lxf"));
+    std::set<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (entry.is_regular_file()) files.insert(entry.path().string());
+    std::uint32_t sum = 0;
+    for (const auto& file : files) sum = lx::crc32(lx::read_file(file), sum);
+    return sum;
   }
 };
 

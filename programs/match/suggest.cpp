@@ -4,11 +4,13 @@
 #include <iomanip>
 #include <set>
 
+#include <lexformer/data/row_writer.hpp>
 #include <lexformer/metrics/metrics.hpp>
 #include <lexformer/tables/label_suggestions.hpp>
+#include <lexformer/tables/record_search.hpp>
 
+#include "cli/records.hpp"
 #include "cli/scored_pairs.hpp"
-#include "match/candidates.hpp"
 
 namespace lx = lexformer;
 
@@ -71,14 +73,14 @@ class Suggest final : public program::Command {
                        "; take --by spread, or scores of match --validation");
       options_.threshold = threshold_ ? *threshold_ : std::clamp(lx::best_f1_threshold(scores, decisions).threshold, 1e-6, 1 - 1e-6);
     }
-    const auto texts = program::blocking_texts(*records);
+    const auto texts = lx::search_texts(*records);
     const lx::TextVectors vectors(texts.first, texts.second, lx::TextFeatures{});
     const auto chosen = lx::suggest_labels(pairs, vectors, records->one_table() ? 0 : texts.first.size(), options_);
     program::StringWriter text;
     text << "left_id,right_id,score\n" << std::setprecision(9);
     for (const std::size_t i : chosen)
-      text << program::csv_field(records->left().records[pairs[i].left].id) << ','
-           << program::csv_field(records->right().records[pairs[i].right].id) << ',' << pairs[i].score << '\n';
+      text << lx::csv_field(records->left().records[pairs[i].left].id) << ',' << lx::csv_field(records->right().records[pairs[i].right].id)
+           << ',' << pairs[i].score << '\n';
     lx::write_file_atomic(out_, text.str());
     std::cerr << out_ << ": " << chosen.size() << " of " << program::counted(scores.size(), "pair", "pairs") << " to label, by "
               << lx::name_of(options_.by);

@@ -27,7 +27,7 @@ class CalibratedEvaluation {
   void fit(const std::vector<lx::PairExample>& examples, const std::vector<double>& scores) {
     const auto labels = lx::labels_of(examples);
     file_.calibration = lx::fit_calibration(kind_, scores, labels);
-    if (precision_) file_.threshold = precise_threshold(valid_, scores, labels, *precision_);
+    if (precision_) file_.threshold = lx::precise_threshold(valid_, scores, labels, *precision_);
     add(valid_, scores, labels, lx::cross_fitted(kind_, scores, labels), ", cross-fitted");
     if (!out_.empty()) file_.save(out_);
   }
@@ -52,8 +52,8 @@ class CalibratedEvaluation {
       text << '\n';
     }
     if (precision_)
-      text << std::defaultfloat << std::setprecision(6) << "threshold for " << percent(*precision_) << " precision: " << *file_.threshold
-           << '\n';
+      text << std::defaultfloat << std::setprecision(6) << "threshold for " << lx::percent(*precision_)
+           << " precision: " << *file_.threshold << '\n';
     out << text.str();
   }
   lx::Json json() const {

@@ -11,36 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/data/row_writer.hpp"
 #include "lexformer/io/file.hpp"
 #include "report/chart.hpp"
 #include "report/svg.hpp"
 
 namespace lexformer {
-
-/// A table of numbers and texts in RFC 4180 format.
-class Csv {
- public:
-  explicit Csv(const std::vector<std::string>& header) : columns_(header.size()) { row(header); }
-  void row(const std::vector<std::string>& fields) {
-    if (fields.size() != columns_) fail("Csv", fields.size(), " fields in a table of ", columns_, " columns");
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (i > 0) text_ += ',';
-      if (fields[i].find_first_of(",\"\r\n") == std::string::npos) {
-        text_ += fields[i];
-        continue;
-      }
-      text_ += '"';
-      for (const char c : fields[i]) text_ += c == '"' ? "\"\"" : std::string(1, c);
-      text_ += '"';
-    }
-    text_ += '\n';
-  }
-  const std::string& str() const { return text_; }
-
- private:
-  std::size_t columns_;
-  std::string text_;
-};
 
 /// The points of lines; with the columns low and high if a line has intervals.
 inline Csv series_csv(const std::vector<Series>& series) {

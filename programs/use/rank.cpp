@@ -5,9 +5,10 @@
 #include <lexformer/metrics/ranking_metrics.hpp>
 #include <lexformer/models/text_encoder.hpp>
 
+#include <lexformer/data/row_writer.hpp>
+
 #include "cli/texts.hpp"
 #include "cli/trained_model.hpp"
-#include "match/candidates.hpp"
 
 namespace lx = lexformer;
 
@@ -59,8 +60,7 @@ void write(std::ostream& out, lx::TableFormat format, const Rankings& found, con
       const auto& [index, score] = found[q][i];
       const auto &query = queries.ids[q], &id = documents.ids[index], &text = documents.texts[index];
       if (format == lx::TableFormat::csv)
-        out << program::csv_field(query) << ',' << i + 1 << ',' << program::csv_field(id) << ',' << score << ',' << program::csv_field(text)
-            << '\n';
+        out << lx::csv_field(query) << ',' << i + 1 << ',' << lx::csv_field(id) << ',' << score << ',' << lx::csv_field(text) << '\n';
       else
         out << "{\"query_id\":" << quoted(query) << ",\"rank\":" << i + 1 << ",\"document_id\":" << quoted(id) << ",\"score\":" << score
             << ",\"document\":" << quoted(text) << "}\n";

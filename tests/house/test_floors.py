@@ -133,7 +133,7 @@ def check_umbrellas(names):
     implementation = {"kernels/products.hpp", *(f"kernels/products/{name}.hpp" for name in (
         "amx_permission", "amx_tile", "gemm_amx", "gemm_bfloat16", "gemm_blocks", "gemm_eigen", "gemm_int8_tile", "gemm_native", "gemm_tile", "linear_bfloat16_tile",
         "panel_product", "transpose16"))}
-    apart = {"io/json.hpp", "tables/best_partners.hpp", "models/compute.hpp", "models/scorer.hpp", "models/text_encoder.hpp", "models/word_tagger.hpp"}
+    apart = {"io/json.hpp", "tables/best_partners.hpp", "models/compute.hpp", "models/open_scorer.hpp", "models/text_encoder.hpp", "models/word_tagger.hpp"}
     rooms = {umbrella.removesuffix(".hpp") for umbrella in UMBRELLAS}
     names = {name for name in names if "/" in name} - implementation - apart
     for umbrella in sorted(UMBRELLAS):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scorer, TextEncoder and WordTagger give the numbers of the models behind them, and refuse what a model cannot use.
 #include "lexformer/models/compute.hpp"
-#include "lexformer/models/scorer.hpp"
+#include "lexformer/models/open_scorer.hpp"
 #include "lexformer/models/text_encoder.hpp"
 #include "lexformer/models/word_tagger.hpp"
 #include "models/tiny.hpp"

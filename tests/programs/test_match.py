@@ -315,7 +315,7 @@ class Match(Refusals, unittest.TestCase):
         lost = ("match", *options, "--candidates", 4, "--validation", few, "--out", self.folder / "v2.csv")
         self.assertIn(": 100.0 % precision and 70.0 % recall at threshold", self.ok(*lost).stderr)
         self.assertIn(" 70.0 % recall at threshold", self.ok(*lost, "--min-recall", 0.65).stderr)
-        self.refused(3, program(*lost, "--min-recall", 0.75, "--quiet"), "few.csv: only 70.0 % of the matches are candidates; more --candidates find more of them")
+        self.refused(3, program(*lost, "--min-recall", 0.75, "--quiet"), "few.csv: only 70.0 % of the matches are candidates; more candidates of a record find more of them")
         write(few, ("ltable_id", "rtable_id", "label"), [(f"a{i}", f"b{i}", 1) for i in range(7)] + [(*next((f"a{i}", f"b{j}") for i in range(8) for j in range(60) if (f"a{i}", f"b{j}") not in cosines), 0)])
         self.refused(3, program(*lost, "--quiet"), "few.csv: of 8 pairs 7 are candidates, with 7 matches; validation needs matches and other pairs among the candidates")
 
@@ -326,7 +326,7 @@ class Match(Refusals, unittest.TestCase):
         self.assertEqual(sorted(map(str, parts)), sorted(map(str, rows)))
 
         one = ("match", self.a, "--columns", "name,price", "--out", self.folder / "o.csv")
-        self.refused(2, program(*one), "--threshold: must be given, or --validation")
+        self.refused(2, program(*one), "--threshold: must be given, or validation pairs")
         self.ok(*one, "--threshold", 0.6)
         self.ok("candidates", self.a, "--columns", "name,price", "--out", self.folder / "c.csv")
         cosines = {(r["left_id"], r["right_id"]): float(r["score"]) for r in self.rows(self.folder / "c.csv")}

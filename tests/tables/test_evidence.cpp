@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/tables/candidate_leads.hpp"
+#include "lexformer/tables/evidence.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -230,6 +231,16 @@ std::ostream& operator<<(std::ostream& out, const Tensor<T, Cpu>& t) {
   print(print, 0, 0);
   out.precision(precision);
   return out << " shape " << t.shape();
+}
+
+/// Errors: a row of the matrix contains NaN or infinity (exit code 4). The message has `where`, `what` and the row's number, counted from
+/// `first`. Such results can come from finite weights that overflow in products.
+template <class T>
+void require_finite(const Tensor<T>& rows, const std::string& where, const char* what, std::size_t first) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!std::isfinite(static_cast<double>(rows.data()[i])))
+      fail_numeric(where, what, " ", first + i / rows.dim(1), ": the model's result is ", static_cast<double>(rows.data()[i]),
+                   "; its weights overflow");
 }
 
 }  // namespace lexformer

@@ -44,6 +44,13 @@ struct FileDescriptor {
 
 }  // namespace detail
 
+/// The 32-bit hash FNV-1a of the bytes of a text. Another prime gives another hash.
+inline std::uint32_t fnv1a(std::string_view text, std::uint32_t prime = 0x01000193u) {
+  std::uint32_t hash = 0x811c9dc5u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * prime;
+  return hash;
+}
+
 /// CRC-32 with zlib's polynomial, equal to Python's zlib.crc32(bytes, start). crc32("123456789") is CBF43926.
 std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0);
 

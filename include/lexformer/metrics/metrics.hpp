@@ -11,6 +11,7 @@
 #include <map>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@
 #include "lexformer/core/error.hpp"
 
 namespace lexformer {
+
+/// "98.1 %" for 0.981.
+std::string percent(double share, int digits = 1);
 
 namespace detail {
 
@@ -142,11 +146,14 @@ std::vector<PrecisionRecall> precision_recall_curve(std::span<const double> scor
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <limits>
 #include <map>
 #include <numeric>
 
 namespace lexformer {
+
+LEXFORMER_INLINE std::string percent(double share, int digits) { return cat(std::fixed, std::setprecision(digits), 100 * share, " %"); }
 
 LEXFORMER_INLINE double BinaryCounts::accuracy() const {
   return detail::ratio(true_positive + true_negative, true_positive + false_positive + true_negative + false_negative);

@@ -79,6 +79,16 @@ std::vector<double> cross_fitted(CalibrationKind kind, std::span<const double> s
 /// Brier score: the mean of (probability - label)^2; 0 is perfect, 0.25 is what the constant 0.5 has (Brier 1950, for two classes halved).
 double brier_score(std::span<const double> probabilities, std::span<const std::int32_t> labels);
 
+/// The least threshold with this precision. Errors (file): there is none; the message says what there is. name: of the labelled pairs.
+double precise_threshold(const std::string& name, std::span<const double> scores, std::span<const std::int32_t> labels, double precision);
+
+/// Whether all scores are from 0 to 1.
+bool are_probabilities(std::span<const double> scores);
+
+/// "NAME: 450 pairs; calibration error 3.1 % before, 1.2 % after platt (cross-fitted)".
+std::string calibration_summary(CalibrationKind kind, const std::string& name, std::span<const double> scores,
+                                std::span<const std::int32_t> labels);
+
 /// {"kind": "platt", "odds": true, "slope": x, "offset": x} or {"kind": "isotonic", "scores": [...], "probabilities": [...]}.
 Json to_json(const Calibration& calibration);
 /// Errors (file): keys that are missing or of another type; corners that do not rise, or are not as many in both lists.
@@ -116,7 +126,7 @@ LEXFORMER_INLINE Calibration fit_calibration(CalibrationKind kind, std::span<con
     out.isotonic = fit_isotonic(scores, labels);
     return out;
   }
-  out.odds = std::all_of(scores.begin(), scores.end(), [](double s) { return s >= 0 && s <= 1; });
+  out.odds = are_probabilities(scores);
   std::vector<double> x(scores.begin(), scores.end());
   if (out.odds) std::transform(x.begin(), x.end(), x.begin(), log_odds);
   out.platt = fit_platt(x, labels);
@@ -152,6 +162,28 @@ LEXFORMER_INLINE double brier_score(std::span<const double> probabilities, std::
   double sum = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) sum += (probabilities[i] - labels[i]) * (probabilities[i] - labels[i]);
   return sum / static_cast<double>(labels.size());
+}
+
+LEXFORMER_INLINE double precise_threshold(const std::string& name, std::span<const double> scores, std::span<const std::int32_t> labels,
+                                          double precision) {
+  if (const auto threshold = threshold_for_precision(scores, labels, precision)) return *threshold;
+  PrecisionRecall best;
+  for (const auto& point : precision_recall_curve(scores, labels))
+    if (point.precision >= best.precision) best = point;
+  fail_file(name, "no threshold has ", percent(precision), " precision on these ", labels.size(), " pairs; the largest is ",
+            percent(best.precision), ", with ", percent(best.recall), " recall");
+}
+
+LEXFORMER_INLINE bool are_probabilities(std::span<const double> scores) {
+  return std::all_of(scores.begin(), scores.end(), [](double s) { return s >= 0 && s <= 1; });
+}
+
+LEXFORMER_INLINE std::string calibration_summary(CalibrationKind kind, const std::string& name, std::span<const double> scores,
+                                                 std::span<const std::int32_t> labels) {
+  const auto fitted = cross_fitted(kind, scores, labels);
+  const std::string before = are_probabilities(scores) ? percent(calibration_error(scores, labels)) + " before, " : "";
+  return cat(name, ": ", labels.size(), " pairs; calibration error ", before, percent(calibration_error(fitted, labels)), " after ",
+             name_of(kind), " (cross-fitted)");
 }
 
 LEXFORMER_INLINE Json to_json(const Calibration& c) {

@@ -19,16 +19,6 @@
 
 namespace lexformer {
 
-/// Errors: a row of the matrix contains NaN or infinity (exit code 4). The message has `where`, `what` and the row's number, counted from
-/// `first`. Such results can come from finite weights that overflow in products.
-template <class T>
-void require_finite(const Tensor<T>& rows, const std::string& where, const char* what, std::size_t first) {
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (!std::isfinite(static_cast<double>(rows.data()[i])))
-      fail_numeric(where, what, " ", first + i / rows.dim(1), ": the model's result is ", static_cast<double>(rows.data()[i]),
-                   "; its weights overflow");
-}
-
 /// The metrics of a set of examples by name; models are compared by `primary`.
 struct Evaluation {
   std::string file;

@@ -30,13 +30,6 @@ struct Substrings {
 std::vector<std::string> frequent_substrings(std::span<const std::string> words, const Substrings& substrings, std::size_t most,
                                              bool whole = true);
 
-/// The 32-bit hash FNV-1a of the bytes of a text. Another prime gives another hash.
-inline std::uint32_t fnv1a(std::string_view text, std::uint32_t prime = 0x01000193u) {
-  std::uint32_t hash = 0x811c9dc5u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * prime;
-  return hash;
-}
-
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Labelled pairs of records: the label 1 is a match, 0 another pair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/tables/record_texts.hpp"
+
+namespace lexformer {
+
+/// The key of a pair of ids. Within one table the order of the two does not matter.
+inline std::pair<std::string, std::string> pair_key(const std::string& left, const std::string& right, bool one_table) {
+  return one_table && right < left ? std::pair(right, left) : std::pair(left, right);
+}
+
+/// Refuses a pair of ids with two different labels.
+class GivenLabels {
+ public:
+  explicit GivenLabels(bool one_table) : one_table_(one_table) {}
+
+  /// Errors (file): the pair had another label.
+  void add(const std::string& left, const std::string& right, const std::string& label, const std::string& file, std::size_t line);
+
+ private:
+  bool one_table_;
+  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>> labels_;  // of a pair: its label, and where that is
+};
+
+struct LabelledPairs {
+  std::string name;                                         // for messages, such as the files
+  std::vector<std::pair<std::size_t, std::size_t>> places;  // of the left and the right record
+  std::vector<std::int32_t> labels;
+
+  std::size_t matches() const;
+  /// Errors (file): all labels are equal.
+  void require_both_labels() const;
+};
+
+/// Reads pairs of ids of the records. label_names: the two labels, that of matches last. Errors (file): those of read_pairs; a pair has two
+/// different labels.
+LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const std::shared_ptr<const RecordPairs>& records,
+                                  const std::vector<std::string>& label_names = {"0", "1"});
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <algorithm>
+
+#include "lexformer/core/error.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE void GivenLabels::add(const std::string& left, const std::string& right, const std::string& label, const std::string& file,
+                                       std::size_t line) {
+  const auto& place = labels_.try_emplace(pair_key(left, right, one_table_), label, cat(file, ": line ", line)).first->second;
+  if (place.first != label)
+    fail_file(cat(file, ": line ", line), "the pair ", in_quotes(left), ", ", in_quotes(right), " has the label ", in_quotes(label),
+              ", but ", in_quotes(place.first), " in ", place.second, "; keep one of them");
+}
+
+LEXFORMER_INLINE std::size_t LabelledPairs::matches() const {
+  return static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
+}
+
+LEXFORMER_INLINE void LabelledPairs::require_both_labels() const {
+  if (matches() == 0 || matches() == labels.size())
+    fail_file(name, labels.size() == 1 ? "the only pair has one label" : cat("all ", labels.size(), " pairs have the same label"),
+              "; validation needs matches and other pairs");
+}
+
+LEXFORMER_INLINE LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const std::shared_ptr<const RecordPairs>& records,
+                                                   const std::vector<std::string>& label_names) {
+  LabelledPairs out;
+  GivenLabels given(records->one_table());
+  for (const auto& file : files) {
+    out.name += (out.name.empty() ? "" : ", ") + file;
+    TableOptions table;
+    table.records = records;
+    const auto rows = read_pairs(file, table);
+    for (const auto& row : rows.rows) {
+      given.add(row.left_id, row.right_id, row.label, file, row.line);
+      out.places.emplace_back(records->left_place(row.left_id, file), records->right_place(row.right_id, file));
+    }
+    for (const std::size_t label : class_labels(rows, label_names)) out.labels.push_back(static_cast<std::int32_t>(label));
+  }
+  return out;
+}
+
+}  // namespace lexformer
+#endif
