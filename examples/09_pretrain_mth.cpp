@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pre-trains a small encoder on text, one document per line, as a masked language model with MTH's two regularizers: penalties on the
 // similarity of tokens and of heads (arXiv 2210.04246). Prints both similarities on held-out documents, before and after training.
-// With weights of 0 it is a plain masked language model.   Try: build/release/bin/09_pretrain_mth docs/how-to.md runs/mth
+// With weights of 0 it is a plain masked language model.   Try: build/release/bin/09_pretrain_mth docs/commands.md runs/mth
 #include <iostream>
 #include <lexformer/io/json.hpp>
 #include <lexformer/lexformer.hpp>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hands tables of pyarrow, Polars and DuckDB to read_arrow() and takes them back from export_arrow(), and runs the pipes of docs/how-to.md.
+"""Hands tables of pyarrow, Polars and DuckDB to read_arrow() and takes them back from export_arrow(), and runs the pipes of docs/how-to/databases.md.
 
     python3 tools/check_arrow.py [--bin build/release/bin]
 

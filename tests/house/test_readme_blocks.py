@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Holds README.md and docs/*.md to the code: every ```cpp block compiles (whole program; a block that begins with `// fragment`
-is put inside a function), and what the ```sh blocks name (files, presets, CMake options, programs) exists; programs/test_doc_commands.py checks the options of programs."""
+"""Holds README.md and all documents below docs/ to the code: every ```cpp block compiles (whole program; a block that begins with
+`// fragment` is put inside a function), and what the ```sh blocks name (files, presets, CMake options, programs) exists;
+programs/test_doc_commands.py checks the options of programs."""
 import json
 import os
 import re
@@ -90,7 +91,7 @@ def main():
     precompile()
     self_test()
     failures, programs, shell = [], [], 0
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         if not path.exists():
             continue
         name = path.relative_to(ROOT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every command line of one of our programs in README.md and docs/*.md is one that the program takes: its options exist and their values
+"""Every command line of one of our programs in README.md and below docs/ is one that the program takes: its options exist and their values
 are possible (asked by adding --help: nothing is read or computed), none that is required is missing, no word is left over. Of commands
 within a sentence, which may leave things out, only the names are looked at."""
 import contextlib
@@ -110,13 +110,24 @@ def commands(text):
     return [(name, arguments) for name, arguments in found if name]
 
 
+def shell_lines(code):
+    """(number from 0, command line) of a block; a line goes on behind a backslash."""
+    first, parts = 0, []
+    for number, line in enumerate(code.split("\n")):
+        first = first if parts else number
+        parts.append(line.removesuffix("\\"))
+        if not line.endswith("\\"):
+            yield first, " ".join(parts)
+            parts = []
+
+
 def documented():
-    """(place, program, arguments, whether it is a whole command) of README.md and docs/*.md."""
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    """(place, program, arguments, whether it is a whole command) of README.md and the documents below docs/."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         for block in re.finditer(r"^ *```sh[ \t]*\n(.*?)^ *```[ \t]*$", text, flags=re.M | re.S):
             first = text[: block.start(1)].count("\n") + 1
-            for number, line in enumerate(block.group(1).split("\n")):
+            for number, line in shell_lines(block.group(1)):
                 for name, arguments in commands(line):
                     yield f"{path.relative_to(ROOT)}:{first + number}", name, arguments, True
         prose = re.sub(r"^ *```.*?^ *```", lambda m: "\n" * m.group().count("\n"), text, flags=re.M | re.S)
@@ -126,6 +137,7 @@ def documented():
 
 
 def self_test():
+    assert list(shell_lines("encode --model \\\n  x\nrank")) == [(0, "encode --model    x"), (2, "rank")]
     assert commands("a | python3 x/convert_hf.py b --c 'd e' > f && nice build/release/bin/lexformer encode --model x < y") == [
         ("convert_hf.py", ["b", "--c", "d e"]), ("encode", ["--model", "x"])]
     assert commands("""lexformer match <(sql -c "select (1) from 'x'") b --top 1""") == [("match", ["PIPE", "b", "--top", "1"])]
