@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Help, docs/commands.md, manual pages and completion, which are made from the descriptions of the options."""
+"""Help, docs/commands.md, manual pages and completion, which are made from the descriptions of the options; what README.md shows."""
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -24,6 +26,21 @@ class Documentation(unittest.TestCase):
     def test_the_page_of_commands_is_the_one_of_this_program(self):
         self.assertEqual((ROOT / "docs/commands.md").read_text(), print_help("--markdown"),
                          "make it anew: build/release/bin/lexformer help --markdown > docs/commands.md")
+
+    def test_the_readme_shows_what_its_first_program_and_match_print(self):
+        readme = (ROOT / "README.md").read_text()
+        code, shown = re.search(r"```cpp\n(.*?)```\s*```\nmatch: ([^\n]*)", readme, flags=re.S).groups()
+        pairs = "".join(f"{left}\t{right}\n" for left, right in re.findall(r'\{"([^"]*)", "([^"]*)"\}', code))
+        scores = program("score_pairs", "--model", ROOT / "weights/matcher-small", text=pairs).stdout.split()
+        self.assertEqual([round(float(score), 3) for score in scores], [round(float(score), 3) for score in shown.split(", ")])
+        with tempfile.TemporaryDirectory() as folder:
+            make = [sys.executable, ROOT / "tools/make_demo_data.py", "--out", folder]
+            subprocess.run([*make, "--records", "500"], check=True, stdout=subprocess.DEVNULL)
+            done = program("match", f"{folder}/table_a.csv", f"{folder}/table_b.csv", "--out", f"{folder}/m.csv", "--matches-only", "--text")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            written = Path(folder, "m.csv").read_text()
+            for row in re.search(r"```\n(left_id,.*?)```", readme, flags=re.S).group(1).splitlines():
+                self.assertIn(row.split("[...]")[0].strip(), written)
 
     def test_every_command_has_help_with_a_text_for_each_option(self):
         self.assertGreater(len(commands()), 30)
