@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Holds README.md and all documents below docs/ to the code: every ```cpp block compiles (whole program; a block that begins with
-`// fragment` is put inside a function), and what the ```sh blocks name (files, presets, CMake options, programs) exists;
-programs/test_doc_commands.py checks the options of programs."""
+"""Holds the documents (*.md, docs/, weights/) to the code: every ```cpp block compiles (whole program; a block that begins with
+`// fragment` is put inside a function), what the ```sh blocks name (files, presets, CMake options, programs) exists, and so do the
+files and headings that links lead to; programs/test_doc_commands.py checks the options of programs."""
 import json
 import os
 import re
@@ -71,6 +71,24 @@ def shell_mistakes(code):
                 yield f"no CMake option {option.group(1)}"
 
 
+def anchors(path):
+    """What GitHub makes of the headings of a document."""
+    text = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in re.findall(r"^#+ (.*)", text, flags=re.M)}
+
+
+def broken_links(path):
+    prose = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)  # a lambda looks like a link
+    for file, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose):
+        target = path.parent / file if file else path
+        if "://" in file:
+            continue
+        if not target.exists():
+            yield f"link to {file}, which does not exist"
+        elif anchor and anchor not in anchors(target):
+            yield f"link to {file}#{anchor}, which has no such heading"
+
+
 def self_test():
     good = "// fragment\n#include <vector>\nstd::vector<int> v{1};\nlx::fail(\"where\", \"what\");\n"
     if compile_error(good) or not compile_error("// fragment\nlx::no_such_function();\n"):
@@ -79,6 +97,12 @@ def self_test():
         sys.exit("the checker itself is broken: it misses a wrong file name or preset")
     if list(shell_mistakes("python3 tools/make_demo_data.py --out /tmp/x  # a comment")):
         sys.exit("the checker itself is broken: it finds fault with a right line")
+    page = Path(PRECOMPILED.name, "page.md")
+    page.write_text("# A `b` (c)\n[a](#a-b-c) [b](page.md#a-b-c) [c](page.md) [d](https://x.org/#y)\n")
+    right = list(broken_links(page))
+    page.write_text("# A\n[a](#b) [b](page.md#c) [c](nothing.md)\n")
+    if right or len(list(broken_links(page))) != 3:
+        sys.exit(f"the checker itself is broken: links: {right}")
 
 
 def precompile():
@@ -91,18 +115,13 @@ def main():
     precompile()
     self_test()
     failures, programs, shell = [], [], 0
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        if not path.exists():
-            continue
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "weights/README.md"]:
         name = path.relative_to(ROOT)
         programs += [(f"{name}:{line}", code) for line, code in blocks(path, "cpp")]
         for line, code in blocks(path, "sh"):
             shell += 1
             failures += [f"{name}:{line}: {mistake}" for mistake in shell_mistakes(code)]
-        prose = re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)  # a lambda looks like a link
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose):
-            if "://" not in target and not (path.parent / target).exists():
-                failures.append(f"{name}: link to {target}, which does not exist")
+        failures += [f"{name}: {mistake}" for mistake in broken_links(path)]
     with ThreadPoolExecutor(max_workers=2) as pool:
         errors = list(pool.map(lambda program: compile_error(program[1]), programs))
     failures += [f"{where}:\n{error}" for (where, _), error in zip(programs, errors) if error]

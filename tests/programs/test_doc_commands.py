@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every command line of one of our programs in README.md and below docs/ is one that the program takes: its options exist and their values
+"""Every command line of one of our programs in the documents is one that the program takes: its options exist and their values
 are possible (asked by adding --help: nothing is read or computed), none that is required is missing, no word is left over. Of commands
 within a sentence, which may leave things out, only the names are looked at."""
 import contextlib
@@ -122,8 +122,8 @@ def shell_lines(code):
 
 
 def documented():
-    """(place, program, arguments, whether it is a whole command) of README.md and the documents below docs/."""
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    """(place, program, arguments, whether it is a whole command) of the documents."""
+    for path in [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "weights/README.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         for block in re.finditer(r"^ *```sh[ \t]*\n(.*?)^ *```[ \t]*$", text, flags=re.M | re.S):
             first = text[: block.start(1)].count("\n") + 1
