@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CLEAN = ["README.md", "CONTRIBUTING.md", "docs/build.md", "docs/determinism.md", "docs/format.md", "docs/testing.md", "docs/tour.md", "docs/how-to/*.md"]
+CLEAN = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "THIRD_PARTY.md", "docs/build.md", "docs/determinism.md",
+         "docs/format.md", "docs/testing.md", "docs/tour.md", "docs/how-to/*.md"]
 MOST_WORDS, MOST_COLUMNS, MOST_LINES, README_BYTES = 35, 100, 100, 7000
-PHRASES = {r"\bis no\b": "'is no'", r"\bthose of\b": "'those of'", r"\bthat of\b": "'that of'", r", too\b(?=[.,;:!?)]| *\||$)": "', too' at an end"}
+PHRASES = {r"\bis no\b": "'is no'", r"\bthose of\b": "'those of'", r"\bthat of\b": "'that of'",
+           r", too\b(?=[.,;:!?)]| *\||$)": "', too' at an end"}
 
 
 def without_code(text):
