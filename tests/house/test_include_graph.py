@@ -52,7 +52,7 @@ class IncludeGraph(unittest.TestCase):
             code, text = self.run_on(ROOT, "--svg", picture)
             self.assertEqual(code, 0, text)
             names = [element.text for element in ElementTree.parse(picture).iter() if element.text]
-        for name in ("core", "ops", "models", "report"):
+        for name in ("core", "kernels/products", "models", "tables"):
             self.assertIn(name, names)
             self.assertIn(f" {name} ", text)
 
