@@ -242,6 +242,28 @@ TEST_CASE("models: the score of a pair does not depend on the other pairs of its
   });
 }
 
+TEST_CASE("models: more examples than are tokenized at once have the scores of few; a callback may end the call") {
+  const auto model = tiny_model<float>();
+  const std::vector<PairExample> few{{"black case", "blk kase"}, {"listen", "listen books"}, {"a", "creen"}};
+  std::vector<PairExample> many;
+  for (std::size_t i = 0; i < examples_at_once + 5; ++i) many.push_back(few[i % few.size()]);
+  const auto expected = model.logits(few);
+  std::size_t done = 0;
+  const auto y = model.logits(many, 128, [&](std::size_t count) { done += count; });
+  CHECK(done == many.size());
+  bool same = true;
+  for (std::size_t i = 0; i < many.size(); ++i)
+    for (std::size_t j = 0; j < y.dim(1); ++j) same = same && y.at(i, j) == expected.at(i % few.size(), j);
+  CHECK(same);
+  struct Stop {};
+  done = 0;
+  const auto stop = [&](std::size_t count) {
+    if ((done += count) >= 4) throw Stop();
+  };
+  CHECK_THROWS_AS(model.logits(std::span(many).first(10), 2, stop), Stop);
+  CHECK(done == 4);
+}
+
 TEST_CASE("models: swapping the texts transposes the lexical matrix") {
   const auto model = tiny_model();
   const auto& tokenizer = model.tokenizer();

@@ -52,6 +52,9 @@ std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::siz
 /// The number of tokens of each encoding.
 std::vector<std::size_t> token_counts(std::span<const Encoding> encodings);
 
+/// Examples that are tokenized before they are divided into batches, where there may be millions: a bound on memory.
+inline constexpr std::size_t examples_at_once = 8192;
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES

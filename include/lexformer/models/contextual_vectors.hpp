@@ -111,15 +111,13 @@ class ContextualVectors {
       occurrences.push_back(std::move(found));
     }
     const NoGrad no_grad;
-    for (const auto& part : batches_by_length(token_counts(used), options_.batch_size)) {
-      std::vector<Encoding> chosen;
-      for (const std::size_t i : part) chosen.push_back(used[i]);
-      const DeviceBatch<T, Dev> batch(make_batch(chosen, makers_));
+    const auto use = [&](const DeviceBatch<T, Dev>& batch, const std::vector<std::size_t>& part) {
       const auto output = (*encoder_)(batch, {}, {.layers = options_.layers});
       const auto states = cast<accumulate_t<T>>(output.last).value().template to<Cpu>();
       for (std::size_t s = 0; s < part.size(); ++s)
         for (const Occurrence& occurrence : occurrences[part[s]]) pool(occurrence, states, batch.offsets.begin(s));
-    }
+    };
+    for_each_batch(used, options_.batch_size, makers_, use);
   }
 
   /// The vectors of the words that occurred, in the order of `words`. Errors: no word occurred; a vector is zero or not finite.

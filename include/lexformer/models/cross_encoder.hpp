@@ -189,19 +189,20 @@ template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding,
                                                         std::size_t batch_size, const std::function<void(std::size_t)>& scored) const {
   const NoGrad no_grad;
-  std::vector<Encoding> encodings(n);
-  parallel_for(n, 8, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) encodings[i] = encoding(i);
-  });
   Tensor<accumulate_t<T>> y({n, options_.labels});
   const auto makers = this->features();
-  for (const auto& rows : batches_by_length(token_counts(encodings), batch_size)) {
-    std::vector<Encoding> chosen;
-    for (const std::size_t i : rows) chosen.push_back(encodings[i]);
-    const auto out = (*this)(make_batch(chosen, makers)).logits.value().template to<Cpu>();
+  std::size_t first = 0;  // of the examples that are tokenized
+  const auto use = [&](const Batch& batch, const std::vector<std::size_t>& rows) {
+    const auto out = (*this)(batch).logits.value().template to<Cpu>();
     for (std::size_t i = 0; i < rows.size(); ++i)
-      std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + rows[i] * options_.labels);
-    if (scored) scored(rows.size());
+      std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + (first + rows[i]) * options_.labels);
+  };
+  for (; first < n; first += examples_at_once) {
+    std::vector<Encoding> encodings(std::min(examples_at_once, n - first));
+    parallel_for(encodings.size(), 8, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) encodings[i] = encoding(first + i);
+    });
+    for_each_batch(encodings, batch_size, makers, use, scored);
   }
   return y;
 }

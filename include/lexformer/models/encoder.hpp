@@ -2,6 +2,7 @@
 // An encoder without head: texts to vectors.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -22,6 +23,7 @@ struct TextEncodeOptions {
   std::size_t layers = ~std::size_t{0};  // 0: embeddings, 1: after the first layer, ...
   std::size_t max_length = 512;          // tokens of a text
   std::size_t batch_size = 32;
+  std::function<void(std::size_t texts)> encoded{};  // called after each batch with the number of its texts; may throw to stop
 };
 
 template <class T = float, class Dev = Cpu>
@@ -90,18 +92,16 @@ Tensor<accumulate_t<T>> Encoder<T, Dev>::encode(std::span<const Encoding> texts,
   const std::size_t width = this->config().hidden_size;
   Tensor<A> y({begins.back(), width});
   const auto makers = this->features();
-  for (const auto& part : batches_by_length(token_counts(texts), options.batch_size)) {
-    std::vector<Encoding> chosen;
-    for (const std::size_t i : part) chosen.push_back(texts[i]);
-    const DeviceBatch<T, Dev> batch(make_batch(chosen, makers));
+  const auto use = [&](const DeviceBatch<T, Dev>& batch, const std::vector<std::size_t>& rows) {
     const auto x = cast<A>(pool((*this)(batch, {}, {.layers = options.layers}).last, batch.offsets, pooling)).value().template to<Cpu>();
     const A* row = x.data();
-    for (const std::size_t i : part) {
+    for (const std::size_t i : rows) {
       const std::size_t count = (begins[i + 1] - begins[i]) * width;
       std::copy_n(row, count, y.mutable_data() + begins[i] * width);
       row += count;
     }
-  }
+  };
+  for_each_batch(texts, options.batch_size, makers, use, options.encoded);
   if (options.normalize.value_or(normalize_ && pooling != Pooling::none))
     for (std::size_t i = 0; i < begins.back(); ++i) {
       A* row = y.mutable_data() + i * width;

@@ -55,9 +55,7 @@ class TextCnnScorer final : public Scorer {
   const CrossEncoderOptions& options() const override { return model_.options(); }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t batch_size,
                        const std::function<void(std::size_t)>& scored) const override {
-    auto y = model_.logits(examples, batch_size);
-    if (scored) scored(examples.size());
-    return y;
+    return model_.logits(examples, batch_size, scored);
   }
   void check_texts(std::span<const std::string>, const std::string&) const override {}
   const BertConfig& config() const override { no_tokens(path_); }

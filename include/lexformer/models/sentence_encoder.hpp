@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -85,13 +86,22 @@ class SentenceEncoder : public Pretrained<T, Dev> {
   }
   /// Encodes texts to vectors on the CPU, in input order: (texts, size()). Texts are batched by length internally.
   ///   const auto vectors = model.encode({"a cat", "two dogs"});
-  Tensor<A> encode(std::span<const std::string> texts, std::size_t batch_size = 32) const {
-    return encode(std::span<const Encoding>(tokenize(texts)), batch_size);
+  /// encoded: called after each batch with the number of its texts; what it throws ends the call.
+  Tensor<A> encode(std::span<const std::string> texts, std::size_t batch_size = 32,
+                   const std::function<void(std::size_t)>& encoded = {}) const {
+    Tensor<A> y({texts.size(), size()});
+    for (std::size_t first = 0; first < texts.size(); first += examples_at_once) {
+      const auto part = texts.subspan(first, std::min(examples_at_once, texts.size() - first));
+      const auto rows = encode(std::span<const Encoding>(tokenize(part)), batch_size, encoded);
+      std::copy_n(rows.data(), rows.size(), y.mutable_data() + first * size());
+    }
+    return y;
   }
   Tensor<A> encode(std::initializer_list<std::string> texts) const {
     return encode(std::span<const std::string>(texts.begin(), texts.size()));
   }
-  Tensor<A> encode(std::span<const Encoding> texts, std::size_t batch_size = 32) const;
+  Tensor<A> encode(std::span<const Encoding> texts, std::size_t batch_size = 32,
+                   const std::function<void(std::size_t)>& encoded = {}) const;
 
  private:
   struct DenseLayers {
@@ -139,17 +149,17 @@ SentenceEncoder<T, Dev>::SentenceEncoder(const ModelFile& file, const SentenceEn
 }
 
 template <class T, class Dev>
-Tensor<accumulate_t<T>> SentenceEncoder<T, Dev>::encode(std::span<const Encoding> texts, std::size_t batch_size) const {
+Tensor<accumulate_t<T>> SentenceEncoder<T, Dev>::encode(std::span<const Encoding> texts, std::size_t batch_size,
+                                                        const std::function<void(std::size_t)>& encoded) const {
   const NoGrad no_grad;
   const std::size_t width = size();
   Tensor<A> y({texts.size(), width});
   const auto makers = this->features();
-  for (const auto& rows : batches_by_length(token_counts(texts), batch_size)) {
-    std::vector<Encoding> chosen;
-    for (const std::size_t i : rows) chosen.push_back(texts[i]);
-    const auto part = cast<A>((*this)(make_batch(chosen, makers))).value().template to<Cpu>();
+  const auto use = [&](const Batch& batch, const std::vector<std::size_t>& rows) {
+    const auto part = cast<A>((*this)(batch)).value().template to<Cpu>();
     for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(part.data() + i * width, width, y.mutable_data() + rows[i] * width);
-  }
+  };
+  for_each_batch(texts, batch_size, makers, use, encoded);
   return y;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -60,10 +61,12 @@ struct TagBatch {
   TagBatch(const TagData& data, std::span<const std::size_t> rows);
 };
 
-/// The tags of all words of sentences from their prepared data; `O` for words that the tagger cannot label. Model: LstmTagger, BertTagger.
+/// The tags of all words of sentences from their prepared data; `O` for words that the tagger cannot label. tagged: called after
+/// each batch with the number of its sentences; what it throws ends the call. Model: LstmTagger, BertTagger.
 template <class Model>
 std::vector<std::vector<std::string>> predict_tags(const Model& model, const typename Model::Data& data,
-                                                   std::span<const TaggedSentence> sentences, std::size_t batch_size = 64) {
+                                                   std::span<const TaggedSentence> sentences, std::size_t batch_size = 64,
+                                                   const std::function<void(std::size_t)>& tagged = {}) {
   const NoGrad no_grad;
   std::vector<std::vector<std::string>> tags;
   for (const TaggedSentence& sentence : sentences) tags.emplace_back(sentence.words.size(), "O");
@@ -72,13 +75,14 @@ std::vector<std::vector<std::string>> predict_tags(const Model& model, const typ
     auto label = labels.begin();
     for (const std::size_t row : rows)
       for (const std::size_t word : data.words[row]) tags[data.sentence[row]][word] = model.labels().name(*label++);
+    if (tagged) tagged(rows.size());
   }
   return tags;
 }
 template <class Model>
 std::vector<std::vector<std::string>> predict_tags(const Model& model, std::span<const TaggedSentence> sentences,
-                                                   std::size_t batch_size = 64) {
-  return predict_tags(model, model.prepare(sentences, false), sentences, batch_size);
+                                                   std::size_t batch_size = 64, const std::function<void(std::size_t)>& tagged = {}) {
+  return predict_tags(model, model.prepare(sentences, false), sentences, batch_size, tagged);
 }
 
 }  // namespace lexformer

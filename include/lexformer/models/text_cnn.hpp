@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -105,10 +106,12 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
   }
 
   /// Computes logits, (texts, classes), in input order, on the CPU. table: that of the words of the texts.
-  Tensor<A> logits(const WordTexts& texts, const Tensor<T, Dev>& table, std::size_t batch = 64) const;
-  Tensor<A> logits(std::span<const PairExample> examples, std::size_t batch = 64) const {
+  Tensor<A> logits(const WordTexts& texts, const Tensor<T, Dev>& table, std::size_t batch = 64,
+                   const std::function<void(std::size_t)>& scored = {}) const;
+  Tensor<A> logits(std::span<const PairExample> examples, std::size_t batch = 64,
+                   const std::function<void(std::size_t)>& scored = {}) const {
     const WordTexts texts(examples, cnn().max_length, !cnn().cased);
-    return logits(texts, table(texts.words()), batch);
+    return logits(texts, table(texts.words()), batch, scored);
   }
   std::vector<double> scores_of(const Tensor<A>& logits) const { return scores_of_logits(logits, options().activation); }
 
@@ -150,7 +153,8 @@ void TextCnn<T, Dev>::provide(std::shared_ptr<const StaticVectors> vectors) {
 }
 
 template <class T, class Dev>
-Tensor<accumulate_t<T>> TextCnn<T, Dev>::logits(const WordTexts& texts, const Tensor<T, Dev>& table, std::size_t batch) const {
+Tensor<accumulate_t<T>> TextCnn<T, Dev>::logits(const WordTexts& texts, const Tensor<T, Dev>& table, std::size_t batch,
+                                                const std::function<void(std::size_t)>& scored) const {
   const NoGrad no_grad;
   const Var<T, Dev> rows(table);
   const std::size_t classes = options().labels;
@@ -158,6 +162,7 @@ Tensor<accumulate_t<T>> TextCnn<T, Dev>::logits(const WordTexts& texts, const Te
   for (const auto& chosen : batches_by_length(texts.lengths(), batch)) {
     const auto part = detail::cast<A>((*this)(rows, texts.batch(chosen)).value()).template to<Cpu>();
     for (std::size_t i = 0; i < chosen.size(); ++i) std::copy_n(part.data() + i * classes, classes, y.mutable_data() + chosen[i] * classes);
+    if (scored) scored(chosen.size());
   }
   return y;
 }
