@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Divides the rows of a data set into the batches of an epoch: a pure function of (lengths, plan).
+// Divides the rows of a data set into batches: those of an epoch, a pure function of (lengths, plan), and those of inference.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <span>
@@ -14,6 +15,7 @@
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/data/features.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
@@ -54,6 +56,19 @@ std::vector<std::size_t> token_counts(std::span<const Encoding> encodings);
 
 /// Examples that are tokenized before they are divided into batches, where there may be millions: a bound on memory.
 inline constexpr std::size_t examples_at_once = 8192;
+
+/// Calls use(batch, rows) for batches of encodings of similar length, the longest first. rows: the encoding of each sequence.
+/// done: called after each batch with the number of its encodings; what it throws ends the loop.
+template <class Use>
+void for_each_batch(std::span<const Encoding> encodings, std::size_t batch_size, std::span<const FeatureMaker> makers, Use&& use,
+                    const std::function<void(std::size_t)>& done = {}) {
+  for (const auto& rows : batches_by_length(token_counts(encodings), batch_size)) {
+    std::vector<Encoding> chosen;
+    for (const std::size_t i : rows) chosen.push_back(encodings[i]);
+    use(make_batch(chosen, makers), rows);
+    if (done) done(rows.size());
+  }
+}
 
 }  // namespace lexformer
 

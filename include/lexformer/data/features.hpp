@@ -13,7 +13,6 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/data/batch.hpp"
-#include "lexformer/data/batch_plan.hpp"
 #include "lexformer/text/lexical.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
@@ -28,19 +27,6 @@ FeatureMaker lexical_feature(const LexicalOptions& options, std::string name = "
 
 /// Makes a batch without labels from encodings and adds their features. index: 0, 1, 2, ... Errors: there are no encodings.
 Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMaker> makers = {});
-
-/// Calls use(batch, rows) for batches of encodings of similar length, the longest first. rows: the encoding of each sequence.
-/// done: called after each batch with the number of its encodings; what it throws ends the loop.
-template <class Use>
-void for_each_batch(std::span<const Encoding> encodings, std::size_t batch_size, std::span<const FeatureMaker> makers, Use&& use,
-                    const std::function<void(std::size_t)>& done = {}) {
-  for (const auto& rows : batches_by_length(token_counts(encodings), batch_size)) {
-    std::vector<Encoding> chosen;
-    for (const std::size_t i : rows) chosen.push_back(encodings[i]);
-    use(make_batch(chosen, makers), rows);
-    if (done) done(rows.size());
-  }
-}
 
 }  // namespace lexformer
 
