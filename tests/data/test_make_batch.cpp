@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/text/lexical.hpp"
+#include "lexformer/text/wordpiece.hpp"
 #include "support/error_message.hpp"
 
 using namespace lexformer;

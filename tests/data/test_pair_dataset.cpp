@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "lexformer/text/lexical.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
 using namespace lexformer;
 
 namespace {

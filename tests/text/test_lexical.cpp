@@ -10,6 +10,7 @@
 
 #include "lexformer/core/random.hpp"
 #include "lexformer/text/lexical.hpp"
+#include "lexformer/text/wordpiece.hpp"
 #include "support/cases.hpp"
 
 using namespace lexformer;

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/core/parallel.hpp"
 #include "lexformer/data/batch.hpp"
-#include "lexformer/text/lexical.hpp"
-#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
+
+struct Encoding;        // text/wordpiece.hpp
+struct LexicalOptions;  // text/lexical.hpp
 
 /// Computes features from encodings, given in batch order, and adds them to their batch.
 using FeatureMaker = std::function<void(std::span<const Encoding>, Batch&)>;
@@ -31,6 +31,10 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const FeatureMak
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/text/lexical.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
 namespace lexformer {
 
 LEXFORMER_INLINE FeatureMaker lexical_feature(const LexicalOptions& options, std::string name) {

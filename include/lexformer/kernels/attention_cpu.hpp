@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention on the CPU: for each (sequence, head), strided matrix products and the row functions of row.hpp. The fields are documented
-// in arguments.hpp, the formula in ops/attention.hpp. In bfloat16, processors that multiply bfloat16 (linear_bfloat16.hpp) compute the
+// in arguments.hpp, the formula in ops/attention.hpp. In bfloat16, processors that multiply bfloat16 (instructions.hpp) compute the
 // products from q, k, v as they are stored and from rounded probabilities and gradients, with sums, softmax and terms in float; other
 // processors compute everything in float copies.
 #pragma once
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lexformer/kernels/products/gemm.hpp"
-#include "lexformer/kernels/products/linear_bfloat16.hpp"
+#include "lexformer/kernels/products/instructions.hpp"
 #include "lexformer/kernels/relative_rows_cpu.hpp"
 #include "lexformer/kernels/rows_cpu.hpp"
 #include "lexformer/kernels/wide_attention.hpp"

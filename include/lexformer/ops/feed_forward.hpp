@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "lexformer/kernels/products/feed_forward_args.hpp"
 #include "lexformer/ops/matmul.hpp"
 
 namespace lexformer {

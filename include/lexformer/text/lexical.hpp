@@ -16,11 +16,11 @@
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/names.hpp"
-#include "lexformer/text/column_marks.hpp"
 #include "lexformer/text/similarity.hpp"
-#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
+
+struct Encoding;  // text/wordpiece.hpp
 
 /// The words that are compared for the similarity of two tokens.
 /// tokenizer: the words as the tokenizer splits them (as in the paper); dht-fs5 is three words.
@@ -80,6 +80,9 @@ LexicalBatch merge(std::span<const LexicalMatrix> matrices);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include "lexformer/text/column_marks.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
 namespace lexformer {
 
 namespace detail {

@@ -6,10 +6,13 @@
 #include <cstddef>
 
 #include "lexformer/core/bfloat16.hpp"
-#include "lexformer/kernels/products/feed_forward_args.hpp"
+#include "lexformer/core/compiled.hpp"
 #include "lexformer/kernels/products/instructions.hpp"
 
 namespace lexformer {
+
+template <class T>
+struct FeedForward;  // kernels/products/feed_forward_args.hpp
 
 /// Matrix product C = alpha op(A) op(B) + beta C with op(A) (m, k), op(B) (k, n), C (m, n), all row-major. With trans_a, A is stored as
 /// (k, m); with trans_b, B is stored as (n, k). lda, ldb, ldc: distance between stored rows in elements. beta = 0 ignores the values of C.
@@ -39,7 +42,9 @@ bool gemm_feed_forward(const FeedForward<T>& f);
 
 }  // namespace lexformer
 
-#if defined(LEXFORMER_COMPILED) || defined(LEXFORMER_DISPATCH)
+#if LEXFORMER_BODIES && !defined(LEXFORMER_DISPATCH)
+#include "lexformer/kernels/products/gemm_native.hpp"
+#else
 namespace lexformer {
 extern template void gemm<float>(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t, const float*,
                                  std::size_t, float, float*, std::size_t, const float*);
@@ -48,6 +53,4 @@ extern template void gemm<double>(bool, bool, std::size_t, std::size_t, std::siz
 extern template bool gemm_feed_forward<float>(const FeedForward<float>&);
 extern template bool gemm_feed_forward<double>(const FeedForward<double>&);
 }  // namespace lexformer
-#else
-#include "lexformer/kernels/products/gemm_native.hpp"
 #endif

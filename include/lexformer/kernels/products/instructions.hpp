@@ -70,6 +70,9 @@ inline constexpr Named<Instructions> names_of<Instructions>[] = {{"plain", Instr
 /// variable LEXFORMER_INSTRUCTIONS names, for tests and comparisons. Errors: an unknown name; the processor lacks the instructions.
 Instructions instructions();
 
+/// Whether the processor multiplies bfloat16: level avx512_bf16 or amx.
+inline bool multiplies_bfloat16() { return instructions() >= Instructions::avx512_bf16; }
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES && !defined(LEXFORMER_DISPATCH)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A linear layer in bfloat16 with packed weights, for inference: y = f(x W^T + b), summed in float and rounded once.
+// A linear layer in bfloat16 with packed weights, for inference: y = f(x W^T + b), summed in float and rounded once. Call these functions
+// only if multiplies_bfloat16() (instructions.hpp).
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,6 @@
 #include "lexformer/kernels/products/instructions.hpp"
 
 namespace lexformer {
-
-/// Whether the processor multiplies bfloat16, and the two functions below may be called: level avx512_bf16 or amx.
-inline bool multiplies_bfloat16() { return instructions() >= Instructions::avx512_bf16; }
 
 /// y = f(x W^T + b), x (m, inputs), y (m, outputs), f = GELU (to 2.5e-6) if `gelu`, else the identity. Products, sums, bias and f are in
 /// float; only y is rounded. Subnormal numbers count as 0.
