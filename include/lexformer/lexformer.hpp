@@ -158,6 +158,7 @@
 #include "lexformer/attention/rope.hpp"
 #include "lexformer/attention/syntax.hpp"
 #include "lexformer/attention/term.hpp"
+#include "lexformer/attention/term_config.hpp"
 #include "lexformer/attention/term_factory.hpp"
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/attention/tree_term.hpp"

@@ -41,7 +41,7 @@ class AttentionOptions {
   std::vector<lx::TermConfig> terms() const {
     std::vector<lx::TermConfig> configs;
     for (const auto& name : names_)
-      if (name != "none") configs.emplace_back(name, lx::options_text([&](OptionVisitor& v) { terms_.at(name)->visit(v); }));
+      if (name != "none") configs.emplace_back(name, [term = terms_.at(name)](OptionVisitor& v) { term->visit(v); });
     return configs;
   }
 

@@ -147,7 +147,7 @@ struct MatcherOptions : TrainingOptions {
   /// Checks that texts have the columns that --lea-columns compares.
   void check_columns(const std::vector<std::string>& texts) const {
     for (const auto& term : encoder.attention)
-      if (term.name == "lea" && lx::parse_json(term.options, "lea").at("columns") != "any" &&
+      if (term.name == "lea" && term.get<lx::LeaOptions>().columns != lx::LeaColumns::any &&
           std::all_of(texts.begin(), texts.end(), [](const auto& text) { return lx::column_marks(text).empty(); }))
         lx::fail_usage("--lea-columns", "no text of ", train_file,
                        " has the form COL name VAL value; tables get it by --serialize columns");
@@ -192,7 +192,7 @@ struct MatcherOptions : TrainingOptions {
     all["valid"] = lx::describe(validation, encoder.texts);
     all["encoder"] = lx::to_json(encoder);
     all["attention"] = lx::Json::object();
-    for (const auto& t : encoder.attention) all["attention"][t.name] = lx::parse_json(t.options, t.name);
+    for (const auto& t : encoder.attention) all["attention"][t.name] = t.json();
     all["augment"] = augment ? augment_probability : 0.0;
     all["typos"] = lx::describe(typos);
     if (love.used()) all["love"] = love.json();

@@ -77,7 +77,7 @@ class Dependencies final : public program::Command {
       const auto dafa = std::find_if(config.attention.begin(), config.attention.end(), [](const auto& t) { return t.name == "dafa"; });
       if (dafa == config.attention.end()) lx::fail_usage("--model", "'", model_, "' is a model without DAFA");
       sizes = config.sizes();
-      lx::read_options(dafa->options, model_, [&](lx::OptionVisitor& v) { dafa_.visit(v); });
+      dafa->set([&](lx::OptionVisitor& v) { dafa_.visit(v); }, model_);
     }
     dafa_.check(sizes, "dependencies");
     dafa_.provide({.trees = trees});

@@ -57,7 +57,7 @@ TEST_CASE("config: attention terms as version 0.1.0 wrote them and as a list mea
   const auto terms = [](const Json& json) {
     std::string all;
     const auto config = parse_bert_config(json, "c.json");
-    for (const auto& t : config.attention) all += t.name + t.options + " ";
+    for (const auto& t : config.attention) all += t.name + t.json().dump() + " ";
     return all + (config.position_embeddings ? cat(*config.position_embeddings) : "unset");
   };
   CHECK(terms({{"position_embedding_type", "ddrp"},

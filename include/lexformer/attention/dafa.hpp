@@ -11,6 +11,7 @@
 
 #include "lexformer/attention/dafa_fusion.hpp"
 #include "lexformer/attention/tree_term.hpp"
+#include "lexformer/core/options.hpp"
 
 namespace lexformer {
 

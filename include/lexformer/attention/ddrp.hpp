@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lexformer/attention/relative.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
 

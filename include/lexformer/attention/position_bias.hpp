@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/attention/relative.hpp"
+#include "lexformer/core/options.hpp"
 
 namespace lexformer {
 

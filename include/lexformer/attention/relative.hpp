@@ -11,6 +11,7 @@
 
 #include "lexformer/attention/term_factory.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/ops/index.hpp"
 
 namespace lexformer {

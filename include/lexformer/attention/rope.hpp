@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lexformer/attention/relative.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/ops/rotary.hpp"
 
 namespace lexformer {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/attention/tree_term.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/knowledge/syntax_features.hpp"
 #include "lexformer/ops/elementwise.hpp"
 

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Builds attention terms from the list {name, options} in a model's config: one factory per name.
+//
+// A term with one instance for each layer needs no factory: register_term<Mine>("mine") (attention/terms.hpp) is enough. Its constructor is
+// Mine(sizes, init), or Mine(options, sizes, init) if it has a struct Options with visit(). Other terms derive from TermFactory and write
+//   make()                                     always
+//   visit()                                    if there are options;  check() if they depend on each other or on the encoder
+//   weights()                                  if there are parameters
+//   features()                                 if the terms read features of a batch
+// The other functions have defaults that most terms keep.
 #pragma once
 
 #include <functional>
@@ -8,30 +16,19 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include "lexformer/attention/term.hpp"
-#include "lexformer/core/options.hpp"
+#include "lexformer/core/error.hpp"
 #include "lexformer/data/features.hpp"
-#include "lexformer/io/options.hpp"
-#include "lexformer/knowledge/knowledge.hpp"
 #include "lexformer/nn/init.hpp"
+#include "lexformer/nn/module.hpp"
 
 namespace lexformer {
 
-/// An entry of a config's list of attention terms. `options` is a JSON object as text.
-struct TermConfig {
-  std::string name;
-  std::string options = "{}";
-
-  TermConfig(const char* n) : name(n) {}
-  TermConfig(std::string n, std::string json = "{}") : name(std::move(n)), options(std::move(json)) {}
-  /// Typed options: TermConfig("lea", LeaOptions{.levels = 50}).
-  template <class Options>
-  requires requires(Options& o, OptionVisitor& v) { o.visit(v); }
-  TermConfig(std::string n, const Options& o) : name(std::move(n)), options(options_text(o)) {}
-};
+class OptionVisitor;   // core/options.hpp
+struct TextKnowledge;  // knowledge/knowledge.hpp
 
 /// The sizes of an encoder.
 struct EncoderSizes {
@@ -69,19 +66,20 @@ class TermFactory {
   TermFactory& operator=(const TermFactory&) = delete;
   virtual ~TermFactory() = default;
 
+  virtual std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites& sites) = 0;
   /// Visits the options.
   virtual void visit(OptionVisitor&) {}
-  /// Whether the terms encode positions. A model has at most one such scheme; with one it has no position embeddings by default.
-  virtual bool positions() const { return false; }
-  /// Whether the terms compare the two texts of a pair, so that they have no meaning for a single text.
-  virtual bool needs_pairs() const { return false; }
   /// Checks the options against each other and the encoder; may set a default that depends on its sizes. `where` begins error messages.
   virtual void check(const EncoderSizes&, const std::string& /*where*/) {}
   /// The number of weights. It is compared with the size of a file before memory is allocated.
   virtual double weights(const EncoderSizes&) const { return 0; }
-  virtual std::vector<PlacedTerm<T, Dev>> make(const EncoderSizes& sizes, Init& init, DropoutSites& sites) = 0;
   /// Makers of the features that the terms read.
   virtual std::vector<FeatureMaker> features() const { return {}; }
+
+  /// Whether the terms encode positions. A model has at most one such scheme; with one it has no position embeddings by default.
+  virtual bool positions() const { return false; }
+  /// Whether the terms compare the two texts of a pair, so that they have no meaning for a single text.
+  virtual bool needs_pairs() const { return false; }
   /// Gives the knowledge that features are computed from, e.g. dependency trees.
   virtual void provide(const TextKnowledge&) {}
   /// Checks that features can be computed for these texts. `where` begins error messages.

@@ -10,6 +10,8 @@
 #include "lexformer/attention/relative.hpp"
 #include "lexformer/attention/rope.hpp"
 #include "lexformer/attention/syntax.hpp"
+#include "lexformer/attention/term_config.hpp"
+#include "lexformer/attention/term_factory.hpp"
 #include "lexformer/attention/tupe.hpp"
 #include "lexformer/attention/uerbert.hpp"
 
@@ -82,7 +84,7 @@ std::vector<NamedFactory<T, Dev>> configure_terms(const std::vector<TermConfig>&
       fail_file(where, "the attention term ", in_quotes(config.name), " is not known; this program has: ", join(names));
     }
     auto factory = found->second();
-    read_options(config.options, here, [&](OptionVisitor& v) { factory->visit(v); });
+    config.set([&](OptionVisitor& v) { factory->visit(v); }, here);
     factory->check(sizes, here);
     if (factory->positions() && !std::exchange(positions, config.name).empty())
       fail_file(where, "two position schemes at once; take one of the attention terms");

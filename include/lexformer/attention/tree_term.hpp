@@ -8,6 +8,7 @@
 
 #include "lexformer/attention/term_factory.hpp"
 #include "lexformer/knowledge/dependency_features.hpp"
+#include "lexformer/knowledge/knowledge.hpp"
 
 namespace lexformer {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lexformer/attention/position_bias.hpp"
+#include "lexformer/core/options.hpp"
 #include "lexformer/nn/layer_norm.hpp"
 #include "lexformer/nn/linear.hpp"
 #include "lexformer/ops/elementwise.hpp"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexformer/attention/term_factory.hpp"
+#include "lexformer/knowledge/knowledge.hpp"
 #include "lexformer/knowledge/uerbert_similarity.hpp"
 #include "lexformer/knowledge/word_gate.hpp"
 

@@ -10,19 +10,14 @@
 
 namespace lexformer {
 
-/// Converts options to a JSON object, or to its text (TermConfig).
+/// Converts options to a JSON object.
 Json options_json(const VisitOptions& visit);
-std::string options_text(const VisitOptions& visit);
 /// The options that identify a run, by their keys (Option::identity).
 Json identity_json(const VisitOptions& visit);
-/// Reads options from the text of a JSON object; options that it does not name keep their values. Errors: an unknown name; a value out of
-/// range.
+/// Sets options from a JSON object, or from its text; options that it does not name keep their values. Errors (file): an unknown name; a
+/// value out of range.
+void set_options(const Json& object, const std::string& where, const VisitOptions& visit);
 void read_options(const std::string& text, const std::string& where, const VisitOptions& visit);
-template <class Options>
-requires requires(Options& options, OptionVisitor& v) { options.visit(v); }
-std::string options_text(Options options) {
-  return options_text([&](OptionVisitor& v) { options.visit(v); });
-}
 
 }  // namespace lexformer
 
@@ -148,7 +143,9 @@ LEXFORMER_INLINE Json identity_json(const VisitOptions& visit) {
   return json;
 }
 LEXFORMER_INLINE void read_options(const std::string& text, const std::string& where, const VisitOptions& visit) {
-  const Json json = parse_json(text, where);
+  set_options(parse_json(text, where), where, visit);
+}
+LEXFORMER_INLINE void set_options(const Json& json, const std::string& where, const VisitOptions& visit) {
   if (!json.is_object()) fail_file(where, "expected a JSON object, found ", json.type_name());
   OptionVisitor options;
   visit(options);
@@ -162,7 +159,6 @@ LEXFORMER_INLINE void read_options(const std::string& text, const std::string& w
     if (!known.contains(item.key()))
       fail_file(where, in_quotes(item.key()), " is not an option; ", known.empty() ? "there are none" : "expected one of: " + join(known));
 }
-LEXFORMER_INLINE std::string options_text(const VisitOptions& visit) { return options_json(visit).dump(); }
 
 }  // namespace lexformer
 #endif

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lexformer/attention/term_config.hpp"
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/architecture.hpp"
@@ -77,7 +78,7 @@ LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where
   } else {
     config.position_embeddings = get_bool(options, "absolute", here, false);
     options.erase("absolute");
-    config.attention.emplace_back(scheme, options.dump());
+    config.attention.emplace_back(scheme, JsonValue(options));
   }
   if (find_value(*ours, "position_embeddings", false, where) != nullptr)
     config.position_embeddings = get_bool(*ours, "position_embeddings", where + ": lexformer");
@@ -86,16 +87,10 @@ LEXFORMER_INLINE void parse_attention(const Json& json, const std::string& where
   if (list == nullptr) return;
   if (!list->is_array()) fail_file(where, "'attention' must be an array, found ", list->type_name());
   for (const Json& item : *list) {
-    TermConfig term("");
-    if (item.is_string()) {
-      term.name = item.get<std::string>();
-      if (const Json* beside = find_value(*ours, term.name, false, where)) term.options = beside->dump();
-    } else {
-      term.name = get_string(item, "name", where + ": attention");
-      if (const Json* its = find_value(item, "options", false, where)) term.options = its->dump();
-    }
-    if (term.name == scheme) std::erase_if(config.attention, [&](const auto& t) { return t.name == scheme; });  // both keys name it
-    config.attention.push_back(std::move(term));
+    const std::string name = item.is_string() ? item.get<std::string>() : get_string(item, "name", where + ": attention");
+    const Json* its = item.is_string() ? find_value(*ours, name, false, where) : find_value(item, "options", false, where);
+    if (name == scheme) std::erase_if(config.attention, [&](const auto& t) { return t.name == scheme; });  // both keys name it
+    config.attention.emplace_back(name, JsonValue(its != nullptr ? *its : empty));
   }
 }
 
@@ -266,7 +261,7 @@ LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
     ours.erase(term.name);  // version 0.1.0 stored the options here
     Json entry = Json::object();
     entry["name"] = term.name;
-    entry["options"] = parse_json(term.options, term.name);
+    entry["options"] = term.json();
     list.push_back(std::move(entry));
     if (term.name.starts_with("relative_key")) scheme = term.name;
   }

@@ -139,7 +139,7 @@ class Pretrained {
   std::vector<TermConfig> attention() const {
     std::vector<TermConfig> terms;
     for (const auto& [name, factory] : encoder_->factories())
-      terms.push_back({name, options_text([&, &made = *factory](OptionVisitor& v) { made.visit(v); })});
+      terms.emplace_back(name, [made = factory](OptionVisitor& v) { made->visit(v); });
     return terms;
   }
 
