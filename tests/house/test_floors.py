@@ -58,6 +58,8 @@ FORBIDDEN = {
 }
 FORBIDDEN_HEADERS = {"iostream", "cassert", "assert.h", "format", "source_location", "expected", "regex", "locale", "cctype"}
 MANY_LINES = 400
+# header -> the most headers that a program reads with it which links lexformer::compiled
+CLOSURES = {"attention/lea.hpp": 50}
 
 
 def code_only(text):
@@ -148,6 +150,32 @@ def check_umbrellas(names):
             yield f"include/lexformer/{umbrella}: includes lexformer/{name} twice"
 
 
+def closure(name):
+    """The headers that a header includes, directly or not, without those of bodies (core/compiled.hpp)."""
+    found, left = set(), [name]
+    while left:
+        depth = bodies = 0  # bodies: the depth of the #if LEXFORMER_BODIES, 0 outside of it
+        for line in (INCLUDE / "lexformer" / left.pop()).read_text().split("\n"):
+            directive = re.match(r'\s*#\s*(if|else|elif|endif|include)\w*(.*)', line)
+            word, rest = directive.groups() if directive else ("", "")
+            depth += (word == "if") - (word == "endif")
+            if word == "if" and rest.startswith(" LEXFORMER_BODIES"):
+                bodies = depth
+            elif bodies and (depth < bodies or word == "else" and depth == bodies):
+                bodies = 0
+            target = re.match(r' "lexformer/(.*)"', rest)
+            if word == "include" and target and not bodies and target.group(1) not in found:
+                found.add(target.group(1))
+                left.append(target.group(1))
+    return found
+
+
+def check_closures():
+    for name, most in CLOSURES.items():
+        if (count := len(closure(name))) > most:
+            yield f"include/lexformer/{name}: includes {count} headers, directly or not; at most {most} (CLOSURES)"
+
+
 def check_programs():
     """The folders of programs/ include what PROGRAM_FLOORS says, examples the library alone. One file reads command lines."""
     for path in sorted((*ROOT.glob("programs/**/*.?pp"), *ROOT.glob("examples/*.cpp"), *ROOT.glob("bench/*.?pp"))):
@@ -169,7 +197,7 @@ def main():
         errors += [f"{path.relative_to(ROOT)}:{line}: {what}" for line, what in check(name, text)]
         if text.count("\n") > MANY_LINES and "Do not edit" not in text[:400]:
             print(f"warning: {path.relative_to(ROOT)}: {text.count(chr(10))} lines; about 300 is the aim")
-    errors += [*check_umbrellas(names), *check_programs()]
+    errors += [*check_umbrellas(names), *check_closures(), *check_programs()]
     for folder in ("examples", "programs", "tests", "bench", "src", "tools", "cmake"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in {".cpp", ".py", ".sh", ".cmake"} or path.name == "CMakeLists.txt":
