@@ -214,7 +214,7 @@ TEST_CASE("position schemes: numbers of parameters, DDRP's 4288 for all heads an
     return total;
   };
   CHECK(count_of("ddrp") == 4288);
-  CHECK(count_of({"ddrp", R"({"per_layer": true})"}) == 12 * 4288);
+  CHECK(count_of({"ddrp", DdrpOptions{.per_layer = true}}) == 12 * 4288);
   CHECK(count_of("bert_r") == 128 * 64);
   CHECK(count_of("shaw") == 12 * 129 * 64);
   CHECK(count_of("relative_key") == 12 * 1023 * 64);
@@ -232,7 +232,7 @@ TEST_CASE("position schemes: a second one is refused, and a sequence longer than
   const Var<float> none;
   const AttentionInputs<float> in{none, five, heads, {}};
   first.contribute(in, terms);
-  Ddrp<float> second(4, head_size, false, init);
+  Ddrp<float> second({.size = 4}, head_size, init);
   CHECK(test::error_message([&] { second.contribute(in, terms); }) ==
         "attention: two position schemes at once, 'shaw' and 'ddrp'; take one (others may be combined with it)");
   ScoreTerms<float> other;

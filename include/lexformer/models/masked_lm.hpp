@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A masked language model predicts tokens from their context. Encoders are pre-trained this way.
+// A masked language model predicts tokens from their context. Encoders are pre-trained this way (Devlin et al. 2019, section 3.1):
+//   L_MLM = mean over the predicted positions m of -log softmax(logits_m)[label_m]
+// text/masking.hpp chooses the positions, data/masked_batch.hpp makes the batches. models/mth.hpp adds two losses.
 #pragma once
 
 #include <memory>
@@ -44,7 +46,7 @@ class MaskedLm : public Pretrained<T, Dev> {
   ~MaskedLm() override;
 
   struct Output {
-    Var<accumulate_t<T>, Dev> loss;  // mean over the positions
+    Var<accumulate_t<T>, Dev> loss;  // L_MLM
     EncoderOutput<T, Dev> encoder;   // for losses that read hidden states or attention
   };
 

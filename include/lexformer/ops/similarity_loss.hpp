@@ -34,9 +34,9 @@ Var<accumulate_t<T>, Dev> mean_pairwise_cosine(const char* name, const Var<T, De
 
 }  // namespace detail
 
-/// Token similarity, f(S) of "Improving BERT with token and head similarity" (arXiv 2210.04246, eq. 15): the mean cosine over all pairs
-/// of token vectors of a sequence, averaged over the sequences of at least two tokens.   x (N, D) -> scalar in [-1, 1]
-/// 0 if no sequence has two tokens. The regularizer TCD (eq. 17) applies it to sampled tokens.
+/// Token similarity, f(S) of "Better Pre-Training by Reducing Representation Confusion" (arXiv 2210.04246, eq. 15): the mean cosine over
+/// all pairs of token vectors of a sequence, averaged over the sequences of at least two tokens.   x (N, D) -> scalar in [-1, 1] 0 if no
+/// sequence has two tokens. The regularizer TCD (eq. 17) applies it to sampled tokens.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> token_similarity(const Var<T, Dev>& x, const Offsets& offsets) {
   detail::check_token_rows("token_similarity", "x", x.shape(), offsets);
