@@ -1,7 +1,26 @@
 // SPDX-License-Identifier: MIT
-// DAFA (Song et al., "Improving Semantic Matching through Dependency-Enhanced Pre-trained Model with Adaptive Fusion", EMNLP Findings
-// 2022): a second attention whose scores are gated by the similarity of the texts' dependency trees, and the fusion of both.
-// docs/paper-map.md states how open points of the paper are resolved.
+// DAFA, dependency-enhanced adaptive fusion attention (Song et al., "Improving Semantic Matching through Dependency-Enhanced Pre-trained
+// Model with Adaptive Fusion", EMNLP Findings 2022). A second attention, whose scores between the two texts are multiplied by the
+// similarity of their dependency trees, is fused with the usual one:
+//   M_F(i, j) = (M(i, j) + S(A^i, B^j)) tf_i tf_j                  word i of text A, word j of text B                       (eq. 1 to 5)
+//   Sem = softmax(Q K^T / sqrt(d_k)) V                                                                                      (eq. 6)
+//   Dep = softmax(Q K^T * M_F / sqrt(d_k)) V                       * elementwise
+//   l_i = fusion of s_i and d_i, the rows of Sem and Dep           dafa_fusion.hpp                                          (eq. 7 to 9)
+//
+//   paper             here
+//   M, S, tf, M_F     knowledge/dependency.hpp: tree_similarity, subgraph_similarity, tfidf_weights, dependency_matrix
+//   theta, alpha, nu  DependencyOptions; 2 in Appendix B, and 1 and 0.5, which the paper does not state
+//   M_F of tokens     the feature "dafa" of a batch, made by knowledge/dependency_features.hpp: dependency_gate
+//   Sem, Dep          Dafa::both
+//   the layers        DafaOptions::first_layer, last_layer; the first alone, as in section 3
+//   Table 8           DafaOptions::without, parts that are left out
+//
+// What the paper leaves open:
+//   * M_F has "the dimension changed by adding 1": the gate is 1 within a text and at [CLS] and [SEP], M_F between words of both texts. A
+//   pair
+//     with M_F = 0 has the score 0, not minus infinity. DafaExpand::plus_one reads it as 1 + M_F between the texts.
+//   * The gate multiplies q . k and a relative position term, not biases such as those of LEA and T5.
+//   * Sem and Dep read the same q, k and v. Each has a dropout mask of its own; the mask of Sem is the one of a layer without DAFA.
 #pragma once
 
 #include <memory>
@@ -15,7 +34,7 @@
 
 namespace lexformer {
 
-enum class DafaExpand { ones, plus_one };  // the gate of a pair of words of both texts: M_F, or 1 + M_F
+enum class DafaExpand { ones, plus_one };  // the gate between words of both texts: M_F, or 1 + M_F
 
 template <>
 inline constexpr Named<DafaExpand> names_of<DafaExpand>[] = {{"ones", DafaExpand::ones}, {"plus_one", DafaExpand::plus_one}};
@@ -48,9 +67,8 @@ struct DafaOptions {
   }
 };
 
-/// The two attentions of one layer (eq. 6) and their fusion:
+/// The two attentions of one layer (eq. 6) and their fusion, (N, 3D) -> (N, D):
 ///   Sem = softmax(S) V,  Dep = softmax(S') V;   S = scale q.k + relative + bias,  S' = (scale q.k + relative) gate + bias
-/// on the same q, k and v, each with a dropout mask of its own; Sem's is the mask of a layer without DAFA. -> the fused context (N, D)
 template <class T = float, class Dev = Cpu>
 class Dafa final : public AttentionCore<T, Dev> {
  public:
@@ -71,13 +89,13 @@ class Dafa final : public AttentionCore<T, Dev> {
   };
   /// Sem with `options`, and Dep, which returns `of_dep`.
   Both both(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms, const AttentionOptions& options, Attentions of_dep) const {
-    auto of_dependency = options;
-    of_dependency.attentions = of_dep;
-    of_dependency.dropout = in.forward.dropout(static_cast<double>(options.dropout.p), site_);
-    auto gated = terms;
-    gated.multiply_gate(Var<T, Dev>(in.batch.feature("dafa", "dafa").values));
+    auto dep_options = options;
+    dep_options.attentions = of_dep;
+    dep_options.dropout = in.forward.dropout(static_cast<double>(options.dropout.p), site_);
+    auto dep_terms = terms;
+    dep_terms.multiply_gate(Var<T, Dev>(in.batch.feature("dafa", "dafa").values));  // M_F
     return {attention(in.qkv, in.batch.offsets, in.heads, terms, options),
-            attention(in.qkv, in.batch.offsets, in.heads, gated, of_dependency)};
+            attention(in.qkv, in.batch.offsets, in.heads, dep_terms, dep_options)};
   }
   void visit(ParameterVisitor<T, Dev>& v) override { fusion.visit(v); }
 

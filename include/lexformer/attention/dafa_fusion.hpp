@@ -1,6 +1,29 @@
 // SPDX-License-Identifier: MIT
-// The adaptive fusion of DAFA (Song et al., "Improving Semantic Matching through Dependency-Enhanced Pre-trained Model with Adaptive
-// Fusion", EMNLP Findings 2022, eq. 7-9).
+// The adaptive fusion of DAFA (Song et al. 2022, eq. 7 to 9; attention/dafa.hpp). For each head, s_i and d_i are the vectors of token i
+// from the semantic and the dependency attention; j runs over the tokens of the sequence:
+//   d*_i = sum_j softmax_j(w_d . tanh(W_D d_j + W_s s_i + b_s)) d_j                                    (eq. 7)
+//   s*_i = sum_j softmax_j(w_s . tanh(W_S s_j + W_d d*_i + b_d)) s_j
+//   d^_i = tanh(W_d^ d*_i + b_d^),   s^_i = tanh(W_s^ s*_i + b_s^)                                     (eq. 8)
+//   g_i  = sigmoid(W_g [d^_i; s^_i]),   v_i = g_i s^_i + (1 - g_i) d^_i
+//   f_i  = sigmoid(W_f [s_i; W_v v_i + b_v]),   l_i = f_i tanh(W_l v_i + b_l)                          (eq. 9)
+//
+//   paper                 here, G sets of weights: one for all heads, or one for each (DafaSharing)
+//   W_D, W_s, b_s, w_d    DafaFusion::dependency: key (G, d_a, d_v), query (G, d_a, d_v), bias (G, d_a), score (G, d_a)
+//   W_S, W_d, b_d, w_s    DafaFusion::semantic, in the same way
+//   W_d^, b_d^            gate_dependency (G, d_hid, d_v), gate_dependency_bias (G, d_hid)
+//   W_s^, b_s^            gate_semantic, gate_semantic_bias
+//   W_g                   gate_score (G, 2 d_hid)
+//   W_v, b_v, W_f         filter_value (G, d_v, d_hid), filter_value_bias (G, d_v), filter_score (G, 2 d_v)
+//   W_l, b_l              output_weight (G, d_v, d_hid), output_bias (G, d_v)
+//
+// What the paper leaves open, or misprints:
+//   * Eq. 7 prints a concatenation inside the tanh. Half of each score then does not depend on j and cancels in the softmax: s_i would have
+//   no
+//     effect. DafaScore::additive adds both parts; concat is as printed.
+//   * The printed hidden size of eq. 7 is the length of the sequence; here it is d_a, an option. The biases that softmax cancels are left
+//   out.
+//   * The output is s_i + l_i (DafaOutput::residual), or l_i as printed (literal).
+//   * The fusion is made for each head, or for the concatenated heads (DafaScope).
 #pragma once
 
 #include <cmath>
@@ -70,18 +93,13 @@ Var<T, Dev> head_linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const V
   return concat_columns(parts);
 }
 
-/// Fuses the contexts s and d of the semantic and the dependency attention, for each head (scope head) or for the concatenated heads:
-///   d*_i = sum_j softmax_j(w_d . tanh(W_D d_j + W_s s_i + b_s)) d_j                           (eq. 7; the tokens j of the sequence)
-///   s*_i = sum_j softmax_j(w_s . tanh(W_S s_j + W_d d*_i + b_d)) s_j
-///   g_i  = sigmoid(W_g [tanh(W_dh d*_i + b); tanh(W_sh s*_i + b)])                            (eq. 8)
-///   v_i  = g_i tanh(W_sh s*_i + b) + (1 - g_i) tanh(W_dh d*_i + b)
-///   f_i  = sigmoid(W_f [s_i; W_v v_i + b_v]),   l_i = f_i tanh(W_l v_i + b_l)                  (eq. 9)
-/// without_cross: d* = d, s* = s. without_gate: v = (s* + d*) / 2. without_filter: l = v. Without all three: (s + d) / 2.
+/// Fuses the contexts s and d, (N, D) each, of the semantic and the dependency attention, for each head or for the concatenated heads, by
+/// eq. 7 to 9. without_cross: d* = d, s* = s. without_gate: v = (s* + d*) / 2. without_filter: l = v. Without all three: (s + d) / 2.
 template <class T = float, class Dev = Cpu>
 struct DafaFusion {
   /// The weights of eq. 7 for one of its two lines.
   struct Cross {
-    Var<T, Dev> key, query, bias, score;  // (G, d_a, d_v), (G, d_a, d_v), (G, d_a), (G, d_a) or (G, 2 d_a) with concat
+    Var<T, Dev> key, query, bias, score;  // score: (G, 2 d_a) with concat
     void visit(ParameterVisitor<T, Dev>& v) {
       v("key", key);
       v("query", query);
@@ -92,10 +110,9 @@ struct DafaFusion {
   DafaFusionOptions options;
   std::size_t groups;  // heads that are fused one by one: H, or 1 for the concatenated heads
   Cross dependency, semantic;
-  Var<T, Dev> gate_dependency, gate_dependency_bias, gate_semantic, gate_semantic_bias,
-      gate_score;                                             // (G, d_h, d_v), (G, d_h), ..., (G, 2 d_h)
-  Var<T, Dev> filter_value, filter_value_bias, filter_score;  // (G, d_v, d_h), (G, d_v), (G, 2 d_v)
-  Var<T, Dev> output_weight, output_bias;                     // (G, d_v, d_h), (G, d_v)
+  Var<T, Dev> gate_dependency, gate_dependency_bias, gate_semantic, gate_semantic_bias, gate_score;
+  Var<T, Dev> filter_value, filter_value_bias, filter_score;
+  Var<T, Dev> output_weight, output_bias;
 
   /// New matrices are uniform in +-1 / sqrt(inputs), like those of PyTorch's Linear.
   DafaFusion(const DafaFusionOptions& o, std::size_t heads, std::size_t width, Init& init)
@@ -149,10 +166,10 @@ struct DafaFusion {
     if (options.without_gate) {
       v = (s_star + d_star) * 0.5;
     } else {
-      const auto dh = tanh(head_linear(d_star, gate_dependency, gate_dependency_bias, groups));
-      const auto sh = tanh(head_linear(s_star, gate_semantic, gate_semantic_bias, groups));
-      const auto g = sigmoid(dot(gate_score, dh, sh));
-      v = dh + per_head(g, sh - dh);
+      const auto d_hat = tanh(head_linear(d_star, gate_dependency, gate_dependency_bias, groups));
+      const auto s_hat = tanh(head_linear(s_star, gate_semantic, gate_semantic_bias, groups));
+      const auto g = sigmoid(dot(gate_score, d_hat, s_hat));
+      v = d_hat + per_head(g, s_hat - d_hat);
     }
     const bool average = options.without_cross && options.without_gate && options.without_filter;
     if (options.without_filter) return {options.output == DafaOutput::residual && !average ? s + v : v, {}};

@@ -1,5 +1,22 @@
 // SPDX-License-Identifier: MIT
-// LOVE (Chen et al. 2022): vectors for any word, from its letters and pieces.
+// LOVE, learning out-of-vocabulary embeddings (Chen et al., "Imputing Out-of-Vocabulary Embeddings with LOVE Makes Language Models Robust
+// with Little Cost", ACL 2022). It learns to map the letters and pieces of a word to the vector that a table of embeddings has for it:
+//   v_w = phi(zeta(w))                                  the vector of a word w, known or not                (eq. 2)
+//   X_bar = SA(PA(X)) W^O                               phi: self-attention over positional attention       (eq. 4)
+//   PA(X) = softmax(P P^T / sqrt(d)) X W^V              P: sinusoids of the positions                       (eq. 5)
+//   l_cl = -log(e^(u.u+ / tau) / (e^(u.u+ / tau) + sum e^(u.u- / tau)))    loss of v_w and its target u_w   (eq. 3)
+//
+//   paper                         here
+//   zeta, section 4.1             words/word_units.hpp: WordUnits, [CLS] letters [SUB] pieces [SEP]
+//   V, the embeddings of units    LoveEncoder::table (words/love_encoder.hpp)
+//   PA, SA, W^V, W^O              words/love_pam.hpp: LovePam
+//   other phi of Table 5          words/love_attention.hpp, love_cnn.hpp, love_rnn.hpp
+//   losses, eq. 1, 3, 6 to 8      words/love_loss.hpp
+//   section 4.4                   noise/word_edit.hpp: augmentations; words/love_batches.hpp: hard negatives
+//   section 4.6, eq. 9, 10        words/love_plug.hpp: LOVE in the place of BERT's embeddings of split words
+//
+// Where the paper and the authors' code differ, the defaults follow the code: LoveOptions::structure and scale, and the notes in
+// love_pam.hpp and love_loss.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LOVE's encoder (Chen et al., "Imputing Out-of-Vocabulary Embeddings with LOVE Makes Language Models Robust with Little Cost", ACL 2022):
-// a vector for a word from its letters and pieces.
+// phi of LOVE (Chen et al. 2022, eq. 2; words/love.hpp): the vector of a word from the rows of its units in a table.
+//   v_w = phi(X) / |phi(X)|,   X (n, D): row zeta_1(w) ... zeta_n(w) of V (|V|, D)
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 
 namespace lexformer {
 
-/// A table of units and one of LOVE's encoders, LoveOptions::encoder: vector of a word = encoder(rows of its units), scaled to length 1.
-/// With a rank h the table (V, D) is the product U M of U (V, h) and M (h, D) (appendix A.1, matrix decomposition): V h + h D numbers.
+/// A table V of units and one of LOVE's encoders phi, LoveOptions::encoder: pam (section 4.2), or another row of Table 5.
+/// With a rank h the table is the product V = U M of U (|V|, h) and M (h, D) (Appendix A.1, matrix decomposition).
 template <class T = float, class Dev = Cpu>
 class LoveEncoder {
  public:
   using Mixer = std::variant<LovePam<T, Dev>, LoveAttention<T, Dev>, LoveCnn<T, Dev>, LoveRnn<T, Dev>>;
 
-  Embedding<T, Dev> table;               // with a rank, U
+  Embedding<T, Dev> table;               // V; with a rank, U
   std::optional<Var<T, Dev>> expansion;  // M, with a rank
   Mixer mixer;
   LoveOptions options;

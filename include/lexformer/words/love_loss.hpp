@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: MIT
+// The losses of LOVE (Chen et al. 2022, sections 3, 4.3 and 5.5; words/love.hpp). t_b: the target vector u_w of word b, x_b: the vector v_w
+// that LOVE gives the word, or a corrupted form of it.
+//   L_dis     = mean_b psi(t_b, x_b)                                                                (eq. 1)
+//   l_cl      = -log(e^(u.u+ / tau) / (e^(u.u+ / tau) + sum e^(u.u- / tau)))                        (eq. 3)
+//   l_align   = mean_b psi(t_b, x_b),   l_uniform = log mean e^(-t psi(u, u')),   psi = |.|^2       (eq. 6, 7)
+//   l_au      = l_align + lambda l_uniform                                                          (eq. 8)
+//
+//   LoveLoss        formula
+//   nt_xent         l_cl, both ways: each of the 2 B vectors t and x is u once, the other one of its pair is u+, and all vectors of other
+//                   words in the batch are u-, as in the authors' code (ops/contrastive_loss.hpp: nt_xent); tau = 0.07
+//   align_uniform   l_au, with t = 2 and l_uniform the mean over targets and outputs; lambda = 1
+//   mse             L_dis, psi = the mean over the elements of (x - t)^2
+//   euclidean       L_dis, psi = |x - t|
+//   cosine          L_dis, psi = 1 - cos(x, t)
 #pragma once
 
 #include <cstdint>
@@ -11,11 +25,6 @@
 
 namespace lexformer {
 
-/// nt_xent        eq. 3 of LOVE as the released code has it: NT-Xent over targets and outputs
-/// align_uniform  eq. 6-8
-/// mse            mean of (x - t)^2 over all elements
-/// euclidean      mean of |x - t| over rows
-/// cosine         mean of 1 - cos(x, t) over rows
 enum class LoveLoss { nt_xent, align_uniform, mse, euclidean, cosine };
 
 template <>

@@ -1,5 +1,21 @@
 // SPDX-License-Identifier: MIT
-// LOVE's own encoder: positional attention and self-attention.
+// PAM, the positional attention module of LOVE (Chen et al. 2022, section 4.2; words/love.hpp). X (n, d) are the vectors of a word's units:
+//   X_bar = SA(PA(X)) W^O                                               (eq. 4)
+//   PA(X) = softmax(P P^T / sqrt(d)) X W^V                              (eq. 5)
+//   SA: multi-head self-attention;  P: sinusoids of the positions (Vaswani et al. 2017)
+//
+//   paper        here
+//   P P^T        position_scores()
+//   W^V          LovePam::Layer::position
+//   SA           LovePam::Layer::query, key; the values are its input
+//   W^O          LovePam::Layer::output
+//
+// Beyond the printed equations, as in the authors' code:
+//   * Linear layers have biases and ReLU; a residual connection with a normalization of its own follows (LoveNorm).
+//   * LoveStructure::sequential is eq. 4. With merge, the default and the released model, PA and SA both read X, and W^O joins them.
+//   * Scores are divided by the fourth root of d (LoveOptions::scale): sqrt(d), as printed, gives wide windows, not the trigrams of
+//     Appendix C.4.
+//   * The vector of a word is the mean over its units, [CLS], [SUB] and [SEP] included. LoveEncoder scales it to length 1.
 #pragma once
 
 #include <cmath>
@@ -26,7 +42,7 @@ inline std::vector<double> position_scores(std::size_t n, std::size_t d) {
   return scores;
 }
 
-/// Words of n units each, X (N, D) their rows of the table:
+/// All layers of PAM. X (N, D): the units of B words, one word after another; softmax is over the units of a word.
 ///   A = relu(softmax(P P^T / s_p) X W_a^T + b_a)                      positional attention
 ///   Z = A (sequential) or X (merge);  q = relu(Z W_q^T + b_q),  k = relu(Z W_k^T + b_k)
 ///   B = softmax(q k^T / s_s) Z                                        self-attention
@@ -115,7 +131,7 @@ class LovePam {
     return concat_columns(parts);
   }
 
-  /// C of the formulas above. Appends the weights of both attentions where they are asked for.
+  /// C: positional attention, self-attention and W_o. Appends the weights of both attentions where they are asked for.
   Var<T, Dev> mix(const Layer& layer, const Var<T, Dev>& x, const Offsets& words, const Var<T, Dev>& bias,
                   Weights* weights = nullptr) const {
     const std::size_t heads = options_.heads;
@@ -123,17 +139,17 @@ class LovePam {
     ScoreTerms<T, Dev> by_position, by_content;
     by_position.position_bias = bias;
     by_content.scale = static_cast<accumulate_t<T>>(1 / love_divisor(options_.scale, options_.query_size / heads));
-    const Var<T, Dev> no_query_and_key(Tensor<T, Dev>::zeros({x.dim(0), 2 * x.dim(1)}));
-    const auto blurred = attention(concat_columns<T, Dev>({no_query_and_key, x}), words, heads, by_position, keep);
-    const auto a = relu(layer.position(blurred.context));
+    const Var<T, Dev> no_query_and_key(Tensor<T, Dev>::zeros({x.dim(0), 2 * x.dim(1)}));  // the scores are P P^T / s_p alone
+    const auto pa = attention(concat_columns<T, Dev>({no_query_and_key, x}), words, heads, by_position, keep);
+    const auto a = relu(layer.position(pa.context));
     const auto& z = options_.structure == LoveStructure::sequential ? a : x;
     const auto q = widen(relu(layer.query(z))), k = widen(relu(layer.key(z)));
-    const auto b = attention(concat_columns<T, Dev>({q, k, z}), words, heads, by_content, keep);
+    const auto sa = attention(concat_columns<T, Dev>({q, k, z}), words, heads, by_content, keep);
     if (weights != nullptr) {
-      weights->position.push_back(blurred.attentions);
-      weights->content.push_back(b.attentions);
+      weights->position.push_back(pa.attentions);
+      weights->content.push_back(sa.attentions);
     }
-    return relu(layer.output(options_.structure == LoveStructure::sequential ? b.context : concat_columns<T, Dev>({b.context, a})));
+    return relu(layer.output(options_.structure == LoveStructure::sequential ? sa.context : concat_columns<T, Dev>({sa.context, a})));
   }
 
   static constexpr std::size_t usual_length = 64;  // units of a word; the scores of longer ones are computed each time

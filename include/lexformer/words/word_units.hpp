@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The input of LOVE (Chen et al. 2022, section 3.2 and Figure A1): the letters and the pieces of one word.
+// The input of LOVE (Chen et al. 2022, section 4.1 and Figure A1; words/love.hpp): the letters and the pieces of one word.
 #pragma once
 
 #include <array>
