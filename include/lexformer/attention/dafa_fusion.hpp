@@ -17,11 +17,10 @@
 //   W_l, b_l              output_weight (G, d_v, d_hid), output_bias (G, d_v)
 //
 // What the paper leaves open, or misprints:
-//   * Eq. 7 prints a concatenation inside the tanh. Half of each score then does not depend on j and cancels in the softmax: s_i would have
-//   no
-//     effect. DafaScore::additive adds both parts; concat is as printed.
-//   * The printed hidden size of eq. 7 is the length of the sequence; here it is d_a, an option. The biases that softmax cancels are left
-//   out.
+//   * Eq. 7 prints a concatenation inside the tanh. A part of each score then does not depend on j and cancels in the softmax, so that s_i
+//     has no effect. DafaScore::additive adds both parts; concat is as printed.
+//   * The hidden size of eq. 7 is d_seq in the paper, the length of the sequence; here it is d_a, an option. Biases that softmax cancels
+//     are left out.
 //   * The output is s_i + l_i (DafaOutput::residual), or l_i as printed (literal).
 //   * The fusion is made for each head, or for the concatenated heads (DafaScope).
 #pragma once

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The losses of LOVE (Chen et al. 2022, sections 3, 4.3 and 5.5; words/love.hpp). t_b: the target vector u_w of word b, x_b: the vector v_w
-// that LOVE gives the word, or a corrupted form of it.
-//   L_dis     = mean_b psi(t_b, x_b)                                                                (eq. 1)
+// The losses of LOVE (Chen et al. 2022, sections 3, 4.3 and 5.5; words/love.hpp). u_b: the target vector of word b of a batch, v_b: the
+// vector that LOVE computes for the word, or for a corrupted form of it.
+//   L_dis     = mean_b psi(u_b, v_b)                                                                (eq. 1)
 //   l_cl      = -log(e^(u.u+ / tau) / (e^(u.u+ / tau) + sum e^(u.u- / tau)))                        (eq. 3)
-//   l_align   = mean_b psi(t_b, x_b),   l_uniform = log mean e^(-t psi(u, u')),   psi = |.|^2       (eq. 6, 7)
+//   l_align   = mean_b psi(u_b, v_b),   l_uniform = log mean e^(-t psi(x, y))                       (eq. 6, 7)
 //   l_au      = l_align + lambda l_uniform                                                          (eq. 8)
 //
 //   LoveLoss        formula
-//   nt_xent         l_cl, both ways: each of the 2 B vectors t and x is u once, the other one of its pair is u+, and all vectors of other
-//                   words in the batch are u-, as in the authors' code (ops/contrastive_loss.hpp: nt_xent); tau = 0.07
-//   align_uniform   l_au, with t = 2 and l_uniform the mean over targets and outputs; lambda = 1
-//   mse             L_dis, psi = the mean over the elements of (x - t)^2
-//   euclidean       L_dis, psi = |x - t|
-//   cosine          L_dis, psi = 1 - cos(x, t)
+//   nt_xent         mean of l_cl: each of the 2 B vectors u_b and v_b is u once, the other one of its pair is u+, and all vectors of other
+//                   words are u- (the authors' code also counts rows of the same word). Vectors have length 1, tau = 0.07
+//   align_uniform   l_au: psi = |.|^2, t = 2, l_uniform the mean of the one over all pairs of targets and the one of outputs, lambda = 1
+//   mse             L_dis, psi = mean over the elements of (v - u)^2
+//   euclidean       L_dis, psi = |v - u|
+//   cosine          L_dis, psi = 1 - cos(v, u)
+// The formulas in full: ops/contrastive_loss.hpp.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ struct LoveLossOptions {
   }
 };
 
-/// The loss of outputs (B, D) for targets (B, D); words (B): rows of equal numbers belong to the same word. Errors: those of the losses.
+/// The loss of outputs v (B, D) for targets u (B, D); words (B): rows of equal numbers belong to the same word. Errors: see the losses.
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> love_loss(const Var<accumulate_t<T>, Dev>& targets, const Var<T, Dev>& outputs,
                                     std::span<const std::int32_t> words, const LoveLossOptions& options) {
