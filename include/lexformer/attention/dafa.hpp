@@ -16,10 +16,9 @@
 //   Table 8           DafaOptions::without, parts that are left out
 //
 // What the paper leaves open:
-//   * M_F has "the dimension changed by adding 1": the gate is 1 within a text and at [CLS] and [SEP], M_F between words of both texts. A
-//   pair
-//     with M_F = 0 has the score 0, not minus infinity. DafaExpand::plus_one reads it as 1 + M_F between the texts.
-//   * The gate multiplies q . k and a relative position term, not biases such as those of LEA and T5.
+//   * M_F gets the size of the sequence "by adding 1": the gate is 1 within a text and at [CLS] and [SEP], M_F between words of both
+//     texts. A pair with M_F = 0 has the score 0, not minus infinity. DafaExpand::plus_one reads it as 1 + M_F between the texts.
+//   * The gate multiplies q . k and a relative position term, not biases such as LEA's and T5's.
 //   * Sem and Dep read the same q, k and v. Each has a dropout mask of its own; the mask of Sem is the one of a layer without DAFA.
 #pragma once
 
