@@ -60,7 +60,8 @@ struct Ddrp final : AttentionTerm<T, Dev> {
   void contribute(const AttentionInputs<T, Dev>& in, ScoreTerms<T, Dev>& out) const override {
     out.claim_positions("ddrp");
     const auto size = static_cast<std::int32_t>(distance.dim(0)), longest = static_cast<std::int32_t>(in.batch.offsets.longest());
-    const std::int32_t reach = std::min(std::max(size, 2), longest) - 1;  // rows for i - j = -reach ... reach; beyond, the last one repeats
+    // i - j is clipped to +-reach: r_s - 1, at least 1 for the directions, and not more than the batch needs.
+    const std::int32_t reach = std::min(std::max(size, 2), longest) - 1;
     std::vector<std::int32_t> rho, delta;
     for (std::int32_t x = -reach; x <= reach; ++x) {  // x = i - j
       rho.push_back(x == 0 ? 0 : x < 0 ? 1 : 2);

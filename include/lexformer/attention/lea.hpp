@@ -18,6 +18,7 @@
 // What the paper leaves open, or misprints:
 //   * Eq. 7 and 8 print d_ij for s_ij, d_h for d_L and p up to d_L - 1. Here p = 0 ... d_L / 2 - 1, so that l has d_L numbers. All sines
 //     come before all cosines, as in the authors' code.
+//   * alpha has no formula in the paper. lea_alpha.hpp has the rule of the authors' code (the default) and one that follows the text.
 //   * s_ij = 0 for [CLS] and [SEP]. l(0) is not 0, but softmax ignores what is added to a whole row: only l(s) - l(0) has an effect.
 #pragma once
 
