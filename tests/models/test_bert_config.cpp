@@ -73,6 +73,21 @@ TEST_CASE("config: attention terms as version 0.1.0 wrote them and as a list mea
         }) == "c.json: attention: expected a JSON object, found number");
 }
 
+TEST_CASE("config: the options of a term are read as a struct, whether a struct or a file gave them") {
+  const TermConfig lea("lea", LeaOptions{.columns = LeaColumns::same, .levels = 50});
+  CHECK(lea.get<LeaOptions>().columns == LeaColumns::same);
+  CHECK(lea.get<LeaOptions>().levels == 50);
+  CHECK(lea.json()["columns"] == "same");
+  CHECK(TermConfig("lea").json() == Json::object());
+  const Json list = Json::array({{{"name", "ddrp"}, {"options", {{"size", 5u}}}}});
+  const auto ddrp = parse_bert_config({{"lexformer", {{"attention", list}}}}, "c.json").attention.at(0);
+  CHECK(ddrp.get<DdrpOptions>().size == 5);
+  CHECK_FALSE(ddrp.get<DdrpOptions>().per_layer);
+  CHECK(error_message([&] { ddrp.get<LeaOptions>(); }).find("ddrp: 'size' is not an option; expected one of: ") == 0);
+  CHECK(error_message([] { TermConfig("ddrp", DdrpOptions{.size = 0}).get<DdrpOptions>(); }) ==
+        "ddrp: 'size' is 0, expected a whole number from 1 to 65536");
+}
+
 TEST_CASE("config: keys that no model reads are named, those of HuggingFace that change nothing are not") {
   CHECK(unused_config_keys({{"hidden_size", 5u}, {"torch_dtype", "float32"}, {"id2label", {}}, {"pruned_heads", Json::object()}}).empty());
   CHECK(unused_config_keys({{"hiden_size", 5u}, {"pruned_heads", {{"0", {1, 2}}}}}) ==
