@@ -69,8 +69,9 @@ struct Ddrp final : AttentionTerm<T, Dev> {
     }
     const auto k_d = multiply(embedding(direction, rho), embedding(distance, delta));  // (2 reach + 1, d)
     const auto row_of = [reach](std::int32_t x) { return std::clamp(x, -reach, reach) + reach; };
-    out.relatives.push_back({reshape(k_d, {1, k_d.dim(0), k_d.dim(1)}), distance_buckets(in.batch.offsets.longest(), row_of), false,
-                             1 / std::sqrt(static_cast<accumulate_t<T>>(k_d.dim(1)))});
+    out.relatives.push_back({.table = reshape(k_d, {1, k_d.dim(0), k_d.dim(1)}),
+                             .bucket = distance_buckets(in.batch.offsets.longest(), row_of),
+                             .scale = 1 / std::sqrt(static_cast<accumulate_t<T>>(k_d.dim(1)))});
   }
   void visit(ParameterVisitor<T, Dev>& v) override {
     v("direction", direction);
