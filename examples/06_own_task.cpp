@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return std::cerr << "usage: 06_own_task MODEL.lxf DIR\n", 2;
   WordCounter task(argv[1]);
   lx::AdamW<> optimizer(task.parameters());
-  lx::TrainerOptions options{.out = argv[2], .schedule = {.base = 1e-3, .warmup = 3, .total = 30}, .messages = &std::cerr};
+  lx::TrainerOptions options{.out = argv[2], .schedule = {.base = 1e-3, .warmup = 3, .total = 30}, .hooks = lx::progress_hooks(std::cerr)};
   const auto done = lx::Trainer(task, optimizer, options).run();
   std::cout << "mean squared error, mean of the run: " << done.loss << "\n";
 }

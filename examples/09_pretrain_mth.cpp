@@ -56,7 +56,7 @@ int main(int argc, char** argv) try {
   lx::AdamW<> optimizer(model.parameters(), {.eps = 1e-6, .weight_decay = 0.01, .decay_bias_and_norm = false});
   const std::size_t steps = 5 * task.batches();  // five epochs
   const lx::Schedule schedule{.base = 1e-3, .warmup = steps / 20, .total = steps};
-  const auto done = lx::Trainer(task, optimizer, {.out = out, .schedule = schedule, .messages = &std::cerr}).run();
+  const auto done = lx::Trainer(task, optimizer, {.out = out, .schedule = schedule, .hooks = lx::progress_hooks(std::cerr)}).run();
   report("after training");
   std::cout << out << "/model.lxf: loss " << done.loss << ", mean of the run\n";
 } catch (const lx::Error& error) {

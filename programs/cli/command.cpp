@@ -204,17 +204,17 @@ void check_options(const OptionVisitor& options) {
       if (!options.given(other)) lx::fail_usage(flag, "needs ", flag_of(*options.find(other)));
     for (const auto& other : option.excluded)
       if (options.given(other)) lx::fail_usage(flag, "cannot be used with ", flag_of(*options.find(other)));
-    if (!option.unused.empty()) lx::fail_usage(flag, option.unused);
+    if (!option.unused.empty()) lx::fail_usage(flag, with_flags(options, option.unused));
   }
   for (const Option& option : options.options())
     if (option.role == Option::Role::output || option.role == Option::Role::folder) check_output(options, option);
 }
 
-/// The library names settings as they are in files: "int8_skip: ..." is said as "--int8-skip: ...".
+/// The library names settings as they are in files: "int8_skip: ... `int8`" is said as "--int8-skip: ... --int8".
 std::string with_flag(const OptionVisitor& options, const std::string& message) {
   const std::string name = message.substr(0, message.find(": "));
   const Option* const option = options.find(name);
-  return option == nullptr ? message : flag_of(*option) + message.substr(name.size());
+  return with_flags(options, option == nullptr ? message : flag_of(*option) + message.substr(name.size()));
 }
 
 /// Reads the arguments, visits the options again, now that all values are known, and runs the command.
@@ -301,7 +301,8 @@ int run(Command& command, const std::string& shown, const std::string& about, co
     std::cout.flush();
     return code;
   } catch (const lx::Error& e) {
-    return say(e.kind() == lx::ErrorKind::usage ? arguments.with_file(with_flag(options, e.what())) : e.what(), e.kind());
+    return say(e.kind() == lx::ErrorKind::usage ? arguments.with_file(with_flag(options, e.what())) : with_flags(options, e.what()),
+               e.kind());
   } catch (const std::bad_alloc&) {
     return say("out of memory; a smaller --batch or --max-length needs less", lx::ErrorKind::failure);
   } catch (const std::filesystem::filesystem_error& e) {

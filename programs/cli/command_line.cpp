@@ -147,6 +147,17 @@ std::string number_text(double x) {
 std::string flag_of(const Option& option) { return option.is_positional ? option.name : flag(option.name); }
 std::string flags_of(const Option& option) { return flag_of(option) + (option.alias.empty() ? "" : "," + flag(option.alias)); }
 
+std::string with_flags(const lx::OptionVisitor& options, const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == '`' ? text.find('`', at + 1) : text.npos;
+    const Option* const option = end == text.npos ? nullptr : options.find(text.substr(at + 1, end - at - 1));
+    out += option == nullptr ? text.substr(at, 1) : flag_of(*option);
+    at = option == nullptr ? at + 1 : end + 1;
+  }
+  return out;
+}
+
 Asked read_command_line(lx::OptionVisitor& options, const std::vector<std::string>& arguments) {
   CLI::App app;
   bool version = false;

@@ -17,6 +17,8 @@ Asked read_command_line(lexformer::OptionVisitor& options, const std::vector<std
 std::string flag_of(const lexformer::Option& option);
 /// The same with its second name: "--seed,--seeds".
 std::string flags_of(const lexformer::Option& option);
+/// A message or help text of the library, which has the names of settings in backquotes: `max_length` becomes --max-length.
+std::string with_flags(const lexformer::OptionVisitor& options, const std::string& text);
 /// A bound as text: without a fraction or an exponent if it is whole.
 std::string number_text(double x);
 

@@ -66,8 +66,8 @@ std::string joined(const Values& values) {
 }
 
 /// The default as text, "" if there is none.
-std::string default_of(const Option& option) {
-  if (!option.shown_default.empty()) return option.shown_default;
+std::string default_of(const Option& option, const OptionVisitor& all) {
+  if (!option.shown_default.empty()) return with_flags(all, option.shown_default);
   switch (option.kind) {
     case Kind::size:
       return std::to_string(option.as<std::size_t>());
@@ -92,8 +92,9 @@ std::string default_of(const Option& option) {
 
 /// The help text, and what it does not say itself: the names of a choice, and the other options that it needs or excludes.
 std::string text_of(const Option& option, const OptionVisitor& all) {
-  std::string text = option.help;
-  const auto says = [&](const std::string& word) { return option.help.find(word) != std::string::npos; };
+  const std::string help = with_flags(all, option.help);
+  std::string text = help;
+  const auto says = [&](const std::string& word) { return help.find(word) != std::string::npos; };
   if (!option.names.empty() && !std::all_of(option.names.begin(), option.names.end(), says)) text += ": " + lx::join(option.names);
   const auto add = [&](const char* word, const char* between, const std::vector<std::string>& others) {
     std::vector<std::string> flags;
@@ -151,7 +152,7 @@ std::string help_line(const std::string& left, const std::string& text) {
 std::string help_line(const std::string& names, const Option& option, const OptionVisitor& all) {
   std::string left = names, text = text_of(option, all);
   if (const std::string value = value_of(option); !value.empty()) left += " " + value;
-  if (const std::string value = default_of(option); value.size() > 20)
+  if (const std::string value = default_of(option, all); value.size() > 20)
     text += lx::cat(" (default: ", value, ")");
   else if (!value.empty())
     left += " [" + value + "]";
@@ -253,7 +254,7 @@ std::string markdown_of_commands() {
                        if (members.empty()) return;
                        out << "\n| " << title << " | default | |\n| --- | --- | --- |\n";
                        for (const Option* option : members) {
-                         const std::string value = value_of(*option), other = default_of(*option);
+                         const std::string value = value_of(*option), other = default_of(*option, options);
                          out << "| `" << flags_of(*option) << (value.empty() ? "" : " " + code(value)) << "` | "
                              << (option->is_required ? "required"
                                  : other.empty()     ? ""
@@ -281,7 +282,7 @@ std::string manual_of(const std::string& name) {
       << roff(usage_of("lexformer " + name, options)) << "\n.SH DESCRIPTION\n"
       << roff(entry.about) << "\n";
   const auto item = [&](const std::string& names, const Option& option) {
-    const std::string value = value_of(option), other = default_of(option);
+    const std::string value = value_of(option), other = default_of(option, options);
     out << ".TP\n.B " << roff(names) << (value.empty() ? "" : " " + roff(value)) << "\n" << roff(text_of(option, options));
     if (option.is_required) out << " (required)";
     if (!other.empty()) out << " (default: " << roff(other) << ")";

@@ -2,7 +2,6 @@
 // --parses and --wordnet: what some attention terms know about texts and words.
 #pragma once
 
-#include <lexformer/data/examples.hpp>
 #include <lexformer/knowledge/conllu.hpp>
 #include <lexformer/knowledge/knowledge.hpp>
 #include <lexformer/knowledge/wordnet.hpp>
@@ -38,15 +37,5 @@ struct KnowledgeOptions {
     return knowledge;
   }
 };
-
-/// All texts of examples with so many texts each.
-inline std::vector<std::string> texts_of(const std::vector<lx::PairExample>& examples, std::size_t texts) {
-  std::vector<std::string> all;
-  for (const auto& e : examples) {
-    all.push_back(e.left);
-    if (texts == 2) all.push_back(e.right);
-  }
-  return all;
-}
 
 }  // namespace program

@@ -66,7 +66,12 @@ class TypoFlags {
   /// mode: the name of the option.
   void visit(OptionVisitor& v, lx::TypoOptions& typos, const std::string& mode = "typo_mode",
              const std::string& help = "see lexformer help add_typos") {
-    mode_ = flag_of(v.choice(mode, typos.mode, help).identity(false));
+    v.choice(mode, typos.mode, help).identity(false);
+    visit_list(v, mode);
+  }
+  /// --misspellings alone.
+  void visit_list(OptionVisitor& v, const std::string& mode = "typo_mode") {
+    mode_ = flag_of(*v.find(mode));
     misspellings_.visit(v, lx::cat("list for ", mode_, " misspellings"));
   }
   /// Reads the list of misspellings. Errors: the mode needs a list and none is given, or the reverse.

@@ -44,7 +44,7 @@ class Evaluate final : public program::Command {
     records_.apply(table_, model.records, model_);
     const auto read = [&](const std::string& file) {
       auto examples = lx::read_examples(file, table_, model.options());
-      model.check_texts(program::texts_of(examples, model.options().texts), file);
+      model.check_texts(lx::texts_of(examples, model.options().texts), file);
       return examples;
     };
     std::vector<lx::TestResult> results;

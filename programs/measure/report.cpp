@@ -77,7 +77,7 @@ class Report final : public program::Command {
 
     for (const auto& c : contenders) {
       if (!pair_.empty()) c.model.check_texts(pair_, "--pair");
-      if (!examples.empty()) c.model.check_texts(program::texts_of(examples, texts), test_);
+      if (!examples.empty()) c.model.check_texts(lx::texts_of(examples, texts), test_);
     }
     lx::ReportPage page(title_);
     if (!pair_.empty() || !examples.empty()) program::attention_section(page, contenders, view_);

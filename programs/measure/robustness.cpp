@@ -62,7 +62,7 @@ class RobustnessCommand final : public program::Command {
       columns.texts = m.options.texts;
       records_.apply(columns, model->records, m.path);
       const auto examples = lx::read_examples(test_, columns, m.options);
-      model->check_texts(program::texts_of(examples, m.options.texts), test_);
+      model->check_texts(lx::texts_of(examples, m.options.texts), test_);
       m.threshold = model->threshold.value_or(m.threshold);
       if (measured) program::measure(m, *model, test_, examples, noise_, batch_, [&](lx::TypoMode source) { step(m.name, source); });
     };

@@ -33,8 +33,7 @@ struct EncoderOptions : TrainingOptions {
   lx::DenseActivation activation = lx::DenseActivation::tanh;
   bool normalize = false;
   double factor = 20, margin = 0.5, weight_decay = 0.01;
-  std::size_t patience = 0, max_length = 256;
-  std::uint64_t seed = 1;
+  std::size_t max_length = 256;
 
   EncoderOptions() {
     lr = 2e-5;
@@ -93,7 +92,7 @@ struct EncoderOptions : TrainingOptions {
     visit_run(v);
   }
   void finish(const OptionVisitor&) {
-    finish_training();
+    finish_run();
     if (loss == EncoderLoss::multiple_negatives && batch < 2)
       lx::fail_usage("--batch", "is ", batch,
                      "; with --loss multiple-negatives a batch needs 2 pairs or more, whose texts are negatives of each other");

@@ -4,6 +4,7 @@
 
 #include <lexformer/models/rank.hpp>
 #include <lexformer/ops/ranking_loss.hpp>
+#include <lexformer/train/ranking_evaluation.hpp>
 #include <map>
 
 #include "train/encoder_options.hpp"
@@ -76,13 +77,13 @@ lx::Evaluation evaluate_encoder(const lx::SentenceEncoder<T, Dev>& model, const 
     std::map<std::string, double> copies;  // equal texts are all right
     for (const auto& text : right) ++copies[text];
     std::vector<lx::RankedQuery> queries;
-    const auto found = lx::nearest_documents(a, b, ranking_depth);
+    const auto found = lx::nearest_documents(a, b, lx::ranking_depth);
     for (std::size_t i = 0; i < found.size(); ++i) {
       auto& query = queries.emplace_back();
       for (const auto& d : found[i]) query.ranked.push_back(right[d.index] == right[i] ? 1 : 0);
       query.relevant.assign(static_cast<std::size_t>(copies[right[i]]), 1.0);
     }
-    return ranking_evaluation(pairs.path, queries);
+    return lx::ranking_evaluation(pairs.path, queries);
   }
   const lx::NoGrad no_grad;
   using A = lx::accumulate_t<T>;
@@ -158,7 +159,7 @@ class EncoderTask {
     if (batch.texts.size() > 2 * n) hard.push_back(lx::slice_rows(y, 2 * n, batch.texts.size()));
     return lx::multiple_negatives_ranking(a, b, hard, o_.factor);
   }
-  lx::Measurement evaluate() const { return measurement_of(evaluate_encoder(model_, valid_, o_)); }
+  lx::Measurement evaluate() const { return lx::measurement_of(evaluate_encoder(model_, valid_, o_)); }
   void save(const std::string& path) { model_.save(path); }
   void load(const std::string& path) { model_.restore(lx::ModelFile::open(path)); }
 

@@ -24,7 +24,6 @@ struct ImputerTrainOptions : TrainingOptions {
   std::string targets, words;
   bool all_words = false;
   std::size_t max_words = 0, eval_words = 1000;
-  std::uint64_t seed = 1;
 
   ImputerTrainOptions() {
     schedule = lx::ScheduleKind::exponential;

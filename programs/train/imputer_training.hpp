@@ -121,9 +121,7 @@ bool train_words(const ImputerTrainOptions& o, Model& model, const lx::WordVecto
   ImputerTask<T, Dev, Model> task{o, model, targets, source, test, loss};
   task.values = lx::Var<lx::accumulate_t<T>, Dev>(targets.values().template to<Dev>());
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr});
-  auto settings = trainer_options(o, o.out, o.seed);
-  settings.schedule = schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
-  settings.progress.samples = "words";
+  auto settings = trainer_options(o, "words", task.batches());
   settings.settings = of_run;
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {

@@ -57,7 +57,7 @@ struct LoveTrainOptions : ImputerTrainOptions {
     refuse_unused(v);
   }
   void finish(const OptionVisitor&) {
-    finish_training();
+    finish_run();
     batch = batches.batch * (1 + batches.negatives);
     lx::love_divisor(love.scale, 1, "--scale");
     const auto& b = batches;

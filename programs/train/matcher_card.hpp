@@ -9,7 +9,7 @@
 
 namespace program {
 
-/// settings: of the run (MatcherOptions::json); rows: of its table; data: its files with their numbers of examples.
+/// settings: what identifies the run; rows: of its table; data: its files with their numbers of examples.
 inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
                               const std::vector<std::pair<std::string, lx::Evaluation>>& rows,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {
@@ -35,7 +35,7 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   untouched.encoder.texts = o.encoder.texts;
   untouched.finish(OptionVisitor());
   untouched.encoder.attention = o.encoder.attention;
-  card << "\n" << changed_settings(settings, untouched.json(0, {}, {}), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);
+  card << "\n" << changed_settings(settings, untouched.identity(), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);
   card << "\n## Citation\n\nThe base model, and";
   if (lea)
     card

@@ -116,7 +116,8 @@ bool Pretrain::train(program::PretrainOptions o) {
   if (o.model.empty() && !lx::parse_bert_config(config, o.model_config).architecture().masked_lm)  // before a vocabulary is trained
     lx::fail_file(o.model_config, "'model_type' is ", config["model_type"].dump(), "; masked language models are supported for bert only");
 
-  const auto latest = o.resume ? lx::find_checkpoint(o.out, std::cerr) : lx::LatestCheckpoint{};
+  const auto latest =
+      o.resume ? lx::find_checkpoint(o.out, [](const std::string& note) { std::cerr << note << "\n"; }) : lx::LatestCheckpoint{};
   auto model = first_model<T, Dev>(o, config, latest.path);
   o.stream.max_length = std::min(o.stream.max_length, model.config().max_position_embeddings);
   if (!o.quiet && !o.model.empty() && !latest.path) program::report_tensors(o.model, model);
@@ -137,10 +138,8 @@ bool Pretrain::train(program::PretrainOptions o) {
 
   PretrainTask<T, Dev> task{o, model, lx::TextBatches(train, model.tokenizer(), masker, o.batch, o.seed), masker, mth, valid};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .eps = 1e-6, .weight_decay = o.weight_decay, .decay_bias_and_norm = false});
-  auto settings = program::trainer_options(o, o.out, o.seed);
-  settings.schedule = program::schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
+  auto settings = program::trainer_options(o, "documents", task.batches());
   settings.eval_epochs = false;
-  settings.progress.samples = "documents";
   settings.settings = o.json(train.describe(), other ? other->describe() : "", config);
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {

@@ -15,7 +15,6 @@ struct PretrainOptions : TrainingOptions {
   bool cased = false;
   double weight_decay = 0.01;
   std::size_t vocab_size = 30522, eval_documents = 1000;
-  std::uint64_t seed = 1;
 
   PretrainOptions() {
     warmup = 0.01;
@@ -69,7 +68,7 @@ struct PretrainOptions : TrainingOptions {
   void finish(const OptionVisitor&) {
     if (gradient_checkpointing && mth.head_weight != 0)
       lx::fail_usage("--gradient-checkpointing", "has no effect with --head-cosine, which needs the attentions of all layers");
-    finish_training();
+    finish_run();
     if (!valid.empty()) stream.held_out = 0;
   }
 

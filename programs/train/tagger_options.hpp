@@ -21,8 +21,6 @@ struct TaggerOptions : TrainingOptions {
   LovePlugFlags love;
   lx::BatchOrder order = lx::BatchOrder::length_grouped;
   double weight_decay = 0;
-  std::size_t patience = 0;
-  std::uint64_t seed = 1;
 
   TaggerOptions() {
     schedule = lx::ScheduleKind::exponential;
@@ -74,7 +72,7 @@ struct TaggerOptions : TrainingOptions {
     if (with_bert() == vectors.used())
       lx::fail_usage("command line", with_bert() ? "has --model and word vectors; give one of them"
                                                  : "needs word vectors (--vectors, --imputer or both) or an encoder (--model)");
-    finish_training();
+    finish_run();
     finish_defaults(parsed);
   }
   /// Defaults of a tagger with BERT, for options that were not given.

@@ -155,10 +155,7 @@ bool train_tagger(const TaggerOptions& o, Model& model, const std::vector<std::s
   say_cut(o.train_file, task.train, o.bert.max_length);
   say_cut(o.valid, task.valid_data, o.bert.max_length);
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay});
-  auto settings = trainer_options(o, o.out, o.seed);
-  settings.schedule = schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
-  settings.patience = o.patience;
-  settings.progress.samples = "sentences";
+  auto settings = trainer_options(o, "sentences", task.batches());
   lx::Json of_data = lx::Json::object();
   of_data["train"] = describe(o.train_file, train);
   of_data["valid"] = describe(o.valid, valid);

@@ -20,8 +20,7 @@ struct TextCnnTrainOptions : TrainingOptions {
   TypoFlags typo_flags;
   lx::BatchOrder order = lx::BatchOrder::random;
   double weight_decay = 0;
-  std::size_t patience = 0, test_typos = 0;
-  std::uint64_t seed = 1;
+  std::size_t test_typos = 0;
 
   TextCnnTrainOptions() {
     schedule = lx::ScheduleKind::constant;
@@ -64,7 +63,7 @@ struct TextCnnTrainOptions : TrainingOptions {
     visit_run(v);
   }
   void finish(const OptionVisitor&) {
-    finish_training();
+    finish_run();
     typo_flags.load(typos);
     if (label_names.size() == 1) lx::fail_usage("--labels", "1 class is named; a classification has 2 or more");
   }

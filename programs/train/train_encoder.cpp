@@ -52,10 +52,7 @@ bool TrainEncoder::train(Options o) {
 
   program::EncoderTask<T, Dev> task(o, model, train, valid);
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay});
-  auto settings = program::trainer_options(o, o.out, o.seed);
-  settings.schedule = program::schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
-  settings.patience = o.patience;
-  settings.progress.samples = "pairs";
+  auto settings = program::trainer_options(o, "pairs", task.batches());
   settings.settings = o.json(lx::describe(train.examples), lx::describe(valid.examples));
   if (!o.negative.empty()) {
     std::vector<lx::PairExample> negatives;

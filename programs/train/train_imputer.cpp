@@ -55,7 +55,7 @@ struct Options : program::ImputerTrainOptions {
   }
   bool trained() const { return method != Method::edit_distance; }
   void finish(const program::OptionVisitor&) {
-    finish_training();
+    finish_run();
     if (method == Method::mimick && vocab.empty()) lx::fail_usage("--vocab", "is missing; mimick reads words as pieces");
     if (!trained() && max_words == 0) max_words = words_of_edit_distance;
   }

@@ -50,7 +50,7 @@ struct Task {
   lx::Measurement evaluate() const {
     const auto logits = model.logits(valid.words, valid.table, o.eval_batch);
     const auto e = lx::evaluate_logits(logits, model.scores_of(logits), model.options(), o.valid, valid.examples, std::nullopt);
-    return program::measurement_of(e);
+    return lx::measurement_of(e);
   }
   void save(const std::string& path) { model.save(path); }
   void load(const std::string& path) { model.restore(lx::ModelFile::open(path)); }
@@ -94,10 +94,7 @@ bool TrainTextCnn::train(Options o) {
 
   Task<T, Dev> task{o, model, train, valid};
   lx::AdamW<T, Dev> optimizer(model.parameters(), {.lr = o.lr, .weight_decay = o.weight_decay});
-  auto settings = program::trainer_options(o, o.out, o.seed);
-  settings.schedule = program::schedule_of(o, lx::steps_per_epoch(task.batches(), o.accumulate));
-  settings.patience = o.patience;
-  settings.progress.samples = "texts";
+  auto settings = program::trainer_options(o, "texts", task.batches());
   settings.settings = o.json(lx::describe(train.examples, 1), lx::describe(valid.examples, 1), vectors->describe_all());
   const auto done = lx::Trainer(task, optimizer, settings).run();
   if (!done.finished) {

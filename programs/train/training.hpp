@@ -4,7 +4,6 @@
 
 #include <iomanip>
 #include <lexformer/io/json.hpp>
-#include <lexformer/metrics/ranking_metrics.hpp>
 
 #include "cli/model_card.hpp"
 #include "train/training_options.hpp"
@@ -21,51 +20,20 @@ void report_tensors(const std::string& path, const Model& model) {
   std::cerr << "\n";
 }
 
-/// Trainer options from a program's; the program sets the others.
-inline lx::TrainerOptions trainer_options(const TrainingOptions& o, const std::string& out, std::uint64_t seed) {
-  lx::TrainerOptions t;
-  t.out = out;
-  t.accumulate = o.accumulate;
-  t.clip = o.clip;
-  t.seed = seed;
-  t.eval_steps = o.eval_steps;
-  t.save_steps = o.save_steps;
-  t.save_total_limit = o.save_total_limit;
-  t.logging_steps = o.logging_steps;
-  t.batch_size = o.batch;
-  t.resume = o.resume;
-  t.messages = &std::cerr;
-  t.progress.mode = o.progress;
-  t.progress.is_terminal = isatty(2) != 0;
-  t.quiet = o.quiet;
-  t.interrupted = [] { return interrupted != 0; };
-  return t;
+/// A run in a folder, with its progress on standard error, until a signal. samples: what a batch consists of.
+inline lx::TrainingRun run_of(const RunOptions& o, const lx::TrainingSettings& settings, const std::string& out, std::string samples) {
+  lx::TrainingRun run{.out = out, .resume = o.resume};
+  run.hooks = lx::progress_hooks(
+      std::cerr,
+      {.mode = o.progress, .is_terminal = isatty(2) != 0, .logging_steps = settings.logging_steps, .samples = std::move(samples)});
+  if (o.quiet) run.hooks.on_evaluation = {};
+  run.hooks.control = [] { return lx::Control{.stop = interrupted != 0}; };
+  return run;
 }
 
-/// An evaluation as the trainer logs and compares it: by its primary metric.
-inline lx::Measurement measurement_of(const lx::Evaluation& e) {
-  lx::Measurement m;
-  for (const auto& [key, number] : e.metrics) m.log["eval_" + key] = lx::log_number(number);
-  m.value = e.value(e.primary);
-  m.text = lx::cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
-  m.state = e.state();
-  return m;
-}
-
-/// The documents of a query that count in an evaluation.
-inline constexpr std::size_t ranking_depth = 10;
-
-/// The metrics of rankings as an evaluation.
-inline lx::Evaluation ranking_evaluation(std::string file, std::span<const lx::RankedQuery> queries) {
-  const auto report = lx::ranking_report(queries, ranking_depth);
-  return {std::move(file), {{"mrr@10", report.mrr}, {"ndcg@10", report.ndcg}, {"recall@10", report.recall}}, "mrr@10", {}};
-}
-
-/// The learning rate schedule of a run.
-inline lx::Schedule schedule_of(const TrainingOptions& o, std::size_t steps_per_epoch) {
-  const std::size_t total = o.max_steps > 0 ? o.max_steps : lx::epochs_to_steps(o.epochs, steps_per_epoch);
-  const auto warmup = static_cast<std::size_t>(std::ceil(o.warmup * static_cast<double>(total)));
-  return {.kind = o.schedule, .base = o.lr, .warmup = warmup, .total = total, .gamma = o.lr_decay, .period = steps_per_epoch};
+/// The trainer's options for batches of `samples`, so many in an epoch.
+inline lx::TrainerOptions trainer_options(const TrainingOptions& o, const std::string& samples, std::size_t batches) {
+  return lx::trainer_options(o, run_of(o, o, o.out, samples), lx::steps_per_epoch(batches, o.accumulate));
 }
 
 /// all_results.json of a run: its last evaluation, its speed, its settings. samples: in the training data.

@@ -181,12 +181,12 @@ TEST_CASE_TEMPLATE("a run that is interrupted at any step and resumed leaves the
     options.out = folder / "run";
     options.resume = false;
     std::size_t asked = 0;
-    options.interrupted = [&] { return ++asked == at; };
+    options.hooks.control = [&] { return Control{.stop = ++asked == at}; };
     Toy<Dev> first;
     const auto broken = train(first, options);
     CHECK_FALSE(broken.finished);
     CHECK(broken.step == at);
-    options.interrupted = {};
+    options.hooks.control = {};
     options.resume = true;
     Toy<Dev> second;
     const auto rest = train(second, options);
@@ -217,7 +217,7 @@ TEST_CASE("the best model is kept, and a run without a better one ends early, al
     std::vector<float> after;  // w[0] at each evaluation, from the checkpoints
     options.save_steps = 2;
     std::size_t asked = 0;
-    options.interrupted = [&] { return ++asked == interrupt_at; };
+    options.hooks.control = [&] { return Control{.stop = ++asked == interrupt_at}; };
     auto done = train(toy, options);
     if (interrupt_at != 0) {
       CHECK_FALSE(done.finished);
@@ -311,6 +311,39 @@ TEST_CASE("a task without evaluation keeps its last model") {
   CHECK(read_file(folder / "run/model.lxf") == read_file(folder / "run/checkpoint-11/model.lxf"));
 }
 
+TEST_CASE("a run without a folder writes nothing and leaves the best weights; its hooks hear what the log has") {
+  const TemporaryFolder folder;
+  Toy<> written, kept;
+  written.values = kept.values = {0.1, 0.5, 0.4, 0.2};
+  auto options = toy_options(folder / "run");
+  std::string log;
+  options.hooks.on_log = [&](const JsonValue& line) { log += dump_json(line, "log") + "\n"; };
+  train(written, options);
+  CHECK(log == read_file(folder / "run/log.jsonl"));
+  log.clear();
+  options.out.clear();
+  std::vector<std::size_t> begun, best;
+  std::size_t steps = 0, ended = 0;
+  options.hooks.on_begin = [&](std::size_t first, std::size_t total) { begun = {first, total}; };
+  options.hooks.on_step = [&](const StepReport& report) { CHECK(report.step == ++steps); };
+  options.hooks.on_evaluation = [&](const EvaluationReport& e) {
+    if (e.best) best.push_back(e.step);
+  };
+  options.hooks.on_end = [&] { ++ended; };
+  const auto done = train(kept, options);
+  CHECK(done.finished);
+  CHECK(log == read_file(folder / "run/log.jsonl"));
+  CHECK(begun == std::vector<std::size_t>{0, 11});
+  CHECK(best == std::vector<std::size_t>{3, 6});
+  CHECK(steps == 11);
+  CHECK(ended == 1);
+  written.load(folder / "run/model.lxf");
+  CHECK(kept.w.value().to_vector() == written.w.value().to_vector());
+  options.resume = true;
+  expect_error(
+      ErrorKind::usage, [&] { train(kept, options); }, "a run is resumed from its folder");
+}
+
 TEST_CASE("a new run is calibrated on the first batch that allows it, with the options of step 0") {
   const TemporaryFolder folder;
   Toy<> toy, again, never;
@@ -318,7 +351,7 @@ TEST_CASE("a new run is calibrated on the first batch that allows it, with the o
   auto options = toy_options(folder / "run");
   options.seed = 42;
   std::size_t asked = 0;
-  options.interrupted = [&] { return ++asked == 5; };
+  options.hooks.control = [&] { return Control{.stop = ++asked == 5}; };
   train(toy, options);
   CHECK(toy.calibrations == 3);
   for (const auto& forward : toy.calibrated_with) {

@@ -16,6 +16,7 @@
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/noise/typos.hpp"
 #include "lexformer/ops/loss.hpp"
+#include "lexformer/train/hooks.hpp"
 
 namespace lexformer {
 
@@ -32,6 +33,18 @@ struct Evaluation {
   Json state() const;
   static Evaluation from_json(const Json& json);
 };
+
+/// Labelled examples, and what messages and results call them: the name of their file.
+struct ExampleSet {
+  std::string name;
+  std::vector<PairExample> examples;
+};
+
+/// All texts of examples with so many texts each.
+std::vector<std::string> texts_of(const std::vector<PairExample>& examples, std::size_t texts);
+
+/// An evaluation as the trainer logs and compares it: by its primary metric.
+Measurement measurement_of(const Evaluation& e);
 
 /// Reads a file as examples of the model's task, with its number of texts. Class names: the model's, else 0, 1, ...
 std::vector<PairExample> read_examples(const std::string& path, TableOptions table, const CrossEncoderOptions& options);
@@ -104,9 +117,11 @@ std::vector<std::pair<std::string, Evaluation>> table_rows(const std::vector<Tes
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <iomanip>
 #include <tuple>
 
 #include "lexformer/io/json.hpp"
+#include "lexformer/train/run_log.hpp"
 
 namespace lexformer {
 
@@ -172,6 +187,24 @@ LEXFORMER_INLINE Json Evaluation::json() const {
 
 LEXFORMER_INLINE Json Evaluation::state() const { return {{"file", file}, {"metrics", metrics}, {"primary", primary}}; }
 LEXFORMER_INLINE Evaluation Evaluation::from_json(const Json& json) { return {json["file"], json["metrics"], json["primary"]}; }
+
+LEXFORMER_INLINE std::vector<std::string> texts_of(const std::vector<PairExample>& examples, std::size_t texts) {
+  std::vector<std::string> all;
+  for (const auto& e : examples) {
+    all.push_back(e.left);
+    if (texts == 2) all.push_back(e.right);
+  }
+  return all;
+}
+
+LEXFORMER_INLINE Measurement measurement_of(const Evaluation& e) {
+  Measurement m;
+  for (const auto& [key, number] : e.metrics) m.log["eval_" + key] = log_number(number);
+  m.value = e.value(e.primary);
+  m.text = cat(e.primary, " ", std::setprecision(3), 100 * *m.value);
+  m.state = e.state();
+  return m;
+}
 
 LEXFORMER_INLINE double TestResult::typo_mean(const std::string& metric) const {
   double sum = 0;

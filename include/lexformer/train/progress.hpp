@@ -14,6 +14,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/names.hpp"
+#include "lexformer/train/hooks.hpp"
 
 namespace lexformer {
 
@@ -33,14 +34,6 @@ struct ProgressOptions {
   double log_seconds = 30.0;                    // log: seconds after which a line is due
   double redraw_seconds = 0.1;                  // bar: minimum seconds between redraws
   std::string samples = "pairs";                // unit of the samples
-};
-
-/// The values shown for a step.
-struct StepReport {
-  std::size_t step = 0;     // steps done, including this one
-  std::size_t samples = 0;  // pairs or documents in this step
-  double loss = 0.0;
-  double lr = 0.0;
 };
 
 /// Formats seconds as h:mm:ss, or as m:ss below an hour.
@@ -83,9 +76,16 @@ class Progress {
   std::size_t width_ = 0;  // of the redrawn line currently on the terminal
 };
 
+/// Hooks that write to a stream what a run tells: the progress line, a line for each evaluation, notes. The stream must outlive the run.
+///   lx::Trainer(task, optimizer, {.out = out, .schedule = schedule, .hooks = lx::progress_hooks(std::cerr)}).run();
+TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options = {});
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <memory>
+#include <optional>
+
 namespace lexformer {
 
 LEXFORMER_INLINE Progress::Progress(std::ostream& out, ProgressOptions options, std::function<double()> clock)
@@ -154,6 +154,25 @@ LEXFORMER_INLINE std::string Progress::line(double now) const {
 LEXFORMER_INLINE void Progress::erase() {
   if (width_ > 0) out_ << '\r' << std::string(width_, ' ') << '\r';
   width_ = 0;
+}
+
+LEXFORMER_INLINE TrainingHooks progress_hooks(std::ostream& out, ProgressOptions options) {
+  const auto shown = std::make_shared<std::optional<Progress>>();
+  TrainingHooks hooks;
+  hooks.on_begin = [shown, &out, options](std::size_t first_step, std::size_t total_steps) mutable {
+    options.first_step = first_step;
+    options.total_steps = total_steps;
+    shown->emplace(out, options);
+  };
+  hooks.on_step = [shown](const StepReport& step) { (*shown)->update(step); };
+  hooks.on_evaluation = [shown](const EvaluationReport& e) {
+    if (e.measurement.text.empty()) return;
+    (*shown)->note(
+        cat("epoch ", std::setprecision(3), e.epochs, "  step ", e.step, "  ", e.measurement.text, e.best ? "  (best so far)" : ""));
+  };
+  hooks.on_note = [&out](const std::string& text) { out << text << '\n' << std::flush; };
+  hooks.on_end = [shown] { (*shown)->finish(); };
+  return hooks;
 }
 
 LEXFORMER_INLINE std::string format_duration(double seconds) {

@@ -2,7 +2,7 @@
 // The output folder of a run: existing files are overwritten only on request, and a run resumes from the newest intact checkpoint.
 #pragma once
 
-#include <iosfwd>
+#include <functional>
 #include <string>
 
 #include "lexformer/core/compiled.hpp"
@@ -13,17 +13,17 @@ namespace lexformer {
 /// Errors: the folder contains files of an earlier run or of another program.
 void check_out(const std::string& folder);
 
-/// Returns the checkpoint to resume, if there is one. Errors: there is a model but no checkpoint; damage is then reported in `messages`.
-LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& messages);
+/// Returns the checkpoint to resume, if there is one. Errors: there is a model but no checkpoint; `note`, if it is set, is told of damaged
+/// ones.
+LatestCheckpoint find_checkpoint(const std::string& out, const std::function<void(const std::string&)>& note);
 
 /// Deletes the checkpoints that cannot be read and reports them; also reports if none is left.
-void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::ostream& messages);
+void drop_damaged(const std::string& out, const LatestCheckpoint& latest, const std::function<void(const std::string&)>& note);
 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <filesystem>
-#include <ostream>
 
 #include "lexformer/core/error.hpp"
 
@@ -35,23 +35,26 @@ LEXFORMER_INLINE void check_out(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
         name.starts_with(detail::checkpoint_prefix))
-      fail_usage(folder, "holds ", name, " already; --resume goes on with an earlier run, --overwrite begins anew");
+      fail_usage(folder, "holds ", name, " already; `resume` goes on with an earlier run, `overwrite` begins anew");
   }
 }
 
-LEXFORMER_INLINE LatestCheckpoint find_checkpoint(const std::string& out, std::ostream& messages) {
+LEXFORMER_INLINE LatestCheckpoint find_checkpoint(const std::string& out, const std::function<void(const std::string&)>& note) {
   auto latest = find_latest_checkpoint(out);
   if (!latest.path && std::filesystem::exists(out + "/model.lxf")) {
-    for (const auto& why : latest.ignored) messages << "damaged: " << why << "\n";
-    fail_usage(out, "holds a model but no checkpoint to resume; --overwrite begins anew");
+    for (const auto& why : latest.ignored)
+      if (note) note("damaged: " + why);
+    fail_usage(out, "holds a model but no checkpoint to resume; `overwrite` begins anew");
   }
   return latest;
 }
 
-LEXFORMER_INLINE void drop_damaged(const std::string& out, const LatestCheckpoint& latest, std::ostream& messages) {
-  for (const auto& why : latest.ignored) messages << "damaged, deleted: " << why << "\n";
+LEXFORMER_INLINE void drop_damaged(const std::string& out, const LatestCheckpoint& latest,
+                                   const std::function<void(const std::string&)>& note) {
+  for (const auto& why : latest.ignored)
+    if (note) note("damaged, deleted: " + why);
   remove_damaged(out, latest);
-  if (!latest.path) messages << out << ": there is no checkpoint to resume; the run begins anew\n";
+  if (!latest.path && note) note(out + ": there is no checkpoint to resume; the run begins anew");
 }
 
 }  // namespace lexformer

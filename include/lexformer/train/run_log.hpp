@@ -22,9 +22,10 @@ namespace lexformer {
 Json log_number(double x);
 
 /// Writes log.jsonl: one JSON object per line. Starts with the entries of `history` and discards the previous contents of the file.
+/// path: "" writes no file. on_line: called with each line that is added.
 class RunLog {
  public:
-  explicit RunLog(const std::string& path, JsonValue history = JsonValue::array());
+  explicit RunLog(const std::string& path, JsonValue history = JsonValue::array(), std::function<void(const JsonValue&)> on_line = {});
   void add(const Json& entry);
   /// Adds a line for some steps: their mean loss, and the learning rate and gradient norm of the last one.
   void add_step(std::size_t step, double epoch, double loss, double learning_rate, double grad_norm);
@@ -41,6 +42,7 @@ class RunLog {
   void check() const;
   std::string path_;
   JsonValue history_;
+  std::function<void(const JsonValue&)> on_line_;
   std::ofstream out_;
 };
 
@@ -130,7 +132,7 @@ class StepLog {
       fail_numeric(cat("step ", step_), e.what(), "; stopped before the update");
     }
     fail_numeric(cat("step ", step_), bad_loss ? "the loss is " : "the gradient norm is ", bad_loss ? loss_ : norm_,
-                 ", but every single value and gradient is finite; a smaller --lr may help");
+                 ", but every single value and gradient is finite; a smaller `lr` may help");
   }
 
   RunLog& log_;
@@ -157,7 +159,9 @@ LEXFORMER_INLINE Json log_number(double x) {
   return x;
 }
 
-LEXFORMER_INLINE RunLog::RunLog(const std::string& path, JsonValue history) : path_(path), history_(std::move(history)) {
+LEXFORMER_INLINE RunLog::RunLog(const std::string& path, JsonValue history, std::function<void(const JsonValue&)> on_line)
+    : path_(path), history_(std::move(history)), on_line_(std::move(on_line)) {
+  if (path_.empty()) return;
   std::string text;
   for (const Json& entry : static_cast<const Json&>(history_)) text += dump_json(entry, path_) + "\n";
   write_file_atomic(path_, text);
@@ -166,9 +170,12 @@ LEXFORMER_INLINE RunLog::RunLog(const std::string& path, JsonValue history) : pa
 }
 
 LEXFORMER_INLINE void RunLog::add(const Json& entry) {
-  out_ << dump_json(entry, path_) << '\n' << std::flush;
-  check();
+  if (!path_.empty()) {
+    out_ << dump_json(entry, path_) << '\n' << std::flush;
+    check();
+  }
   history_->push_back(entry);
+  if (on_line_) on_line_(JsonValue(entry));
 }
 
 LEXFORMER_INLINE void RunLog::add_step(std::size_t step, double epoch, double loss, double learning_rate, double grad_norm) {

@@ -11,7 +11,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -24,21 +23,13 @@
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/train/gradient_sum.hpp"
 #include "lexformer/train/graph_check.hpp"
-#include "lexformer/train/progress.hpp"
+#include "lexformer/train/hooks.hpp"
 #include "lexformer/train/run_folder.hpp"
 #include "lexformer/train/run_log.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/state.hpp"
 
 namespace lexformer {
-
-/// The result of an evaluation of the task.
-struct Measurement {
-  JsonValue log = JsonValue::object();  // keys and values for log.jsonl, e.g. {"eval_f1": 0.81}; log_number() for values that may be NaN
-  std::optional<double> value{};        // higher is better; the best model is kept. Without a value the last model is kept
-  std::string text{};                   // shown with the progress, e.g. "f1 81.2"
-  JsonValue state{};                    // returned in TrainResult::best and measured, also by a resumed run
-};
 
 /// The size of a batch.
 struct BatchSize {
@@ -48,7 +39,7 @@ inline BatchSize batch_size(const Batch& batch) { return {batch.size(), batch.of
 inline BatchSize batch_size(const MaskedBatch& batch) { return batch_size(batch.batch); }
 
 struct TrainerOptions {
-  std::string out;             // folder for model.lxf, log.jsonl and checkpoints
+  std::string out;             // folder for model.lxf, log.jsonl and checkpoints; "": nothing is written
   Schedule schedule{};         // schedule.total: steps of the run
   std::size_t accumulate = 1;  // batches (shards) per step
   double clip = 1.0;           // maximum gradient norm
@@ -63,14 +54,11 @@ struct TrainerOptions {
   bool resume = false;                       // resume from the newest checkpoint in `out`, if there is one
   JsonValue settings = JsonValue::object();  // settings that define the run; a resumed run must have the same
   std::set<std::string> frozen{};            // names of parameters that are frozen on purpose
-  std::ostream* messages = nullptr;          // for progress, evaluations and damaged checkpoints
-  ProgressOptions progress{};                // mode, terminal and name of the samples; the trainer sets the rest
-  bool quiet = false;                        // no messages about evaluations
-  std::function<bool()> interrupted{};       // called after each step; if true: save and stop
+  TrainingHooks hooks{};
 };
 
 struct TrainResult {
-  bool finished = false;                 // false: interrupted, and saved
+  bool finished = false;                 // false: stopped by Control::stop, and saved
   std::size_t first_step = 0, step = 0;  // steps done when this process started and ended
   std::size_t samples = 0;               // processed by this process
   std::size_t tokens = 0;                // processed in the whole run
@@ -104,8 +92,9 @@ LoopState parse_loop_state(const Json& json, const std::string& where);
 ///   Measurement evaluate();
 ///   bool calibrate(const Batch&, const ForwardOptions&);     measures on the first batch, or on the next one if it returns false
 ///   BatchSize size(const Batch&);                            required if Batch is a custom type
-/// The folder gets model.lxf (the best by evaluate(), or the last), log.jsonl and checkpoints. The same task and options give the same
-/// bytes, whether or not the run was interrupted and resumed. Errors: a parameter that cannot learn (graph_check.hpp); a loss, gradient
+/// The folder gets model.lxf (the best by evaluate(), or the last), log.jsonl and checkpoints. Without a folder a finished run leaves the
+/// best weights in the task's model. The same task and options give the same bytes, whether or not the run was interrupted and resumed.
+/// Errors: a parameter that cannot learn (graph_check.hpp); a loss, gradient
 /// or weight that is not finite, with the module it comes from.
 template <class Task, class T, class Dev>
 class Trainer {
@@ -114,11 +103,8 @@ class Trainer {
   using Batch = std::decay_t<decltype(std::declval<Task&>().batch(0u, std::size_t{0}))>;
 
   Trainer(Task& task, AdamW<T, Dev>& optimizer, TrainerOptions options)
-      : task_(task),
-        optimizer_(optimizer),
-        options_(std::move(options)),
-        messages_(options_.messages != nullptr ? *options_.messages : silent_),
-        best_path_(options_.out + "/model.lxf") {
+      : task_(task), optimizer_(optimizer), options_(std::move(options)), best_path_(options_.out + "/model.lxf") {
+    if (options_.out.empty() && options_.resume) fail_usage("out", "is missing; a run is resumed from its folder");
     if (task_.batches() == 0) fail("Trainer", "there are no batches");
     steps_per_epoch_ = steps_per_epoch(task_.batches(), options_.accumulate);
   }
@@ -127,13 +113,8 @@ class Trainer {
     begin();
     const std::size_t first = state_.global_step, total = options_.schedule.total;
     step_ = first;
-    options_.progress.first_step = first;
-    options_.progress.total_steps = total;
-    options_.progress.logging_steps = options_.logging_steps;
-    if (options_.messages == nullptr) options_.progress.mode = ProgressMode::none;
-    Progress progress(messages_, options_.progress);
-    progress_ = &progress;
-    RunLog log(options_.out + "/log.jsonl", state_.log_history);
+    tell(options_.hooks.on_begin, first, total);
+    RunLog log(has_folder() ? options_.out + "/log.jsonl" : "", state_.log_history, options_.hooks.on_log);
     log_ = &log;
     StepLog<Dev, Batch, A> steps(log, [&](const auto& s) { compute(s.batches, s.step - 1); });
     steps_ = &steps;
@@ -146,29 +127,40 @@ class Trainer {
     while (step_ < total && !stop) {
       const std::size_t samples = take_step();
       result.samples += samples;
-      progress.update({.step = step_, .samples = samples, .loss = steps.loss(), .lr = optimizer_.lr()});
+      tell(options_.hooks.on_step, StepReport{.step = step_, .samples = samples, .loss = steps.loss(), .lr = optimizer_.lr()});
       const bool due = options_.eval_steps > 0 ? step_ % options_.eval_steps == 0 : options_.eval_epochs && state_.batch_index == 0;
       if (due || step_ == total) evaluate();  // before save(), so that the last checkpoint has the last evaluation
+      const Control control = options_.hooks.control ? options_.hooks.control() : Control{};
+      if (control.evaluate && loop_.measured_step != step_) evaluate();
       stop = stopped_early();
-      const bool interrupted = options_.interrupted && options_.interrupted();
-      if (interrupted || (options_.save_steps > 0 && step_ % options_.save_steps == 0)) save();
-      if (interrupted) return finish(result);
+      if (control.stop || control.save || (options_.save_steps > 0 && step_ % options_.save_steps == 0)) save();
+      if (control.stop) return finish(result);
     }
     if (loop_.measured_step != step_) evaluate();
     if (step_ > state_.global_step) save();  // resuming a finished run trains nothing
     result.finished = true;
     finish(result);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!loop_.best) task_.save(best_path_);
+    if (!loop_.best && has_folder()) save_model();
+    if (!best_weights_.empty()) restore_best();
     return result;
   }
 
  private:
+  bool has_folder() const { return !options_.out.empty(); }
+
+  template <class Hook, class... Values>
+  static void tell(const Hook& hook, const Values&... values) {
+    if (hook) hook(values...);
+  }
+
   /// Prepares the folder and the state of the run: a new one, or that of a checkpoint.
   void begin() {
-    std::filesystem::create_directories(options_.out);
-    remove_stale(options_.out);
-    if (!options_.resume) keep_last(options_.out, 0);
+    if (has_folder()) {
+      std::filesystem::create_directories(options_.out);
+      remove_stale(options_.out);
+      if (!options_.resume) keep_last(options_.out, 0);
+    }
     state_.max_steps = options_.schedule.total;
     state_.num_train_epochs = static_cast<double>(options_.schedule.total) / static_cast<double>(steps_per_epoch_);
     state_.train_batch_size = options_.batch_size;
@@ -176,13 +168,13 @@ class Trainer {
     state_.settings = options_.settings;
     check_trainable(optimizer_.parameters(), options_.frozen);
     if (!options_.resume) return;
-    const auto latest = find_checkpoint(options_.out, messages_);
-    drop_damaged(options_.out, latest, messages_);
+    const auto latest = find_checkpoint(options_.out, options_.hooks.on_note);
+    drop_damaged(options_.out, latest, options_.hooks.on_note);
     if (!latest.path) return;
     state_ = load_checkpoint(*latest.path, options_.settings, optimizer_, [&](const std::string& path) { task_.load(path); });
     loop_ = parse_loop_state(state_.loop, *latest.path / "trainer_state.json");
     if (loop_.best && !std::filesystem::exists(best_path_))
-      fail_file(best_path_, "the best model of the run to resume is gone; begin anew with --overwrite");
+      fail_file(best_path_, "the best model of the run to resume is gone; begin anew with `overwrite`");
     // The run may have ended after a save and before deleting the surplus checkpoint.
     if (options_.save_total_limit > 0) keep_last(options_.out, options_.save_total_limit);
   }
@@ -273,14 +265,27 @@ class Trainer {
       if (m.value && !std::isfinite(*m.value))
         fail_numeric(cat("step ", step_), "the evaluation gave ", *m.value, ", expected a finite number");
       const bool better = m.value && (!loop_.best || *m.value > *loop_.best);
-      if (!options_.quiet && !m.text.empty())
-        progress_->note(cat("epoch ", std::setprecision(3), epochs(), "  step ", step_, "  ", m.text, better ? "  (best so far)" : ""));
+      tell(options_.hooks.on_evaluation, EvaluationReport{step_, epochs(), m, better});
       if (!m.value) return;
       loop_.since_best = better ? 0 : loop_.since_best + 1;
       if (!better) return;
-      task_.save(best_path_);
+      has_folder() ? save_model() : keep_weights();
       loop_.best = m.value;
       loop_.best_state = m.state;
+    }
+  }
+  void save_model() {
+    task_.save(best_path_);
+    tell(options_.hooks.on_save, best_path_);
+  }
+  void keep_weights() {
+    best_weights_.clear();
+    for (const auto& p : optimizer_.parameters()) best_weights_.push_back(p.var.value().clone().template to<Cpu>());
+  }
+  void restore_best() {
+    for (std::size_t i = 0; i < best_weights_.size(); ++i) {
+      auto weights = optimizer_.parameters()[i].var;
+      weights.mutable_value().assign(std::as_const(best_weights_[i]).span());
     }
   }
   bool stopped_early() const { return options_.patience > 0 && loop_.since_best >= options_.patience; }
@@ -301,6 +306,7 @@ class Trainer {
   void save() {
     check_weights();
     state_.global_step = step_;
+    if (!has_folder()) return;
     state_.epoch = epochs();
     state_.log_history = log_->history();
     state_.best_metric = loop_.best;
@@ -309,10 +315,11 @@ class Trainer {
     state_.loop = to_json(loop_);
     save_checkpoint(
         options_.out, state_, optimizer_, [&](const std::string& path) { task_.save(path); }, options_.save_total_limit);
+    tell(options_.hooks.on_save, cat(options_.out, "/checkpoint-", step_));
   }
 
   TrainResult& finish(TrainResult& result) {
-    progress_->finish();
+    tell(options_.hooks.on_end);
     background_.reset();
     result.step = step_;
     result.epochs = epochs();
@@ -328,8 +335,6 @@ class Trainer {
   Task& task_;
   AdamW<T, Dev>& optimizer_;
   TrainerOptions options_;
-  std::ostream silent_{nullptr};
-  std::ostream& messages_;
   std::string best_path_;
   std::size_t steps_per_epoch_ = 0, step_ = 0;
   TrainerState state_;
@@ -337,8 +342,8 @@ class Trainer {
   std::vector<Batch> made_ahead_;           // the batches of the next step, made by `background_`
   std::unique_ptr<Background> background_;  // null on a CPU
   LoopState loop_;
+  std::vector<Tensor<T>> best_weights_;  // of the optimizer's parameters, without a folder
   // Set during run().
-  Progress* progress_ = nullptr;
   RunLog* log_ = nullptr;
   StepLog<Dev, Batch, A>* steps_ = nullptr;
 };

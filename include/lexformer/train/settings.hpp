@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// The settings that all trainings have, and where a run keeps its files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/core/options.hpp"
+#include "lexformer/io/json_value.hpp"
+#include "lexformer/train/hooks.hpp"
+#include "lexformer/train/schedule.hpp"
+#include "lexformer/train/trainer.hpp"
+
+namespace lexformer {
+
+/// Keys in files are those of HuggingFace's trainers.
+struct TrainingSettings {
+  ScheduleKind schedule = ScheduleKind::linear;
+  double epochs = 1, lr = 1e-4, lr_decay = 0.97, clip = 1;
+  double warmup = 0;  // a share of the steps
+  std::size_t max_steps = 0, batch = 32, accumulate = 1, eval_batch = 64, eval_steps = 0, patience = 0;
+  std::size_t save_steps = 0, save_total_limit = 2, logging_steps = 50;
+  std::uint64_t seed = 1;
+  bool gradient_checkpointing = false;
+
+  /// samples: what a batch consists of, in the plural.
+  void visit_batch(OptionVisitor& v, const std::string& samples);
+  /// evaluated: when a run is evaluated by default.
+  void visit_training(OptionVisitor& v, const std::string& evaluated = "after each epoch");
+  void visit_warmup(OptionVisitor& v);
+  /// For models with an encoder of layers.
+  Option& visit_gradient_checkpointing(OptionVisitor& v);
+  /// of: what the seed determines.
+  void visit_seed(OptionVisitor& v, const std::string& of);
+  void visit_patience(OptionVisitor& v);
+  void visit_logging(OptionVisitor& v);
+};
+
+/// Where a run keeps its files, and whom it tells.
+struct TrainingRun {
+  std::string out{};                         // folder for model.lxf, log.jsonl and checkpoints; "": nothing is written
+  bool resume = false;                       // goes on with the newest checkpoint in `out`, if there is one
+  JsonValue identity = JsonValue::object();  // what identifies the run besides settings and data; a resumed run must have the same
+  TrainingHooks hooks{};
+};
+
+/// The schedule of a run by epochs, or max_steps, and the share of warm-up.
+Schedule training_schedule(const TrainingSettings& settings, std::size_t steps_per_epoch);
+/// The trainer's options; those of the task are left to the caller.
+TrainerOptions trainer_options(const TrainingSettings& settings, const TrainingRun& run, std::size_t steps_per_epoch);
+
+/// Errors (usage): a number is out of its bounds.
+void check_bounds(const VisitOptions& visit);
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <cmath>
+
+namespace lexformer {
+
+LEXFORMER_INLINE void TrainingSettings::visit_batch(OptionVisitor& v, const std::string& samples) {
+  v.size("batch", batch, 1, samples + " per batch").key("per_device_train_batch_size");
+  v.size("eval_batch", eval_batch, 1, samples + " per batch in evaluation");
+}
+LEXFORMER_INLINE void TrainingSettings::visit_training(OptionVisitor& v, const std::string& evaluated) {
+  const bool decays = schedule == ScheduleKind::exponential;
+  v.number("epochs", epochs, bounds::positive, "epochs; may be fractional").key("num_train_epochs");
+  v.size("max_steps", max_steps, 0, "number of optimizer steps, instead of `epochs`");
+  v.size("accumulation", accumulate, 1, "batches per step").also("accumulate").key("gradient_accumulation_steps");
+  v.number("lr", lr, bounds::non_negative, "learning rate").key("learning_rate");
+  v.choice("schedule", schedule, "learning rate schedule").key("lr_scheduler_type");
+  v.number("lr_decay", lr_decay, bounds::share, "with `schedule` exponential: factor of the learning rate in each epoch")
+      .identity(decays)
+      .only_if(decays, cat("belongs to `schedule` exponential, not ", name_of(schedule)));
+  v.number("clip", clip, bounds::positive, "maximum gradient norm").key("max_grad_norm");
+  v.size("eval_steps", eval_steps, 0, "steps between evaluations; 0 = " + evaluated);
+  v.size("save_steps", save_steps, 0, "steps between checkpoints; one is always written at the end and on interruption").identity(false);
+  v.size("save_total_limit", save_total_limit, 0, "number of checkpoints to keep; 0 = all").identity(false);
+}
+LEXFORMER_INLINE void TrainingSettings::visit_warmup(OptionVisitor& v) {
+  v.number("warmup", warmup, bounds::share, "share of the steps with linear warm-up").key("warmup_ratio");
+}
+LEXFORMER_INLINE Option& TrainingSettings::visit_gradient_checkpointing(OptionVisitor& v) {
+  return v
+      .flag("gradient_checkpointing", gradient_checkpointing,
+            "compute each layer again in backward instead of storing its values: less memory, more time, same results")
+      .identity(false);
+}
+LEXFORMER_INLINE void TrainingSettings::visit_seed(OptionVisitor& v, const std::string& of) { v.size("seed", seed, 0, "seed of " + of); }
+LEXFORMER_INLINE void TrainingSettings::visit_patience(OptionVisitor& v) {
+  v.size("patience", patience, 0, "stop after this many evaluations without improvement; 0 = never");
+}
+LEXFORMER_INLINE void TrainingSettings::visit_logging(OptionVisitor& v) {
+  v.size("logging_steps", logging_steps, 0, "steps between lines of log.jsonl; 0 = none");
+}
+
+LEXFORMER_INLINE Schedule training_schedule(const TrainingSettings& s, std::size_t steps_per_epoch) {
+  const std::size_t total = s.max_steps > 0 ? s.max_steps : epochs_to_steps(s.epochs, steps_per_epoch);
+  const auto warmup = static_cast<std::size_t>(std::ceil(s.warmup * static_cast<double>(total)));
+  return {.kind = s.schedule, .base = s.lr, .warmup = warmup, .total = total, .gamma = s.lr_decay, .period = steps_per_epoch};
+}
+
+LEXFORMER_INLINE TrainerOptions trainer_options(const TrainingSettings& s, const TrainingRun& run, std::size_t steps_per_epoch) {
+  return {.out = run.out,
+          .schedule = training_schedule(s, steps_per_epoch),
+          .accumulate = s.accumulate,
+          .clip = s.clip,
+          .seed = s.seed,
+          .eval_steps = s.eval_steps,
+          .patience = s.patience,
+          .save_steps = s.save_steps,
+          .save_total_limit = s.save_total_limit,
+          .logging_steps = s.logging_steps,
+          .batch_size = s.batch,
+          .resume = run.resume,
+          .hooks = run.hooks};
+}
+
+LEXFORMER_INLINE void check_bounds(const VisitOptions& visit) {
+  OptionVisitor options;
+  visit(options);
+  for (const Option& option : options.options()) {
+    double value = option.bounds.min;
+    if (option.kind == Option::Kind::number)
+      value = option.as<double>();
+    else if (option.kind == Option::Kind::size)
+      value = static_cast<double>(option.as<std::size_t>());
+    else if (option.kind == Option::Kind::optional_number)
+      value = option.as<std::optional<double>>().value_or(option.bounds.max);
+    else
+      continue;
+    const auto& [min, max, above] = option.bounds;
+    if (value >= min && value <= max && !(above && value == min)) continue;
+    fail_usage(option.name, "is ", value, ", expected ", above ? "more than " : "", min,
+               max < 1e300 ? cat(" to ", max)
+               : above     ? ""
+                           : " or more");
+  }
+}
+
+}  // namespace lexformer
+#endif
