@@ -188,6 +188,7 @@
 
 // optimizer, evaluation, runs
 #include "lexformer/train/batches.hpp"
+#include "lexformer/train/encoder.hpp"
 #include "lexformer/train/evaluation.hpp"
 #include "lexformer/train/gradient_sum.hpp"
 #include "lexformer/train/graph_check.hpp"
@@ -203,4 +204,5 @@
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/settings.hpp"
 #include "lexformer/train/state.hpp"
+#include "lexformer/train/text_cnn.hpp"
 #include "lexformer/train/trainer.hpp"

@@ -1,47 +1,28 @@
 // SPDX-License-Identifier: MIT
-// The options of train_encoder.
+// The options of train_encoder, and the pairs that it reads.
 #pragma once
 
 #include <lexformer/models/sentence_encoder.hpp>
+#include <lexformer/train/encoder.hpp>
 
 #include "train/training_options.hpp"
 
 namespace program {
 
-/// The losses of pairs of vectors (ops/ranking_loss.hpp).
-enum class EncoderLoss { multiple_negatives, cosine, contrastive };
-
-}  // namespace program
-
-template <>
-inline constexpr lexformer::Named<program::EncoderLoss> lexformer::names_of<program::EncoderLoss>[] = {
-    {"multiple-negatives", program::EncoderLoss::multiple_negatives},
-    {"cosine", program::EncoderLoss::cosine},
-    {"contrastive", program::EncoderLoss::contrastive}};
-
-namespace program {
-
-struct EncoderOptions : TrainingOptions {
+struct EncoderOptions : RunOptions {
   std::string model, train_file, valid;
   std::vector<std::string> tests;
-  EncoderLoss loss = EncoderLoss::multiple_negatives;
+  lx::EncoderSettings settings;
   lx::TableOptions table;
-  lx::BatchOrder order = lx::BatchOrder::random;
   std::string negative;  // column of --train
   std::string pool = "auto";
   std::vector<std::size_t> dense;
   lx::DenseActivation activation = lx::DenseActivation::tanh;
   bool normalize = false;
-  double factor = 20, margin = 0.5, weight_decay = 0.01;
   std::size_t max_length = 256;
 
-  EncoderOptions() {
-    lr = 2e-5;
-    warmup = 0.1;
-  }
-
   void visit(OptionVisitor& v) {
-    const bool ranks = loss == EncoderLoss::multiple_negatives;
+    const bool ranks = settings.loss == lx::EncoderLoss::multiple_negatives;
     v.input("model", model, "the encoder to start from: a .lxf file, a HuggingFace folder or one of sentence-transformers")
         .required()
         .shown_as("M.lxf")
@@ -60,7 +41,8 @@ struct EncoderOptions : TrainingOptions {
            "column of --train with a hard negative for the left text, which may be empty; for --loss multiple-negatives")
         .shown_as("COLUMN")
         .identity(false)
-        .only_if(ranks, lx::cat("is for --loss multiple-negatives; with ", lx::name_of(loss), " a negative is a pair with its own label"));
+        .only_if(ranks, lx::cat("is for --loss multiple-negatives; with ", lx::name_of(settings.loss),
+                                " a negative is a pair with its own label"));
     v.choice("header", table.header, "whether tables have a header row").identity(false);
 
     v.group("Model");
@@ -71,31 +53,12 @@ struct EncoderOptions : TrainingOptions {
     v.flag("normalize", normalize, "the model scales its vectors to length 1 (default: as in --model)");
     v.size("max_length", max_length, 0, "maximum number of tokens of a text");
 
-    v.group("Training");
-    v.choice("loss", loss,
-             "loss; multiple-negatives: the right texts of the other pairs of a batch are negatives; cosine: squared error of the cosine "
-             "and the label; contrastive: pulls pairs labelled 1 together and pushes the others to a distance of --margin");
-    v.number("scale", factor, lx::bounds::positive, "of multiple-negatives: factor of the cosines")
-        .identity(ranks)
-        .only_if(ranks, lx::cat("belongs to --loss multiple-negatives, not ", lx::name_of(loss)));
-    v.number("margin", margin, lx::bounds::positive, "of contrastive: cosine distance from which a pair labelled 0 has no loss")
-        .identity(loss == EncoderLoss::contrastive)
-        .only_if(loss == EncoderLoss::contrastive, lx::cat("belongs to --loss contrastive, not ", lx::name_of(loss)));
-    visit_batch(v, "pairs");
-    visit_training(v);
-    visit_gradient_checkpointing(v);
-    visit_warmup(v);
-    v.number("weight_decay", weight_decay, lx::bounds::non_negative, "AdamW's decoupled weight decay");
-    v.choice("order", order, "order of the pairs");
-    v.size("seed", seed, 0, "seed of new weights, order and dropout");
-    v.size("patience", patience, 0, "stop after this many evaluations without improvement; 0 = never");
-    visit_run(v);
+    settings.visit(v);
+    visit_run(v, settings);
   }
   void finish(const OptionVisitor&) {
     finish_run();
-    if (loss == EncoderLoss::multiple_negatives && batch < 2)
-      lx::fail_usage("--batch", "is ", batch,
-                     "; with --loss multiple-negatives a batch needs 2 pairs or more, whose texts are negatives of each other");
+    settings.check();
   }
 
   /// The model's options, given those of the file it starts from.
@@ -107,14 +70,43 @@ struct EncoderOptions : TrainingOptions {
     from.max_length = max_length;
     return from;
   }
-
-  /// The settings that identify a run; a resumed run must have the same. Data are identified by their contents.
-  lx::Json json(const std::string& of_train, const std::string& of_valid) const {
-    lx::Json all = identity_of(*this);
-    all["train"] = of_train;
-    all["valid"] = of_valid;
-    return all;
-  }
 };
+
+/// Reads pairs with numbers as labels; of --train also the column --negative. Without --columns the labels are optional for the loss that
+/// needs none. Errors (file): those of read_pairs; a label does not suit the loss.
+inline lx::TextPairs read_text_pairs(const std::string& file, const EncoderOptions& o, bool training = false) {
+  const lx::EncoderLoss loss = o.settings.loss;
+  const bool needed = loss != lx::EncoderLoss::multiple_negatives;
+  lx::TableOptions table = o.table;
+  if (training && !o.negative.empty()) table.keep = {o.negative};
+  const std::size_t named = table.columns.size();
+  if (needed && named == 2) lx::fail_usage("--columns", "2 columns are named; --loss ", lx::name_of(loss), " needs left, right and label");
+  const auto with = [&](bool labels) {
+    table.labels = labels;
+    return lx::read_pairs(file, table);
+  };
+  lx::TextPairs pairs{file, {}, needed || named == 3};
+  std::optional<lx::PairTable> rows;
+  if (!needed && named == 0) {  // a third column is the label
+    try {
+      rows = with(true);
+      pairs.labelled = true;
+    } catch (const lx::Error&) {  // there is none, or the next error says what is wrong
+    }
+  }
+  if (!rows) rows = with(pairs.labelled);
+  if (!pairs.labelled) {
+    for (auto& row : rows->rows) pairs.examples.push_back({std::move(row.left), std::move(row.right), 1, 1, std::move(row.kept)});
+    return pairs;
+  }
+  pairs.examples = loss == lx::EncoderLoss::cosine ? lx::number_examples(*rows) : lx::class_examples(*rows);
+  for (std::size_t i = 0; i < pairs.examples.size(); ++i) {
+    auto& e = pairs.examples[i];
+    if (loss != lx::EncoderLoss::cosine) e.target = static_cast<float>(e.label);
+    if (!(std::abs(e.target) <= 1))
+      lx::fail_file(lx::cat(file, ": line ", rows->rows[i].line), "the label is ", e.target, "; --loss cosine needs numbers from -1 to 1");
+  }
+  return pairs;
+}
 
 }  // namespace program

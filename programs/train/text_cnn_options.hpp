@@ -2,7 +2,7 @@
 // The options of train_text_cnn.
 #pragma once
 
-#include <lexformer/models/text_cnn.hpp>
+#include <lexformer/train/text_cnn.hpp>
 
 #include "cli/static_vector_options.hpp"
 #include "cli/typo_flags.hpp"
@@ -10,7 +10,7 @@
 
 namespace program {
 
-struct TextCnnTrainOptions : TrainingOptions {
+struct TextCnnTrainOptions : RunOptions {
   std::string train_file, valid;
   std::vector<std::string> tests, label_names;
   StaticVectorFlags vectors;
@@ -18,17 +18,8 @@ struct TextCnnTrainOptions : TrainingOptions {
   lx::TableOptions table{.texts = 1};
   lx::TypoOptions typos;
   TypoFlags typo_flags;
-  lx::BatchOrder order = lx::BatchOrder::random;
-  double weight_decay = 0;
+  lx::TextCnnSettings settings;
   std::size_t test_typos = 0;
-
-  TextCnnTrainOptions() {
-    schedule = lx::ScheduleKind::constant;
-    epochs = 5;
-    lr = 1e-3;
-    clip = 5;
-    batch = 50;
-  }
 
   std::size_t classes() const { return label_names.empty() ? 2 : label_names.size(); }
 
@@ -52,15 +43,8 @@ struct TextCnnTrainOptions : TrainingOptions {
     typo_flags.visit(v, typos);
     v.number("typo_share", typos.word_share, lx::bounds::share, "share of words with a typo").identity(false);
 
-    v.group("Training");
-    visit_batch(v, "texts");
-    visit_training(v);
-    visit_warmup(v);
-    v.number("weight_decay", weight_decay, lx::bounds::non_negative, "AdamW's decoupled weight decay");
-    v.choice("order", order, "order of the texts");
-    v.size("seed", seed, 0, "seed of weights, order and dropout");
-    v.size("patience", patience, 0, "stop after this many evaluations without improvement; 0 = never");
-    visit_run(v);
+    settings.visit(v);
+    visit_run(v, settings);
   }
   void finish(const OptionVisitor&) {
     finish_run();
@@ -68,15 +52,13 @@ struct TextCnnTrainOptions : TrainingOptions {
     if (label_names.size() == 1) lx::fail_usage("--labels", "1 class is named; a classification has 2 or more");
   }
 
-  /// The settings that identify a run; a resumed run must have the same. Data and vectors are identified by their contents.
-  lx::Json json(const std::string& of_train, const std::string& of_valid, const std::string& of_vectors) const {
+  /// What identifies a run besides its data. Vectors are identified by their contents.
+  lx::JsonValue identity(const std::string& of_vectors) const {
     lx::Json all = identity_of(*this);
-    all["train"] = of_train;
-    all["valid"] = of_valid;
     all["vectors"] = of_vectors;
     all["labels"] = classes();
     all["text_cnn"] = part_json(cnn);
-    return all;
+    return lx::JsonValue(std::move(all));
   }
 };
 

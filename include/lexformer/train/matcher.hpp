@@ -100,12 +100,9 @@ struct MatcherTask {
   }
 };
 
-struct MatcherTraining {
-  TrainResult run{};                         // finished or stopped; steps, seconds
-  Evaluation best{};                         // of the validation examples by the best model, if the run is finished
-  std::size_t examples = 0;                  // trained on
-  JsonValue settings = JsonValue::object();  // what identifies the run
-  std::vector<std::string> warnings{};       // about the data
+struct MatcherTraining : TrainingResult {
+  Evaluation best{};                    // of the validation examples by the best model, if the run is finished
+  std::vector<std::string> warnings{};  // about the data
 };
 
 /// Trains a model, loaded for training (CrossEncoder::load with options), on labelled examples, and leaves it with the weights, threshold
@@ -182,20 +179,15 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
   auto trainer = trainer_options(settings, run, per_epoch);
   trainer.schedule.warmup = settings.warmup_epochs ? epochs_to_steps(*settings.warmup_epochs, per_epoch)
                                                    : std::min(epochs_to_steps(1.5, per_epoch), trainer.schedule.total * 3 / 20);
-  trainer.settings = result.settings;
-  trainer.frozen.insert(model.frozen().begin(), model.frozen().end());
   std::pair<std::optional<double>, std::string> best;  // threshold and calibration
   trainer.hooks.on_evaluation = [&](const EvaluationReport& e) {
     if (e.best) best = {model.threshold, model.calibration};
     if (run.hooks.on_evaluation) run.hooks.on_evaluation(e);
   };
-  result.run = Trainer(task, optimizer, trainer).run();
+  run_training(task, optimizer, trainer, result, model.frozen());
   if (!result.run.finished) return result;
   result.best = Evaluation::from_json(result.run.best);
-  if (run.out.empty())
-    std::tie(model.threshold, model.calibration) = best;
-  else
-    task.load(run.out + "/model.lxf");
+  if (run.out.empty()) std::tie(model.threshold, model.calibration) = best;
   return result;
 }
 

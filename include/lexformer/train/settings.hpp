@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/options.hpp"
@@ -50,6 +51,23 @@ struct TrainingRun {
 Schedule training_schedule(const TrainingSettings& settings, std::size_t steps_per_epoch);
 /// The trainer's options; those of the task are left to the caller.
 TrainerOptions trainer_options(const TrainingSettings& settings, const TrainingRun& run, std::size_t steps_per_epoch);
+
+/// What a training returns. A finished one leaves the best weights in the model, a stopped one those of its last step.
+struct TrainingResult {
+  TrainResult run{};                         // finished or stopped; steps, seconds
+  std::size_t examples = 0;                  // trained on
+  JsonValue settings = JsonValue::object();  // what identifies the run
+};
+
+/// Runs a task; `result` has the settings. frozen: names of parameters that are frozen on purpose.
+template <class Task, class T, class Dev>
+void run_training(Task& task, AdamW<T, Dev>& optimizer, TrainerOptions options, TrainingResult& result,
+                  const std::vector<std::string>& frozen = {}) {
+  options.settings = result.settings;
+  options.frozen.insert(frozen.begin(), frozen.end());
+  result.run = Trainer(task, optimizer, options).run();
+  if (result.run.finished && !options.out.empty()) task.load(options.out + "/model.lxf");
+}
 
 /// Errors (usage): a number is out of its bounds.
 void check_bounds(const VisitOptions& visit);
