@@ -204,5 +204,6 @@
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/settings.hpp"
 #include "lexformer/train/state.hpp"
+#include "lexformer/train/tagger.hpp"
 #include "lexformer/train/text_cnn.hpp"
 #include "lexformer/train/trainer.hpp"

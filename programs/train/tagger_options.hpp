@@ -2,9 +2,9 @@
 // The options of train_tagger.
 #pragma once
 
-#include <lexformer/data/batch_plan.hpp>
 #include <lexformer/models/bert_tagger.hpp>
 #include <lexformer/models/lstm_tagger.hpp>
+#include <lexformer/train/tagger.hpp>
 
 #include "cli/love_plug_options.hpp"
 #include "cli/static_vector_options.hpp"
@@ -12,23 +12,15 @@
 
 namespace program {
 
-struct TaggerOptions : TrainingOptions {
+struct TaggerOptions : RunOptions {
   std::string model, train_file, valid;
   std::vector<std::string> tests, freeze;
   StaticVectorFlags vectors;
   lx::LstmTaggerOptions lstm;
   lx::BertTaggerOptions bert;
   LovePlugFlags love;
-  lx::BatchOrder order = lx::BatchOrder::length_grouped;
-  double weight_decay = 0;
+  lx::TaggerSettings settings;
 
-  TaggerOptions() {
-    schedule = lx::ScheduleKind::exponential;
-    epochs = 15;
-    lr = 2e-3;
-    lr_decay = 0.95;
-    clip = 5;
-  }
   bool with_bert() const { return !model.empty(); }
 
   void visit(OptionVisitor& v) {
@@ -54,19 +46,12 @@ struct TaggerOptions : TrainingOptions {
     love.visit(v, true);
     v.find("love")->only_if(with_bert(), "needs --model; with word vectors use --imputer");
 
-    v.group("Training");
-    visit_batch(v, "sentences");
-    visit_training(v);
+    settings.visit(v);
     v.find("epochs")->default_text("15; with --model 5");
     v.find("lr")->default_text("2e-3; with --model 5e-5");
     v.find("schedule")->default_text("exponential; with --model linear");
-    visit_gradient_checkpointing(v).needs("model");
-    visit_warmup(v);
-    v.number("weight_decay", weight_decay, lx::bounds::non_negative, "AdamW's decoupled weight decay");
-    v.choice("order", order, "order of the sentences");
-    v.size("seed", seed, 0, "seed of the weights, order and dropout");
-    v.size("patience", patience, 0, "stop after this many evaluations without improvement; 0 = never");
-    visit_run(v);
+    v.find("gradient_checkpointing")->needs("model");
+    visit_run(v, settings);
   }
   void finish(const OptionVisitor& parsed) {
     if (with_bert() == vectors.used())
@@ -78,19 +63,19 @@ struct TaggerOptions : TrainingOptions {
   /// Defaults of a tagger with BERT, for options that were not given.
   void finish_defaults(const OptionVisitor& parsed) {
     if (!with_bert()) return;
-    if (!parsed.given("epochs")) epochs = 5;
-    if (!parsed.given("lr")) lr = 5e-5;
+    if (!parsed.given("epochs")) settings.epochs = 5;
+    if (!parsed.given("lr")) settings.lr = 5e-5;
     if (parsed.given("schedule")) return;
-    schedule = lx::ScheduleKind::linear;
+    settings.schedule = lx::ScheduleKind::linear;
     if (parsed.given("lr_decay")) lx::fail_usage("--lr-decay", "belongs to --schedule exponential, not linear");
   }
-  /// The settings that identify a run; a resumed run must have the same. data: of its files.
-  lx::Json json(const lx::Json& data) const {
-    lx::Json all = data;
-    all.update(identity_of(*this));
+  /// What identifies a run besides its sentences. of_vectors: "" without word vectors.
+  lx::JsonValue identity(const std::string& of_vectors) const {
+    lx::Json all = identity_of(*this);
+    if (!of_vectors.empty()) all["vectors"] = of_vectors;
     if (!with_bert()) all["lstm"] = part_json(lstm);
     if (love.used()) all["love"] = love.json();
-    return all;
+    return lx::JsonValue(std::move(all));
   }
 };
 

@@ -14,27 +14,21 @@ struct TrainTagger {
 
 template <class T, class Dev>
 bool TrainTagger::train(program::TaggerOptions o) {
-  const auto train = program::read_sentences(o.train_file, o.with_bert() ? 0 : o.bert.max_length);
+  auto train = program::read_sentences(o.train_file, o.with_bert() ? 0 : o.bert.max_length);
   lx::TagLabels labels(lx::tag_labels(train));
   if (labels.size() == 1) lx::fail_file(o.train_file, "has no entities: all tags are O, so there is nothing to learn");
   if (o.with_bert()) {
-    lx::BertTagger<T, Dev> model(lx::ModelFile::open(o.model), labels, o.bert, o.seed);
+    lx::BertTagger<T, Dev> model(lx::ModelFile::open(o.model), labels, o.bert, o.settings.seed);
     if (!o.quiet) program::report_tensors(o.model, model);
-    model.encoder().gradient_checkpointing = o.gradient_checkpointing;
     o.love.apply(model);
     for (const auto& part : o.freeze) model.freeze(part);
-    return program::train_tagger<T, Dev>(o, model, model.frozen(), train, "",
-                                         [](const std::string& path) { return lx::BertTagger<T, Dev>::load(path); });
+    return program::train_tagger(o, model, std::move(train), "");
   }
   const auto vectors = o.vectors.load();
   o.lstm.size = vectors->size();
-  lx::LstmTagger<T, Dev> model(labels, o.lstm, o.seed);
+  lx::LstmTagger<T, Dev> model(labels, o.lstm, o.settings.seed);
   model.provide(vectors);
-  return program::train_tagger<T, Dev>(o, model, {}, train, vectors->describe_all(), [&](const std::string& path) {
-    auto best = lx::LstmTagger<T, Dev>::load(path);
-    best.provide(vectors);
-    return best;
-  });
+  return program::train_tagger(o, model, std::move(train), vectors->describe_all());
 }
 
 const program::Registered<program::TrainCommand<program::TaggerOptions, TrainTagger>> command{

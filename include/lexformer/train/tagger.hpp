@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// Training of a tagger on sentences whose words have BIO tags.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexformer/core/compiled.hpp"
+#include "lexformer/data/batch_plan.hpp"
+#include "lexformer/data/tagged_text.hpp"
+#include "lexformer/metrics/entity_metrics.hpp"
+#include "lexformer/models/tagger.hpp"
+#include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/settings.hpp"
+#include "lexformer/train/trainer.hpp"
+
+namespace lexformer {
+
+/// The defaults suit an LSTM over word vectors. An encoder has, for example, 5 epochs, lr 5e-5 and a linear schedule.
+struct TaggerSettings : TrainingSettings {
+  double weight_decay = 0;
+  BatchOrder order = BatchOrder::length_grouped;
+
+  TaggerSettings();
+  void visit(OptionVisitor& v);
+};
+
+/// Sentences, and what messages and results call them: the name of their file.
+struct TaggedSet {
+  std::string name;
+  std::vector<TaggedSentence> sentences;
+};
+
+/// The scores of predicted tags (predict_tags) of sentences that have tags.
+EntityScores score_tags(const std::vector<TaggedSentence>& sentences, const std::vector<std::vector<std::string>>& predicted);
+/// What there is to say of sentences with more than `most` tokens; "" if there are none.
+std::string cut_note(const std::string& name, std::size_t cut_sentences, std::size_t cut_words, std::size_t most);
+
+namespace detail {
+Measurement tagger_measurement(const EntityScores& scores);
+/// What identifies the run.
+JsonValue tagger_identity(TaggerSettings settings, const TaggedSet& train, const TaggedSet& valid, const JsonValue& of_caller);
+}  // namespace detail
+
+/// The task for Trainer. Model: LstmTagger, BertTagger.
+template <class Model>
+struct TaggerTask {
+  const TaggerSettings& settings;
+  Model& model;
+  const TaggedSet& valid;
+  typename Model::Data train, valid_data;
+  BatchPlan plan{};
+  std::vector<std::vector<std::size_t>> rows{};  // of the batches in epoch plan.epoch
+
+  /// The arguments but `train_set` must outlive the task. Errors (file): no word has a token of the model.
+  TaggerTask(const TaggerSettings& of_run, Model& of_model, const TaggedSet& train_set, const TaggedSet& valid_set)
+      : settings(of_run),
+        model(of_model),
+        valid(valid_set),
+        train(model.prepare(train_set.sentences, true)),
+        valid_data(model.prepare(valid.sentences, false)) {
+    plan = {.size = settings.batch, .seed = settings.seed, .order = settings.order};
+    if (train.size() == 0) fail_file(train_set.name, "no word of its sentences has a token of the model; is its language another one?");
+  }
+  std::size_t batches() const { return (train.size() + settings.batch - 1) / settings.batch; }
+  typename Model::Batch batch(std::uint32_t epoch, std::size_t number) {
+    if (rows.empty() || plan.epoch != epoch) {
+      plan.epoch = epoch;
+      rows = plan_batches(train.lengths, plan);
+    }
+    return model.batch(train, rows.at(number));
+  }
+  BatchSize size(const typename Model::Batch& batch) const { return {batch.words.sequences(), batch.words.tokens()}; }
+  double weights(const typename Model::Batch& batch) const { return model.weight(batch); }
+  auto loss(const typename Model::Batch& batch, const ForwardOptions& forward) const { return model.loss(batch, forward); }
+  Measurement evaluate() const {
+    const auto tags = predict_tags(model, valid_data, valid.sentences, settings.eval_batch);
+    return detail::tagger_measurement(score_tags(valid.sentences, tags));
+  }
+  void save(const std::string& path) { model.save(path); }
+  void load(const std::string& path) { model.restore(ModelFile::open(path)); }
+};
+
+/// Trains a tagger, whose labels are the tags of the training sentences (tag_labels). The best one on the validation sentences, by the F1
+/// of entities, is kept; its scores are TrainResult::best. Errors: of check_bounds, TaggerTask and Trainer.
+template <template <class, class> class Model, class T, class Dev>
+TrainingResult train_tagger(Model<T, Dev>& model, const TaggedSet& train, const TaggedSet& valid, const TaggerSettings& settings,
+                            const TrainingRun& run = {}) {
+  check_bounds([s = settings](OptionVisitor& v) mutable { s.visit(v); });
+  std::vector<std::string> frozen;
+  if constexpr (requires { model.frozen(); }) frozen = model.frozen();
+  if constexpr (requires { model.encoder(); }) model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
+  TaggerTask<Model<T, Dev>> task(settings, model, train, valid);
+  if constexpr (requires { model.options().max_length; })
+    for (const auto& [name, data] : {std::pair{&train.name, &task.train}, {&valid.name, &task.valid_data}})
+      if (const auto note = cut_note(*name, data->cut_sentences, data->cut_words, model.options().max_length);
+          !note.empty() && run.hooks.on_note)
+        run.hooks.on_note("warning: " + note);
+  AdamW<T, Dev> optimizer(model.parameters(), {.lr = settings.lr, .weight_decay = settings.weight_decay});
+  TrainingResult result;
+  result.examples = train.sentences.size();
+  result.settings = detail::tagger_identity(settings, train, valid, run.identity);
+  run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result, frozen);
+  return result;
+}
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+#include <iomanip>
+
+#include "lexformer/io/file.hpp"
+#include "lexformer/io/json.hpp"
+#include "lexformer/io/options.hpp"
+
+namespace lexformer {
+
+LEXFORMER_INLINE TaggerSettings::TaggerSettings() {
+  schedule = ScheduleKind::exponential;
+  epochs = 15;
+  lr = 2e-3;
+  lr_decay = 0.95;
+  clip = 5;
+}
+
+LEXFORMER_INLINE void TaggerSettings::visit(OptionVisitor& v) {
+  v.group("Training");
+  visit_batch(v, "sentences");
+  visit_training(v);
+  visit_gradient_checkpointing(v);
+  visit_warmup(v);
+  v.number("weight_decay", weight_decay, bounds::non_negative, "AdamW's decoupled weight decay");
+  v.choice("order", order, "order of the sentences");
+  visit_seed(v, "the weights, order and dropout");
+  visit_patience(v);
+}
+
+LEXFORMER_INLINE EntityScores score_tags(const std::vector<TaggedSentence>& sentences,
+                                         const std::vector<std::vector<std::string>>& predicted) {
+  std::vector<std::vector<std::string>> gold;
+  for (const auto& sentence : sentences) gold.push_back(sentence.tags);
+  return score_entities(gold, predicted);
+}
+
+LEXFORMER_INLINE std::string cut_note(const std::string& name, std::size_t cut_sentences, std::size_t cut_words, std::size_t most) {
+  if (cut_sentences == 0) return "";
+  return cat(one_line(name), ": ", cut_sentences, " sentences have more than ", most, " tokens; the last ", cut_words,
+             " words are not read, and tagged O");
+}
+
+LEXFORMER_INLINE Measurement detail::tagger_measurement(const EntityScores& scores) {
+  Measurement m;
+  m.state = scores.json();
+  for (const char* key : {"precision", "recall", "f1", "accuracy"}) m.log[cat("eval_", key)] = m.state[key];
+  m.value = scores.all.f1();
+  m.text = cat("f1 ", std::setprecision(3), 100 * *m.value);
+  return m;
+}
+
+LEXFORMER_INLINE JsonValue detail::tagger_identity(TaggerSettings settings, const TaggedSet& train, const TaggedSet& valid,
+                                                   const JsonValue& of_caller) {
+  Json all = identity_json([&](OptionVisitor& v) {
+    settings.visit(v);
+    settings.visit_logging(v);
+  });
+  const auto describe = [](const TaggedSet& set) {
+    std::uint32_t sum = 0;
+    for (const auto& sentence : set.sentences)
+      for (std::size_t i = 0; i <= sentence.words.size(); ++i)
+        sum = crc32(i < sentence.words.size() ? sentence.words[i] + "\t" + sentence.tags[i] + "\n" : "\n", sum);
+    Json out = Json::object();
+    out["file"] = set.name;
+    out["sentences"] = set.sentences.size();
+    out["crc32"] = sum;
+    return out;
+  };
+  all["train"] = describe(train);
+  all["valid"] = describe(valid);
+  all.update(of_caller);
+  return JsonValue(std::move(all));
+}
+
+}  // namespace lexformer
+#endif
