@@ -197,6 +197,7 @@
 #include "lexformer/train/matcher.hpp"
 #include "lexformer/train/matcher_settings.hpp"
 #include "lexformer/train/optimizer.hpp"
+#include "lexformer/train/pretraining.hpp"
 #include "lexformer/train/progress.hpp"
 #include "lexformer/train/ranking_evaluation.hpp"
 #include "lexformer/train/run_folder.hpp"

@@ -20,7 +20,7 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
        << "A BERT encoder with " << config.num_attention_heads << " heads, positions `" << model.encoder().positions() << "`, "
        << config.vocab_size << " tokens (" << (model.tokenizer().options().lowercase ? "lower case" : "cased") << "), " << parameters
        << " parameters. " << (o.model.empty() ? "Trained from scratch" : lx::cat("Trained starting from `", o.model, "`"))
-       << " with lexformer " << LEXFORMER_VERSION << ", seed " << o.seed << ".\n\n"
+       << " with lexformer " << LEXFORMER_VERSION << ", seed " << o.settings.seed << ".\n\n"
        << "```sh\necho 'the [MASK] is red' | lexformer fill_mask --model model.lxf\n"
        << "lexformer train_matcher --model model.lxf --train train.tsv --valid valid.tsv --out matcher\n```\n\n"
        << "## Data\n\n";
@@ -41,8 +41,9 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
     if (results.contains(key)) card << "| " << name << " | " << rounded(results[key]) << " |\n";
   card << "\nAll results except the training loss are for " << results["eval_samples"]
        << " held-out documents (the similarities for at most 100 of them). Losses are in nats per masked token"
-       << (o.mth.token_weight != 0 || o.mth.head_weight != 0 ? "; the training loss includes the weighted cosines" : "") << ".\n"
-       << changed_settings(results["settings"], PretrainOptions().json("", "", lx::Json::object()),
+       << (o.settings.mth.token_weight != 0 || o.settings.mth.head_weight != 0 ? "; the training loss includes the weighted cosines" : "")
+       << ".\n"
+       << changed_settings(results["settings"], PretrainOptions().identity("", lx::Json::object()),
                            {"model", "text", "valid", "vocab", "seed"})
        << how_it_was_made(o.command) << "\n## Citation\n\nlexformer " << LEXFORMER_VERSION
        << ", and the papers of its position scheme and losses:\n"
