@@ -193,6 +193,7 @@
 #include "lexformer/train/gradient_sum.hpp"
 #include "lexformer/train/graph_check.hpp"
 #include "lexformer/train/hooks.hpp"
+#include "lexformer/train/imputer.hpp"
 #include "lexformer/train/log_reader.hpp"
 #include "lexformer/train/matcher.hpp"
 #include "lexformer/train/matcher_settings.hpp"

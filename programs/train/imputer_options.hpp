@@ -2,6 +2,8 @@
 // The options that train_love and train_imputer have in common.
 #pragma once
 
+#include <lexformer/train/imputer.hpp>
+
 #include "train/option_parts.hpp"
 
 namespace program {
@@ -20,17 +22,11 @@ inline constexpr lexformer::Named<program::ImputerMethod> lexformer::names_of<pr
 
 namespace program {
 
-struct ImputerTrainOptions : TrainingOptions {
+struct ImputerTrainOptions : RunOptions {
   std::string targets, words;
   bool all_words = false;
-  std::size_t max_words = 0, eval_words = 1000;
-
-  ImputerTrainOptions() {
-    schedule = lx::ScheduleKind::exponential;
-    epochs = 20;
-    lr = 2e-3;
-    logging_steps = 500;
-  }
+  std::size_t max_words = 0;
+  lx::ImputerSettings settings;
 
   /// What is learned, and where the model goes.
   void visit_data(OptionVisitor& v) {
@@ -42,12 +38,6 @@ struct ImputerTrainOptions : TrainingOptions {
     visit_out(v);
     v.flag("all_words", all_words, "learn also words with digits or punctuation, and of one letter").identity(false);
     v.size("max_words", max_words, 0, "learn only the first words of the targets, after this selection; 0 = all").identity(false);
-  }
-  void visit_word_training(OptionVisitor& v) {
-    visit_training(v);
-    visit_warmup(v);
-    v.size("seed", seed, 0, "seed of the weights, order, negatives, spellings and dropout");
-    v.size("eval_words", eval_words, 0, "words that each evaluation measures, evenly spaced; 0 = no evaluation");
   }
 };
 

@@ -52,13 +52,13 @@ struct LoveTrainOptions : ImputerTrainOptions {
 
     v.group("Training");
     visit_part(v, loss);
-    visit_word_training(v);
-    visit_run(v);
+    settings.visit(v);
+    visit_run(v, settings);
     refuse_unused(v);
   }
   void finish(const OptionVisitor&) {
     finish_run();
-    batch = batches.batch * (1 + batches.negatives);
+    settings.batch = batches.batch * (1 + batches.negatives);
     lx::love_divisor(love.scale, 1, "--scale");
     const auto& b = batches;
     if (const double sum = b.swap + b.drop + b.insert + b.keyboard + b.synonym; !(sum <= 1 + 1e-9))

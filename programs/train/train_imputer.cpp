@@ -24,8 +24,6 @@ struct Options : program::ImputerTrainOptions {
   lx::BosOptions bos;
   lx::KvqFhOptions kvq_fh;
 
-  Options() { batch = 32; }
-
   void visit(program::OptionVisitor& v) {
     const auto belongs_to = [&](Method of, lx::Option& option) {
       option.only_if(of == method, lx::cat("belongs to --method ", lx::name_of(of), ", not ", lx::name_of(method)));
@@ -46,9 +44,9 @@ struct Options : program::ImputerTrainOptions {
     part(Method::bos, "BoS", "bos_", bos);
     part(Method::kvq_fh, "KVQ-FH", "kvq_fh_", kvq_fh);
     v.group("Training");
-    v.size("batch", batch, 1, "words of a batch");
-    visit_word_training(v);
-    visit_run(v);
+    v.size("batch", settings.batch, 1, "words of a batch");
+    settings.visit(v);
+    visit_run(v, settings);
     for (lx::Option& option : v.options())
       if (option.group == "Training" || option.name == "logging_steps" || option.name == "precision")
         option.only_if(trained(), lx::cat("belongs to --method mimick, bos or kvq_fh, not ", lx::name_of(method)));
@@ -74,17 +72,18 @@ struct Options : program::ImputerTrainOptions {
 };
 
 /// Trains a model on the words as they are. Returns false if the run was interrupted (and saved).
-template <class T, class Dev, class Model>
-bool train_model(const Options& o, Model model, const lx::WordVectors& targets, program::ImputerTexts texts,
+template <template <class, class> class Model, class T, class Dev>
+bool train_model(const Options& o, Model<T, Dev> model, const lx::WordVectors& targets, program::ImputerTexts texts,
                  const std::string& of_vocabulary = "") {
-  const lx::LoveBatchOptions plain{.batch = o.batch, .negatives = 0, .swap = 0, .drop = 0, .insert = 0, .keyboard = 0, .synonym = 0};
+  const lx::LoveBatchOptions plain{
+      .batch = o.settings.batch, .negatives = 0, .swap = 0, .drop = 0, .insert = 0, .keyboard = 0, .synonym = 0};
   const lx::LoveBatches::Lists none(targets.size());
-  const lx::LoveBatches source(targets.words(), none, none, plain, o.seed);
+  const lx::LoveBatches source(targets.words(), none, none, plain, o.settings.seed);
   if (!o.quiet) std::cerr << targets.size() << " words of " << targets.dimension() << " numbers\n";
   texts.data = lx::cat(targets.size(), " words of ", targets.dimension(), " numbers", texts.data, ".");
   Options defaults;
   defaults.method = o.method;
-  return program::train_words<T, Dev>(
+  return program::train_words(
       o, model, targets, source,
       [&](const auto& expected, const auto& vectors, const lx::LoveBatch&) { return model.loss(expected, vectors); },
       o.json(targets.describe(), of_vocabulary), defaults.json("", ""), texts);
@@ -126,18 +125,18 @@ bool TrainImputer::train(Options o) {
   const auto& words = targets.words();
   if (o.method == Method::mimick) {
     const lx::WordUnits units(lx::Vocabulary::load_vocab_txt(o.vocab), o.units, o.vocab);
-    return train_model<T, Dev>(o, lx::Mimick<T, Dev>(units, o.mimick, o.seed), targets,
-                               {"MIMICK", "Imputes the vector of a word from its pieces with an LSTM. ", ". Vocabulary `" + o.vocab + "`",
-                                "Pinter, Guthrie and Eisenstein, \"Mimicking Word Embeddings using Subword RNNs\", EMNLP 2017"},
-                               program::describe(units.vocabulary()));
+    return train_model(o, lx::Mimick<T, Dev>(units, o.mimick, o.settings.seed), targets,
+                       {"MIMICK", "Imputes the vector of a word from its pieces with an LSTM. ", ". Vocabulary `" + o.vocab + "`",
+                        "Pinter, Guthrie and Eisenstein, \"Mimicking Word Embeddings using Subword RNNs\", EMNLP 2017"},
+                       program::describe(units.vocabulary()));
   }
   if (o.method == Method::bos)
-    return train_model<T, Dev>(o, lx::Bos<T, Dev>(words, o.bos), targets,
-                               {"BoS", "Imputes the vector of a word as the mean of the vectors of its substrings. ", "",
-                                "Zhao, Mudgal and Liang, \"Generalizing Word Embeddings using Bag of Subwords\", EMNLP 2018"});
-  return train_model<T, Dev>(o, lx::KvqFh<T, Dev>(words, o.kvq_fh, o.seed), targets,
-                             {"KVQ-FH", "Imputes the vector of a word by attention over its substrings, which share the rows of a table. ",
-                              "", "Sasaki, Suzuki and Inui, \"Subword-based Compact Reconstruction of Word Embeddings\", NAACL 2019"});
+    return train_model(o, lx::Bos<T, Dev>(words, o.bos), targets,
+                       {"BoS", "Imputes the vector of a word as the mean of the vectors of its substrings. ", "",
+                        "Zhao, Mudgal and Liang, \"Generalizing Word Embeddings using Bag of Subwords\", EMNLP 2018"});
+  return train_model(o, lx::KvqFh<T, Dev>(words, o.kvq_fh, o.settings.seed), targets,
+                     {"KVQ-FH", "Imputes the vector of a word by attention over its substrings, which share the rows of a table. ", "",
+                      "Sasaki, Suzuki and Inui, \"Subword-based Compact Reconstruction of Word Embeddings\", NAACL 2019"});
 }
 
 const program::Registered<program::TrainCommand<Options, TrainImputer>> command{

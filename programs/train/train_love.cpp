@@ -19,26 +19,26 @@ bool TrainLove::train(program::LoveTrainOptions o) {
   std::optional<lx::WordVectors> all = program::read_word_vectors(o.targets, o.words);
   o.love.size = all->dimension();
   o.check_size();
-  lx::Love<T, Dev> model(units, o.love, o.seed);
+  lx::Love<T, Dev> model(units, o.love, o.settings.seed);
   auto learned = program::love_targets(*all, o);
   all.reset();
   if (!o.quiet) std::cerr << "searching synonyms and hard negatives ...\n";
   const program::LoveWords words(std::move(learned), o);
   if (!o.quiet) std::cerr << words.text() << "\n";
 
-  const lx::LoveBatches source(words.targets.words(), words.synonyms, words.negatives, o.batches, o.seed);
+  const lx::LoveBatches source(words.targets.words(), words.synonyms, words.negatives, o.batches, o.settings.seed);
   const program::ImputerTexts texts{"LOVE",
                                     lx::cat("Imputes the vector of a word from its letters and pieces (Chen et al., ACL 2022). ",
                                             model.options().rows, " letters and pieces, "),
                                     lx::cat(words.text(), ". Vocabulary `", o.vocab, "`."),
                                     "Chen, Varoquaux and Suchanek, \"Imputing Out-of-Vocabulary Embeddings with LOVE Makes Language Models "
                                     "Robust with Little Cost\", ACL 2022"};
-  const auto loss = [&](const auto& targets, const auto& vectors, const lx::LoveBatch& batch) {
+  const lx::ImputerLoss<T, Dev> loss = [&](const auto& targets, const auto& vectors, const lx::LoveBatch& batch) {
     return lx::love_loss(targets, vectors, batch.words, o.loss);
   };
-  lx::Json settings = o.json(words.targets.describe(), program::describe(units.vocabulary()));
-  settings["lists_crc32"] = words.checksum();
-  return program::train_words<T, Dev>(o, model, words.targets, source, loss, settings, program::LoveTrainOptions().json("", ""), texts);
+  lx::Json identity = o.json(words.targets.describe(), program::describe(units.vocabulary()));
+  identity["lists_crc32"] = words.checksum();
+  return program::train_words(o, model, words.targets, source, loss, identity, program::LoveTrainOptions().json("", ""), texts);
 }
 
 const program::Registered<program::TrainCommand<program::LoveTrainOptions, TrainLove>> command{

@@ -24,7 +24,7 @@ FLOORS = {
     "attention": "core kernels autograd ops nn text io data knowledge",
     "words": "core kernels autograd ops nn text noise io data",
     "models": "core kernels autograd ops nn text io data knowledge attention words",
-    "train": "core kernels autograd ops nn text noise io data knowledge metrics attention models",
+    "train": "core kernels autograd ops nn text noise io data knowledge metrics attention words models",
     "tables": "core kernels ops text io data metrics models train",
 }
 # one umbrella a room; that of the toolkit is lexformer.hpp
