@@ -8,22 +8,6 @@
 
 namespace lx = lexformer;
 
-struct Pretraining {  // the members that Trainer needs
-  lx::MaskedLm<>& model;
-  lx::TextBatches source;
-  lx::Mth<> mth;
-
-  std::size_t batches() const { return source.batches(); }
-  lx::MaskedBatch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
-  lx::Var<> loss(const lx::MaskedBatch& m, const lx::ForwardOptions& forward) const {
-    const auto y = model(m.batch, m.positions, m.labels, forward, mth.encode(forward));  // encode(): some heads of each layer
-    return mth.add_to(y.loss, mth.losses(y.encoder, m.batch.offsets, forward));          // masked LM + a1 tokens + a2 heads
-  }
-  double weights(const lx::MaskedBatch& m) const { return m.positions.empty() ? 0 : static_cast<double>(m.batch.size()); }
-  void save(const std::string& path) { model.save(path); }
-  void load(const std::string& path) { model.restore(lx::ModelFile::open(path)); }
-};
-
 int main(int argc, char** argv) try {
   if (argc != 3) {
     std::cerr << "usage: 09_pretrain_mth TEXT.txt DIR   (a line of TEXT.txt is a document; those of fewer than 8 words are skipped)\n";
@@ -42,7 +26,6 @@ int main(int argc, char** argv) try {
                         {"intermediate_size", 512u},
                         {"max_position_embeddings", 128u}};
   lx::MaskedLm<> model(config, lx::train_vocabulary(words, {}, {.size = 4000}), {}, 1);
-  const lx::Mth<> mth({.token_weight = 1, .head_weight = 0.01}, 4, 4);  // the paper's weights; 4 layers, 4 heads
 
   const auto held_out = documents.read_held_out(100, model.tokenizer());
   const auto report = [&](const char* when) {
@@ -51,14 +34,15 @@ int main(int argc, char** argv) try {
   };
   report("before training");
 
-  const lx::Masker masker(model.tokenizer());
-  Pretraining task{model, lx::TextBatches(documents, model.tokenizer(), masker, 16, 1), mth};
-  lx::AdamW<> optimizer(model.parameters(), {.eps = 1e-6, .weight_decay = 0.01, .decay_bias_and_norm = false});
-  const std::size_t steps = 5 * task.batches();  // five epochs
-  const lx::Schedule schedule{.base = 1e-3, .warmup = steps / 20, .total = steps};
-  const auto done = lx::Trainer(task, optimizer, {.out = out, .schedule = schedule, .hooks = lx::progress_hooks(std::cerr)}).run();
+  lx::PretrainingSettings settings;
+  settings.mth = {.token_weight = 1, .head_weight = 0.01};  // the paper's weights
+  settings.epochs = 5;
+  settings.batch = 16;
+  settings.lr = 1e-3;
+  settings.warmup = 0.05;
+  const auto done = lx::pretrain(model, documents, {}, settings, {.out = out, .hooks = lx::progress_hooks(std::cerr)});
   report("after training");
-  std::cout << out << "/model.lxf: loss " << done.loss << ", mean of the run\n";
+  std::cout << out << "/model.lxf: loss " << done.run.loss << ", mean of the run\n";
 } catch (const lx::Error& error) {
   std::cerr << error.what() << "\n";
   return error.exit_code();

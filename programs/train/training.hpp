@@ -31,11 +31,6 @@ inline lx::TrainingRun run_of(const RunOptions& o, const lx::TrainingSettings& s
   return run;
 }
 
-/// The trainer's options for batches of `samples`, so many in an epoch.
-inline lx::TrainerOptions trainer_options(const TrainingOptions& o, const std::string& samples, std::size_t batches) {
-  return lx::trainer_options(o, run_of(o, o, o.out, samples), lx::steps_per_epoch(batches, o.accumulate));
-}
-
 /// all_results.json of a run: its last evaluation, its speed, its settings. samples: in the training data.
 inline lx::Json results_of(const lx::TrainResult& done, std::size_t samples, const lx::Json& settings) {
   const lx::Json& measured = done.measured;

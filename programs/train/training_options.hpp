@@ -33,11 +33,6 @@ struct RunOptions {
   }
 };
 
-/// The same with the settings of the training. Its option --warmup is the command's.
-struct TrainingOptions : RunOptions, lx::TrainingSettings {
-  void visit_run(OptionVisitor& v) { RunOptions::visit_run(v, *this); }
-};
-
 /// Moves an option, in help, behind one that was added before it.
 inline void move_behind(OptionVisitor& v, const std::string& name, const std::string& other) {
   auto& options = v.options();
