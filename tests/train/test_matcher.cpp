@@ -79,7 +79,7 @@ TEST_CASE("control stops a training, saves it and evaluates it; the run goes on 
   const test::Threads one(1);
   const TemporaryFolder folder;
   const auto train = tiny_examples("train"), valid = tiny_examples("valid");
-  auto whole = tiny_start(), first = tiny_start(), second = tiny_start();
+  auto whole = tiny_start(), first = tiny_start(), second = tiny_start(), third = tiny_start();
   train_matcher(whole, train, valid, tiny_settings(), {.out = folder / "whole"});
 
   TrainingRun run{.out = folder / "run"};
@@ -94,7 +94,7 @@ TEST_CASE("control stops a training, saves it and evaluates it; the run goes on 
   CHECK(read_file(folder / "run/log.jsonl") == read_file(folder / "whole/log.jsonl"));
   run.identity["model"] = "another";
   expect_error(
-      ErrorKind::usage, [&] { train_matcher(second, train, valid, tiny_settings(), run); }, "model was not set in that run");
+      ErrorKind::usage, [&] { train_matcher(third, train, valid, tiny_settings(), run); }, "model was not set in that run");
 
   TrainingRun asks{.out = folder / "asks"};
   asked = 0;

@@ -127,10 +127,10 @@ TEST_CASE("a step that is not finite in one go and finite in the next says so") 
   steps.add({6, 0, 0.1, {}, Tensor<double>::from({0.0}), {}});  // a batch without weight
   CHECK_THROWS_WITH_AS(
       steps.add({7, 0, 0.1, Tensor<float>::from({not_a_number}), Tensor<double>::from({std::numeric_limits<double>::quiet_NaN()}), {}}),
-      "step 7: the loss is nan, but every single value and gradient is finite; a smaller --lr may help", Error);
+      "step 7: the loss is nan, but every single value and gradient is finite; a smaller `lr` may help", Error);
   StepLog<Cpu, int> others(log, [](const auto&) {});
   CHECK_THROWS_WITH_AS(
       others.add({8, 0, 0.1, Tensor<float>::from({1.0f}), Tensor<double>::from({std::numeric_limits<double>::infinity()}), {}}),
-      "step 8: the gradient norm is inf, but every single value and gradient is finite; a smaller --lr may help", Error);
+      "step 8: the gradient norm is inf, but every single value and gradient is finite; a smaller `lr` may help", Error);
   CHECK(log.history()->back() == Json{{"step", 8}, {"epoch", 0.0}, {"loss", 1.0}, {"grad_norm", "inf"}});
 }
