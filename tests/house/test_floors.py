@@ -25,7 +25,7 @@ FLOORS = {
     "words": "core kernels autograd ops nn text noise io data",
     "models": "core kernels autograd ops nn text io data knowledge attention words",
     "train": "core kernels autograd ops nn text noise io data knowledge metrics attention words models",
-    "tables": "core kernels ops text io data metrics models train",
+    "tables": "core kernels ops text io data metrics attention models train",
 }
 # one umbrella a room; that of the toolkit is lexformer.hpp
 UMBRELLAS = {"lexformer.hpp", "words.hpp", "tables.hpp", "noise.hpp", "metrics.hpp", "knowledge.hpp"}

@@ -43,7 +43,7 @@ std::string to_json_text(const std::vector<ExplainedWords>& pairs);
 #include <utility>
 
 #include "lexformer/core/error.hpp"
-#include "lexformer/io/config.hpp"
+#include "lexformer/attention/lea_options.hpp"
 #include "lexformer/io/json.hpp"
 
 namespace lexformer {
@@ -52,9 +52,9 @@ LEXFORMER_INLINE LexicalOptions lexical_options(const BertConfig& config) {
   LexicalOptions options;
   for (const auto& term : config.attention) {
     if (term.name != "lea") continue;
-    const Json json = parse_json(term.options, "lea");
-    options.similarity = get_name<Similarity>(json, "similarity", "lea", options.similarity);
-    options.words = get_name<LexicalWords>(json, "words", "lea", options.words);
+    const auto lea = term.get<LeaOptions>();
+    options.similarity = lea.lexical.similarity;
+    options.words = lea.lexical.words;
   }
   return options;
 }
