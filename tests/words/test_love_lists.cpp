@@ -8,6 +8,7 @@
 
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/core/random.hpp"
+#include "lexformer/ops/nearest.hpp"
 #include "support/expect_error.hpp"
 
 using namespace lexformer;

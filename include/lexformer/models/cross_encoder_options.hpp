@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lexformer/attention/term_factory.hpp"
+#include "lexformer/attention/term_config.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/kernels/scalar.hpp"

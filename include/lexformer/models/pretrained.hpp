@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/attention/term_config.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/io/options.hpp"
