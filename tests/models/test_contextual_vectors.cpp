@@ -9,19 +9,19 @@ using namespace lexformer;
 
 namespace {
 
-const std::vector<std::string> texts = {"Sony cameras for a kase", "kase, listen a case", "unheard words for a lens [MASK]", "a kase",
+const std::vector<std::string> all_texts = {"Sony cameras for a kase", "kase, listen a case", "unheard words for a lens [MASK]", "a kase",
                                         "listen, listen kase a black book case kase"};
 
 WordVectors distill(const Encoder<double>& encoder, const std::vector<std::string>& words, const ContextualOptions& options = {}) {
   ContextualVectors<double> vectors(encoder, words, options);
-  vectors.add(texts);
+  vectors.add(all_texts);
   return vectors.vectors();
 }
 
 /// The states of the tokens first ... last - 1 of a text, averaged; the text is encoded alone.
 std::vector<double> occurrence(const Encoder<double>& encoder, std::size_t text, std::size_t first, std::size_t last,
                                std::size_t layers = 2) {
-  const auto states = encoder.encode({texts[text]}, {.pooling = Pooling::none, .layers = layers});
+  const auto states = encoder.encode({all_texts[text]}, {.pooling = Pooling::none, .layers = layers});
   std::vector<double> mean(states.dim(1));
   for (std::size_t t = first; t < last; ++t)
     for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += states.at(t, j) / static_cast<double>(last - first);
@@ -48,7 +48,7 @@ void check_row(const WordVectors& vectors, const std::string& word, const std::v
 TEST_CASE("WordFrequencies: words of the tokenizer by frequency, without unknown words, special tokens and truncated ones") {
   const Encoder<double> encoder(test::tiny_file(), {});
   WordFrequencies counts(encoder.tokenizer(), 20);
-  counts.add(texts);
+  counts.add(all_texts);
   // The comma and "unheard" and "words" are no tokens of this vocabulary.
   const std::vector<std::string> all = {"a", "kase", "listen", "case", "for", "black", "book", "cameras", "lens", "sony"};
   CHECK(counts.frequent(1) == all);
@@ -59,7 +59,7 @@ TEST_CASE("WordFrequencies: words of the tokenizer by frequency, without unknown
 
   // [CLS] sony camera ##s for a k [SEP]: kase lost a piece.
   WordFrequencies truncated(encoder.tokenizer(), 8);
-  truncated.add(std::vector<std::string>{texts[0]});
+  truncated.add(std::vector<std::string>{all_texts[0]});
   CHECK(truncated.frequent(1) == std::vector<std::string>{"a", "cameras", "for", "sony"});
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("ContextualVectors: the same bits for any number of threads; calls add
   CHECK(text(2) == one);
   CHECK(text(3) == one);
   ContextualVectors<double> parts(encoder, {"kase", "a", "listen"});
-  for (const std::string& t : texts) parts.add(std::vector<std::string>{t});
+  for (const std::string& t : all_texts) parts.add(std::vector<std::string>{t});
   const auto all = distill(encoder, {"kase", "a", "listen"});
   CHECK(test::max_error(parts.vectors().values(), all.values()) < 1e-6);
 }
@@ -112,7 +112,7 @@ TEST_CASE("ContextualVectors: LOVE's words of one token, and what is refused") {
   for (char c = 'a'; c <= 'z'; ++c) units.insert(units.end(), {std::string(1, c), std::string("##") + c});
   plug_in(plugged, Love<double>(WordUnits(Vocabulary(units)), {.size = 12, .query_size = 4}, 3));
   WordFrequencies counts(plugged.tokenizer(), 20);
-  counts.add(texts);
+  counts.add(all_texts);
   CHECK(counts.frequent(5) == std::vector<std::string>{"a", "kase"});
   const auto row = distill(plugged, {"cameras"});
   check_row(row, "cameras", {occurrence(plugged, 0, 2, 3)}, WordPooling::mean);  // [CLS] sony cameras for a kase
