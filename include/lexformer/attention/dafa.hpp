@@ -13,12 +13,12 @@
 //   M_F of tokens     the feature "dafa" of a batch, made by knowledge/dependency_features.hpp: dependency_gate
 //   Sem, Dep          Dafa::both
 //   the layers        DafaOptions::first_layer, last_layer; the first alone, as in section 3
-//   Table 8           DafaOptions::without, parts that are left out
+//   Table 8           DafaOptions::without. w/o gate mechanism: gate,filter; w/o adaptive fusion: cross,gate,filter; Figure 4: one of them
 //
 // What the paper leaves open:
-//   * M_F gets the size of the sequence "by adding 1": the gate is 1 within a text and at [CLS] and [SEP], M_F between words of both
+//   * M_F gets the size of the sequence "by adding 1": the factor is 1 within a text and at [CLS] and [SEP], M_F between words of both
 //     texts. A pair with M_F = 0 has the score 0, not minus infinity. DafaExpand::plus_one reads it as 1 + M_F between the texts.
-//   * The gate multiplies q . k and a relative position term, not biases such as LEA's and T5's.
+//   * The factor M_F multiplies q . k and a relative position term, not biases such as LEA's and T5's.
 //   * Sem and Dep read the same q, k and v. Each has a dropout mask of its own; the mask of Sem is the one of a layer without DAFA.
 #pragma once
 
@@ -33,7 +33,7 @@
 
 namespace lexformer {
 
-enum class DafaExpand { ones, plus_one };  // the gate between words of both texts: M_F, or 1 + M_F
+enum class DafaExpand { ones, plus_one };  // the factor between words of both texts: M_F, or 1 + M_F
 
 template <>
 inline constexpr Named<DafaExpand> names_of<DafaExpand>[] = {{"ones", DafaExpand::ones}, {"plus_one", DafaExpand::plus_one}};
@@ -42,7 +42,7 @@ struct DafaOptions {
   DependencyOptions dependency{};
   DafaExpand expand = DafaExpand::ones;
   DafaFusionOptions fusion{};
-  std::string without{};  // parts that are left out: some of tree, subgraph, tfidf, cross, gate, filter, separated by commas
+  std::string without{};  // parts that are left out: some of tree, subgraph, tfidf, cross (eq. 7), gate (eq. 8), filter (eq. 9)
   std::size_t first_layer = 0, last_layer = 0;  // layers first_layer ... last_layer - 1; both 0 = the first layer, as in the paper
   DocumentCounts counts{};                      // of the training texts
 
@@ -66,8 +66,9 @@ struct DafaOptions {
   }
 };
 
-/// The two attentions of one layer (eq. 6) and their fusion, (N, 3D) -> (N, D):
-///   Sem = softmax(S) V,  Dep = softmax(S') V;   S = scale q.k + relative + bias,  S' = (scale q.k + relative) gate + bias
+/// The two attentions of one layer (eq. 6) and their fusion, (N, 3D) -> (N, D), N tokens, width D:
+///   Sem = softmax(e) V,  Dep = softmax(e') V;   e = (scale q.k + relative) g + bias,  e' = (scale q.k + relative) g M_F + bias
+/// g is 1 unless another term sets a gate (ops/attention.hpp).
 template <class T = float, class Dev = Cpu>
 class Dafa final : public AttentionCore<T, Dev> {
  public:

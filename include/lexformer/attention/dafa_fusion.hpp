@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The adaptive fusion of DAFA (Song et al. 2022, eq. 7 to 9; attention/dafa.hpp). For each head, s_i and d_i are the vectors of token i
 // from the semantic and the dependency attention; j runs over the tokens of the sequence:
-//   d*_i = sum_j softmax_j(w_d . tanh(W_D d_j + W_s s_i + b_s)) d_j                                    (eq. 7)
+//   d*_i = sum_j softmax_j(w_d . tanh(W_D d_j + W_s s_i + b_s)) d_j                                    (eq. 7, additive)
 //   s*_i = sum_j softmax_j(w_s . tanh(W_S s_j + W_d d*_i + b_d)) s_j
 //   d^_i = tanh(W_d^ d*_i + b_d^),   s^_i = tanh(W_s^ s*_i + b_s^)                                     (eq. 8)
 //   g_i  = sigmoid(W_g [d^_i; s^_i]),   v_i = g_i s^_i + (1 - g_i) d^_i
@@ -17,11 +17,11 @@
 //   W_l, b_l              output_weight (G, d_v, d_hid), output_bias (G, d_v)
 //
 // What the paper leaves open, or misprints:
-//   * Eq. 7 prints a concatenation inside the tanh. A part of each score then does not depend on j and cancels in the softmax, so that s_i
-//     has no effect. DafaScore::additive adds both parts; concat is as printed.
+//   * Eq. 7 prints a concatenation inside the tanh. A part of each score then does not depend on j and cancels in the softmax, so that s_i,
+//     and d*_i in the second line, have no effect. DafaScore::additive adds both parts; concat is as printed.
 //   * The hidden size of eq. 7 is d_seq in the paper, the length of the sequence; here it is d_a, an option. Biases that softmax cancels
 //     are left out.
-//   * The output is s_i + l_i (DafaOutput::residual), or l_i as printed (literal).
+//   * The output is s_i + l_i by default (DafaOutput::residual), or l_i as printed (literal), which is near 0 where the filter is.
 //   * The fusion is made for each head, or for the concatenated heads (DafaScope).
 #pragma once
 
@@ -93,7 +93,8 @@ Var<T, Dev> head_linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const V
 }
 
 /// Fuses the contexts s and d, (N, D) each, of the semantic and the dependency attention, for each head or for the concatenated heads, by
-/// eq. 7 to 9. without_cross: d* = d, s* = s. without_gate: v = (s* + d*) / 2. without_filter: l = v. Without all three: (s + d) / 2.
+/// eq. 7 to 9. without_cross: d* = d, s* = s. without_gate: v = (s* + d*) / 2. without_filter: l = v. Without all three the
+/// output is (s + d) / 2.
 template <class T = float, class Dev = Cpu>
 struct DafaFusion {
   /// The weights of eq. 7 for one of its two lines.

@@ -11,13 +11,16 @@
 //   D          Ddrp::direction (3, d)
 //   K^rd       Ddrp::distance (r_s, d)
 //   r_s        DdrpOptions::size, 64
-//   d          the size of a head, 64
+//   d          the size of a head (64 in BERT-base)
 //
-// What the paper leaves open:
-//   * clip() has no bounds in the paper; here they are -(r_s - 1) and r_s - 1, so that K^rd has r_s rows, as printed.
+// What the paper leaves open, or misprints:
+//   * Eq. 9 and 10 print K^d with the index delta alone; it depends on rho as well.
+//   * clip() has no bounds in the paper; here they are -(r_s - 1) and r_s - 1, so that K^rd has r_s rows, as printed. It applies to
+//     delta; rho reads i - j.
 //   * Sharing: section 5.4 counts 0.0043M parameters. These are 4288 = (3 + 64) * 64, one pair of tables for all heads and layers.
-//   * Initial values: K^rd is N(0, 0.02^2), D is 1, so that the direction has no effect at first; or N(0, 0.02^2), random_direction.
-//   * There are no absolute position embeddings beside DDRP, unless the config asks for them.
+//   * Initial values: K^rd is N(0, initializer_range^2), 0.02 by default. D is 1, so that the direction has no effect at first, or as K^rd
+//     (random_direction).
+//   * There are no absolute position embeddings beside DDRP, unless the config has position_embeddings.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +50,7 @@ struct DdrpOptions {
   }
 };
 
-/// S_ij = q_i . (k_j + K^d_ij) / sqrt(d).   The rows K^d of all i - j are computed once for each forward pass; attention reads them like
+/// A_ij += q_i . K^d_ij / sqrt(d).   The rows K^d of all i - j are computed once for each forward pass; attention reads them like
 /// the table of any relative position scheme (ScoreTerms::relatives).
 template <class T = float, class Dev = Cpu>
 struct Ddrp final : AttentionTerm<T, Dev> {

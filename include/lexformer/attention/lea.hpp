@@ -7,13 +7,13 @@
 //   l_ij  = l(s_ij) = [sin(2 pi s / beta^(2p / d_L)) | cos(2 pi s / beta^(2p / d_L))],  beta = 10^4      (eq. 7, 8)
 //
 //   paper        here
-//   e, softmax   ops/attention.hpp
-//   W^L          Lea::projection (H, d_L), one row for each head
+//   e, softmax   ops/attention.hpp. H heads of size d_h, N tokens of the batch, R levels
+//   W^L          Lea::projection (H, d_L): the paper's column vector of each head as a row
 //   alpha        Lea::alpha, a number for each layer; lea_alpha.hpp measures it on the first batch
 //   l            lea_embedding.hpp
-//   s_ij         text/lexical.hpp. A batch has it as a code for each pair of tokens, and a similarity ("level") for each code
-//   Sim, w       text/similarity.hpp: Similarity; text/lexical.hpp: LexicalWords
-//   d_L, layers  LeaOptions::dimension, 128; LeaOptions::first_layer, last_layer: the second half (section 4.1.3)
+//   s_ij         text/lexical.hpp. A batch has it as a code for each pair of tokens, and a similarity ("level") for each code; code 0 is s
+//   = 0 Sim, w       text/similarity.hpp: Similarity; text/lexical.hpp: LexicalWords d_L, layers  LeaOptions::dimension, 128;
+//   LeaOptions::first_layer, last_layer: the second half of the layers (section 4.4)
 //
 // What the paper leaves open, or misprints:
 //   * Eq. 7 and 8 print d_ij for s_ij, d_h for d_L and p up to d_L - 1. Here p = 0 ... d_L / 2 - 1, so that l has d_L numbers. All sines
@@ -36,7 +36,7 @@
 
 namespace lexformer {
 
-/// The lexical bias of one layer, before softmax:   S_ij += alpha l(s_ij) W^L
+/// The lexical bias of one layer, before softmax:   e_ij += alpha l(s_ij) W^L
 /// s has few distinct values: l(s) W^L is computed once for each value, and attention looks it up by code. With LeaColumns::both there are
 /// two such biases with a projection each: s_ij of any words, and s_ij of words of the same column, else 0.
 template <class T = float, class Dev = Cpu>
@@ -76,7 +76,7 @@ struct Lea final : AttentionTerm<T, Dev> {
       out.lookups.push_back({table(in, same, same_column, factor), in.batch.feature(same, "lea").codes});
   }
 
-  /// Sets alpha by the rule of the options if it is not set. Returns false if the batch has no pairs to measure it on.
+  /// Sets alpha by the rule of the options if it is not set. Returns false if the rule `magnitude` finds no pairs to measure.
   bool calibrate(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms) override {
     if (host_alpha_(alpha.value()) == 0) {
       const auto unscaled = table(in, LeaOptions::all_words, projection, 1);
@@ -117,7 +117,7 @@ class LeaFactory final : public TermFactory<T, Dev> {
   bool needs_pairs() const override { return !options_.lexical.self_attention; }
   std::vector<FeatureMaker> features() const override { return options_.features(); }
   void check(const EncoderSizes& sizes, const std::string& where) override {
-    if (options_.levels * options_.dimension > 1u << 24)  // no tensor of the file accounts for these numbers
+    if (options_.levels * options_.dimension > 1u << 24)  // l is not stored, so weights() does not bound it
       fail_file(where, "lea: ", options_.levels, " 'levels' of 'dimension' ", options_.dimension, " are more than ", 1u << 24, " numbers");
     resolve_layers("lea", options_.first_layer, options_.last_layer, sizes.layers / 2, sizes.layers);
   }

@@ -6,17 +6,19 @@
 //   L_HCD = 2 / (L m' (m' - 1)) sum_l sum_{i<j} cos(a_i^l, a_j^l)   the attention weights of m' sampled heads of layer l  (eq. 18)
 //
 //   paper              here
-//   alpha_1, alpha_2   MthOptions::token_weight, head_weight; 1 and 0.01 in section 4.3
+//   alpha_1, alpha_2   MthOptions::token_weight, head_weight; 0 by default, which is off; 1 and 0.01 in section 4.3
 //   n', m'             MthOptions::tokens, heads; 50 and 2 in footnote 3
 //   h                  EncoderOutput::last
-//   a^l                EncoderOutput::attentions[l], the n x n numbers of a head as one vector
+//   a^l                EncoderOutput::attentions[l], the n x n numbers of a head as one vector; n: the length of the sequence
 //   mean cosine        ops/similarity_loss.hpp: token_similarity, head_similarity
 //   L_MLM              models/masked_lm.hpp
 //
 // What the paper leaves open:
-//   * Samples are uniform without replacement and drawn anew in each step: tokens for each sequence, with [CLS] and [SEP], or all tokens if
-//     there are fewer than n'; heads for each layer. Both losses are means over the sequences of the batch.
-//   * "Attention weights" are the scores before softmax (eq. 2 and footnote 1). With `probabilities` they are the softmax output before
+//   * "Samples uniformly in sequence order" is read as random, without replacement, anew in each step: tokens for each sequence, with [CLS]
+//     and [SEP], or all tokens if there are fewer than n'; heads for each layer, the same for all sequences of the batch.
+//   * L_TCD is the mean over the sequences of two tokens or more, L_HCD over all.
+//   * "Attention weights" are the scores before softmax with all terms, such as DDRP (eq. 2 and footnote 1). With `probabilities` they are
+//   the softmax output before
 //     dropout.
 #pragma once
 
@@ -39,7 +41,8 @@ struct MthOptions {
   bool active() const { return token_weight != 0 || head_weight != 0; }
 };
 
-/// TCD and HCD of a forward pass: encode() says what the encoder must return, losses() computes both, add_to() is eq. 19.
+/// TCD and HCD of a forward pass: encode() says what the encoder must return, losses() computes both, add_to() is eq. 19, which
+/// train/pretraining.hpp computes part by part.
 template <class T = float, class Dev = Cpu>
 class Mth {
  public:

@@ -7,16 +7,17 @@
 //   l_cl = -log(e^(u.u+ / tau) / (e^(u.u+ / tau) + sum e^(u.u- / tau)))    loss of v_w and its target u_w   (eq. 3)
 //
 //   paper                         here
-//   zeta, section 4.1             words/word_units.hpp: WordUnits, [CLS] letters [SUB] pieces [SEP]
+//   zeta, section 4.1             words/word_units.hpp: WordUnits, [CLS] letters [SUB] pieces [SEP] (Figure A1: [SUB] before each piece)
 //   V, the embeddings of units    LoveEncoder::table (words/love_encoder.hpp)
 //   PA, SA, W^V, W^O              words/love_pam.hpp: LovePam
 //   other phi of Table 5          words/love_attention.hpp, love_cnn.hpp, love_rnn.hpp
 //   losses, eq. 1, 3, 6 to 8      words/love_loss.hpp
-//   section 4.4                   noise/word_edit.hpp: augmentations; words/love_batches.hpp: hard negatives
-//   section 4.6, eq. 9, 10        words/love_plug.hpp: LOVE in the place of BERT's embeddings of split words
+//   section 4.4                   noise/word_edit.hpp: augmentations; words/love_batches.hpp: synonyms, hard negatives
+//   sections 4.6, 5.6             words/love_plug.hpp: LOVE in the place of BERT's embeddings of split words, or mixed into them (eq. 9,
+//   10)
 //
-// Where the paper and the authors' code differ, the defaults follow the code: LoveOptions::structure and scale, and the notes in
-// love_pam.hpp and love_loss.hpp.
+// LoveOptions::structure and scale follow the authors' code where the paper differs (love_pam.hpp). word_units.hpp, word_edit.hpp and
+// love_loss.hpp say where defaults follow neither.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +64,7 @@ class Love : public WordModel<Love<T, Dev>, T, Dev> {
   LoveEncoder<T, Dev>& encoder() { return encoder_; }
   void visit(ParameterVisitor<T, Dev>& v) { v("love", encoder_); }
 
-  /// Computes the vectors of a batch of words, of length 1: (B, D). Errors: there are no words.
+  /// Computes the vectors of B words, each scaled to length 1: (B, D). Errors: there are no words.
   Var<T, Dev> operator()(std::span<const std::string> words, const ForwardOptions& forward = {}) const {
     const auto ids = detail::units_of(words, [&](const std::string& word) { return units_.ids(word); });
     return encoder_(Indices<std::int32_t, Dev>(ids.first), ids.second, forward);

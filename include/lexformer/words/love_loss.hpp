@@ -9,11 +9,11 @@
 //   LoveLoss        formula
 //   nt_xent         mean of l_cl: each of the 2 B vectors u_b and v_b is u once, the other one of its pair is u+, and all vectors of other
 //                   words are u- (the authors' code also counts rows of the same word). Vectors have length 1, tau = 0.07
-//   align_uniform   l_au: psi = |.|^2, t = 2, l_uniform the mean of the one over all pairs of targets and the one of outputs, lambda = 1
+//   align_uniform   l_au: psi = |.|^2, t = 2, lambda = 1; l_uniform is computed for the targets and for the outputs, and averaged
 //   mse             L_dis, psi = mean over the elements of (v - u)^2
-//   euclidean       L_dis, psi = |v - u|
+//   euclidean       L_dis, psi = |v - u| (the paper prints its square)
 //   cosine          L_dis, psi = 1 - cos(v, u)
-// The formulas in full: ops/contrastive_loss.hpp.
+// nt_xent and align_uniform scale u to length 1; mse and euclidean take it as it is in the table. In full: ops/contrastive_loss.hpp.
 #pragma once
 
 #include <cstdint>

@@ -11,9 +11,10 @@
 //   W^O          LovePam::Layer::output
 //
 // Beyond the printed equations, as in the authors' code:
-//   * Linear layers have biases and ReLU; a residual connection with a normalization of its own follows (LoveNorm).
+//   * Linear layers have biases and ReLU; a residual connection and a normalization follow (LoveNorm), one for all layers.
 //   * LoveStructure::sequential is eq. 4. With merge, the default and the released model, PA and SA both read X, and W^O joins them.
-//   * Scores are divided by the fourth root of d (LoveOptions::scale): sqrt(d), as printed, gives wide windows, not the trigrams of
+//   * SA has no projection of values. Scores are divided by the fourth root of the size of a head (LoveOptions::scale): sqrt(d), as
+//   printed, gives wide windows, not the trigrams of
 //     Appendix C.4.
 //   * The vector of a word is the mean over its units, [CLS], [SUB] and [SEP] included. LoveEncoder scales it to length 1.
 #pragma once
@@ -43,13 +44,13 @@ inline std::vector<double> position_scores(std::size_t n, std::size_t d) {
 }
 
 /// All layers of PAM. X (N, D): the units of B words, one word after another; softmax is over the units of a word.
-///   A = relu(softmax(P P^T / s_p) X W_a^T + b_a)                      positional attention
+///   A = relu(softmax(P P^T / s_p) X W_v^T + b_v)                      positional attention
 ///   Z = A (sequential) or X (merge);  q = relu(Z W_q^T + b_q),  k = relu(Z W_k^T + b_k)
-///   B = softmax(q k^T / s_s) Z                                        self-attention
-///   C = relu(B W_o^T + b_o) (sequential) or relu([B | A] W_o^T + b_o) (merge)
+///   S = softmax(q k^T / s_s) Z                                        self-attention
+///   C = relu(S W_o^T + b_o) (sequential) or relu([S | A] W_o^T + b_o) (merge)
 ///   Y = LoveNorm(X, C); the next layer reads Y as X; all layers share one LoveNorm;  vector of a word = mean of its rows of Y
 /// s_p = love_divisor(scale, D / H), s_s = love_divisor(scale, Q / H) with H heads; P has D / H columns, the same for each head.
-/// W_a (D, D), W_q, W_k (Q, D), W_o (D, D) or (D, 2 D).
+/// W_v (D, D), W_q, W_k (Q, D), W_o (D, D) or (D, 2 D).
 template <class T = float, class Dev = Cpu>
 class LovePam {
  public:
@@ -89,7 +90,7 @@ class LovePam {
     return sequence_mean(x, words);
   }
 
-  /// The weights of both attentions in each layer, after the softmax: (H, P), for each head the n x n blocks of the words.
+  /// The weights of both attentions in each layer, after the softmax: (H, pairs), for each head the n x n blocks of the words.
   struct Weights {
     std::vector<Var<T, Dev>> position, content;
   };

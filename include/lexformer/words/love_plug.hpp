@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LOVE plugged into BERT (Chen et al. 2022, sections 4.5 and 5.4): words of several pieces get vectors that LOVE imputes.
+// LOVE plugged into BERT (Chen et al. 2022, sections 4.6 and 5.6): words of several pieces get vectors that LOVE imputes.
 #pragma once
 
 #include <any>
