@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/io/model_file.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/rows.hpp"
 #include "lexformer/train/optimizer.hpp"
