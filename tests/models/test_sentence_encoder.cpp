@@ -76,8 +76,8 @@ TEST_CASE("SentenceEncoder: texts in any batches, files") {
   auto encoder = Encoder<>::load(path);
   CHECK(encoder.pooling() == Pooling::cls);
   CHECK_FALSE(is_sentence_encoder(encoder.file()));  // without the Dense modules it is another one
-  CrossEncoder<> pairs(ModelFile::open(path), CrossEncoderOptions{.seed = 1});
-  auto saved = pairs.file();
+  CrossEncoder<> of_pairs(ModelFile::open(path), CrossEncoderOptions{.seed = 1});
+  auto saved = of_pairs.file();
   CHECK_FALSE(saved.config["lexformer"].contains("dense"));
   CHECK(SentenceEncoder<>(saved, stored_sentence_options(saved), 1).options().max_length == model.config().max_position_embeddings);
   // Dense modules of other sizes are new; those of the same are the file's.

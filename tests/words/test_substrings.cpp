@@ -5,7 +5,9 @@
 
 using namespace lexformer;
 
+namespace {
 using Texts = std::vector<std::string>;
+}
 
 TEST_CASE("Substrings: of a marked word, by first character and length, with repetitions") {
   const Substrings three_to_six;

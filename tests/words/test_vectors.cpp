@@ -16,7 +16,7 @@ using namespace lexformer;
 
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 using Floats = std::vector<float>;
 
 Floats row_of(const WordVectors& vectors, const std::string& word) {
@@ -41,7 +41,7 @@ TEST_CASE("vectors: word2vec form, GloVe form, and what differs between writers,
     CHECK(vectors.size() == 2);
     CHECK(vectors.dimension() == 3);
     CHECK(vectors.dropped() == 0);
-    CHECK(vectors.words() == Words{"the", "of"});
+    CHECK(vectors.words() == WordList{"the", "of"});
     CHECK(vectors.values().shape() == Shape{2, 3});
     CHECK(vectors.values().to_vector() == Floats{1, -2, 0.5f, 0.3f, 0, 4});
     CHECK(vectors.find("of") == 1);
@@ -49,7 +49,7 @@ TEST_CASE("vectors: word2vec form, GloVe form, and what differs between writers,
     CHECK_FALSE(vectors.find(""));
   }
   // A word may be a number, and the first line is a header only if it has two whole numbers.
-  CHECK(parse_vectors("1 2.0\n2 3\n", "f").words() == Words{"1", "2"});
+  CHECK(parse_vectors("1 2.0\n2 3\n", "f").words() == WordList{"1", "2"});
   CHECK(parse_vectors("7 1 2\n", "f").dimension() == 2);
   CHECK(WordVectors().size() == 0);
   CHECK(WordVectors().dimension() == 0);
@@ -58,7 +58,7 @@ TEST_CASE("vectors: word2vec form, GloVe form, and what differs between writers,
 TEST_CASE("vectors: words in lower case; the first of equal words stays") {
   const std::string text = "The 1\nTHE 2\n\xC3\x84hm 3\nthe 4\nof 5\n\xC3\xA4hm 6\n";
   const auto lower = parse_vectors(text, "f");
-  CHECK(lower.words() == Words{"the", "\xC3\xA4hm", "of"});
+  CHECK(lower.words() == WordList{"the", "\xC3\xA4hm", "of"});
   CHECK(lower.values().to_vector() == Floats{1, 3, 5});
   CHECK(lower.dropped() == 3);
   CHECK(row_of(lower, "of") == Floats{5});
@@ -127,7 +127,7 @@ TEST_CASE("vectors: .npy with a list of words") {
   const auto read = [&] { return read_vectors(npy, {.lower_case = true, .word_list = list}); };
   save_npy(npy, Tensor<double>::from({1, 2, 3, 4, 5, 6}, {3, 2}));
   write_file_atomic(list, "The\r\nof\nTHE");
-  CHECK(read().words() == Words{"the", "of"});
+  CHECK(read().words() == WordList{"the", "of"});
   CHECK(read().dropped() == 1);
   CHECK(read().values().to_vector() == Floats{1, 2, 3, 4});
 
@@ -160,29 +160,29 @@ TEST_CASE("vectors: .npy with a list of words") {
 }
 
 TEST_CASE("vectors: the whole words of a model's table") {
-  const Vocabulary vocabulary(Words{"[PAD]", "The", "##ing", "a", "the", "caf\xC3\xA9", "", "x1", "don't", "[CLS]", "of"});
+  const Vocabulary vocabulary(WordList{"[PAD]", "The", "##ing", "a", "the", "caf\xC3\xA9", "", "x1", "don't", "[CLS]", "of"});
   const auto table = [] {
     auto t = Tensor<float>::zeros({12, 2});  // a table may have more rows than the vocabulary
     for (const std::size_t i : {1u, 4u, 10u}) t.mutable_data()[2 * i + 1] = static_cast<float>(i);
     return t;
   }();
   const auto vectors = whole_word_vectors(vocabulary, table, "m.lxf");
-  CHECK(vectors.words() == Words{"the", "of"});
+  CHECK(vectors.words() == WordList{"the", "of"});
   CHECK(vectors.values().to_vector() == Floats{0, 1, 0, 10});
-  CHECK(whole_word_vectors(vocabulary, table, "m.lxf", false).words() == Words{"The", "the", "of"});
+  CHECK(whole_word_vectors(vocabulary, table, "m.lxf", false).words() == WordList{"The", "the", "of"});
 
   expect_file_error([&] { whole_word_vectors(vocabulary, table.slice(0, 10), "m.lxf"); }, "m.lxf: the word table has shape");
   expect_file_error([&] { whole_word_vectors(vocabulary, table.reshape({24}), "m.lxf"); }, "m.lxf: the word table has shape");
-  expect_file_error([&] { whole_word_vectors(Vocabulary(Words{"[PAD]", "a"}), table, "m.lxf"); }, "m.lxf: there are no word vectors");
-  expect_file_error([&] { whole_word_vectors(Vocabulary(Words{"ab"}), table, "m.lxf"); }, "m.lxf: row 1, 'ab': the vector is zero");
+  expect_file_error([&] { whole_word_vectors(Vocabulary(WordList{"[PAD]", "a"}), table, "m.lxf"); }, "m.lxf: there are no word vectors");
+  expect_file_error([&] { whole_word_vectors(Vocabulary(WordList{"ab"}), table, "m.lxf"); }, "m.lxf: row 1, 'ab': the vector is zero");
 }
 
 TEST_CASE("vectors: those of a program") {
   const auto values = Tensor<float>::from({1, 2, 3, 4}, {2, 2});
   const WordVectors vectors({"A", "b"}, values);
-  CHECK(vectors.words() == Words{"a", "b"});
+  CHECK(vectors.words() == WordList{"a", "b"});
   CHECK(vectors.values().shares_storage(values));
-  const auto fails = [](Words words, const Tensor<float>& t, const std::string& part) {
+  const auto fails = [](WordList words, const Tensor<float>& t, const std::string& part) {
     expect_error(
         ErrorKind::failure, [&] { WordVectors(std::move(words), t); }, "WordVectors: " + part);
   };
@@ -224,7 +224,7 @@ TEST_CASE("vectors: nearest by cosine, ties by row, the same for any number of t
       "the query is zero or not finite");
 
   // 3,000 rows of 19 numbers, more than one block and one lane, against the definition.
-  Words words;
+  WordList words;
   Tensor<float> values(Shape{3000, 19});
   for (std::size_t i = 0; i < values.size(); ++i) values.mutable_data()[i] = static_cast<float>(std::sin(static_cast<double>(i)));
   for (std::size_t i = 0; i < 3000; ++i) words.push_back(cat("w", i));
