@@ -140,7 +140,7 @@ struct Input {
   lx::PairDataset pairs(Model& model_) const {
     auto examples = lx::class_examples(lx::read_pairs(data), labels);
     model_.provide(knowledge.load(length > 0 ? "--length" : nullptr));
-    if (!knowledge.parses.empty()) model_.fit(program::texts_of(examples, 2));
+    if (!knowledge.parses.empty()) model_.fit(lexformer::texts_of(examples, 2));
     if (length > 0)
       for (auto& e : examples)
         for (std::string* text : {&e.left, &e.right})

@@ -113,7 +113,8 @@ struct MatchFlags {
   }
   /// The library's options, without the encoder of the candidates. scorer: the model, or null.
   lx::MatchOptions settings(const lx::Scorer* scorer) const {
-    lx::MatchOptions o{.decision = decision, .shard = lx::Shard::parse(shard), .top = top, .batch = batch};
+    lx::MatchOptions o{
+        .decision = static_cast<const lx::DecisionOptions&>(decision), .shard = lx::Shard::parse(shard), .top = top, .batch = batch};
     o.candidates.source = candidates.source();
     o.decision.cascade = !decision.no_cascade;
     if (scorer == nullptr) return o;

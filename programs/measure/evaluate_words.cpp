@@ -2,6 +2,7 @@
 // Evaluates word vectors: similarity of words against human scores, clusters against categories, neighbours of misspellings.
 #include <iomanip>
 #include <lexformer/io/json.hpp>
+#include <lexformer/metrics.hpp>
 #include <unordered_map>
 
 #include "cli/word_sources.hpp"

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -141,18 +142,14 @@ LEXFORMER_INLINE void check_bounds(const VisitOptions& visit) {
   OptionVisitor options;
   visit(options);
   for (const Option& option : options.options()) {
-    double value = option.bounds.min;
-    if (option.kind == Option::Kind::number)
-      value = option.as<double>();
-    else if (option.kind == Option::Kind::size)
-      value = static_cast<double>(option.as<std::size_t>());
-    else if (option.kind == Option::Kind::optional_number)
-      value = option.as<std::optional<double>>().value_or(option.bounds.max);
-    else
-      continue;
+    std::optional<double> value;
+    if (option.kind == Option::Kind::number) value = option.as<double>();
+    if (option.kind == Option::Kind::size) value = static_cast<double>(option.as<std::size_t>());
+    if (option.kind == Option::Kind::optional_number) value = option.as<std::optional<double>>();
+    if (!value) continue;
     const auto& [min, max, above] = option.bounds;
-    if (value >= min && value <= max && !(above && value == min)) continue;
-    fail_usage(option.name, "is ", value, ", expected ", above ? "more than " : "", min,
+    if (*value >= min && *value <= max && !(above && *value == min)) continue;
+    fail_usage(option.name, "is ", *value, ", expected ", above ? "more than " : "", min,
                max < 1e300 ? cat(" to ", max)
                : above     ? ""
                            : " or more");
