@@ -40,7 +40,9 @@ FeatureMaker dependency_gate(std::shared_ptr<const DependencyTable> trees, std::
 #if LEXFORMER_BODIES
 #include <iomanip>
 
+#include "lexformer/core/parallel.hpp"
 #include "lexformer/io/file.hpp"
+#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 

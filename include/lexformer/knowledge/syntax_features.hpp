@@ -33,6 +33,9 @@ FeatureMaker syntax_feature(std::shared_ptr<const DependencyTable> trees, std::s
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include "lexformer/core/parallel.hpp"
+#include "lexformer/text/wordpiece.hpp"
+
 namespace lexformer {
 
 namespace detail {

@@ -40,7 +40,9 @@ FeatureMaker word_gate(WordSimilarities similarities, std::string name);
 #include <cstddef>
 #include <utility>
 
+#include "lexformer/core/parallel.hpp"
 #include "lexformer/text/unicode.hpp"
+#include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
 
