@@ -64,6 +64,7 @@ MisspellingTable read_misspelling_table(const std::string& path);
 #include <system_error>
 #include <utility>
 
+#include "lexformer/data/lines.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/text/unicode.hpp"
