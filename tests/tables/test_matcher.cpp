@@ -45,7 +45,7 @@ class Knowing final : public Scorer {
   const CrossEncoderOptions& options() const override { return kind; }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t, const std::function<void(std::size_t)>&) const override {
     asked += examples.size();
-    Tensor<float> y({examples.size(), kind.labels});
+    auto y = Tensor<float>::zeros({examples.size(), kind.labels});
     for (std::size_t i = 0; i < examples.size(); ++i)
       y.mutable_data()[i * kind.labels + kind.labels - 1] = examples[i].left.substr(1) == examples[i].right ? 3.0f : -3.0f;
     return y;
@@ -177,7 +177,7 @@ TEST_CASE("RecordSearch: vectors of texts, and both sources") {
   expect_error(
       ErrorKind::usage, [&] { RecordSearch(texts.first, texts.second, false, options); }, "embeddings needs an encoder");
   options.embed = [](std::span<const std::string> part) {  // the second and third letter, and the sixth
-    Tensor<float> y({part.size(), 60});
+    auto y = Tensor<float>::zeros({part.size(), 60});
     for (std::size_t i = 0; i < part.size(); ++i)
       for (const char c : part[i])
         if (c >= 'a' && c <= 'z') y.mutable_data()[i * 60 + static_cast<std::size_t>(c - 'a')] += 1;
