@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
@@ -96,6 +97,12 @@ struct BlockingQuality {
 };
 
 namespace detail {
+
+/// A number for a pair of places. Within one table the order of the two does not matter.
+inline std::uint64_t pair_number(std::size_t left, std::size_t right, bool one_table) {
+  if (one_table && left > right) std::swap(left, right);
+  return static_cast<std::uint64_t>(left) << 32 | right;
+}
 
 /// Sorts candidates by pair and removes repetitions.
 void unique_pairs(std::vector<Candidate>& candidates);

@@ -74,6 +74,12 @@ struct ValidationPairs {
 /// Called with each thing worth telling.
 using Note = std::function<void(const std::string& text)>;
 
+namespace detail {
+inline void tell(const Note& note, const std::string& text) {
+  if (note) note(text);
+}
+}  // namespace detail
+
 /// Chooses the decisions. valid: labelled pairs with scores, or null. combine: combine the model's score with the evidence; odds: these
 /// scores are probabilities. usual: the threshold if neither options nor labelled pairs choose one. Notes what was reached.
 /// Errors (file): no threshold has the wanted precision or recall.
@@ -168,9 +174,7 @@ LEXFORMER_INLINE std::string reached(const ValidationPairs& pairs, std::span<con
 
 LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usual, const ValidationPairs* valid, bool combine, bool odds,
                                             const Note& note) {
-  const auto tell = [&](const std::string& text) {
-    if (note) note(text);
-  };
+  const auto tell = [&](const std::string& text) { detail::tell(note, text); };
   Decisions d;
   if (valid == nullptr) {
     d.calibration = o.calibration;
@@ -199,9 +203,7 @@ LEXFORMER_INLINE Decisions choose_decisions(const DecisionOptions& o, double usu
 
 LEXFORMER_INLINE std::optional<Cascade> choose_cascade(const ValidationPairs& valid, const Evidence& evidence, const Decisions& decisions,
                                                        const Note& note) {
-  const auto tell = [&](const std::string& text) {
-    if (note) note(text);
-  };
+  const auto tell = [&](const std::string& text) { detail::tell(note, text); };
   if (!decisions.combined && !are_probabilities(valid.scores)) {
     tell("no cascade: the model's scores are no probabilities");
     return std::nullopt;

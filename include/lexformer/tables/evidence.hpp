@@ -85,10 +85,7 @@ LEXFORMER_INLINE double Evidence::similarity(std::size_t i) const {
 }
 
 LEXFORMER_INLINE std::vector<std::optional<std::size_t>> Evidence::find(std::span<const std::pair<std::size_t, std::size_t>> pairs) const {
-  const auto key = [&](std::size_t left, std::size_t right) {
-    if (one_table && left > right) std::swap(left, right);
-    return static_cast<std::uint64_t>(left) << 32 | right;
-  };
+  const auto key = [&](std::size_t left, std::size_t right) { return detail::pair_number(left, right, one_table); };
   std::unordered_map<std::uint64_t, std::optional<std::size_t>> numbers;
   for (const auto& [left, right] : pairs) numbers[key(left, right)];
   for (std::size_t i = 0; i < candidates.size(); ++i)

@@ -164,15 +164,12 @@ LEXFORMER_INLINE std::vector<Candidate> find_candidates(const RecordPairs& recor
   const auto counted = [](auto count, const char* one, const char* many) {
     return cat(std::fixed, std::setprecision(0), count, " ", count == 1 ? one : many);
   };
-  const auto tell = [&](const std::string& text) {
-    if (hooks.note) hooks.note(text);
-  };
   const std::size_t left = records.left().records.size();
-  tell(records.one_table() ? counted(left, "record", "records") : cat(left, " x ", records.right().records.size(), " records"));
+  tell(hooks.note, records.one_table() ? counted(left, "record", "records") : cat(left, " x ", records.right().records.size(), " records"));
   const auto texts = search_texts(records);
   const RecordSearch search(texts.first, texts.second, records.one_table(), options.candidates, hooks.searching);
   auto found = search.find();
-  tell(cat(counted(found.size(), "candidate", "candidates"), " of ", counted(search.pairs(), "pair", "pairs")));
+  tell(hooks.note, cat(counted(found.size(), "candidate", "candidates"), " of ", counted(search.pairs(), "pair", "pairs")));
   return found;
 }
 

@@ -157,10 +157,7 @@ LEXFORMER_INLINE double RecordSearch::pairs() const {
 
 LEXFORMER_INLINE BlockingQuality blocking_quality(std::span<const std::pair<std::size_t, std::size_t>> matches,
                                                   std::span<const Candidate> candidates, bool one_table, double pairs) {
-  const auto key = [&](std::size_t left, std::size_t right) {
-    if (one_table && left > right) std::swap(left, right);
-    return static_cast<std::uint64_t>(left) << 32 | right;
-  };
+  const auto key = [&](std::size_t left, std::size_t right) { return detail::pair_number(left, right, one_table); };
   std::unordered_set<std::uint64_t> found, distinct;
   for (const auto& c : candidates) found.insert(key(c.left, c.right));
   for (const auto& [left, right] : matches) distinct.insert(key(left, right));
