@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Divides the rows of a data set into batches: those of an epoch, a pure function of (lengths, plan), and those of inference.
+// Divides the rows of a data set into batches: for an epoch, as a pure function of (lengths, plan), and for inference.
 #pragma once
 
 #include <algorithm>

@@ -29,11 +29,11 @@ struct PairRow {
   std::string left_id{}, right_id{};       // with TableOptions::records
 };
 
-/// The texts that ids stand for, such as those of records (tables/record_texts.hpp).
+/// The texts that ids stand for, such as the texts of records (tables/record_texts.hpp).
 class IdTexts {
  public:
   virtual ~IdTexts() = default;
-  /// Replaces the ids in `left` and `right` by their texts; they become left_id and right_id. Errors (file): there is no such id. `where`
+  /// Replaces the ids in `left` and `right` by their texts; they become left_id and right_id. Errors (file): an id is unknown. `where`
   /// begins the message, `advice` ends it.
   virtual void put_texts(PairRow& row, const std::string& where, const std::string& advice) const = 0;
   /// How the texts are made, in the form in which the file of a model keeps it.
