@@ -63,95 +63,95 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
   }
 }
 
-/// Shows metrics, precision and recall, histograms and the worst errors on a test file.
-/// evaluations: of each contender on the examples.
-inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations,
-                           const std::string& file, const std::vector<lx::PairExample>& examples, std::size_t worst) {
+/// Shows the main metrics of each contender in a table.
+inline void metrics_table(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations) {
   const auto& options = contenders.back().model.options();
-  const bool single = options.texts == 1;
-  const std::string pairs = lx::examples_name(options.texts);
-  page.heading("Test " + pairs);
-  page.paragraph(lx::cat(file, ", ", examples.size(), " ", pairs));
-  std::vector<std::vector<std::string>> table;
-  std::vector<lx::Series> curves;
-  std::vector<std::vector<double>> all_scores;
-  const auto labels = lx::labels_of(examples);
   std::vector<std::string> header{"model"};
+  for (const auto& key : lx::main_metrics(evaluations[0])) header.push_back(key);
+  std::vector<std::vector<std::string>> rows;
+  std::string shown;
   for (std::size_t k = 0; k < contenders.size(); ++k) {
-    const auto& c = contenders[k];
-    const auto& e = evaluations[k];
-    table.push_back({lx::escape_xml(c.name)});
-    for (const auto& key : lx::main_metrics(e)) {
-      if (table.size() == 1) header.push_back(key);
+    auto& row = rows.emplace_back(std::vector{lx::escape_xml(contenders[k].name)});
+    for (const auto& key : lx::main_metrics(evaluations[k])) {
       StringWriter cell;
-      cell << std::fixed << std::setprecision(1) << lx::in_percent(key, e.value(key));
-      table.back().push_back(cell.str());
+      cell << std::fixed << std::setprecision(1) << lx::in_percent(key, evaluations[k].value(key));
+      row.push_back(cell.str());
     }
-    if (c.model.options().labels != 2) continue;
-    const auto& scores = all_scores.emplace_back(e.scores);
-    auto& curve = curves.emplace_back(lx::Series{c.name, {}, {}});
-    for (const auto& p : lx::precision_recall_curve(scores, labels)) {
+    shown += (shown.empty() ? "" : "; ") + contenders[k].shown();
+  }
+  page.paragraph(options.task == lx::Task::regression ? "In percent; mse in squared units of the label."
+                 : options.has_threshold()            ? "In percent, at the stored threshold."
+                                                      : "In percent.");
+  page.paragraph("One model each. " + shown + ".");
+  page.table(header, rows);
+}
+
+/// Draws precision against recall, one curve for each model.
+inline void precision_recall_picture(lx::ReportPage& page, const std::vector<Contender>& contenders,
+                                     const std::vector<lx::Evaluation>& evaluations, const std::vector<std::int32_t>& labels) {
+  std::vector<lx::Series> curves;
+  for (std::size_t k = 0; k < contenders.size(); ++k) {
+    const auto& e = evaluations[k];
+    auto& curve = curves.emplace_back(lx::Series{contenders[k].name, {}, {}});
+    for (const auto& p : lx::precision_recall_curve(e.scores, labels)) {
       curve.x.push_back(100 * p.recall);
       curve.y.push_back(100 * p.precision);
     }
     curve.highlights = {{100 * e.value("recall"), 100 * e.value("precision")}};
   }
-  std::string shown;
-  for (const auto& c : contenders) shown += (shown.empty() ? "" : "; ") + c.shown();
-  page.paragraph(options.task == lx::Task::regression ? "In percent; mse in squared units of the label."
-                 : options.has_threshold()            ? "In percent, at the stored threshold."
-                                                      : "In percent.");
-  page.paragraph("One model each. " + shown + ".");
-  page.table(header, table);
-  if (all_scores.size() != contenders.size()) return;  // the rest is for two classes
   page.picture("precision_recall",
                lx::line_chart(curves, {.title = "Precision and recall",
                                        .x_label = "recall, %",
                                        .y_label = "precision, %",
                                        .x_range = {{0, 100}},
                                        .y_range = {{0, 100}}}),
-               lx::series_csv(curves), single ? "Dots: threshold 0.5." : "Dots: the stored thresholds.");
+               lx::series_csv(curves),
+               contenders.back().model.options().texts == 1 ? "Dots: threshold 0.5." : "Dots: the stored thresholds.");
+}
 
-  const auto names = class_names(options);
-  for (std::size_t k = 0; k < contenders.size(); ++k) {
-    const auto& c = contenders[k];
-    const auto& scores = all_scores[k];
-    const double threshold = c.model.threshold.value_or(0.5);
-    std::vector<double> edges(21);
-    for (std::size_t b = 0; b < edges.size(); ++b) edges[b] = static_cast<double>(b) / 20;
-    std::vector<std::vector<double>> heights(2, std::vector<double>(20));
-    std::vector<double> total(2);
-    for (std::size_t i = 0; i < scores.size(); ++i) ++total[static_cast<std::size_t>(labels[i])];
-    for (std::size_t i = 0; i < scores.size(); ++i)
-      heights[static_cast<std::size_t>(labels[i])][std::min<std::size_t>(19, static_cast<std::size_t>(scores[i] * 20))] +=
-          100 / total[static_cast<std::size_t>(labels[i])];
-    lx::Csv csv({"from", "to", names[0] + ", percent", names[1] + ", percent"});
-    for (std::size_t b = 0; b < 20; ++b)
-      csv.row(
-          {lx::short_number(edges[b]), lx::short_number(edges[b + 1]), lx::short_number(heights[0][b]), lx::short_number(heights[1][b])});
-    page.picture(lx::cat("scores_", k + 1),
-                 lx::bar_chart(names, edges, heights,
-                               {.title = "Scores of " + c.name,
-                                .x_label = "score: probability of " + names[1],
-                                .y_label = pairs + " of the class, %",
-                                .y_range = {{0, 100}},
-                                .marks = {{threshold, "threshold", false}}}),
-                 csv,
-                 lx::cat("Distribution of the scores of each class, in 20 bins. Left of the threshold a ", single ? "text" : "pair",
-                         " is classified as ", names[0], ", right of it as ", names[1], "."));
+/// Draws the distribution of a model's scores for each class, in 20 bins.
+inline void score_histogram(lx::ReportPage& page, const std::string& picture, const Contender& c, const std::vector<double>& scores,
+                            const std::vector<std::int32_t>& labels) {
+  constexpr std::size_t bins = 20;
+  const std::size_t texts = c.model.options().texts;
+  const auto names = class_names(c.model.options());
+  std::vector<double> edges(bins + 1), total(2);
+  for (std::size_t b = 0; b < edges.size(); ++b) edges[b] = static_cast<double>(b) / bins;
+  for (const auto label : labels) ++total[static_cast<std::size_t>(label)];
+  std::vector<std::vector<double>> heights(2, std::vector<double>(bins));
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto label = static_cast<std::size_t>(labels[i]);
+    heights[label][std::min(bins - 1, static_cast<std::size_t>(scores[i] * bins))] += 100 / total[label];
   }
+  lx::Csv csv({"from", "to", names[0] + ", percent", names[1] + ", percent"});
+  for (std::size_t b = 0; b < bins; ++b)
+    csv.row({lx::short_number(edges[b]), lx::short_number(edges[b + 1]), lx::short_number(heights[0][b]), lx::short_number(heights[1][b])});
+  page.picture(picture,
+               lx::bar_chart(names, edges, heights,
+                             {.title = "Scores of " + c.name,
+                              .x_label = "score: probability of " + names[1],
+                              .y_label = lx::cat(lx::examples_name(texts), " of the class, %"),
+                              .y_range = {{0, 100}},
+                              .marks = {{c.model.threshold.value_or(0.5), "threshold", false}}}),
+               csv,
+               lx::cat("Distribution of the scores of each class, in 20 bins. Left of the threshold a ", texts == 1 ? "text" : "pair",
+                       " is classified as ", names[0], ", right of it as ", names[1], "."));
+}
 
-  const auto& c = contenders.back();
-  if (worst == 0) return;
-  const auto& scores = all_scores.back();
+/// Lists the examples on the wrong side of the threshold whose scores are farthest from it.
+inline void worst_errors(lx::ReportPage& page, const Contender& c, const std::vector<double>& scores,
+                         const std::vector<lx::PairExample>& examples, std::size_t worst) {
+  const bool single = c.model.options().texts == 1;
+  const auto names = class_names(c.model.options());
   const double threshold = c.model.threshold.value_or(0.5);
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < scores.size(); ++i)
-    if ((scores[i] > threshold) != (labels[i] == 1)) wrong.push_back(i);
+    if ((scores[i] > threshold) != (examples[i].label == 1)) wrong.push_back(i);
   std::stable_sort(wrong.begin(), wrong.end(),
                    [&](auto a, auto b) { return std::abs(scores[a] - threshold) > std::abs(scores[b] - threshold); });
   page.heading("Worst errors of " + c.name);
-  page.paragraph(lx::cat(wrong.size(), " of ", examples.size(), " ", pairs, " are on the wrong side of the threshold.",
+  page.paragraph(lx::cat(wrong.size(), " of ", examples.size(), " ", lx::examples_name(c.model.options().texts),
+                         " are on the wrong side of the threshold.",
                          single ? "" : " Wavy line: the other text has a similar word; coloured background: it has none."));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t k = 0; k < std::min(worst, wrong.size()); ++k) {
@@ -166,6 +166,22 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
     page.table({"row", "class", "score", "text"}, rows);
   else
     page.table({"pair", "class", "score", "left", "right"}, rows);
+}
+
+/// Shows metrics, precision and recall, histograms and the worst errors on a test file.
+/// evaluations: of each contender on the examples.
+inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations,
+                           const std::string& file, const std::vector<lx::PairExample>& examples, std::size_t worst) {
+  const std::string pairs = lx::examples_name(contenders.back().model.options().texts);
+  page.heading("Test " + pairs);
+  page.paragraph(lx::cat(file, ", ", examples.size(), " ", pairs));
+  metrics_table(page, contenders, evaluations);
+  if (std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.model.options().labels != 2; })) return;
+  const auto labels = lx::labels_of(examples);
+  precision_recall_picture(page, contenders, evaluations, labels);
+  for (std::size_t k = 0; k < contenders.size(); ++k)
+    score_histogram(page, lx::cat("scores_", k + 1), contenders[k], evaluations[k].scores, labels);
+  if (worst > 0) worst_errors(page, contenders.back(), evaluations.back().scores, examples, worst);
 }
 
 /// Plots the main score against the share of words with typos, one line for each model; the band is one standard deviation over seeds.

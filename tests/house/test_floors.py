@@ -124,6 +124,9 @@ def self_test():
         ("core/a.hpp", "// SPDX-License-Identifier: MIT\n"),
     }
     missed = [case for case in planted if not list(check(*case))]
+    body = "inline int f(\n    int a) {\n  if (a) {\n    return 1;\n  }\n" + "  a += 1;\n" * 3 + "}\n"
+    if [*long_functions(start + body, 8)] != [(3, "f", 9)] or [*long_functions(start + body, 9)]:
+        sys.exit(f"the checker itself is broken: lengths: {[*long_functions(start + body, 8)]}")
     innocent = start + '// std::cout << "x"\ninline const char* f() { return "exit(1)"; }\nstatic_assert(true);\n'
     if missed or list(check("core/a.hpp", innocent)):
         sys.exit(f"the checker itself is broken: {missed or list(check('core/a.hpp', innocent))}")
@@ -176,6 +179,29 @@ def check_closures():
             yield f"include/lexformer/{name}: includes {count} headers, directly or not; at most {most} (CLOSURES)"
 
 
+def long_functions(text, most):
+    """(line, name, lines) of the functions with more lines than `most`. The text is formatted: a body ends where its line is indented."""
+    lines = code_only(text).split("\n")
+    for end, line in enumerate(lines):
+        if not re.fullmatch(r" *\}", line):
+            continue
+        indent = line[:-1]
+        begin = next((k for k in range(end - 1, -1, -1) if lines[k].startswith(indent) and re.match(r"[^\s}#]", lines[k][len(indent):])), end)
+        while begin > 0 and not re.search(r"[;{}]\s*$|^\s*$|^#|^\s*(public|private|protected):$", lines[begin - 1]):
+            begin -= 1
+        head = " ".join(lines[begin:end])
+        name = re.match(r"[^={;]*?([~\w]+|operator\S+)\(", head)
+        if name and end - begin + 1 > most and not re.match(r"\s*(namespace|class|struct|enum|if|for|while|switch|do|else|try|return)\b", head):
+            yield begin + 1, name.group(1), end - begin + 1
+
+
+def check_lengths():
+    for path in sorted((*ROOT.glob("include/**/*.hpp"), *ROOT.glob("programs/**/*.?pp"), *ROOT.glob("examples/*.cpp"))):
+        most = 60 if path.is_relative_to(INCLUDE) else 80
+        for line, name, lines in long_functions(path.read_text(), most):
+            yield f"{path.relative_to(ROOT)}:{line}: {name} has {lines} lines; at most {most}"
+
+
 def check_programs():
     """The folders of programs/ include what PROGRAM_FLOORS says, examples the library alone. One file reads command lines."""
     for path in sorted((*ROOT.glob("programs/**/*.?pp"), *ROOT.glob("examples/*.cpp"), *ROOT.glob("bench/*.?pp"))):
@@ -197,7 +223,7 @@ def main():
         errors += [f"{path.relative_to(ROOT)}:{line}: {what}" for line, what in check(name, text)]
         if text.count("\n") > MANY_LINES and "Do not edit" not in text[:400]:
             print(f"warning: {path.relative_to(ROOT)}: {text.count(chr(10))} lines; about 300 is the aim")
-    errors += [*check_umbrellas(names), *check_closures(), *check_programs()]
+    errors += [*check_umbrellas(names), *check_closures(), *check_lengths(), *check_programs()]
     for folder in ("examples", "programs", "tests", "bench", "src", "tools", "cmake"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in {".cpp", ".py", ".sh", ".cmake"} or path.name == "CMakeLists.txt":

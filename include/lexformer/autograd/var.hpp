@@ -330,7 +330,7 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
   return result;
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_RECORD(word, To, Ti)                             \
   word template std::vector<Var<To, Cpu>> record_all<To, Ti, Cpu>( \
       const char*, std::vector<Tensor<To, Cpu>>, const std::vector<Var<Ti, Cpu>>&, Backward<To, Ti, Cpu>, bool, std::vector<GraphLeaf>);

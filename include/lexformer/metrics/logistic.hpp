@@ -83,75 +83,100 @@ LEXFORMER_INLINE double LogisticRegression::logit(std::span<const double> x) con
 
 LEXFORMER_INLINE double LogisticRegression::operator()(std::span<const double> x) const { return logistic(logit(x)); }
 
-LEXFORMER_INLINE LogisticRegression fit_logistic(std::span<const double> features, std::span<const std::int32_t> labels, double penalty) {
-  const std::size_t n = labels.size();
-  if (n == 0 || features.empty() || features.size() % n != 0)
-    fail("fit_logistic", "got ", features.size(), " values of features for ", n, " labels, expected as many for each label");
-  const std::size_t d = features.size() / n, size = d + 1;  // the offset is the last
-  std::vector<double> x(n * size, 1.0), mean(d), unit(d);
-  for (std::size_t j = 0; j < d; ++j) {
-    std::vector<double> column(n);
-    for (std::size_t i = 0; i < n; ++i) column[i] = features[i * d + j];
-    detail::check_binary("fit_logistic", column, labels);
-    const auto [least, most] = std::minmax_element(column.begin(), column.end());
-    if (*least == *most) {  // their mean is not exact
-      mean[j] = *least;
-      unit[j] = 1;
-    } else {
-      const auto statistics = mean_and_deviation(column);
-      mean[j] = statistics.mean;
-      unit[j] = statistics.deviation;
+namespace detail {
+/// Features with mean 0 and deviation 1, and a last column of ones for the offset: n rows of size = d + 1 values.
+struct StandardFeatures {
+  std::size_t n, d, size;
+  std::vector<double> x, mean, unit;
+
+  StandardFeatures(std::span<const double> features, std::span<const std::int32_t> labels)
+      : n(labels.size()), d(features.size() / n), size(d + 1), x(n * size, 1.0), mean(d), unit(d) {
+    for (std::size_t j = 0; j < d; ++j) {
+      std::vector<double> column(n);
+      for (std::size_t i = 0; i < n; ++i) column[i] = features[i * d + j];
+      check_binary("fit_logistic", column, labels);
+      const auto [least, most] = std::minmax_element(column.begin(), column.end());
+      if (*least == *most) {  // their mean is not exact
+        mean[j] = *least;
+        unit[j] = 1;
+      } else {
+        const auto statistics = mean_and_deviation(column);
+        mean[j] = statistics.mean;
+        unit[j] = statistics.deviation;
+      }
+      for (std::size_t i = 0; i < n; ++i) x[i * size + j] = (column[i] - mean[j]) / unit[j];
     }
-    for (std::size_t i = 0; i < n; ++i) x[i * size + j] = (column[i] - mean[j]) / unit[j];
   }
-  const auto positives = static_cast<double>(std::count(labels.begin(), labels.end(), 1)), negatives = static_cast<double>(n) - positives;
-  const double high = (positives + 1) / (positives + 2), low = 1 / (negatives + 2);
-  const auto target = [&](std::size_t i) { return labels[i] == 1 ? high : low; };
-  const auto logit = [&](const std::vector<double>& w, std::size_t i) {
+
+  double logit(const std::vector<double>& w, std::size_t i) const {
     double z = 0;
     for (std::size_t j = 0; j < size; ++j) z += w[j] * x[i * size + j];
     return z;
-  };
-  const auto loss = [&](const std::vector<double>& w) {
-    double sum = 0;
-    for (std::size_t j = 0; j < d; ++j) sum += penalty / 2 * w[j] * w[j];
-    for (std::size_t i = 0; i < n; ++i) {
-      const double z = logit(w, i);
-      sum += detail::softplus(z) - target(i) * z;
-    }
-    return sum;
-  };
-  const auto length = [](const std::vector<double>& v) {
-    double sum = 0;
-    for (const double value : v) sum += std::abs(value);
-    return sum;
-  };
+  }
+};
 
-  std::vector<double> w(size);
-  w[d] = std::log((positives + 1) / (negatives + 1));
+/// The penalised loss of w: penalty / 2 |w|^2 (without the offset) + sum_i softplus(z_i) - target_i z_i.
+inline double logistic_loss(const StandardFeatures& f, const std::vector<double>& target, double penalty, const std::vector<double>& w) {
+  double sum = 0;
+  for (std::size_t j = 0; j < f.d; ++j) sum += penalty / 2 * w[j] * w[j];
+  for (std::size_t i = 0; i < f.n; ++i) {
+    const double z = f.logit(w, i);
+    sum += softplus(z) - target[i] * z;
+  }
+  return sum;
+}
+
+/// The Newton step at w: the inverse Hessian times the negative gradient; empty if the Hessian is not positive.
+inline std::vector<double> newton_step(const StandardFeatures& f, const std::vector<double>& target, double penalty,
+                                       const std::vector<double>& w) {
+  const std::size_t size = f.size;
+  std::vector<double> step(size), hessian(size * size);
+  for (std::size_t j = 0; j < size; ++j) {
+    if (j < f.d) step[j] = -penalty * w[j];
+    hessian[j * size + j] = (j < f.d ? penalty : 0) + 1e-12 * static_cast<double>(f.n);  // equal features share their weight
+  }
+  for (std::size_t i = 0; i < f.n; ++i) {
+    const double p = logistic(f.logit(w, i)), error = p - target[i], curvature = p * (1 - p);
+    const double* row = f.x.data() + i * size;
+    for (std::size_t j = 0; j < size; ++j) {
+      step[j] -= error * row[j];
+      for (std::size_t k = 0; k <= j; ++k) hessian[j * size + k] += curvature * row[j] * row[k];
+    }
+  }
+  if (!solve_positive(hessian, step)) step.clear();
+  return step;
+}
+
+inline double sum_of_magnitudes(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double value : v) sum += std::abs(value);
+  return sum;
+}
+}  // namespace detail
+
+LEXFORMER_INLINE LogisticRegression fit_logistic(std::span<const double> features, std::span<const std::int32_t> labels, double penalty) {
+  if (labels.empty() || features.empty() || features.size() % labels.size() != 0)
+    fail("fit_logistic", "got ", features.size(), " values of features for ", labels.size(), " labels, expected as many for each label");
+  const detail::StandardFeatures f(features, labels);
+  const auto positives = static_cast<double>(std::count(labels.begin(), labels.end(), 1)), negatives = static_cast<double>(f.n) - positives;
+  std::vector<double> target;
+  for (const std::int32_t label : labels) target.push_back(label == 1 ? (positives + 1) / (positives + 2) : 1 / (negatives + 2));
+  const auto loss = [&](const std::vector<double>& w) { return detail::logistic_loss(f, target, penalty, w); };
+  const auto length = detail::sum_of_magnitudes;
+
+  std::vector<double> w(f.size);
+  w[f.d] = std::log((positives + 1) / (negatives + 1));
   double value = loss(w);
   for (int iteration = 0; iteration < 100; ++iteration) {
-    std::vector<double> step(size), hessian(size * size);
-    for (std::size_t j = 0; j < size; ++j) {
-      if (j < d) step[j] = -penalty * w[j];
-      hessian[j * size + j] = (j < d ? penalty : 0) + 1e-12 * static_cast<double>(n);  // equal features share their weight
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      const double p = logistic(logit(w, i)), error = p - target(i), curvature = p * (1 - p);
-      const double* row = x.data() + i * size;
-      for (std::size_t j = 0; j < size; ++j) {
-        step[j] -= error * row[j];
-        for (std::size_t k = 0; k <= j; ++k) hessian[j * size + k] += curvature * row[j] * row[k];
-      }
-    }
-    if (!detail::solve_positive(hessian, step)) break;
+    const auto step = detail::newton_step(f, target, penalty, w);
+    if (step.empty()) break;
     // Near the minimum the loss is flat: rounding hides whether it falls, but the whole step is right.
     const bool near = length(step) < 1e-6 * (1 + length(w));
     std::vector<double> next = w;
     double share = 2, next_value = value;
     for (int halvings = 0; halvings == 0 || (!near && halvings < 34 && !(next_value <= value)); ++halvings) {
       share /= 2;
-      for (std::size_t j = 0; j < size; ++j) next[j] = w[j] + share * step[j];
+      for (std::size_t j = 0; j < f.size; ++j) next[j] = w[j] + share * step[j];
       next_value = loss(next);
     }
     if (!near && !(next_value <= value)) break;
@@ -160,10 +185,10 @@ LEXFORMER_INLINE LogisticRegression fit_logistic(std::span<const double> feature
     value = next_value;
     if (still) break;
   }
-  LogisticRegression out{std::vector<double>(d), w[d]};
-  for (std::size_t j = 0; j < d; ++j) {
-    out.weights[j] = w[j] / unit[j];
-    out.offset -= out.weights[j] * mean[j];
+  LogisticRegression out{std::vector<double>(f.d), w[f.d]};
+  for (std::size_t j = 0; j < f.d; ++j) {
+    out.weights[j] = w[j] / f.unit[j];
+    out.offset -= out.weights[j] * f.mean[j];
   }
   return out;
 }

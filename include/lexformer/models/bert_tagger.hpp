@@ -135,7 +135,7 @@ class BertTagger : public Pretrained<T, Dev> {
   std::uint32_t site_ = site::head().next();
 };
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_BERT_TAGGER(word, T) word template class BertTagger<T, Cpu>;
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_BERT_TAGGER(extern, float)

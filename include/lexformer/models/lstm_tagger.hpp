@@ -151,7 +151,7 @@ class LstmTagger : public SavedModel<LstmTagger<T, Dev>, T, Dev> {
   std::shared_ptr<const StaticVectors> vectors_;
 };
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_LSTM_TAGGER(word, T) word template class LstmTagger<T, Cpu>;
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_LSTM_TAGGER(extern, float)

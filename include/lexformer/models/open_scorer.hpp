@@ -73,7 +73,7 @@ std::unique_ptr<Scorer> make_scorer(ModelFile file, const Compute& compute, cons
   return std::make_unique<CrossEncoderScorer<T, Dev>>(std::move(file), compute, extras);
 }
 
-// The instances in lexformer::compiled and lexformer::cuda; the word is extern in programs that link them.
+// Explicit instances: defined in lexformer::compiled and lexformer::cuda (word empty), declared `extern` in programs that link them.
 #define LEXFORMER_SCORER(word, T, Dev) \
   word template std::unique_ptr<Scorer> make_scorer<T, Dev>(ModelFile, const Compute&, const ModelExtras&);
 #if defined(LEXFORMER_COMPILED)

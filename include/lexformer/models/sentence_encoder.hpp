@@ -163,7 +163,7 @@ Tensor<accumulate_t<T>> SentenceEncoder<T, Dev>::encode(std::span<const Encoding
   return y;
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_SENTENCE_ENCODER(word, T) word template class SentenceEncoder<T, Cpu>;
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_SENTENCE_ENCODER(extern, float)

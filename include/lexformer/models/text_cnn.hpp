@@ -167,7 +167,7 @@ Tensor<accumulate_t<T>> TextCnn<T, Dev>::logits(const WordTexts& texts, const Te
   return y;
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_TEXT_CNN(word, T) word template class TextCnn<T, Cpu>;
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_TEXT_CNN(extern, float)

@@ -85,7 +85,7 @@ std::unique_ptr<TextEncoder> make_text_encoder(ModelFile file, const Compute& co
   return std::make_unique<SentenceVectors<T, Dev>>(std::move(file), compute, extras);
 }
 
-// The instances in lexformer::compiled and lexformer::cuda; the word is extern in programs that link them.
+// Explicit instances: defined in lexformer::compiled and lexformer::cuda (word empty), declared `extern` in programs that link them.
 #define LEXFORMER_TEXT_ENCODER(word, T, Dev) \
   word template std::unique_ptr<TextEncoder> make_text_encoder<T, Dev>(ModelFile, const Compute&, const ModelExtras&, bool);
 #if defined(LEXFORMER_COMPILED)

@@ -60,7 +60,7 @@ std::unique_ptr<WordTagger> make_tagger(ModelFile file, const Compute& compute, 
   return std::make_unique<WordTaggerOf<BertTagger<T, Dev>>>(std::move(model), most);
 }
 
-// The instances in lexformer::compiled and lexformer::cuda; the word is extern in programs that link them.
+// Explicit instances: defined in lexformer::compiled and lexformer::cuda (word empty), declared `extern` in programs that link them.
 #define LEXFORMER_TAGGER(word, T, Dev) \
   word template std::unique_ptr<WordTagger> make_tagger<T, Dev>(ModelFile, const Compute&, const ModelExtras&);
 #if defined(LEXFORMER_COMPILED)

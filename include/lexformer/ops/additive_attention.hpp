@@ -66,7 +66,7 @@ Var<T, Dev> additive_attention(const Var<T, Dev>& keys, const Var<T, Dev>& queri
                 });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_ADDITIVE_ATTENTION(word, T)                                                                                          \
   word template Var<T, Cpu> additive_attention<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
                                                        const Offsets&, std::size_t);

@@ -222,7 +222,7 @@ AttentionResult<T, Dev> attention(const Var<T, Dev>& qkv, const Offsets& offsets
   return {result[0], map_rows > 0 ? result[1] : Var<T, Dev>{}};
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_ATTENTION(word, T)                                                                                                  \
   word template AttentionResult<T, Cpu> attention<T, Cpu>(const Var<T, Cpu>&, const Offsets&, std::size_t, const ScoreTerms<T, Cpu>&, \
                                                           const AttentionOptions&);

@@ -19,7 +19,7 @@ Var<T, Dev> dropout(const Var<T, Dev>& x, const DropoutMask& mask) {
   });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_DROPOUT(word, T) word template Var<T, Cpu> dropout<T, Cpu>(const Var<T, Cpu>&, const DropoutMask&);
 #if defined(LEXFORMER_COMPILED)
 LEXFORMER_DROPOUT(extern, float)

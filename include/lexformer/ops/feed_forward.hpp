@@ -72,7 +72,7 @@ Var<T, Dev> feed_forward(const Var<T, Dev>& x, const Var<T, Dev>& w1, const Var<
       adds)[0];
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_FEED_FORWARD(word, T)                                                                                          \
   word template Var<T, Cpu> feed_forward<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
                                                  const Var<T, Cpu>&);

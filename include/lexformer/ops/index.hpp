@@ -310,7 +310,7 @@ Var<T, Dev> sequence_max(const Var<T, Dev>& x, const Offsets& offsets) {
   });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_INDEX(word, T)                                                                                            \
   word template Var<T, Cpu> embedding_sum<T, Cpu>(const Var<T, Cpu>&, const std::vector<TableRows<T, Cpu>>&, const char*);  \
   word template Var<T, Cpu> embedding<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&);                       \

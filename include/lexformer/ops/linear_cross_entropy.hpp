@@ -40,14 +40,12 @@ Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T
     if (labels[i] < 0 || static_cast<std::size_t>(labels[i]) >= classes)
       fail("linear_cross_entropy", "label ", labels[i], " of row ", i, " is not one of the ", classes, " classes");
 
-  const bool recording = detail::graph_state().recording;
-  const auto wanted = [recording](const Var<T, Dev>& v) { return recording && v.requires_grad(); };
   const std::vector<Var<T, Dev>> inputs{x, weight, bias};
   // The gradients of weight and bias are summed over the chunks.
   using A = accumulate_t<T>;
   std::vector<Tensor<A, Dev>> gradients(3);
   for (std::size_t i = 0; i < 3; ++i)
-    if (wanted(inputs[i])) gradients[i] = Tensor<A, Dev>(inputs[i].shape());
+    if (detail::graph_state().recording && inputs[i].requires_grad()) gradients[i] = Tensor<A, Dev>(inputs[i].shape());
   const bool wants_bias = gradients[2].defined();
   if (wants_bias) gradients[2] = Tensor<A, Dev>::zeros({classes});
 
@@ -89,7 +87,7 @@ Var<accumulate_t<T>, Dev> linear_cross_entropy(const Var<T, Dev>& x, const Var<T
   });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_LINEAR_CROSS_ENTROPY(word, T)                                                                                    \
   word template Var<accumulate_t<T>, Cpu> linear_cross_entropy<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
                                                                        std::span<const std::int32_t>, const LinearCrossEntropyOptions&);

@@ -91,7 +91,7 @@ Var<T, Dev> cosine_similarity(const Var<T, Dev>& a, const Var<T, Dev>& b, accumu
                 });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_LOSS(word, T)                                                                                    \
   word template Var<accumulate_t<T>, Cpu> cross_entropy<T, Cpu>(const Var<T, Cpu>&, std::span<const std::int32_t>, \
                                                                 const CrossEntropyOptions&);

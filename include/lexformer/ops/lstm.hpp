@@ -44,6 +44,13 @@ struct LstmRows {
   std::size_t count(std::size_t t) const { return begin[t + 1] - begin[t]; }
 };
 
+inline void check_lstm(const Shape& x, const Offsets& offsets, const Shape& input_weight, const Shape& w) {
+  if (w.rank() != 2 || w[0] != 4 * w[1] || w[1] == 0) fail("lstm", "the weight of hidden states must be (4 H, H), got ", w);
+  if (input_weight.rank() != 2 || input_weight[0] != w[0]) fail("lstm", "the weight of inputs must be (", w[0], ", D), got ", input_weight);
+  check_token_rows("lstm", "x", x, offsets);
+  if (offsets.sequences() == 0) fail("lstm", "the batch is empty");
+}
+
 }  // namespace detail
 
 /// One direction of an LSTM layer (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000) over the tokens of each
@@ -58,13 +65,8 @@ template <class T, class Dev>
 Var<T, Dev> lstm(const Var<T, Dev>& x, const Offsets& offsets, const Var<T, Dev>& input_weight, const Var<T, Dev>& hidden_weight,
                  const Var<T, Dev>& bias = {}, bool reverse = false) {
   using A = accumulate_t<T>;
-  const Shape& w = hidden_weight.shape();
-  if (w.rank() != 2 || w[0] != 4 * w[1] || w[1] == 0) fail("lstm", "the weight of hidden states must be (4 H, H), got ", w);
-  if (input_weight.shape().rank() != 2 || input_weight.dim(0) != w[0])
-    fail("lstm", "the weight of inputs must be (", w[0], ", D), got ", input_weight.shape());
-  detail::check_token_rows("lstm", "x", x.shape(), offsets);
-  if (offsets.sequences() == 0) fail("lstm", "the batch is empty");
-  const std::size_t n = w[1], tokens = offsets.tokens(), sequences = offsets.sequences();
+  detail::check_lstm(x.shape(), offsets, input_weight.shape(), hidden_weight.shape());
+  const std::size_t n = hidden_weight.dim(1), tokens = offsets.tokens(), sequences = offsets.sequences();
   const auto projected = linear(x, input_weight, bias);
   const detail::LstmRows<Dev> rows(offsets, reverse);
 
@@ -116,7 +118,7 @@ Var<T, Dev> lstm(const Var<T, Dev>& x, const Offsets& offsets, const Var<T, Dev>
                 });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_LSTM(word, T)                                                                                                          \
   word template Var<T, Cpu> lstm<T, Cpu>(const Var<T, Cpu>&, const Offsets&, const Var<T, Cpu>&, const Var<T, Cpu>&, const Var<T, Cpu>&, \
                                          bool);

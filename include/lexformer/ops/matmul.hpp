@@ -129,6 +129,25 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
                 });
 }
 
+namespace detail {
+/// Checks the shapes of linear() and returns the number of output columns.
+template <class T, class Dev>
+std::size_t linear_columns(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights, const std::vector<Var<T, Dev>>& biases) {
+  if (x.shape().rank() != 2) fail("linear", "x must be a matrix (rows, in), got ", x.shape());
+  if (weights.size() != biases.size())
+    fail("linear", weights.size(), " weights but ", biases.size(), " biases (use an undefined Var for none)");
+  if (weights.empty()) fail("linear", "there are no weights; expected one or more layers");
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Shape& w = weights[i].shape();
+    if (w.rank() != 2 || w[1] != x.dim(1)) fail("linear", "weight ", w, " does not fit x ", x.shape(), "; a weight is (out, in)");
+    if (biases[i].defined() && !(biases[i].shape() == Shape{w[0]})) fail("linear", "bias ", biases[i].shape(), " does not fit weight ", w);
+    columns += w[0];
+  }
+  return columns;
+}
+}  // namespace detail
+
 /// Several linear layers on one input, outputs concatenated by columns: y = [x w_0^T + b_0 | x w_1^T + b_1 | ...].
 ///   x (N, K), w_i (D_i, K) as HuggingFace stores it, b_i (D_i) or undefined -> y (N, sum of D_i)
 ///   dx = sum dy_i w_i,  dw_i = dy_i^T x,  db_i = column sums of dy_i
@@ -136,21 +155,9 @@ Var<T, Dev> matmul(const Var<T, Dev>& a, const Var<T, Dev>& b, MatmulOptions opt
 /// projections of attention. Errors: shapes do not match, or there are no weights.
 template <class T, class Dev>
 Var<T, Dev> linear(const Var<T, Dev>& x, const std::vector<Var<T, Dev>>& weights, const std::vector<Var<T, Dev>>& biases) {
-  if (x.shape().rank() != 2) fail("linear", "x must be a matrix (rows, in), got ", x.shape());
-  if (weights.size() != biases.size())
-    fail("linear", weights.size(), " weights but ", biases.size(), " biases (use an undefined Var for none)");
-  if (weights.empty()) fail("linear", "there are no weights; expected one or more layers");
-  const std::size_t rows = x.dim(0), k = x.dim(1);
-  std::size_t columns = 0;
+  const std::size_t columns = detail::linear_columns(x, weights, biases), rows = x.dim(0), k = x.dim(1);
   std::vector<Var<T, Dev>> inputs{x};
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Shape& w = weights[i].shape();
-    if (w.rank() != 2 || w[1] != k) fail("linear", "weight ", w, " does not fit x ", x.shape(), "; a weight is (out, in)");
-    if (biases[i].defined() && !(biases[i].shape() == Shape{w[0]})) fail("linear", "bias ", biases[i].shape(), " does not fit weight ", w);
-    columns += w[0];
-    inputs.push_back(weights[i]);
-    inputs.push_back(biases[i]);
-  }
+  for (std::size_t i = 0; i < weights.size(); ++i) inputs.insert(inputs.end(), {weights[i], biases[i]});
   // Products: each for the layers first ... end - 1, with the output columns from `begin` on.
   struct Block {
     std::size_t first, end, begin, width;
@@ -206,7 +213,7 @@ Var<T, Dev> linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T,
   return linear(x, std::vector{weight}, std::vector{bias});
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_MATMUL(word, T)                                                                  \
   word template Var<T, Cpu> matmul<T, Cpu>(const Var<T, Cpu>&, const Var<T, Cpu>&, MatmulOptions); \
   word template Var<T, Cpu> linear<T, Cpu>(const Var<T, Cpu>&, const std::vector<Var<T, Cpu>>&, const std::vector<Var<T, Cpu>>&);

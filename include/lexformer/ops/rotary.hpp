@@ -58,7 +58,7 @@ Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<st
                 [apply](const Tensor<T, Dev>& dy) -> std::vector<Tensor<T, Dev>> { return {apply(dy, A{-1})}; });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_ROTARY(word, T) \
   word template Var<T, Cpu> rotary<T, Cpu>(const Var<T, Cpu>&, const Indices<std::int32_t, Cpu>&, std::size_t, double);
 #if defined(LEXFORMER_COMPILED)

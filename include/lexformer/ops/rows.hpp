@@ -222,7 +222,7 @@ Var<T, Dev> column_sum(const Var<T, Dev>& x) {
   });
 }
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_ROWS(word, T)                                                                                                         \
   word template Var<T, Cpu> softmax<T, Cpu>(const Var<T, Cpu>&);                                                                        \
   word template Var<T, Cpu> log_softmax<T, Cpu>(const Var<T, Cpu>&);                                                                    \

@@ -20,6 +20,10 @@
 
 namespace lexformer {
 
+namespace detail {
+class BestPartners;
+}
+
 /// ngrams: character n-grams; tokens: words and model numbers; all: the candidates of both; none: all pairs.
 enum class Blocking { ngrams, tokens, all, none };
 template <>
@@ -76,6 +80,9 @@ class CandidateSearch {
  private:
   CandidateSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_list, BlockingOptions options);
   std::vector<Candidate> find(const TextVectors& vectors, double first, double share) const;
+  /// Adds what the right texts begin ... end - 1 share with all left texts. With one list both lists are one.
+  void find_block(const TextVectors& vectors, std::size_t begin, std::size_t end, detail::BestPartners& left_best,
+                  detail::BestPartners& right_best) const;
   std::size_t right_row(std::size_t right) const { return one_list_ ? right : left_.size() + right; }
 
   std::span<const std::string> left_, right_;
@@ -244,61 +251,64 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
   return all;
 }
 
+LEXFORMER_INLINE void CandidateSearch::find_block(const TextVectors& vectors, std::size_t begin, std::size_t end,
+                                                  detail::BestPartners& left_best, detail::BestPartners& right_best) const {
+  constexpr std::size_t chunk = 16;                 // sums that are compared at once
+  const std::size_t shift = one_list_ ? begin : 0;  // row of right text `begin` in right_best
+  const detail::Postings postings(vectors, right_row(0) + begin, right_row(0) + end);
+  std::vector<float> sums((end - begin + chunk - 1) / chunk * chunk, 0.0f), least(sums.size(), 2.0f);
+  std::copy_n(right_best.least() + shift, end - begin, least.begin());
+  for (std::size_t i = 0; i < (one_list_ ? end : left_.size()); ++i) {
+    for (const auto& c : vectors[i]) {
+      const std::uint32_t stop = postings.starts[c.feature + 1];
+      for (std::uint32_t p = postings.starts[c.feature]; p < stop; ++p) sums[postings.texts[p]] += c.weight * postings.weights[p];
+    }
+    for (std::size_t at = 0; at < sums.size(); at += chunk) {
+      const float of_left = left_best.least(i);
+      int any = 0;
+      for (std::size_t j = at; j < at + chunk; ++j) any |= static_cast<int>(sums[j] >= std::min(of_left, least[j]));
+      for (std::size_t j = at; any != 0 && j < at + chunk; ++j) {
+        if (!(sums[j] >= std::min(left_best.least(i), least[j])) || (one_list_ && begin + j <= i)) continue;
+        left_best.add(i, {sums[j], static_cast<std::uint32_t>(begin + j)});
+        right_best.add(shift + j, {sums[j], static_cast<std::uint32_t>(i)});
+        least[j] = right_best.least(shift + j);
+      }
+      std::fill_n(sums.begin() + static_cast<std::ptrdiff_t>(at), chunk, 0.0f);
+    }
+  }
+}
+
 LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors& vectors, double first, double share) const {
-  constexpr std::size_t chunk = 16, most = 4096;  // texts that are compared at once; texts of an index
-  const std::size_t texts = right_.size(), offset = right_row(0);
+  const std::size_t texts = right_.size(), most = 4096;  // texts of an index
   const std::size_t block = std::clamp((texts + 7) / 8, std::size_t{256}, most), blocks = (texts + block - 1) / block;
   std::vector<Candidate> all;
-  std::vector<std::unique_ptr<detail::BestPartners>> free, made;
+  std::vector<std::unique_ptr<detail::BestPartners>> lists;  // the best partners of left texts; a task takes one that is free
   std::mutex mutex;
   std::size_t done = 0;
   parallel_for(texts, block, [&](std::size_t begin, std::size_t end) {
-    // Which thread does which texts, and so what is in these lists, is chance; what they hold together is not.
-    std::unique_ptr<detail::BestPartners> mine;
+    // What each list holds depends on scheduling; their union does not.
+    std::unique_ptr<detail::BestPartners> list;
     {
       const std::lock_guard lock(mutex);
-      if (!free.empty()) {
-        mine = std::move(free.back());
-        free.pop_back();
+      if (!lists.empty()) {
+        list = std::move(lists.back());
+        lists.pop_back();
       }
     }
-    if (!mine) mine = std::make_unique<detail::BestPartners>(left_.size(), options_.top);
-    detail::BestPartners& lefts = *mine;
+    if (!list) list = std::make_unique<detail::BestPartners>(left_.size(), options_.top);
     detail::BestPartners of_block(one_list_ ? 0 : end - begin, options_.top);
-    detail::BestPartners& rights = one_list_ ? lefts : of_block;
-    const std::size_t shift = one_list_ ? begin : 0;
-    const detail::Postings postings(vectors, offset + begin, offset + end);
-    std::vector<float> sums((end - begin + chunk - 1) / chunk * chunk, 0.0f), least(sums.size(), 2.0f);
-    std::copy_n(rights.least() + shift, end - begin, least.begin());
-    for (std::size_t i = 0; i < (one_list_ ? end : left_.size()); ++i) {
-      for (const auto& c : vectors[i]) {
-        const std::uint32_t stop = postings.starts[c.feature + 1];
-        for (std::uint32_t p = postings.starts[c.feature]; p < stop; ++p) sums[postings.texts[p]] += c.weight * postings.weights[p];
-      }
-      for (std::size_t at = 0; at < sums.size(); at += chunk) {
-        const float of_left = lefts.least(i);
-        int any = 0;
-        for (std::size_t j = at; j < at + chunk; ++j) any |= static_cast<int>(sums[j] >= std::min(of_left, least[j]));
-        for (std::size_t j = at; any != 0 && j < at + chunk; ++j) {
-          if (!(sums[j] >= std::min(lefts.least(i), least[j])) || (one_list_ && begin + j <= i)) continue;
-          lefts.add(i, {sums[j], static_cast<std::uint32_t>(begin + j)});
-          rights.add(shift + j, {sums[j], static_cast<std::uint32_t>(i)});
-          least[j] = rights.least(shift + j);
-        }
-        std::fill_n(sums.begin() + static_cast<std::ptrdiff_t>(at), chunk, 0.0f);
-      }
-    }
+    find_block(vectors, begin, end, *list, one_list_ ? *list : of_block);
     const std::lock_guard lock(mutex);
     for (std::size_t j = begin; !one_list_ && j < end; ++j)
-      for (const auto& entry : rights.of(j - begin)) all.push_back({entry.partner, static_cast<std::uint32_t>(j), entry.score});
-    free.push_back(std::move(mine));
+      for (const auto& entry : of_block.of(j - begin)) all.push_back({entry.partner, static_cast<std::uint32_t>(j), entry.score});
+    lists.push_back(std::move(list));
     if (options_.progress) options_.progress(first + share * static_cast<double>(++done) / static_cast<double>(blocks));
   });
-  if (free.empty()) return all;
-  detail::BestPartners& best = *free[0];
-  for (std::size_t k = 1; k < free.size(); ++k)
+  if (lists.empty()) return all;
+  detail::BestPartners& best = *lists[0];
+  for (std::size_t k = 1; k < lists.size(); ++k)
     for (std::size_t i = 0; i < left_.size(); ++i)
-      for (const auto& entry : free[k]->of(i)) best.add(i, entry);
+      for (const auto& entry : lists[k]->of(i)) best.add(i, entry);
   for (std::size_t i = 0; i < left_.size(); ++i)
     for (const auto& entry : best.of(i)) {
       const auto other = static_cast<std::uint32_t>(i);

@@ -95,59 +95,74 @@ LEXFORMER_INLINE void sort_levels(std::vector<double>& level) {
   if (level.size() > max_lexical_levels)
     fail("lexical levels", level.size(), " distinct similarities do not fit into 16-bit codes; set LexicalOptions.levels, e.g. to 50");
 }
+
+/// The compared texts of a word: its own, that of its space-separated word, or both.
+struct LexicalKey {
+  std::u32string_view text, whole;
+  bool operator==(const LexicalKey&) const = default;
+};
+
+inline double lexical_similarity(const LexicalKey& a, const LexicalKey& b, const LexicalOptions& options) {
+  double s = 0.0;
+  if (options.words != LexicalWords::whitespace) s = similarity(options.similarity, a.text, b.text);
+  if (options.words != LexicalWords::tokenizer) s = std::max(s, similarity(options.similarity, a.whole, b.whole));
+  return s;
+}
+
+/// The distinct keys of the words, and the key of each word. There are few, so a linear search is enough.
+struct LexicalKeys {
+  std::vector<LexicalKey> keys;
+  std::vector<std::size_t> of_word;
+  LexicalKeys(const Encoding& encoding, const LexicalOptions& options) {
+    for (const Word& word : encoding.words) {
+      LexicalKey key;
+      if (options.words != LexicalWords::whitespace) key.text = encoding.text(word);
+      if (options.words != LexicalWords::tokenizer) key.whole = encoding.whole_text(word);
+      const auto known = std::find(keys.begin(), keys.end(), key);
+      of_word.push_back(static_cast<std::size_t>(known - keys.begin()));
+      if (known == keys.end()) keys.push_back(key);
+    }
+  }
+};
+
+inline constexpr std::size_t no_column = static_cast<std::size_t>(-1);  // of the words of a mark
+
+/// The number of the column `COL name VAL` of each word. Columns with one name have one number, in both texts.
+inline std::vector<std::size_t> columns_of_words(const Encoding& encoding) {
+  const std::vector<Word>& words = encoding.words;
+  std::vector<std::size_t> column_of(words.size());
+  std::vector<std::string> names{""};
+  std::size_t w = 0;
+  for (std::size_t type = 0; type < encoding.texts.size(); ++type) {
+    std::size_t column = 0;
+    const auto marks = column_marks(encoding.texts[type]);
+    auto mark = marks.begin();
+    for (; w < words.size() && words[w].type == type; ++w) {
+      for (; mark != marks.end() && words[w].begin >= mark->end_character; ++mark) {
+        column = static_cast<std::size_t>(std::find(names.begin(), names.end(), mark->name) - names.begin());
+        if (column == names.size()) names.push_back(mark->name);
+      }
+      column_of[w] = mark != marks.end() && words[w].begin >= mark->first_character ? no_column : column;
+    }
+  }
+  return column_of;
+}
 }  // namespace detail
 
 LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const LexicalOptions& options) {
   if (options.levels == 1 || options.levels > detail::max_lexical_levels)
     fail_usage("lexical levels", options.levels, " levels; expected 0 (exact) or 2 ... ", detail::max_lexical_levels);
 
-  // The compared texts of a word: its own, that of its space-separated word, or both. There are few, so a linear search is enough.
-  struct Key {
-    std::u32string_view text, whole;
-    bool operator==(const Key&) const = default;
-  };
-  std::vector<Key> keys;
-  std::vector<std::size_t> key_of;  // for each word
-  for (const Word& word : encoding.words) {
-    Key key;
-    if (options.words != LexicalWords::whitespace) key.text = encoding.text(word);
-    if (options.words != LexicalWords::tokenizer) key.whole = encoding.whole_text(word);
-    const auto known = std::find(keys.begin(), keys.end(), key);
-    key_of.push_back(static_cast<std::size_t>(known - keys.begin()));
-    if (known == keys.end()) keys.push_back(key);
-  }
-  const auto similarity_of = [&](const Key& a, const Key& b) {
-    double s = 0.0;
-    if (options.words != LexicalWords::whitespace) s = similarity(options.similarity, a.text, b.text);
-    if (options.words != LexicalWords::tokenizer) s = std::max(s, similarity(options.similarity, a.whole, b.whole));
-    return s;
-  };
-
+  const auto [keys, key_of] = detail::LexicalKeys(encoding, options);
   const std::vector<Word>& words = encoding.words;
-  constexpr std::size_t no_column = static_cast<std::size_t>(-1);  // of the words of a mark
-  std::vector<std::size_t> column_of(words.size());                // number of the column; without same_column all are one
-  if (options.same_column) {
-    std::vector<std::string> names{""};
-    std::size_t w = 0;
-    for (std::size_t type = 0; type < encoding.texts.size(); ++type) {
-      std::size_t column = 0;
-      const auto marks = column_marks(encoding.texts[type]);
-      auto mark = marks.begin();
-      for (; w < words.size() && words[w].type == type; ++w) {
-        for (; mark != marks.end() && words[w].begin >= mark->end_character; ++mark) {
-          column = static_cast<std::size_t>(std::find(names.begin(), names.end(), mark->name) - names.begin());
-          if (column == names.size()) names.push_back(mark->name);
-        }
-        column_of[w] = mark != marks.end() && words[w].begin >= mark->first_character ? no_column : column;
-      }
-    }
-  }
+  // Without same_column all words are of one column.
+  const auto column_of = options.same_column ? detail::columns_of_words(encoding) : std::vector<std::size_t>(words.size());
 
   // One value per pair of distinct words; -1 = not compared. Equal similarities have equal bits, so they share a level.
   std::vector<double> values(keys.size() * keys.size(), -1.0);
   const unsigned steps = options.levels == 0 ? 0 : options.levels - 1;
   const auto meet = [&](std::size_t a, std::size_t b) {
-    return (options.self_attention || words[a].type != words[b].type) && column_of[a] == column_of[b] && column_of[a] != no_column;
+    return (options.self_attention || words[a].type != words[b].type) && column_of[a] == column_of[b] && column_of[a] != detail::no_column;
   };
   LexicalMatrix out;
   for (unsigned k = 1; k <= steps; ++k) out.level.push_back(static_cast<double>(k) / steps);
@@ -155,7 +170,7 @@ LEXFORMER_INLINE LexicalMatrix lexical_matrix(const Encoding& encoding, const Le
     for (std::size_t b = 0; b < words.size(); ++b) {
       double& value = values[key_of[a] * keys.size() + key_of[b]];
       if (value >= 0.0 || !meet(a, b)) continue;
-      double s = similarity_of(keys[key_of[a]], keys[key_of[b]]);
+      double s = detail::lexical_similarity(keys[key_of[a]], keys[key_of[b]], options);
       // Ties go to the lower level. The 1e-9 ensures that even if the compiler fuses product and difference (FMA).
       if (steps > 0)
         s = out.level[static_cast<std::size_t>(std::ceil(std::min(s, 1.0) * steps - 0.5 - 1e-9))];

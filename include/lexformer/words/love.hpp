@@ -86,7 +86,7 @@ class Love : public WordModel<Love<T, Dev>, T, Dev> {
   LoveEncoder<T, Dev> encoder_;
 };
 
-// The instances in lexformer::compiled; the word is extern in programs that link it.
+// Explicit instances: defined in lexformer::compiled (word empty), declared `extern` in programs that link it.
 #define LEXFORMER_LOVE(word, T)            \
   word template class LovePam<T, Cpu>;     \
   word template class LoveEncoder<T, Cpu>; \
