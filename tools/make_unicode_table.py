@@ -7,7 +7,7 @@
 The reference is the fast tokenizer of PyPI `tokenizers` 0.23.3. It mixes three Unicode versions: character categories of Unicode 8.0,
 decompositions and combining classes of Unicode 9.0, lowercase of Unicode 17. The tables are therefore Python's
 (14.0) with the corrections below. Each correction was found by comparing every code point with the reference;
-tools/check_tokenizer.py repeats that comparison with the finished C++ code.
+tests/oracles/check_tokenizer.py repeats that comparison with the finished C++ code.
 """
 import os
 import sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Entities and their scores against PyPI's seqeval (tools/make_golden_entities.py), and by hand.
+// Entities and their scores against PyPI's seqeval (tests/oracles/make_golden_entities.py), and by hand.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Models in bfloat16 against double: on every device, their error is at most twice PyTorch's own (tools/make_golden_bfloat16.py).
+// Models in bfloat16 against double: on every device, their error is at most twice PyTorch's own (tests/oracles/make_golden_bfloat16.py).
 #pragma once
 
 #include "lexformer/bfloat16.hpp"

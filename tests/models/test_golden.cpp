@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Models in double against PyTorch and transformers in double (tools/make_golden.py): forward, every gradient, ten AdamW steps.
+// Models in double against PyTorch and transformers in double (tests/oracles/make_golden.py): forward, every gradient, ten AdamW steps.
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "models/golden.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// DAFA, Syntax-BERT and UERBERT from the texts of pairs through ten steps of training, against PyTorch (tools/make_golden_dafa.py).
+// DAFA, Syntax-BERT and UERBERT from the texts of pairs through ten steps of training, against PyTorch (tests/oracles/make_golden_dafa.py).
 #include <functional>
 #include <numeric>
 

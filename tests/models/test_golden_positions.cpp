@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Position schemes that transformers also has (tools/make_golden_positions.py), in double: forward and every gradient.
+// Position schemes that transformers also has (tests/oracles/make_golden_positions.py), in double: forward and every gradient.
 #include "lexformer/models/encoder.hpp"
 #include "models/golden.hpp"
 #include "support/batches.hpp"

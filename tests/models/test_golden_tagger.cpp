@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The conditional random field and the taggers against PyTorch and transformers (tools/make_golden_tagger.py), in double.
+// The conditional random field and the taggers against PyTorch and transformers (tests/oracles/make_golden_tagger.py), in double.
 #include <doctest/doctest.h>
 
 #include "lexformer/models/bert_tagger.hpp"

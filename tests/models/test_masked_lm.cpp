@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Masked language models: equal to transformers' BertForMaskedLM (tools/make_golden.py), and their own laws.
+// Masked language models: equal to transformers' BertForMaskedLM (tests/oracles/make_golden.py), and their own laws.
 #include "lexformer/io/json.hpp"
 #include "lexformer/models/masked_lm.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kim's CNN over fixed word vectors: golden values from PyTorch (tools/make_golden_text_cnn.py), gradients, texts, files, vectors.
+// Kim's CNN over fixed word vectors: golden values from PyTorch (tests/oracles/make_golden_text_cnn.py), gradients, texts, files, vectors.
 #include "lexformer/models/text_cnn.hpp"
 
 #include <doctest/doctest.h>

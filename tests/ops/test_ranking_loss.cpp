@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Losses of rankings: golden values and gradients from PyTorch (tools/make_golden_ranking.py), gradients, laws, bad input.
+// Losses of rankings: golden values and gradients from PyTorch (tests/oracles/make_golden_ranking.py), gradients, laws, bad input.
 #include "lexformer/ops/ranking_loss.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A shared library for tools/check_arrow.py: reads a table from an Arrow stream and gives it back as another one.
+// A shared library for tests/oracles/check_arrow.py: reads a table from an Arrow stream and gives it back as another one.
 #include <cstdio>
 
 #include "lexformer/tables/arrow_export.hpp"

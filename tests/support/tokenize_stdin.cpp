@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Used by tools/check_tokenizer.py. Reads records "<max_length> <bytes of left> <bytes of right or -1>\n<left><right>\n" and writes
+// Used by tests/oracles/check_tokenizer.py. Reads records "<max_length> <bytes of left> <bytes of right or -1>\n<left><right>\n" and writes
 // one line each: ids, type ids, word ids, begins, ends; five lists of numbers separated by '|'.
 //   tokenize_stdin VOCAB lowercase=0|1 strip=0|1|none chinese=0|1 clean=0|1 special=0|1
 #include <cstddef>

@@ -171,7 +171,7 @@ TEST_CASE("vectors have length 1, or 0; rare features come first") {
   CHECK(static_cast<double>(v.cosine(1, 3)) == doctest::Approx(sony / std::hypot(radio, sony)));
 }
 
-TEST_CASE("cosines are those of scikit-learn's TfidfVectorizer (tools/make_golden_blocking.py)") {
+TEST_CASE("cosines are those of scikit-learn's TfidfVectorizer (tests/oracles/make_golden_blocking.py)") {
   std::ifstream in(LEXFORMER_SOURCE_DIR "/tests/golden/blocking.txt");
   std::string line;
   REQUIRE(std::getline(in, line));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/dafa_oracle.py on known pairs, and the matrices, gates and masks in tests/golden/models that it made. Needs Python alone."""
+"""tests/oracles/dafa_oracle.py on known pairs, and the matrices, gates and masks in tests/golden/models that it made. Needs Python alone."""
 import array
 import json
 import sys
@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/oracles")]
 sys.dont_write_bytecode = True
 import convert_hf
 import dafa_oracle as oracle

@@ -34,7 +34,7 @@ double distance(const Tensor<T>& a, const std::vector<double>& b) {
   return worst;
 }
 
-/// The ten steps of tools/make_golden_optimizer.py.
+/// The ten steps of tests/oracles/make_golden_optimizer.py.
 template <class T>
 void check_golden(double tolerance, bool in_one) {
   auto file = open_golden("adamw.txt");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fastText's .bin files: the vectors that fasttext prints (tools/make_golden_fasttext.py), n-grams, damaged files.
+// fastText's .bin files: the vectors that fasttext prints (tests/oracles/make_golden_fasttext.py), n-grams, damaged files.
 #include "lexformer/words/fasttext.hpp"
 
 #include <doctest/doctest.h>

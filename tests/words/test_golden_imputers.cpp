@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// MIMICK, BoS and KVQ-FH against an independent PyTorch program (tools/make_golden_imputers.py), in double.
+// MIMICK, BoS and KVQ-FH against an independent PyTorch program (tests/oracles/make_golden_imputers.py), in double.
 #include <doctest/doctest.h>
 
 #include "lexformer/words/bos.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LOVE against an independent PyTorch program (tools/make_golden_love.py), in double.
+// LOVE against an independent PyTorch program (tests/oracles/make_golden_love.py), in double.
 #include <doctest/doctest.h>
 
 #include "lexformer/words/love_encoder.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Princeton WordNet 3.0: base forms of words, synsets, lemmas, antonyms, hypernyms, and the similarity of Wu and Palmer. All results are
-// those of the WordNet reader of PyPI's nltk 3.10.4 on the same files (tools/check_wordnet.py).
+// those of the WordNet reader of PyPI's nltk 3.10.4 on the same files (tests/oracles/check_wordnet.py).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // BERT's WordPiece tokenizer, identical to HuggingFace's fast BertTokenizer (PyPI `tokenizers` 0.23.3) in ids, type ids, word ids,
-// offsets and truncation. tools/check_tokenizer.py verifies this.
+// offsets and truncation. tests/oracles/check_tokenizer.py verifies this.
 #pragma once
 
 #include <algorithm>

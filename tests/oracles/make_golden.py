@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/models/*.safetensors: results of transformers and PyTorch in double for tiny models.
 
-    python3 tools/make_golden.py
+    python3 tests/oracles/make_golden.py
 
 Needs torch, transformers, tokenizers and safetensors; the tests only read the files. HuggingFace's models get padded
 sequences. LEA is implemented here from the paper's formulas, sequence by sequence; without LEA it must equal HuggingFace's BERT.
@@ -23,7 +23,7 @@ from transformers import ElectraConfig, ElectraForSequenceClassification
 from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 from transformers.activations import ACT2FN
 
-FOLDER = Path(__file__).resolve().parents[1] / "tests/golden/models"
+FOLDER = Path(__file__).resolve().parents[2] / "tests/golden/models"
 TINY = dict(vocab_size=31, hidden_size=9, num_hidden_layers=2, num_attention_heads=3, intermediate_size=11, max_position_embeddings=24,
             hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="eager")
 # AdamW divides by sqrt(v) + EPS. A key's bias has no effect, so its gradient is rounding error (1e-17): EPS / RATE determines how much it is amplified.

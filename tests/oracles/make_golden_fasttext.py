@@ -3,7 +3,7 @@
 """Writes tests/golden/fasttext.bin and fasttext.txt: a tiny model that the program fasttext trains (Debian's package `fasttext`, 0.9.2), and
 the vectors that it prints for known words, and for words that the model does not know.
 
-    python3 tools/make_golden_fasttext.py
+    python3 tests/oracles/make_golden_fasttext.py
 
 Needs the program fasttext and Python's standard library. The text is made here. One thread, so that the model is the same each time."""
 import itertools
@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1] / "tests/golden"
+FOLDER = Path(__file__).resolve().parents[2] / "tests/golden"
 SUBJECTS = ["the cat", "a small dog", "the naïve painter", "our Café", "her mother", "Łukasz"]
 VERBS = ["sees", "paints", "likes", "出す"]
 OBJECTS = ["the oven .", "a red ball", "music !", "old houses"]

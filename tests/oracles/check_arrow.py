@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Hands tables of pyarrow, Polars and DuckDB to read_arrow() and takes them back from export_arrow(), and runs the pipes of docs/how-to/databases.md.
 
-    python3 tools/check_arrow.py [--bin build/release/bin]
+    python3 tests/oracles/check_arrow.py [--bin build/release/bin]
 
 Needs `pip install pyarrow duckdb polars`, g++ and bash. Not part of the tests, which make the structs themselves. Prints one line per
 comparison; exit code 1 if anything differs.
@@ -19,7 +19,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 failures = 0
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Matrices of DAFA (eq. 1-5), its token gate and the masks of Syntax-BERT, written out from their definitions in plain Python.
 
-tools/make_golden_dafa.py uses them for golden values; run alone, this file checks itself on pairs whose matrices are known. Nothing is fast here:
+tests/oracles/make_golden_dafa.py uses them for golden values; run alone, this file checks itself on pairs whose matrices are known. Nothing is fast here:
 S is the recursion itself. A matrix is a list of rows.
 """
 import math

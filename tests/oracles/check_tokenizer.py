@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compares lexformer's WordPiece tokenizer with PyPI `tokenizers` (the reference), and writes the golden file of its tests.
 
-    python3 tools/check_tokenizer.py --vocab vocab.txt [--texts pairs.tsv ...] [--random 100000] [--golden]
+    python3 tests/oracles/check_tokenizer.py --vocab vocab.txt [--texts pairs.tsv ...] [--random 100000] [--golden]
 
 Needs `pip install tokenizers==0.23.3` and g++. Not part of the tests: they compare with tests/golden/tokenizer_codepoints.txt, which
 --golden writes from the reference only. Prints one line per comparison; exit code 1 if anything differs.
@@ -18,7 +18,7 @@ import zlib
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 import tokenizers
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
 EVERYTHING = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 failures = 0
@@ -106,7 +106,7 @@ def random_text(rng):
 
 def golden_lines():
     """Per setting and block of 4096 code points: CRC-32 of the words of a<c>b, '\\n' after each word, '\\0' after each text."""
-    yield '# settings, first code point, CRC-32; made by tools/check_tokenizer.py from tokenizers ' + tokenizers.__version__
+    yield '# settings, first code point, CRC-32; made by tests/oracles/check_tokenizer.py from tokenizers ' + tokenizers.__version__
     for lowercase in (True, False):
         for strip in (True, False):
             n = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=strip, lowercase=lowercase)

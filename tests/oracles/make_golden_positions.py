@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/models/positions_*.safetensors: results of transformers in double with its position schemes.
 
-    python3 tools/make_golden_positions.py
+    python3 tests/oracles/make_golden_positions.py
 
 Needs torch, safetensors and transformers 4.46 (version 5 has no relative_key). Names in the files: start/ and gradient/ +
 parameter, with lexformer's names; hidden: the last layer; cotangent: the gradient of the output.
@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from transformers import BertConfig, BertModel, DebertaV2Config, DebertaV2Model, RoFormerConfig, RoFormerModel, T5Config
 from transformers.models.t5.modeling_t5 import T5Attention
 
-FOLDER = Path(__file__).resolve().parents[1] / "tests/golden/models"
+FOLDER = Path(__file__).resolve().parents[2] / "tests/golden/models"
 SIZES = dict(vocab_size=31, hidden_size=9, num_hidden_layers=2, num_attention_heads=3, intermediate_size=11, max_position_embeddings=24,
              hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, layer_norm_eps=1e-12)
 LENGTHS = [7, 1, 20, 3, 12]

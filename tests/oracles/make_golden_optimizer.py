@@ -44,7 +44,7 @@ for group, decay in GROUPS.items():
         blocks[f"exp_avg {group} {name}"] = optimizer.state[p]["exp_avg"]
         blocks[f"exp_avg_sq {group} {name}"] = optimizer.state[p]["exp_avg_sq"]
 
-path = Path(__file__).resolve().parents[1] / "tests/golden/adamw.txt"
+path = Path(__file__).resolve().parents[2] / "tests/golden/adamw.txt"
 with path.open("w") as out:
     for name, values in blocks.items():
         numbers = values.reshape(-1).tolist()

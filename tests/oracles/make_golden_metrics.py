@@ -15,7 +15,7 @@ from sklearn import metrics
 from transformers import get_constant_schedule_with_warmup, get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
 warnings.simplefilter("ignore")  # one-class cases
-golden = Path(__file__).resolve().parents[1] / "tests/golden"
+golden = Path(__file__).resolve().parents[2] / "tests/golden"
 random = np.random.default_rng(11)
 
 

@@ -4,7 +4,7 @@
 its folder that include it, and runs them until one fails; then once more with the sanitizers, like `tools/test.sh`. A mutant that no test
 notices is a survivor: dead code, a change without effect, or a missing test.
 
-    tools/mutation_test.py [--number 300] [--seed 1] [--results build/mutants/results.jsonl]
+    tests/mutation_test.py [--number 300] [--seed 1] [--results build/mutants/results.jsonl]
 
 Each result is a JSON line. Mutants in the file are not run again, so a stopped run continues, and a larger --number adds to it."""
 import argparse

@@ -49,7 +49,7 @@ def tokens(text):
             yield "".join(pieces)
 
 
-with open(Path(__file__).resolve().parents[1] / "tests/golden/blocking.txt", "w", encoding="utf-8", newline="\n") as out:
+with open(Path(__file__).resolve().parents[2] / "tests/golden/blocking.txt", "w", encoding="utf-8", newline="\n") as out:
     out.write(f"{len(TEXTS)}\n" + "".join(text + "\n" for text in TEXTS))
     for n in (3, 2, 4, 0):
         vectors = TfidfVectorizer(analyzer=ngrams(n) if n else tokens, sublinear_tf=True, smooth_idf=True, norm="l2").fit_transform(TEXTS)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/bfloat16.json: the error of PyTorch's bfloat16 against its double, for the models of make_golden.py.
 
-    python3 tools/make_golden_bfloat16.py
+    python3 tests/oracles/make_golden_bfloat16.py
 
 Needs torch, transformers and safetensors. A model's weights, activations and gradients are bfloat16. An error is |a - b| / |b|, with b the
 numbers in double and | | the root of the sum of squares: of all logits, and of all gradients together. `attention` is
@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, ElectraConfig, ElectraForSequenceClassification
 
-GOLDEN = Path(__file__).resolve().parents[1] / "tests/golden"
+GOLDEN = Path(__file__).resolve().parents[2] / "tests/golden"
 torch.set_num_threads(1)
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes love*.safetensors and lstm.safetensors in tests/golden/models: LOVE's encoders and losses, and torch.nn.LSTM, in double.
 
-    python3 tools/make_golden_love.py
+    python3 tests/oracles/make_golden_love.py
 
 Needs torch, safetensors and what make_golden.py needs. The encoders are written here from the paper (ACL 2022) and the released model's
 structure, for padded words with masks. Each file is one setting. The steps of the training are those of torch.optim.Adam (lr 2e-3,

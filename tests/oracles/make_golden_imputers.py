@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes mimick, bos, bos_hashed and kvq_fh.safetensors in tests/golden/models: LOVE's rivals, in double.
 
-    python3 tools/make_golden_imputers.py
+    python3 tests/oracles/make_golden_imputers.py
 
 Needs what make_golden_love.py needs. The models are written here from their papers, word by word, with dictionaries of substrings. The steps
 of the training are those of make_golden_love.py: torch.optim.Adam (lr 2e-3, times .97 after every two steps), ten steps that take the two

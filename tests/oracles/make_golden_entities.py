@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/entities.txt: random BIO tags and what PyPI's seqeval (1.2.2) makes of them in its default mode.
 
-    python3 tools/make_golden_entities.py
-    python3 tools/make_golden_entities.py --cases 20000 --seed 2 --out /tmp/entities.txt      # more cases
+    python3 tests/oracles/make_golden_entities.py
+    python3 tests/oracles/make_golden_entities.py --cases 20000 --seed 2 --out /tmp/entities.txt      # more cases
     LEXFORMER_ENTITIES=/tmp/entities.txt build/dev/bin/lexformer_tests --test-case='*seqeval*'
 
 Needs seqeval. A case is a line `precision recall f1 accuracy type=precision,recall,f1,gold ...` and the lines of its sentences, gold and
@@ -19,7 +19,7 @@ from pathlib import Path
 from seqeval.metrics import accuracy_score, f1_score, precision_score, recall_score
 from seqeval.metrics.sequence_labeling import get_entities, precision_recall_fscore_support
 
-FILE = Path(__file__).resolve().parents[1] / "tests/golden/entities.txt"
+FILE = Path(__file__).resolve().parents[2] / "tests/golden/entities.txt"
 TYPES = ["LOC", "creative-work", "-x", "B"]
 
 

@@ -28,7 +28,7 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.models import Dense, Normalize, Pooling
 from transformers import BertConfig, BertForSequenceClassification
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import convert_hf  # noqa: E402
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes crf, lstm_tagger, bert_tagger, bert_tagger_crf and electra_tagger.safetensors in tests/golden/models: taggers, in double.
 
-    python3 tools/make_golden_tagger.py
+    python3 tests/oracles/make_golden_tagger.py
 
 Needs what make_golden.py needs. The conditional random field is written here by its definition: the log of the sum over all paths, which are
 enumerated; autograd gives the gradients. The LSTM is torch.nn.LSTM, one sentence at a time; the encoders are transformers' models for token

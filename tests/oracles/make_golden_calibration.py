@@ -13,7 +13,7 @@ from sklearn.calibration import _sigmoid_calibration, calibration_curve
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss
 
-golden = Path(__file__).resolve().parents[1] / "tests/golden"
+golden = Path(__file__).resolve().parents[2] / "tests/golden"
 random = np.random.default_rng(17)
 
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Writes dafa*.safetensors, uerbert.safetensors, syntax.safetensors in tests/golden/models: models with DAFA, UERBERT, Syntax-BERT in double.
 
-    python3 tools/make_golden_dafa.py
+    python3 tests/oracles/make_golden_dafa.py
 
 Needs torch, transformers, tokenizers and safetensors. The models are written here from the papers' formulas; the matrices come from
-tools/dafa_oracle.py. With gates of ones, or masks that allow everything, they must equal plain BERT, which must equal HuggingFace's.
+tests/oracles/dafa_oracle.py. With gates of ones, or masks that allow everything, they must equal plain BERT, which must equal HuggingFace's.
 
 All files share pairs, labels (3 classes), vocabulary, the model without terms and HuggingFace's head: start/ in dafa.safetensors.
 Each other file has start/ and end/ of the parameters that it alone has, gradient/ of all. Steps 0, 2, ... take the first batch,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/models/ranking.safetensors: losses of rankings by PyTorch in double, with the gradients of their inputs.
 
-    python3 tools/make_golden_ranking.py
+    python3 tests/oracles/make_golden_ranking.py
 
 Needs torch and safetensors. With sentence-transformers, whose losses three of these are, the values are compared with its own first.
 a, b, c, d are 5 x 4 matrices, x, y five scores, s 3 x 5 scores; inputs and labels are exact in float. Names in the file:
@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
-FOLDER = Path(__file__).resolve().parents[1] / "tests/golden/models"
+FOLDER = Path(__file__).resolve().parents[2] / "tests/golden/models"
 SIMILAR, SAME = [0.875, 0.25, -0.5, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0, 0.0]
 RELEVANCE = [[1, 0, 0, 0, 0], [0, 3, 0, 1, 0], [0.5, 0.25, 0, 0, 2]]
 

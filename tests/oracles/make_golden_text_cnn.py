@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/models/text_cnn.safetensors: Kim's CNN over fixed word vectors by torch.nn.functional.conv1d, in double.
 
-    python3 tools/make_golden_text_cnn.py
+    python3 tests/oracles/make_golden_text_cnn.py
 
 Needs what make_golden_love.py needs. D = 5 numbers a word, 4 filters of each width 2, 3, 4, 3 classes. Texts of 1 to 6 words, some shorter than
 a window; each is convolved alone, with width - 1 vectors of zeros behind it. The training takes ten steps of torch.optim.Adam (lr 2e-3) on

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes the seed inputs of tests/fuzz/corpus: small valid files of every kind and published attacks on parsers.
 Former findings are stored in the same folders as tests/fuzz/corpus/*/finding-*; this script does not change them.
-usage: tools/make_fuzz_corpus.py [FOLDER]
+usage: tests/fuzz/make_corpus.py [FOLDER]
 """
 import json
 import struct
@@ -10,7 +10,7 @@ import sys
 import zlib
 from pathlib import Path
 
-FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[1] / "tests/fuzz/corpus")
+FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[2] / "tests/fuzz/corpus")
 
 
 def write(harness, name, content):

@@ -3,7 +3,7 @@
 """Compares `tag` with transformers: a random BertForTokenClassification with a real vocabulary tags the words of files, as lists of words
 (is_split_into_words), and each word has the tag of its first token.
 
-    python3 tools/check_tagger.py VOCAB.txt FILE... [--bin build/release/bin]
+    python3 tests/oracles/check_tagger.py VOCAB.txt FILE... [--bin build/release/bin]
 
 Needs torch and transformers. FILE: one word a line in its first column, an empty line after each sentence. Words without a token, and those
 that are cut off, count as O. Exits with 1 if a tag differs.
@@ -48,7 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("vocab", type=Path)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--bin", type=Path, default=Path(__file__).resolve().parents[1] / "build/release/bin")
+    parser.add_argument("--bin", type=Path, default=Path(__file__).resolve().parents[2] / "build/release/bin")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)

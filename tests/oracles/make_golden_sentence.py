@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/golden/models/sentence.safetensors: a sentence encoder of sentence-transformers in double.
 
-    python3 tools/make_golden_sentence.py
+    python3 tests/oracles/make_golden_sentence.py
 
 Needs sentence-transformers and what make_golden.py needs. Transformers' BertModel, then Pooling, Dense (9 -> 6, tanh), Dense (6 -> 4,
 identity) and Normalize of sentence-transformers. The training takes ten steps with its MultipleNegativesRankingLoss of the first three

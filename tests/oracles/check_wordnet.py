@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compares lexformer's WordNet and its UERBERT word similarity with PyPI's nltk on the same files, and writes the golden pairs.
 
-    python3 tools/check_wordnet.py --texts sick/train.tsv ... [--wordnet /usr/share/wordnet] [--pairs 10000] [--golden]
+    python3 tests/oracles/check_wordnet.py --texts sick/train.tsv ... [--wordnet /usr/share/wordnet] [--pairs 10000] [--golden]
 
 Needs `pip install nltk==3.10.4`, g++, and Debian's packages wordnet-base and wordnet-sense-index, installed or unpacked with `dpkg -x` into
 one folder. nltk also needs a file `lexnames` that the packages lack; the script makes one in a temporary folder beside copies of the others.
@@ -23,11 +23,11 @@ warnings.simplefilter('ignore')  # "multilingual functions are not available"
 import nltk
 import nltk.corpus
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TOLERANCE = 1e-12  # the sums may be in another order
 STOP_WORDS = set('a am an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was '
                  'will with'.split())
-GOLDEN_NOTE = '''# UERBERT similarity of word pairs, computed with PyPI's nltk {} and Princeton WordNet 3.0; made by tools/check_wordnet.py.
+GOLDEN_NOTE = '''# UERBERT similarity of word pairs, computed with PyPI's nltk {} and Princeton WordNet 3.0; made by tests/oracles/check_wordnet.py.
 # Holds words and computed numbers only, no contents of the database. WordNet 3.0 Copyright 2006 by Princeton University.
 '''
 
