@@ -162,7 +162,7 @@ struct AttentionHead {
       out.dscore = out.probability * (dprobability - g.delta[row]) + (a.maps_are_scores ? from_map : A{0});
     return out;
   }
-  /// Writes the sums of dS for each code of each lookup, as part `part` of those of this head: the sums of the block's warps in their
+  /// Writes the sums of dS for each code of each lookup, as part `part` of this head's sums: the sums of the block's warps in their
   /// order. code_sums (warps, sum of R); its entries of code 0 are 0 unless maps are scores. One warp per lookup.
   __device__ void write_code_sums(const A* code_sums, unsigned warps, std::size_t part, const AttentionTableSums<T>& sums) const {
     const std::size_t all = a.table_size();
@@ -188,7 +188,7 @@ struct AttentionHead {
     }
   }
 
-  /// The gradient of the score before the gate, from that of the score.
+  /// The gradient of the score before the gate, from the gradient of the score.
   __device__ A gated(std::size_t i, std::size_t j, A dscore) const {
     return a.gate == nullptr ? dscore : dscore * a.gate[pair + i * n + j];
   }

@@ -73,7 +73,7 @@ struct AttentionStrip : AttentionHead<bfloat16> {
   static constexpr unsigned stride = d + 8;  // of vectors in shared memory: eight rows in a row are in different banks
   static constexpr float log2e = std::numbers::log2e_v<float>;
   const unsigned length, lane, warp, warps, group, pair_column;
-  const float scale2;  // scores are in base 2: log2(e) times those of the definition
+  const float scale2;  // scores are in base 2: log2(e) times the definition's
 
   __device__ AttentionStrip(const AttentionView<bfloat16>& view)
       : Base(view, blockIdx.y, blockIdx.x),
@@ -197,8 +197,8 @@ struct AttentionStrip : AttentionHead<bfloat16> {
   /// Where the codes of a query begin in its row of the square. Rows are copied in aligned chunks of eight codes.
   __device__ unsigned code_begin(unsigned i) const { return (static_cast<unsigned>(pair) + i * length) % 8; }
   /// Begins to copy the codes of the queries from i0 and the keys from j0 on to shared memory, as the bits of bfloat16 for load_matrices().
-  /// i0, rows, j0 and columns are multiples of 16. After the end of the sequence there are zeros or codes of other cells, which are in the
-  /// table, too; score() replaces what they give.
+  /// i0, rows, j0 and columns are multiples of 16. After the end of the sequence there are zeros or codes of other cells, which are also in
+  /// the table; score() replaces what they give.
   __device__ void stage_codes(unsigned i0, unsigned rows, unsigned j0, unsigned columns, unsigned to_stride, bfloat16* to) const {
     if constexpr (terms == StripTerms::lookup) {
       const unsigned chunks = columns / 8 + 1;

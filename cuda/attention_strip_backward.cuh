@@ -89,8 +89,8 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
       for (float& x : dp[c]) x *= a.dropout.keep;
     return found;
   }
-  /// delta_i = sum_j P_ij dP_ij of the lane's rows, and the bits of the largest |dP| or |delta| of the strip; those of a NaN are larger
-  /// than all others.
+  /// delta_i = sum_j P_ij dP_ij of the lane's rows, and the bits of the largest |dP| or |delta| of the strip; the bits of a NaN are
+  /// larger than all others.
   struct Delta {
     float sums[2] = {};
     unsigned largest = 0;
@@ -135,7 +135,7 @@ struct AttentionGradStrip : AttentionStrip<d, terms> {
       if (i < length && pair_column == 0) to[(first + i) * a.heads + h] = delta.sums[half];
     }
   }
-  /// P with dropout, and the gradient of the scores before the gate, whose sums it adds to those of the codes.
+  /// P with dropout, and the gradient of the scores before the gate, whose sums it adds to the sums of the codes.
   __device__ void gradients(unsigned j0, const Delta& delta, const AttentionTableSums<bfloat16>& sums, const CodeSums& of_codes, Cells& p,
                             Cells& ds) const {
     const auto found = probabilities(j0, p, ds);
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(attention_threads, 2)
   const unsigned n = strip.length, rows = (n + size - 1) / size * size, square_row = square_stride(rows);
   const std::size_t table_size = a.table_size();
   LEXFORMER_DYNAMIC_SHARED(bfloat16, k);
-  // The square of P first has the codes. P of 16 keys replaces columns whose codes have been read: those of later keys begin after them.
+  // The square of P first has the codes. P of 16 keys replaces columns whose codes have been read: codes of later keys begin after them.
   bfloat16 *const v = k + rows * Strip::stride, *const p = v + rows * Strip::stride, *const ds = p + square_size(rows);
   float* const tables = reinterpret_cast<float*>(ds + square_size(rows));
   float* const code_sums = tables + table_size;  // (warps, table_size)

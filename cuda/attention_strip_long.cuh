@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32 * most_key_warps(d), 2)
   bfloat16* const codes = gradients + panel * Strip::stride;
   float* const of_queries = reinterpret_cast<float*>(codes + Strip::codes_size(panel));  // logsumexp in base 2, and delta
   float* const tables = of_queries + 2 * panel;
-  unsigned* const bits = reinterpret_cast<unsigned*>(tables + a.table_size());  // of dropout: for each query those of the block's keys
+  unsigned* const bits = reinterpret_cast<unsigned*>(tables + a.table_size());  // of dropout: for each query the bits of the block's keys
 
   const auto stage = [&](unsigned begin) {
     const unsigned rows = strip.panel_rows(begin, panel);

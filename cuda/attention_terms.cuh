@@ -56,7 +56,8 @@ class Stored {
   const T* data_;
 };
 
-/// Computes the gradients of a relative term from the sums of its rows (N, H, R): adds that of q (or k), writes the table's if wanted.
+/// Computes the gradients of a relative term from the sums of its rows (N, H, R): adds the gradient of q (or k), writes the table's if
+/// wanted.
 template <class T>
 void relative_grad(const AttentionArgs<T>& args, const typename AttentionArgs<T>::Relative& r, const accumulate_t<T>* sums, T* dqkv,
                    T* dtable) {
@@ -88,7 +89,7 @@ class TableGrads {
     for (std::size_t t = 0; t < args.relatives.size(); ++t)
       sums.relative[t] = array(args.tokens * args.heads * args.relatives[t].rows, true);
   }
-  /// Writes the gradients of the tables, and adds to those of q and k, which must be written before.
+  /// Writes the gradients of the tables, and adds to the gradients of q and k, which must be written before.
   void write(const AttentionArgs<T>& args, const AttentionGrads<T>& grads) const {
     for (std::size_t t = 0; t < args.relatives.size(); ++t)
       relative_grad(args, args.relatives[t], sums.relative[t], grads.qkv, grads.relatives[t]);

@@ -69,7 +69,7 @@ __global__ void not_finite_kernel(std::size_t n, const T* x, std::int32_t* found
     if (!(x[i] - x[i] == 0)) *found = 1;
 }
 
-/// The general case of sum_to: the axes that are kept (those of the result, in order) and summed, with their strides in x.
+/// The general case of sum_to: the axes that are kept (the axes of the result, in order) and summed, with their strides in x.
 struct SumTo {
   std::size_t kept = 0, summed = 0;
   std::size_t kept_dims[Shape::max_rank] = {}, kept_strides[Shape::max_rank] = {};

@@ -80,12 +80,12 @@ __global__ void layer_norm_packs_kernel(std::size_t rows, unsigned n, accumulate
 }
 
 // Backward in one launch. A block takes a chunk of rows, and sums dy xhat and dy over them for each column. Blocks form groups: the last
-// block of a group adds the sums of the group, and the last of these blocks those of the groups. (One block would take longer to add all of
-// them than the rest of the work takes.) The order is fixed.
+// block of a group adds the sums of the group, and the last of these blocks the sums of the groups. (One block would take longer to add all
+// of them than the rest of the work takes.) The order is fixed.
 
 inline constexpr unsigned sums_group = 16;  // blocks
 
-/// For each block 2 n sums: those of dgamma and of dbeta.
+/// For each block 2 n sums: for dgamma and for dbeta.
 template <class A>
 struct LayerNormSums {
   A* of_block;

@@ -51,7 +51,7 @@ __device__ inline unsigned load_word(const bfloat16* two) {
   return bits;
 }
 
-/// Loads four 8 x 8 matrices from shared memory. The rows of matrix m, 16 aligned bytes each, are those of lanes 8 m ... 8 m + 7. Word m of
+/// Loads four 8 x 8 matrices from shared memory. The rows of matrix m, 16 aligned bytes each, are `row` of lanes 8 m ... 8 m + 7. Word m of
 /// a lane: elements (g, t) and (g, t + 1) of matrix m; if `transposed`, (t, g) and (t + 1, g). Called by all lanes of a warp.
 template <bool transposed>
 __device__ void load_matrices(const bfloat16* row, unsigned (&words)[4]) {

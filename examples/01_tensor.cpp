@@ -11,7 +11,7 @@ int main() {
   std::cout << "element (1, 2) = " << x.at(1, 2) << ", second row = " << x.slice(1, 2) << "\n";
 
   auto y = x.reshape({3, 2});  // shares the memory
-  y.mutable_data()[0] = 10;    // changes x, too
+  y.mutable_data()[0] = 10;    // also changes x
   std::cout << "x after a change through y: " << x << "\n";
   std::cout << "a clone has its own memory: " << x.clone() << "\n";
 

@@ -10,7 +10,7 @@ namespace lx = lexformer;
 
 int main(int argc, char** argv) try {
   if (argc != 3) {
-    std::cerr << "usage: 09_pretrain_mth TEXT.txt DIR   (a line of TEXT.txt is a document; those of fewer than 8 words are skipped)\n";
+    std::cerr << "usage: 09_pretrain_mth TEXT.txt DIR   (a line of TEXT.txt is a document; documents of fewer than 8 words are skipped)\n";
     return 2;
   }
   const std::string text = argv[1], out = argv[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lexformer::compiled: the matrix products, chosen by what the processor has when the program runs; those of the level `plain`.
+// lexformer::compiled: the matrix products, chosen by what the processor has when the program runs; here the level `plain`.
 #define LEXFORMER_COMPILED
 #define LEXFORMER_LEVEL 0
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // For src/products_*.cpp: functions between LEXFORMER_BEGIN_TARGET("avx2,fma") and LEXFORMER_END_TARGET are compiled for these
-// instructions, in addition to those of the command line. Included before, so that their functions are not: everything that the tiles need.
+// instructions, in addition to the command line's. Included before, so that their functions are not: everything that the tiles need.
 #pragma once
 
 #if defined(__x86_64__)

@@ -6,7 +6,7 @@ usage: include_graph.py [--root DIR] [--svg FILE]
   --root   the repository (default: this one)
   --svg    also draw the floors
 
-An arrow goes from a folder to one whose files it includes. The order of the floors is that of FLOORS in tests/house/test_floors.py (a
+An arrow goes from a folder to one whose files it includes. The floors have the order of FLOORS in tests/house/test_floors.py (a
 folder that is missing there is on top). An arrow up goes to the same or a higher floor; a circle is a group of folders, or of files,
 that include each other. Prints the lines of each folder; the exit code is 1 if there is an arrow up or a circle."""
 import argparse

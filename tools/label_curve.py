@@ -5,7 +5,7 @@
     python3 tools/label_curve.py --model START.lxf --tables DIR --columns name,description --out DIR [--labels 50,100,200,400] [--seeds 3]
 
 DIR of --tables has tableA.csv, tableB.csv, train.csv and test.csv (ltable_id, rtable_id, label). The labels of train.csv stand for the
-person who labels: only those of chosen pairs are used. Each step chooses pairs by the last model, adds their labels, and trains START anew
+person who labels: only the labels of chosen pairs are used. Each step chooses pairs by the last model, adds their labels, and trains START anew
 on all labels. There is no validation set: the labels themselves choose the epoch, and a pair matches if its probability is above 1/2. START
 is a matcher, of other tables, say; 0 labels are START itself. The same command goes on with what an interrupted run lacks. Prints a
 Markdown table.

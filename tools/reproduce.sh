@@ -18,7 +18,7 @@
 #   --data   a folder with abt-buy/{train,valid,test}.tsv and so on (text TAB text TAB label). For a set without test.tsv every tenth
 #            row of train.tsv becomes the validation set and valid.tsv the test set.
 #            For DAFA also DIR/sick/trees.conllu (tools/trees_to_conllu.py SHARED/data/sick-dep --out DIR/sick). WordNet: /usr/share/wordnet.
-#            Labels with a decimal point are those of a regression. For records: tables/SET/{tableA,tableB,train,valid,test}.csv.
+#            Labels with a decimal point make the task a regression. For records: tables/SET/{tableA,tableB,train,valid,test}.csv.
 #   --sets   the sets of table 3, or the set of another table;  --rows: only these rows;  --out: default build/reproduce
 #   --train-share  the share of the training pairs that all rows use, e.g. 0.1
 #   --precision    train in bfloat16 or float32 (default);  --lr: learning rate;  --device: of training and evaluation, cpu or cuda

@@ -27,7 +27,7 @@
 #   --epochs and --batch of train_love;  --task-epochs, --lr of a task: of several rates, the best one on validation data counts
 #   --typo-mode  of the tests of static and taggers that have no file with typos, love or ocr;  --fasttext: a fastText model for rows of static and taggers
 #   --device     of training, cpu or cuda;  --jobs: runs at a time, each with --threads threads (1)
-#   Rows of sst2, with the LOVE model of the same seed: none, or replace, add or linear; with suffixes -mean_norm, -train (LOVE, too), -frozen (the word table), e.g. replace-train-frozen
+#   Rows of sst2, with the LOVE model of the same seed: none, or replace, add or linear; with suffixes -mean_norm, -train (LOVE as well), -frozen (the word table), e.g. replace-train-frozen
 #   Rows of static and taggers: none; love, mimick, bos, kvq_fh or edit_distance for the words that the model lacks; with -only for all words, as in the paper; fasttext, fasttext-none;
 #   for Table 5 and Figure A4 the rows of the tables of words with -only, e.g. cnn-only, swap+drop-only.  Rows of lea: augment, love, lea, lea-love
 set -euo pipefail
@@ -97,7 +97,7 @@ targets=${targets:-$model}
 [ -f "$targets" ] || usage "--targets: there is no file '$targets'"
 vocab=$data/love-vocab/vocab.txt
 similarity=("$data"/wordsim-love/{rw,men,simLex,rel353}.txt) clusters=("$data"/wordcluster/{ap,bless}.csv)
-# Sets `files` to those of a set: training, validation, tests. Those in $out are made below.
+# Sets `files` to the files of a set: training, validation, tests. Those in $out are made below.
 files_of() { # SET
   case $1 in
     sst2) files=("$data"/sst2/{train,dev,test}.tsv "$data"/sst2/typo_test_[0-9]*.txt) ;;

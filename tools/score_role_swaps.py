@@ -5,9 +5,9 @@
     evaluate --model M.lxf --test role_swaps.tsv --columns left,right,label --keep kind,animate --parses ... --scores --output R.json
     score_role_swaps.py NAME=R.json ...
 
-A swap is right if the predicted class is not that of the synonyms (of three classes, NEUTRAL and CONTRADICTION both count). `both right`: the
+A swap is right if the predicted class is not the synonyms' class (of three classes, NEUTRAL and CONTRADICTION both count). `both right`: the
 share of the sentences whose swap and synonym are both right; a model that predicts entailment from word overlap alone has 0. `animate`: swaps whose
-two nouns name people or animals, so that the swapped sentence makes sense, too. Files of the same NAME are runs of one system: mean and sample
+two nouns name people or animals, so that the swapped sentence also makes sense. Files of the same NAME are runs of one system: mean and sample
 standard deviation over them. Needs Python 3.9 and nothing else. Exit codes: 0 success, 2 wrong usage, 3 bad file.
 """
 import argparse

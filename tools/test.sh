@@ -3,7 +3,7 @@
 # Runs the tests on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, configures, builds and tests one preset
 # of CMakePresets.json, and prints a summary.
 # usage: tools/test.sh [PRESET | all]  (dev, release, headers, tidy, tsan, coverage, cuda; default dev; all: what .ci/run runs, and all long checks)
-# `cuda` needs NVIDIA's toolkit, which this script does not install; without a GPU its tests on the device are skipped, those of nvcc's PTX run.
+# `cuda` needs NVIDIA's toolkit, which this script does not install; without a GPU its tests on the device are skipped, the tests of nvcc's PTX run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,14 +25,14 @@ options=(-DLEXFORMER_WERROR=OFF)
 if [ -n "${CI:-}" ]; then
   options=(-DLEXFORMER_WERROR=ON)
   case $preset in
-    dev) options+=(-DLEXFORMER_STAND_IN_TESTS=OFF) ;;  # `cuda` runs those of kernels on PTX, `release` those of the stand-in
+    dev) options+=(-DLEXFORMER_STAND_IN_TESTS=OFF) ;;  # `cuda` runs the tests of kernels on PTX, `release` the tests of the stand-in
     cuda) options+=(-DLEXFORMER_NATIVE=ON) ;;  # as in `release`: ccache has the libraries that both presets compile
   esac
 fi
 # A full build of the tests is faster in few units; to edit tests, turn LEXFORMER_UNITY_TESTS off in build/PRESET.
 if [ ! -f "build/$preset/bin/lexformer_tests" ]; then
   options+=(-DLEXFORMER_UNITY_TESTS=ON)
-  # All tests run in `dev`; here those of what g++ makes of the kernels for this processor.
+  # All tests run in `dev`; here the tests of what g++ makes of the kernels for this processor.
   if [ "$preset" = release ]; then
     options+=(-DLEXFORMER_TEST_FLAGS=-O0 "-DLEXFORMER_TEST_FOLDERS=core;kernels;autograd;ops;nn;attention"
               -DLEXFORMER_INSTALL_COMPILED=ON -DLEXFORMER_INSTALL_PROGRAMS=ON)  # consumer.consumers installs them

@@ -4,8 +4,8 @@
 
 usage: timed.py NAME COMMAND...
 
-The unit is the processor time of compiling Eigen/Core, measured before and after the step, so that slow and busy machines agree. Exit code: that of
-the command; 70 if it succeeds and takes more than twice the units in the table. A step that is not in the table is measured only."""
+The unit is the processor time of compiling Eigen/Core, measured before and after the step, so that slow and busy machines agree. Exit code: the
+command's; 70 if it succeeds and takes more than twice the units in the table. A step that is not in the table is measured only."""
 import os
 import subprocess
 import sys

@@ -54,7 +54,7 @@ std::vector<Number> numbers_of(const Option& option, const std::vector<std::stri
   return all;
 }
 
-/// Sets the value of an option that is no list.
+/// Sets the value of an option that is not a list.
 void assign(const Option& option, const std::string& word) {
   switch (option.kind) {
     case Kind::size:

@@ -188,7 +188,7 @@ void for_each_command(F&& f, G&& g) {
   }
 }
 
-/// Text of a page for man: a line that begins with a dot or a quote is no request; a dash can be searched for.
+/// Text of a page for man: a line that begins with a dot or a quote is not a request; a dash can be searched for.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -20,7 +20,7 @@ namespace program {
 
 #if LEXFORMER_HNSWLIB
 /// For each row of `queries` the approximately `top` nearest rows by cosine, as pairs (query, row), of cosines above 0. `same`: both are
-/// one list, and a row is no neighbour of itself. The graph is built by one thread, so that it does not depend on their number.
+/// one list, and a row is not a neighbour of itself. The graph is built by one thread, so that it does not depend on their number.
 static std::vector<lx::Candidate> hnsw_neighbours(const lx::Tensor<float>& queries, const lx::Tensor<float>& rows, bool same,
                                                   std::size_t top, const std::function<void(double done)>& progress) {
   const std::size_t n = rows.dim(0), d = rows.dim(1), width = top + (same ? 1 : 0);

@@ -29,7 +29,7 @@ struct KnowledgeOptions {
   lx::TextKnowledge load(const char* change = nullptr) const {
     if (!parses.empty() && change != nullptr)
       lx::fail_usage(change,
-                     "cannot be used with --parses: the trees would not be those of the changed texts; write a table of such texts "
+                     "cannot be used with --parses: the trees would not fit the changed texts; write a table of such texts "
                      "(typos: add_typos) and parse that");
     lx::TextKnowledge knowledge;
     if (!parses.empty()) knowledge.trees = lx::read_conllu(parses);

@@ -14,7 +14,7 @@ namespace program {
 class PartFile {
  public:
   /// Opens FILE.part before the work begins, so that a file that cannot be written is refused at once. From then on FILE, if there is one,
-  /// is that of an earlier run. Errors (usage): there is an interrupted run, and neither `resume` nor `overwrite`.
+  /// is from an earlier run. Errors (usage): there is an interrupted run, and neither `resume` nor `overwrite`.
   PartFile(std::string path, bool resume, bool overwrite) : path_(std::move(path)) {
     if (lx::is_folder(path_)) lx::fail_file(path_, "is a folder, expected the name of a file to write");
     had_part_ = lx::path_exists(part());

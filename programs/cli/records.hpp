@@ -23,7 +23,7 @@ class RecordFlags {
   void visit(OptionVisitor& v) {
     v.input("left", left_, "table of records: .csv, .tsv, .jsonl; files of pairs then hold pairs of ids: ltable_id, rtable_id, label")
         .shown_as("A.csv");
-    v.input("right", right_, "table of the right records (default: those of --left)").shown_as("B.csv").needs("left");
+    v.input("right", right_, "table of the right records (default: the table of --left)").shown_as("B.csv").needs("left");
     for (lx::Option& option : v.nested("", [&](OptionVisitor& o) { visit_texts(o); })) option.needs("left");
   }
   /// The tables as arguments without a name, and --columns. texts: also how a model reads the records.
@@ -40,8 +40,8 @@ class RecordFlags {
   bool one_table() const { return right_.empty(); }
   const std::vector<std::string>& columns() const { return columns_; }
 
-  /// Reads the tables. `columns`: those of --columns; `stored`: the options that a model keeps, or "": each option that is not given is
-  /// that of the model.
+  /// Reads the tables. `columns`: as in --columns; `stored`: the options that a model keeps, or "": an option that is not given is
+  /// the model's.
   std::shared_ptr<const lx::RecordPairs> load(const std::vector<std::string>& columns, const std::string& stored,
                                               const std::string& model = "") const {
     auto texts = options(columns, stored, model);

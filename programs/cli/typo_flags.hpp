@@ -51,7 +51,7 @@ class MisspellingsFlag {
   }
   bool given() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  /// Reads the list. Errors: the file cannot be read or is no such list.
+  /// Reads the list. Errors: the file cannot be read or is not such a list.
   std::shared_ptr<const lx::MisspellingTable> load() const {
     return std::make_shared<const lx::MisspellingTable>(lx::read_misspelling_table(path_));
   }

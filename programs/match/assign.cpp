@@ -42,7 +42,7 @@ class Assign final : public program::Command {
              "least score of a pair that counts (default: the decision of match, in the column match)");
     v.size("max_size", max_size_, 0, "with --clusters: most records of a cluster; the weakest pairs are left out. 0 = no limit")
         .needs("clusters");
-    v.flag("one_table", one_table_, "with --clusters: left and right ids are those of one table (match with one table)").needs("clusters");
+    v.flag("one_table", one_table_, "with --clusters: left and right ids come from one table (match with one table)").needs("clusters");
   }
   int run() override {
     if (!one_to_one_ && !clusters_) lx::fail_usage("command line", "nothing to do; give --one-to-one or --clusters");

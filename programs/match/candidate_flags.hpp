@@ -30,7 +30,7 @@ class CandidateFlags {
     v.choice(
          "blocking", source,
          "which pairs are candidates; ngrams: similar character n-grams, which survives typos; tokens: words and model numbers, whatever "
-         "their punctuation; embeddings: similar vectors by --encoder; all: those of all of these; none: every pair")
+         "their punctuation; embeddings: similar vectors by --encoder; all: the pairs of all of these; none: every pair")
         .only_if(source != lx::CandidateSource::embeddings || !encoder_.empty(), "embeddings needs --encoder");
     v.size(top, options_.top, 1, "candidates of each record of either table");
     v.size("ngram", options_.ngram, 1, "characters of an n-gram");

@@ -43,7 +43,7 @@ class EvaluateMatches final : public program::Command {
         .shown_as("F.csv");
     v.inputs("pairs", pairs_, "files of pairs of ids with the label 1 (match) or 0, each judged on its own").required().shown_as("F.csv");
     v.number("threshold", threshold_, lx::bounds::any, "least score of a match (default: the decision in the column match)");
-    v.flag("one_table", one_table_, "both ids are those of one table, so their order does not matter");
+    v.flag("one_table", one_table_, "both ids come from one table, so their order does not matter");
     v.size("resamples", bootstrap_.resamples, 1, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %");
     v.output("output", output_, "also write the results as JSON").shown_as("F.json");
   }
@@ -112,6 +112,6 @@ class EvaluateMatches final : public program::Command {
 const program::Registered<EvaluateMatches> registered{
     "evaluate_matches", program::Group::match, "precision, recall and F1 of matches on labelled pairs",
     "Precision, recall and F1 of the matches that match or assign wrote, on labelled pairs of ids. A labelled pair that the files do not "
-    "have is no match. The parts of a run in shards are given together."};
+    "have is not a match. The parts of a run in shards are given together."};
 
 }  // namespace

@@ -94,7 +94,7 @@ struct MatchFlags {
              "different words that the model's LEA sees as the most similar, or similar and equal words by similarity x attention "
              "between them, which takes one more forward pass for each pair")
         .needs("words");
-    v.flag("text", text, "write both texts, too");
+    v.flag("text", text, "also write both texts");
     v.text("shard", shard, "do only the part I of N of the left records, e.g. 2/4; the parts together are the whole");
     v.flag("resume", resume, "continue a run that was interrupted, to the same bytes; does nothing if it is finished");
     v.flag("overwrite", overwrite, "discard what an interrupted run has written").excludes("resume");

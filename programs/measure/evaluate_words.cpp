@@ -235,7 +235,7 @@ class EvaluateWords final : public program::Command {
 const program::Registered<EvaluateWords> registered{
     "evaluate_words", program::Group::measure, "word vectors: similarity, clusters, misspellings",
     "Evaluates word vectors. Similarity: Spearman's correlation of cosines and human scores. Clusters: purity of k-means on vectors of "
-    "length 1, with as many clusters as categories; that of the start with the smallest inertia, and the mean over the starts. "
+    "length 1, with as many clusters as categories; the purity of the start with the smallest inertia, and the mean over the starts. "
     "Misspellings: the share whose correct word is the nearest of all known words, and among the ten nearest, by cosine. All x 100. "
     "'covered' counts the pairs and words that --vectors has; with --imputer the other words get vectors from a model, else they are left "
     "out. Words with a space are left out. A misspelling is covered if --vectors has the correct word and lacks the misspelling; the "

@@ -29,7 +29,8 @@ class NoiseOptions {
         .shown_as("SHARE,...");
     misspellings_.visit(v, "list for the noise misspellings");
     v.size("repeats", repeats, 1, 1000, "copies of the texts with noise for each source and intensity");
-    v.size("seed", seed, 1, std::size_t{1} << 40, "seed of noise and bootstrap; with 1 the copies are those of evaluate --test-typos");
+    v.size("seed", seed, 1, std::size_t{1} << 40,
+           "seed of noise and bootstrap; with 1 the copies are the same as in evaluate --test-typos");
     v.size("resamples", bootstrap.resamples, 1, 1000000, "number of bootstrap samples");
     v.number("level", bootstrap.level, 0.5, 0.999, "confidence level of the intervals");
   }

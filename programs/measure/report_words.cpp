@@ -16,7 +16,7 @@ namespace {
 struct WordVectorsOfPage {
   std::vector<std::string> words;
   lx::Tensor<float> vectors;  // (words, D)
-  std::vector<bool> known;    // the vector is that of a target
+  std::vector<bool> known;    // the vector is a target's
 };
 
 WordVectorsOfPage vectors_of(const std::vector<std::string>& words, const lx::WordVectors& targets, const lx::WordImputer& imputer) {

@@ -68,7 +68,7 @@ inline NoiseTable noise_table(const std::vector<MeasuredModel>& models, const Ro
   return table;
 }
 
-/// All numbers. Metrics of copies are those of `evaluate`, from 0 to 1; values with an interval are in percent.
+/// All numbers. Metrics of copies are as in `evaluate`, from 0 to 1; values with an interval are in percent.
 inline lx::Json robustness_json(const std::vector<MeasuredModel>& models, const Robustness& all, const NoiseOptions& noise) {
   const auto point = [&](const RobustnessPoint& p, std::size_t m, bool noisy) {
     lx::Json json = {{"model", models[m].name}, {"score", p.score.json()}};
@@ -100,8 +100,8 @@ inline lx::Json robustness_json(const std::vector<MeasuredModel>& models, const 
   return json;
 }
 
-/// The range of y of all pictures, so that they can be compared: that of all intervals, with some room, but within -100 and 100 (0 and 100
-/// if nothing is below 0).
+/// The range of y of all pictures, so that they can be compared: the range of all intervals, with some room, but within -100 and 100 (0 and
+/// 100 if nothing is below 0).
 inline std::pair<double, double> score_range(const Robustness& all) {
   std::vector<double> bounds;
   const auto add = [&](const std::vector<RobustnessPoint>& points) {

@@ -32,8 +32,8 @@ inline void colour_bar(Svg& svg, double left, double top, int colours, double st
 
 }  // namespace detail
 
-/// Draws the panels side by side, with the names of rows to the left of the first and those of columns below each. Draws at most the first
-/// 200 rows and columns and then says so.
+/// Draws the panels side by side, with the names of rows to the left of the first and the names of columns below each. Draws at most the
+/// first 200 rows and columns and then says so.
 inline std::string heat_maps(const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                              const std::vector<HeatPanel>& panels, const std::string& title) {
   for (const auto& p : panels)

@@ -51,7 +51,8 @@ class ReportPage {
   void footer(const std::string& text) { footer_ += cat("<p>", escape_xml(text), "</p>\n"); }
 
   /// Adds a picture with a caption that describes it; it is also saved as NAME.svg and its numbers as NAME.csv beside the page. Names may
-  /// come from data: in those of the files each byte other than A-Z, a-z, 0-9, '.', '_' and '-', and a '.' at the start, becomes '-'; "-2",
+  /// come from data: in the names of the files each byte other than A-Z, a-z, 0-9, '.', '_' and '-', and a '.' at the start, becomes '-';
+  /// "-2",
   /// "-3", ... follows if another picture has that file. Errors: no name, no caption, a second picture of the same name.
   void picture(const std::string& name, const std::string& svg, const Csv& numbers, const std::string& caption) {
     if (name.empty()) fail("ReportPage", "a picture has no name");
@@ -102,7 +103,7 @@ class ReportPage {
   }
 
  private:
-  /// A name that is safe as that of a file in the folder and as a link, and that no other picture has.
+  /// A name that is safe for a file in the folder and as a link, and that no other picture has.
   std::string new_file(std::string name) {
     for (std::size_t i = 0; i < name.size(); ++i) {
       const char c = name[i];

@@ -87,7 +87,7 @@ class Distill final : public program::Command {
 const program::Registered<Distill> command{
     "distill", program::Group::train, "word vectors from an encoder",
     "Distills an encoder into word vectors. The vector of an occurrence of a word is the mean of the hidden states of its pieces; the "
-    "vector of a word is the mean or the maximum over its occurrences. Words are those of the tokenizer; unknown words are left out. The "
+    "vector of a word is the mean or the maximum over its occurrences. Words are the tokenizer's; unknown words are left out. The "
     "output is a text file in the form of word2vec, which train_love --targets and evaluate_words --vectors read."};
 
 }  // namespace

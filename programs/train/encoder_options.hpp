@@ -48,7 +48,7 @@ struct EncoderOptions : RunOptions {
     v.group("Model");
     v.text("pool", pool, "how token vectors become one: mean, cls, max; auto: as in --model, else mean")
         .among({"auto", "mean", "cls", "max"});
-    v.list("dense", dense, 1, ~std::size_t{0}, "sizes of Dense modules after pooling (default: those of --model, else none)").split_at(',');
+    v.list("dense", dense, 1, ~std::size_t{0}, "sizes of Dense modules after pooling (default: as in --model, else none)").split_at(',');
     v.choice("dense_activation", activation, "with --dense: their activation").needs("dense").identity(!dense.empty());
     v.flag("normalize", normalize, "the model scales its vectors to length 1 (default: as in --model)");
     v.size("max_length", max_length, 0, "maximum number of tokens of a text");
@@ -61,7 +61,7 @@ struct EncoderOptions : RunOptions {
     settings.check();
   }
 
-  /// The model's options, given those of the file it starts from.
+  /// The model's options, given the options of the file it starts from.
   lx::SentenceEncoderOptions encoder(lx::SentenceEncoderOptions from) const {
     if (pool != "auto") from.pooling = lx::parse_name<lx::Pooling>(pool, "--pool");
     if (!dense.empty()) from.dense.clear();
@@ -73,7 +73,7 @@ struct EncoderOptions : RunOptions {
 };
 
 /// Reads pairs with numbers as labels; of --train also the column --negative. Without --columns the labels are optional for the loss that
-/// needs none. Errors (file): those of read_pairs; a label does not suit the loss.
+/// needs none. Errors (file): as read_pairs; a label does not suit the loss.
 inline lx::TextPairs read_text_pairs(const std::string& file, const EncoderOptions& o, bool training = false) {
   const lx::EncoderLoss loss = o.settings.loss;
   const bool needed = loss != lx::EncoderLoss::multiple_negatives;

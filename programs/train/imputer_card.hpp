@@ -33,7 +33,7 @@ inline std::string imputer_card(const ImputerTrainOptions& o, const ImputerTexts
                                   {"eval_typo_top1", "share of the words with a typo whose nearest target is the right one"}})
     if (results.contains(key)) card << "| " << name << " | " << rounded(key) << " |\n";
   if (results.contains("eval_words"))
-    card << "\nMeans over " << results["eval_words"] << " of the training words; with a typo, over those of them that a typo changes.\n";
+    card << "\nMeans over " << results["eval_words"] << " of the training words; with a typo, over the words that a typo changes.\n";
   card << changed_settings(results["settings"], defaults, {"targets", "vocab", "seed"}) << how_it_was_made(o.command)
        << "\n## Citation\n\nlexformer " << LEXFORMER_VERSION << ", and " << texts.paper << ".\n";
   return card.str();

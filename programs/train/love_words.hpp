@@ -35,7 +35,7 @@ inline lx::WordVectors select_words(const lx::WordVectors& all, const ImputerTra
   }
   if (words.empty())
     lx::fail_usage("--targets", "none of the ", all.size(), " words in ", o.targets,
-                   " consists of two or more letters; --all-words takes the others, too");
+                   " consists of two or more letters; --all-words also takes the others");
   const lx::Shape shape{words.size(), all.dimension()};
   return lx::WordVectors(std::move(words), lx::Tensor<float>::from(values, shape));
 }
@@ -46,7 +46,7 @@ inline std::string describe(const lx::Vocabulary& v) {
   return lx::cat(v.size(), " tokens, crc32 ", std::hex, std::setw(8), std::setfill('0'), sum);
 }
 
-/// The words that may stand in for each word: those of similar targets, of the same WordNet synset, or paired with it in a file.
+/// The words that may stand in for each word: words of similar targets, of the same WordNet synset, or paired with it in a file.
 inline WordLists synonym_lists(const lx::WordVectors& targets, const LoveTrainOptions& o) {
   const std::string& source = o.synonyms.source;
   if (source == "targets") return lx::nearest_rows(targets.values(), o.synonyms.most, o.synonyms.cosine);
@@ -79,7 +79,7 @@ inline WordLists synonym_lists(const lx::WordVectors& targets, const LoveTrainOp
   return lists;
 }
 
-/// The words of train_love. Errors: those of select_words(); there are fewer other words than negatives, which is known before the
+/// The words of train_love. Errors: as select_words(); there are fewer other words than negatives, which is known before the
 /// search for near words begins.
 inline lx::WordVectors love_targets(const lx::WordVectors& all, const LoveTrainOptions& o) {
   auto targets = select_words(all, o);

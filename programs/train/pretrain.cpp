@@ -87,6 +87,6 @@ bool Pretrain::train(program::PretrainOptions o) {
 
 const program::Registered<program::TrainCommand<program::PretrainOptions, Pretrain>> command{
     "pretrain", program::Group::train, "an encoder on plain text as a masked language model, with the regularizers of MTH on request",
-    "Pre-trains a BERT encoder on plain text as a masked language model. The defaults are those of the DDRP paper, except the model size."};
+    "Pre-trains a BERT encoder on plain text as a masked language model. The defaults follow the DDRP paper, except the model size."};
 
 }  // namespace

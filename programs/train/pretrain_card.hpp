@@ -26,7 +26,7 @@ std::string pretrain_card(const PretrainOptions& o, const lx::MaskedLm<T, Dev>& 
        << "## Data\n\n";
   for (const auto& file : o.texts) card << (&file == &o.texts.front() ? "`" : ", `") << file << "`";
   card << ": " << text << ". The vocabulary "
-       << (!o.model.empty()  ? "is that of the model"
+       << (!o.model.empty()  ? "is the model's"
            : o.vocab.empty() ? "was trained on the same text"
                              : lx::cat("is `", o.vocab, "`"))
        << (o.valid.empty() ? "" : lx::cat(". Measured on `", o.valid, "`"))

@@ -142,6 +142,6 @@ bool TrainImputer::train(Options o) {
 const program::Registered<program::TrainCommand<Options, TrainImputer>> command{
     "train_imputer", program::Group::train, "the rivals of LOVE: MIMICK, BoS, KVQ-FH, edit distance",
     "Trains a rival of LOVE (train_love), which imputes vectors for words that a vocabulary does not hold, on the vectors of known words: "
-    "MIMICK, BoS, KVQ-FH, or the nearest known word. All programs that read such models read those of each method."};
+    "MIMICK, BoS, KVQ-FH, or the nearest known word. All programs that read such models read the models of each method."};
 
 }  // namespace

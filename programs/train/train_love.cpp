@@ -43,7 +43,7 @@ bool TrainLove::train(program::LoveTrainOptions o) {
 
 const program::Registered<program::TrainCommand<program::LoveTrainOptions, TrainLove>> command{
     "train_love", program::Group::train, "LOVE, which imputes vectors for unknown words",
-    "Trains LOVE, which imputes vectors for words that a vocabulary does not hold, on the vectors of known words. The defaults are those "
-    "of the paper."};
+    "Trains LOVE, which imputes vectors for words that a vocabulary does not hold, on the vectors of known words. The defaults follow "
+    "the paper."};
 
 }  // namespace

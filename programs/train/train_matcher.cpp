@@ -120,7 +120,7 @@ const program::Registered<TrainMatcher<2>> train_matcher{
     "Trains a cross-encoder on labelled text pairs. The defaults are the settings of the LEA paper."};
 const program::Registered<TrainMatcher<1>> train_text{
     "train_text", program::Group::train, "the same for single texts: classes or numbers",
-    "Trains a classifier, or a regression, on labelled single texts. The defaults are those of train_matcher; for a larger data set use "
+    "Trains a classifier, or a regression, on labelled single texts. The defaults are as in train_matcher; for a larger data set use "
     "fewer epochs."};
 
 }  // namespace

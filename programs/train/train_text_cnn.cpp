@@ -20,7 +20,7 @@ std::string card(const Options& o, const lx::Json& results, const Rows& rows) {
       << ". Word vectors: " << o.vectors.text() << ". They are not part of the model.\n\n```sh\nlexformer score_pairs --model model.lxf"
       << o.vectors.command() << " < texts.tsv > scores.tsv\n```\n\n## Data\n\n| file | texts |\n| --- | --- |\n| "
       << program::table_cell(o.train_file) << " | " << results["train"]["texts"]
-      << " |\n\nTo redistribute this model, comply with the licence of the vectors, too.\n\n"
+      << " |\n\nTo redistribute this model, also comply with the licence of the vectors.\n\n"
       << "## Results\n\nIn percent. The best model was chosen on the validation texts (first row) by accuracy, so that row is "
          "optimistic.\n\n";
   out << program::metric_table(rows);

@@ -10,7 +10,7 @@ namespace lx = lexformer;
 
 namespace {
 
-/// The words of standard input, one per line. Errors: there are no words; a line is no word.
+/// The words of standard input, one per line. Errors: there are no words; a line is not a word.
 std::vector<std::string> read_words() {
   std::vector<std::string> words;
   std::string line;

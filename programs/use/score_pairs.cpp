@@ -20,7 +20,7 @@ std::string cell(std::string text) {
   return text;
 }
 
-/// The part of standard input that has been read, 0 to 1; 0 if it is no file.
+/// The part of standard input that has been read, 0 to 1; 0 if it is not a file.
 double part_read() {
   struct stat file = {};
   if (fstat(0, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= 0) return 0;

@@ -77,7 +77,7 @@ class Dafa final : public AttentionCore<T, Dev> {
   Dafa(const DafaFusionOptions& options, const EncoderSizes& sizes, Init& init, DropoutSites& sites)
       : fusion(options, sizes.heads, sizes.width, init), site_(sites.next()) {}
 
-  /// Attentions that are asked for are those of Sem.
+  /// If attentions are requested, returns the attentions of Sem.
   AttentionResult<T, Dev> operator()(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms,
                                      const AttentionOptions& options) const override {
     auto [semantic, dependency] = both(in, terms, options, Attentions::none);

@@ -114,7 +114,7 @@ struct DafaFusion {
   Var<T, Dev> filter_value, filter_value_bias, filter_score;
   Var<T, Dev> output_weight, output_bias;
 
-  /// New matrices are uniform in +-1 / sqrt(inputs), like those of PyTorch's Linear.
+  /// New matrices are uniform in +-1 / sqrt(inputs), as in PyTorch's Linear.
   DafaFusion(const DafaFusionOptions& o, std::size_t heads, std::size_t width, Init& init)
       : DafaFusion(o, DafaSizes(o, heads, width), init) {}
   DafaFusion(const DafaFusionOptions& o, const DafaSizes& sizes, Init& init) : options(o), groups(sizes.groups) {

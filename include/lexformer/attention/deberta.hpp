@@ -86,7 +86,7 @@ class DebertaFactory final : public PositionFactory<T, Dev> {
   }
   void check(const EncoderSizes& sizes, const std::string& where) override {
     if (max_distance_ != 0 && buckets_ == 0)
-      fail_file(where, "'max_distance' is that of the last bucket, but there are no buckets; name 'buckets', too");
+      fail_file(where, "'max_distance' is the distance of the last bucket, but there are no buckets; also name 'buckets'");
     if (size_ == 0) size_ = buckets_ != 0 ? buckets_ : 64;
     if (buckets_ == 0) return;
     if (max_distance_ == 0) max_distance_ = std::max<std::size_t>(sizes.max_length, 2);

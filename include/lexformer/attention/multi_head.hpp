@@ -28,7 +28,7 @@ struct LayerInputs {
 
 /// Multi-head self-attention with residual connection, as in BERT (Vaswani et al. 2017; Devlin et al. 2019):
 ///   y = LayerNorm(x + dropout(attention(x W_q^T + b_q | x W_k^T + b_k | x W_v^T + b_v) W_o^T + b_o)),   x, y (N, D)
-/// Parameter names are those of HuggingFace's BertAttention. The weights of query, key and value are slices of one Tensor, and so are their
+/// Parameters have the names of HuggingFace's BertAttention. The weights of query, key and value are slices of one Tensor, and so are their
 /// biases, so that linear() computes all three by one product.
 template <class T = float, class Dev = Cpu>
 struct MultiHeadAttention {

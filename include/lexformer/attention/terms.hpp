@@ -17,8 +17,8 @@
 
 namespace lexformer {
 
-/// The terms that models may name: those of the library, and those of register_term(). A new term of the library is its file and a line
-/// here; an own term needs neither.
+/// The terms that models may name: the library's terms, and all terms given to register_term(). A new term of the library is its file and a
+/// line here; an own term needs neither.
 template <class T = float, class Dev = Cpu>
 TermFactories<T, Dev>& attention_terms() {
   const auto relative = [](RelativeTable kind) { return [kind] { return std::make_shared<RelativeFactory<T, Dev>>(kind); }; };

@@ -11,7 +11,7 @@
 namespace lexformer {
 
 /// Gradient checkpointing (Chen et al. 2016, "Training deep nets with sublinear memory cost"): y = f(inputs) without storing intermediate
-/// values; backward computes f again to get them. The bits of y are those of f(inputs), and so are those of the gradients, except that the
+/// values; backward computes f again to get them. y has the same bits as f(inputs). The gradients have the same bits, except that the
 /// gradients of a computed input other than the first may be summed in another order if f reads it more than once.
 ///   f: takes a vector of Vars like `inputs`, some of them undefined if those are, and returns one Var. Backward calls it again, so it must
 ///   own what it reads, or that must still exist, and dropout masks must have fixed keys (DropoutMask). Besides `inputs` it may read leaves

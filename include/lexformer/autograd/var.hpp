@@ -26,7 +26,7 @@ namespace lexformer {
 template <class T = float, class Dev = Cpu>
 class Var;
 
-/// Computes the gradients of an op's inputs from those of its outputs. Type-erased, so that recording is compiled once, not per op.
+/// Computes the gradients of an op's inputs from the gradients of its outputs. Type-erased, so that recording is compiled once, not per op.
 template <class To, class Ti, class Dev>
 using Backward = std::function<std::vector<Tensor<Ti, Dev>>(const std::vector<Tensor<To, Dev>>&)>;
 
@@ -44,7 +44,7 @@ struct GraphLeaf {
 
 namespace detail {
 
-/// One op in the graph. `run` takes the gradients of the outputs from their boxes and adds those of the inputs to theirs.
+/// One op in the graph. `run` takes the gradients of the outputs from their boxes and adds the gradients of the inputs to theirs.
 struct Node {
   std::string name;
   std::uint64_t id = next_id();
@@ -272,10 +272,10 @@ bool is_recorded(const std::vector<Var<T, Dev>>& inputs) {
 }
 
 /// Records an op: turns its outputs into Vars. `backward` is called at most once with the gradients of the outputs, in order
-/// (undefined if nothing depends on an output), and returns those of the inputs, in order (undefined = none).
-/// It must capture Tensors (Saved if they can change), never a Var. With `adds_to_first`, it gets one more Tensor after those of the
-/// outputs: the gradient of the first input so far, which it may write to, or undefined; it returns the sum of that and its own. (If it
-/// throws, that gradient is lost.) `more_leaves`: leaves besides the inputs to which `backward` itself adds gradients.
+/// (undefined if nothing depends on an output), and returns the gradients of the inputs, in order (undefined = none).
+/// It must capture Tensors (Saved if they can change), never a Var. With `adds_to_first`, it gets one more Tensor after the gradients
+/// of the outputs: the gradient of the first input so far, which it may write to, or undefined; it returns the sum of that and its own. (If
+/// it throws, that gradient is lost.) `more_leaves`: leaves besides the inputs to which `backward` itself adds gradients.
 template <class To, class Ti, class Dev>
 std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, Dev>> outputs, const std::vector<Var<Ti, Dev>>& inputs,
                                      std::type_identity_t<Backward<To, Ti, Dev>> backward, bool adds_to_first = false,

@@ -16,7 +16,7 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Waits for the function. Errors: those of the function.
+  /// Waits for the function. Errors: as the function.
   void wait();
 
  private:

@@ -27,7 +27,7 @@ void run_blocks(std::size_t blocks, void (*run)(void* body, std::size_t block), 
 
 /// Calls body(begin, end) for the blocks [0, block), [block, 2 block), ... of [0, count), in any order and on any thread.
 /// Rethrows the first exception of a block after all running blocks have ended. A nested call runs serially. Several threads may call it
-/// at the same time; they share the workers. It works in a child process, too, unless fork() was called inside a block.
+/// at the same time; they share the workers. It also works in a child process, unless fork() was called inside a block.
 template <class Body>
 void parallel_for(std::size_t count, std::size_t block, Body&& body) {
   struct Call {

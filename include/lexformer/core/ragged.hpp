@@ -85,7 +85,7 @@ class Offsets {
 };
 
 namespace detail {
-/// Errors (where): x is no matrix with a row for each token.
+/// Errors (where): x is not a matrix with a row for each token.
 inline void check_token_rows(const char* where, const char* name, const Shape& x, const Offsets& offsets) {
   if (x.rank() != 2 || x[0] != offsets.tokens()) fail(where, name, " ", x, " but the offsets have ", offsets.tokens(), " tokens");
 }

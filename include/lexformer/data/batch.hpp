@@ -130,7 +130,7 @@ DeviceBatch<T, Dev>::DeviceBatch(const Batch& batch) : offsets(batch.offsets), e
     }
   }
   lists.run();
-  offsets = batch.offsets.with_device_lists(std::move(begins));  // not those of the batch, which may outlive this
+  offsets = batch.offsets.with_device_lists(std::move(begins));  // not the batch's lists, which may outlive this
 }
 
 #if defined(LEXFORMER_COMPILED)

@@ -22,7 +22,7 @@ inline constexpr Named<TableFormat> names_of<TableFormat>[] = {
 /// The format of a file by its extension, in upper or lower case: .tsv and .txt, .csv, .jsonl.
 TableFormat table_format(const std::string& path);
 
-/// The same for an open file. That of a pipe, as <(command) in a shell, is read from its first byte: { begins .jsonl, anything else .csv.
+/// The same for an open file. For a pipe, as <(command) in a shell, the first byte tells it: { begins .jsonl, anything else .csv.
 TableFormat table_format(const std::string& path, std::istream& in);
 
 /// Reads lines and splits them into fields. The base of the readers of pairs (data/table.hpp) and of records (tables/records.hpp).
@@ -46,7 +46,7 @@ class RowReader {
 
   void add_field();
 
-  /// Reads one row into fields_. A first line `sep=,` of a .csv, which Excel reads and others write for it, is no row.
+  /// Reads one row into fields_. A first line `sep=,` of a .csv, which Excel reads and others write for it, is not a row.
   bool read_row();
 
   /// Splits a row by RFC 4180: commas separate fields; in a quoted field "" is a quote, and commas and line ends (read as LF) are text.

@@ -105,7 +105,7 @@ struct PairTable {
   std::vector<std::string> kept_names{};  // of PairRow::kept
 };
 
-/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of PairReader; a table without rows.
+/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as PairReader; a table without rows.
 PairTable read_pairs(const std::string& path, TableOptions options = {});
 
 /// The class of each row: the index of its label in `names`.
@@ -315,7 +315,7 @@ LEXFORMER_INLINE std::vector<double> number_labels(const PairTable& table) {
     const char* end = row.label.data() + row.label.size();
     if (const auto got = std::from_chars(row.label.data(), end, x);
         got.ec != std::errc() || got.ptr != end || !std::isfinite(static_cast<float>(x)))
-      fail_file(detail::label_place(table, row), "the label ", in_quotes(row.label), " is no number, or too large for a float");
+      fail_file(detail::label_place(table, row), "the label ", in_quotes(row.label), " is not a number, or too large for a float");
     numbers.push_back(x);
   }
   return numbers;

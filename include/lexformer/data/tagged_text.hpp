@@ -38,7 +38,7 @@ std::string tag_fault(std::string_view tag);
 /// that are not UTF-8 or a tag that is not BIO; there are no sentences.
 TaggedText parse_tagged_text(std::string_view text, const std::string& where, const TaggedTextOptions& options = {});
 
-/// Reads a file in this form. Errors: those of parse_tagged_text; the file cannot be read.
+/// Reads a file in this form. Errors: as parse_tagged_text; the file cannot be read.
 TaggedText read_tagged_text(const std::string& path, const TaggedTextOptions& options = {});
 
 /// The labels for these sentences: O, then B-TYPE and I-TYPE of each type that occurs, in the order of the bytes of the types.

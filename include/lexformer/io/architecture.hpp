@@ -26,7 +26,7 @@ struct Architecture {
   std::string_view head_dense, head_out;
 
   bool masked_lm;                         // the head "cls.predictions" is supported
-  std::array<std::string_view, 7> heads;  // tensor prefixes of all its heads; a model ignores those of other heads
+  std::array<std::string_view, 7> heads;  // tensor prefixes of all its heads; a model ignores the tensors of other heads
 };
 
 inline constexpr std::array architectures{

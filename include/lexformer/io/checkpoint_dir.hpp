@@ -46,7 +46,7 @@ struct LatestCheckpoint {
 LatestCheckpoint find_latest_checkpoint(const std::filesystem::path& parent);
 
 /// Removes temporary files of killed processes: `.tmp-NAME-PID` and `.FILE.tmp-PID`. Call it before the first checkpoint of a run: files
-/// with this process's own id are then those of an earlier process (in containers all processes may have the same id).
+/// with this process's own id are then left by an earlier process (in containers all processes may have the same id).
 void remove_stale(const std::filesystem::path& parent);
 
 /// Deletes the checkpoints newer than the newest intact one (`latest` of find_latest_checkpoint()). Otherwise keep_last() would keep them
@@ -101,7 +101,7 @@ LEXFORMER_INLINE std::vector<std::pair<std::size_t, std::filesystem::path>> list
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
     const std::string name = entry.path().filename().string();
     const auto number = number_after(name, checkpoint_prefix);
-    // Other programs write folders of this name, too; lexformer's have a manifest.
+    // Other programs also write folders of this name; lexformer's have a manifest.
     if (number && name.starts_with(checkpoint_prefix) && std::filesystem::exists(entry.path() / "MANIFEST.json"))
       found.emplace_back(*number, entry.path());
   }

@@ -58,7 +58,7 @@ std::uint32_t crc32(std::string_view bytes, std::uint32_t start = 0);
 /// of links, a name that is too long).
 bool path_exists(const std::filesystem::path& path);
 
-/// Whether the path is a folder. Errors: those of path_exists().
+/// Whether the path is a folder. Errors: as path_exists().
 bool is_folder(const std::filesystem::path& path);
 
 /// Creates a folder and its missing parents. Errors: it cannot be created; the path or a parent is a file.

@@ -92,7 +92,7 @@ LEXFORMER_INLINE void read_counts(const Option& o, const Json& from, const std::
   for (const auto& word : (*found)["words"].items()) words[word.key()] = get_size((*found)["words"], word.key(), 0, total, here);
 }
 
-/// Options of files are flags, numbers, texts and choices. The other kinds are those of a command line.
+/// Options of files are flags, numbers, texts and choices. Only a command line has the other kinds.
 LEXFORMER_INLINE void read_option(const Option& o, const Json& from, const std::string& where) {
   using Kind = Option::Kind;
   const auto whole = [](double x) { return x < 0x1p64 ? static_cast<std::size_t>(x) : ~std::size_t{0}; };

@@ -76,8 +76,8 @@ class TensorFile {
   /// Returns the tensor as T: float or double from F64, F32, F16 and BF16; std::int64_t from I64; std::int8_t from I8.
   template <class T>
   Tensor<T> get(const std::string& name) const;
-  /// Writes the elements, row-major and converted as by get(). Errors: those of get(); values.size() is not their number. After an error
-  /// some may have been written.
+  /// Writes the elements, row-major and converted as by get(). Errors: as get(); values.size() is not the number of elements. After an
+  /// error some may have been written.
   template <class T>
   void copy_to(const std::string& name, std::span<T> values) const;
 
@@ -267,8 +267,8 @@ LEXFORMER_INLINE void TensorFile::check_start(std::string_view start, const std:
   if (length > max_header && std::all_of(start.begin(), start.begin() + 8, is_text))
     fail_file(where, "is a text, perhaps a table, and no model; expected a .lxf or .safetensors file");
   if (length > max_header)
-    fail_file(where, "header length ", length, " is more than ", max_header, "; the file is damaged or is no safetensors file");
-  if (start[8] != '{') fail_file(where, "the header does not begin with '{'; this is no safetensors file");
+    fail_file(where, "header length ", length, " is more than ", max_header, "; the file is damaged or is not a safetensors file");
+  if (start[8] != '{') fail_file(where, "the header does not begin with '{'; this is not a safetensors file");
 }
 
 LEXFORMER_INLINE TensorFile TensorFile::parse(std::string content, const std::string& where, TensorReadOptions options) {

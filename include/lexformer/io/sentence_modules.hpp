@@ -16,7 +16,7 @@ struct SentenceModules {
   TensorFile tensors;                 // of the Dense modules: lexformer.dense.I.weight (out, in) and .bias (out)
 };
 
-/// Reads modules.json of a folder; without one, the folder is that of the encoder and there is nothing else. Modules: Transformer, Pooling,
+/// Reads modules.json of a folder; without one, the folder is the encoder's and has nothing else. Modules: Transformer, Pooling,
 /// any number of Dense, Normalize, in this order; Dropout has no effect. Errors: another module, order, pooling or activation; a default
 /// prompt.
 SentenceModules read_sentence_modules(const std::filesystem::path& folder, TensorReadOptions options);

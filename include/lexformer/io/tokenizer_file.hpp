@@ -28,7 +28,7 @@ Vocabulary parse_vocabulary_text(std::string_view text, const std::string& where
 
 /// Stores a vocabulary as text in the metadata of a .lxf file, and the checksum of the text under KEY_crc32.
 void write_vocabulary(const Vocabulary& vocabulary, const std::string& key, std::map<std::string, std::string>& metadata);
-/// Reads it; empty if there is none. Errors (file): the checksum is missing or does not fit; the text is no vocabulary.
+/// Reads it; empty if there is none. Errors (file): the checksum is missing or does not fit; the text is not a vocabulary.
 std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::string>& metadata, const std::string& key,
                                           const std::string& where);
 

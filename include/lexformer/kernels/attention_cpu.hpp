@@ -307,7 +307,7 @@ void gradients_of(const AttentionArgs<In>& a, const AttentionArgs<T>& terms, con
   if (grads.gate != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, gate.data(), a.pairs, grads.gate);
   for (std::size_t t = 0; t < tables; ++t) {
     if (table(grads, t) == nullptr) continue;
-    // If the heads share a table, sum over the heads, too.
+    // If the heads share a table, also sum over the heads.
     const std::size_t size = (t < lookups ? heads : a.relatives[t - lookups].tables) * size_of_head(t);
     RowKernels<Cpu>::column_sum(partial[t].size() / size, size, partial[t].data(), size, table(grads, t));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The kernels of a device: structs of static functions by subject, each declared and documented once for all devices. The CPU's are in
-// elementwise_cpu.hpp, ...; those of the GPU in cuda/.
+// elementwise_cpu.hpp, ...; the GPU's are in cuda/.
 //
 // T is the storage type of tensors. Scalars passed by value, statistics and losses have the compute type accumulate_t<T>, which is also
 // used for all arithmetic.
@@ -233,9 +233,10 @@ struct AttentionKernels {
   /// if maps_are_scores, else P before dropout, for the heads in map_row.
   template <class T>
   static void attention(const AttentionArgs<T>& a, T* context, accumulate_t<T>* logsumexp, T* attentions);
-  /// Writes the requested gradients, from those of context and maps (null = nothing depends on them). `context` and `logsumexp` are the
-  /// outputs of attention(). Tables get a partial sum per chunk of sequences; the partial sums are added in order, and the position bias is
-  /// summed over the sequences in order. The CPU does not need `context`: it computes sum_j P_ij dP_ij = <dcontext_i, context_i> itself.
+  /// Writes the requested gradients, from the gradients of context and maps (null = nothing depends on them). `context` and `logsumexp` are
+  /// the outputs of attention(). Tables get a partial sum per chunk of sequences; the partial sums are added in order, and the position
+  /// bias is summed over the sequences in order. The CPU does not need `context`: it computes sum_j P_ij dP_ij = <dcontext_i, context_i>
+  /// itself.
   template <class T>
   static void attention_grad(const AttentionArgs<T>& a, const T* context, const accumulate_t<T>* logsumexp, const T* dcontext,
                              const T* dmaps, const AttentionGrads<T>& grads);
@@ -260,7 +261,7 @@ struct LstmKernels {
   template <class T>
   static void lstm_step(std::size_t rows, std::size_t n, const accumulate_t<T>* before, accumulate_t<T>* gates, accumulate_t<T>* c, T* h);
   /// The gradients of one step. gates, before, c: as lstm_step() left them; dy (rows, n) = the gradient of h from outside, dh (rows, n)
-  /// from the next step. dc (rows, n): of c from the next step; becomes that of `before`. dgates (rows, 4 n): of the sums.
+  /// from the next step. dc (rows, n): of c from the next step; becomes the gradient of `before`. dgates (rows, 4 n): of the sums.
   template <class T>
   static void lstm_step_grad(std::size_t rows, std::size_t n, const accumulate_t<T>* gates, const accumulate_t<T>* before,
                              const accumulate_t<T>* c, const T* dy, const accumulate_t<T>* dh, accumulate_t<T>* dc, T* dgates);

@@ -81,7 +81,7 @@ std::vector<Tensor<T>> transposed_tables(const AttentionArgs<T>& a) {
   return turned;
 }
 
-/// Calls body(RelativeRows) for the n tokens of a sequence, in parts. All tokens together have 2 n - 1 distances, those of a part only
+/// Calls body(RelativeRows) for the n tokens of a sequence, in parts. All tokens together have 2 n - 1 distances, a part only
 /// slightly more than n: fewer table rows to multiply with each token.
 /// longest: tokens of the longest sequence; r: AttentionArgs::Relative.
 template <class Relative, class Body>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Dependency trees in CoNLL-U files (https://universaldependencies.org/format.html).
 //
-// Texts: `# newdoc` begins a text, which may have several sentences. Without it, each sentence is a text. The characters of a text are
-// those of a comment `# document = ...`; without it, its `# text = ...` lines joined by a space; without these, its forms joined by a
+// Texts: `# newdoc` begins a text, which may have several sentences. Without it, each sentence is a text. The characters of a text come
+// from a comment `# document = ...`; without it, its `# text = ...` lines joined by a space; without these, its forms joined by a
 // space, except after SpaceAfter=No. The forms occur in the text in order.
 // Read: FORM, LEMMA, HEAD, DEPREL. Skipped: ranges (1-2) and empty nodes (1.1). LEMMA _ stands for the form.
 #pragma once

@@ -37,7 +37,7 @@ double uerbert_similarity(const WordNet& wordnet, const UerbertWord& a, const Ue
 /// else 1 if one is a lemma of a synset of the other, or the first antonym of such a lemma;
 /// else the mean of WordNet::wup_similarity over all pairs of synsets in both orders (0 if it is empty for all).
 /// Lemmas are compared as written: an inflected word (dogs) or a name (paris for Paris) is not a lemma, so that its similarity to itself is
-/// a mean, too. Symmetric to the bit.
+/// also a mean. Symmetric to the bit.
 double uerbert_similarity(const WordNet& wordnet, std::string_view a, std::string_view b);
 
 /// uerbert_similarity with a memory of words and pairs. Thread-safe.

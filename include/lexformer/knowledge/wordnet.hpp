@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Princeton WordNet 3.0: base forms of words, synsets, lemmas, antonyms, hypernyms, and the similarity of Wu and Palmer. All results are
-// those of the WordNet reader of PyPI's nltk 3.10.4 on the same files (tests/oracles/check_wordnet.py).
+// Princeton WordNet 3.0: base forms of words, synsets, lemmas, antonyms, hypernyms, and the similarity of Wu and Palmer. All results equal
+// the results of PyPI's nltk 3.10.4 on the same files (tests/oracles/check_wordnet.py).
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class WordNet {
   };
 
   /// Reads index.X, data.X and X.exc for X = noun, verb, adj, adv. Debian's package wordnet-base installs them in /usr/share/wordnet.
-  /// Errors: those of WordNetFiles; the hypernyms form a cycle, or a chain of more than 255 (kind file).
+  /// Errors: as WordNetFiles; the hypernyms form a cycle, or a chain of more than 255 (kind file).
   static std::shared_ptr<const WordNet> load(const std::filesystem::path& folder);
   explicit WordNet(const std::filesystem::path& folder);
 
@@ -67,8 +67,8 @@ class WordNet {
   /// Wu-Palmer similarity (Wu and Palmer 1994), 2 D / (L_a + L_b + 2 D) in (0, 1], empty if two nouns have no common ancestor.
   /// c = the common ancestor of a and b with the largest min_depth, D = max_depth(c) + 1, and L_x = the number of steps of the shortest
   /// path from x to c over a common ancestor of x and c. If several have this min_depth, c = a if a is one of them, else the one whose name
-  /// comes first in ASCII. Therefore the similarity is not symmetric, and that of a synset to itself may be less than 1. Unless a and b are
-  /// nouns, a root of depth 0 is above all synsets, one step from the farthest ancestor of each; its name comes first.
+  /// comes first in ASCII. Therefore the similarity is not symmetric, and a synset's similarity to itself may be less than 1. Unless a and
+  /// b are nouns, a root of depth 0 is above all synsets, one step from the farthest ancestor of each; its name comes first.
   std::optional<double> wup_similarity(Id a, Id b) const;
 
  private:
@@ -114,7 +114,7 @@ struct DetachmentRule {
   PartOfSpeech part;
   std::string_view ending, replacement;
 };
-/// Those of WordNet 3.0, in the order in which they are tried.
+/// The rules of WordNet 3.0, in the order in which they are tried.
 inline constexpr auto detachment_rules = std::to_array<DetachmentRule>({
     {PartOfSpeech::noun, "s", ""},        {PartOfSpeech::noun, "ses", "s"},     {PartOfSpeech::noun, "ves", "f"},
     {PartOfSpeech::noun, "xes", "x"},     {PartOfSpeech::noun, "zes", "z"},     {PartOfSpeech::noun, "ches", "ch"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the database files of Princeton WordNet 3.0, whose format is that of the manual pages wndb(5WN) and morphy(7WN).
+// Reads the database files of Princeton WordNet 3.0, in the format of the manual pages wndb(5WN) and morphy(7WN).
 #pragma once
 
 #include <array>
@@ -150,7 +150,7 @@ struct WordNetFiles::Line {
   }
   std::uint32_t integer(int base = 10) { return integer(text(), base); }
 
-  /// Calls each(line, offset) for all lines of a file but those of the licence, which start with a blank.
+  /// Calls each(line, offset) for all lines of a file but the licence, whose lines start with a blank.
   template <class Each>
   static void all(const std::string& path, std::string_view text, Each&& each) {
     std::size_t number = 0;

@@ -52,7 +52,7 @@ std::vector<CalibrationBin> calibration_bins(std::span<const double> probabiliti
 double calibration_error(std::span<const double> probabilities, std::span<const std::int32_t> labels, std::size_t bins = 10);
 
 /// The threshold with the largest recall whose precision is at least `precision`, if there is one: scores above it are positive. It is
-/// midway between two distinct scores, as that of best_f1_threshold(). On other data the precision varies around the wanted one.
+/// midway between two distinct scores, as best_f1_threshold(). On other data the precision varies around the wanted one.
 std::optional<double> threshold_for_precision(std::span<const double> scores, std::span<const std::int32_t> labels, double precision);
 
 /// The highest threshold whose recall is at least `recall`. Empty if no label is 1.

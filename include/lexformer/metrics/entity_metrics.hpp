@@ -28,7 +28,7 @@ std::vector<Entity> entities_of(std::span<const std::string> tags);
 
 /// Counts of entities, and the rates from them. A rate whose denominator is 0 is 0.
 struct EntityCounts {
-  std::size_t gold = 0, predicted = 0, correct = 0;  // correct: both begin, end and type are those of a gold entity
+  std::size_t gold = 0, predicted = 0, correct = 0;  // correct: begin, end and type all equal a gold entity's
 
   double precision() const;  // correct / predicted
   double recall() const;     // correct / gold

@@ -55,7 +55,7 @@ std::vector<std::remove_const_t<T>> values_of(std::span<T> values, std::span<con
 }  // namespace detail
 
 /// For each example predict(i), where predict = fit(rows) was fitted to the examples of the other folds: what is to be expected on new
-/// data, which the fitted examples overstate. Errors: those of stratified_folds().
+/// data, which the fitted examples overstate. Errors: as stratified_folds().
 template <class Fit>
 std::vector<double> cross_fitted(std::span<const std::int32_t> labels, Fit&& fit, std::size_t folds = 5, std::uint64_t seed = 1) {
   const auto fold_of = stratified_folds(labels, folds, seed);
@@ -72,7 +72,7 @@ std::vector<double> cross_fitted(std::span<const std::int32_t> labels, Fit&& fit
 }
 
 /// The same for the probabilities of a calibration: isotonic regression nearly interpolates the examples that it is fitted to. Errors: also
-/// those of fit_calibration().
+/// as fit_calibration().
 std::vector<double> cross_fitted(CalibrationKind kind, std::span<const double> scores, std::span<const std::int32_t> labels,
                                  std::size_t folds = 5, std::uint64_t seed = 1);
 
@@ -93,7 +93,7 @@ std::string calibration_summary(CalibrationKind kind, const std::string& name, s
 Json to_json(const Calibration& calibration);
 /// Errors (file): keys that are missing or of another type; corners that do not rise, or are not as many in both lists.
 Calibration parse_calibration(const Json& json, const std::string& where);
-/// The same from a text, such as CrossEncoder::calibration. Errors also: it is no JSON.
+/// The same from a text, such as CrossEncoder::calibration. Errors also: the text is not JSON.
 Calibration parse_calibration(const std::string& text, const std::string& where);
 
 }  // namespace lexformer

@@ -29,7 +29,7 @@ struct BertTaggerOptions {
 };
 
 namespace detail {
-/// The options of a tagger in a file; those of a HuggingFace model are the defaults.
+/// The options of a tagger in a file; the defaults for a HuggingFace model.
 BertTaggerOptions read_bert_tagger(const ModelFile& file);
 void write_bert_tagger(const BertTaggerOptions& options, const std::string& class_name, const TagLabels& labels, ModelFile& file);
 /// The file without a head for other labels.

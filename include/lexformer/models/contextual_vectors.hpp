@@ -40,7 +40,7 @@ void for_each_word(const WordPieceTokenizer& tokenizer, const Encoding& encoding
 }
 }  // namespace detail
 
-/// Counts the words of texts. Words are those of the tokenizer (Encoding::words), normalized. Unknown words, special tokens and words
+/// Counts the words of texts. Words are the tokenizer's (Encoding::words), normalized. Unknown words, special tokens and words
 /// that lose tokens to truncation are not counted.
 class WordFrequencies {
  public:
@@ -77,7 +77,7 @@ struct ContextualOptions {
 template <class T = float, class Dev = Cpu>
 class ContextualVectors {
  public:
-  /// `words` are distinct, e.g. those of WordFrequencies with the same max_length. The encoder is not copied.
+  /// `words` are distinct, e.g. the words of WordFrequencies with the same max_length. The encoder is not copied.
   ContextualVectors(const Encoder<T, Dev>& encoder, std::vector<std::string> words, const ContextualOptions& options = {})
       : encoder_(&encoder),
         options_(options),

@@ -56,7 +56,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   Tensor<accumulate_t<T>> logits(std::span<const PairExample> examples, std::size_t batch_size = 32,
                                  const std::function<void(std::size_t)>& scored = {}) const;
 
-  /// Computes class probabilities, (examples, labels): softmax of the logits. Errors: the model is a regression; those of logits().
+  /// Computes class probabilities, (examples, labels): softmax of the logits. Errors: the model is a regression; as logits().
   Tensor<accumulate_t<T>> probabilities(std::span<const TextPair> pairs, std::size_t batch_size = 32) const {
     return probabilities_of(logits(pairs, batch_size));
   }
@@ -68,7 +68,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   }
 
   /// Predicts a class (0, 1, ...) per example, or the value of a regression. The class is the most probable one; with two classes and a
-  /// `threshold`, it is 1 if the probability of class 1 is above the threshold. Errors: those of logits().
+  /// `threshold`, it is 1 if the probability of class 1 is above the threshold. Errors: as logits().
   std::vector<double> predict(std::span<const TextPair> pairs, std::size_t batch_size = 32) const {
     return predictions_of(logits(pairs, batch_size));
   }

@@ -57,7 +57,7 @@ Json to_json(const CrossEncoderOptions& o);
 CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where);
 
 namespace detail {
-/// Reads `label_names`, which may be missing. Errors (file): it is no list of strings, or not one for each label.
+/// Reads `label_names`, which may be missing. Errors (file): it is not a list of strings, or not one for each label.
 std::vector<std::string> get_label_names(const Json& json, std::size_t labels, const std::string& where);
 }  // namespace detail
 

@@ -79,12 +79,12 @@ class LstmTagger : public SavedModel<LstmTagger<T, Dev>, T, Dev> {
 
   LstmTagger(TagLabels labels, const LstmTaggerOptions& options, std::uint64_t seed)
       : LstmTagger({std::move(labels), options}, Init(seed)) {}
-  /// Errors (file): those of detail::read_lstm_tagger.
+  /// Errors (file): as detail::read_lstm_tagger.
   explicit LstmTagger(const ModelFile& file) : LstmTagger(detail::read_lstm_tagger(file), Init::none()) { this->restore(file); }
 
   const LstmTaggerOptions& options() const { return options_; }
   const TagLabels& labels() const { return labels_; }
-  /// Sets the word vectors. Errors (usage): their size is not that of the model.
+  /// Sets the word vectors. Errors (usage): their size is not the model's.
   void provide(std::shared_ptr<const StaticVectors> vectors) {
     if (vectors->size() != options_.size)
       fail_usage("LstmTagger", "the word vectors have ", vectors->size(), " numbers, those that the model was trained with ",

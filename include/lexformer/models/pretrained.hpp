@@ -48,7 +48,7 @@ class Pretrained {
   /// The options of the forward pass of one training step.
   ForwardOptions training(std::uint32_t step) const { return {.training = true, .seed = seed_, .step = step}; }
 
-  /// All parameters and buffers under their names in the file: those of the encoder, the head and the attention terms.
+  /// All parameters and buffers of the encoder, the head and the attention terms, under their names in the file.
   std::vector<NamedParameter<T, Dev>> state();
   /// The parameters that an optimizer trains: state() without buffers. Errors (usage): the model is in 8 bits.
   std::vector<NamedParameter<T, Dev>> parameters() {
@@ -66,7 +66,7 @@ class Pretrained {
   /// Whether layers are in 8 bits: by quantize(), or in the file.
   bool quantized() const { return quantized_; }
   /// Changes the word embeddings by a plug, which is saved with the model. Call it before features(), parameters() and tokenizer().
-  /// Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the size of the plug's vectors is not that of the
+  /// Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the plug's vectors do not have the size of the
   /// word embeddings; the model has a plug already.
   void plug_in(std::shared_ptr<EmbeddingPlug<T, Dev>> plug);
   /// Excludes every parameter whose name contains `part` from training; returns how many. Errors: there is none.
@@ -122,7 +122,7 @@ class Pretrained {
   /// The parsed config, for the sizes of the head before the encoder exists.
   const BertConfig& parsed_config() const { return parsed_; }
   Init& init() { return init_; }
-  /// Makes the encoder. Errors: the config asks for far more weights than the file has (`head_weights`: those of the head); checked before
+  /// Makes the encoder. Errors: the config asks for far more weights than the file has (`head_weights`: the head's); checked before
   /// memory is allocated. A small difference is reported when the tensors are compared, with a better message.
   void make_encoder(double head_weights);
   /// Makes the attention terms that come after the head, and loads all parameters from the file.

@@ -77,7 +77,7 @@ std::vector<RankedDocument> rank(const CrossEncoder<T, Dev>& model, const std::s
   return detail::rank_by_score(model, query, documents, top, batch_size);
 }
 
-/// Ranks documents by the cosine of their vectors with that of the query. For many queries encode the documents once and use
+/// Ranks documents by the cosine of their vectors with the query's vector. For many queries encode the documents once and use
 /// nearest_documents().
 template <class T, class Dev>
 std::vector<RankedDocument> rank(const SentenceEncoder<T, Dev>& model, const std::string& query, std::span<const std::string> documents,

@@ -42,15 +42,16 @@ struct SentenceEncoderOptions {
 /// [CLS], a token, [SEP].
 inline constexpr std::size_t min_length_of_text = 3;
 
-/// Whether a file says how token vectors become the vector of a text, and is no model for another task that was trained from such a one.
+/// Whether the file is a sentence encoder: it has a pooling, and it is not a model for another task that was trained from one.
 bool is_sentence_encoder(const ModelFile& file);
-/// The options of a model file or folder (keys of "lexformer", docs/format.md). Those of a model that is no sentence encoder are the
-/// defaults, as in sentence-transformers. Errors (file): a value is out of range; a Dense module lacks its tensors.
+/// The options of a model file or folder (keys of "lexformer", docs/format.md). For a model that is not a sentence encoder
+/// these are the defaults, as in sentence-transformers. Errors (file): a value is out of range; a Dense module lacks its tensors.
 SentenceEncoderOptions stored_sentence_options(const ModelFile& file);
 void write_sentence_options(const SentenceEncoderOptions& options, ModelFile& file);
 
 /// v = pool(hidden), v = act_i(v W_i^T + b_i) for each Dense module, v = v / |v| with `normalize`.    N tokens of B texts -> (B, size())
-/// Reads and writes .lxf files, and reads sentence-transformers folders of BERT type; the vectors are those of sentence-transformers.
+/// Reads and writes .lxf files, and reads sentence-transformers folders of BERT type; the vectors equal those that sentence-transformers
+/// computes.
 template <class T = float, class Dev = Cpu>
 class SentenceEncoder : public Pretrained<T, Dev> {
  public:
@@ -190,7 +191,7 @@ LEXFORMER_INLINE SentenceEncoderOptions stored_sentence_options(const ModelFile&
   o.pooling = get_name<Pooling>(*ours, "pooling", where);
   if (o.pooling == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean, cls or max");
   o.normalize = get_bool(*ours, "normalize", where, false);
-  // Of a cross-encoder that was trained from a sentence encoder, max_length is that of a pair.
+  // If a cross-encoder was trained from a sentence encoder, its max_length is the length of a pair.
   if (is_sentence_encoder(file)) o.max_length = get_size(*ours, "max_length", min_length_of_text, 1u << 20, where, o.max_length);
   const Json* const dense = detail::find_value(*ours, "dense", false, where);
   if (dense == nullptr) return o;

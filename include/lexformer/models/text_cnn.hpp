@@ -77,7 +77,7 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
   /// Errors (usage): there are fewer than two classes; first_width is more than last_width.
   TextCnn(const TextCnnOptions& cnn, std::size_t classes, std::vector<std::string> names, std::uint64_t seed)
       : TextCnn({detail::check_text_cnn(cnn), classes_of(classes, std::move(names)), {}}, Init(seed)) {}
-  /// Errors (file): those of detail::read_text_cnn().
+  /// Errors (file): as detail::read_text_cnn().
   explicit TextCnn(const ModelFile& file) : TextCnn(detail::read_text_cnn(file), Init::none()) { this->restore(file); }
 
   const TextCnnOptions& cnn() const { return parts_.cnn; }
@@ -105,7 +105,7 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
     return (*this)(select_rows(table, Indices<std::int32_t, Dev>(batch.ids)), batch.offsets, forward);
   }
 
-  /// Computes logits, (texts, classes), in input order, on the CPU. table: that of the words of the texts.
+  /// Computes logits, (texts, classes), in input order, on the CPU. table: the vectors of the texts' words.
   Tensor<A> logits(const WordTexts& texts, const Tensor<T, Dev>& table, std::size_t batch = 64,
                    const std::function<void(std::size_t)>& scored = {}) const;
   Tensor<A> logits(std::span<const PairExample> examples, std::size_t batch = 64,

@@ -28,7 +28,7 @@ class Init {
     for (T& x : values) x = static_cast<T>(deviation_ * random.normal());
     return Var<T, Dev>(Tensor<T, Dev>::from(values, shape), true);
   }
-  /// Draws from the uniform distribution on [-bound, bound). Init::none() draws these, too.
+  /// Draws from the uniform distribution on [-bound, bound). Init::none() also draws these.
   template <class T, class Dev>
   Var<T, Dev> uniform(Shape shape, double bound) {
     RandomStream random(seed_, random_site::init + number_++);

@@ -20,8 +20,9 @@ namespace lexformer {
 const std::map<std::string_view, std::vector<std::string_view>>& abbreviations();
 
 /// Replaces a word by one of its abbreviations, all equally likely, or, if the list has none, drops its vowels a, e, i, o, u but a first
-/// letter: "digital camera" -> "dgtl cmr". The case is that of the word (in_case_of), punctuation around it stays. Vowels are dropped only
-/// from words of at least four characters that are all letters, hyphens or apostrophes, and two characters must be left. Other words stay.
+/// letter: "digital camera" -> "dgtl cmr". The result has the case of the word (in_case_of); punctuation around it stays. Vowels are
+/// dropped only from words of at least four characters that are all letters, hyphens or apostrophes, and two characters must be left. Other
+/// words stay.
 std::string abbreviation_noise(const std::string& word, RandomStream& random);
 
 }  // namespace lexformer

@@ -6,20 +6,20 @@
 //   released  one operation per text; ceil(word_share * tokens) words of at least 3 characters, drawn without replacement; in each,
 //             max(1, ceil(char_share * length)) characters. This is what the authors' Python package nlpaug does.
 //   printed   each word of more than 3 characters with probability word_share; one operation per word, on one character.
-// Their words are split as in nlpaug: runs of \w; every other non-whitespace character is a token, too. The rest of the text is unchanged.
+// Their words are split as in nlpaug: runs of \w; every other non-whitespace character is also a token. The rest of the text is unchanged.
 //
 // In all other modes words are separated by whitespace, each is changed with probability word_share, and one that cannot be changed stays:
 //   love           words of at least 4 characters; one edit per word, all four of word_edit.hpp equally likely. LOVE's released SST2 files
 //                  with typos are made in this way
 //   ocr            one confusion of characters that look alike (ocr_edit.hpp), as optical character recognition makes them
-//   keyboard       one letter or digit becomes that of a neighbouring key (noise_keyboard.hpp)
+//   keyboard       one letter or digit becomes the character of a neighbouring key (noise_keyboard.hpp)
 //   homophones     a word that sounds alike (noise_homophones.hpp)
 //   misspellings   a misspelling of the list `misspellings` (noise_misspellings.hpp)
 //   spaces         the space after the word is dropped, or one is put into the word (noise_spaces.hpp)
 //   abbreviations  a common abbreviation, or the word without its vowels (noise_abbreviations.hpp)
 //   units          another format of a number and its unit; the share is of the numbers (noise_units.hpp)
 //   casing         capitals, small letters, a first capital or random case (noise_casing.hpp)
-//   lookalikes     one letter becomes that of another alphabet with the same shape (noise_lookalikes.hpp)
+//   lookalikes     one letter becomes a letter of another alphabet with the same shape (noise_lookalikes.hpp)
 #pragma once
 
 #include <algorithm>

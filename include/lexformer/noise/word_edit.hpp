@@ -24,8 +24,8 @@ std::string keyboard_neighbours(char32_t c);
 enum class WordEdit { swap, drop, insert, keyboard };
 
 /// Edits one random character of a word; the result may equal the word, e.g. if no neighbouring key is a letter. Words of fewer than four
-/// characters are returned as they are. New characters are a-z; with any_characters those of PyPI's nlpaug, which LOVE's released code
-/// uses: also capitals, digits and signs.
+/// characters are returned as they are. New characters are a-z; with any_characters the characters of PyPI's nlpaug, which LOVE's
+/// released code uses: also capitals, digits and signs.
 std::string edit_word(const std::string& word, WordEdit edit, bool any_characters, RandomStream& random);
 
 }  // namespace lexformer

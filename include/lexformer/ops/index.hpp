@@ -15,7 +15,7 @@
 namespace lexformer {
 
 namespace detail {
-/// The gradient of a table (V, D) of which the rows ids were looked up, from that of the rows.
+/// The gradient of a table (V, D) whose rows `ids` were looked up, from the gradient dy of these rows.
 template <class T>
 RowGradient<T, Cpu> row_gradient(const Shape& table, const Indices<std::int32_t, Cpu>& ids, const Tensor<T, Cpu>& dy) {
   auto places = ids.to_vector();

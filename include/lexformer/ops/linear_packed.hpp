@@ -54,7 +54,7 @@ Var<T, Dev> linear_int8(const Var<T, Dev>& x, const Int8Weights& w) {
 }
 
 /// A feed-forward block in 8 bits: y = GELU(x W_1^T + b_1) W_2^T + b_2.    x (N, in) -> y (N, out)
-/// Errors: those of linear_int8; the sizes of the layers do not fit.
+/// Errors: as linear_int8; the sizes of the layers do not fit.
 template <class T, class Dev>
 Var<T, Dev> feed_forward_int8(const Var<T, Dev>& x, const Int8Weights& w1, const Int8Weights& w2) {
   if (w1.outputs() != w2.inputs()) fail("feed_forward_int8", w1.outputs(), " outputs of the first layer, ", w2.inputs(), " inputs");
@@ -71,7 +71,7 @@ Var<T, Dev> linear_bfloat16(const Var<T, Dev>& x, const Bfloat16Weights& w) {
 }
 
 /// A feed-forward block with packed weights in bfloat16: y = GELU(x W_1^T + b_1) W_2^T + b_2.    x (N, in) -> y (N, out)
-/// Errors: those of linear_bfloat16; the sizes of the layers do not fit.
+/// Errors: as linear_bfloat16; the sizes of the layers do not fit.
 template <class T, class Dev>
 Var<T, Dev> feed_forward_bfloat16(const Var<T, Dev>& x, const Bfloat16Weights& w1, const Bfloat16Weights& w2) {
   if (w1.outputs() != w2.inputs()) fail("feed_forward_bfloat16", w1.outputs(), " outputs of the first layer, ", w2.inputs(), " inputs");

@@ -151,7 +151,7 @@ Var<accumulate_t<T>, Dev> listwise_softmax(const Var<T, Dev>& scores, std::span<
   const NameScope scope("listwise_softmax");
   const auto p = Tensor<A, Dev>::from(target, scores.shape());
   const Var<A, Dev> none(Tensor<A, Dev>::zeros({1}));
-  const auto log_p = where(p, log_softmax(cast<A>(scores)), none);  // not read where P is 0, as 0 times -inf is no number
+  const auto log_p = where(p, log_softmax(cast<A>(scores)), none);  // not read where P is 0, as 0 times -inf is NaN
   return scale(sum(multiply(Var<A, Dev>(p), log_p)), static_cast<A>(-1 / std::max(counted, 1.0)));
 }
 

@@ -134,7 +134,7 @@ RowExtreme<T, Dev> row_min(const Var<T, Dev>& x) {
 /// y = LayerNorm(residual + dropout(x)):  z = residual + x mask,  xhat = (z - mean z) / sqrt(var z + eps),  y = xhat gamma + beta.
 ///   x, residual (N, D), gamma, beta (D) -> y (N, D); residual may be undefined; the variance divides by D (Ba et al. 2016)
 ///   dz = (g - mean(g) - xhat mean(g xhat)) / sqrt(var + eps) with g = dy gamma;  dx = dz mask;  dresidual = dz
-/// With output_dropout, y is multiplied by that mask, too, and dy in its gradients.
+/// With output_dropout, y is also multiplied by that mask, and so is dy in its gradients.
 /// Fuses three passes into one, since it follows every sublayer of BERT.
 template <class T, class Dev>
 Var<T, Dev> residual_layer_norm(const Var<T, Dev>& x, const Var<T, Dev>& residual, const Var<T, Dev>& gamma, const Var<T, Dev>& beta,

@@ -56,7 +56,7 @@ std::string arrow_number(const void* values, std::size_t i) {
   std::memcpy(&n, static_cast<const char*>(values) + i * sizeof(N), sizeof(N));
   char digits[32];
   if constexpr (std::is_floating_point_v<N>) {
-    // to_chars alone gives 1e+05, being shorter than 100000. The bounds are those of Python.
+    // to_chars alone gives 1e+05, being shorter than 100000. The bounds are Python's.
     const N size = std::abs(n);
     const bool fixed = size == 0 || (size >= N(1e-4) && size < N(1e16));
     const auto format = fixed ? std::chars_format::fixed : std::chars_format::scientific;

@@ -20,7 +20,7 @@ struct ScoredPair {
 /// pairs in ascending order. Pairs with a score of 0 or less are never chosen, so subtract the threshold first. Of a pair given twice the
 /// larger score counts. Of several best subsets, the result is one that depends on the order of the pairs alone.
 /// Successive shortest augmenting paths with potentials on the sparse graph: O(left rows * pairs * log(pairs)) at worst, but a path stays
-/// in its component of the graph, and those of candidate pairs are small. Errors: a score is not finite.
+/// in its component of the graph, and the components of candidate pairs are small. Errors: a score is not finite.
 std::vector<std::size_t> one_to_one(std::span<const ScoredPair> pairs);
 
 struct ClusterOptions {

@@ -22,12 +22,12 @@ struct CombinedScore {
   double operator()(double model, const CheapEvidence& pair) const;
 };
 
-/// Fits by fit_logistic() with the penalty 1, which matters only with few labels. Errors: those of fit_logistic(); lists of different
+/// Fits by fit_logistic() with the penalty 1, which matters only with few labels. Errors: as fit_logistic(); lists of different
 /// lengths.
 CombinedScore fit_combined_score(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
                                  std::span<const std::int32_t> labels);
 
-/// The combined score of each pair by a fit to the other folds (cross_fitted()). Errors: also those of cross_fitted().
+/// The combined score of each pair by a fit to the other folds (cross_fitted()). Errors: also as cross_fitted().
 std::vector<double> cross_fitted_scores(bool odds, std::span<const double> model, std::span<const CheapEvidence> pairs,
                                         std::span<const std::int32_t> labels, std::size_t folds = 5, std::uint64_t seed = 1);
 

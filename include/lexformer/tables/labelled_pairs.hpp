@@ -43,7 +43,7 @@ struct LabelledPairs {
   void require_both_labels() const;
 };
 
-/// Reads pairs of ids of the records. label_names: the label of other pairs and the label of matches. Errors (file): those of read_pairs; a
+/// Reads pairs of ids of the records. label_names: the label of other pairs and the label of matches. Errors (file): as read_pairs; a
 /// pair has two different labels.
 LabelledPairs read_labelled_pairs(const std::vector<std::string>& files, const std::shared_ptr<const RecordPairs>& records,
                                   const std::vector<std::string>& label_names = {"0", "1"});

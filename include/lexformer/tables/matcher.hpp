@@ -67,7 +67,7 @@ void check_match(const MatchOptions& options, const Scorer* model, bool labelled
 class MatchStream {
  public:
   /// model: null decides by the similarity. valid: labelled pairs, or null. Records and model must outlive the stream.
-  /// Errors (usage): those of check_match(). Errors (file): those of ValidationPairs and choose_decisions().
+  /// Errors (usage): as check_match(). Errors (file): as ValidationPairs and choose_decisions().
   MatchStream(const RecordPairs& records, const Scorer* model, const LabelledPairs* valid, const MatchOptions& options,
               const MatchHooks& hooks = {});
 

@@ -48,7 +48,7 @@ class RecordSearch {
  public:
   /// Searches the texts of two tables, or of one: then `right` is not read. The texts must outlive the search. `progress` is called now and
   /// then with the part of the work that is done, by this constructor and by find(); what it throws ends the search.
-  /// Errors (usage): embeddings without an encoder; those of CandidateSearch.
+  /// Errors (usage): embeddings without an encoder; as CandidateSearch.
   RecordSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_table, CandidateOptions options,
                std::function<void(double done)> progress = {});
 

@@ -61,7 +61,7 @@ struct RecordTable {
   std::string id = "id";                                      // the column of the ids
 };
 
-/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: those of RecordReader; a table without records or
+/// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as RecordReader; a table without records or
 /// columns.
 RecordTable read_records(const std::string& path, const std::string& id = "id");
 

@@ -29,7 +29,7 @@ struct TextFeatures {
 
 /// Vectors of texts. The component of a feature that occurs tf times in the text, and in df of N texts, is
 ///   (1 + ln tf) (1 + ln((1 + N) / (1 + df))) / norm,
-/// so that every vector but those of texts without features has length 1. (Manning, Raghavan, Schütze 2008, sections 6.2 to 6.4; the
+/// so that every vector has length 1, except for texts without features. (Manning, Raghavan, Schütze 2008, sections 6.2 to 6.4; the
 /// inverse document frequency is scikit-learn's smooth one.) Features are numbered from the rarest to the most frequent.
 class TextVectors {
  public:
@@ -39,11 +39,11 @@ class TextVectors {
     bool operator==(const Component&) const = default;
   };
 
-  /// The document frequencies are those of all texts of both lists. Does not depend on the number of threads.
+  /// The document frequencies count all texts of both lists. Does not depend on the number of threads.
   TextVectors(std::span<const std::string> left, std::span<const std::string> right, TextFeatures features);
 
   std::size_t features() const { return keys_.size(); }
-  /// The components of a text, by ascending feature. Texts of the right list follow those of the left.
+  /// The components of a text, by ascending feature. Texts of the right list follow the texts of the left.
   std::span<const Component> operator[](std::size_t text) const {
     return std::span(components_).subspan(starts_[text], starts_[text + 1] - starts_[text]);
   }
@@ -128,7 +128,7 @@ LEXFORMER_INLINE std::uint64_t TextFeatures::key(std::u32string_view feature) {
     for (const char32_t c : feature) packed = packed << 21 | c;
     return packed;
   }
-  packed = 0xcbf29ce484222325u;  // FNV-1a, then the mixing of MurmurHash3; the highest bit is not that of a packed feature
+  packed = 0xcbf29ce484222325u;  // FNV-1a, then the mixing of MurmurHash3; the highest bit differs from a packed feature's
   for (const char32_t c : feature) packed = (packed ^ c) * 0x100000001b3u;
   packed = (packed ^ packed >> 33) * 0xff51afd7ed558ccdu;
   packed = (packed ^ packed >> 33) * 0xc4ceb9fe1a85ec53u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocking by dense vectors, such as those of an encoder: the pairs of rows with the largest cosines.
+// Blocking by dense vectors, such as an encoder's: the pairs of rows with the largest cosines.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +67,7 @@ LEXFORMER_INLINE std::vector<Candidate> vector_pairs(const Tensor<float>& left, 
       if (one_list && j0 + columns <= i0) continue;
       float* const cosines = products.mutable_data();
       Kernels<Cpu>::gemm(false, true, rows, columns, d, 1.0f, a.data() + i0 * d, d, b.data() + j0 * d, d, 0.0f, cosines, columns);
-      // First the partners of rows, then those of columns: so no two threads add to the same list, and each list grows in order.
+      // First the partners of rows, then of columns: so no two threads add to the same list, and each list grows in order.
       parallel_for(rows, 8, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
           for (std::size_t j = one_list && i0 + i >= j0 ? i0 + i + 1 - j0 : 0; j < columns; ++j)

@@ -38,7 +38,7 @@ struct LexicalOptions {
   LexicalWords words = LexicalWords::tokenizer;
   unsigned levels = 0;          // 0: exact values; n >= 2: rounded to n equally spaced levels in [0, 1], ties to the lower level
   bool self_attention = false;  // also compare words of the same text
-  bool same_column = false;     // of the words of records' texts, compare only those of columns with the same name (column_marks.hpp)
+  bool same_column = false;     // of the words of records' texts, compare only words of columns with the same name (column_marks.hpp)
 };
 
 /// The similarities of one example: s(i, j) = level[code[i * size + j]]. Levels are ascending, level[0] = 0; code is symmetric.
@@ -96,7 +96,7 @@ LEXFORMER_INLINE void sort_levels(std::vector<double>& level) {
     fail("lexical levels", level.size(), " distinct similarities do not fit into 16-bit codes; set LexicalOptions.levels, e.g. to 50");
 }
 
-/// The compared texts of a word: its own, that of its space-separated word, or both.
+/// The compared texts of a word: its own, its space-separated word's, or both.
 struct LexicalKey {
   std::u32string_view text, whole;
   bool operator==(const LexicalKey&) const = default;

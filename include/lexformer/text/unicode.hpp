@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// UTF-8 and the character classes of the BERT tokenizer. The classes are those of PyPI `tokenizers` (see tools/make_unicode_table.py),
+// UTF-8 and the character classes of the BERT tokenizer. The classes equal PyPI `tokenizers` (see tools/make_unicode_table.py),
 // not of the newest Unicode, since token ids must match those a checkpoint was trained with.
 #pragma once
 

@@ -32,8 +32,8 @@ struct WordPair {
 /// letter or a digit are left out, and those that truncation cut off. Levels are not applied.
 std::vector<WordPair> word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most, double least = 0.5);
 
-/// The same by the largest products of similarity and weight(left, right); `least` is that of the similarity. Here equal words are pairs,
-/// too, with the similarity 1.
+/// The same by the largest products of similarity and weight(left, right); `least` bounds the similarity. Here equal words are also
+/// pairs, with the similarity 1.
 std::vector<WordPair> weighted_word_pairs(const Encoding& encoding, const LexicalOptions& options, std::size_t most,
                                           const std::function<double(const TextWord& left, const TextWord& right)>& weight,
                                           double least = 0.5);

@@ -54,7 +54,7 @@ struct EncoderTraining : TrainingResult {
 };
 
 /// The metrics of pairs. With labels: Spearman's correlation of cosine and label (EncoderLoss::cosine), else the average precision.
-/// Without: how well the cosine ranks a left text's right text among those of all pairs.
+/// Without: how well the cosine ranks a left text's right text among the right texts of all pairs.
 template <class T, class Dev>
 Evaluation evaluate_encoder(const SentenceEncoder<T, Dev>& model, const TextPairs& pairs, EncoderLoss loss, std::size_t batch) {
   std::vector<std::string> left, right;

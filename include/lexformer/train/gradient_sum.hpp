@@ -118,8 +118,8 @@ Var<A, Dev> shard_loss(Task& task, const Batch& shard, const std::vector<double>
 }  // namespace detail
 
 /// Runs forward and backward for the shards of a step of at most `most` shards. Leaves the gradient in the parameters and returns the
-/// loss. Both equal those of a single batch of all shards up to rounding, and exactly for one shard. The loss is undefined if all weights
-/// are 0. task.weights(batch): the number of examples, tokens, ... over which each part of task.loss(batch, forward) is a mean.
+/// loss. Both equal the results of a single batch of all shards up to rounding, and exactly for one shard. The loss is undefined if all
+/// weights are 0. task.weights(batch): the number of examples, tokens, ... over which each part of task.loss(batch, forward) is a mean.
 /// `leaves` receives the variables that the loss depends on, if every part of it has a weight in this step.
 template <class T, class Dev, class Task, class Batch>
 Tensor<accumulate_t<T>, Dev> step_gradient(Task& task, const std::vector<NamedParameter<T, Dev>>& parameters,

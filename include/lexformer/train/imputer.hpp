@@ -23,7 +23,7 @@
 
 namespace lexformer {
 
-/// The sizes of batches are those of LoveBatches.
+/// The sizes of batches are as in LoveBatches.
 struct ImputerSettings : TrainingSettings {
   std::size_t eval_words = 1000;  // evenly spaced; 0: no evaluation
 

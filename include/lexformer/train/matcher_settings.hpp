@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of train_matcher() (train/matcher.hpp). The defaults are those of the LEA paper.
+// The settings of train_matcher() (train/matcher.hpp). The defaults follow the LEA paper.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct MatcherSettings : TrainingSettings {
   double augment_probability = 0.5, weight_decay = 5e-5;
   TypoOptions typos{};                       // of `augment`
   std::optional<double> new_lr{};            // of new tensors; default: lr
-  std::optional<double> warmup_epochs{};     // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
+  std::optional<double> warmup_epochs{};     // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run also learns
   std::vector<std::string> freeze{};         // parts of the names of parameters that are not trained
   std::vector<std::string> class_weights{};  // numbers, one for each class, or "balanced"
   BatchOrder order = BatchOrder::length_grouped;
@@ -75,7 +75,7 @@ namespace lexformer {
 namespace detail {
 LEXFORMER_INLINE bool is_balanced(const MatcherSettings& s) { return s.class_weights == std::vector<std::string>{"balanced"}; }
 
-/// Errors (usage): a weight is no number, 0 or more.
+/// Errors (usage): a weight is not a number of at least 0.
 LEXFORMER_INLINE std::vector<double> parse_class_weights(const MatcherSettings& s) {
   std::vector<double> weights;
   for (const auto& text : s.class_weights) {
@@ -141,7 +141,7 @@ LEXFORMER_INLINE void MatcherSettings::visit_training(OptionVisitor& v, std::siz
   visit_gradient_checkpointing(v);
   v.number("new_lr", new_lr, bounds::non_negative,
            "learning rate of the tensors that the start model does not have (the head, attention terms)")
-      .default_text("that of `lr`")
+      .default_text("as `lr`")
       .key("new_learning_rate")
       .identity(new_lr.has_value());
   v.number("warmup_epochs", warmup_epochs, bounds::non_negative, "epochs of linear warm-up").default_text("1.5, at most 15 % of the run");

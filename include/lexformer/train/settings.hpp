@@ -17,7 +17,7 @@
 
 namespace lexformer {
 
-/// Keys in files are those of HuggingFace's trainers.
+/// Keys in files are the keys of HuggingFace's trainers.
 struct TrainingSettings {
   ScheduleKind schedule = ScheduleKind::linear;
   double epochs = 1, lr = 1e-4, lr_decay = 0.97, clip = 1;
@@ -50,10 +50,10 @@ struct TrainingRun {
 
 /// The schedule of a run by epochs, or max_steps, and the share of warm-up.
 Schedule training_schedule(const TrainingSettings& settings, std::size_t steps_per_epoch);
-/// The trainer's options; those of the task are left to the caller.
+/// The trainer's options; the caller sets the options of the task.
 TrainerOptions trainer_options(const TrainingSettings& settings, const TrainingRun& run, std::size_t steps_per_epoch);
 
-/// What a training returns. A finished one leaves the best weights in the model, a stopped one those of its last step.
+/// What a training returns. A finished one leaves the best weights in the model, a stopped one the weights of its last step.
 struct TrainingResult {
   TrainResult run{};                         // finished or stopped; steps, seconds
   std::size_t examples = 0;                  // trained on

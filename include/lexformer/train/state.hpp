@@ -4,7 +4,7 @@
 //   optimizer.safetensors   exp_avg.<name>, exp_avg_sq.<name>, step.<name>, in full precision
 //   trainer_state.json      the state of the run, with HuggingFace's keys; lexformer's keys are under "lexformer"
 // Random numbers need no state (core/random.hpp). The log is part of the state: log_history in trainer_state.json is the content of
-// log.jsonl up to that step. Resuming rewrites log.jsonl from it, so the file is byte-identical to that of an uninterrupted run.
+// log.jsonl up to that step. Resuming rewrites log.jsonl from it, so the file is byte-identical to the log of an uninterrupted run.
 // For the same reason log.jsonl contains no timings; speeds are in all_results.json and the progress line.
 #pragma once
 
@@ -25,7 +25,7 @@
 
 namespace lexformer {
 
-/// The format of trainer_state.json. Version 1 is that of lexformer 0.1.0, which did not store the number.
+/// The format of trainer_state.json. lexformer 0.1.0 wrote version 1 and did not store the number.
 inline constexpr std::size_t trainer_state_format = 2;
 
 struct TrainerState {
@@ -115,8 +115,8 @@ void save_checkpoint(const std::string& folder, const TrainerState& state, const
   if (keep > 0) keep_last(folder, keep);
 }
 
-/// Loads a checkpoint: checks its manifest and that `settings` equal those of the saved run, then calls read_model(path of model.lxf),
-/// which must load the weights into the optimizer's parameters, and loads the moments.
+/// Loads a checkpoint: checks its manifest and that `settings` equal the settings of the saved run, then calls read_model(path of
+/// model.lxf), which must load the weights into the optimizer's parameters, and loads the moments.
 template <class T, class Dev, class ReadModel>
 TrainerState load_checkpoint(const std::filesystem::path& checkpoint, const Json& settings, AdamW<T, Dev>& optimizer,
                              ReadModel&& read_model) {

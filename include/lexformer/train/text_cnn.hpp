@@ -21,7 +21,7 @@
 
 namespace lexformer {
 
-/// The defaults are those of the LOVE paper.
+/// The defaults follow the LOVE paper.
 struct TextCnnSettings : TrainingSettings {
   double weight_decay = 0;
   BatchOrder order = BatchOrder::random;

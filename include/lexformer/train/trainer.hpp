@@ -154,7 +154,7 @@ class Trainer {
     if (hook) hook(values...);
   }
 
-  /// Prepares the folder and the state of the run: a new one, or that of a checkpoint.
+  /// Prepares the folder and the state of the run: new, or from a checkpoint.
   void begin() {
     if (has_folder()) {
       std::filesystem::create_directories(options_.out);

@@ -34,14 +34,14 @@ struct BosOptions {
 /// Converts a word to the rows of its substrings in the table of BoS.
 class BosRows {
  public:
-  /// The substrings that have rows of their own are those of `words`. Errors (usage): `shortest` is more than `longest`; they
+  /// The substrings of `words` have rows of their own. Errors (usage): `shortest` is more than `longest`; they
   /// are more than a file can hold.
   BosRows(std::span<const std::string> words, const BosOptions& options)
       : BosRows(options, options.buckets > 0 ? std::vector<std::string>()
                                              : frequent_substrings(words, of(options), std::numeric_limits<std::size_t>::max())) {}
   explicit BosRows(const ModelFile& file);
 
-  /// The rows of a word, at least one. Without buckets, substrings that no training word has are left out; row 0 is that of a word
+  /// The rows of a word, at least one. Without buckets, substrings that no training word has are left out; row 0 is for a word
   /// that has no others. With buckets b: FNV-1a mod b.
   std::vector<std::int32_t> operator()(const std::string& word) const;
   /// Number of rows.
@@ -57,13 +57,13 @@ class BosRows {
   Vocabulary known_;
 };
 
-/// vector of a word = mean of the rows of its substrings: all those of 3 to 6 characters of the word between marks, with repetitions
+/// vector of a word = mean of the rows of its substrings: all substrings of 3 to 6 characters of the word between marks, with repetitions
 template <class T = float, class Dev = Cpu>
 class Bos : public WordModel<Bos<T, Dev>, T, Dev> {
  public:
   Var<T, Dev> table;  // (rows, D), starts at zero
 
-  /// Learns `words`. Errors: those of BosRows.
+  /// Learns `words`. Errors: as BosRows.
   Bos(std::span<const std::string> words, const BosOptions& options) : Bos(BosRows(words, options)) {}
   /// Errors (file): the file holds another kind of model; an option or the table is missing or has another size.
   explicit Bos(const ModelFile& file) : Bos(BosRows(file)) { this->restore_all(file); }

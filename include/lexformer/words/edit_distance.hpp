@@ -14,8 +14,8 @@
 
 namespace lexformer {
 
-/// vector of a word = that of the known word with the smallest edit_distance(), the first of equally near ones. Words are compared in lower
-/// case and up to their first 100 characters.
+/// vector of a word = the vector of the known word with the smallest edit_distance(), the first of equally near ones. Words are compared in
+/// lower case and up to their first 100 characters.
 class EditDistance {
  public:
   /// The known words, of which the paper has 20,000. Errors: there are none.

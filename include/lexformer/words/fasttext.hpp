@@ -21,13 +21,13 @@ namespace lexformer {
 
 /// A fastText model. Its table has a row for each known word, then `buckets` rows that all n-grams share, by hashing:
 ///   vector of a word = mean of its own row, if it is known, and of the rows of the n-grams of `<word>`
-/// The n-grams have `shortest` to `longest` characters; `<` and `>` alone are none. Known words and n-grams are those of `fasttext
-/// print-word-vectors`, bytes as they are: the case counts. The table stays in the bytes of the file, which are kept in memory.
+/// The n-grams have `shortest` to `longest` characters; `<` and `>` alone are none. Known words and n-grams are the same as in
+/// `fasttext print-word-vectors`, bytes as they are: the case counts. The table stays in the bytes of the file, which are kept in memory.
 class FastText {
  public:
   static constexpr const char* end_of_line = "</s>";  // a known word without n-grams
 
-  /// Reads a file. Errors (file): those of parse() and read_file().
+  /// Reads a file. Errors (file): as parse() and read_file().
   static FastText load(const std::string& path);
   /// Reads the bytes of a .bin file; `where` names them in messages. Errors (file): other bytes at the start; another version; a quantized
   /// or pruned model; a size that is out of range or does not fit the others; a number of the table is not finite; a word twice; the bytes
@@ -48,7 +48,7 @@ class FastText {
   std::vector<std::size_t> rows(std::string_view word) const;
   /// (words, D); zeros for a word without rows.
   Tensor<float> vectors(std::span<const std::string> words) const;
-  /// The known words and their vectors. Errors (file): a word is no UTF-8, or a vector is zero.
+  /// The known words and their vectors. Errors (file): a word is not UTF-8, or a vector is zero.
   WordVectors known(bool lower_case = true) const;
 
  private:

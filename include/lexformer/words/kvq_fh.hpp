@@ -62,7 +62,7 @@ class KvqFh : public WordModel<KvqFh<T, Dev>, T, Dev> {
  public:
   Embedding<T, Dev> table;  // starts at N(0, 0.01^2)
 
-  /// Learns `words`. Errors: those of KvqFhSubstrings.
+  /// Learns `words`. Errors: as KvqFhSubstrings.
   KvqFh(std::span<const std::string> words, const KvqFhOptions& options, std::uint64_t seed)
       : KvqFh(KvqFhSubstrings(words, options), Init(seed, 0.01)) {}
   /// Errors (file): the file holds another kind of model; an option or the table is missing or has another size.

@@ -50,7 +50,7 @@ std::pair<WordUnits, LoveOptions> read_love_options(const ModelFile& file);
 template <class T = float, class Dev = Cpu>
 class Love : public WordModel<Love<T, Dev>, T, Dev> {
  public:
-  /// A new model. options.rows and options.pad are set from the units. Errors: those of LoveEncoder.
+  /// A new model. options.rows and options.pad are set from the units. Errors: as LoveEncoder.
   Love(const WordUnits& units, LoveOptions options, std::uint64_t seed)
       : units_(units), encoder_(fitted(std::move(options), units), seed) {}
   /// Errors (file): the file holds another kind of model; an option or a tensor is missing or has another size.

@@ -31,8 +31,8 @@ class LoveEncoder {
   LoveOptions options;
 
   /// Starts as PyTorch does: the table N(0, 1) with a row of zeros for [PAD], or U in this way and M such that the rows of U M have
-  /// variance 1, uniform in +-sqrt(3 / h); matrices and biases uniform in +-1 / sqrt(inputs), those of an LSTM in +-1 / sqrt(its states).
-  /// Errors: those of check_love_options().
+  /// variance 1, uniform in +-sqrt(3 / h); matrices and biases uniform in +-1 / sqrt(inputs), an LSTM's in +-1 / sqrt(its states).
+  /// Errors: as check_love_options().
   LoveEncoder(const LoveOptions& o, std::uint64_t seed) : LoveEncoder(o, Init(seed, 1.0)) {
     auto values = table.weight.value().template to<Cpu>();
     std::fill_n(values.mutable_data() + o.pad * values.dim(1), values.dim(1), T{0});

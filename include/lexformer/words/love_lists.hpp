@@ -14,9 +14,9 @@
 
 namespace lexformer {
 
-/// LOVE's hard negatives: words that are spelled alike and mean something else. For each word those of `near` (near_words()) that are not
-/// among its synonyms and whose vectors have a cosine of at most `most_cosine`, in the order of `near`. Errors: the lists and vectors have
-/// different numbers of words.
+/// LOVE's hard negatives: words that are spelled alike and mean something else. For each word: the words of `near` (near_words()) that are
+/// not among its synonyms and whose vectors have a cosine of at most `most_cosine`, in the order of `near`. Errors: the lists and vectors
+/// have different numbers of words.
 std::vector<std::vector<std::uint32_t>> hard_negatives(const std::vector<std::vector<NearWord>>& near,
                                                        const std::vector<std::vector<std::uint32_t>>& synonyms,
                                                        const Tensor<float>& vectors, double most_cosine);

@@ -34,7 +34,7 @@ inline constexpr Named<LoveRescale> names_of<LoveRescale>[] = {{"none", LoveResc
 struct LovePlugOptions {
   LoveMode mode = LoveMode::replace;
   LoveRescale rescale = LoveRescale::none;
-  bool train = false;        // LOVE's parameters, too
+  bool train = false;        // also LOVE's parameters
   bool unk = false;          // also words that are [UNK], and [UNK] itself in a text
   bool keep_digits = false;  // words with a digit 0 to 9 keep their pieces
   double length = 1;         // of v; set by plug_in()
@@ -46,7 +46,7 @@ struct LovePlugOptions {
              "mixed with it by a trained gate (linear)");
     v.choice("rescale", rescale, "length of LOVE's vectors: 1, or the mean length of the model's rows of whole words");
     v.flag("train", train, "train LOVE with the model; without it, LOVE's vectors are fixed");
-    v.flag("unk", unk, "give unknown words ([UNK]) LOVE's vectors, too");
+    v.flag("unk", unk, "also give unknown words ([UNK]) LOVE's vectors");
     v.flag("keep_digits", keep_digits, "words with a digit, such as model numbers, keep their pieces; LOVE learns words of letters");
   }
 };
@@ -58,7 +58,7 @@ struct ImputedWords {
 };
 
 /// Makes ImputedWords: the words of several pieces, normalized (Encoding::text), and their tokens. `unknown`: the id of [UNK] if unknown
-/// words are imputed, too; else -1. keep_digits: without words that have a digit.
+/// words are also imputed; else -1. keep_digits: without words that have a digit.
 FeatureMaker imputed_words_feature(std::int32_t unknown, bool keep_digits = false);
 
 /// The embedding plug of a BERT encoder with LOVE. LOVE's own dropout is not applied.
@@ -111,8 +111,8 @@ struct StoredLovePlug {
 StoredLovePlug read_love_plug(const ModelFile& file);
 }  // namespace detail
 
-/// Gives words of several pieces of a model the vectors that LOVE imputes, for Pretrained::plug_in(). Errors (usage): also, the size of
-/// LOVE's vectors is not that of the word embeddings.
+/// Gives words of several pieces of a model the vectors that LOVE imputes, for Pretrained::plug_in(). Errors (usage): also, LOVE's
+/// vectors do not have the size of the word embeddings.
 template <class T, class Dev, template <class, class> class Model>
 void plug_in(Model<T, Dev>& model, Love<T, Dev> love, LovePlugOptions options = {}) {
   const std::size_t size = love.options().size, expected = model.config().embedding_size;
@@ -199,7 +199,7 @@ Var<T, Dev> LovePlug<T, Dev>::operator()(const Var<T, Dev>& rows, const DeviceBa
          "the model's features");
   const bool trained = options_.train || options_.mode == LoveMode::linear, none = given->tokens.empty();
   if (none && (!trained || rows.dim(0) == 0)) return rows;
-  // A batch without such words depends on trained parameters, too: with gradient 0, so that they have a gradient in every step.
+  // A batch without such words also depends on trained parameters: with gradient 0, so that they have a gradient in every step.
   static const ImputedWords any{{"a"}, {0}, {0}};
   const ImputedWords& imputed = none ? any : *given;
   const auto& tokens = imputed.tokens;

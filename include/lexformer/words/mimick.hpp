@@ -46,9 +46,9 @@ class Mimick : public WordModel<Mimick<T, Dev>, T, Dev> {
   BiLstm<T, Dev> lstm;
   Linear<T, Dev> hidden, output;
 
-  /// Starts as PyTorch does: the table N(0, 1), the others uniform in +-1 / sqrt(inputs), those of the LSTM in +-1 / sqrt(H).
+  /// Starts as PyTorch does: the table N(0, 1), the others uniform in +-1 / sqrt(inputs), the LSTM's in +-1 / sqrt(H).
   Mimick(const WordUnits& units, const MimickOptions& options, std::uint64_t seed) : Mimick({units, options}, Init(seed, 1.0)) {}
-  /// Errors (file): those of detail::read_mimick.
+  /// Errors (file): as detail::read_mimick.
   explicit Mimick(const ModelFile& file) : Mimick(detail::read_mimick(file), Init::none()) { this->restore_all(file); }
 
   const WordUnits& units() const { return units_; }

@@ -122,7 +122,7 @@ LEXFORMER_INLINE std::vector<std::vector<NearWord>> near_words(std::span<const s
         const auto ratio = [&](std::size_t lcs) { return 2 * static_cast<double>(lcs) / total; };
         std::size_t enough = 0;  // the least LCS whose ratio exceeds `least`
         while (enough <= n && ratio(enough) <= least) ++enough;
-        if (enough > std::min(n, a.size())) continue;  // the LCS is no longer than the shorter word
+        if (enough > std::min(n, a.size())) continue;  // the LCS is at most as long as the shorter word
         for (const auto& other : of_length[n]) {
           const auto only_a = static_cast<std::size_t>(std::popcount(letters & ~other.signature));
           const auto only_b = static_cast<std::size_t>(std::popcount(other.signature & ~letters));

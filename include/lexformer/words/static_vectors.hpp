@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fixed vectors for any word: those of known words, and imputed ones for the others (Chen et al. 2022, section 3).
+// Fixed vectors for any word: given vectors for known words, imputed ones for the others (Chen et al. 2022, section 3).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class StaticVectors {
     std::vector<bool> found;  // the word has a vector
   };
 
-  /// With `impute_known` the known words get imputed vectors, too. Errors (usage): there is neither; the two have different sizes.
+  /// With `impute_known` the known words also get imputed vectors. Errors (usage): there is neither; the two have different sizes.
   StaticVectors(WordVectors known, std::optional<WordImputer> imputer, bool impute_known = false);
 
   /// D
@@ -32,7 +32,7 @@ class StaticVectors {
   /// The vectors of words, which are compared with the known words as they are. A word with a space is not imputed. Errors: an imputed
   /// vector is not finite.
   Rows rows(std::span<const std::string> words) const;
-  /// What the vectors are, with a checksum: the known ones, whatever completes them; else those of the imputer.
+  /// What the vectors are, with a checksum: the known ones, whatever completes them; without known ones, the imputer's.
   std::string describe() const;
   /// describe(), and which model imputes the vectors of the other words.
   std::string describe_all() const;

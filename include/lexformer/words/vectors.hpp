@@ -85,7 +85,7 @@ std::string vectors_text(std::span<const std::string> words, const Tensor<float>
 WordVectors parse_vectors(std::string_view text, const std::string& where, bool lower_case = true);
 
 /// Reads a text file (see parse_vectors), or with the extension .npy a float array (words, dimension) and its word list.
-/// Errors: those of parse_vectors and load_npy; the array has another shape, the word list another number of lines (kind file); .npy
+/// Errors: as parse_vectors and load_npy; the array has another shape, the word list another number of lines (kind file); .npy
 /// without word list, or another file with one (kind usage).
 WordVectors read_vectors(const std::string& path, const VectorOptions& options = {});
 

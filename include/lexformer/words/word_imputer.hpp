@@ -38,7 +38,7 @@ class WordImputer {
 };
 
 /// Opens a model of one of the kinds love (words/love.hpp), mimick, bos, kvq_fh and edit_distance, or a .bin file of fastText
-/// (words/fasttext.hpp). Errors (file): those of the model; it is of another kind.
+/// (words/fasttext.hpp). Errors (file): as the model; it is of another kind.
 WordImputer load_imputer(const std::string& path);
 
 }  // namespace lexformer

@@ -29,7 +29,7 @@ void write_word_options(ModelFile& file, const char* key, const VisitOptions& vi
 void read_word_options(const ModelFile& file, const char* key, const VisitOptions& visit);
 /// Errors (usage): a file cannot hold a vocabulary of these texts; `where` and `advice` are for the message.
 void check_texts(std::span<const std::string> texts, const char* where, const char* advice);
-/// Reads a vocabulary from the metadata. Errors (file): the file has none; those of read_vocabulary().
+/// Reads a vocabulary from the metadata. Errors (file): the file has none; as read_vocabulary().
 Vocabulary require_vocabulary(const ModelFile& file, const char* key);
 
 /// What `of` makes of each word of a batch, one word after another, and where each word's begin. Errors: there are no words.

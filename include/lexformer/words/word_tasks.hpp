@@ -21,10 +21,10 @@ struct ScoredWordPair {
 
 /// Parses lines `word word score`, separated by tabs; more columns may follow. If the first column of the first line is a number and
 /// the third is not, each line begins with an index: `index word word score`. `where` begins error messages. Errors (kind file): a line has
-/// too few columns, an empty word, bytes that are not UTF-8 or a score that is no finite number; there are no lines.
+/// too few columns, an empty word, bytes that are not UTF-8 or a score that is not a finite number; there are no lines.
 std::vector<ScoredWordPair> parse_word_pairs(std::string_view text, const std::string& where);
 
-/// Reads a file in this form. Errors: those of parse_word_pairs; the file cannot be read.
+/// Reads a file in this form. Errors: as parse_word_pairs; the file cannot be read.
 std::vector<ScoredWordPair> read_word_pairs(const std::string& path);
 
 /// A word in lower case and its category.
@@ -33,7 +33,7 @@ struct CategorizedWord {
 };
 
 /// Reads a table (.csv, .tsv, .jsonl; see PairReader) with a header that has the columns `category` and `word`. Rows without a word are
-/// left out. Errors: those of read_pairs; no row has a word.
+/// left out. Errors: as read_pairs; no row has a word.
 std::vector<CategorizedWord> read_categorized_words(const std::string& path);
 
 /// A misspelling and the correct word, both in lower case.
@@ -47,10 +47,10 @@ struct Misspelling {
 /// few columns, more than a misspelling and a count, an empty word, or bytes that are not UTF-8; there are no misspellings.
 std::vector<Misspelling> parse_misspellings(std::string_view text, const std::string& where);
 
-/// Reads a file in this form. Errors: those of parse_misspellings; the file cannot be read.
+/// Reads a file in this form. Errors: as parse_misspellings; the file cannot be read.
 std::vector<Misspelling> read_misspellings(const std::string& path);
 
-/// Reads a file in this form for the typo mode misspellings; the table's `source` is the path and the file's CRC-32. Errors: those of
+/// Reads a file in this form for the typo mode misspellings; the table's `source` is the path and the file's CRC-32. Errors: as
 /// read_misspellings; no misspelling is one that the mode can use (MisspellingTable::add).
 MisspellingTable read_misspelling_table(const std::string& path);
 

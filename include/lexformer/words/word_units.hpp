@@ -50,7 +50,7 @@ struct WordUnitOptions {
 ///
 /// Letters and pieces share one table: the letter a and the piece a are the same row. A letter that the vocabulary lacks is [UNK]; so is a
 /// part without pieces. A word of more than max_characters letters is [CLS] [UNK] [SEP] in each mode; the released code keeps its letters,
-/// but the cost of attention is quadratic. A word without letters (empty, whitespace, only invalid UTF-8) is [CLS] [UNK] [SEP], too.
+/// but the cost of attention is quadratic. A word without letters (empty, whitespace, only invalid UTF-8) is also [CLS] [UNK] [SEP].
 /// Invalid UTF-8 is removed, as in WordPieceTokenizer; a program that reads words from a file checks them with find_invalid_utf8.
 class WordUnits {
  public:
@@ -67,7 +67,7 @@ class WordUnits {
   /// The same units as tokens of the vocabulary, e.g. [CLS] a b [SUB] ab [SEP].
   std::vector<std::string> tokens(std::string_view word) const;
 
-  /// Number of rows of the table: that of the vocabulary, or 5 + buckets.
+  /// Number of rows of the table: the size of the vocabulary, or 5 + buckets.
   std::size_t size() const { return rows_.empty() ? vocabulary().size() : special_count + options_.buckets; }
   /// The row of [PAD], which LOVE initializes with zeros.
   std::int32_t pad_id() const { return row(pad_); }
@@ -101,7 +101,7 @@ LEXFORMER_INLINE Vocabulary WordUnits::checked(Vocabulary vocabulary, const std:
   for (const std::string_view token : special)
     if (!vocabulary.id(token))
       fail_file(where, "the vocabulary (", vocabulary.size(), " tokens) has no ", in_quotes(token), "; expected ", join(special),
-                "; tools/make_love_vocab.py makes a vocabulary for LOVE from that of a BERT model");
+                "; tools/make_love_vocab.py makes a vocabulary for LOVE from a BERT model's vocabulary");
   return vocabulary;
 }
 

@@ -23,7 +23,7 @@ inline std::size_t rows_of_block(std::size_t m, std::size_t rows) {
 }
 
 /// Calls body(begin, end, first, last) for blocks of rows and ranges of `panels` panels, in parallel. If the blocks of rows are few, the
-/// panels are shared out, too, into about eight parts in total.
+/// panels are also shared out, into about eight parts in total.
 template <class Body>
 void for_blocks(std::size_t m, std::size_t rows, std::size_t panels, std::size_t multiplications, Body&& body) {
   const std::size_t block = rows_of_block(m, rows), blocks = (m + block - 1) / block;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A linear layer in 8 bits, for inference: y = f(x W^T + b) with x and W rounded to integers and exact 32-bit sums of their products.
 // The products are computed by AMX, AVX-512 VNNI, AVX-VNNI, AVX2 or plain C++ (gemm_int8_tile.hpp, instructions.hpp). All of them give the
-// same integers, and the steps before and after them are rounded alike, so the bits of y are the same, too.
+// same integers, and the steps before and after them are rounded alike, so y has the same bits.
 #pragma once
 
 #include <cstddef>

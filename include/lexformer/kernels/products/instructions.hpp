@@ -46,7 +46,7 @@
 namespace lexformer {
 
 /// Instructions of the matrix products; a level has all instructions of the levels before it, except AVX-VNNI. Products of float and double
-/// have the same bits at all levels from avx2 on, those of 8 bits at all levels.
+/// have the same bits at all levels from avx2 on, products of 8 bits at all levels.
 enum class Instructions {
   plain,        // Eigen's products, for what the compiler may use; 8 bits in plain C++
   avx2,         // AVX2 and FMA

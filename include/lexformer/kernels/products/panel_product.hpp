@@ -40,7 +40,7 @@ class TileLoop {
   alignas(64) Sum sums_[Tile::rows * 32];
 };
 #if LEXFORMER_LEVEL >= 6
-/// While AMX computes the sums of a tile, vectors store those of the tile before, a few rows in each step.
+/// While AMX computes the sums of a tile, vectors store the sums of the tile before, a few rows in each step.
 template <class Number, class Sum, class Store>
 class TileLoop<AmxTile<Number>, Sum, Store> {
  public:
