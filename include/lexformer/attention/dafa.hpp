@@ -66,7 +66,7 @@ struct DafaOptions {
   }
 };
 
-/// The two attentions of one layer (eq. 6) and their fusion, (N, 3D) -> (N, D), N tokens, width D:
+/// The two attentions of one layer (eq. 6) and their fusion, (N, 3 D) -> (N, D), N tokens, width D:
 ///   Sem = softmax(e) V,  Dep = softmax(e') V;   e = (scale q.k + relative) g + bias,  e' = (scale q.k + relative) g M_F + bias
 /// g is 1 unless another term sets a gate (ops/attention.hpp).
 template <class T = float, class Dev = Cpu>

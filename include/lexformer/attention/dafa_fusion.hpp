@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The adaptive fusion of DAFA (Song et al. 2022, eq. 7 to 9; attention/dafa.hpp). For each head, s_i and d_i are the vectors of token i
+// The adaptive fusion of DAFA (Song et al. 2022, eq. 7 to 9; attention/dafa.hpp). For each group, s_i and d_i are the vectors of token i
 // from the semantic and the dependency attention; j runs over the tokens of the sequence:
 //   d*_i = sum_j softmax_j(w_d . tanh(W_D d_j + W_s s_i + b_s)) d_j                                    (eq. 7, additive)
 //   s*_i = sum_j softmax_j(w_s . tanh(W_S s_j + W_d d*_i + b_d)) s_j
@@ -7,7 +7,11 @@
 //   g_i  = sigmoid(W_g [d^_i; s^_i]),   v_i = g_i s^_i + (1 - g_i) d^_i
 //   f_i  = sigmoid(W_f [s_i; W_v v_i + b_v]),   l_i = f_i tanh(W_l v_i + b_l)                          (eq. 9)
 //
-//   paper                 here, G sets of weights: one for all heads, or one for each (DafaSharing)
+// A group is what is fused as one: a head (H groups, d_v = D / H), or the concatenated heads (1 group, d_v = D); DafaScope chooses.
+// G is the number of sets of weights: one for all groups (G = 1), or one for each (G = groups); DafaSharing chooses.
+// The letters D and d of weights belong to the dependency attention: W_D multiplies d_j, W_d multiplies d*_i, W_d^ makes d^_i.
+//
+//   paper                 here
 //   W_D, W_s, b_s, w_d    DafaFusion::dependency: key (G, d_a, d_v), query (G, d_a, d_v), bias (G, d_a), score (G, d_a)
 //   W_S, W_d, b_d, w_s    DafaFusion::semantic, in the same way
 //   W_d^, b_d^            gate_dependency (G, d_hid, d_v), gate_dependency_bias (G, d_hid)
@@ -22,7 +26,6 @@
 //   * The hidden size of eq. 7 is d_seq in the paper, the length of the sequence; here it is d_a, an option. Biases that softmax cancels
 //     are left out.
 //   * The output is s_i + l_i by default (DafaOutput::residual), or l_i as printed (literal), which is near 0 where the filter is.
-//   * The fusion is made for each head, or for the concatenated heads (DafaScope).
 #pragma once
 
 #include <cmath>
@@ -65,7 +68,7 @@ struct DafaFusionOptions {
 
 /// The sizes of a fusion's weights.
 struct DafaSizes {
-  std::size_t groups;                     // heads that are fused one by one: H, or 1 for the concatenated heads
+  std::size_t groups;                     // H, or 1 for the concatenated heads
   std::size_t sets;                       // G: sets of weights
   std::size_t vector, attention, hidden;  // d_v, d_a, d_hid
 
@@ -77,8 +80,8 @@ struct DafaSizes {
         hidden(o.hidden_size == 0 ? vector : o.hidden_size) {}
 };
 
-/// A linear layer applied to each head: x (N, H in), weight (G, out, in), bias (G, out) or undefined -> (N, H out).
-/// G = 1: the same for all heads, in one product; G = H: one for each head.
+/// A linear layer applied to each of H groups: x (N tokens, H in), weight (G, out, in), bias (G, out) or undefined -> (N, H out).
+/// G = 1: the same for all groups, in one product; G = H: one for each.
 template <class T, class Dev>
 Var<T, Dev> head_linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const Var<T, Dev>& bias, std::size_t heads) {
   const std::size_t sets = weight.dim(0), out = weight.dim(1), in = weight.dim(2), rows = x.dim(0);
@@ -92,9 +95,8 @@ Var<T, Dev> head_linear(const Var<T, Dev>& x, const Var<T, Dev>& weight, const V
   return concat_columns(parts);
 }
 
-/// Fuses the contexts s and d, (N, D) each, of the semantic and the dependency attention, for each head or for the concatenated heads, by
-/// eq. 7 to 9. without_cross: d* = d, s* = s. without_gate: v = (s* + d*) / 2. without_filter: l = v. Without all three the
-/// output is (s + d) / 2.
+/// Fuses the contexts s and d, (N, D) each, of the semantic and the dependency attention, for each group, by eq. 7 to 9.
+/// without_cross: d* = d, s* = s. without_gate: v = (s* + d*) / 2. without_filter: l = v. Without all three the output is (s + d) / 2.
 template <class T = float, class Dev = Cpu>
 struct DafaFusion {
   /// The weights of eq. 7 for one of its two lines.
@@ -108,7 +110,7 @@ struct DafaFusion {
     }
   };
   DafaFusionOptions options;
-  std::size_t groups;  // heads that are fused one by one: H, or 1 for the concatenated heads
+  std::size_t groups;  // H, or 1 for the concatenated heads
   Cross dependency, semantic;
   Var<T, Dev> gate_dependency, gate_dependency_bias, gate_semantic, gate_semantic_bias, gate_score;
   Var<T, Dev> filter_value, filter_value_bias, filter_score;

@@ -26,7 +26,7 @@ inline std::int32_t deberta_bucket(std::int32_t distance, std::size_t buckets, s
 
 /// Disentangled attention (He et al. 2021, eq. 4), content-to-position and position-to-content:
 ///   S_ij = (q_i . k_j + q_i . kr_x + k_j . qr_x) / sqrt(3 d),   x = clamp(bucket(i - j) + size, 0, 2 size - 1)
-///   kr = P W_kr^T + b_kr,  qr = P W_qr^T + b_qr, split into heads
+///   kr = P W_kr^T + b_kr,  qr = P W_qr^T + b_qr, split into H heads of size d; P (2 size, D)
 /// Both terms read row x of i - j, as in the released code; the paper prints delta(j, i) in the last term.
 /// Each layer has its own W_kr and W_qr; all layers share P.
 template <class T = float, class Dev = Cpu>

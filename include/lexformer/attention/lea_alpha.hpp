@@ -36,7 +36,7 @@ struct RunningMoments {
 ///   query      alpha = mean over sequences, heads and i of max_j q_i . q_j, unscaled, as in the authors' code
 ///   magnitude  alpha = std(e) / std(l W^L) over the pairs with s > 0 of all heads; e = q . k / sqrt(d_h), or with the scale of the model's
 ///              position scheme. The paper: "based on the magnitudes of both terms"
-/// table: W^L l(levels)^T (H, R), of the feature LeaOptions::all_words. Returns 0 if the batch has no pairs to measure it on.
+/// table: W^L l(levels)^T (H heads, R levels), of the feature LeaOptions::all_words. Returns 0 if the batch has no pairs to measure it on.
 /// Errors: the batch is empty; a code has no level; alpha is not finite (numeric).
 template <class T, class Dev>
 double measure_lea_alpha(LeaAlpha rule, const AttentionInputs<T, Dev>& in, const std::optional<accumulate_t<T>>& scale_of_scheme,

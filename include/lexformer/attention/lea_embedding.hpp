@@ -19,7 +19,7 @@
 
 namespace lexformer {
 
-/// Computes l(s) for each similarity s of `levels` -> (R, d_L):
+/// Computes l(s) for each similarity s of `levels` -> (R levels, dimension d_L):
 ///   l(s) = [sin(s w_0) ... sin(s w_{d_L/2-1}) | cos(s w_0) ... cos(s w_{d_L/2-1})],   w_p = 2 pi / beta^(2p / d_L),   beta = 10^4
 /// scaled: as above (Table 11, "fix-scale sin."), else without the 2 pi ("fix sin.").
 template <class T>

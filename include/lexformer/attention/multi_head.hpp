@@ -27,7 +27,7 @@ struct LayerInputs {
 };
 
 /// Multi-head self-attention with residual connection, as in BERT (Vaswani et al. 2017; Devlin et al. 2019):
-///   y = LayerNorm(x + dropout(attention(x W_q^T + b_q | x W_k^T + b_k | x W_v^T + b_v) W_o^T + b_o)),   x, y (N, D)
+///   y = LayerNorm(x + dropout(attention(x W_q^T + b_q | x W_k^T + b_k | x W_v^T + b_v) W_o^T + b_o)),   x, y (N, D): N tokens, width D
 /// Parameters have the names of HuggingFace's BertAttention. The weights of query, key and value are slices of one Tensor, and so are their
 /// biases, so that linear() computes all three by one product.
 template <class T = float, class Dev = Cpu>
@@ -66,7 +66,7 @@ struct MultiHeadAttention {
 
   /// The inputs of the attention call: q, k and v after the terms' transformations, and the score terms.
   struct Prepared {
-    Var<T, Dev> qkv;  // (N, 3D)
+    Var<T, Dev> qkv;  // (N, 3 D)
     ScoreTerms<T, Dev> scores;
   };
   Prepared prepare(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
@@ -83,7 +83,7 @@ struct MultiHeadAttention {
 
   struct Output {
     Var<T, Dev> hidden;      // (N, D)
-    Var<T, Dev> attentions;  // (requested heads, P) or undefined
+    Var<T, Dev> attentions;  // (requested heads, P), P token pairs; or undefined
   };
   Output operator()(const Var<T, Dev>& x, const LayerInputs<T, Dev>& layer) const {
     const NameScope scope("attention");

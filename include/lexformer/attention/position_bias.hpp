@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Position schemes that add one number per head and distance: T5's buckets and ALiBi.
+// Position schemes that add one number per head and distance: T5's buckets and ALiBi. H heads of size d.
 #pragma once
 
 #include <algorithm>

@@ -59,7 +59,7 @@ inline constexpr Named<RelativeTable> names_of<RelativeTable>[] = {{"shaw", Rela
 inline bool is_huggingface(RelativeTable kind) { return kind == RelativeTable::relative_key || kind == RelativeTable::relative_key_query; }
 
 /// Relative keys: adds q . table[distance], and also k . table[distance] for relative_key_query. The heads share the table (R, d):
-///   S_ij = (q_i . k_j + q_i . table_ij [+ k_j . table_ij]) / sqrt(d)
+///   S_ij = (q_i . k_j + q_i . table_ij [+ k_j . table_ij]) / sqrt(d),   d: the size of a head
 ///   shaw                (Shaw et al. 2018, eq. 3 and 4, key side): table_ij = table[clip(j - i, -size, size) + size], R = 2 size + 1.
 ///                       Shaw's second table, added to the values, is left out, so that all variants differ only in their scores;
 ///                       it brings no gain in Shaw's Table 3

@@ -26,7 +26,7 @@ struct SyntaxOptions {
   }
 };
 
-/// The lookup tables of the masks: mask k adds -1e4 to the scores of a code with bit k, 0 to the others.  -> (H, 2^masks) for each mask
+/// The lookup tables of the masks: mask k adds -1e4 to the scores of a code with bit k, else 0.  -> (H heads, 2^masks) for each mask
 template <class T = float, class Dev = Cpu>
 std::vector<Var<T, Dev>> syntax_tables(std::size_t masks, std::size_t heads) {
   std::vector<Var<T, Dev>> tables;
@@ -41,8 +41,8 @@ std::vector<Var<T, Dev>> syntax_tables(std::size_t masks, std::size_t heads) {
 
 /// Attention under m masks on the same q, k and v:
 ///   context = sum_k dropout_k(softmax(S + M_k)) V / sqrt(m);   S with all terms,  M_k: -1e4 where mask k hides the key, else 0
-/// M_k is a lookup by the codes of the feature "syntax". One of the masks hides nothing. It has the dropout mask
-/// of a layer without this core, and its attentions are returned if requested; the other dropout masks have sites of their own. -> (N, D)
+/// M_k is a lookup by the codes of the feature "syntax". One of the masks hides nothing. It has the dropout mask of a layer without this
+/// core, and its attentions are returned if requested; the other dropout masks have sites of their own. -> (N tokens, width D)
 template <class T = float, class Dev = Cpu>
 class SyntaxAttention final : public AttentionCore<T, Dev> {
  public:

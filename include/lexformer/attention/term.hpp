@@ -2,6 +2,9 @@
 // An attention term builds the tensors that attention adds to its scores (ops/attention.hpp) from ordinary differentiable ops. A term of
 // your own is a struct with `contribute` and `visit`. It needs no kernel, and its parameters get gradients like any other
 // (examples/05_attention_term.cpp).
+//
+// Sizes in the headers of this folder: N tokens in the batch, model width D, H heads of size d = D / H. A sequence of n tokens has n x n
+// token pairs; the batch has P. Of a lookup or relative table, R is the number of rows.
 #pragma once
 
 #include "lexformer/data/batch.hpp"
@@ -13,7 +16,7 @@ namespace lexformer {
 /// The inputs of a term for one attention call.
 template <class T = float, class Dev = Cpu>
 struct AttentionInputs {
-  const Var<T, Dev>& qkv;            // (N, 3D); undefined for a term shared by all layers, which is called once per forward pass
+  const Var<T, Dev>& qkv;            // (N, 3 D); undefined for a term shared by all layers, which is called once per forward pass
   const DeviceBatch<T, Dev>& batch;  // ids, type ids, word ids, positions, offsets, features
   std::size_t heads;                 // H
   ForwardOptions forward;
@@ -45,7 +48,7 @@ struct AttentionCore {
   AttentionCore& operator=(const AttentionCore&) = delete;
   virtual ~AttentionCore() = default;
 
-  /// qkv of `in` (N, 3D) -> context (N, D). options.dropout is the mask for one call. A core that makes several calls takes one site
+  /// qkv of `in` (N, 3 D) -> context (N, D). options.dropout is the mask for one call. A core that makes several calls takes one site
   /// for each from DropoutSites and creates the masks with in.forward.
   virtual AttentionResult<T, Dev> operator()(const AttentionInputs<T, Dev>& in, const ScoreTerms<T, Dev>& terms,
                                              const AttentionOptions& options) const = 0;

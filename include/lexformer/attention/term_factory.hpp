@@ -71,7 +71,8 @@ class TermFactory {
   virtual void visit(OptionVisitor&) {}
   /// Checks the options against each other and the encoder; may set a default that depends on its sizes. `where` begins error messages.
   virtual void check(const EncoderSizes&, const std::string& /*where*/) {}
-  /// The number of weights. It is compared with the size of a file before memory is allocated.
+  /// An estimate of the number of weights. Pretrained compares it with the size of a file before memory is allocated, and leaves room for
+  /// errors. So it may count parts that options leave out, and may leave out biases and normalizations. It must not miss a large tensor.
   virtual double weights(const EncoderSizes&) const { return 0; }
   /// Makers of the features that the terms read.
   virtual std::vector<FeatureMaker> features() const { return {}; }

@@ -22,6 +22,7 @@ struct TupeOptions {
 
 /// Transformer with untied positional encoding (TUPE; Ke, He and Liu 2021, sections 3.1 and 3.2):
 ///   S_ij = q_i . k_j / sqrt(2 d) + (p_i U_q) . (p_j U_k) / sqrt(2 d) + b[h, bucket(j - i)],   p = LayerNorm(table)
+/// for H heads of size d and width D = H d.
 /// [CLS], the first token, has no position: its scores as a query are one learned number per head, its scores as a key another.
 /// As in the released code, these are products of two further rows: (p_0 U_q) . (p_0 U_k) fills row 0, including cell (0, 0), and
 /// (p_1 U_q) . (p_1 U_k) fills column 0; the token at position m has row m + 1. In b, column 0 uses the extra last bucket and row 0

@@ -84,7 +84,7 @@ struct AttentionArgs {
   const std::size_t* host_token_begin = nullptr;                    // token_begin in host memory
   std::size_t heads = 0, width = 0;                                 // H, D
   A scale{1};
-  const T* qkv = nullptr;  // (N, 3D)
+  const T* qkv = nullptr;  // (N, 3 D)
 
   struct Lookup {
     const T* table = nullptr;             // (H, R)
@@ -120,7 +120,7 @@ LEXFORMER_HD A lookup_base(A first) {
 /// The outputs of attention_grad; null = not requested.
 template <class T>
 struct AttentionGrads {
-  T* qkv = nullptr;            // (N, 3D)
+  T* qkv = nullptr;            // (N, 3 D)
   std::vector<T*> lookups;     // of the shapes of the tables
   std::vector<T*> relatives;   // of the shapes of the tables
   T* position_bias = nullptr;  // (H, bias_length, bias_length)

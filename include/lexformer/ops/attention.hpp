@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention with structured terms. For each sequence (length n) and head (width d = D / H):
+// Attention with structured terms, for a batch of N tokens with H heads. For each sequence (n tokens, n x n token pairs, P in the batch)
+// and each head (width d = D / H):
 //
 //   S_ij = (scale q_i . k_j + relative_ij) gate_ij + bias_ij      P = softmax_j(S)      O = dropout(P) V
 //
@@ -47,7 +48,8 @@ struct ScoreTerms {
   std::optional<accumulate_t<T>> scale;  // scale of q . k; default 1 / sqrt(d), a position scheme may set it
   std::string positions;                 // name of the position scheme; at most one
 
-  /// Registers a position scheme. Errors: another one is registered; two would encode positions twice and both set `scale`.
+  /// Registers the position scheme of a term, so that a layer has at most one. Two schemes would encode positions twice, and each may set
+  /// `scale` for itself. Errors: another scheme is registered.
   void claim_positions(const std::string& name) {
     if (!positions.empty())
       fail("attention", "two position schemes at once, '", positions, "' and '", name, "'; take one (others may be combined with it)");
@@ -155,7 +157,7 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
 }  // namespace detail
 
 /// Computes attention with the terms, as defined at the top of this file.
-///   qkv (N, 3D): columns q | k | v, head h in columns h d .. (h + 1) d - 1 of each -> context (N, D), and maps on request
+///   qkv (N, 3 D): columns q | k | v, head h in columns h d .. (h + 1) d - 1 of each -> context (N, D), and maps on request
 /// Scores are not stored: backward recomputes them from q, k and the logsumexp of each row.
 /// Errors: a shape does not match; a code, bucket or head is out of range.
 template <class T, class Dev>

@@ -16,7 +16,7 @@ namespace lexformer {
 /// Rotary position embedding (Su et al. 2021, "RoFormer", eq. 34): in each head of q and k, rotates the features (2t, 2t + 1)
 /// of a token at position m by the angle m w_t, w_t = base^(-2t/d); v is unchanged.
 ///   y_2t = x_2t cos - x_2t+1 sin,   y_2t+1 = x_2t+1 cos + x_2t sin,   so that positions enter q_i . k_j only as i - j
-///   qkv (N, 3D) with d = D / heads even, positions N integers in 0 .. 2^20 - 1 -> (N, 3D).    dqkv = dy rotated by the negative angle
+///   qkv (N, 3 D) with d = D / heads even, positions N integers in 0 .. 2^20 - 1 -> (N, 3 D).    dqkv = dy rotated by the negative angle
 /// Errors: shapes do not match, d is odd, or a position is out of range.
 template <class T, class Dev>
 Var<T, Dev> rotary(const Var<T, Dev>& qkv, const std::type_identity_t<Indices<std::int32_t, Dev>>& positions, std::size_t heads,
