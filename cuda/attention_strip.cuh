@@ -12,7 +12,7 @@
 
 namespace lexformer::cuda {
 
-/// What a score contains besides the product: nothing, one lookup, or whatever the view has.
+/// The parts of a score besides the product: none, one lookup, or all that the view has.
 enum class StripTerms { none, lookup, all };
 inline StripTerms strip_terms(const AttentionView<bfloat16>& view) {
   const bool others = view.relatives > 0 || view.position_bias != nullptr || view.pair_bias != nullptr || view.gate != nullptr;

@@ -38,7 +38,7 @@ std::size_t size_class(std::size_t count) {
   return (count + unit - 1) / unit * unit;
 }
 
-/// What the choice of an algorithm depends on.
+/// The values that the choice of an algorithm depends on.
 struct Problem {
   Epilogue epilogue;
   cublasComputeType_t compute;

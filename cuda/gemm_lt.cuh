@@ -7,7 +7,7 @@
 
 namespace lexformer::cuda {
 
-/// What is computed with a product op(a) op(b): nothing; c + bias, with bias (n); or the gradient of a bias, which is written to bias (m):
+/// An operation fused with a product op(a) op(b): none; c + bias, with bias (n); or the gradient of a bias, which is written to bias (m):
 /// the sums of the rows of op(a).
 enum class Epilogue { none, bias, bias_grad };
 

@@ -74,7 +74,7 @@ Counters& counters() {
 
 /// `bytes` as a multiple of `unit`, at least one.
 std::size_t rounded(std::size_t bytes, std::size_t unit) { return std::max(unit, (bytes + unit - 1) / unit * unit); }
-/// What a block counts as in use: the same with and without the cache.
+/// The bytes that a block counts as in use: the same with and without the cache.
 std::size_t counted(std::size_t bytes) { return rounded(bytes, 256); }
 
 /// Released blocks by capacity. All work is on one stream, so a block can be used again at once.

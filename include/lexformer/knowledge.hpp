@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Knowledge about texts that comes from outside: dependency trees (CoNLL-U) and WordNet, and the features that attention terms compute from
-// them. Above data/. Start with knowledge.hpp.
+// External knowledge about texts: dependency trees (CoNLL-U) and WordNet, and the features that attention terms compute from them. Above
+// data/. Start with knowledge.hpp.
 #pragma once
 
 #include "lexformer/knowledge/conllu.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every command has in common, compiled once.
+// Shared by every command, compiled once.
 #include "cli/command.hpp"
 
 #include <cerrno>
@@ -191,7 +191,7 @@ void check_output(const OptionVisitor& options, const Option& output) {
       if (other.role == Option::Role::input) refuse_overwriting(flag_of(output), file, files_of(other));
 }
 
-/// What the descriptions say of several options: checked when all values are known.
+/// Rules of the descriptions about several options, checked when all values are known.
 void check_options(const OptionVisitor& options) {
   for (const Option& option : options.options()) {
     if (!option.is_given) continue;

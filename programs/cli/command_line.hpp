@@ -10,7 +10,7 @@ namespace program {
 
 enum class Asked { run, help, version };
 
-/// Reads the arguments into the values of the options. Errors (usage): what is wrong with them.
+/// Reads the arguments into the values of the options. Errors (usage): the arguments are wrong.
 Asked read_command_line(lexformer::OptionVisitor& options, const std::vector<std::string>& arguments);
 
 /// An option as messages and the command line name it: "--max-length", or the name of a positional one.

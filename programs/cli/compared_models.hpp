@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programs that compare several models need of their arguments.
+// Arguments of programs that compare several models.
 #pragma once
 
 #include <filesystem>

@@ -28,7 +28,7 @@ std::string range_of(const Option& option) {
   return lx::cat(above ? "(" : "[", number_text(min), " - ", number_text(max), "]");
 }
 
-/// What stands for the value: "UINT:POSITIVE", "F.csv ..."; "" for a flag.
+/// The placeholder of the value: "UINT:POSITIVE", "F.csv ..."; "" for a flag.
 std::string value_of(const Option& option) {
   const std::string range = range_of(option);
   const auto number = [&](const char* kind) { return range.empty() ? std::string(kind) : lx::cat(kind, ":", range); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --parses and --wordnet: what some attention terms know about texts and words.
+// --parses and --wordnet: knowledge about texts and words for some attention terms.
 #pragma once
 
 #include <lexformer/knowledge/conllu.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a model of any kind may need besides its file: knowledge, LOVE, word vectors.
+// Data that a model of any kind may need besides its file: knowledge, LOVE, word vectors.
 #pragma once
 
 #include <lexformer/models/open_scorer.hpp>

@@ -11,7 +11,7 @@
 
 namespace program {
 
-/// What a mode does, in a few words.
+/// A short description of a mode.
 inline std::string about_mode(lx::TypoMode mode) {
   switch (mode) {
     case lx::TypoMode::released:

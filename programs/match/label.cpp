@@ -251,7 +251,7 @@ class Label final : public program::Command {
 
 const program::Registered<Label> registered{
     "label", program::Group::match, "asks for labels, in the terminal or on a page for a browser",
-    "Shows pairs of records side by side, with their differences marked, and writes the labels that you give: in the terminal, or on a "
-    "page for a browser. Each answer is saved at once, and a second run continues."};
+    "Labels pairs of records interactively, in the terminal or on a page for a browser. Shows them side by side, with their differences "
+    "marked. Each answer is saved at once, and a second run continues."};
 
 }  // namespace

@@ -29,7 +29,7 @@ class Suggest final : public program::Command {
     v.size("count", options_.count, 1, "number of pairs");
     v.choice("by", options_.by,
              "uncertainty: pairs near the threshold that differ from each other; spread: from all ranges of the score, for a first "
-             "set of labels; random: a sample, also for validation");
+             "set of labels; random: a uniform sample, which also suits validation");
     v.number("threshold", threshold_, lx::bounds::any,
              "with --by uncertainty: least score of a match (default: the one that fits the column match best)");
     v.inputs("labelled", labelled_, "labelled pairs of ids, which are not suggested again").shown_as("F.csv");

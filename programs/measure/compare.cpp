@@ -132,7 +132,7 @@ class Compare final : public program::Command {
     v.size("seed", options_.seed, 0, "seed of the bootstrap");
     v.output("output", output_, "also write the results as JSON").shown_as("F.json");
     v.folder("plots", plots_, "folder for a page with pictures: a box plot of the runs, lines over X");
-    v.text("x_label", x_label_, "with --plots: what X is, with its unit");
+    v.text("x_label", x_label_, "with --plots: name of X, with its unit");
     visit_threads(v);
   }
   int run() override {

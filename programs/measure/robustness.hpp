@@ -49,7 +49,7 @@ struct NoisyCopies {
   NoiseChanges changes;  // summed over the copies
 };
 
-/// What was measured of one model.
+/// The measurements of one model.
 struct MeasuredModel {
   std::string name, path;
   double threshold = 0.5;

@@ -42,10 +42,10 @@ class Distill final : public program::Command {
     v.output("output", output_, "the word vectors, the most frequent word first").required().shown_as("F.txt");
     v.integer("layer", layer_, -1, 256, "0 = embeddings, 1 = after the first layer, ...; -1 = after the last");
     v.choice("pool", options_.pooling, "over the occurrences of a word");
-    v.size("min_count", min_count_, 1, "occurrences that a word has at least");
+    v.size("min_count", min_count_, 1, "least number of occurrences of a word; rarer words are left out");
     v.size("max_words", max_words_, 0, "the most frequent words only; 0: all");
     v.size("max_occurrences", options_.max_occurrences, 0, "the first occurrences of each word only, which takes less time; 0: all");
-    v.size("max_length", options_.max_length, 0, "maximum number of tokens of a text; what is longer is left out");
+    v.size("max_length", options_.max_length, 0, "maximum number of tokens of a text; longer texts are truncated");
     v.size("batch", options_.batch_size, 1, "texts per batch");
     knowledge_.visit(v);
     visit_threads(v);

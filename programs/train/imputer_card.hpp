@@ -9,7 +9,7 @@
 
 namespace program {
 
-/// What a card says of one kind of model.
+/// The texts of a card for one kind of model.
 struct ImputerTexts {
   std::string name, about, data, paper;
 };

@@ -8,7 +8,7 @@
 
 namespace program {
 
-/// What train_imputer trains.
+/// The methods of train_imputer.
 enum class ImputerMethod { mimick, bos, kvq_fh, edit_distance };
 
 }  // namespace program
@@ -28,7 +28,7 @@ struct ImputerTrainOptions : RunOptions {
   std::size_t max_words = 0;
   lx::ImputerSettings settings;
 
-  /// What is learned, and where the model goes.
+  /// The options of the targets and of the output.
   void visit_data(OptionVisitor& v) {
     v.input("targets", targets,
             "vectors to learn: a text file, a .npy file with --words, a .bin file of fastText, or a model, whose whole-word rows are used")
@@ -36,7 +36,7 @@ struct ImputerTrainOptions : RunOptions {
         .shown_as("V");
     v.input("words", words, "for a .npy file of targets: its words, one per line");
     visit_out(v);
-    v.flag("all_words", all_words, "learn also words with digits or punctuation, and of one letter").identity(false);
+    v.flag("all_words", all_words, "also learn words with digits or punctuation, and of one letter").identity(false);
     v.size("max_words", max_words, 0, "learn only the first words of the targets, after this selection; 0 = all").identity(false);
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run of train_love or train_imputer: what it writes.
+// A run of train_love or train_imputer, and its output files.
 #pragma once
 
 #include <iomanip>

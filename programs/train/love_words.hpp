@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What train_love learns from: the words, their vectors, synonyms and hard negatives.
+// The data of train_love: the words, their vectors, synonyms and hard negatives.
 #pragma once
 
 #include <lexformer/data/lines.hpp>

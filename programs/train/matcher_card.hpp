@@ -9,7 +9,7 @@
 
 namespace program {
 
-/// settings: what identifies the run; rows: of its table; data: its files with their numbers of examples.
+/// settings: the values that identify the run; rows: of its table; data: its files with their numbers of examples.
 inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
                               const std::vector<std::pair<std::string, lx::Evaluation>>& rows,
                               const std::vector<std::pair<std::string, std::size_t>>& data) {

@@ -105,7 +105,7 @@ struct MatcherOptions : RunOptions {
     return knowledge.load(settings.augment ? "--augment" : test_typos > 0 ? "--test-typos" : nullptr);
   }
 
-  /// What identifies a run besides its data.
+  /// The settings that identify a run, besides its data.
   lx::JsonValue identity() const {
     lx::JsonValue all = settings.json();
     all->update(identity_of(*this));

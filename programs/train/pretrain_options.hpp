@@ -53,7 +53,7 @@ struct PretrainOptions : RunOptions {
     if (!valid.empty()) stream.held_out = 0;
   }
 
-  /// What identifies a run besides its text. validation: describes the file of it, if there is one.
+  /// The settings that identify a run, besides its text. validation: describes the file of it, if there is one.
   lx::JsonValue identity(const std::string& validation, const lx::Json& config) const {
     lx::Json all = identity_of(*this);
     all["config"] = config;

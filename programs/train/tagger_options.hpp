@@ -69,7 +69,7 @@ struct TaggerOptions : RunOptions {
     settings.schedule = lx::ScheduleKind::linear;
     if (parsed.given("lr_decay")) lx::fail_usage("--lr-decay", "belongs to --schedule exponential, not linear");
   }
-  /// What identifies a run besides its sentences. of_vectors: "" without word vectors.
+  /// The settings that identify a run, besides its sentences. of_vectors: "" without word vectors.
   lx::JsonValue identity(const std::string& of_vectors) const {
     lx::Json all = identity_of(*this);
     if (!of_vectors.empty()) all["vectors"] = of_vectors;

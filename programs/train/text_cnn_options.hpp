@@ -52,7 +52,7 @@ struct TextCnnTrainOptions : RunOptions {
     if (label_names.size() == 1) lx::fail_usage("--labels", "1 class is named; a classification has 2 or more");
   }
 
-  /// What identifies a run besides its data. Vectors are identified by their contents.
+  /// The settings that identify a run, besides its data. Vectors are identified by their contents.
   lx::JsonValue identity(const std::string& of_vectors) const {
     lx::Json all = identity_of(*this);
     all["vectors"] = of_vectors;

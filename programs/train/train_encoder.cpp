@@ -77,7 +77,6 @@ bool TrainEncoder::train(Options o) {
 
 const program::Registered<program::TrainCommand<Options, TrainEncoder>> command{
     "train_encoder", program::Group::train, "a sentence encoder (bi-encoder) on pairs of texts",
-    "Trains a sentence encoder: texts of a pair that belong together get near vectors. Losses and models follow "
-    "sentence-transformers."};
+    "Trains a sentence encoder: pulls the vectors of matching texts together. Losses and models follow sentence-transformers."};
 
 }  // namespace

@@ -40,7 +40,7 @@ void check_out(const MatcherOptions& o) {
   for (const auto seed : o.seeds) lx::check_out(lx::cat(o.out, "/seed-", seed));
 }
 
-/// What there is to say about several runs, as lines of text: the mean and the standard deviation of the main metric.
+/// A summary of several runs, as lines of text: the mean and the standard deviation of the main metric.
 std::string summary_lines(const MatcherOptions& o, const std::vector<RunResult>& runs, const lx::Json& all) {
   const auto& metric = runs[0].valid.primary;
   program::StringWriter lines;

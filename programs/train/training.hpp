@@ -20,7 +20,7 @@ void report_tensors(const std::string& path, const Model& model) {
   std::cerr << "\n";
 }
 
-/// A run in a folder, with its progress on standard error, until a signal. samples: what a batch consists of.
+/// A run in a folder, with its progress on standard error, until a signal. samples: the name of a batch's items.
 inline lx::TrainingRun run_of(const RunOptions& o, const lx::TrainingSettings& settings, const std::string& out, std::string samples) {
   lx::TrainingRun run{.out = out, .resume = o.resume};
   run.hooks = lx::progress_hooks(

@@ -120,7 +120,7 @@ class Encode final : public program::Command {
 
 const program::Registered<Encode> command{
     "encode", program::Group::use, "vectors or hidden states of texts",
-    "Writes a vector of each line of standard input, or of each text of a file: of a sentence encoder as it was trained, of other models "
-    "the hidden states. Output: .npy (float32), .tsv or .jsonl."};
+    "Writes a vector for each line of standard input, or for each text of a file. Sentence encoders give the vectors that they were "
+    "trained for, other models hidden states. Output: .npy (float32), .tsv or .jsonl."};
 
 }  // namespace

@@ -15,7 +15,7 @@
 //   the layers        DafaOptions::first_layer, last_layer; the first alone, as in section 3
 //   Table 8           DafaOptions::without. w/o gate mechanism: gate,filter; w/o adaptive fusion: cross,gate,filter; Figure 4: one of them
 //
-// What the paper leaves open:
+// Open points of the paper:
 //   * M_F gets the size of the sequence "by adding 1": the factor is 1 within a text and at [CLS] and [SEP], M_F between words of both
 //     texts. A pair with M_F = 0 has the score 0, not minus infinity. DafaExpand::plus_one reads it as 1 + M_F between the texts.
 //   * The factor M_F multiplies q . k and a relative position term, not biases such as LEA's and T5's.

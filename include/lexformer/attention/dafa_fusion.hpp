@@ -20,7 +20,7 @@
 //   W_v, b_v, W_f         filter_value (G, d_v, d_hid), filter_value_bias (G, d_v), filter_score (G, 2 d_v)
 //   W_l, b_l              output_weight (G, d_v, d_hid), output_bias (G, d_v)
 //
-// What the paper leaves open, or misprints:
+// Open points and misprints of the paper:
 //   * Eq. 7 prints a concatenation inside the tanh. A part of each score then does not depend on j and cancels in the softmax, so that s_i,
 //     and d*_i in the second line, have no effect. DafaScore::additive adds both parts; concat is as printed.
 //   * The hidden size of eq. 7 is d_seq in the paper, the length of the sequence; here it is d_a, an option. Biases that softmax cancels

@@ -13,7 +13,7 @@
 //   r_s        DdrpOptions::size, 64
 //   d          the size of a head (64 in BERT-base)
 //
-// What the paper leaves open, or misprints:
+// Open points and misprints of the paper:
 //   * Eq. 9 and 10 print K^d with the index delta alone; it depends on rho as well.
 //   * clip() has no bounds in the paper; here they are -(r_s - 1) and r_s - 1, so that K^rd has r_s rows, as printed. It applies to
 //     delta; rho reads i - j.

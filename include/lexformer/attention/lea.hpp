@@ -15,7 +15,7 @@
 //   = 0 Sim, w       text/similarity.hpp: Similarity; text/lexical.hpp: LexicalWords d_L, layers  LeaOptions::dimension, 128;
 //   LeaOptions::first_layer, last_layer: the second half of the layers (section 4.4)
 //
-// What the paper leaves open, or misprints:
+// Open points and misprints of the paper:
 //   * Eq. 7 and 8 print d_ij for s_ij, d_h for d_L and p up to d_L - 1. Here p = 0 ... d_L / 2 - 1, so that l has d_L numbers. All sines
 //     come before all cosines, as in the authors' code.
 //   * alpha has no formula in the paper. lea_alpha.hpp has the rule of the authors' code (the default) and one that follows the text.

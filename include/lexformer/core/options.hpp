@@ -49,7 +49,7 @@ class Option {
     counts,           // a total and the counts of words
     layers,           // first and last layer
   };
-  /// What a text, or each text of a list, names.
+  /// The role of a text, or of each text of a list.
   enum class Role { setting, input, output, folder };
 
   std::string name, help;  // name: lower case with underscores
@@ -74,9 +74,9 @@ class Option {
   Option& key(std::string in_files) { return json_key = std::move(in_files), *this; }
   /// A second name on the command line.
   Option& also(std::string other) { return alias = std::move(other), *this; }
-  /// What help shows as the value: F.csv, NAME=M.lxf.
+  /// The value as help shows it: F.csv, NAME=M.lxf.
   Option& shown_as(std::string text) { return type = std::move(text), *this; }
-  /// What help shows as the default, if it is not the value.
+  /// The default as help shows it, if it is not the value.
   Option& default_text(std::string text) { return shown_default = std::move(text), *this; }
   /// The end of the message for a value that is none of the names.
   Option& advise(std::string text) { return advice = std::move(text), *this; }

@@ -19,7 +19,7 @@
 
 namespace lexformer {
 
-/// What a feature has one value for: B examples, N tokens, or P pairs of tokens.
+/// The items for which a feature has one value each: B examples, N tokens, or P pairs of tokens.
 enum class Per { example, token, pair };
 
 /// Values stored as codes: value i is levels[codes[i]].

@@ -58,7 +58,7 @@ std::vector<std::size_t> token_counts(std::span<const Encoding> encodings);
 inline constexpr std::size_t examples_at_once = 8192;
 
 /// Calls use(batch, rows) for batches of encodings of similar length, the longest first. rows: the encoding of each sequence.
-/// done: called after each batch with the number of its encodings; what it throws ends the loop.
+/// done: called after each batch with the number of its encodings; an exception that it throws ends the loop.
 template <class Use>
 void for_each_batch(std::span<const Encoding> encodings, std::size_t batch_size, std::span<const FeatureMaker> makers, Use&& use,
                     const std::function<void(std::size_t)>& done = {}) {

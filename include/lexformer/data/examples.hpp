@@ -27,7 +27,7 @@ std::vector<PairExample> class_examples(const PairTable& table, const std::vecto
 /// The same with numeric labels.
 std::vector<PairExample> number_examples(const PairTable& table);
 
-/// "pairs" or "texts": what examples of so many texts are called in messages.
+/// The name in messages of examples with this number of texts: "pairs" or "texts".
 inline const char* examples_name(std::size_t texts) { return texts == 1 ? "texts" : "pairs"; }
 
 std::vector<std::int32_t> labels_of(std::span<const PairExample> examples);

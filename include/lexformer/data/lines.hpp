@@ -47,7 +47,7 @@ class LineReader {
 namespace detail {
 /// The lines of a text, without line breaks. A last line without characters is none.
 std::vector<std::string_view> split_lines(std::string_view text);
-/// What spaces and tabs separate in a line.
+/// The fields of a line, separated by spaces and tabs.
 std::vector<std::string_view> split_fields(std::string_view line);
 }  // namespace detail
 

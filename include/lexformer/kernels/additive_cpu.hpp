@@ -42,7 +42,7 @@ struct TanhOfSum {
 };
 
 /// One (sequence, head), constructed for each block of work; uses the buffers of its thread. Features are processed in vectors of 32
-/// bytes; what fills the last vector of a row has weight 0. No function takes or returns a vector by value: without AVX, the ABI differs.
+/// bytes; padding at the end of a row has weight 0. No function takes or returns a vector by value: without AVX, the ABI differs.
 template <class A>
 class AdditiveBlock {
  public:

@@ -8,7 +8,7 @@ namespace lexformer {
 class DependencyTable;
 class WordNet;
 
-/// Knowledge about texts from outside, from which attention terms compute features. Null: there is none.
+/// External knowledge about texts, from which attention terms compute features. Null: there is none.
 struct TextKnowledge {
   std::shared_ptr<const DependencyTable> trees{};  // read_conllu (knowledge/conllu.hpp)
   std::shared_ptr<const WordNet> wordnet{};        // WordNet::load (knowledge/wordnet.hpp)

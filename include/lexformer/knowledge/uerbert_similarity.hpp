@@ -20,7 +20,7 @@
 namespace lexformer {
 
 namespace detail {
-/// What the similarity uses of a word.
+/// The properties of a word that the similarity uses.
 struct UerbertWord {
   std::string text{};  // in lower case
   bool stop = false;

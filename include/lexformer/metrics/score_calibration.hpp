@@ -54,8 +54,8 @@ std::vector<std::remove_const_t<T>> values_of(std::span<T> values, std::span<con
 }
 }  // namespace detail
 
-/// For each example predict(i), where predict = fit(rows) was fitted to the examples of the other folds: what is to be expected on new
-/// data, which the fitted examples overstate. Errors: as stratified_folds().
+/// For each example predict(i), where predict = fit(rows) was fitted to the examples of the other folds. It estimates the
+/// result on new data; the fitted examples overstate it. Errors: as stratified_folds().
 template <class Fit>
 std::vector<double> cross_fitted(std::span<const std::int32_t> labels, Fit&& fit, std::size_t folds = 5, std::uint64_t seed = 1) {
   const auto fold_of = stratified_folds(labels, folds, seed);

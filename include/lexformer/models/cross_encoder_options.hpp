@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What turns an encoder into a cross-encoder: task, head, attention terms. Stored in the model file under "lexformer".
+// Options of a cross-encoder: task, head, attention terms. Stored in the model file under "lexformer".
 #pragma once
 
 #include <algorithm>

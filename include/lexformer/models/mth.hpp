@@ -13,7 +13,7 @@
 //   mean cosine        ops/similarity_loss.hpp: token_similarity, head_similarity
 //   L_MLM              models/masked_lm.hpp
 //
-// What the paper leaves open:
+// Open points of the paper:
 //   * "Samples uniformly in sequence order" is read as random, without replacement, anew in each step: tokens for each sequence, with [CLS]
 //     and [SEP], or all tokens if there are fewer than n'; heads for each layer, the same for all sequences of the batch.
 //   * L_TCD is the mean over the sequences of two tokens or more, L_HCD over all.

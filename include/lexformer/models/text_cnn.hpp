@@ -47,7 +47,7 @@ struct TextCnnOptions {
 namespace detail {
 /// Errors (usage): first_width is more than last_width.
 const TextCnnOptions& check_text_cnn(const TextCnnOptions& o);
-/// What a file says of a CNN: its sizes, its classes, and the vectors that it reads.
+/// The stored configuration of a CNN: sizes, classes, and the vectors that it reads.
 struct TextCnnParts {
   TextCnnOptions cnn;
   CrossEncoderOptions classes;

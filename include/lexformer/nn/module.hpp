@@ -72,7 +72,7 @@ std::vector<NamedParameter<T, Dev>> named_parameters(Module& module) {
   return visitor.take();
 }
 
-/// The parameters without the buffers: what an optimizer trains.
+/// The parameters that an optimizer trains, without the buffers.
 template <class T, class Dev>
 std::vector<NamedParameter<T, Dev>> without_buffers(std::vector<NamedParameter<T, Dev>> all) {
   std::erase_if(all, [](const auto& p) { return p.buffer; });

@@ -24,7 +24,7 @@ struct UnitNames {
 /// Units of product descriptions and measures. Signs of one letter, and `in`, which is also a word, only follow a number without a space.
 /// The list is our own.
 const std::vector<UnitNames>& unit_names();
-/// What follows a number and names a unit: all of the unit's names and signs with the space or hyphen before them. one: of the number 1.
+/// The texts that name a unit after a number: its names and signs, each with the space or hyphen before it. one: of the number 1.
 std::vector<std::string> unit_formats(const UnitNames& unit, bool one);
 
 /// Rewrites numbers, with the unit after them if there is one, each with probability `share`, in another format, drawn evenly from all:

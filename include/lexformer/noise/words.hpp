@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the sources of noise share: words at whitespace, their punctuation, their case.
+// Shared by the sources of noise: words at whitespace, their punctuation, their case.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words of two texts that LEA sees as alike: what a lexical model can have recognised despite a typo.
+// Pairs of similar words of two texts, as LEA sees them. A lexical model can recognise such words despite a typo.
 #pragma once
 
 #include <cstddef>

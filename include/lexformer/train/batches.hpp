@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Batch `number` of epoch `epoch` of a data set, as the trainer requests it: a pure function of (data, options, seed, epoch, number).
-// What the batches of an epoch share is cached.
+// Data that the batches of an epoch share is cached.
 #pragma once
 
 #include <cstddef>

@@ -175,7 +175,7 @@ class EncoderTask {
 };
 
 namespace detail {
-/// What identifies the run.
+/// The settings and checksums that identify the run.
 JsonValue encoder_identity(EncoderSettings settings, const TextPairs& train, const TextPairs& valid, const JsonValue& of_caller);
 }  // namespace detail
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a training run tells its caller, and how the caller steers it.
+// Hooks of a training run: they report to the caller, and let the caller steer the run.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct EvaluationReport {
   bool best = false;  // better than all before
 };
 
-/// What a run does after a step. stop: saves and ends. An evaluation counts for the best model and for patience.
+/// The action of a run after a step. stop: saves and ends. An evaluation counts for the best model and for patience.
 struct Control {
   bool stop = false, save = false, evaluate = false;
 };

@@ -78,7 +78,7 @@ class ImputerTest {
 
 namespace detail {
 Measurement imputer_measurement(const ImputerScores& scores);
-/// What identifies the run.
+/// The settings and checksums that identify the run.
 JsonValue imputer_identity(ImputerSettings settings, const WordVectors& targets, const JsonValue& of_caller);
 }  // namespace detail
 

@@ -122,7 +122,7 @@ namespace detail {
 /// The share of the examples that is trained on, in their order, and drawn negatives. Errors (file): a label does not suit the loss.
 ExampleSet matcher_sample(ExampleSet train, const MatcherSettings& settings, Task task);
 std::vector<std::string> matcher_warnings(const CrossEncoderOptions& model, const ExampleSet& train, const ExampleSet& valid);
-/// What identifies the run.
+/// The settings and checksums that identify the run.
 JsonValue matcher_identity(const MatcherSettings& settings, const CrossEncoderOptions& model, const std::vector<PairExample>& train,
                            const ExampleSet& valid, const JsonValue& of_caller);
 

@@ -27,14 +27,14 @@ struct TrainingSettings {
   std::uint64_t seed = 1;
   bool gradient_checkpointing = false;
 
-  /// samples: what a batch consists of, in the plural.
+  /// samples: the name of a batch's items, in the plural.
   void visit_batch(OptionVisitor& v, const std::string& samples);
   /// evaluated: when a run is evaluated by default.
   void visit_training(OptionVisitor& v, const std::string& evaluated = "after each epoch");
   void visit_warmup(OptionVisitor& v);
   /// For models with an encoder of layers.
   Option& visit_gradient_checkpointing(OptionVisitor& v);
-  /// of: what the seed determines.
+  /// of: the things that the seed determines, for help.
   void visit_seed(OptionVisitor& v, const std::string& of);
   void visit_patience(OptionVisitor& v);
   void visit_logging(OptionVisitor& v);
@@ -53,7 +53,7 @@ Schedule training_schedule(const TrainingSettings& settings, std::size_t steps_p
 /// The trainer's options; the caller sets the options of the task.
 TrainerOptions trainer_options(const TrainingSettings& settings, const TrainingRun& run, std::size_t steps_per_epoch);
 
-/// What a training returns. A finished one leaves the best weights in the model, a stopped one the weights of its last step.
+/// The result of a training. A finished one leaves the best weights in the model, a stopped one the weights of its last step.
 struct TrainingResult {
   TrainResult run{};                         // finished or stopped; steps, seconds
   std::size_t examples = 0;                  // trained on

@@ -36,12 +36,12 @@ struct TaggedSet {
 
 /// The scores of predicted tags (predict_tags) of sentences that have tags.
 EntityScores score_tags(const std::vector<TaggedSentence>& sentences, const std::vector<std::vector<std::string>>& predicted);
-/// What there is to say of sentences with more than `most` tokens; "" if there are none.
+/// A message about sentences with more than `most` tokens; "" if there are none.
 std::string cut_note(const std::string& name, std::size_t cut_sentences, std::size_t cut_words, std::size_t most);
 
 namespace detail {
 Measurement tagger_measurement(const EntityScores& scores);
-/// What identifies the run.
+/// The settings and checksums that identify the run.
 JsonValue tagger_identity(TaggerSettings settings, const TaggedSet& train, const TaggedSet& valid, const JsonValue& of_caller);
 }  // namespace detail
 

@@ -85,7 +85,7 @@ class TextCnnTask {
 };
 
 namespace detail {
-/// What identifies the run.
+/// The settings and checksums that identify the run.
 JsonValue text_cnn_identity(TextCnnSettings settings, const ExampleSet& train, const ExampleSet& valid, const JsonValue& of_caller);
 }  // namespace detail
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What may be plugged into a model to change its word embeddings. A plug is saved with its model.
+// A plug changes the word embeddings of a model. It is saved with the model.
 #pragma once
 
 #include <functional>

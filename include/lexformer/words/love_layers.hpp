@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What LOVE's encoders have in common.
+// Shared by LOVE's encoders.
 #pragma once
 
 #include <cmath>

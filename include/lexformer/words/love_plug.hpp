@@ -17,10 +17,10 @@
 
 namespace lexformer {
 
-/// What happens to the word embeddings e of a word of several pieces, with the vector v that LOVE imputes for it:
-/// replace  the word becomes one token, whose embedding is v
-/// add      e + v for each piece
-/// linear   (1 - a) e + a v for each piece, a = sigmoid(w . e); w is trained, and starts with zeros
+/// How the vector v that LOVE imputes for a word of several pieces changes its word embeddings e:
+///   replace  the word becomes one token, whose embedding is v
+///   add      e + v for each piece
+///   linear   (1 - a) e + a v for each piece, a = sigmoid(w . e); w is trained, and starts with zeros
 enum class LoveMode { replace, add, linear };
 template <>
 inline constexpr Named<LoveMode> names_of<LoveMode>[] = {

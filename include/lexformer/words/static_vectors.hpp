@@ -32,7 +32,7 @@ class StaticVectors {
   /// The vectors of words, which are compared with the known words as they are. A word with a space is not imputed. Errors: an imputed
   /// vector is not finite.
   Rows rows(std::span<const std::string> words) const;
-  /// What the vectors are, with a checksum: the known ones, whatever completes them; without known ones, the imputer's.
+  /// A description of the vectors, with a checksum: the known ones, whatever completes them; without known ones, the imputer's.
   std::string describe() const;
   /// describe(), and which model imputes the vectors of the other words.
   std::string describe_all() const;

@@ -71,7 +71,7 @@ struct VectorOptions {
   std::string word_list{};  ///< for .npy: a file with one word per line, as many as the array has rows
 };
 
-/// What is wrong with a word of a file of vectors: empty, no UTF-8, a space, a tab or a line break. Empty: nothing.
+/// The mistake in a word of a file of vectors: empty, not UTF-8, a space, a tab or a line break. Empty: none.
 std::string word_fault(std::string_view word);
 
 /// Word vectors as text: a line with number and dimension, then in each line a word and its numbers, separated by spaces. Numbers have as

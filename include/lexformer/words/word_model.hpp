@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the models have in common that make a vector for any word: batches, options and vocabularies.
+// Shared by the models that make a vector for any word: batches, options and vocabularies.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void check_texts(std::span<const std::string> texts, const char* where, const ch
 /// Reads a vocabulary from the metadata. Errors (file): the file has none; as read_vocabulary().
 Vocabulary require_vocabulary(const ModelFile& file, const char* key);
 
-/// What `of` makes of each word of a batch, one word after another, and where each word's begin. Errors: there are no words.
+/// The results of `of` for the words of a batch, one word after another, and where each word's begin. Errors: there are no words.
 template <class Of>
 auto units_of(std::span<const std::string> words, Of&& of) {
   if (words.empty()) fail("WordModel", "the batch has no words");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What linear layers with packed weights share (gemm_int8_tile.hpp, linear_bfloat16_tile.hpp): panels of 32 outputs, loops over tiles,
+// Shared by linear layers with packed weights (gemm_int8_tile.hpp, linear_bfloat16_tile.hpp): panels of 32 outputs, loops over tiles,
 // GELU. Blocks as in gemm_blocks.hpp, but k is not cut: the sums of a tile stay in registers, and the panel of weights streams from the
 // caches.
 #pragma once
