@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The program `lexformer COMMAND ...`: calls a command, or prints what there is to know about the commands.
+#include <fcntl.h>
+
+#include <cerrno>
 #include <filesystem>
 
 #include "cli/command.hpp"
@@ -52,7 +55,14 @@ int help(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+/// Opens the standard descriptors that are closed: else a file that is opened next would get them, and messages.
+void open_standard_descriptors() {
+  for (int file = 0; file < 3; ++file)
+    if (::fcntl(file, F_GETFD) == -1 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDWR));  // the lowest one that is free
+}
+
 int main(int argc, char** argv) try {
+  open_standard_descriptors();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
     std::cerr << program::list_of_commands();

@@ -104,7 +104,7 @@
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
-#include "lexformer/io/folder_lock.hpp"
+#include "lexformer/io/file_lock.hpp"
 #include "lexformer/io/half.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/io/model_file.hpp"

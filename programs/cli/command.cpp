@@ -65,6 +65,8 @@ struct Arguments {
   std::vector<std::string> list;
   std::map<std::string, std::string> file;  // "--lr" -> the file of --config
 
+  std::vector<std::string> configs;  // the files of --config
+
   /// The message, preceded by the file if the option is from that file.
   std::string with_file(const std::string& message) const {
     for (const auto& [option, name] : file) {
@@ -99,6 +101,7 @@ void expand_config(const OptionVisitor& options, Arguments& arguments) {
     else if (given[i] != "--config")
       continue;
     if (file.empty()) lx::fail_usage("--config", "needs the name of a JSON file");
+    arguments.configs.push_back(file);
     const lx::Json json = lx::parse_json(lx::read_file(file), file);
     if (!json.is_object()) lx::fail_file(file, "expected a JSON object of options");
     for (const auto& item : json.items()) {
@@ -149,6 +152,14 @@ void check_arguments(const OptionVisitor& options, const std::vector<std::string
   }
 }
 
+/// Whether two names are of one file, which need not exist yet.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  return fs::equivalent(a, b, none) ||
+         fs::weakly_canonical(fs::absolute(a, none), none) == fs::weakly_canonical(fs::absolute(b, none), none);
+}
+
 /// Refuses an output that is also an input; an input folder means the model files in it.
 void refuse_overwriting(const std::string& option, const std::string& output, const std::vector<std::string>& inputs) {
   namespace fs = std::filesystem;
@@ -160,7 +171,7 @@ void refuse_overwriting(const std::string& option, const std::string& output, co
                              "model.safetensors.index.json", "modules.json"})
       files.push_back(fs::path(input) / name);
     for (const auto& file : files)
-      if (fs::is_regular_file(file, none) && fs::equivalent(file, output, none))
+      if (fs::is_regular_file(file, none) && same_file(file, output))
         lx::fail_usage(option, output, " is also an input and would be overwritten; name another file");
   }
 }
@@ -176,23 +187,38 @@ std::vector<std::string> files_of(const Option& option) {
   return all;
 }
 
-/// Refuses an output that is an input, or cannot be made, before the work for it is done.
-void check_output(const OptionVisitor& options, const Option& output) {
-  std::vector<std::string> files = files_of(output);
-  for (const std::string& path : std::exchange(files, {})) {
-    for (const auto& name : output.written) files.push_back(lx::cat(path, "/", name));
-    if (output.role == Option::Role::folder) continue;
-    files.push_back(path);
+/// The files that an option writes.
+std::vector<std::string> written_by(const Option& output) {
+  const bool folder = output.role == Option::Role::folder;
+  std::vector<std::string> files;
+  for (const std::string& path : files_of(output)) {
+    if (!folder) files.push_back(path);
+    for (const auto& name : output.written) files.push_back(lx::cat(path, folder ? "/" : "", name));
+  }
+  return files;
+}
+
+/// Refuses an output that is an input or another output, or cannot be made, before the work for it is done.
+void check_output(const OptionVisitor& options, const std::vector<std::string>& configs, const Option& output) {
+  for (const std::string& path : output.role == Option::Role::folder ? std::vector<std::string>{} : files_of(output)) {
     const auto folder = std::filesystem::path(path).parent_path();
     if (!folder.empty() && !lx::is_folder(folder)) lx::fail_file(path, "cannot be written: there is no folder ", folder.string());
   }
-  for (const std::string& file : files)
-    for (const Option& other : options.options())
-      if (other.role == Option::Role::input) refuse_overwriting(flag_of(output), file, files_of(other));
+  const std::string flag = flag_of(output);
+  for (const std::string& file : written_by(output)) {
+    refuse_overwriting(flag, file, configs);
+    for (const Option& other : options.options()) {
+      if (other.role == Option::Role::input) refuse_overwriting(flag, file, files_of(other));
+      if (other.role != Option::Role::output || &other >= &output) continue;
+      for (const std::string& same : written_by(other))
+        if (same_file(file, same) && !std::filesystem::is_fifo(file) && !std::filesystem::is_character_file(file))
+          lx::fail_usage(flag, file, " is also written by ", flag_of(other), "; name another file");
+    }
+  }
 }
 
 /// Rules of the descriptions about several options, checked when all values are known.
-void check_options(const OptionVisitor& options) {
+void check_options(const OptionVisitor& options, const std::vector<std::string>& configs) {
   for (const Option& option : options.options()) {
     if (!option.is_given) continue;
     const std::string flag = flag_of(option);
@@ -207,7 +233,7 @@ void check_options(const OptionVisitor& options) {
     if (!option.unused.empty()) lx::fail_usage(flag, with_flags(options, option.unused));
   }
   for (const Option& option : options.options())
-    if (option.role == Option::Role::output || option.role == Option::Role::folder) check_output(options, option);
+    if (option.role == Option::Role::output || option.role == Option::Role::folder) check_output(options, configs, option);
 }
 
 /// The library names settings as they are in files: "int8_skip: ... `int8`" is said as "--int8-skip: ... --int8".
@@ -218,9 +244,8 @@ std::string with_flag(const OptionVisitor& options, const std::string& message) 
 }
 
 /// Reads the arguments, visits the options again, now that all values are known, and runs the command.
-int run_with(Command& command, OptionVisitor& options, const std::string& shown, const std::string& about,
-             const std::vector<std::string>& arguments) {
-  switch (read_command_line(options, arguments)) {
+int run_with(Command& command, OptionVisitor& options, const std::string& shown, const std::string& about, const Arguments& arguments) {
+  switch (read_command_line(options, arguments.list)) {
     case Asked::help:
       std::cout << help_of(shown, about, options);
       return 0;
@@ -234,7 +259,7 @@ int run_with(Command& command, OptionVisitor& options, const std::string& shown,
   command.visit(known);
   for (Option& option : known.options()) option.is_given = options.given(option.name);
   command.parsed = &known;
-  check_options(known);
+  check_options(known, arguments.configs);
   if (command.threads > 0) lx::set_threads(command.threads);
   return command.run();
 }
@@ -282,7 +307,7 @@ std::string version_line() {
 
 int run(Command& command, const std::string& shown, const std::string& about, const std::vector<std::string>& given) {
   std::signal(SIGXFSZ, SIG_IGN);  // so that exceeding the file size limit is an error with a message
-  Arguments arguments{given, {}};
+  Arguments arguments{given, {}, {}};
   OptionVisitor options;
   const auto say = [&](const std::string& message, lx::ErrorKind kind) {
     std::cerr << shown << ": " << lx::one_line(message) << "\n";
@@ -296,7 +321,7 @@ int run(Command& command, const std::string& shown, const std::string& about, co
     command.visit(options);
     check_arguments(options, arguments.list);
     expand_config(options, arguments);
-    const int code = run_with(command, options, shown, about, arguments.list);
+    const int code = run_with(command, options, shown, about, arguments);
     if (std::ferror(stdin) != 0) lx::fail_file("standard input", "cannot be read to its end");
     std::cout.flush();
     return code;
@@ -304,11 +329,15 @@ int run(Command& command, const std::string& shown, const std::string& about, co
     return say(e.kind() == lx::ErrorKind::usage ? arguments.with_file(with_flag(options, e.what())) : with_flags(options, e.what()),
                e.kind());
   } catch (const std::bad_alloc&) {
-    return say("out of memory; a smaller --batch or --max-length needs less", lx::ErrorKind::failure);
+    std::vector<std::string> smaller;
+    for (const char* name : {"batch", "max_length", "candidates", "top", "resamples", "count"})
+      if (const Option* option = options.find(name)) smaller.push_back(flag_of(*option));
+    return say(smaller.empty() ? "out of memory" : lx::cat("out of memory; a smaller ", lx::join(smaller, " or "), " needs less"),
+               lx::ErrorKind::failure);
   } catch (const std::filesystem::filesystem_error& e) {
     return say(e.path1().string() + ": " + e.code().message(), lx::ErrorKind::file);
   } catch (const lx::Json::exception& e) {
-    return say(std::string("unexpected content of a JSON file: ") + e.what(), lx::ErrorKind::file);
+    return say("unexpected content of a JSON file: " + lx::json_reason(e), lx::ErrorKind::file);
   } catch (const std::exception& e) {
     if (!std::cout) return say("standard output: cannot be written", lx::ErrorKind::file);
     const bool stream = dynamic_cast<const std::ios_base::failure*>(&e) != nullptr;

@@ -23,7 +23,7 @@ namespace program {
 /// one list, and a row is not a neighbour of itself. The graph is built by one thread, so that it does not depend on their number.
 static std::vector<lx::Candidate> hnsw_neighbours(const lx::Tensor<float>& queries, const lx::Tensor<float>& rows, bool same,
                                                   std::size_t top, const std::function<void(double done)>& progress) {
-  const std::size_t n = rows.dim(0), d = rows.dim(1), width = top + (same ? 1 : 0);
+  const std::size_t n = rows.dim(0), d = rows.dim(1), width = std::min(top, n) + (same ? 1 : 0);
   hnswlib::InnerProductSpace space(d);
   hnswlib::HierarchicalNSW<float> graph(&space, std::max<std::size_t>(n, 1), 16, 200);
   graph.setEf(std::max<std::size_t>(200, 4 * width));

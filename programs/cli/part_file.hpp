@@ -3,8 +3,11 @@
 // killed at any time can be resumed to the same bytes; at the end FILE.part becomes FILE.
 #pragma once
 
-#include <cstdio>
+#include <unistd.h>
+
+#include <lexformer/io/file_lock.hpp>
 #include <lexformer/io/json.hpp>
+#include <string_view>
 #include <system_error>
 
 #include "cli/program.hpp"
@@ -13,22 +16,19 @@ namespace program {
 
 class PartFile {
  public:
-  /// Opens FILE.part before the work begins, so that a file that cannot be written is refused at once. From then on FILE, if there is one,
-  /// is from an earlier run. Errors (usage): there is an interrupted run, and neither `resume` nor `overwrite`.
-  PartFile(std::string path, bool resume, bool overwrite) : path_(std::move(path)) {
-    if (lx::is_folder(path_)) lx::fail_file(path_, "is a folder, expected the name of a file to write");
-    had_part_ = lx::path_exists(part());
+  /// Opens and locks FILE.part before the work begins, so that a file that cannot be written, or that another process writes, is refused at
+  /// once. From then on FILE, if there is one, is that of an earlier run. If FILE is a link, the file it leads to is written.
+  /// Errors: there is an interrupted run, and neither `resume` nor `overwrite`; FILE.part is of no run.
+  PartFile(const std::string& path, bool resume, bool overwrite) : path_(target_of(path)), file_(open(part(), had_part_)) {
+    lx::remove_temporaries(state());
     resumes_ = !overwrite && had_part_ && lx::path_exists(state());
     if (resumes_ && !resume) lx::fail_usage(part(), "has results of an interrupted run; --resume continues it, --overwrite starts again");
-    if (!had_part_) std::filesystem::remove(state());
-    file_ = std::fopen(part().c_str(), "ab");
-    if (file_ == nullptr) fail("written");
+    if (!lx::path_exists(state()) && !overwrite && std::filesystem::file_size(part()) > 0)
+      lx::fail_usage(part(), "was not written by an interrupted run; rename it, or name another output");
   }
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
   ~PartFile() {
-    if (file_ == nullptr) return;
-    std::fclose(file_);
     std::error_code none;
     if (!begun_ && !had_part_) std::filesystem::remove(part(), none);
   }
@@ -48,11 +48,10 @@ class PartFile {
       if (earlier != settings_)
         lx::fail_usage("--resume", part(), " was begun with other tables, options or another model", difference(earlier));
       if (std::filesystem::file_size(part()) < bytes_) lx::fail_file(part(), "has fewer than the ", bytes_, " bytes that were written");
-      std::filesystem::resize_file(part(), bytes_);
     } else {
-      std::filesystem::remove(state());
-      std::filesystem::resize_file(part(), 0);
+      save_state();  // before the first bytes: a file with bytes and without a state is of another program
     }
+    std::filesystem::resize_file(part(), bytes_);
     begun_ = true;
   }
 
@@ -61,27 +60,47 @@ class PartFile {
   std::size_t bytes() const { return bytes_; }
 
   /// Appends text, after which `done` units are complete. If the program is killed, either all of it counts or nothing.
-  void append(const std::string& text, std::size_t done) {
-    if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0) fail("written");
-    lx::sync_file(part());
+  void append(std::string_view text, std::size_t done) {
     bytes_ += text.size();
+    while (!text.empty()) {
+      const ssize_t put = ::write(file_.value, text.data(), text.size());
+      if (put < 0 && errno != EINTR) fail("written");
+      text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(put, 0)));
+    }
+    if (::fsync(file_.value) != 0) fail("synced");
     done_ = done;
-    lx::write_file_atomic(state(), lx::Json{{"bytes", bytes_}, {"done", done_}, {"settings", settings_}}.dump(2) + "\n");
+    save_state();
   }
 
-  /// Gives the file its name.
+  /// Gives the file its name, and the permissions of the file that it replaces.
   void finish() {
-    if (std::fclose(std::exchange(file_, nullptr)) != 0) fail("closed");
+    namespace fs = std::filesystem;
     std::error_code error;
-    std::filesystem::rename(part(), path_, error);
+    if (lx::path_exists(path_)) fs::permissions(part(), fs::status(path_).permissions(), error);
+    if (!error) fs::rename(part(), path_, error);
     if (error) lx::fail_file(path_, "cannot be put in its place: ", error.message());
-    lx::sync_folder(std::filesystem::path(path_).parent_path());
-    std::filesystem::remove(state());
+    lx::sync_folder(fs::path(path_).parent_path());
+    fs::remove(state());
   }
 
  private:
+  static std::string target_of(const std::string& path) {
+    namespace fs = std::filesystem;
+    const std::string target = fs::is_symlink(path) ? fs::weakly_canonical(path).string() : path;
+    if (lx::is_folder(target)) lx::fail_file(path, "is a folder, expected the name of a file to write");
+    if (lx::path_exists(target) && !fs::is_regular_file(target))
+      lx::fail_file(path, "is not a regular file; the output replaces it when it is complete, so name a file");
+    return target;
+  }
+  static lx::detail::FileDescriptor open(const std::string& part, bool& existed) {
+    existed = lx::path_exists(part);
+    return lx::detail::open_locked(part, part);
+  }
   std::string part() const { return path_ + ".part"; }
   std::string state() const { return path_ + ".part.json"; }
+  void save_state() const {
+    lx::write_file_atomic(state(), lx::Json{{"bytes", bytes_}, {"done", done_}, {"settings", settings_}}.dump(2) + "\n");
+  }
   [[noreturn]] void fail(const char* what) const {
     lx::fail_file(part(), "cannot be ", what, ": ", std::generic_category().message(errno));
   }
@@ -91,10 +110,10 @@ class PartFile {
     return "";
   }
 
-  std::string path_;
-  lx::Json settings_;
-  std::FILE* file_ = nullptr;
   bool had_part_ = false, resumes_ = false, begun_ = false;
+  std::string path_;
+  lx::detail::FileDescriptor file_;
+  lx::Json settings_;
   std::size_t bytes_ = 0, done_ = 0;
 };
 

@@ -44,7 +44,7 @@ class EvaluateMatches final : public program::Command {
     v.inputs("pairs", pairs_, "files of pairs of ids with the label 1 (match) or 0, each judged on its own").required().shown_as("F.csv");
     v.number("threshold", threshold_, lx::bounds::any, "least score of a match (default: the decision in the column match)");
     v.flag("one_table", one_table_, "both ids come from one table, so their order does not matter");
-    v.size("resamples", bootstrap_.resamples, 1, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %");
+    v.size("resamples", bootstrap_.resamples, 1, 1000000, "resamples of the bootstrap over the labelled pairs, for the intervals of 95 %");
     v.output("output", output_, "also write the results as JSON").shown_as("F.json");
   }
   int run() override {

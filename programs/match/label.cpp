@@ -94,17 +94,21 @@ class Labels {
   Labels(std::string path, const std::shared_ptr<const lx::RecordPairs>& records)
       : path_(std::move(path)), records_(*records), text_(header) {
     if (!lx::path_exists(path_)) return;
-    text_ = lx::read_file(path_);
-    if (!text_.starts_with(header))
+    const std::string found = lx::read_file(path_);
+    std::string_view first = std::string_view(found).substr(0, found.find('\n'));
+    if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
+    if (first.ends_with('\r')) first.remove_suffix(1);
+    if (lx::cat(first, "\n") != header)
       lx::fail_file(path_, "does not begin with the line ltable_id,rtable_id,label; --out continues a file of labels or writes a new one");
-    if (!text_.ends_with('\n')) text_ += '\n';
-    if (text_ == header) return;
+    if (found.find('\n') == found.npos || found.find_first_not_of("\r\n", found.find('\n')) == found.npos) return;
     lx::TableOptions table;
     table.records = records;
     for (const auto& row : lx::read_pairs(path_, table).rows) {
       if (row.label != "0" && row.label != "1")
         lx::fail_file(lx::cat(path_, ":", row.line), "the label is ", lx::in_quotes(row.label), ", expected 0 or 1");
-      known_.insert(key({records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_)}));
+      const program::RecordPair pair{records_.left_place(row.left_id, path_), records_.right_place(row.right_id, path_)};
+      known_.insert(key(pair));
+      append(pair, row.label == "1");  // in our form, whatever program saved the file
     }
   }
 
@@ -114,8 +118,7 @@ class Labels {
   void add(const program::RecordPair& pair, bool match) {
     answers_.emplace_back(key(pair), text_.size());
     known_.insert(key(pair));
-    text_ += lx::cat(lx::csv_field(records_.left().records[pair.left].id), ',', lx::csv_field(records_.right().records[pair.right].id),
-                     match ? ",1\n" : ",0\n");
+    append(pair, match);
     lx::write_file_atomic(path_, text_);
   }
   /// Removes the last label of this run; returns false if there is none.
@@ -129,6 +132,10 @@ class Labels {
   }
 
  private:
+  void append(const program::RecordPair& pair, bool match) {
+    text_ += lx::cat(lx::csv_field(records_.left().records[pair.left].id), ',', lx::csv_field(records_.right().records[pair.right].id),
+                     match ? ",1\n" : ",0\n");
+  }
   using Key = std::pair<std::size_t, std::size_t>;
   Key key(const program::RecordPair& pair) const {
     return records_.one_table() ? Key(std::minmax(pair.left, pair.right)) : Key(pair.left, pair.right);
@@ -235,6 +242,7 @@ class Label final : public program::Command {
       std::cerr << page_ << ": " << program::counted(pairs.size(), "pair", "pairs") << " to label; open it in a browser\n";
       return 0;
     }
+    const auto lock = lx::FileLock::of_output(out_);  // a second process would overwrite the labels of this one
     Labels labels(out_, records);
     ask(*records, pairs, labels);
     const auto left = std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return !labels.has(pair); });

@@ -82,7 +82,10 @@ struct MatchFlags {
             "a trained model: a .lxf file, or a folder with one or with a HuggingFace classifier; without it, two records match if neither "
             "has a more similar candidate")
         .shown_as("M.lxf");
-    v.output("out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end").required().shown_as("F.csv");
+    v.output("out", out, "file to write: .csv or .jsonl; it grows as F.part and gets its name at the end")
+        .required()
+        .shown_as("F.csv")
+        .writes({".part", ".part.json"});
     candidates.visit(v, "candidates");
     v.find("blocking")
         ->only_if(candidates.source() != lx::CandidateSource::none || !model.empty(), "none needs --model: it has no similarities");

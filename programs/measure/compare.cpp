@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Compares models on the same test pairs: means and standard deviations over seeds, and bootstrap intervals of the differences.
 #include <iomanip>
-#include "report/box_plot.hpp"
+#include <lexformer/metrics/bootstrap.hpp>
 
 #include "cli/report_footer.hpp"
 #include "measure/comparison.hpp"
+#include "report/box_plot.hpp"
 
 namespace lx = lexformer;
 
@@ -127,7 +128,7 @@ class Compare final : public program::Command {
         .required()
         .shown_as("NAME=F.json");
     v.text("baseline", baseline_, "NAME of the system to compare with (default: the first)").shown_as("NAME");
-    v.size("resamples", options_.resamples, 1, "number of bootstrap samples");
+    v.size("resamples", options_.resamples, 1, 1000000, "number of bootstrap samples");
     v.number("level", options_.level, 0.5, 0.999, "confidence level");
     v.size("seed", options_.seed, 0, "seed of the bootstrap");
     v.output("output", output_, "also write the results as JSON").shown_as("F.json");

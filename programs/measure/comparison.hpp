@@ -167,7 +167,7 @@ inline void add_result(std::vector<TestFile>& tests, const std::string& argument
         for (const lx::Json& copy : entry.at("typos")) system->typos.push_back(read(copy));
     }
   } catch (const lx::Json::exception& e) {
-    lx::fail_file(path, "is not what `evaluate --scores --output` writes: ", e.what());
+    lx::fail_file(path, "is not what `evaluate --scores --output` writes: ", lx::json_reason(e));
   }
 }
 

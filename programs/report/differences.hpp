@@ -20,7 +20,8 @@ struct ComparedWord {
   std::string_view nearest{};  // of the other text; a view into it
 };
 
-/// Words are separated by spaces and compared case-insensitively. The result refers to both texts.
+/// Words are separated by spaces and compared case-insensitively; of a long word the first max_similarity_characters are, unless both are
+/// equal. The result refers to both texts.
 inline std::vector<ComparedWord> compare_words(std::string_view text, std::string_view other) {
   struct DiffWord {
     std::string_view text;
@@ -43,11 +44,13 @@ inline std::vector<ComparedWord> compare_words(std::string_view text, std::strin
   for (const DiffWord& word : words_of(text)) {
     double best = 0;
     ComparedWord w{word.text};
-    for (const DiffWord& o : others)
-      if (const double s = levenshtein(word.lower, o.lower); s > best) {
-        best = s;
-        w.nearest = o.text;
-      }
+    for (const DiffWord& o : others) {
+      const bool same = word.lower == o.lower;
+      const double s = same ? 1 : std::min(similarity(Similarity::levenshtein, word.lower, o.lower), 0.999);
+      if (s <= best) continue;
+      best = s;
+      w.nearest = o.text;
+    }
     w.kind = best == 1 ? ComparedWord::Kind::same : best >= 0.6 ? ComparedWord::Kind::near : ComparedWord::Kind::only;
     compared.push_back(w);
   }

@@ -17,7 +17,9 @@ struct RunOptions {
   Compute compute;
 
   void visit_out(OptionVisitor& v) {
-    v.folder("out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints").required().writes({"model.lxf"});
+    v.folder("out", out, "folder for model.lxf, all_results.json, log.jsonl and checkpoints")
+        .required()
+        .writes({std::begin(lx::run_files), std::end(lx::run_files)});
     v.flag("overwrite", overwrite, "start again in a folder with an earlier run").identity(false);
   }
   void visit_run(OptionVisitor& v, lx::TrainingSettings& settings) {

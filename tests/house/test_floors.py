@@ -40,9 +40,9 @@ EXTERNAL = {
     r"pthread\.h|sched\.h": r"core/(parallel|device)\.hpp",
     r"immintrin\.h": r"kernels/products/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product|transpose16)\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
-    r"sys/file\.h": r"io/folder_lock\.hpp",
-    r"fcntl\.h|sys/stat\.h": r"io/(file|folder_lock)\.hpp",
-    r"unistd\.h": r"io/(file|folder_lock)\.hpp|kernels/products/amx_permission\.hpp",
+    r"sys/file\.h": r"io/file_lock\.hpp",
+    r"fcntl\.h|sys/stat\.h": r"io/(file|file_lock)\.hpp",
+    r"unistd\.h": r"io/(file|file_lock)\.hpp|kernels/products/amx_permission\.hpp",
     r"sys/syscall\.h": r"kernels/products/amx_permission\.hpp",
 }
 # forbidden in code (comments and strings removed)

@@ -90,8 +90,8 @@ class Option {
   Option& values(std::size_t n) { return count = n, *this; }
   /// Each input is NAME=FILE.
   Option& named() { return is_named = true, *this; }
-  /// The files that are written into a folder.
-  Option& writes(std::vector<std::string> names_in_folder) { return written = std::move(names_in_folder), *this; }
+  /// The files that are written into a folder; of an output: the endings of the files that are written beside it.
+  Option& writes(std::vector<std::string> files) { return written = std::move(files), *this; }
   /// Whether the value is part of what identifies a run: a resumed run must have the same. Asked again when all values are known: an option
   /// that is added later says identity(value != default), so that runs from before can be resumed.
   Option& identity(bool is_part) { return in_identity = is_part, *this; }

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
@@ -34,7 +35,7 @@ inline std::string system_message(int error) { return std::generic_category().me
 /// Closes the descriptor on destruction.
 struct FileDescriptor {
   explicit FileDescriptor(int fd) : value(fd) {}
-  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor(FileDescriptor&& other) noexcept : value(std::exchange(other.value, -1)) {}
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   ~FileDescriptor() {
     if (value >= 0) ::close(value);
@@ -85,6 +86,9 @@ inline bool process_exists(long id) { return ::kill(static_cast<pid_t>(id), 0) =
 void write_file_atomic(const std::string& path, std::span<const std::string_view> parts);
 void write_file_atomic(const std::string& path, std::string_view bytes);
 
+/// Removes the temporary files of `path` that killed processes left. Only for a process that has a lock on `path`.
+void remove_temporaries(const std::string& path);
+
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
@@ -92,7 +96,6 @@ void write_file_atomic(const std::string& path, std::string_view bytes);
 #include <array>
 #include <cstring>
 #include <new>
-#include <utility>
 
 namespace lexformer {
 
@@ -109,6 +112,8 @@ inline constexpr auto crc_tables = [] {
     for (std::size_t b = 0; b < 256; ++b) table[k][b] = table[0][table[k - 1][b] & 0xFFu] ^ (table[k - 1][b] >> 8);
   return table;
 }();
+
+inline constexpr std::string_view temporary_mark = ".tmp-";  // .NAME.tmp-PROCESS
 }  // namespace detail
 
 LEXFORMER_INLINE std::uint32_t crc32(std::string_view bytes, std::uint32_t start) {
@@ -199,7 +204,8 @@ LEXFORMER_INLINE void write_file_atomic(const std::string& path, std::span<const
   fs::path target = path;
   if (!direct && fs::is_symlink(path, wrong)) target = fs::weakly_canonical(path, wrong);  // a pipe's link leads to no name
   if (target.empty()) fail_file(path, "cannot be written: ", wrong.message());
-  const fs::path temporary = direct ? target : target.parent_path() / cat(".", target.filename().string(), ".tmp-", process_id());
+  const fs::path temporary =
+      direct ? target : target.parent_path() / cat(".", target.filename().string(), detail::temporary_mark, process_id());
 
   if (!direct) ::unlink(temporary.c_str());  // may be left by a killed process with this id
   bool created = false;
@@ -228,6 +234,14 @@ LEXFORMER_INLINE void write_file_atomic(const std::string& path, std::span<const
     if (::rename(temporary.c_str(), target.c_str()) != 0) stop("put in its place");
     sync_folder(target.parent_path());
   }
+}
+
+LEXFORMER_INLINE void remove_temporaries(const std::string& path) {
+  const std::filesystem::path file(path), folder = file.has_parent_path() ? file.parent_path() : ".";
+  const std::string prefix = cat(".", file.filename().string(), detail::temporary_mark);
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none))
+    if (entry.path().filename().string().starts_with(prefix)) ::unlink(entry.path().c_str());
 }
 
 LEXFORMER_INLINE void write_file_atomic(const std::string& path, std::string_view bytes) {

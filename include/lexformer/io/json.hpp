@@ -23,6 +23,9 @@ struct JsonLimits {
 /// nesting, long text and too many values. io/config.hpp checks whether a number is an integer.
 Json parse_json(std::string_view text, const std::string& where, JsonLimits limits = {});
 
+/// What is wrong, without the JSON library's own number of the error: "key 'x' not found", "type must be array, but is number".
+std::string json_reason(const Json::exception& error);
+
 /// Returns compact text with sorted keys. Errors: a string is not valid UTF-8.
 std::string dump_json(const Json& value, const std::string& where);
 
@@ -35,6 +38,12 @@ std::string dump_json(const Json& value, const std::string& where);
 #include "lexformer/core/error.hpp"
 
 namespace lexformer {
+
+LEXFORMER_INLINE std::string json_reason(const Json::exception& error) {
+  const std::string_view message = error.what();  // "[json.exception.type_error.302] type must be ..."
+  const auto end = message.find("] ");
+  return std::string(end == message.npos ? message : message.substr(end + 2));
+}
 
 namespace detail {
 
@@ -78,8 +87,8 @@ struct JsonCheck : nlohmann::json_sax<Json> {
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
     // The last part of "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...; last read: '...'" quotes bytes
     // of the input.
-    std::string_view message = error.what();
-    if (const auto end = message.find("] "); end != message.npos) message.remove_prefix(end + 2);
+    const std::string reason = json_reason(error);
+    std::string_view message = reason;
     if (message.starts_with("parse error at ")) message.remove_prefix(15);
     fail_file(where, "not JSON: ", message.substr(0, message.find("; last read")));
   }

@@ -205,6 +205,7 @@ LEXFORMER_INLINE CandidateSearch::CandidateSearch(std::span<const std::string> l
   const bool both = options_.blocking == Blocking::all;
   if (options_.top == 0) fail_usage("CandidateSearch", "a text has 1 candidate or more, not 0");
   if (options_.n == 0) fail_usage("CandidateSearch", "an n-gram has 1 character or more, not 0");
+  options_.top = std::min(options_.top, std::max({left.size(), right.size(), std::size_t{1}}));  // no text has more partners
   if (both || options_.blocking == Blocking::ngrams) kinds_.push_back({options_.n});
   if (both || options_.blocking == Blocking::tokens) kinds_.push_back({0});
   for (const TextFeatures& kind : kinds_) vectors_.emplace_back(left_, one_list_ ? std::span<const std::string>() : right_, kind);

@@ -57,6 +57,7 @@ LEXFORMER_INLINE std::vector<Candidate> vector_pairs(const Tensor<float>& left, 
   const auto b = one_list ? a : unit_rows(*right, "vector_candidates");
   const std::size_t n = a.dim(0), m = b.dim(0), d = a.dim(1);
   if (b.dim(1) != d) fail_usage("vector_candidates", "the left vectors have ", d, " numbers, the right ones ", b.dim(1));
+  top = std::min(top, std::max({n, m, std::size_t{1}}));  // no row has more partners
   BestPartners lefts(n, top), of_right(one_list ? 0 : m, top);
   BestPartners& rights = one_list ? lefts : of_right;
   Tensor<float> products({std::min(most_rows, n), std::min(most_columns, m)});

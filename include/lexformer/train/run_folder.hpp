@@ -10,6 +10,9 @@
 
 namespace lexformer {
 
+/// The files that a run writes into its folder, beside checkpoints.
+inline constexpr const char* run_files[] = {"model.lxf", "log.jsonl", "all_results.json", "README.md"};
+
 /// Errors: the folder contains files of an earlier run or of another program.
 void check_out(const std::string& folder);
 
@@ -23,7 +26,9 @@ void drop_damaged(const std::string& out, const LatestCheckpoint& latest, const 
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "lexformer/core/error.hpp"
 
@@ -33,8 +38,7 @@ LEXFORMER_INLINE void check_out(const std::string& folder) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
     const std::string name = entry.path().filename().string();
-    if (name == "log.jsonl" || name == "model.lxf" || name == "all_results.json" || name == "README.md" ||
-        name.starts_with(detail::checkpoint_prefix))
+    if (std::find(std::begin(run_files), std::end(run_files), name) != std::end(run_files) || name.starts_with(detail::checkpoint_prefix))
       fail_usage(folder, "holds ", name, " already; `resume` goes on with an earlier run, `overwrite` begins anew");
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lexformer/io/folder_lock.hpp"
+#include "lexformer/io/file_lock.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ TEST_CASE("FolderLock: the second one is refused and names the holder, until the
     expect_error(
         ErrorKind::usage, [&] { FolderLock second(out); }, cat("a/b: is in use by process ", process_id(), ", since 2"));
     expect_error(
-        ErrorKind::usage, [&] { FolderLock second(out); }, " UTC; wait for it, or name another folder");
+        ErrorKind::usage, [&] { FolderLock second(out); }, " UTC; wait for it, or name another output");
     const FolderLock other(folder / "c");  // another folder is free
     write_file_atomic(out + "/model.lxf", "x");
   }
@@ -72,4 +72,41 @@ TEST_CASE("FolderLock: a folder that cannot be") {
   expect_file_error([&] { FolderLock lock(folder / std::string(300, 'x')); }, "File name too long");
   fs::create_symlink(folder / "loop", folder / "loop");
   expect_file_error([&] { FolderLock lock(folder / "loop"); }, "Too many levels of symbolic links");
+}
+
+TEST_CASE("FileLock: of an output; a link or a file of the user in its place is refused and stays") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "m.csv", lock = folder / ".m.csv.lock";
+  {
+    const auto first = FileLock::of_output(out);
+    expect_error(
+        ErrorKind::usage, [&] { FileLock::of_output(out); }, cat("m.csv: is in use by process ", process_id()));
+    CHECK(fs::exists(lock));
+  }
+  CHECK_FALSE(fs::exists(lock));
+  write_file_atomic(lock, "process 1, since 2020\n");  // left by a killed process
+  { const auto again = FileLock::of_output(out); }
+  CHECK_FALSE(fs::exists(lock));
+
+  write_file_atomic(lock, "mine");
+  expect_file_error([&] { FileLock::of_output(out); }, ".m.csv.lock: is not a lock");
+  CHECK(read_file(lock) == "mine");
+  fs::remove(lock);
+  write_file_atomic(folder / "other", "mine");
+  fs::create_symlink(folder / "other", lock);
+  expect_file_error([&] { FileLock::of_output(out); }, ".m.csv.lock: is a link");
+  CHECK(read_file(folder / "other") == "mine");
+  fs::remove(lock);
+  REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);
+  expect_file_error([&] { FileLock::of_output(out); }, ".m.csv.lock: is not a regular file");
+}
+
+TEST_CASE("remove_temporaries: those of one file") {
+  const TemporaryFolder folder;
+  for (const char* name : {".a.csv.tmp-1", ".a.csv.tmp-22", ".b.csv.tmp-1", "a.csv"}) write_file_atomic(folder / name, "x");
+  remove_temporaries(folder / "a.csv");
+  CHECK_FALSE(fs::exists(folder / ".a.csv.tmp-1"));
+  CHECK_FALSE(fs::exists(folder / ".a.csv.tmp-22"));
+  CHECK(fs::exists(folder / ".b.csv.tmp-1"));
+  CHECK(fs::exists(folder / "a.csv"));
 }
