@@ -198,6 +198,11 @@ TEST_CASE("the candidates are those of all cosines: two lists, one list, ties, e
   check_against_twin(random_texts(30, 5), random_texts(20, 6), false, 5, 100);
   const auto one = random_texts(280, 7);
   check_against_twin(one, one, true, 3, 2);
+  TextList repeated, shuffled;  // many equal texts, in different orders
+  for (std::size_t i = 0; i < 120; ++i) repeated.push_back(one[i % 9]), shuffled.push_back(one[(i * 7) % 13]);
+  check_against_twin(repeated, shuffled, false, 3, 5);
+  check_against_twin(repeated, repeated, true, 3, 5);
+  check_against_twin(shuffled, shuffled, true, 3, 11);
   CHECK(CandidateSearch(TextList{}, TextList{"a"}, {}).find().empty());
   CHECK(CandidateSearch(TextList{"a"}, TextList{}, {}).find().empty());
   CHECK(CandidateSearch(TextList{"", "."}, TextList{"", "a"}, {}).find().empty());

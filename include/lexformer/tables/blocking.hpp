@@ -20,10 +20,6 @@
 
 namespace lexformer {
 
-namespace detail {
-class BestPartners;
-}
-
 /// ngrams: character n-grams; tokens: words and model numbers; all: the candidates of both; none: all pairs.
 enum class Blocking { ngrams, tokens, all, none };
 template <>
@@ -80,9 +76,6 @@ class CandidateSearch {
  private:
   CandidateSearch(std::span<const std::string> left, std::span<const std::string> right, bool one_list, BlockingOptions options);
   std::vector<Candidate> find(const TextVectors& vectors, double first, double share) const;
-  /// Adds what the right texts begin ... end - 1 share with all left texts. With one list both lists are one.
-  void find_block(const TextVectors& vectors, std::size_t begin, std::size_t end, detail::BestPartners& left_best,
-                  detail::BestPartners& right_best) const;
   std::size_t right_row(std::size_t right) const { return one_list_ ? right : left_.size() + right; }
 
   std::span<const std::string> left_, right_;
@@ -144,39 +137,19 @@ void set_ranks(CandidateReason& reason, std::size_t left, std::size_t right, std
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/parallel.hpp"
 #include "lexformer/tables/best_partners.hpp"
+#include "lexformer/tables/text_index.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
 
 namespace detail {
-
-/// An inverted index: for each feature the texts that have it, and their weights.
-struct Postings {
-  std::vector<std::uint32_t> starts;
-  std::vector<std::uint16_t> texts;
-  std::vector<float> weights;
-
-  Postings(const TextVectors& vectors, std::size_t begin, std::size_t end) : starts(vectors.features() + 1, 0) {
-    for (std::size_t t = begin; t < end; ++t)
-      for (const auto& c : vectors[t]) ++starts[c.feature + 1];
-    for (std::size_t f = 0; f < vectors.features(); ++f) starts[f + 1] += starts[f];
-    texts.resize(starts.back());
-    weights.resize(starts.back());
-    std::vector<std::uint32_t> next(starts.begin(), starts.end() - 1);
-    for (std::size_t t = begin; t < end; ++t)
-      for (const auto& c : vectors[t]) {
-        const std::uint32_t at = next[c.feature]++;
-        texts[at] = static_cast<std::uint16_t>(t - begin);
-        weights[at] = c.weight;
-      }
-  }
-};
 
 LEXFORMER_INLINE void unique_pairs(std::vector<Candidate>& candidates) {
   const auto pair = [](const Candidate& c) { return std::pair(c.left, c.right); };
@@ -252,41 +225,34 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find() const {
   return all;
 }
 
-LEXFORMER_INLINE void CandidateSearch::find_block(const TextVectors& vectors, std::size_t begin, std::size_t end,
-                                                  detail::BestPartners& left_best, detail::BestPartners& right_best) const {
-  constexpr std::size_t chunk = 16;                 // sums that are compared at once
-  const std::size_t shift = one_list_ ? begin : 0;  // row of right text `begin` in right_best
-  const detail::Postings postings(vectors, right_row(0) + begin, right_row(0) + end);
-  std::vector<float> sums((end - begin + chunk - 1) / chunk * chunk, 0.0f), least(sums.size(), 2.0f);
-  std::copy_n(right_best.least() + shift, end - begin, least.begin());
-  for (std::size_t i = 0; i < (one_list_ ? end : left_.size()); ++i) {
-    for (const auto& c : vectors[i]) {
-      const std::uint32_t stop = postings.starts[c.feature + 1];
-      for (std::uint32_t p = postings.starts[c.feature]; p < stop; ++p) sums[postings.texts[p]] += c.weight * postings.weights[p];
-    }
-    for (std::size_t at = 0; at < sums.size(); at += chunk) {
-      const float of_left = left_best.least(i);
-      int any = 0;
-      for (std::size_t j = at; j < at + chunk; ++j) any |= static_cast<int>(sums[j] >= std::min(of_left, least[j]));
-      for (std::size_t j = at; any != 0 && j < at + chunk; ++j) {
-        if (!(sums[j] >= std::min(left_best.least(i), least[j])) || (one_list_ && begin + j <= i)) continue;
-        left_best.add(i, {sums[j], static_cast<std::uint32_t>(begin + j)});
-        right_best.add(shift + j, {sums[j], static_cast<std::uint32_t>(i)});
-        least[j] = right_best.least(shift + j);
-      }
-      std::fill_n(sums.begin() + static_cast<std::ptrdiff_t>(at), chunk, 0.0f);
-    }
-  }
-}
-
 LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors& vectors, double first, double share) const {
-  const std::size_t texts = right_.size(), most = 4096;  // texts of an index
-  const std::size_t block = std::clamp((texts + 7) / 8, std::size_t{256}, most), blocks = (texts + block - 1) / block;
+  const detail::EqualTexts left(vectors, left_.size(), 0);
+  const std::optional<detail::EqualTexts> other =
+      one_list_ ? std::nullopt : std::make_optional<detail::EqualTexts>(vectors, right_.size(), left_.size());
+  const detail::EqualTexts& right = one_list_ ? left : *other;
+  constexpr std::size_t most = 4096;  // groups of an index
+  const std::size_t groups = right.size();
+  const std::size_t block = std::clamp((groups + 7) / 8, std::size_t{256}, most), blocks = (groups + block - 1) / block;
+  // Of one list a group can be its own partner, and one of its texts has one partner less there.
+  const std::size_t most_partners = options_.top + (one_list_ && groups < left_.size() ? 1 : 0);
   std::vector<Candidate> all;
-  std::vector<std::unique_ptr<detail::BestPartners>> lists;  // the best partners of left texts; a task takes one that is free
+  // Adds the pairs of the texts of a group with their best partners.
+  const auto put = [&](std::span<const std::uint32_t> texts, std::span<const detail::BestPartners::Entry> partners,
+                       const detail::EqualTexts& of_partners, bool texts_are_left) {
+    const auto best = detail::best_texts(partners, of_partners, options_.top + (one_list_ ? 1 : 0));
+    for (const std::uint32_t text : texts) {
+      std::size_t count = 0;
+      for (const auto& [score, partner] : best) {
+        if ((one_list_ && partner == text) || count++ == options_.top) continue;
+        const bool turned = one_list_ ? partner < text : !texts_are_left;
+        all.push_back(turned ? Candidate{partner, text, score} : Candidate{text, partner, score});
+      }
+    }
+  };
+  std::vector<std::unique_ptr<detail::BestPartners>> lists;  // the best partners of left groups; a task takes one that is free
   std::mutex mutex;
   std::size_t done = 0;
-  parallel_for(texts, block, [&](std::size_t begin, std::size_t end) {
+  parallel_for(groups, block, [&](std::size_t begin, std::size_t end) {
     // What each list holds depends on scheduling; their union does not.
     std::unique_ptr<detail::BestPartners> list;
     {
@@ -296,26 +262,20 @@ LEXFORMER_INLINE std::vector<Candidate> CandidateSearch::find(const TextVectors&
         lists.pop_back();
       }
     }
-    if (!list) list = std::make_unique<detail::BestPartners>(left_.size(), options_.top);
+    if (!list) list = std::make_unique<detail::BestPartners>(left.size(), most_partners);
     detail::BestPartners of_block(one_list_ ? 0 : end - begin, options_.top);
-    find_block(vectors, begin, end, *list, one_list_ ? *list : of_block);
+    detail::compare_block(vectors, left, right, begin, end, one_list_, *list, one_list_ ? *list : of_block);
     const std::lock_guard lock(mutex);
-    for (std::size_t j = begin; !one_list_ && j < end; ++j)
-      for (const auto& entry : of_block.of(j - begin)) all.push_back({entry.partner, static_cast<std::uint32_t>(j), entry.score});
+    for (std::size_t j = begin; !one_list_ && j < end; ++j) put(right.of(j), of_block.of(j - begin), left, false);
     lists.push_back(std::move(list));
     if (options_.progress) options_.progress(first + share * static_cast<double>(++done) / static_cast<double>(blocks));
   });
   if (lists.empty()) return all;
   detail::BestPartners& best = *lists[0];
   for (std::size_t k = 1; k < lists.size(); ++k)
-    for (std::size_t i = 0; i < left_.size(); ++i)
+    for (std::size_t i = 0; i < left.size(); ++i)
       for (const auto& entry : lists[k]->of(i)) best.add(i, entry);
-  for (std::size_t i = 0; i < left_.size(); ++i)
-    for (const auto& entry : best.of(i)) {
-      const auto other = static_cast<std::uint32_t>(i);
-      all.push_back(one_list_ && entry.partner < i ? Candidate{entry.partner, other, entry.score}
-                                                   : Candidate{other, entry.partner, entry.score});
-    }
+  for (std::size_t i = 0; i < left.size(); ++i) put(left.of(i), best.of(i), right, true);
   detail::unique_pairs(all);
   return all;
 }

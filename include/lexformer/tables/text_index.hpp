@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Comparing all texts of two lists by their vectors: groups of equal texts, an inverted index, and the best partners within a block.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lexformer/tables/best_partners.hpp"
+#include "lexformer/tables/text_vectors.hpp"
+
+namespace lexformer::detail {
+
+/// The texts of a list in groups of equal vectors, so that equal texts are compared once. The groups are in the order of their first texts.
+struct EqualTexts {
+  std::vector<std::uint32_t> rows;    // of TextVectors: that of the first text of each group
+  std::vector<std::uint32_t> starts;  // group g has the texts members[starts[g]] ... members[starts[g + 1] - 1], ascending
+  std::vector<std::uint32_t> members;
+
+  /// first_row: of the list's first text.
+  EqualTexts(const TextVectors& vectors, std::size_t texts, std::size_t first_row) : members(texts) {
+    const auto key = [](const TextVectors::Component& c) { return std::pair(c.feature, c.weight); };
+    const auto order = [&](std::uint32_t a, std::uint32_t b) {
+      const auto &x = vectors[first_row + a], &y = vectors[first_row + b];
+      return std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end(),
+                                                    [&](const auto& c, const auto& d) { return key(c) <=> key(d); });
+    };
+    std::iota(members.begin(), members.end(), 0u);
+    std::sort(members.begin(), members.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const auto compared = order(a, b);
+      return compared != 0 ? compared < 0 : a < b;
+    });
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> groups;  // first text, and where the group begins in members
+    for (std::uint32_t at = 0; at < texts; ++at)
+      if (at == 0 || order(members[at - 1], members[at]) != 0) groups.emplace_back(members[at], at);
+    std::sort(groups.begin(), groups.end());
+    const std::vector<std::uint32_t> sorted = std::exchange(members, {});
+    for (const auto& [first, at] : groups) {
+      rows.push_back(static_cast<std::uint32_t>(first_row + first));
+      starts.push_back(static_cast<std::uint32_t>(members.size()));
+      for (std::uint32_t k = at; k < texts && (k == at || order(sorted[k - 1], sorted[k]) == 0); ++k) members.push_back(sorted[k]);
+    }
+    starts.push_back(static_cast<std::uint32_t>(members.size()));
+  }
+  std::size_t size() const { return rows.size(); }
+  std::span<const std::uint32_t> of(std::size_t group) const {
+    return std::span(members).subspan(starts[group], starts[group + 1] - starts[group]);
+  }
+};
+
+/// The `most` best texts of partners that are groups: the highest scores first, of equal scores the earlier text.
+inline std::vector<BestPartners::Entry> best_texts(std::span<const BestPartners::Entry> partners, const EqualTexts& texts,
+                                                   std::size_t most) {
+  std::vector<BestPartners::Entry> all;
+  for (std::size_t begin = 0, end = 0; begin < partners.size() && all.size() < most; begin = end) {
+    const std::size_t before = all.size();
+    for (; end < partners.size() && partners[end].score == partners[begin].score; ++end)
+      for (const std::uint32_t text :
+           texts.of(partners[end].partner).first(std::min(most - before, texts.of(partners[end].partner).size())))
+        all.push_back({partners[begin].score, text});
+    std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+  }
+  if (all.size() > most) all.resize(most);
+  return all;
+}
+
+/// An inverted index of groups of texts: for each feature the groups that have it, and their weights.
+struct Postings {
+  std::vector<std::uint32_t> starts;
+  std::vector<std::uint16_t> texts;
+  std::vector<float> weights;
+
+  Postings(const TextVectors& vectors, std::span<const std::uint32_t> rows) : starts(vectors.features() + 1, 0) {
+    for (const std::uint32_t row : rows)
+      for (const auto& c : vectors[row]) ++starts[c.feature + 1];
+    for (std::size_t f = 0; f < vectors.features(); ++f) starts[f + 1] += starts[f];
+    texts.resize(starts.back());
+    weights.resize(starts.back());
+    std::vector<std::uint32_t> next(starts.begin(), starts.end() - 1);
+    for (std::size_t t = 0; t < rows.size(); ++t)
+      for (const auto& c : vectors[rows[t]]) {
+        const std::uint32_t at = next[c.feature]++;
+        texts[at] = static_cast<std::uint16_t>(t);
+        weights[at] = c.weight;
+      }
+  }
+};
+
+/// Adds what the right groups begin ... end - 1 share with all left groups to the best partners of both. With one list both are one.
+inline void compare_block(const TextVectors& vectors, const EqualTexts& left, const EqualTexts& right, std::size_t begin, std::size_t end,
+                          bool one_list, BestPartners& left_best, BestPartners& right_best) {
+  constexpr std::size_t chunk = 16;                // sums that are compared at once
+  const std::size_t shift = one_list ? begin : 0;  // row of right group `begin` in right_best
+  const Postings postings(vectors, std::span(right.rows).subspan(begin, end - begin));
+  std::vector<float> sums((end - begin + chunk - 1) / chunk * chunk, 0.0f), least(sums.size(), 2.0f);
+  std::copy_n(right_best.least() + shift, end - begin, least.begin());
+  for (std::size_t i = 0; i < (one_list ? end : left.size()); ++i) {
+    for (const auto& c : vectors[left.rows[i]]) {
+      const std::uint32_t stop = postings.starts[c.feature + 1];
+      for (std::uint32_t p = postings.starts[c.feature]; p < stop; ++p) sums[postings.texts[p]] += c.weight * postings.weights[p];
+    }
+    for (std::size_t at = 0; at < sums.size(); at += chunk) {
+      const float of_left = left_best.least(i);
+      int any = 0;
+      for (std::size_t j = at; j < at + chunk; ++j) any |= static_cast<int>(sums[j] >= std::min(of_left, least[j]));
+      for (std::size_t j = at; any != 0 && j < at + chunk; ++j) {
+        if (!(sums[j] >= std::min(left_best.least(i), least[j]))) continue;
+        if (one_list && (begin + j < i || (begin + j == i && left.of(i).size() == 1))) continue;
+        left_best.add(i, {sums[j], static_cast<std::uint32_t>(begin + j)});
+        if (!one_list || begin + j != i) right_best.add(shift + j, {sums[j], static_cast<std::uint32_t>(i)});
+        least[j] = right_best.least(shift + j);
+      }
+      std::fill_n(sums.begin() + static_cast<std::ptrdiff_t>(at), chunk, 0.0f);
+    }
+  }
+}
+
+}  // namespace lexformer::detail
