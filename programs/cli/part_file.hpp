@@ -17,7 +17,7 @@ namespace program {
 class PartFile {
  public:
   /// Opens and locks FILE.part before the work begins, so that a file that cannot be written, or that another process writes, is refused at
-  /// once. From then on FILE, if there is one, is that of an earlier run. If FILE is a link, the file it leads to is written.
+  /// once. From then on FILE, if there is one, is from an earlier run. If FILE is a link, the file it leads to is written.
   /// Errors: there is an interrupted run, and neither `resume` nor `overwrite`; FILE.part is of no run.
   PartFile(const std::string& path, bool resume, bool overwrite) : path_(target_of(path)), file_(open(part(), had_part_)) {
     lx::remove_temporaries(state());

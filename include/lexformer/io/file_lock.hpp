@@ -27,7 +27,7 @@ FileDescriptor open_locked(const std::string& path, const std::string& subject);
 }  // namespace detail
 
 /// Locks something for its lifetime, by a file of this name, which holds the id of the process and is removed at the end.
-/// Errors: those of open_locked(); a file of that name that is no lock.
+/// Errors: as of open_locked(); a file of that name is not a lock.
 class FileLock {
  public:
   FileLock(std::string path, const std::string& subject);
@@ -49,7 +49,7 @@ class FileLock {
 };
 
 /// Locks a folder for its lifetime, by `.lock` in it; creates the folder if it does not exist. The destructor removes those created folders
-/// that are still empty. Errors: those of FileLock; the folder cannot be created, or is a file.
+/// that are still empty. Errors: as of FileLock; the folder cannot be created, or is a file.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);

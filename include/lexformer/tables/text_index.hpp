@@ -18,7 +18,7 @@ namespace lexformer::detail {
 
 /// The texts of a list in groups of equal vectors, so that equal texts are compared once. The groups are in the order of their first texts.
 struct EqualTexts {
-  std::vector<std::uint32_t> rows;    // of TextVectors: that of the first text of each group
+  std::vector<std::uint32_t> rows;    // of TextVectors: the first text of each group
   std::vector<std::uint32_t> starts;  // group g has the texts members[starts[g]] ... members[starts[g + 1] - 1], ascending
   std::vector<std::uint32_t> members;
 
