@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The part of lexformer::cuda that does not need nvcc: models on the device, compiled once for all programs.
+#include "lexformer/attention/terms.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
@@ -10,6 +11,8 @@
 #include "lexformer/words/love_plug.hpp"
 
 namespace lexformer {
+template TermFactories<float, Cuda>& attention_terms<float, Cuda>();
+template TermFactories<bfloat16, Cuda>& attention_terms<bfloat16, Cuda>();
 template class Pretrained<float, Cuda>;
 template class Encoder<float, Cuda>;
 template class CrossEncoder<float, Cuda>;

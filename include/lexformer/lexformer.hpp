@@ -140,6 +140,7 @@
 #include "lexformer/data/row_reader.hpp"
 #include "lexformer/data/row_writer.hpp"
 #include "lexformer/data/table.hpp"
+#include "lexformer/data/table_examples.hpp"
 #include "lexformer/data/tagged_text.hpp"
 #include "lexformer/data/text_stream.hpp"
 
@@ -160,6 +161,7 @@
 #include "lexformer/attention/term.hpp"
 #include "lexformer/attention/term_config.hpp"
 #include "lexformer/attention/term_factory.hpp"
+#include "lexformer/attention/term_registry.hpp"
 #include "lexformer/attention/terms.hpp"
 #include "lexformer/attention/tree_term.hpp"
 #include "lexformer/attention/tupe.hpp"

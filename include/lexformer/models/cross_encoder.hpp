@@ -32,7 +32,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   using TextPair = std::pair<std::string, std::string>;
 
   /// Loads a trained model for inference: a .lxf file, or a HuggingFace folder with a classification head. Errors: it names an unknown
-  /// attention term (attention/terms.hpp: register_term), or holds something that the model does not use.
+  /// attention term (attention/term_registry.hpp: register_term), or holds something that the model does not use.
   static CrossEncoder load(const std::string& path);
   /// Loads a model for training. The encoder and its position scheme come from the file. Tensors of the head and the attention terms in
   /// `options` come from the file if name and shape match (for LEA's alpha, also the rule); the others are new and listed by new_tensors().

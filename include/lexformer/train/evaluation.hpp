@@ -11,6 +11,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/data/table_examples.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/metrics/metrics.hpp"
 #include "lexformer/models/cross_encoder.hpp"
