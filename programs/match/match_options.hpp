@@ -123,8 +123,8 @@ struct MatchFlags {
       const auto file = CalibrationFile::load(decision.calibration_file);
       o.decision.calibration = file.calibration;
       o.decision.usual = file.threshold;
-    } else if (decision.validation.empty() && !scorer->calibration.empty()) {
-      o.decision.calibration = lx::parse_calibration(scorer->calibration, model + ": lexformer.calibration");
+    } else if (decision.validation.empty()) {
+      o.decision.calibration = scorer->calibration;
     }
     return o;
   }

@@ -41,7 +41,7 @@ class Evaluate final : public program::Command {
     const auto scorer = lx::open_scorer(model_, compute_, flags_.extras(copies_ > 0 ? "--test-typos" : nullptr));
     const lx::Scorer& model = *scorer;
     table_.texts = model.options().texts;
-    records_.apply(table_, model.records, model_);
+    records_.apply(table_, model.metadata, model_);
     const auto read = [&](const std::string& file) {
       auto examples = lx::read_examples(file, table_, model.options());
       model.check_texts(lx::texts_of(examples, model.options().texts), file);

@@ -59,7 +59,7 @@ class Report final : public program::Command {
     for (const auto& c : contenders) program::require_same_task(c.name, c.model.options(), main.name, main.model.options());
     std::vector<lx::PairExample> examples;
     table_.texts = main.model.options().texts;
-    records_.apply(table_, main.model.records, main.name);
+    records_.apply(table_, main.model.metadata, main.name);
     if (!test_.empty()) examples = lx::read_examples(test_, table_, main.model.options());
     const auto texts = main.model.options().texts;
     if (texts == 1 && !pair_.empty())

@@ -60,7 +60,7 @@ class RobustnessCommand final : public program::Command {
       program::require_same_task(m.name, m.options, models[0].name, models[0].options);
       lx::TableOptions columns = table_;
       columns.texts = m.options.texts;
-      records_.apply(columns, model->records, m.path);
+      records_.apply(columns, model->metadata, m.path);
       const auto examples = lx::read_examples(test_, columns, m.options);
       model->check_texts(lx::texts_of(examples, m.options.texts), test_);
       m.threshold = model->threshold.value_or(m.threshold);

@@ -31,7 +31,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   auto model = lx::CrossEncoder<T, Dev>::load(o.model, options);
   if (!o.quiet) report_tensors(o.model, model);
   o.love.apply(model);
-  model.records = stored_records(o.table);
+  lx::keep_record_texts(o.table.records.get(), model.metadata);
   model.provide(knowledge);
   const auto read = [&](const std::string& file) { return lx::ExampleSet{file, lx::read_examples(file, o.table, model.options())}; };
   auto train = read(o.train_file);

@@ -142,8 +142,8 @@ TEST_CASE("models: what is saved scores alike and is saved again byte for byte")
     v.options.max_length = 17;
     auto model = tiny_model<float>(v.options, v.edit);
     model.threshold = 0.375;
-    model.calibration = R"({"kind": "platt", "odds": false, "slope": 2, "offset": -1})";
-    model.records = R"({"columns": []})";
+    model.calibration = Calibration{.odds = false, .platt = {2, -1}};
+    model.metadata["lexformer.records"] = R"({"columns": []})";
     const auto batch = tiny_batch(model);
     model.save(folder / "a.lxf");
     auto back = CrossEncoder<float>::load(folder / "a.lxf");
@@ -152,8 +152,12 @@ TEST_CASE("models: what is saved scores alike and is saved again byte for byte")
     CHECK(back.unused_tensors().empty());
     CHECK(back.threshold == 0.375);
     CHECK(back.calibration == model.calibration);
-    CHECK(back.records == model.records);
-    CHECK(Encoder<float>::load(folder / "a.lxf").file().text("lexformer.calibration").empty());  // of its scores, which an encoder lacks
+    CHECK(back.metadata == model.metadata);
+    const auto texts = ModelFile::open(folder / "a.lxf").metadata;
+    CHECK(texts.at("lexformer.threshold") == "0.375");
+    CHECK(texts.at("lexformer.calibration") == R"({"kind":"platt","odds":false,"offset":-1.0,"slope":2.0})");
+    for (const auto& [key, text] : Encoder<float>::load(folder / "a.lxf").file().metadata)  // an encoder has no scores
+      CHECK_FALSE(is_head_metadata(key));
     CHECK(to_json(back.options()) == to_json(model.options()));
     CHECK(back.file().config == model.file().config);
     CHECK(same_bits(back(tiny_batch(back)).logits.value(), model(batch).logits.value()));

@@ -18,6 +18,7 @@ struct PlattScaling {
   double slope = 1, offset = 0;
 
   double operator()(double score) const;
+  bool operator==(const PlattScaling&) const = default;
 };
 
 /// Logistic regression of the score to Platt's smoothed targets, without a penalty (fit_logistic()). The slope may be negative; it is 0 if
@@ -30,6 +31,7 @@ struct IsotonicCalibration {
   std::vector<double> scores, probabilities;  // corners of the function in ascending order of the scores
 
   double operator()(double score) const;
+  bool operator==(const IsotonicCalibration&) const = default;
 };
 
 /// Pool adjacent violators; equal scores are one point with their mean label. Errors as fit_platt().

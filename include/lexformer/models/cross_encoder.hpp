@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "lexformer/data/examples.hpp"
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/pretrained.hpp"
+#include "lexformer/models/score_metadata.hpp"
 
 namespace lexformer {
 
@@ -87,9 +89,10 @@ class CrossEncoder : public Pretrained<T, Dev> {
     options_.attention = this->config().attention;
   }
 
-  std::optional<double> threshold;  // decision threshold, chosen on validation data; saved with the model
-  std::string calibration;          // of its scores (Calibration as JSON), chosen on validation data, "": none; saved with the model
-  std::string records;              // how records become texts (RecordTextOptions as JSON), "": trained on texts; saved with the model
+  // Saved with the model. The first two are chosen on validation data.
+  std::optional<double> threshold;
+  std::optional<Calibration> calibration;       // of its scores
+  std::map<std::string, std::string> metadata;  // what the model itself does not read: how its texts are made (tables/record_texts.hpp)
 
  private:
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start);
@@ -127,11 +130,8 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file) : CrossEncoder(file, s
 
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start)
-    : Pretrained<T, Dev>(file, start),
-      threshold(file.threshold),
-      calibration(file.text("lexformer.calibration")),
-      records(file.text("lexformer.records")),
-      options_(options) {
+    : Pretrained<T, Dev>(file, start), threshold(stored_threshold(file)), calibration(stored_calibration(file)), options_(options) {
+  if (const std::string key(detail::records_key); file.metadata.contains(key)) metadata[key] = file.text(key);
   const BertConfig& config = this->parsed_config();
   if (options_.task == Task::regression && options_.labels != 1)
     fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
@@ -225,9 +225,8 @@ std::vector<double> CrossEncoder<T, Dev>::predictions_of(const Tensor<accumulate
 template <class T, class Dev>
 void CrossEncoder<T, Dev>::write(ModelFile& file) const {
   write_options(options_, file);
-  file.threshold = threshold;
-  if (!calibration.empty()) file.metadata["lexformer.calibration"] = calibration;
-  if (!records.empty()) file.metadata["lexformer.records"] = records;
+  write_score_metadata(threshold, calibration, file);
+  for (const auto& [key, text] : metadata) file.metadata[key] = text;
 }
 
 #if defined(LEXFORMER_COMPILED)

@@ -26,7 +26,7 @@ class CrossEncoderScorer final : public Scorer {
     complete(model_, path, compute, extras);
     threshold = model_.threshold;
     calibration = model_.calibration;
-    records = model_.records;
+    metadata = model_.metadata;
   }
   const CrossEncoderOptions& options() const override { return model_.options(); }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t batch_size,

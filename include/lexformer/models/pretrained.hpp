@@ -14,8 +14,8 @@
 #include "lexformer/attention/term_config.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/io/model_file.hpp"
-#include "lexformer/io/options.hpp"
 #include "lexformer/models/bert.hpp"
+#include "lexformer/models/head_names.hpp"
 #include "lexformer/models/int8_layers.hpp"
 #include "lexformer/nn/saved_model.hpp"
 #include "lexformer/words/embedding_plug.hpp"
@@ -172,6 +172,7 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       parsed_(parse_bert_config(file.config, file.path + ": config")),
       seed_(start ? start->seed : 0),
       init_(seed_, parsed_.initializer_range) {
+  std::erase_if(metadata_, [](const auto& entry) { return is_head_metadata(entry.first); });  // the subclass reads those of its head
   if (start) {
     stored_attention_ = parsed_.attention;
     const auto& known = attention_terms<T, Dev>();
@@ -378,7 +379,6 @@ ModelFile Pretrained<T, Dev>::file() {
   f.vocabulary = tokenizer_.vocabulary();
   f.tokenizer = tokenizer_.options();
   f.metadata = metadata_;
-  for (const char* key : {"lexformer.calibration", "lexformer.records"}) f.metadata.erase(key);  // of the model that it began with
   for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
   detail::write_int8(*encoder_, f.tensors);
   if (encoder_->embeddings.plug) encoder_->embeddings.plug->write(f);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/data/examples.hpp"
+#include "lexformer/metrics/score_calibration.hpp"
 #include "lexformer/models/bert_config.hpp"
 #include "lexformer/models/cross_encoder_options.hpp"
 #include "lexformer/text/wordpiece.hpp"
@@ -40,7 +42,8 @@ class Scorer {
 
   // As in CrossEncoder; nothing for a model that has none.
   std::optional<double> threshold;
-  std::string calibration, records;
+  std::optional<Calibration> calibration;
+  std::map<std::string, std::string> metadata;
 };
 
 }  // namespace lexformer

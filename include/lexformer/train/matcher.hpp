@@ -29,8 +29,8 @@
 namespace lexformer {
 
 namespace detail {
-/// Platt's calibration of the scores as JSON, "" if no score says what matches.
-std::string fitted_calibration(const Evaluation& e, const ExampleSet& valid);
+/// Platt's calibration of the scores, or none if no score says what matches.
+std::optional<Calibration> fitted_calibration(const Evaluation& e, const ExampleSet& valid);
 }  // namespace detail
 
 /// The task for Trainer: batches, their loss, and the evaluation on the validation examples.
@@ -84,7 +84,7 @@ struct MatcherTask {
     auto e = evaluate_logits(logits, model.scores_of(logits), model.options(), valid.name, valid.examples, std::nullopt);
     if (settings.ranks()) e = ranking_evaluation(e, valid.examples);
     model.threshold.reset();
-    model.calibration.clear();
+    model.calibration.reset();
     if (e.primary == "f1") {
       model.threshold = e.value("threshold");
       model.calibration = detail::fitted_calibration(e, valid);
@@ -95,8 +95,8 @@ struct MatcherTask {
   void load(const std::string& path) {
     const auto file = ModelFile::open(path);
     model.restore(file);
-    model.threshold = file.threshold;
-    model.calibration = file.text("lexformer.calibration");
+    model.threshold = stored_threshold(file);
+    model.calibration = stored_calibration(file);
   }
 };
 
@@ -132,7 +132,7 @@ void prepare_matcher(CrossEncoder<T, Dev>& model, const ExampleSet& train, const
   model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
   for (const auto& part : settings.freeze) model.freeze(part);
   model.threshold.reset();
-  model.calibration.clear();
+  model.calibration.reset();
   if (settings.knowledge.trees != nullptr || settings.knowledge.wordnet != nullptr) model.provide(settings.knowledge);
   const auto texts = texts_of(train.examples, model.options().texts);
   model.check_texts(texts, train.name);
@@ -179,7 +179,7 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
   auto trainer = trainer_options(settings, run, per_epoch);
   trainer.schedule.warmup = settings.warmup_epochs ? epochs_to_steps(*settings.warmup_epochs, per_epoch)
                                                    : std::min(epochs_to_steps(1.5, per_epoch), trainer.schedule.total * 3 / 20);
-  std::pair<std::optional<double>, std::string> best;  // threshold and calibration
+  std::pair<std::optional<double>, std::optional<Calibration>> best;  // threshold and calibration
   trainer.hooks.on_evaluation = [&](const EvaluationReport& e) {
     if (e.best) best = {model.threshold, model.calibration};
     if (run.hooks.on_evaluation) run.hooks.on_evaluation(e);
@@ -205,9 +205,10 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
 
 namespace lexformer {
 
-LEXFORMER_INLINE std::string detail::fitted_calibration(const Evaluation& e, const ExampleSet& valid) {
-  const auto fitted = fit_calibration(CalibrationKind::platt, e.scores, labels_of(valid.examples));
-  return fitted.platt.slope > 0 ? dump_json(to_json(fitted), valid.name) : "";
+LEXFORMER_INLINE std::optional<Calibration> detail::fitted_calibration(const Evaluation& e, const ExampleSet& valid) {
+  auto fitted = fit_calibration(CalibrationKind::platt, e.scores, labels_of(valid.examples));
+  if (fitted.platt.slope > 0) return fitted;
+  return std::nullopt;
 }
 
 LEXFORMER_INLINE ExampleSet detail::matcher_sample(ExampleSet train, const MatcherSettings& settings, Task task) {
