@@ -188,6 +188,7 @@
 #include "lexformer/models/scorer.hpp"
 #include "lexformer/models/sentence_encoder.hpp"
 #include "lexformer/models/tagger.hpp"
+#include "lexformer/models/task.hpp"
 #include "lexformer/models/text_cnn.hpp"
 
 // optimizer, evaluation, runs

@@ -13,9 +13,9 @@ inline std::string on_one_line(const std::string& text) { return "<span class=\"
 
 /// Plots the log of the training by epoch, one line for each run.
 inline void training_section(lx::ReportPage& page, const std::vector<Contender>& contenders) {
-  const auto& options = contenders.back().model.options();
-  const bool regression = options.task == lx::Task::regression;
-  const std::string primary = lx::primary_metric(options);
+  const auto& task = contenders.back().model.task();
+  const bool regression = task.kind == lx::TaskKind::regression;
+  const std::string primary = lx::primary_metric(task);
   struct Curve {
     std::string name, key, title, y_label;
     std::string caption{};
@@ -67,9 +67,9 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
 /// evaluations: of each contender on the examples.
 inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations,
                            const std::string& file, const std::vector<lx::PairExample>& examples, std::size_t worst) {
-  const auto& options = contenders.back().model.options();
-  const bool single = options.texts == 1;
-  const std::string pairs = lx::examples_name(options.texts);
+  const auto& task = contenders.back().model.task();
+  const bool single = task.texts == 1;
+  const std::string pairs = lx::examples_name(task.texts);
   page.heading("Test " + pairs);
   page.paragraph(lx::cat(file, ", ", examples.size(), " ", pairs));
   std::vector<std::vector<std::string>> table;
@@ -87,7 +87,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
       cell << std::fixed << std::setprecision(1) << lx::in_percent(key, e.value(key));
       table.back().push_back(cell.str());
     }
-    if (c.model.options().labels != 2) continue;
+    if (c.model.task().labels != 2) continue;
     const auto& scores = all_scores.emplace_back(e.scores);
     auto& curve = curves.emplace_back(lx::Series{c.name, {}, {}});
     for (const auto& p : lx::precision_recall_curve(scores, labels)) {
@@ -98,9 +98,9 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   }
   std::string shown;
   for (const auto& c : contenders) shown += (shown.empty() ? "" : "; ") + c.shown();
-  page.paragraph(options.task == lx::Task::regression ? "In percent; mse in squared units of the label."
-                 : options.has_threshold()            ? "In percent, at the stored threshold."
-                                                      : "In percent.");
+  page.paragraph(task.kind == lx::TaskKind::regression ? "In percent; mse in squared units of the label."
+                 : task.has_threshold()                ? "In percent, at the stored threshold."
+                                                       : "In percent.");
   page.paragraph("One model each. " + shown + ".");
   page.table(header, table);
   if (all_scores.size() != contenders.size()) return;  // the rest is for two classes
@@ -112,7 +112,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
                                        .y_range = {{0, 100}}}),
                lx::series_csv(curves), single ? "Dots: threshold 0.5." : "Dots: the stored thresholds.");
 
-  const auto names = class_names(options);
+  const auto names = class_names(task);
   for (std::size_t k = 0; k < contenders.size(); ++k) {
     const auto& c = contenders[k];
     const auto& scores = all_scores[k];

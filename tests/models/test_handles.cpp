@@ -70,7 +70,7 @@ TEST_CASE("Scorer: the logits of a cross-encoder in each precision") {
   CHECK(seen == examples.size());
   CHECK(same_bits(y, model.logits(examples, 3)));
   CHECK(scorer->scores_of(y) == model.scores_of(y));
-  CHECK(scorer->options().labels == 2);
+  CHECK(scorer->task().labels == 2);
   CHECK(scorer->threshold == 0.25);
   CHECK(scorer->calibration == model.calibration);
   CHECK(scorer->calibration->platt.slope == 2);

@@ -138,7 +138,7 @@ TEST_CASE("models: eight pairs are learned by heart") {
 TEST_CASE("models: what is saved scores alike and is saved again byte for byte") {
   const TemporaryFolder folder;
   test::for_each_variant([&](test::Variant v) {
-    if (v.options.labels == 2) v.options.label_names = {"no", "yes"};
+    if (v.options.task.labels == 2) v.options.task.label_names = {"no", "yes"};
     v.options.max_length = 17;
     auto model = tiny_model<float>(v.options, v.edit);
     model.threshold = 0.375;
@@ -241,8 +241,8 @@ TEST_CASE("models: the score of a pair does not depend on the other pairs of its
     CHECK(max_error(model.logits(test::pairs, 8), alone) < 1e-13);
     CHECK(max_error(model.logits(test::pairs, 3), alone) < 1e-13);
     for (std::size_t i = 0; i < test::pairs.size(); ++i)
-      CHECK(max_error(model(tiny_batch(model, i, i + 1)).logits.value().reshape({model.options().labels}),
-                      alone.slice(i, i + 1).reshape({model.options().labels})) == 0.0);
+      CHECK(max_error(model(tiny_batch(model, i, i + 1)).logits.value().reshape({model.task().labels}),
+                      alone.slice(i, i + 1).reshape({model.task().labels})) == 0.0);
   });
 }
 
@@ -330,8 +330,8 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   file_error(test::tiny_file(),
              "tiny.lxf: config: attention: 'lea': 'depth' is not an option; expected one of: alpha, alpha_value, columns, dimension",
              {.attention = {{"lea", R"({"depth": 3})"}}});
-  usage({.task = Task::regression}, "CrossEncoder: a regression has 1 label, not 2");
-  usage({.labels = 1}, "CrossEncoder: a classification needs 2 labels or more, not 1");
+  usage({.task = {.kind = TaskKind::regression}}, "CrossEncoder: a regression has 1 label, not 2");
+  usage({.task = {.labels = 1}}, "CrossEncoder: a classification needs 2 labels or more, not 1");
   usage({.max_length = 4}, "CrossEncoder: max_length 4 leaves no room for two texts; the least is 5");
   usage(with_lea({.dimension = 7}), "lea: the dimension must be even and not 0, got 7");
   usage(with_lea({.representation = LeaRepresentation::learned}),

@@ -45,9 +45,9 @@ class CrossEncoder : public Pretrained<T, Dev> {
 
   Output operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
 
-  /// Encodes an example as the model reads it: the pair, or, with options().texts = 1, `left` alone.
+  /// Encodes an example as the model reads it: the pair, or, with task().texts = 1, `left` alone.
   Encoding encode(std::string_view left, std::string_view right) const {
-    return encode_texts(this->tokenizer(), left, right, options_.texts, options_.max_length);
+    return encode_texts(this->tokenizer(), left, right, options_.task.texts, options_.max_length);
   }
 
   /// Computes logits, (examples, labels), in input order, on the CPU. Examples are batched by length internally.
@@ -81,9 +81,10 @@ class CrossEncoder : public Pretrained<T, Dev> {
     return predict(std::span<const TextPair>(pairs.begin(), pairs.size()));
   }
 
-  std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const { return scores_of_logits(logits, options_.activation); }
+  std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const { return options_.task.scores_of(logits); }
 
   const CrossEncoderOptions& options() const { return options_; }
+  const Task& task() const { return options_.task; }
   void fit(std::span<const std::string> texts) override {
     Pretrained<T, Dev>::fit(texts);
     options_.attention = this->config().attention;
@@ -133,25 +134,26 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOpti
     : Pretrained<T, Dev>(file, start), threshold(stored_threshold(file)), calibration(stored_calibration(file)), options_(options) {
   if (const std::string key(detail::records_key); file.metadata.contains(key)) metadata[key] = file.text(key);
   const BertConfig& config = this->parsed_config();
-  if (options_.task == Task::regression && options_.labels != 1)
-    fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
-  if (options_.task == Task::classification && options_.labels < 2)
-    fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.labels);
-  if (!options_.label_names.empty() && options_.label_names.size() != options_.labels)
-    fail_usage("CrossEncoder", options_.label_names.size(), " label names for ", options_.labels, " labels");
-  if (options_.texts < 1 || options_.texts > 2) fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.texts);
-  const char* const texts = options_.texts == 1 ? "a text" : "two texts";
-  const std::size_t least = min_length(options_.texts);
+  if (options_.task.kind == TaskKind::regression && options_.task.labels != 1)
+    fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.task.labels);
+  if (options_.task.kind == TaskKind::classification && options_.task.labels < 2)
+    fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.task.labels);
+  if (!options_.task.label_names.empty() && options_.task.label_names.size() != options_.task.labels)
+    fail_usage("CrossEncoder", options_.task.label_names.size(), " label names for ", options_.task.labels, " labels");
+  if (options_.task.texts < 1 || options_.task.texts > 2)
+    fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.task.texts);
+  const char* const texts = options_.task.texts == 1 ? "a text" : "two texts";
+  const std::size_t least = min_length(options_.task.texts);
   if (options_.max_length < least)
     fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for ", texts, "; the least is ", least);
   if (config.max_position_embeddings < least)
     fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for ", texts);
   options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
-  this->make_encoder(static_cast<double>(options_.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
+  this->make_encoder(static_cast<double>(options_.task.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
   for (const auto& [name, factory] : this->encoder().factories())
-    if (options_.texts == 1 && factory->needs_pairs())
+    if (options_.task.texts == 1 && factory->needs_pairs())
       fail_usage("CrossEncoder", "the attention term '", name, "' compares the words of two texts; a model of single texts cannot have it");
-  head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.labels, this->init());
+  head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.task.labels, this->init());
   this->load_state();
   options_.attention = this->config().attention;
 }
@@ -173,14 +175,14 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const PairExample
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const TextPair> pairs, std::size_t batch_size) const {
-  if (options_.texts != 2) fail_usage("CrossEncoder", "the model reads single texts, not pairs");
+  if (options_.task.texts != 2) fail_usage("CrossEncoder", "the model reads single texts, not pairs");
   return logits_of(
       pairs.size(), [&](std::size_t i) { return encode(pairs[i].first, pairs[i].second); }, batch_size);
 }
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const std::string> texts, std::size_t batch_size) const {
-  if (options_.texts != 1) fail_usage("CrossEncoder", "the model reads pairs of texts, not single ones");
+  if (options_.task.texts != 1) fail_usage("CrossEncoder", "the model reads pairs of texts, not single ones");
   return logits_of(
       texts.size(), [&](std::size_t i) { return encode(texts[i], {}); }, batch_size);
 }
@@ -189,13 +191,13 @@ template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding,
                                                         std::size_t batch_size, const std::function<void(std::size_t)>& scored) const {
   const NoGrad no_grad;
-  Tensor<accumulate_t<T>> y({n, options_.labels});
+  Tensor<accumulate_t<T>> y({n, options_.task.labels});
   const auto makers = this->features();
   std::size_t first = 0;  // of the examples that are tokenized
   const auto use = [&](const Batch& batch, const std::vector<std::size_t>& rows) {
     const auto out = (*this)(batch).logits.value().template to<Cpu>();
     for (std::size_t i = 0; i < rows.size(); ++i)
-      std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + (first + rows[i]) * options_.labels);
+      std::copy_n(out.data() + i * options_.task.labels, options_.task.labels, y.mutable_data() + (first + rows[i]) * options_.task.labels);
   };
   for (; first < n; first += examples_at_once) {
     std::vector<Encoding> encodings(std::min(examples_at_once, n - first));
@@ -209,7 +211,8 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::probabilities_of(const Tensor<accumulate_t<T>>& logits) const {
-  if (options_.task == Task::regression) fail_usage("CrossEncoder::probabilities", "the model is a regression; predict() gives its values");
+  if (options_.task.kind == TaskKind::regression)
+    fail_usage("CrossEncoder::probabilities", "the model is a regression; predict() gives its values");
   const NoGrad no_grad;
   return softmax(Var<accumulate_t<T>>(logits)).value();
 }
@@ -217,7 +220,7 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::probabilities_of(const Tensor<accu
 template <class T, class Dev>
 std::vector<double> CrossEncoder<T, Dev>::predictions_of(const Tensor<accumulate_t<T>>& logits) const {
   auto answers = scores_of(logits);
-  if (options_.labels == 2)
+  if (options_.task.labels == 2)
     for (double& x : answers) x = x > threshold.value_or(0.5) ? 1 : 0;  // as count_binary()
   return answers;
 }

@@ -28,7 +28,7 @@ class CrossEncoderScorer final : public Scorer {
     calibration = model_.calibration;
     metadata = model_.metadata;
   }
-  const CrossEncoderOptions& options() const override { return model_.options(); }
+  const Task& task() const override { return model_.task(); }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t batch_size,
                        const std::function<void(std::size_t)>& scored) const override {
     return model_.logits(examples, batch_size, scored);
@@ -52,7 +52,7 @@ class TextCnnScorer final : public Scorer {
   TextCnnScorer(const ModelFile& file, const Compute& compute, const ModelExtras& extras) : path_(file.path), model_(file) {
     model_.provide(vectors_for(path_, "a CNN", compute, extras));
   }
-  const CrossEncoderOptions& options() const override { return model_.options(); }
+  const Task& task() const override { return model_.task(); }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t batch_size,
                        const std::function<void(std::size_t)>& scored) const override {
     return model_.logits(examples, batch_size, scored);

@@ -59,7 +59,7 @@ class TextCnnTask {
   }
   Measurement evaluate() const {
     const auto logits = model_.logits(valid_words_.texts, valid_words_.table, settings_.eval_batch);
-    return measurement_of(evaluate_logits(logits, model_.scores_of(logits), model_.options(), valid_.name, valid_.examples, std::nullopt));
+    return measurement_of(evaluate_logits(logits, model_.scores_of(logits), model_.task(), valid_.name, valid_.examples, std::nullopt));
   }
   void save(const std::string& path) { model_.save(path); }
   void load(const std::string& path) { model_.restore(ModelFile::open(path)); }
