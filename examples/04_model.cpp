@@ -16,7 +16,7 @@ int main(int argc, char** argv) try {
     std::cout << "value " << model.predict(pairs)[0] << "\n";
   } else if (model.task().labels == 2) {
     const double p = static_cast<double>(model.probabilities(pairs).at(0, 1)), threshold = model.threshold.value_or(0.5);
-    const bool match = p > threshold;  // as predict() decides
+    const bool match = lx::is_match(p, threshold);  // as predict() decides
     std::cout << "probability of a match " << p << (match ? ": match" : ": no match") << " (threshold " << threshold << ")\n";
   } else {
     const auto& names = model.task().label_names;

@@ -113,7 +113,8 @@ inline void filter_section(lx::ReportPage& page, const std::vector<Contender>& c
   page.paragraph(lx::cat("Mean of f over tokens and heads of layer ", layer, " of ", shown->name, "; from ", lx::short_number(low, 3),
                          " to ", lx::short_number(high, 3), ", mean ", lx::short_number(lx::mean_and_deviation(gates).mean, 3), "."));
   const auto predicted = [&](std::size_t i) {
-    return static_cast<std::int32_t>(model.task().labels == 2 ? scores[i] > model.threshold.value_or(0.5) : scores[i]);
+    return static_cast<std::int32_t>(model.task().labels == 2 ? lx::is_match(scores[i], model.threshold.value_or(lx::argmax_threshold))
+                                                              : scores[i]);
   };
   auto names = regression ? std::vector<std::string>{"all pairs"} : class_names(model.task());
   lx::Csv csv({"pair", "label", "score", "filter"});

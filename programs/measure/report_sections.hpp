@@ -147,7 +147,7 @@ inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& c
   const double threshold = c.model.threshold.value_or(0.5);
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < scores.size(); ++i)
-    if ((scores[i] > threshold) != (labels[i] == 1)) wrong.push_back(i);
+    if (lx::is_match(scores[i], threshold) != (labels[i] == 1)) wrong.push_back(i);
   std::stable_sort(wrong.begin(), wrong.end(),
                    [&](auto a, auto b) { return std::abs(scores[a] - threshold) > std::abs(scores[b] - threshold); });
   page.heading("Worst errors of " + c.name);

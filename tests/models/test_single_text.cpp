@@ -51,13 +51,13 @@ TEST_CASE("models of single texts: a text is [CLS] text [SEP]; the number of tex
   CHECK(of_pairs.logits(test::pairs).dim(0) == test::pairs.size());
 }
 
-TEST_CASE("predict: a probability that equals the threshold is no match, as in the metrics") {
+TEST_CASE("predict: a probability that equals the threshold is a match, as in the metrics") {
   const test::Threads one(1);
   auto model = tiny_model<float>({});
   const auto scores = model.scores_of(model.logits(test::pairs));
   model.threshold = scores[0];
   const auto classes = model.predict(test::pairs);
-  CHECK(classes[0] == 0);
+  CHECK(classes[0] == 1);
   std::vector<std::int32_t> found(classes.begin(), classes.end());
   CHECK(count_binary(scores, found, scores[0]).accuracy() == 1);
 }

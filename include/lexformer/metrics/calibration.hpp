@@ -53,7 +53,7 @@ std::vector<CalibrationBin> calibration_bins(std::span<const double> probabiliti
 /// eq. 5).
 double calibration_error(std::span<const double> probabilities, std::span<const std::int32_t> labels, std::size_t bins = 10);
 
-/// The threshold with the largest recall whose precision is at least `precision`, if there is one: scores above it are positive. It is
+/// The threshold with the largest recall whose precision is at least `precision`, if there is one (is_match). It is
 /// midway between two distinct scores, as that of best_f1_threshold(). On other data the precision varies around the wanted one.
 std::optional<double> threshold_for_precision(std::span<const double> scores, std::span<const std::int32_t> labels, double precision);
 

@@ -14,6 +14,7 @@
 
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/examples.hpp"
+#include "lexformer/metrics/metrics.hpp"
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/pretrained.hpp"
 #include "lexformer/models/score_metadata.hpp"
@@ -70,7 +71,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   }
 
   /// Predicts a class (0, 1, ...) per example, or the value of a regression. The class is the most probable one; with two classes and a
-  /// `threshold`, it is 1 if the probability of class 1 is above the threshold. Errors: those of logits().
+  /// `threshold`, it is 1 if the probability of class 1 reaches the threshold (is_match). Errors: those of logits().
   std::vector<double> predict(std::span<const TextPair> pairs, std::size_t batch_size = 32) const {
     return predictions_of(logits(pairs, batch_size));
   }
@@ -221,7 +222,7 @@ template <class T, class Dev>
 std::vector<double> CrossEncoder<T, Dev>::predictions_of(const Tensor<accumulate_t<T>>& logits) const {
   auto answers = scores_of(logits);
   if (options_.task.labels == 2)
-    for (double& x : answers) x = x > threshold.value_or(0.5) ? 1 : 0;  // as count_binary()
+    for (double& x : answers) x = is_match(x, threshold.value_or(argmax_threshold)) ? 1 : 0;
   return answers;
 }
 

@@ -145,18 +145,18 @@ LEXFORMER_INLINE Evaluation evaluate_scores(const std::vector<double>& scores, c
     return result;
   }
   if (!task.has_threshold()) {
-    const auto r = binary_report(scores, labels, 0.5);
+    const auto r = binary_report(scores, labels, argmax_threshold);
     result.metrics = {{"accuracy", r.accuracy},
                       {"f1", r.f1},
                       {"precision", r.precision},
                       {"recall", r.recall},
                       {"average_precision", r.average_precision},
-                      {"threshold", r.threshold},
+                      {"threshold", 0.5},
                       {"loss", loss}};
     return result;
   }
   if (!threshold) threshold = best_f1_threshold(scores, labels).threshold;
-  const auto r = binary_report(scores, labels, *threshold), argmax = binary_report(scores, labels, 0.5);
+  const auto r = binary_report(scores, labels, *threshold), argmax = binary_report(scores, labels, argmax_threshold);
   result.metrics = {{"f1", r.f1},
                     {"precision", r.precision},
                     {"recall", r.recall},
