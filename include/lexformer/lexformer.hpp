@@ -13,6 +13,7 @@
 #include "lexformer/core/device.hpp"
 #include "lexformer/core/device_cuda.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/core/glob.hpp"
 #include "lexformer/core/indices.hpp"
 #include "lexformer/core/list_upload.hpp"
 #include "lexformer/core/names.hpp"

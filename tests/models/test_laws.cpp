@@ -341,7 +341,7 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   usage(with_lea({.first_layer = 1, .last_layer = 3}),
         "lea: layers 1 to 3 of a model with 2 layers; the first counts from 0, the last is not included");
   expect_error(
-      ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter's name contains 'decoder'");
+      ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter is called 'decoder'; give the name of");
 
   file_error(test::tiny_file({{"vocab_size", 23u}}), "tiny.lxf: the vocabulary has 24 tokens, the embedding 23 rows");
   auto file = test::tiny_file();
@@ -456,4 +456,27 @@ TEST_CASE("models: the same bits with 1, 2 and 3 threads, forward, gradients and
   }
   CHECK(runs[1] == runs[0]);
   CHECK(runs[2] == runs[0]);
+}
+
+TEST_CASE("freeze: whole names, not parts of them") {
+  const auto frozen = [](const char* pattern) {
+    auto model = tiny_model<float>(test::with_lea(), {{"num_hidden_layers", 12}});
+    const std::size_t count = model.freeze(pattern);
+    CHECK(count == model.frozen().size());
+    for (const auto& p : model.parameters()) {
+      const auto& names = model.frozen();
+      CHECK(p.var.requires_grad() == (std::find(names.begin(), names.end(), p.name) == names.end()));
+    }
+    return model.frozen();
+  };
+  const auto one = frozen("encoder.layer.1");
+  CHECK(one == frozen("encoder.layer.1.*"));
+  CHECK(one == frozen("bert.encoder.layer.1"));  // LEA is in the layers from the sixth on
+  for (const auto& name : one) CHECK(name.starts_with("bert.encoder.layer.1."));
+  CHECK(frozen("encoder.layer.1*").size() == 3 * one.size() + 2 * frozen("lexformer.encoder.layer.11").size());
+  CHECK(frozen("encoder.layer.11").size() == one.size() + frozen("lexformer.encoder.layer.11").size());
+  CHECK(frozen("embeddings.word_embeddings") == std::vector<std::string>{"bert.embeddings.word_embeddings.weight"});
+  for (const char* part : {"layer.1", "embedding", "encoder.layer.12", ""})
+    expect_error(
+        ErrorKind::usage, [&] { frozen(part); }, cat("freeze: no parameter is called '", part, "'"));
 }

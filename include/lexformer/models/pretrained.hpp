@@ -8,10 +8,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lexformer/attention/term_config.hpp"
+#include "lexformer/core/glob.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert.hpp"
@@ -69,8 +71,10 @@ class Pretrained {
   /// Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the size of the plug's vectors is not that of the
   /// word embeddings; the model has a plug already.
   void plug_in(std::shared_ptr<EmbeddingPlug<T, Dev>> plug);
-  /// Excludes every parameter whose name contains `part` from training; returns how many. Errors: there is none.
-  std::size_t freeze(const std::string& part);
+  /// Excludes the parameters of these names from training; returns how many. * stands for anything, the name of a module for all that is
+  /// in it, and `bert.`, `electra.` or `lexformer.` before it can be left out: "embeddings", "encoder.layer.3", "encoder.layer.*.output.*".
+  /// Errors (usage): no name fits.
+  std::size_t freeze(const std::string& pattern);
   /// The names of the frozen parameters.
   const std::vector<std::string>& frozen() const { return frozen_; }
 
@@ -357,15 +361,21 @@ void Pretrained<T, Dev>::restore(const ModelFile& saved) {
 }
 
 template <class T, class Dev>
-std::size_t Pretrained<T, Dev>::freeze(const std::string& part) {
+std::size_t Pretrained<T, Dev>::freeze(const std::string& pattern) {
+  const auto fits = [&](std::string_view name) { return fits_glob(pattern, name) || fits_glob(pattern + ".*", name); };
+  const std::string model = config().model_type + ".", ours = "lexformer.";
   std::size_t found = 0;
-  for (auto& p : parameters())
-    if (p.name.find(part) != std::string::npos) {
-      p.var.set_requires_grad(false);
-      frozen_.push_back(p.name);
-      ++found;
-    }
-  if (found == 0) fail_usage("freeze", "no parameter's name contains '", part, "'");
+  for (auto& p : parameters()) {
+    const std::string_view name = p.name;
+    const std::size_t prefix = name.starts_with(model) ? model.size() : name.starts_with(ours) ? ours.size() : 0;
+    if (!fits(name) && !fits(name.substr(prefix))) continue;
+    p.var.set_requires_grad(false);
+    frozen_.push_back(p.name);
+    ++found;
+  }
+  if (found == 0)
+    fail_usage("freeze", "no parameter is called ", in_quotes(pattern),
+               "; give the name of one or of a module, with * for anything, e.g. encoder.layer.0");
   return found;
 }
 

@@ -38,7 +38,7 @@ struct MatcherSettings : TrainingSettings {
   TypoOptions typos{};                       // of `augment`
   std::optional<double> new_lr{};            // of new tensors; default: lr
   std::optional<double> warmup_epochs{};     // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run learns, too
-  std::vector<std::string> freeze{};         // parts of the names of parameters that are not trained
+  std::vector<std::string> freeze{};         // parameters that are not trained (Pretrained::freeze)
   std::vector<std::string> class_weights{};  // numbers, one for each class, or "balanced"
   BatchOrder order = BatchOrder::length_grouped;
   TextKnowledge knowledge{};  // of the attention terms
@@ -103,7 +103,7 @@ LEXFORMER_INLINE void MatcherSettings::visit(OptionVisitor& v, std::size_t texts
 }
 
 LEXFORMER_INLINE void MatcherSettings::visit_freeze(OptionVisitor& v) {
-  v.list("freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
+  v.list("freeze", freeze, "do not train these parameters: names of modules, with * for anything, e.g. embeddings encoder.layer.0");
 }
 
 LEXFORMER_INLINE void MatcherSettings::visit_typos(OptionVisitor& v, std::size_t texts) {
