@@ -23,11 +23,8 @@ template class MaskedLm<float, Cuda>;
 template class MaskedLm<bfloat16, Cuda>;
 const bool love_plug_on_device = register_love_plug<float, Cuda>() && register_love_plug<bfloat16, Cuda>();
 namespace detail {
-LEXFORMER_SCORER(, float, Cuda)
-LEXFORMER_SCORER(, bfloat16, Cuda)
-LEXFORMER_TEXT_ENCODER(, float, Cuda)
-LEXFORMER_TEXT_ENCODER(, bfloat16, Cuda)
-LEXFORMER_TAGGER(, float, Cuda)
-LEXFORMER_TAGGER(, bfloat16, Cuda)
+LEXFORMER_INSTANCES_ON(Cuda, LEXFORMER_SCORER, )
+LEXFORMER_INSTANCES_ON(Cuda, LEXFORMER_TEXT_ENCODER, )
+LEXFORMER_INSTANCES_ON(Cuda, LEXFORMER_TAGGER, )
 }  // namespace detail
 }  // namespace lexformer

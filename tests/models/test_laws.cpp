@@ -341,7 +341,7 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   usage(with_lea({.first_layer = 1, .last_layer = 3}),
         "lea: layers 1 to 3 of a model with 2 layers; the first counts from 0, the last is not included");
   expect_error(
-      ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter is called 'decoder'; give the name of");
+      ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter is called 'decoder'; use names of modules");
 
   file_error(test::tiny_file({{"vocab_size", 23u}}), "tiny.lxf: the vocabulary has 24 tokens, the embedding 23 rows");
   auto file = test::tiny_file();

@@ -73,17 +73,10 @@ std::unique_ptr<Scorer> make_scorer(ModelFile file, const Compute& compute, cons
   return std::make_unique<CrossEncoderScorer<T, Dev>>(std::move(file), compute, extras);
 }
 
-// The instances in lexformer::compiled and lexformer::cuda; the word is extern in programs that link them.
+// The instances in lexformer::compiled and lexformer::cuda.
 #define LEXFORMER_SCORER(word, T, Dev) \
   word template std::unique_ptr<Scorer> make_scorer<T, Dev>(ModelFile, const Compute&, const ModelExtras&);
-#if defined(LEXFORMER_COMPILED)
-LEXFORMER_SCORER(extern, float, Cpu)
-LEXFORMER_SCORER(extern, bfloat16, Cpu)
-#if defined(LEXFORMER_WITH_CUDA)
-LEXFORMER_SCORER(extern, float, Cuda)
-LEXFORMER_SCORER(extern, bfloat16, Cuda)
-#endif
-#endif
+LEXFORMER_EXTERN_INSTANCES(LEXFORMER_SCORER)
 
 }  // namespace detail
 

@@ -364,19 +364,17 @@ template <class T, class Dev>
 std::size_t Pretrained<T, Dev>::freeze(const std::string& pattern) {
   const auto fits = [&](std::string_view name) { return fits_glob(pattern, name) || fits_glob(pattern + ".*", name); };
   const std::string model = config().model_type + ".", ours = "lexformer.";
-  std::size_t found = 0;
+  const std::size_t before = frozen_.size();
   for (auto& p : parameters()) {
     const std::string_view name = p.name;
     const std::size_t prefix = name.starts_with(model) ? model.size() : name.starts_with(ours) ? ours.size() : 0;
     if (!fits(name) && !fits(name.substr(prefix))) continue;
     p.var.set_requires_grad(false);
     frozen_.push_back(p.name);
-    ++found;
   }
-  if (found == 0)
-    fail_usage("freeze", "no parameter is called ", in_quotes(pattern),
-               "; give the name of one or of a module, with * for anything, e.g. encoder.layer.0");
-  return found;
+  if (frozen_.size() == before)
+    fail_usage("freeze", "no parameter is called ", in_quotes(pattern), "; use names of modules, with * for anything: encoder.layer.0");
+  return frozen_.size() - before;
 }
 
 template <class T, class Dev>
