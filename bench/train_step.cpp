@@ -23,7 +23,7 @@ struct Trained {
       : attention(name),
         model(lx::CrossEncoder<T, Dev>::load(
             input.model, {.attention = name == "none" ? std::vector<lx::TermConfig>{} : std::vector<lx::TermConfig>{name},
-                          .labels = input.labels.size(),
+                          .task = {.labels = input.labels.size()},
                           .seed = 1})),
         data(input.pairs(model)),
         optimizer(model.parameters(), {.lr = 5e-5, .weight_decay = 5e-5}) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // lexformer::compiled: models in float.
 #define LEXFORMER_COMPILED
+#include "lexformer/attention/terms.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The part of lexformer::cuda that does not need nvcc: models on the device, compiled once for all programs.
+#include "lexformer/attention/terms.hpp"
 #include "lexformer/kernels/cuda.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
@@ -10,6 +11,8 @@
 #include "lexformer/words/love_plug.hpp"
 
 namespace lexformer {
+template TermFactories<float, Cuda>& attention_terms<float, Cuda>();
+template TermFactories<bfloat16, Cuda>& attention_terms<bfloat16, Cuda>();
 template class Pretrained<float, Cuda>;
 template class Encoder<float, Cuda>;
 template class CrossEncoder<float, Cuda>;
@@ -20,11 +23,8 @@ template class MaskedLm<float, Cuda>;
 template class MaskedLm<bfloat16, Cuda>;
 const bool love_plug_on_device = register_love_plug<float, Cuda>() && register_love_plug<bfloat16, Cuda>();
 namespace detail {
-LEXFORMER_SCORER(, float, Cuda)
-LEXFORMER_SCORER(, bfloat16, Cuda)
-LEXFORMER_TEXT_ENCODER(, float, Cuda)
-LEXFORMER_TEXT_ENCODER(, bfloat16, Cuda)
-LEXFORMER_TAGGER(, float, Cuda)
-LEXFORMER_TAGGER(, bfloat16, Cuda)
+LEXFORMER_INSTANCES_ON(Cuda, LEXFORMER_SCORER, )
+LEXFORMER_INSTANCES_ON(Cuda, LEXFORMER_TEXT_ENCODER, )
+LEXFORMER_INSTANCES_ON(Cuda, LEXFORMER_TAGGER, )
 }  // namespace detail
 }  // namespace lexformer

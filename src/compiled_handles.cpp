@@ -6,10 +6,7 @@
 #include "lexformer/models/word_tagger.hpp"
 
 namespace lexformer::detail {
-LEXFORMER_SCORER(, float, Cpu)
-LEXFORMER_SCORER(, bfloat16, Cpu)
-LEXFORMER_TEXT_ENCODER(, float, Cpu)
-LEXFORMER_TEXT_ENCODER(, bfloat16, Cpu)
-LEXFORMER_TAGGER(, float, Cpu)
-LEXFORMER_TAGGER(, bfloat16, Cpu)
+LEXFORMER_INSTANCES_ON(Cpu, LEXFORMER_SCORER, )
+LEXFORMER_INSTANCES_ON(Cpu, LEXFORMER_TEXT_ENCODER, )
+LEXFORMER_INSTANCES_ON(Cpu, LEXFORMER_TAGGER, )
 }  // namespace lexformer::detail

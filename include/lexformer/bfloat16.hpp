@@ -56,6 +56,7 @@ LEXFORMER_BERT_TAGGER(extern, bfloat16)
 extern template class AdamWRows<bfloat16>;
 extern template class AdamW<bfloat16, Cpu>;
 #if defined(LEXFORMER_WITH_CUDA)  // in lexformer::cuda
+extern template TermFactories<bfloat16, Cuda>& attention_terms<bfloat16, Cuda>();
 extern template class Pretrained<bfloat16, Cuda>;
 extern template class Encoder<bfloat16, Cuda>;
 extern template class CrossEncoder<bfloat16, Cuda>;

@@ -2,6 +2,7 @@
 // Models in double, for gradient checks. Include it after linking lexformer::double, and they are compiled once, in that library.
 #pragma once
 
+#include "lexformer/attention/terms.hpp"
 #include "lexformer/models/cross_encoder.hpp"
 #include "lexformer/models/encoder.hpp"
 #include "lexformer/models/masked_lm.hpp"

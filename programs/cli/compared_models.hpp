@@ -3,7 +3,7 @@
 #pragma once
 
 #include <filesystem>
-#include <lexformer/models/cross_encoder_options.hpp>
+#include <lexformer/models/task.hpp>
 
 #include <string>
 #include <tuple>
@@ -26,13 +26,8 @@ inline std::pair<std::string, std::string> name_and_path(const std::string& argu
 }
 
 /// Errors (usage): two models have another task, other classes or another number of texts.
-inline void require_same_task(const std::string& name, const lx::CrossEncoderOptions& model, const std::string& other_name,
-                              const lx::CrossEncoderOptions& other) {
-  const auto classes = [](const lx::CrossEncoderOptions& o) {
-    auto names = o.label_names;
-    for (std::size_t c = 0; c < o.labels && o.label_names.empty(); ++c) names.push_back(std::to_string(c));
-    return std::tuple(o.task, o.texts, names);
-  };
+inline void require_same_task(const std::string& name, const lx::Task& model, const std::string& other_name, const lx::Task& other) {
+  const auto classes = [](const lx::Task& task) { return std::tuple(task.kind, task.texts, task.class_names()); };
   if (classes(model) != classes(other))
     lx::fail_usage("--model", name, " has another task, other classes or another number of texts than ", other_name,
                    "; compare models of one");

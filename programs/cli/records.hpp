@@ -2,8 +2,8 @@
 // Tables of records as the input of programs: --left and --right, or two file names, and how records become texts.
 #pragma once
 
-#include <lexformer/io/json.hpp>
 #include <lexformer/tables/record_texts.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -18,6 +18,8 @@ inline void visit_record_columns(OptionVisitor& v, std::vector<std::string>& col
 }
 
 class RecordFlags {
+  using Metadata = std::map<std::string, std::string>;
+
  public:
   /// --left and --right, beside files of pairs of texts. visit_table() adds --columns.
   void visit(OptionVisitor& v) {
@@ -40,11 +42,11 @@ class RecordFlags {
   bool one_table() const { return right_.empty(); }
   const std::vector<std::string>& columns() const { return columns_; }
 
-  /// Reads the tables. `columns`: as in --columns; `stored`: the options that a model keeps, or "": an option that is not given is
-  /// the model's.
-  std::shared_ptr<const lx::RecordPairs> load(const std::vector<std::string>& columns, const std::string& stored,
+  /// Reads the tables. `columns`: as in --columns; `kept`: of a model (Scorer::metadata), whose options stand for options that are not
+  /// given.
+  std::shared_ptr<const lx::RecordPairs> load(const std::vector<std::string>& columns, const Metadata& kept = {},
                                               const std::string& model = "") const {
-    auto texts = options(columns, stored, model);
+    auto texts = options(columns, kept, model);
     const std::size_t equals = id_.find('=');
     auto left = lx::read_records(left_, id_.substr(0, equals));
     std::optional<lx::RecordTable> right;
@@ -52,10 +54,10 @@ class RecordFlags {
     return std::make_shared<const lx::RecordPairs>(std::move(left), std::move(right), std::move(texts));
   }
   /// With --left, lets `table` read pairs of ids.
-  void apply(lx::TableOptions& table, const std::string& stored = "", const std::string& model = "") const {
+  void apply(lx::TableOptions& table, const Metadata& kept = {}, const std::string& model = "") const {
     if (!used()) return;
     if (table.texts != 2) lx::fail_usage("--left", "the model reads single texts, not pairs");
-    table.records = load(table.columns, stored, model);
+    table.records = load(table.columns, kept, model);
     table.columns.clear();
   }
 
@@ -74,12 +76,8 @@ class RecordFlags {
     v.text("separator", separator_, "text between columns (default: a space)").identity(false);
   }
 
-  lx::RecordTextOptions options(const std::vector<std::string>& columns, const std::string& stored, const std::string& model) const {
-    lx::RecordTextOptions o;
-    if (!stored.empty()) {
-      const std::string where = model + ": lexformer.records";
-      o = lx::parse_record_text_options(lx::parse_json(stored, where), where);
-    }
+  lx::RecordTextOptions options(const std::vector<std::string>& columns, const Metadata& kept, const std::string& model) const {
+    auto o = lx::kept_record_texts(kept, model).value_or(lx::RecordTextOptions{});
     if (!columns.empty()) {
       o.columns.clear();
       for (const auto& name : columns) o.columns.push_back(lx::parse_record_column(name));
@@ -106,10 +104,5 @@ class RecordFlags {
   std::optional<lx::Serialize> serialize_;
   bool normalize_ = false;
 };
-
-/// The options in the form in which a model keeps them, "" for pairs of texts.
-inline std::string stored_records(const lx::TableOptions& table) {
-  return table.records ? lx::dump_json(table.records->description(), "--left") : "";
-}
 
 }  // namespace program

@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include <lexformer/metrics/metrics.hpp>
 #include <lexformer/tables/record_texts.hpp>
 
 #include "cli/program.hpp"
@@ -54,7 +55,7 @@ void read_scored_pairs(const std::vector<std::string>& files, std::optional<doub
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
       if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(score))
         lx::fail_file(here(), "score is ", lx::in_quotes(text), ", expected a number");
-      bool match = threshold && score >= *threshold;
+      bool match = threshold && lx::is_match(score, *threshold);
       if (matches && !threshold) {
         const auto value = parse_match(pair.kept[1]);
         if (!value) lx::fail_file(here(), "match is ", lx::in_quotes(pair.kept[1]), ", expected 0 or 1");

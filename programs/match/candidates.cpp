@@ -55,7 +55,7 @@ class FindCandidates final : public program::Command {
       lx::fail_usage("command line", "nothing to do; give --out, --matches or --explain");
     typo_flags_.load(typos_);
     const auto format = out_.empty() ? lx::TableFormat::csv : program::output_format(out_);
-    const auto records = flags_.load(flags_.columns(), "");
+    const auto records = flags_.load(flags_.columns());
     auto [left, right] = lx::search_texts(*records);
     if (share_ > 0) {
       typos_.word_share = share_;

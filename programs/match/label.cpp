@@ -229,7 +229,7 @@ class Label final : public program::Command {
     if (out_.empty() && page_.empty()) lx::fail_usage("command line", "give --out LABELS.csv to label in the terminal, or --html F.html");
     if (!out_.empty() && program::output_format(out_) != lx::TableFormat::csv) lx::fail_usage("--out", out_, " must end in .csv");
     if (!flags_.used()) lx::fail_usage("--left", "must be given: the table of the records");
-    const auto records = flags_.load(columns_, "");
+    const auto records = flags_.load(columns_);
     lx::TableOptions table;
     table.records = records;
     table.labels = false;

@@ -24,7 +24,7 @@ class Match final : public program::Command {
     auto settings = o_.settings(model.get());
     lx::check_match(settings, model.get(), !o_.decision.validation.empty(), o_.records.one_table());
     program::PartFile file(o_.out, o_.resume, o_.overwrite);
-    const auto records = o_.records.load(o_.records.columns(), model ? model->records : "", o_.model);
+    const auto records = o_.records.load(o_.records.columns(), model ? model->metadata : std::map<std::string, std::string>(), o_.model);
     if (model) {
       model->check_texts(records->left_texts(), records->left().path);
       model->check_texts(records->right_texts(), records->right().path);

@@ -126,14 +126,14 @@ struct MatchFlags {
       const auto file = CalibrationFile::load(decision.calibration_file);
       o.decision.calibration = file.calibration;
       o.decision.usual = file.threshold;
-    } else if (decision.validation.empty() && !scorer->calibration.empty()) {
-      o.decision.calibration = lx::parse_calibration(scorer->calibration, model + ": lexformer.calibration");
+    } else if (decision.validation.empty()) {
+      o.decision.calibration = scorer->calibration;
     }
     return o;
   }
   std::vector<std::string> label_names(const lx::Scorer* scorer) const {
-    const bool named = scorer != nullptr && scorer->options().task == lx::Task::classification && scorer->options().label_names.size() == 2;
-    return named ? scorer->options().label_names : std::vector<std::string>{"0", "1"};
+    const bool named = scorer != nullptr && scorer->task().kind == lx::TaskKind::classification && scorer->task().label_names.size() == 2;
+    return named ? scorer->task().label_names : std::vector<std::string>{"0", "1"};
   }
   /// All that determines what is written; a resumed run must have the same.
   lx::Json identity(const lx::MatchStream& stream) const {

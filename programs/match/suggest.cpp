@@ -42,7 +42,7 @@ class Suggest final : public program::Command {
       lx::fail_usage("--threshold", "is ", *threshold_, ", expected a number between 0 and 1");
     if (!flags_.used()) lx::fail_usage("--left", "must be given: suggestions compare the records");
     const bool by_uncertainty = options_.by == lx::SuggestBy::uncertainty;
-    const auto records = flags_.load(columns_, "");
+    const auto records = flags_.load(columns_);
     const auto key = [&](const lx::PairRow& pair, const std::string& where) {
       std::size_t left = records->left_place(pair.left_id, where), right = records->right_place(pair.right_id, where);
       if (records->one_table() && left > right) std::swap(left, right);

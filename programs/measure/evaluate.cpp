@@ -40,18 +40,18 @@ class Evaluate final : public program::Command {
     typo_flags_.load(typos_);
     const auto scorer = lx::open_scorer(model_, compute_, flags_.extras(copies_ > 0 ? "--test-typos" : nullptr));
     const lx::Scorer& model = *scorer;
-    table_.texts = model.options().texts;
-    records_.apply(table_, model.records, model_);
+    table_.texts = model.task().texts;
+    records_.apply(table_, model.metadata, model_);
     const auto read = [&](const std::string& file) {
-      auto examples = lx::read_examples(file, table_, model.options());
-      model.check_texts(lx::texts_of(examples, model.options().texts), file);
+      auto examples = lx::read_examples(file, table_, model.task());
+      model.check_texts(lx::texts_of(examples, model.task().texts), file);
       return examples;
     };
     std::vector<lx::TestResult> results;
     lx::Json json = lx::Json::array();
     if (calibration_.used()) {
-      if (model.options().labels != 2)
-        lx::fail_usage("--valid", "calibrates the probabilities of two classes; ", model_, " has ", model.options().labels);
+      if (model.task().labels != 2)
+        lx::fail_usage("--valid", "calibrates the probabilities of two classes; ", model_, " has ", model.task().labels);
       const auto examples = read(calibration_.valid());
       const auto logits = model.logits(examples, batch_);
       lx::require_finite(logits, calibration_.valid(), "pair", 1);
@@ -64,7 +64,7 @@ class Evaluate final : public program::Command {
       if (calibration_.used()) calibration_.test(file, examples, results.back().clean.scores);
       if (!scores_) continue;
       for (const auto& e : examples)
-        json.back()["labels"].push_back(model.options().task == lx::Task::regression ? lx::Json(e.target) : lx::Json(e.label));
+        json.back()["labels"].push_back(model.task().kind == lx::TaskKind::regression ? lx::Json(e.target) : lx::Json(e.label));
       for (std::size_t k = 0; k < table_.keep.size(); ++k)
         for (const auto& e : examples) json.back()["columns"][table_.keep[k]].push_back(e.kept[k]);
       json.back()["scores"] = results.back().clean.scores;

@@ -56,12 +56,12 @@ class Report final : public program::Command {
           lx::fail_usage("--model", "two are called '", contenders[i].name, "'; write NAME=DIR");
     }
     const program::Contender& main = contenders.back();
-    for (const auto& c : contenders) program::require_same_task(c.name, c.model.options(), main.name, main.model.options());
+    for (const auto& c : contenders) program::require_same_task(c.name, c.model.task(), main.name, main.model.task());
     std::vector<lx::PairExample> examples;
-    table_.texts = main.model.options().texts;
-    records_.apply(table_, main.model.records, main.name);
-    if (!test_.empty()) examples = lx::read_examples(test_, table_, main.model.options());
-    const auto texts = main.model.options().texts;
+    table_.texts = main.model.task().texts;
+    records_.apply(table_, main.model.metadata, main.name);
+    if (!test_.empty()) examples = lx::read_examples(test_, table_, main.model.task());
+    const auto texts = main.model.task().texts;
     if (texts == 1 && !pair_.empty())
       lx::fail_usage("--pair", "the models read single texts; the attention of a text of --test is plotted");
     if (texts == 1 && !view_.word.empty()) lx::fail_usage("--word", "the models read single texts, which have no right text");

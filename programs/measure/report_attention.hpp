@@ -68,10 +68,10 @@ struct Contender {
 };
 
 /// The class names in plots.
-inline std::vector<std::string> class_names(const lx::CrossEncoderOptions& options) {
-  if (options.label_names.empty() && options.labels == 2)
-    return options.texts == 1 ? std::vector<std::string>{"class 0", "class 1"} : std::vector<std::string>{"no match", "match"};
-  return options.label_names;
+inline std::vector<std::string> class_names(const lx::Task& task) {
+  if (task.label_names.empty() && task.labels == 2)
+    return task.texts == 1 ? std::vector<std::string>{"class 0", "class 1"} : std::vector<std::string>{"no match", "match"};
+  return task.label_names;
 }
 
 struct AttentionView {
@@ -131,7 +131,7 @@ inline void attention_section(lx::ReportPage& page, const std::vector<Contender>
   const auto& config = main.encoder().config;
   const auto& tokenizer = main.tokenizer();
   const auto encoding = main.encode(view.left, view.right);
-  const bool single = main.options().texts == 1;
+  const bool single = main.task().texts == 1;
   const std::size_t n = encoding.size();
   std::vector<std::string> tokens;
   for (const std::int32_t id : encoding.ids) tokens.push_back(tokenizer.vocabulary().token(id));

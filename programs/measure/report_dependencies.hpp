@@ -96,7 +96,7 @@ inline void filter_section(lx::ReportPage& page, const std::vector<Contender>& c
   if (shown == contenders.rend()) return;
   const auto& model = shown->model;
   const std::size_t layer = dafa_options(*shown)->first_layer, batch_size = 64;
-  const bool regression = model.options().task == lx::Task::regression;
+  const bool regression = model.task().kind == lx::TaskKind::regression;
   const auto& scores = evaluations[static_cast<std::size_t>(contenders.rend() - shown) - 1].scores;
   std::vector<double> gates;
   for (std::size_t first = 0; first < examples.size(); first += batch_size) {
@@ -113,9 +113,10 @@ inline void filter_section(lx::ReportPage& page, const std::vector<Contender>& c
   page.paragraph(lx::cat("Mean of f over tokens and heads of layer ", layer, " of ", shown->name, "; from ", lx::short_number(low, 3),
                          " to ", lx::short_number(high, 3), ", mean ", lx::short_number(lx::mean_and_deviation(gates).mean, 3), "."));
   const auto predicted = [&](std::size_t i) {
-    return static_cast<std::int32_t>(model.options().labels == 2 ? scores[i] > model.threshold.value_or(0.5) : scores[i]);
+    return static_cast<std::int32_t>(model.task().labels == 2 ? lx::is_match(scores[i], model.threshold.value_or(lx::argmax_threshold))
+                                                              : scores[i]);
   };
-  auto names = regression ? std::vector<std::string>{"all pairs"} : class_names(model.options());
+  auto names = regression ? std::vector<std::string>{"all pairs"} : class_names(model.task());
   lx::Csv csv({"pair", "label", "score", "filter"});
   for (std::size_t i = 0; i < gates.size(); ++i)
     csv.row({lx::cat(i + 1),

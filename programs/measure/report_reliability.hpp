@@ -11,7 +11,7 @@ namespace program {
 /// errors. evaluations: of each contender on the examples. Only for two classes.
 inline void reliability_section(lx::ReportPage& page, const std::vector<Contender>& contenders,
                                 const std::vector<lx::Evaluation>& evaluations, const std::vector<lx::PairExample>& examples) {
-  if (contenders.back().model.options().labels != 2 || examples.size() < 2) return;
+  if (contenders.back().model.task().labels != 2 || examples.size() < 2) return;
   const auto labels = lx::labels_of(examples);
   std::vector<lx::Series> series{{"right as often as it says", {0, 100}, {0, 100}}};
   std::vector<std::vector<std::string>> table;
@@ -30,7 +30,7 @@ inline void reliability_section(lx::ReportPage& page, const std::vector<Contende
     add(contenders[k].name, scores);
     add(contenders[k].name + ", Platt", after);
   }
-  const std::string pairs = lx::examples_name(contenders.back().model.options().texts);
+  const std::string pairs = lx::examples_name(contenders.back().model.task().texts);
   page.heading("Calibration");
   page.table({"model", "calibration error, %", "Brier score"}, table);
   page.picture(

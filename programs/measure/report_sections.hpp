@@ -13,9 +13,9 @@ inline std::string on_one_line(const std::string& text) { return "<span class=\"
 
 /// Plots the log of the training by epoch, one line for each run.
 inline void training_section(lx::ReportPage& page, const std::vector<Contender>& contenders) {
-  const auto& options = contenders.back().model.options();
-  const bool regression = options.task == lx::Task::regression;
-  const std::string primary = lx::primary_metric(options);
+  const auto& task = contenders.back().model.task();
+  const bool regression = task.kind == lx::TaskKind::regression;
+  const std::string primary = lx::primary_metric(task);
   struct Curve {
     std::string name, key, title, y_label;
     std::string caption{};
@@ -65,7 +65,7 @@ inline void training_section(lx::ReportPage& page, const std::vector<Contender>&
 
 /// Shows the main metrics of each contender in a table.
 inline void metrics_table(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations) {
-  const auto& options = contenders.back().model.options();
+  const auto& task = contenders.back().model.task();
   std::vector<std::string> header{"model"};
   for (const auto& key : lx::main_metrics(evaluations[0])) header.push_back(key);
   std::vector<std::vector<std::string>> rows;
@@ -79,9 +79,9 @@ inline void metrics_table(lx::ReportPage& page, const std::vector<Contender>& co
     }
     shown += (shown.empty() ? "" : "; ") + contenders[k].shown();
   }
-  page.paragraph(options.task == lx::Task::regression ? "In percent; mse in squared units of the label."
-                 : options.has_threshold()            ? "In percent, at the stored threshold."
-                                                      : "In percent.");
+  page.paragraph(task.kind == lx::TaskKind::regression ? "In percent; mse in squared units of the label."
+                 : task.has_threshold()                ? "In percent, at the stored threshold."
+                                                       : "In percent.");
   page.paragraph("One model each. " + shown + ".");
   page.table(header, rows);
 }
@@ -105,16 +105,15 @@ inline void precision_recall_picture(lx::ReportPage& page, const std::vector<Con
                                        .y_label = "precision, %",
                                        .x_range = {{0, 100}},
                                        .y_range = {{0, 100}}}),
-               lx::series_csv(curves),
-               contenders.back().model.options().texts == 1 ? "Dots: threshold 0.5." : "Dots: the stored thresholds.");
+               lx::series_csv(curves), contenders.back().model.task().texts == 1 ? "Dots: threshold 0.5." : "Dots: the stored thresholds.");
 }
 
 /// Draws the distribution of a model's scores for each class, in 20 bins.
 inline void score_histogram(lx::ReportPage& page, const std::string& picture, const Contender& c, const std::vector<double>& scores,
                             const std::vector<std::int32_t>& labels) {
   constexpr std::size_t bins = 20;
-  const std::size_t texts = c.model.options().texts;
-  const auto names = class_names(c.model.options());
+  const std::size_t texts = c.model.task().texts;
+  const auto names = class_names(c.model.task());
   std::vector<double> edges(bins + 1), total(2);
   for (std::size_t b = 0; b < edges.size(); ++b) edges[b] = static_cast<double>(b) / bins;
   for (const auto label : labels) ++total[static_cast<std::size_t>(label)];
@@ -141,16 +140,16 @@ inline void score_histogram(lx::ReportPage& page, const std::string& picture, co
 /// Lists the examples on the wrong side of the threshold whose scores are farthest from it.
 inline void worst_errors(lx::ReportPage& page, const Contender& c, const std::vector<double>& scores,
                          const std::vector<lx::PairExample>& examples, std::size_t worst) {
-  const bool single = c.model.options().texts == 1;
-  const auto names = class_names(c.model.options());
+  const bool single = c.model.task().texts == 1;
+  const auto names = class_names(c.model.task());
   const double threshold = c.model.threshold.value_or(0.5);
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < scores.size(); ++i)
-    if ((scores[i] > threshold) != (examples[i].label == 1)) wrong.push_back(i);
+    if (lx::is_match(scores[i], threshold) != (examples[i].label == 1)) wrong.push_back(i);
   std::stable_sort(wrong.begin(), wrong.end(),
                    [&](auto a, auto b) { return std::abs(scores[a] - threshold) > std::abs(scores[b] - threshold); });
   page.heading("Worst errors of " + c.name);
-  page.paragraph(lx::cat(wrong.size(), " of ", examples.size(), " ", lx::examples_name(c.model.options().texts),
+  page.paragraph(lx::cat(wrong.size(), " of ", examples.size(), " ", lx::examples_name(c.model.task().texts),
                          " are on the wrong side of the threshold.",
                          single ? "" : " Wavy line: the other text has a similar word; coloured background: it has none."));
   std::vector<std::vector<std::string>> rows;
@@ -172,11 +171,11 @@ inline void worst_errors(lx::ReportPage& page, const Contender& c, const std::ve
 /// evaluations: of each contender on the examples.
 inline void scores_section(lx::ReportPage& page, const std::vector<Contender>& contenders, const std::vector<lx::Evaluation>& evaluations,
                            const std::string& file, const std::vector<lx::PairExample>& examples, std::size_t worst) {
-  const std::string pairs = lx::examples_name(contenders.back().model.options().texts);
+  const std::string pairs = lx::examples_name(contenders.back().model.task().texts);
   page.heading("Test " + pairs);
   page.paragraph(lx::cat(file, ", ", examples.size(), " ", pairs));
   metrics_table(page, contenders, evaluations);
-  if (std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.model.options().labels != 2; })) return;
+  if (std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.model.task().labels != 2; })) return;
   const auto labels = lx::labels_of(examples);
   precision_recall_picture(page, contenders, evaluations, labels);
   for (std::size_t k = 0; k < contenders.size(); ++k)

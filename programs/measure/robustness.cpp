@@ -56,13 +56,13 @@ class RobustnessCommand final : public program::Command {
     // Opens a model and reads the test file for it; then measures it, or only checks both, so that bad input is found early.
     const auto open = [&](program::MeasuredModel& m, bool measured) {
       const auto model = lx::open_scorer(m.path, compute_, flags_.extras("--noise"));
-      m.options = model->options();
-      program::require_same_task(m.name, m.options, models[0].name, models[0].options);
+      m.task = model->task();
+      program::require_same_task(m.name, m.task, models[0].name, models[0].task);
       lx::TableOptions columns = table_;
-      columns.texts = m.options.texts;
-      records_.apply(columns, model->records, m.path);
-      const auto examples = lx::read_examples(test_, columns, m.options);
-      model->check_texts(lx::texts_of(examples, m.options.texts), test_);
+      columns.texts = m.task.texts;
+      records_.apply(columns, model->metadata, m.path);
+      const auto examples = lx::read_examples(test_, columns, m.task);
+      model->check_texts(lx::texts_of(examples, m.task.texts), test_);
       m.threshold = model->threshold.value_or(m.threshold);
       if (measured) program::measure(m, *model, test_, examples, noise_, batch_, [&](lx::TypoMode source) { step(m.name, source); });
     };
@@ -77,12 +77,12 @@ class RobustnessCommand final : public program::Command {
                              {"metric", models[0].clean.primary},
                              {"device", lx::name_of(compute_.device)},
                              {"precision", lx::name_of(compute_.precision)}});
-    const std::string metric = program::primary_of(models[0].options).name;
+    const std::string metric = program::primary_of(models[0].task).name;
     for (std::size_t s = 0; s < noise_.sources.size(); ++s)
       std::cout << (s > 0 ? "\n" : "") << "Noise " << lx::name_of(noise_.sources[s]) << ": " << metric << ", %\n\n"
                 << program::noise_table(models, all, noise_, s).markdown();
     lx::ReportPage page("Robustness to noise");
-    page.paragraph(lx::cat(lx::one_line(test_), ", ", models[0].labels.size(), models[0].options.texts == 1 ? " texts" : " pairs", ": ",
+    page.paragraph(lx::cat(lx::one_line(test_), ", ", models[0].labels.size(), models[0].task.texts == 1 ? " texts" : " pairs", ": ",
                            metric, ". Columns with a difference are against the clean texts, and against the model ", models[0].name, "."));
     program::robustness_pages(page, models, all, noise_);
     program::report_footer(page, command_line);

@@ -53,18 +53,18 @@ struct NoisyCopies {
 struct MeasuredModel {
   std::string name, path;
   double threshold = 0.5;
-  lx::CrossEncoderOptions options{};
+  lx::Task task{};
   std::vector<double> labels{};  // classes, or targets of a regression
   lx::Evaluation clean{};
   std::vector<std::vector<NoisyCopies>> noisy{};  // by source and intensity
 };
 
-/// Evaluates a model, whose options are in `into`, on clean texts and on all copies with noise. step(source): called before each source.
+/// Evaluates a model, whose task is in `into`, on clean texts and on all copies with noise. step(source): called before each source.
 template <class Step>
 void measure(MeasuredModel& into, const lx::Scorer& model, const std::string& file, const std::vector<lx::PairExample>& examples,
              const NoiseOptions& noise, std::size_t batch, Step&& step) {
   for (const auto& e : examples)
-    into.labels.push_back(into.options.task == lx::Task::regression ? static_cast<double>(e.target) : static_cast<double>(e.label));
+    into.labels.push_back(into.task.kind == lx::TaskKind::regression ? static_cast<double>(e.target) : static_cast<double>(e.label));
   into.clean = lx::evaluate(model, file, examples, into.threshold, batch);
   for (const auto source : noise.sources) {
     step(source);
@@ -75,7 +75,7 @@ void measure(MeasuredModel& into, const lx::Scorer& model, const std::string& fi
         const auto texts = lx::with_typos(examples, noise.copy(r), noise.typos(source, share));
         for (std::size_t i = 0; i < examples.size(); ++i) {
           cell.changes.add(examples[i].left, texts[i].left);
-          if (into.options.texts == 2) cell.changes.add(examples[i].right, texts[i].right);
+          if (into.task.texts == 2) cell.changes.add(examples[i].right, texts[i].right);
         }
         const std::string where = lx::cat(file, " with ", lx::name_of(source), " ", share, ", copy ", r + 1);
         cell.copies.push_back(lx::evaluate(model, where, texts, into.threshold, batch));
@@ -85,10 +85,10 @@ void measure(MeasuredModel& into, const lx::Scorer& model, const std::string& fi
 }
 
 /// The metric that `evaluate` compares models by, as a function of scores and labels.
-inline Metric primary_of(const lx::CrossEncoderOptions& options) {
-  if (options.task == lx::Task::regression) return metrics_of(Compared::regression)[0];
-  if (options.labels > 2) return metrics_of(Compared::more_classes)[0];
-  return metrics_of(Compared::two_classes)[options.has_threshold() ? 0 : 2];
+inline Metric primary_of(const lx::Task& task) {
+  if (task.kind == lx::TaskKind::regression) return metrics_of(Compared::regression)[0];
+  if (task.labels > 2) return metrics_of(Compared::more_classes)[0];
+  return metrics_of(Compared::two_classes)[task.has_threshold() ? 0 : 2];
 }
 
 /// A number with its interval, in percent.
@@ -110,7 +110,7 @@ struct RobustnessPoint {
 /// Points of all models, from the same resamples. source, intensity: places in `noisy`; clean: both npos.
 inline std::vector<RobustnessPoint> points_of(const std::vector<MeasuredModel>& models, std::size_t source, std::size_t intensity,
                                               const lx::BootstrapOptions& options) {
-  const Metric metric = primary_of(models[0].options);
+  const Metric metric = primary_of(models[0].task);
   const auto on = [&](const MeasuredModel& m, const lx::Evaluation& e, std::span<const std::size_t> rows) {
     std::vector<double> scores, labels;
     for (const std::size_t row : rows) {

@@ -16,8 +16,8 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
   StringWriter card;
   const bool lea = o.encoder.has("lea");
   const bool trees = o.encoder.has("dafa") || o.encoder.has("syntax"), wordnet = o.encoder.has("uerbert");
-  const bool single = o.encoder.texts == 1;
-  const std::string examples = lx::examples_name(o.encoder.texts);
+  const bool single = o.encoder.task.texts == 1;
+  const std::string examples = lx::examples_name(o.encoder.task.texts);
   card << (single ? "# A model that reads single texts" : "# A cross-encoder for pairs of texts")
        << (lea ? ", with lexical attention (LEA)" : "") << "\n\n"
        << "Trained with lexformer " << LEXFORMER_VERSION << ", starting from `" << o.model << "`, seed " << settings["seed"] << ".\n\n"
@@ -26,13 +26,13 @@ inline std::string model_card(const MatcherOptions& o, const lx::Json& settings,
        << "## Data\n\n| file | " << examples << " |\n| --- | --- |\n";
   for (const auto& [file, size] : data) card << "| " << table_cell(file) << " | " << size << " |\n";
 
-  card << "\n## Results\n\nIn percent" << (o.encoder.task == lx::Task::regression ? " (mse unscaled)" : "") << ". The best model"
+  card << "\n## Results\n\nIn percent" << (o.encoder.task.kind == lx::TaskKind::regression ? " (mse unscaled)" : "") << ". The best model"
        << (rows[0].second.primary == "f1" ? " and its threshold were" : " was") << " chosen on the validation " << examples
        << " (first row)" << (single ? " by " + rows[0].second.primary : "") << ", so that row is optimistic.\n\n";
   card << metric_table(rows);
 
   MatcherOptions untouched;
-  untouched.encoder.texts = o.encoder.texts;
+  untouched.encoder.task.texts = o.encoder.task.texts;
   untouched.finish(OptionVisitor());
   untouched.encoder.attention = o.encoder.attention;
   card << "\n" << changed_settings(settings, untouched.identity(), {"model", "train", "valid", "seed"}) << how_it_was_made(o.command);

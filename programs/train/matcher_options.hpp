@@ -30,10 +30,10 @@ struct MatcherOptions : RunOptions {
   lx::TableOptions table;
   RecordFlags records;
 
-  /// encoder.texts chooses the help texts.
+  /// encoder.task.texts chooses the help texts.
   void visit(OptionVisitor& v) {
-    const bool single = encoder.texts == 1;
-    const std::string examples = lx::examples_name(encoder.texts);
+    const bool single = encoder.task.texts == 1;
+    const std::string examples = lx::examples_name(encoder.task.texts);
     v.input("model", model, "initial encoder: a .lxf file (tools/convert_hf.py, make_model) or a HuggingFace folder")
         .required()
         .shown_as("M.lxf")
@@ -45,7 +45,7 @@ struct MatcherOptions : RunOptions {
         .required();
     v.inputs("test", tests, "test " + examples + "; one or more files");
     visit_out(v);
-    visit_table(v, table, encoder.texts);
+    visit_table(v, table, encoder.task.texts);
     if (!single) records.visit(v);
 
     v.group("Model");
@@ -57,17 +57,17 @@ struct MatcherOptions : RunOptions {
         .identity(false);
     settings.visit_freeze(v);
     knowledge.visit(v);
-    attention.visit(v, encoder.texts);
+    attention.visit(v, encoder.task.texts);
     v.group("Unknown words");
     love.visit(v, true);
 
-    settings.visit_typos(v, encoder.texts);
+    settings.visit_typos(v, encoder.task.texts);
     v.find("typo_mode")->help = "see lexformer help add_typos";
     typo_flags.visit_list(v);
     move_behind(v, "misspellings", "typo_mode");
     v.size("test_typos", test_typos, 0, "number of copies of each test file with typos to evaluate in addition").identity(false);
 
-    v.leave_out("seed", [&](OptionVisitor& o) { settings.visit_training(o, encoder.texts); });
+    v.leave_out("seed", [&](OptionVisitor& o) { settings.visit_training(o, encoder.task.texts); });
     v.list("seed", seeds, 0, ~std::size_t{0}, "one or more seeds, e.g. 1,2,3; each is a separate run")
         .also("seeds")
         .split_at(',')
@@ -81,19 +81,19 @@ struct MatcherOptions : RunOptions {
       if (std::find(seeds.begin(), seed, *seed) != seed) lx::fail_usage("--seeds", *seed, " is given twice");
     encoder.attention = attention.terms();
     encoder.max_length = max_length;
-    encoder.label_names = label_names;
-    if (settings.loss && settings.loss != lx::MatcherLoss::cross_entropy) encoder.task = lx::Task::regression;
-    if (settings.loss == lx::MatcherLoss::binary) encoder.activation = lx::ScoreActivation::sigmoid;
-    const bool regression = encoder.task == lx::Task::regression;
-    encoder.labels = regression ? 1 : label_names.empty() ? 2 : label_names.size();
-    settings.check(encoder);
+    encoder.task.label_names = label_names;
+    if (settings.loss && settings.loss != lx::MatcherLoss::cross_entropy) encoder.task.kind = lx::TaskKind::regression;
+    if (settings.loss == lx::MatcherLoss::binary) encoder.task.activation = lx::ScoreActivation::sigmoid;
+    const bool regression = encoder.task.kind == lx::TaskKind::regression;
+    encoder.task.labels = regression ? 1 : label_names.empty() ? 2 : label_names.size();
+    settings.check(encoder.task);
     if (regression && !label_names.empty()) lx::fail_usage("--labels", "a regression has numbers, not classes");
     typo_flags.load(settings.typos);
     finish_run();
   }
   /// Checks that texts have the columns that --lea-columns compares.
   void check_columns(const lx::ExampleSet& train) const {
-    const auto texts = lx::texts_of(train.examples, encoder.texts);
+    const auto texts = lx::texts_of(train.examples, encoder.task.texts);
     for (const auto& term : encoder.attention)
       if (term.name == "lea" && term.get<lx::LeaOptions>().columns != lx::LeaColumns::any &&
           std::all_of(texts.begin(), texts.end(), [](const auto& text) { return lx::column_marks(text).empty(); }))

@@ -31,20 +31,20 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
   auto model = lx::CrossEncoder<T, Dev>::load(o.model, options);
   if (!o.quiet) report_tensors(o.model, model);
   o.love.apply(model);
-  model.records = stored_records(o.table);
+  lx::keep_record_texts(o.table.records.get(), model.metadata);
   model.provide(knowledge);
-  const auto read = [&](const std::string& file) { return lx::ExampleSet{file, lx::read_examples(file, o.table, model.options())}; };
+  const auto read = [&](const std::string& file) { return lx::ExampleSet{file, lx::read_examples(file, o.table, model.task())}; };
   auto train = read(o.train_file);
   const auto valid = read(o.valid);
   std::vector<lx::ExampleSet> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(read(file));
   o.check_columns(train);
-  for (const auto& test : tests) model.check_texts(lx::texts_of(test.examples, options.texts), test.name);
+  for (const auto& test : tests) model.check_texts(lx::texts_of(test.examples, options.task.texts), test.name);
 
   auto settings = o.settings;
   settings.seed = seed;
   settings.knowledge = knowledge;
-  auto run = run_of(o, settings, out, lx::examples_name(options.texts));
+  auto run = run_of(o, settings, out, lx::examples_name(options.task.texts));
   run.identity = o.identity();
   run.identity["seed"] = seed;
   const auto done = lx::train_matcher(model, std::move(train), valid, settings, run);
@@ -55,7 +55,7 @@ std::optional<RunResult> run_matcher(const MatcherOptions& o, std::uint64_t seed
 
   RunResult result{done.best, {}, {}};
   result.json = {{"valid", result.valid.json()}, {"test", lx::Json::array()}, {"seed", seed}, {"settings", done.settings}};
-  result.json["train"] = {{"file", o.train_file}, {lx::examples_name(options.texts), done.examples}};
+  result.json["train"] = {{"file", o.train_file}, {lx::examples_name(options.task.texts), done.examples}};
   result.json["instructions"] = lx::name_of(lx::instructions());
   result.json["train_runtime"] = done.run.seconds;
   result.json["train_samples_per_second"] = static_cast<double>(done.run.samples) / done.run.seconds;

@@ -40,7 +40,7 @@ struct TaggerOptions : RunOptions {
         .shown_as("M.lxf")
         .identity(with_bert());
     v.flag("crf", bert.crf, "a conditional random field over the logits; the LSTM always has one").needs("model").identity(with_bert());
-    v.list("freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.")
+    v.list("freeze", freeze, "do not train these parameters: names of modules, with * for anything, e.g. embeddings encoder.layer.0")
         .needs("model")
         .identity(with_bert());
     love.visit(v, true);

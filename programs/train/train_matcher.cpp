@@ -80,7 +80,7 @@ void write_runs(const MatcherOptions& o, const std::vector<RunResult>& runs, std
 template <std::size_t texts>
 class TrainMatcher final : public program::Command {
  public:
-  TrainMatcher() { o_.encoder.texts = texts; }
+  TrainMatcher() { o_.encoder.task.texts = texts; }
   void visit(program::OptionVisitor& v) override {
     o_.visit(v);
     visit_threads(v);

@@ -43,7 +43,7 @@ bool TrainTextCnn::train(Options o) {
   o.cnn.size = vectors->size();
   lx::TextCnn<T, Dev> model(o.cnn, o.classes(), o.label_names, o.settings.seed);
   model.provide(vectors);
-  const auto read = [&](const std::string& file) { return lx::ExampleSet{file, lx::read_examples(file, o.table, model.options())}; };
+  const auto read = [&](const std::string& file) { return lx::ExampleSet{file, lx::read_examples(file, o.table, model.task())}; };
   const auto train = read(o.train_file), valid = read(o.valid);
   std::vector<lx::ExampleSet> tests;  // read before training, so that a bad file is reported early
   for (const auto& file : o.tests) tests.push_back(read(file));

@@ -78,8 +78,8 @@ class Encode final : public program::Command {
   }
   int run() override {
     lx::ModelFile file = lx::ModelFile::open(model_);
-    const bool as_trained = pool_ == "auto" && layer_ < 0 && !pairs_ && lx::is_sentence_encoder(file);
-    if (pool_ == "auto" && !as_trained && lx::is_sentence_encoder(file) && !lx::stored_sentence_options(file).dense.empty())
+    const bool of_sentences = pool_ == "auto" && lx::is_sentence_encoder(file), as_trained = of_sentences && layer_ < 0 && !pairs_;
+    if (of_sentences && !as_trained && !lx::stored_sentence_options(file).dense.empty())
       lx::fail_usage(pairs_ ? "--pairs" : "--layer", model_,
                      " has Dense modules, which read the vectors of single texts; name a --pool to leave them out");
     const auto model = lx::open_text_encoder(std::move(file), compute_, love_.extras(knowledge_.load()), !as_trained);

@@ -131,7 +131,7 @@ class Rank final : public program::Command {
       return lx::nearest_documents(model->encode(queries, {.batch_size = batch_}), vectors, top_);
     }
     const auto model = lx::open_scorer(std::move(file), compute_, flags_.extras());
-    if (model->options().texts != 2)
+    if (model->task().texts != 2)
       lx::fail_usage("--model", model_, " reads single texts and gives no vectors; rank needs a cross-encoder or a sentence encoder");
     Rankings lists;
     for (const auto& text : queries) lists.push_back(lx::rank(*model, text, documents, top_, batch_));

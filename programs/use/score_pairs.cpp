@@ -53,8 +53,8 @@ class ScorePairs final : public program::Command {
   int run() override {
     const auto model = lx::open_scorer(model_, compute_, flags_.extras());
     table_.labels = false;
-    table_.texts = model->options().texts;
-    records_.apply(table_, model->records, model_);
+    table_.texts = model->task().texts;
+    records_.apply(table_, model->metadata, model_);
     lx::PairReader reader(std::cin, "standard input", format_, table_);
     std::cout << std::setprecision(9);
     bool header = !table_.keep.empty() || table_.records;

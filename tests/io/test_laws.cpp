@@ -118,7 +118,6 @@ TEST_CASE("law: a random model file is read back as it was saved, and saved agai
     if (!model.config->is_object()) model.config = Json{{"value", model.config}};
     model.metadata = random_metadata(random);
     model.tensors = random_tensors(random);
-    if (random.below(2) == 0) model.threshold = random_value<double>(random);
     if (random.below(4) > 0) {
       TokenizerOptions& o = model.tokenizer;
       for (bool* flag : {&o.lowercase, &o.handle_chinese_chars, &o.clean_text, &o.match_special_tokens}) *flag = random.below(2) == 0;
@@ -139,7 +138,6 @@ TEST_CASE("law: a random model file is read back as it was saved, and saved agai
     REQUIRE(back.config == model.config);
     REQUIRE(back.vocabulary.tokens() == model.vocabulary.tokens());
     if (model.vocabulary.size() != 0) REQUIRE(tokenizer_json(back.tokenizer) == tokenizer_json(model.tokenizer));
-    REQUIRE(back.threshold == model.threshold);
     REQUIRE(back.metadata == model.metadata);
     REQUIRE(same_tensors(back.tensors, model.tensors));
     back.save(folder / "b.lxf");

@@ -71,7 +71,6 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   model.tokenizer.strip_accents = true;
   model.tokenizer.match_special_tokens = false;
   model.tokenizer.max_word_chars = 64;
-  model.threshold = 0.1;
   model.metadata["lexformer.seed"] = "7";
   model.tensors = tiny_tensors("bert.", "weight");
   model.save(folder / "a.lxf");
@@ -84,24 +83,19 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   CHECK_FALSE(back.tokenizer.match_special_tokens);
   CHECK(back.tokenizer.max_word_chars == 64);
   CHECK(back.tokenizer.handle_chinese_chars);
-  CHECK(back.threshold == 0.1);
   CHECK(back.metadata == model.metadata);
   CHECK(back.tensors.names() == model.tensors.names());
   back.save(folder / "model.lxf");
   CHECK(read_file(folder / "a.lxf") == read_file(folder / "model.lxf"));
-  CHECK(ModelFile::open(folder.path.string()).threshold == 0.1);  // a training checkpoint: the folder that contains model.lxf
+  CHECK(ModelFile::open(folder.path.string()).metadata == model.metadata);  // a training checkpoint: the folder that contains model.lxf
   CHECK(make_tokenizer(back).encode("ab", 10).ids == std::vector<std::int32_t>{2, 5, 6, 3});
 
   ModelFile bare;
   bare.tensors = tiny_tensors("bert.", "weight");
   bare.save(folder / "bare.lxf");
   bare = ModelFile::open(folder / "bare.lxf");
-  CHECK_FALSE(bare.threshold.has_value());
   CHECK(bare.vocabulary.size() == 0);
   expect_file_error([&] { make_tokenizer(bare); }, "bare.lxf: the model has no vocabulary");
-  bare.threshold = HUGE_VAL;
-  expect_error(
-      ErrorKind::numeric, [&] { bare.save(folder / "bare.lxf"); }, "the threshold is inf");
 }
 
 TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
@@ -139,8 +133,6 @@ TEST_CASE("ModelFile: texts of a .lxf file that do not fit") {
   flags["max_input_chars_per_word"] = 100u;
   flags["cls_token"] = "<s>";
   refused("lexformer.tokenizer", flags.dump(), "the vocabulary of 8 tokens has no '<s>'");
-  refused("lexformer.threshold", "high", "lexformer.threshold: not JSON");
-  refused("lexformer.threshold", "\"0.5\"", "lexformer.threshold is '\"0.5\"', expected a number");
   expect_file_error([] { parse_vocabulary_text(std::string(Vocabulary::max_size + 1, '\n'), "memory"); },
                     "memory: has more than 1048576 tokens");
   CHECK(ModelFile::parse(read_file(folder / "a.lxf"), "memory").vocabulary.tokens() == file_words);

@@ -128,7 +128,7 @@ long fail_each(const std::string& name, const std::function<void()>& action, con
 TEST_CASE("a model is loaded, or there is an exception") {
   set_threads(1);
   const std::string path = (std::filesystem::temp_directory_path() / cat("lexformer-memory-", process_id(), ".lxf")).string();
-  test::tiny_model<float>({.attention = {"lea"}, .labels = 3}).save(path);
+  test::tiny_model<float>({.attention = {"lea"}, .task = {.labels = 3}}).save(path);
   const auto bytes = [](CrossEncoder<float> model) {
     std::vector<float> all;
     for (const auto& p : model.parameters()) all.insert(all.end(), p.var.value().data(), p.var.value().data() + p.var.size());

@@ -34,9 +34,9 @@ double naive_average_precision(const std::vector<double>& scores, const std::vec
 double naive_f1(const std::vector<double>& scores, const std::vector<std::int32_t>& labels, double threshold) {
   double tp = 0, fp = 0, fn = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    tp += scores[i] > threshold && labels[i] == 1;
-    fp += scores[i] > threshold && labels[i] == 0;
-    fn += !(scores[i] > threshold) && labels[i] == 1;
+    tp += scores[i] >= threshold && labels[i] == 1;
+    fp += scores[i] >= threshold && labels[i] == 0;
+    fn += !(scores[i] >= threshold) && labels[i] == 1;
   }
   return tp == 0 ? 0 : 2 * tp / (2 * tp + fp + fn);
 }
@@ -92,7 +92,7 @@ TEST_CASE("law: metrics of 10,000 random sets with ties against the definitions 
     with_ties += std::set(scores.begin(), scores.end()).size() < n;
     of_one_class += std::set(labels.begin(), labels.end()).size() == 1;
     double best = 0;
-    for (double t : scores) best = std::max({best, naive_f1(scores, labels, t), naive_f1(scores, labels, std::nextafter(t, -INFINITY))});
+    for (double t : scores) best = std::max({best, naive_f1(scores, labels, t), naive_f1(scores, labels, std::nextafter(t, INFINITY))});
     const BestThreshold found = best_f1_threshold(scores, labels);
     const BinaryCounts counts = count_binary(scores, labels, found.threshold);
     wrong += std::abs(found.f1 - best) > 1e-15 || std::abs(counts.f1() - found.f1) > 1e-15;
@@ -127,7 +127,8 @@ TEST_CASE("best_f1_threshold: worked cases") {
   CHECK(best({0.2, 0.7}, {1, 1}).f1 == 1.0);
   CHECK(best({0.2, 0.7}, {1, 1}).threshold < 0.2);
   CHECK(best({0.2, 0.7}, {0, 0}).f1 == 0.0);
-  CHECK(best({0.2, 0.7}, {0, 0}).threshold == 0.7);
+  CHECK(best({0.2, 0.7}, {0, 0}).threshold == std::nextafter(0.7, 1));
+  CHECK(best({1.0, std::nextafter(1.0, 2)}, {0, 1}).threshold == std::nextafter(1.0, 2));  // nothing is between them
   // The highest of several: {3} and {3, 2, 1} both give 2/3.
   CHECK(best({3, 2, 1}, {1, 0, 1}).threshold == doctest::Approx(0.99).epsilon(0.02));
   CHECK(best({4, 3, 2, 1}, {1, 0, 0, 1}).threshold == 3.5);
@@ -163,4 +164,18 @@ TEST_CASE("correlations of a constant are 0, argmax takes the first, one value h
   CHECK(argmax_rows(std::vector<double>{1, 3, 3, 0, 0, 0}, 3) == std::vector<std::int32_t>{1, 0});
   CHECK(mean_and_deviation(one).mean == 5.0);
   CHECK(mean_and_deviation(one).deviation == 0.0);
+}
+
+TEST_CASE("is_match: a score that equals the threshold is one, and argmax is its own threshold") {
+  CHECK(is_match(0.5, 0.5));
+  CHECK_FALSE(is_match(std::nextafter(0.5, 0), 0.5));
+  CHECK(is_match(1, 1));  // a saturated probability
+  const std::vector<double> scores{0.25, 0.5, 0.5, 0.75};
+  const std::vector<std::int32_t> labels{0, 1, 0, 1};
+  const auto counts = count_binary(scores, labels, 0.5);
+  CHECK(counts.true_positive == 2);
+  CHECK(counts.false_positive == 1);
+  CHECK_FALSE(is_match(0.5, argmax_threshold));  // a tie is class 0
+  CHECK(is_match(std::nextafter(0.5, 1), argmax_threshold));
+  CHECK(argmax_threshold == std::nextafter(0.5, 1));
 }

@@ -126,7 +126,7 @@ TEST_CASE("a config that asks for far larger position tables than the file has i
 TEST_CASE(
     "a HuggingFace model with one label: sigmoid as in sentence-transformers, unless it is a regression or its config says otherwise") {
   const test::Threads one(1);
-  auto file = test::tiny_model({.head = Head::huggingface, .task = Task::regression, .labels = 1}).file();
+  auto file = test::tiny_model({.head = Head::huggingface, .task = {.kind = TaskKind::regression, .labels = 1}}).file();
   file.config->erase("lexformer");
   const std::vector<std::pair<std::string, std::string>> pairs{{"sony camera", "sony"}};
   const CrossEncoder<double> model(file);

@@ -35,7 +35,7 @@ TEST_CASE("classification heads: logits, gradients and ten steps of transformers
     CAPTURE(name);
     Golden golden(name);
     CrossEncoder<double> model(golden.model());
-    CHECK(model.options().labels == (name == "bert_3_labels" ? 3u : 2u));
+    CHECK(model.task().labels == (name == "bert_3_labels" ? 3u : 2u));
     CHECK(model.unused_tensors().empty());
     CHECK(count_names(golden.file, "gradient/") == model.parameters().size());
     const auto batch = golden.batch();

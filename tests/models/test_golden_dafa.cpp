@@ -100,7 +100,7 @@ TEST_CASE("DAFA: from texts and trees through ten steps, as written out in PyTor
     const Pairs pairs(golden);
     Json settings = golden.about("dafa");
     settings["without"] = join(settings["without"].get<std::vector<std::string>>(), ",");
-    CrossEncoderOptions options{.attention = {{"dafa", settings.dump()}}, .head = Head::huggingface, .labels = 3};
+    CrossEncoderOptions options{.attention = {{"dafa", settings.dump()}}, .head = Head::huggingface, .task = {.labels = 3}};
     if (const Json lea = golden.about("lea"); lea.is_object())
       options.attention.emplace_back("lea", LeaOptions{.dimension = 8, .alpha = LeaAlpha::constant, .alpha_value = 0.7, .last_layer = 1});
     CrossEncoder<double> model(model_file(golden), options);
@@ -150,7 +150,7 @@ TEST_CASE("Syntax-BERT: from texts and trees through ten steps, as written out i
   Golden golden("syntax");
   const Pairs pairs(golden);
   CrossEncoder<double> model(model_file(golden),
-                             {.attention = {{"syntax", golden.about("syntax").dump()}}, .head = Head::huggingface, .labels = 3});
+                             {.attention = {{"syntax", golden.about("syntax").dump()}}, .head = Head::huggingface, .task = {.labels = 3}});
   CHECK(model.new_tensors().empty());
   CHECK(model.unused_tensors().empty());
   CHECK(count_names(golden.file, "gradient/") == model.parameters().size());
@@ -189,7 +189,7 @@ TEST_CASE("UERBERT: from texts and word similarities through ten steps, as writt
   const test::Threads one(1);
   Golden golden("uerbert");
   const Pairs pairs(golden);
-  CrossEncoder<double> model(model_file(golden), {.attention = {"uerbert"}, .head = Head::huggingface, .labels = 3});
+  CrossEncoder<double> model(model_file(golden), {.attention = {"uerbert"}, .head = Head::huggingface, .task = {.labels = 3}});
   CHECK(model.new_tensors().empty());
   CHECK(model.unused_tensors().empty());
   CHECK(count_names(golden.file, "gradient/") == model.parameters().size());

@@ -21,8 +21,8 @@ const std::vector<std::string> handle_texts{"sony black camera", "a lens", "sile
 ModelFile lea_file() {
   auto model = test::tiny_model<float>(test::with_lea());
   model.threshold = 0.25;
-  model.calibration = "{}";
-  model.records = "[]";
+  model.calibration = Calibration{.platt = {2, -1}};
+  model.metadata["lexformer.records"] = "[]";
   return model.file();
 }
 ModelFile sentence_file() {
@@ -70,10 +70,11 @@ TEST_CASE("Scorer: the logits of a cross-encoder in each precision") {
   CHECK(seen == examples.size());
   CHECK(same_bits(y, model.logits(examples, 3)));
   CHECK(scorer->scores_of(y) == model.scores_of(y));
-  CHECK(scorer->options().labels == 2);
+  CHECK(scorer->task().labels == 2);
   CHECK(scorer->threshold == 0.25);
-  CHECK(scorer->calibration == "{}");
-  CHECK(scorer->records == "[]");
+  CHECK(scorer->calibration == model.calibration);
+  CHECK(scorer->calibration->platt.slope == 2);
+  CHECK(scorer->metadata == std::map<std::string, std::string>{{"lexformer.records", "[]"}});
   CHECK(scorer->config().attention.at(0).name == "lea");
   const auto encoding = scorer->encode(examples[0].left, examples[0].right);
   CHECK(encoding.ids == model.encode(examples[0].left, examples[0].right).ids);

@@ -138,12 +138,12 @@ TEST_CASE("models: eight pairs are learned by heart") {
 TEST_CASE("models: what is saved scores alike and is saved again byte for byte") {
   const TemporaryFolder folder;
   test::for_each_variant([&](test::Variant v) {
-    if (v.options.labels == 2) v.options.label_names = {"no", "yes"};
+    if (v.options.task.labels == 2) v.options.task.label_names = {"no", "yes"};
     v.options.max_length = 17;
     auto model = tiny_model<float>(v.options, v.edit);
     model.threshold = 0.375;
-    model.calibration = R"({"kind": "platt", "odds": false, "slope": 2, "offset": -1})";
-    model.records = R"({"columns": []})";
+    model.calibration = Calibration{.odds = false, .platt = {2, -1}};
+    model.metadata["lexformer.records"] = R"({"columns": []})";
     const auto batch = tiny_batch(model);
     model.save(folder / "a.lxf");
     auto back = CrossEncoder<float>::load(folder / "a.lxf");
@@ -152,8 +152,12 @@ TEST_CASE("models: what is saved scores alike and is saved again byte for byte")
     CHECK(back.unused_tensors().empty());
     CHECK(back.threshold == 0.375);
     CHECK(back.calibration == model.calibration);
-    CHECK(back.records == model.records);
-    CHECK(Encoder<float>::load(folder / "a.lxf").file().text("lexformer.calibration").empty());  // of its scores, which an encoder lacks
+    CHECK(back.metadata == model.metadata);
+    const auto texts = ModelFile::open(folder / "a.lxf").metadata;
+    CHECK(texts.at("lexformer.threshold") == "0.375");
+    CHECK(texts.at("lexformer.calibration") == R"({"kind":"platt","odds":false,"offset":-1.0,"slope":2.0})");
+    for (const auto& [key, text] : Encoder<float>::load(folder / "a.lxf").file().metadata)  // an encoder has no scores
+      CHECK_FALSE(is_head_metadata(key));
     CHECK(to_json(back.options()) == to_json(model.options()));
     CHECK(back.file().config == model.file().config);
     CHECK(same_bits(back(tiny_batch(back)).logits.value(), model(batch).logits.value()));
@@ -237,8 +241,8 @@ TEST_CASE("models: the score of a pair does not depend on the other pairs of its
     CHECK(max_error(model.logits(test::pairs, 8), alone) < 1e-13);
     CHECK(max_error(model.logits(test::pairs, 3), alone) < 1e-13);
     for (std::size_t i = 0; i < test::pairs.size(); ++i)
-      CHECK(max_error(model(tiny_batch(model, i, i + 1)).logits.value().reshape({model.options().labels}),
-                      alone.slice(i, i + 1).reshape({model.options().labels})) == 0.0);
+      CHECK(max_error(model(tiny_batch(model, i, i + 1)).logits.value().reshape({model.task().labels}),
+                      alone.slice(i, i + 1).reshape({model.task().labels})) == 0.0);
   });
 }
 
@@ -326,8 +330,8 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   file_error(test::tiny_file(),
              "tiny.lxf: config: attention: 'lea': 'depth' is not an option; expected one of: alpha, alpha_value, columns, dimension",
              {.attention = {{"lea", R"({"depth": 3})"}}});
-  usage({.task = Task::regression}, "CrossEncoder: a regression has 1 label, not 2");
-  usage({.labels = 1}, "CrossEncoder: a classification needs 2 labels or more, not 1");
+  usage({.task = {.kind = TaskKind::regression}}, "CrossEncoder: a regression has 1 label, not 2");
+  usage({.task = {.labels = 1}}, "CrossEncoder: a classification needs 2 labels or more, not 1");
   usage({.max_length = 4}, "CrossEncoder: max_length 4 leaves no room for two texts; the least is 5");
   usage(with_lea({.dimension = 7}), "lea: the dimension must be even and not 0, got 7");
   usage(with_lea({.representation = LeaRepresentation::learned}),
@@ -337,7 +341,7 @@ TEST_CASE("models: what cannot work is refused with a reason") {
   usage(with_lea({.first_layer = 1, .last_layer = 3}),
         "lea: layers 1 to 3 of a model with 2 layers; the first counts from 0, the last is not included");
   expect_error(
-      ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter's name contains 'decoder'");
+      ErrorKind::usage, [] { tiny_model().freeze("decoder"); }, "freeze: no parameter is called 'decoder'; use names of modules");
 
   file_error(test::tiny_file({{"vocab_size", 23u}}), "tiny.lxf: the vocabulary has 24 tokens, the embedding 23 rows");
   auto file = test::tiny_file();
@@ -452,4 +456,27 @@ TEST_CASE("models: the same bits with 1, 2 and 3 threads, forward, gradients and
   }
   CHECK(runs[1] == runs[0]);
   CHECK(runs[2] == runs[0]);
+}
+
+TEST_CASE("freeze: whole names, not parts of them") {
+  const auto frozen = [](const char* pattern) {
+    auto model = tiny_model<float>(test::with_lea(), {{"num_hidden_layers", 12}});
+    const std::size_t count = model.freeze(pattern);
+    CHECK(count == model.frozen().size());
+    for (const auto& p : model.parameters()) {
+      const auto& names = model.frozen();
+      CHECK(p.var.requires_grad() == (std::find(names.begin(), names.end(), p.name) == names.end()));
+    }
+    return model.frozen();
+  };
+  const auto one = frozen("encoder.layer.1");
+  CHECK(one == frozen("encoder.layer.1.*"));
+  CHECK(one == frozen("bert.encoder.layer.1"));  // LEA is in the layers from the sixth on
+  for (const auto& name : one) CHECK(name.starts_with("bert.encoder.layer.1."));
+  CHECK(frozen("encoder.layer.1*").size() == 3 * one.size() + 2 * frozen("lexformer.encoder.layer.11").size());
+  CHECK(frozen("encoder.layer.11").size() == one.size() + frozen("lexformer.encoder.layer.11").size());
+  CHECK(frozen("embeddings.word_embeddings") == std::vector<std::string>{"bert.embeddings.word_embeddings.weight"});
+  for (const char* part : {"layer.1", "embedding", "encoder.layer.12", ""})
+    expect_error(
+        ErrorKind::usage, [&] { frozen(part); }, cat("freeze: no parameter is called '", part, "'"));
 }

@@ -55,8 +55,8 @@ CrossEncoderOptions random_options(RandomStream& random, Json& edit, bool lea) {
     options.attention = {{"lea", lea_options}};
   }
   options.head = names_of<Head>[random.below(2)].value;
-  options.task = names_of<Task>[random.below(2)].value;
-  options.labels = options.task == Task::regression ? 1 : 2 + random.below(3);
+  options.task.kind = names_of<TaskKind>[random.below(2)].value;
+  options.task.labels = options.task.kind == TaskKind::regression ? 1 : 2 + random.below(3);
   options.max_length = 8 + random.below(30);
   const std::size_t heads = 1 + random.below(3);
   edit = {{"num_attention_heads", heads}, {"hidden_size", heads * (2 + random.below(4))}, {"intermediate_size", 1 + random.below(12)}};

@@ -60,8 +60,8 @@ TEST_CASE("nearest_documents: all cosines, for any number of threads") {
 TEST_CASE("rank: by a cross-encoder's score and by a sentence encoder's cosine") {
   const test::Threads one(1);
   const auto file = test::tiny_file();
-  const CrossEncoder<> two(file, CrossEncoderOptions{.labels = 2, .seed = 3}),
-      value(file, {.task = Task::regression, .labels = 1, .seed = 3});
+  const CrossEncoder<> two(file, CrossEncoderOptions{.seed = 3}),
+      value(file, {.task = {.kind = TaskKind::regression, .labels = 1}, .seed = 3});
   const auto by_hand = [&](const CrossEncoder<>& model) {
     std::vector<std::pair<std::string, std::string>> pairs;
     for (const auto& d : documents_to_rank) pairs.emplace_back("sony camera", d);
@@ -74,7 +74,7 @@ TEST_CASE("rank: by a cross-encoder's score and by a sentence encoder's cosine")
     for (std::size_t i = 0; i < 6; ++i) CHECK(ranked[i].index == expected[i].index);
     CHECK(rank(*model, "sony camera", documents_to_rank, 2)[1].index == expected[1].index);
   }
-  const CrossEncoder<> three(file, CrossEncoderOptions{.labels = 3, .seed = 3});
+  const CrossEncoder<> three(file, CrossEncoderOptions{.task = {.labels = 3}, .seed = 3});
   expect_error(
       ErrorKind::usage, [&] { rank(three, "a", documents_to_rank); }, "the model has 3 classes, so it gives no score to rank by");
 

@@ -124,7 +124,7 @@ TEST_CASE("TextCnn: texts, evaluation, saving and loading") {
   const auto file = model.file();
   CHECK(file.tensors.names().size() == 6);  // without the vectors
   TextCnn<> again(file);
-  CHECK(again.options().label_names == std::vector<std::string>{"no", "yes"});
+  CHECK(again.task().label_names == std::vector<std::string>{"no", "yes"});
   expect_error(
       ErrorKind::usage, [&] { again.provide(film_vectors(2)); }, "was trained on other vectors: 3 words of 3 numbers, crc32");
   again.provide(film_vectors());

@@ -114,7 +114,7 @@ Batch tiny_batch(const CrossEncoder<T>& model, std::size_t first = 0, std::size_
     encodings.push_back(model.tokenizer().encode_pair(pairs[i].first, pairs[i].second, model.options().max_length));
   Batch batch = model.batch(encodings);
   for (std::size_t i = first; i < last; ++i) {
-    batch.labels.push_back(model.options().labels == 3 ? static_cast<std::int32_t>(i % 3) : labels[i]);
+    batch.labels.push_back(model.task().labels == 3 ? static_cast<std::int32_t>(i % 3) : labels[i]);
     batch.targets.push_back(static_cast<float>(i) / 4);
   }
   return batch;
@@ -137,7 +137,7 @@ CrossEncoder<T> tiny_model(const CrossEncoderOptions& options = {}, const Json& 
 template <class T, class Dev>
 Var<accumulate_t<T>, Dev> loss_of(const CrossEncoder<T, Dev>& model, const Batch& batch, const ForwardOptions& forward) {
   const auto logits = model(batch, forward).logits;
-  if (model.options().task == Task::classification) return cross_entropy(logits, batch.labels);
+  if (model.task().kind == TaskKind::classification) return cross_entropy(logits, batch.labels);
   using A = accumulate_t<T>;
   const std::vector<A> targets(batch.targets.begin(), batch.targets.end());
   return mse_loss(logits, Var<A, Dev>(Tensor<A, Dev>::from(targets, {batch.size(), 1})));
@@ -199,9 +199,9 @@ inline std::vector<Variant> variants() {
           {"syntax, lea and ddrp, second layer",
            {.attention = {{"lea", LeaOptions{.dimension = 6}}, {"syntax", SyntaxOptions{.depth = 1, .first_layer = 1, .last_layer = 2}}}},
            {{"position_embedding_type", "ddrp"}, {"position_options", {{"size", 5u}}}}},
-          {"pooler", {.head = Head::huggingface, .labels = 3}},
+          {"pooler", {.head = Head::huggingface, .task = {.labels = 3}}},
           {"electra", {.head = Head::huggingface}, electra},
-          {"electra, lea, regression", {.attention = {"lea"}, .task = Task::regression, .labels = 1}, electra},
+          {"electra, lea, regression", {.attention = {"lea"}, .task = {.kind = TaskKind::regression, .labels = 1}}, electra},
           positioned("relative_key", {}, {.head = Head::huggingface}),
           positioned("relative_key_query", {{"absolute", true}}),
           positioned("shaw", {{"size", 3u}}),

@@ -59,7 +59,7 @@ class Examples(Refusals, unittest.TestCase):
             self.assertAlmostEqual(number, float(scored), delta=1e-4)
             if name == "binary":
                 threshold = float(shown.split()[-1].rstrip(")"))
-                self.assertIn(": match" if float(scored) > threshold else ": no match", shown)
+                self.assertIn(": match" if float(scored) >= threshold else ": no match", shown)
         self.refused(3, run([BIN / "04_model"], self.folder / "none.lxf", *pair), "none.lxf")
         self.refused(2, run([BIN / "04_model"]), "usage: 04_model")
 

@@ -170,7 +170,7 @@ class Decisions(Refusals, unittest.TestCase):
         self.assertAlmostEqual(files[1]["brier"], sum((s - label) ** 2 for s, label in test) / len(test), delta=1e-9)
         probability = lambda s: 1 / (1 + math.exp(-platt["slope"] * math.log(s / (1 - s)) - platt["offset"]))
         self.assertAlmostEqual(files[1]["brier_after"], sum((probability(s) - label) ** 2 for s, label in test) / len(test), delta=1e-9)
-        found = [label for s, label in test if s > threshold]
+        found = [label for s, label in test if s >= threshold]
         self.assertAlmostEqual(files[1]["precision"], sum(found) / len(found), delta=1e-9)
         self.assertRegex(done.stdout, r"calibration: platt +error, % +after +Brier +after +precision +recall\n\S*candidates.csv, cross-fitted .*\n\S*test.csv .*\nthreshold for 60.0 % precision: ")
 

@@ -39,10 +39,10 @@ RecordPairs two_tables() {
 /// Two classes; sure if the texts end alike after the first letter.
 class Knowing final : public Scorer {
  public:
-  CrossEncoderOptions kind;
+  Task kind;
   mutable std::size_t asked = 0;
 
-  const CrossEncoderOptions& options() const override { return kind; }
+  const Task& task() const override { return kind; }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t, const std::function<void(std::size_t)>&) const override {
     asked += examples.size();
     auto y = Tensor<float>::zeros({examples.size(), kind.labels});

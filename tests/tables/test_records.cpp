@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -236,4 +237,18 @@ TEST_CASE("pairs of ids become pairs of texts") {
   const RecordPairs one(table("a.csv", "id,n\n1,x\n2,y\n"), {}, {});
   CHECK(one.one_table());
   CHECK(one.right_texts()[one.right_place("2", "p")] == "y");
+}
+
+TEST_CASE("a model keeps how its records became texts") {
+  std::map<std::string, std::string> metadata{{"lexformer.seed", "7"}};
+  CHECK_FALSE(kept_record_texts(metadata, "m.lxf"));
+  const RecordTextOptions options{.columns = {{"n", "n"}}, .words = {{"n", 3}}, .serialize = Serialize::columns};
+  const RecordPairs records(table("a.csv", "id,n\n1,x\n"), {}, options);
+  keep_record_texts(&records, metadata);
+  CHECK(metadata.at("lexformer.records") == to_json(options).dump());
+  CHECK(kept_record_texts(metadata, "m.lxf") == options);
+  metadata["lexformer.records"] = "x";
+  expect_file_error([&] { kept_record_texts(metadata, "m.lxf"); }, "m.lxf: lexformer.records: not JSON");
+  keep_record_texts(nullptr, metadata);
+  CHECK(metadata == std::map<std::string, std::string>{{"lexformer.seed", "7"}});
 }

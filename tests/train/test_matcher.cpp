@@ -121,7 +121,7 @@ TEST_CASE("settings of a matcher that are out of range, or do not suit the model
     expect_error(
         ErrorKind::usage, [&] { train_matcher(model, tiny_examples("train"), tiny_examples("valid"), settings); }, message);
   };
-  const CrossEncoderOptions regression{.task = Task::regression, .labels = 1};
+  const CrossEncoderOptions regression{.task = {.kind = TaskKind::regression, .labels = 1}};
   refused([](auto& s) { s.batch = 0; }, "batch: is 0, expected 1 or more");
   refused([](auto& s) { s.lr = -1; }, "lr: is -1, expected 0 or more");
   refused([](auto& s) { s.train_share = 0; }, "train_share: must be above 0");
@@ -148,7 +148,7 @@ TEST_CASE("a matcher without positive pairs is trained with a warning; labels th
   CHECK(done.warnings[0] == "train.tsv: none of the 8 pairs is of the positive class; the model learns to predict no match");
   CHECK(notes == std::vector<std::string>{"warning: " + done.warnings[0]});
 
-  auto ranker = tiny_start({.task = Task::regression, .labels = 1});
+  auto ranker = tiny_start({.task = {.kind = TaskKind::regression, .labels = 1}});
   settings.loss = MatcherLoss::margin;
   train.examples[2].target = -1;
   expect_file_error([&] { train_matcher(ranker, train, tiny_examples("valid.tsv"), settings); },

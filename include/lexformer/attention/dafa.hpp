@@ -117,6 +117,7 @@ class DafaFactory final : public TreeTermFactory<T, Dev> {
     if (options_.first_layer == 0 && options_.last_layer == 0) options_.last_layer = 1;
     resolve_layers("dafa", options_.first_layer, options_.last_layer, 0, sizes.layers);
     parse_without(where);
+    counts_ = std::make_shared<const DocumentCounts>(options_.counts);
     const auto& o = options_.fusion;
     const DafaSizes of(o, sizes.heads, sizes.width);
     if ((o.without_gate || o.without_filter) && of.hidden != of.vector)
@@ -140,13 +141,13 @@ class DafaFactory final : public TreeTermFactory<T, Dev> {
     options_.counts = {};
     for (const std::string& text : texts)
       if (const auto* found = trees->find(text)) options_.counts.add(*found);
+    counts_ = std::make_shared<const DocumentCounts>(options_.counts);
   }
   std::vector<FeatureMaker> features() const override {
     const auto trees = this->trees();
     if (!options_.dependency.without_tfidf && options_.counts.documents == 0)
       fail("dafa", "the words of the training texts are not counted: fit() counts them before training, and they are saved with the model");
-    return {dependency_gate(trees, std::make_shared<DocumentCounts>(options_.counts), options_.dependency,
-                            options_.expand == DafaExpand::ones ? 0 : 1)};
+    return {dependency_gate(trees, counts_, options_.dependency, options_.expand == DafaExpand::ones ? 0 : 1)};
   }
 
  private:
@@ -176,6 +177,7 @@ class DafaFactory final : public TreeTermFactory<T, Dev> {
   }
 
   DafaOptions options_;
+  std::shared_ptr<const DocumentCounts> counts_ = std::make_shared<const DocumentCounts>();  // of the options, for all features()
 };
 
 }  // namespace lexformer

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Builds attention terms from the list {name, options} in a model's config: one factory per name.
 //
-// A term with one instance for each layer needs no factory: register_term<Mine>("mine") (attention/terms.hpp) is enough. Its constructor is
-// Mine(sizes, init), or Mine(options, sizes, init) if it has a struct Options with visit(). Other terms derive from TermFactory and write
+// A term with one instance for each layer needs no factory: register_term<Mine>("mine") (attention/term_registry.hpp) is enough. Its
+// constructor is Mine(sizes, init), or Mine(options, sizes, init) if it has a struct Options with visit(). Other terms derive from
+// TermFactory and write
 //   make()                                     always
 //   visit()                                    if there are options;  check() if they depend on each other or on the encoder
 //   weights()                                  if there are parameters
@@ -137,7 +138,7 @@ class LayerTermFactory final : public TermFactory<T, Dev> {
 
 }  // namespace detail
 
-/// The factory of a term with one instance for each layer (attention/terms.hpp: register_term).
+/// The factory of a term with one instance for each layer (attention/term_registry.hpp: register_term).
 template <template <class, class> class Term, class T = float, class Dev = Cpu>
 std::shared_ptr<TermFactory<T, Dev>> layer_term() {
   return std::make_shared<detail::LayerTermFactory<Term<T, Dev>, T, Dev>>();

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
@@ -47,6 +48,26 @@ struct BatchPlan {
 /// has no effect. The batches are the same in every epoch, in another order. Errors: a size of 0; groups for another number of rows, or
 /// with drop_last.
 std::vector<std::vector<std::size_t>> plan_batches(std::span<const std::size_t> lengths, const BatchPlan& plan);
+
+/// The batches of one epoch after the other. The batches of the epoch that was asked for last are kept.
+class EpochBatches {
+ public:
+  EpochBatches(std::span<const std::size_t> lengths, BatchPlan plan) : lengths_(lengths.begin(), lengths.end()), plan_(std::move(plan)) {}
+  /// The number of batches in an epoch; the plan has neither groups nor drop_last.
+  std::size_t size() const { return (lengths_.size() + plan_.size - 1) / plan_.size; }
+  const std::vector<std::size_t>& rows(std::uint32_t epoch, std::size_t number) {
+    if (rows_.empty() || plan_.epoch != epoch) {
+      plan_.epoch = epoch;
+      rows_ = plan_batches(lengths_, plan_);
+    }
+    return rows_.at(number);
+  }
+
+ private:
+  std::vector<std::size_t> lengths_;
+  BatchPlan plan_;
+  std::vector<std::vector<std::size_t>> rows_{};
+};
 
 /// Returns all rows in descending order of length, cut into batches of `size`, for inference.
 std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths, std::size_t size);

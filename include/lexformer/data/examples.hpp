@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Labelled pairs of texts, or single texts, from a table.
+// Labelled pairs of texts, or single texts.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
-#include "lexformer/data/table.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
@@ -18,16 +17,10 @@ struct PairExample {
   std::string left, right;          // right: empty for a single text
   std::int32_t label = 0;           // class
   float target = 0.0f;              // value of a regression
-  std::vector<std::string> kept{};  // values of the columns in TableOptions::keep
+  std::vector<std::string> kept{};  // values of the columns in TableOptions::keep, of a table
 };
 
-/// Returns the rows of a table with labels as classes: the index of the label in `names`. Errors: an unknown label.
-std::vector<PairExample> class_examples(const PairTable& table, const std::vector<std::string>& names = {"0", "1"});
-
-/// The same with numeric labels.
-std::vector<PairExample> number_examples(const PairTable& table);
-
-/// The name in messages of examples with this number of texts: "pairs" or "texts".
+/// "pairs" or "texts": what examples of so many texts are called in messages.
 inline const char* examples_name(std::size_t texts) { return texts == 1 ? "texts" : "pairs"; }
 
 std::vector<std::int32_t> labels_of(std::span<const PairExample> examples);
@@ -47,22 +40,6 @@ Encoding encode_texts(const WordPieceTokenizer& tokenizer, std::string_view left
 #include "lexformer/io/file.hpp"
 
 namespace lexformer {
-
-LEXFORMER_INLINE std::vector<PairExample> class_examples(const PairTable& table, const std::vector<std::string>& names) {
-  const auto labels = class_labels(table, names);
-  std::vector<PairExample> examples;
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    examples.push_back({table.rows[i].left, table.rows[i].right, static_cast<std::int32_t>(labels[i]), 0.0f, table.rows[i].kept});
-  return examples;
-}
-
-LEXFORMER_INLINE std::vector<PairExample> number_examples(const PairTable& table) {
-  const auto targets = number_labels(table);
-  std::vector<PairExample> examples;
-  for (std::size_t i = 0; i < targets.size(); ++i)
-    examples.push_back({table.rows[i].left, table.rows[i].right, 0, static_cast<float>(targets[i]), table.rows[i].kept});
-  return examples;
-}
 
 LEXFORMER_INLINE std::vector<std::int32_t> labels_of(std::span<const PairExample> examples) {
   std::vector<std::int32_t> labels;

@@ -62,7 +62,7 @@ class PairDataset {
   template <class Model>
   static PairDatasetOptions as_read_by(const Model& model, PairDatasetOptions options) {
     options.max_length = model.options().max_length;
-    options.texts = model.options().texts;
+    options.texts = model.task().texts;
     options.features = model.features();
     options.seed = model.seed();
     return options;

@@ -25,34 +25,12 @@ struct Architecture {
   bool pooler;
   std::string_view head_dense, head_out;
 
-  bool masked_lm;                         // the head "cls.predictions" is supported
-  std::array<std::string_view, 7> heads;  // tensor prefixes of all its heads; a model ignores the tensors of other heads
+  bool masked_lm;  // HuggingFace's masked language model is supported
 };
 
 inline constexpr std::array architectures{
-    Architecture{"bert",
-                 "Bert",
-                 768,
-                 12,
-                 3072,
-                 0,
-                 true,
-                 "bert.pooler.dense",
-                 "classifier",
-                 true,
-                 {"bert.pooler.", "classifier.", "cls.", "qa_outputs.", "lexformer.head.", "lexformer.tagger.", "lexformer.dense."}},
-    Architecture{"electra",
-                 "Electra",
-                 256,
-                 4,
-                 1024,
-                 128,
-                 false,
-                 "classifier.dense",
-                 "classifier.out_proj",
-                 false,
-                 {"classifier.", "discriminator_predictions.", "generator_", "qa_outputs.", "lexformer.head.", "lexformer.tagger.",
-                  "lexformer.dense."}},
+    Architecture{"bert", "Bert", 768, 12, 3072, 0, true, "bert.pooler.dense", "classifier", true},
+    Architecture{"electra", "Electra", 256, 4, 1024, 128, false, "classifier.dense", "classifier.out_proj", false},
 };
 
 /// Lists all supported models, for messages.
@@ -67,13 +45,6 @@ inline const Architecture& find_architecture(std::string_view model_type, const 
   for (const auto& a : architectures)
     if (a.model_type == model_type) return a;
   fail_file(where, "'model_type' is ", in_quotes(model_type), ", which is not supported; ", supported_models());
-}
-
-/// Whether a tensor belongs to a head of this architecture.
-inline bool is_head_tensor(const Architecture& a, std::string_view name) {
-  for (const auto& prefix : a.heads)
-    if (name.starts_with(prefix)) return true;
-  return false;
 }
 
 }  // namespace lexformer

@@ -18,7 +18,6 @@ struct ModelFile {
   JsonValue config = JsonValue::object();  // HuggingFace's config.json; lexformer's keys are under "lexformer"
   Vocabulary vocabulary;                   // empty if the model has none
   TokenizerOptions tokenizer;
-  std::optional<double> threshold;              // decision threshold, chosen on validation data
   std::map<std::string, std::string> metadata;  // other texts, e.g. "lexformer.source_sha256"
   TensorFile tensors;                           // under HuggingFace's names with prefix "bert." or "electra."
   std::string path = "ModelFile";               // for messages
@@ -62,7 +61,6 @@ void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
 
 #if LEXFORMER_BODIES
 #include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <set>
 #include <string_view>
@@ -178,11 +176,6 @@ LEXFORMER_INLINE ModelFile ModelFile::parse(std::string bytes, const std::string
     model.tokenizer = parse_tokenizer_json(parse_json(take("lexformer.tokenizer").value_or("{}"), here), here);
     model.check_vocabulary();
   }
-  if (const auto threshold = take("lexformer.threshold")) {
-    const Json value = parse_json(*threshold, where + ": lexformer.threshold");
-    if (!value.is_number()) fail_file(where, "lexformer.threshold is ", in_quotes(*threshold), ", expected a number");
-    model.threshold = value.get<double>();
-  }
   for (const char* key : {"format", "lexformer.version", "lexformer.crc32"}) texts.erase(key);  // save() writes these
   model.metadata = std::move(texts);
   return model;
@@ -267,10 +260,6 @@ LEXFORMER_INLINE void ModelFile::save(const std::string& file) const {
   if (vocabulary.size() != 0) {
     write_vocabulary(vocabulary, "lexformer.vocab", out.metadata);
     out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), file);
-  }
-  if (threshold) {
-    if (!std::isfinite(*threshold)) fail_numeric(file, "the threshold is ", *threshold);
-    out.metadata["lexformer.threshold"] = dump_json(*threshold, file);
   }
   out.write(file);
 }

@@ -18,6 +18,7 @@ struct PlattScaling {
   double slope = 1, offset = 0;
 
   double operator()(double score) const;
+  bool operator==(const PlattScaling&) const = default;
 };
 
 /// Logistic regression of the score to Platt's smoothed targets, without a penalty (fit_logistic()). The slope may be negative; it is 0 if
@@ -30,6 +31,7 @@ struct IsotonicCalibration {
   std::vector<double> scores, probabilities;  // corners of the function in ascending order of the scores
 
   double operator()(double score) const;
+  bool operator==(const IsotonicCalibration&) const = default;
 };
 
 /// Pool adjacent violators; equal scores are one point with their mean label. Errors as fit_platt().
@@ -51,7 +53,7 @@ std::vector<CalibrationBin> calibration_bins(std::span<const double> probabiliti
 /// eq. 5).
 double calibration_error(std::span<const double> probabilities, std::span<const std::int32_t> labels, std::size_t bins = 10);
 
-/// The threshold with the largest recall whose precision is at least `precision`, if there is one: scores above it are positive. It is
+/// The threshold with the largest recall whose precision is at least `precision`, if there is one (is_match). It is
 /// midway between two distinct scores, as best_f1_threshold(). On other data the precision varies around the wanted one.
 std::optional<double> threshold_for_precision(std::span<const double> scores, std::span<const std::int32_t> labels, double precision);
 

@@ -46,14 +46,21 @@ void for_each_cut(std::span<const double> scores, std::span<const std::int32_t> 
   }
 }
 
-/// The threshold of a cut of for_each_cut(): midway between `score` and the next lower one; just below the lowest score.
+/// The threshold of a cut of for_each_cut(): midway between `score` and the next lower one, or `score` if no number is between them; just
+/// below the lowest score.
 inline double threshold_below(double score, double next) {
   if (next == score) return std::nextafter(score, -std::numeric_limits<double>::infinity());
   const double middle = std::midpoint(next, score);  // rounds to one of the two if they are adjacent floating-point numbers
-  return middle < score ? middle : next;
+  return middle > next ? middle : score;
 }
 
 }  // namespace detail
+
+/// The decision of every command and metric: a score that equals the threshold is a match.
+constexpr bool is_match(double score, double threshold) { return score >= threshold; }
+
+/// The threshold on the probability of class 1 that decides as argmax does: more than one half, since a tie is class 0.
+inline constexpr double argmax_threshold = 0.5 + 0x1p-53;
 
 /// The four counts of a two-class decision; class 1 is positive.
 struct BinaryCounts {
@@ -70,8 +77,7 @@ struct BinaryCounts {
   double f1() const { return detail::ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative); }
 };
 
-/// Counts a score above the threshold as positive. The argmax of two logits is threshold 0 on their difference (logit of class 1 minus
-/// logit of class 0), or 0.5 on the probability of class 1; a tie gives class 0, as with argmax.
+/// Counts is_match(score, threshold) as positive.
 BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold);
 
 /// Average precision: the sum over the distinct scores, in descending order, of (gain in recall) * precision. No interpolation; equal
@@ -79,13 +85,13 @@ BinaryCounts count_binary(std::span<const double> scores, std::span<const std::i
 double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels);
 
 struct BestThreshold {
-  double threshold = 0.0;  // scores above it are positive
+  double threshold = 0.0;  // of is_match()
   double f1 = 0.0;
 };
 
 /// Finds the threshold with the best F1, and the highest one of several. Equal scores are never separated, so a constant predictor gets
 /// the F1 of predicting everything positive. The threshold is midway between two adjacent distinct scores; just below the lowest score if
-/// all are positive; the highest score if none is (no threshold gives an F1 above 0, as there is no positive example).
+/// all are positive; just above the highest score if none is (no threshold gives an F1 above 0, as there is no positive example).
 /// Choose it on validation data: on the data it was chosen on, the F1 is too optimistic.
 BestThreshold best_f1_threshold(std::span<const double> scores, std::span<const std::int32_t> labels);
 
@@ -201,7 +207,7 @@ LEXFORMER_INLINE void check_binary(const char* where, std::span<const double> sc
 LEXFORMER_INLINE BinaryCounts count_binary(std::span<const double> scores, std::span<const std::int32_t> labels, double threshold) {
   detail::check_binary("count_binary", scores, labels);
   BinaryCounts counts;
-  for (std::size_t i = 0; i < scores.size(); ++i) counts.add(scores[i] > threshold, labels[i] == 1);
+  for (std::size_t i = 0; i < scores.size(); ++i) counts.add(is_match(scores[i], threshold), labels[i] == 1);
   return counts;
 }
 
@@ -220,7 +226,7 @@ LEXFORMER_INLINE double average_precision(std::span<const double> scores, std::s
 LEXFORMER_INLINE BestThreshold best_f1_threshold(std::span<const double> scores, std::span<const std::int32_t> labels) {
   detail::check_binary("best_f1_threshold", scores, labels);
   const auto positives = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), 1));
-  BestThreshold best{*std::max_element(scores.begin(), scores.end()), 0.0};
+  BestThreshold best{std::nextafter(*std::max_element(scores.begin(), scores.end()), std::numeric_limits<double>::infinity()), 0.0};
   detail::for_each_cut(scores, labels, [&](double score, double next, std::size_t true_positives, std::size_t predicted) {
     const double f1 = detail::ratio(2 * true_positives, predicted + positives);
     if (f1 <= best.f1) return;

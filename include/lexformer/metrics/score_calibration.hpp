@@ -35,6 +35,7 @@ struct Calibration {
   IsotonicCalibration isotonic{};
 
   double operator()(double score) const;
+  bool operator==(const Calibration&) const = default;
 };
 
 /// Fits by fit_platt() or fit_isotonic(). Platt scaling takes the log odds of the scores if all of them are in [0, 1]. Errors: theirs.

@@ -27,7 +27,7 @@ inline DropoutSites terms() { return {0x20000, 0x10000}; }  // of attention term
 }  // namespace site
 
 /// The embeddings: x = dropout(LayerNorm(word[id] + type[type_id] + position[position_id])); in Electra x W^T + b if the sizes differ.
-/// The position embeddings are left out if a position scheme replaces them (attention/terms.hpp).
+/// The position embeddings are left out if a position scheme replaces them (TermFactory::positions).
 template <class T = float, class Dev = Cpu>
 struct BertEmbeddings {
   Embedding<T, Dev> word;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lexformer/attention/term_config.hpp"
-#include "lexformer/attention/terms.hpp"
+#include "lexformer/attention/term_registry.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/json_value.hpp"

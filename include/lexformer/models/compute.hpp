@@ -18,6 +18,16 @@
 #include "lexformer/words/love_plug.hpp"
 #include "lexformer/words/static_vectors.hpp"
 
+// INSTANCE(word, T, Dev) for all number types on a device: `word` is extern in programs that link the library with the instances.
+#define LEXFORMER_INSTANCES_ON(Dev, INSTANCE, word) INSTANCE(word, float, Dev) INSTANCE(word, bfloat16, Dev)
+#if !defined(LEXFORMER_COMPILED)
+#define LEXFORMER_EXTERN_INSTANCES(INSTANCE)
+#elif !defined(LEXFORMER_WITH_CUDA)
+#define LEXFORMER_EXTERN_INSTANCES(INSTANCE) LEXFORMER_INSTANCES_ON(Cpu, INSTANCE, extern)
+#else
+#define LEXFORMER_EXTERN_INSTANCES(INSTANCE) LEXFORMER_INSTANCES_ON(Cpu, INSTANCE, extern) LEXFORMER_INSTANCES_ON(Cuda, INSTANCE, extern)
+#endif
+
 namespace lexformer {
 
 enum class Device { cpu, cuda };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,8 +14,10 @@
 
 #include "lexformer/data/batch_plan.hpp"
 #include "lexformer/data/examples.hpp"
+#include "lexformer/metrics/metrics.hpp"
 #include "lexformer/models/classification_head.hpp"
 #include "lexformer/models/pretrained.hpp"
+#include "lexformer/models/score_metadata.hpp"
 
 namespace lexformer {
 
@@ -32,7 +35,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   using TextPair = std::pair<std::string, std::string>;
 
   /// Loads a trained model for inference: a .lxf file, or a HuggingFace folder with a classification head. Errors: it names an unknown
-  /// attention term (attention/terms.hpp: register_term), or holds something that the model does not use.
+  /// attention term (attention/term_registry.hpp: register_term), or holds something that the model does not use.
   static CrossEncoder load(const std::string& path);
   /// Loads a model for training. The encoder and its position scheme come from the file. Tensors of the head and the attention terms in
   /// `options` come from the file if name and shape match (for LEA's alpha, also the rule); the others are new and listed by new_tensors().
@@ -43,9 +46,9 @@ class CrossEncoder : public Pretrained<T, Dev> {
 
   Output operator()(const DeviceBatch<T, Dev>& batch, const ForwardOptions& forward = {}, const EncodeOptions& encode = {}) const;
 
-  /// Encodes an example as the model reads it: the pair, or, with options().texts = 1, `left` alone.
+  /// Encodes an example as the model reads it: the pair, or, with task().texts = 1, `left` alone.
   Encoding encode(std::string_view left, std::string_view right) const {
-    return encode_texts(this->tokenizer(), left, right, options_.texts, options_.max_length);
+    return encode_texts(this->tokenizer(), left, right, options_.task.texts, options_.max_length);
   }
 
   /// Computes logits, (examples, labels), in input order, on the CPU. Examples are batched by length internally.
@@ -68,7 +71,7 @@ class CrossEncoder : public Pretrained<T, Dev> {
   }
 
   /// Predicts a class (0, 1, ...) per example, or the value of a regression. The class is the most probable one; with two classes and a
-  /// `threshold`, it is 1 if the probability of class 1 is above the threshold. Errors: as logits().
+  /// `threshold`, it is 1 if the probability of class 1 reaches the threshold (is_match). Errors: as logits().
   std::vector<double> predict(std::span<const TextPair> pairs, std::size_t batch_size = 32) const {
     return predictions_of(logits(pairs, batch_size));
   }
@@ -79,17 +82,19 @@ class CrossEncoder : public Pretrained<T, Dev> {
     return predict(std::span<const TextPair>(pairs.begin(), pairs.size()));
   }
 
-  std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const { return scores_of_logits(logits, options_.activation); }
+  std::vector<double> scores_of(const Tensor<accumulate_t<T>>& logits) const { return options_.task.scores_of(logits); }
 
   const CrossEncoderOptions& options() const { return options_; }
+  const Task& task() const { return options_.task; }
   void fit(std::span<const std::string> texts) override {
     Pretrained<T, Dev>::fit(texts);
     options_.attention = this->config().attention;
   }
 
-  std::optional<double> threshold;  // decision threshold, chosen on validation data; saved with the model
-  std::string calibration;          // of its scores (Calibration as JSON), chosen on validation data, "": none; saved with the model
-  std::string records;              // how records become texts (RecordTextOptions as JSON), "": trained on texts; saved with the model
+  // Saved with the model. The first two are chosen on validation data.
+  std::optional<double> threshold;
+  std::optional<Calibration> calibration;       // of its scores
+  std::map<std::string, std::string> metadata;  // what the model itself does not read: how its texts are made (tables/record_texts.hpp)
 
  private:
   CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start);
@@ -127,31 +132,29 @@ CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file) : CrossEncoder(file, s
 
 template <class T, class Dev>
 CrossEncoder<T, Dev>::CrossEncoder(const ModelFile& file, const CrossEncoderOptions& options, const std::optional<TrainingStart>& start)
-    : Pretrained<T, Dev>(file, start),
-      threshold(file.threshold),
-      calibration(file.text("lexformer.calibration")),
-      records(file.text("lexformer.records")),
-      options_(options) {
+    : Pretrained<T, Dev>(file, start), threshold(stored_threshold(file)), calibration(stored_calibration(file)), options_(options) {
+  if (const std::string key(detail::records_key); file.metadata.contains(key)) metadata[key] = file.text(key);
   const BertConfig& config = this->parsed_config();
-  if (options_.task == Task::regression && options_.labels != 1)
-    fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.labels);
-  if (options_.task == Task::classification && options_.labels < 2)
-    fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.labels);
-  if (!options_.label_names.empty() && options_.label_names.size() != options_.labels)
-    fail_usage("CrossEncoder", options_.label_names.size(), " label names for ", options_.labels, " labels");
-  if (options_.texts < 1 || options_.texts > 2) fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.texts);
-  const char* const texts = options_.texts == 1 ? "a text" : "two texts";
-  const std::size_t least = min_length(options_.texts);
+  if (options_.task.kind == TaskKind::regression && options_.task.labels != 1)
+    fail_usage("CrossEncoder", "a regression has 1 label, not ", options_.task.labels);
+  if (options_.task.kind == TaskKind::classification && options_.task.labels < 2)
+    fail_usage("CrossEncoder", "a classification needs 2 labels or more, not ", options_.task.labels);
+  if (!options_.task.label_names.empty() && options_.task.label_names.size() != options_.task.labels)
+    fail_usage("CrossEncoder", options_.task.label_names.size(), " label names for ", options_.task.labels, " labels");
+  if (options_.task.texts < 1 || options_.task.texts > 2)
+    fail_usage("CrossEncoder", "an example has 1 or 2 texts, not ", options_.task.texts);
+  const char* const texts = options_.task.texts == 1 ? "a text" : "two texts";
+  const std::size_t least = min_length(options_.task.texts);
   if (options_.max_length < least)
     fail_usage("CrossEncoder", "max_length ", options_.max_length, " leaves no room for ", texts, "; the least is ", least);
   if (config.max_position_embeddings < least)
     fail_file(file.path, "'max_position_embeddings' is ", config.max_position_embeddings, ", which leaves no room for ", texts);
   options_.max_length = std::min(options_.max_length, config.max_position_embeddings);
-  this->make_encoder(static_cast<double>(options_.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
+  this->make_encoder(static_cast<double>(options_.task.labels) * static_cast<double>(std::max<std::size_t>(config.hidden_size, 256)));
   for (const auto& [name, factory] : this->encoder().factories())
-    if (options_.texts == 1 && factory->needs_pairs())
+    if (options_.task.texts == 1 && factory->needs_pairs())
       fail_usage("CrossEncoder", "the attention term '", name, "' compares the words of two texts; a model of single texts cannot have it");
-  head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.labels, this->init());
+  head_ = std::make_unique<ClassificationHead<T, Dev>>(options_.head, config, options_.task.labels, this->init());
   this->load_state();
   options_.attention = this->config().attention;
 }
@@ -173,14 +176,14 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const PairExample
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const TextPair> pairs, std::size_t batch_size) const {
-  if (options_.texts != 2) fail_usage("CrossEncoder", "the model reads single texts, not pairs");
+  if (options_.task.texts != 2) fail_usage("CrossEncoder", "the model reads single texts, not pairs");
   return logits_of(
       pairs.size(), [&](std::size_t i) { return encode(pairs[i].first, pairs[i].second); }, batch_size);
 }
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits(std::span<const std::string> texts, std::size_t batch_size) const {
-  if (options_.texts != 1) fail_usage("CrossEncoder", "the model reads pairs of texts, not single ones");
+  if (options_.task.texts != 1) fail_usage("CrossEncoder", "the model reads pairs of texts, not single ones");
   return logits_of(
       texts.size(), [&](std::size_t i) { return encode(texts[i], {}); }, batch_size);
 }
@@ -189,13 +192,13 @@ template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std::function<Encoding(std::size_t)>& encoding,
                                                         std::size_t batch_size, const std::function<void(std::size_t)>& scored) const {
   const NoGrad no_grad;
-  Tensor<accumulate_t<T>> y({n, options_.labels});
+  Tensor<accumulate_t<T>> y({n, options_.task.labels});
   const auto makers = this->features();
   std::size_t first = 0;  // of the examples that are tokenized
   const auto use = [&](const Batch& batch, const std::vector<std::size_t>& rows) {
     const auto out = (*this)(batch).logits.value().template to<Cpu>();
     for (std::size_t i = 0; i < rows.size(); ++i)
-      std::copy_n(out.data() + i * options_.labels, options_.labels, y.mutable_data() + (first + rows[i]) * options_.labels);
+      std::copy_n(out.data() + i * options_.task.labels, options_.task.labels, y.mutable_data() + (first + rows[i]) * options_.task.labels);
   };
   for (; first < n; first += examples_at_once) {
     std::vector<Encoding> encodings(std::min(examples_at_once, n - first));
@@ -209,7 +212,8 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::logits_of(std::size_t n, const std
 
 template <class T, class Dev>
 Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::probabilities_of(const Tensor<accumulate_t<T>>& logits) const {
-  if (options_.task == Task::regression) fail_usage("CrossEncoder::probabilities", "the model is a regression; predict() gives its values");
+  if (options_.task.kind == TaskKind::regression)
+    fail_usage("CrossEncoder::probabilities", "the model is a regression; predict() gives its values");
   const NoGrad no_grad;
   return softmax(Var<accumulate_t<T>>(logits)).value();
 }
@@ -217,17 +221,16 @@ Tensor<accumulate_t<T>> CrossEncoder<T, Dev>::probabilities_of(const Tensor<accu
 template <class T, class Dev>
 std::vector<double> CrossEncoder<T, Dev>::predictions_of(const Tensor<accumulate_t<T>>& logits) const {
   auto answers = scores_of(logits);
-  if (options_.labels == 2)
-    for (double& x : answers) x = x > threshold.value_or(0.5) ? 1 : 0;  // as count_binary()
+  if (options_.task.labels == 2)
+    for (double& x : answers) x = is_match(x, threshold.value_or(argmax_threshold)) ? 1 : 0;
   return answers;
 }
 
 template <class T, class Dev>
 void CrossEncoder<T, Dev>::write(ModelFile& file) const {
   write_options(options_, file);
-  file.threshold = threshold;
-  if (!calibration.empty()) file.metadata["lexformer.calibration"] = calibration;
-  if (!records.empty()) file.metadata["lexformer.records"] = records;
+  write_score_metadata(threshold, calibration, file);
+  for (const auto& [key, text] : metadata) file.metadata[key] = text;
 }
 
 #if defined(LEXFORMER_COMPILED)

@@ -10,13 +10,9 @@
 #include "lexformer/attention/term_config.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/io/model_file.hpp"
-#include "lexformer/kernels/scalar.hpp"
+#include "lexformer/models/task.hpp"
 
 namespace lexformer {
-
-enum class Task { classification, regression };
-template <>
-inline constexpr Named<Task> names_of<Task>[] = {{"classification", Task::classification}, {"regression", Task::regression}};
 
 /// The classification heads.
 ///   paper: mean over all tokens, Linear(D, 256), LayerNorm, Dropout, GELU, Linear(256, labels) (LEA, section 4.2)
@@ -25,28 +21,16 @@ enum class Head { paper, huggingface };
 template <>
 inline constexpr Named<Head> names_of<Head>[] = {{"paper", Head::paper}, {"huggingface", Head::huggingface}};
 
-/// The function from logit to value in a regression; sentence-transformers' cross-encoders with one label use the sigmoid.
-enum class ScoreActivation { identity, sigmoid };
-template <>
-inline constexpr Named<ScoreActivation> names_of<ScoreActivation>[] = {{"identity", ScoreActivation::identity},
-                                                                       {"sigmoid", ScoreActivation::sigmoid}};
-
 struct CrossEncoderOptions {
   std::vector<TermConfig> attention{};  // attention terms: {"lea"}, {{"lea", LeaOptions{.levels = 50}}}, {"lea", "mine"}
   Head head = Head::paper;
-  Task task = Task::classification;
-  std::size_t labels = 2;                  // classes; 1 for regression
-  std::size_t max_length = 512;            // tokens of an example, including [CLS] and each [SEP]
-  std::vector<std::string> label_names{};  // in class order, or empty
-  ScoreActivation activation = ScoreActivation::identity;
-  std::uint64_t seed = 0;  // of new parameters; not saved
-  std::size_t texts = 2;   // of an example: 2, a pair, or 1
+  Task task{};
+  std::size_t max_length = 512;  // tokens of an example, including [CLS] and each [SEP]
+  std::uint64_t seed = 0;        // of new parameters; not saved
 
   bool has(const std::string& term) const {
     return std::any_of(attention.begin(), attention.end(), [&](const auto& t) { return t.name == term; });
   }
-  /// Whether a decision threshold is chosen on validation data: for pairs of two classes.
-  bool has_threshold() const { return task == Task::classification && labels == 2 && texts == 2; }
 };
 
 /// The least max_length that leaves room for a token of each text: [CLS], and each text with its [SEP].
@@ -56,33 +40,9 @@ constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
 Json to_json(const CrossEncoderOptions& o);
 CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where);
 
-namespace detail {
-/// Reads `label_names`, which may be missing. Errors (file): it is not a list of strings, or not one for each label.
-std::vector<std::string> get_label_names(const Json& json, std::size_t labels, const std::string& where);
-}  // namespace detail
-
 /// Reads the options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
 CrossEncoderOptions stored_options(const ModelFile& file);
 void write_options(const CrossEncoderOptions& options, ModelFile& file);
-
-/// One number per example for ranking and thresholds, from logits (examples, labels): the probability of class 1 of two classes, the index
-/// of the most probable class of more, the value of a regression (one label).
-template <class A>
-std::vector<double> scores_of_logits(const Tensor<A>& logits, ScoreActivation activation) {
-  const std::size_t classes = logits.dim(1);
-  std::vector<double> scores;
-  for (std::size_t i = 0; i < logits.dim(0); ++i) {
-    const A* row = logits.data() + i * classes;
-    const auto first = static_cast<double>(row[0]);
-    if (classes == 1)
-      scores.push_back(activation == ScoreActivation::sigmoid ? scalar::sigmoid(first) : first);
-    else if (classes == 2)
-      scores.push_back(scalar::sigmoid(static_cast<double>(row[1]) - first));
-    else
-      scores.push_back(static_cast<double>(std::max_element(row, row + classes) - row));
-  }
-  return scores;
-}
 
 }  // namespace lexformer
 
@@ -97,40 +57,28 @@ LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
   // Filled key by key, starting from an object: when memory runs out, nlohmann/json 3.11.2 leaks in a braced list, and turning null into
   // an object leaves the value without its object.
   Json json = Json::object();
-  json["task"] = name_of(o.task);
+  json["task"] = name_of(o.task.kind);
   json["head"] = name_of(o.head);
-  json["labels"] = o.labels;
-  json["label_names"] = o.label_names;
+  json["labels"] = o.task.labels;
+  json["label_names"] = o.task.label_names;
   json["max_length"] = o.max_length;
-  if (o.task == Task::regression) json["activation"] = name_of(o.activation);
-  if (o.texts != 2) json["texts"] = o.texts;
+  if (o.task.kind == TaskKind::regression) json["activation"] = name_of(o.task.activation);
+  if (o.task.texts != 2) json["texts"] = o.task.texts;
   return json;
-}
-
-LEXFORMER_INLINE std::vector<std::string> detail::get_label_names(const Json& json, std::size_t labels, const std::string& where) {
-  std::vector<std::string> all;
-  if (const Json* names = find_value(json, "label_names", false, where)) {
-    if (!names->is_array()) fail_file(where, "'label_names' must be an array");
-    for (const Json& item : *names) {
-      if (!item.is_string()) fail_file(where, "'label_names' must be an array of strings");
-      all.push_back(item.get<std::string>());
-    }
-  }
-  if (!all.empty() && all.size() != labels) fail_file(where, "'label_names' has ", all.size(), " names, 'labels' is ", labels);
-  return all;
 }
 
 LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
   CrossEncoderOptions o;
-  o.task = get_name<Task>(json, "task", where);
+  o.task.kind = get_name<TaskKind>(json, "task", where);
   o.head = get_name<Head>(json, "head", where);
-  o.labels = get_size(json, "labels", 1, 65536, where);
-  o.texts = get_size(json, "texts", 1, 2, where, o.texts);
-  o.max_length = get_size(json, "max_length", min_length(o.texts), 1u << 20, where);
-  o.activation = get_name<ScoreActivation>(json, "activation", where, ScoreActivation::identity);
-  o.label_names = detail::get_label_names(json, o.labels, where);
-  if (o.task == Task::regression && o.labels != 1) fail_file(where, "a regression has 1 label, 'labels' is ", o.labels);
-  if (o.task == Task::classification && o.labels < 2) fail_file(where, "a classification has 2 labels or more, 'labels' is ", o.labels);
+  o.task.labels = get_size(json, "labels", 1, 65536, where);
+  o.task.texts = get_size(json, "texts", 1, 2, where, o.task.texts);
+  o.max_length = get_size(json, "max_length", min_length(o.task.texts), 1u << 20, where);
+  o.task.activation = get_name<ScoreActivation>(json, "activation", where, ScoreActivation::identity);
+  o.task.label_names = detail::get_label_names(json, o.task.labels, where);
+  if (o.task.kind == TaskKind::regression && o.task.labels != 1) fail_file(where, "a regression has 1 label, 'labels' is ", o.task.labels);
+  if (o.task.kind == TaskKind::classification && o.task.labels < 2)
+    fail_file(where, "a classification has 2 labels or more, 'labels' is ", o.task.labels);
   return o;
 }
 
@@ -145,14 +93,15 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   if (get_string(file.config, "problem_type", file.path, "") == "multi_label_classification")
     fail_file(file.path, "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each example");
   o.head = Head::huggingface;
-  o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
-  if (o.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
-  o.task = o.labels == 1 ? Task::regression : Task::classification;
+  o.task.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
+  if (o.task.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
+  o.task.kind = o.task.labels == 1 ? TaskKind::regression : TaskKind::classification;
   // sentence-transformers' rule for a model with one label, unless its config overrides it; none if problem_type is "regression".
   const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
-  if (o.labels == 1 && !regression) o.activation = ScoreActivation::sigmoid;
+  if (o.task.labels == 1 && !regression) o.task.activation = ScoreActivation::sigmoid;
   if (ours.is_object()) o.max_length = get_size(ours, "max_length", min_length(2), 1u << 20, file.path, o.max_length);
-  if (o.labels == 1 && ours.is_object()) o.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.activation);
+  if (o.task.labels == 1 && ours.is_object())
+    o.task.activation = get_name<ScoreActivation>(ours, "activation", file.path, o.task.activation);
   return o;
 }
 

@@ -34,7 +34,7 @@ class Encoder : public Pretrained<T, Dev> {
   ~Encoder() override;
 
   /// Loads the encoder of any model file or HuggingFace folder and ignores heads, also the Dense modules of a SentenceEncoder. Errors: the
-  /// file has attention terms that are not known (attention/terms.hpp), or holds something else that is not used.
+  /// file has attention terms that are not known (attention/term_registry.hpp), or holds something else that is not used.
   static Encoder load(const std::string& path) { return Encoder(ModelFile::open(path), {}); }
 
   Encoder(const ModelFile& file, const std::optional<TrainingStart>& start);

@@ -26,9 +26,9 @@ class CrossEncoderScorer final : public Scorer {
     complete(model_, path, compute, extras);
     threshold = model_.threshold;
     calibration = model_.calibration;
-    records = model_.records;
+    metadata = model_.metadata;
   }
-  const CrossEncoderOptions& options() const override { return model_.options(); }
+  const Task& task() const override { return model_.task(); }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t batch_size,
                        const std::function<void(std::size_t)>& scored) const override {
     return model_.logits(examples, batch_size, scored);
@@ -52,7 +52,7 @@ class TextCnnScorer final : public Scorer {
   TextCnnScorer(const ModelFile& file, const Compute& compute, const ModelExtras& extras) : path_(file.path), model_(file) {
     model_.provide(vectors_for(path_, "a CNN", compute, extras));
   }
-  const CrossEncoderOptions& options() const override { return model_.options(); }
+  const Task& task() const override { return model_.task(); }
   Tensor<float> logits(std::span<const PairExample> examples, std::size_t batch_size,
                        const std::function<void(std::size_t)>& scored) const override {
     return model_.logits(examples, batch_size, scored);
@@ -73,17 +73,10 @@ std::unique_ptr<Scorer> make_scorer(ModelFile file, const Compute& compute, cons
   return std::make_unique<CrossEncoderScorer<T, Dev>>(std::move(file), compute, extras);
 }
 
-// Explicit instances: defined in lexformer::compiled and lexformer::cuda (word empty), declared `extern` in programs that link them.
+// The instances in lexformer::compiled and lexformer::cuda.
 #define LEXFORMER_SCORER(word, T, Dev) \
   word template std::unique_ptr<Scorer> make_scorer<T, Dev>(ModelFile, const Compute&, const ModelExtras&);
-#if defined(LEXFORMER_COMPILED)
-LEXFORMER_SCORER(extern, float, Cpu)
-LEXFORMER_SCORER(extern, bfloat16, Cpu)
-#if defined(LEXFORMER_WITH_CUDA)
-LEXFORMER_SCORER(extern, float, Cuda)
-LEXFORMER_SCORER(extern, bfloat16, Cuda)
-#endif
-#endif
+LEXFORMER_EXTERN_INSTANCES(LEXFORMER_SCORER)
 
 }  // namespace detail
 

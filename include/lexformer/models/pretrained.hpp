@@ -8,14 +8,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lexformer/attention/term_config.hpp"
+#include "lexformer/core/glob.hpp"
 #include "lexformer/data/features.hpp"
 #include "lexformer/io/model_file.hpp"
-#include "lexformer/io/options.hpp"
 #include "lexformer/models/bert.hpp"
+#include "lexformer/models/head_names.hpp"
 #include "lexformer/models/int8_layers.hpp"
 #include "lexformer/nn/saved_model.hpp"
 #include "lexformer/words/embedding_plug.hpp"
@@ -69,8 +71,10 @@ class Pretrained {
   /// Parameters of the plug that are trained are listed by new_tensors(). Errors (usage): the plug's vectors do not have the size of the
   /// word embeddings; the model has a plug already.
   void plug_in(std::shared_ptr<EmbeddingPlug<T, Dev>> plug);
-  /// Excludes every parameter whose name contains `part` from training; returns how many. Errors: there is none.
-  std::size_t freeze(const std::string& part);
+  /// Excludes the parameters of these names from training; returns how many. * stands for anything, the name of a module for all that is
+  /// in it, and `bert.`, `electra.` or `lexformer.` before it can be left out: "embeddings", "encoder.layer.3", "encoder.layer.*.output.*".
+  /// Errors (usage): no name fits.
+  std::size_t freeze(const std::string& pattern);
   /// The names of the frozen parameters.
   const std::vector<std::string>& frozen() const { return frozen_; }
 
@@ -172,6 +176,7 @@ Pretrained<T, Dev>::Pretrained(const ModelFile& file, const std::optional<Traini
       parsed_(parse_bert_config(file.config, file.path + ": config")),
       seed_(start ? start->seed : 0),
       init_(seed_, parsed_.initializer_range) {
+  std::erase_if(metadata_, [](const auto& entry) { return is_head_metadata(entry.first); });  // the subclass reads its head's
   if (start) {
     stored_attention_ = parsed_.attention;
     const auto& known = attention_terms<T, Dev>();
@@ -356,16 +361,20 @@ void Pretrained<T, Dev>::restore(const ModelFile& saved) {
 }
 
 template <class T, class Dev>
-std::size_t Pretrained<T, Dev>::freeze(const std::string& part) {
-  std::size_t found = 0;
-  for (auto& p : parameters())
-    if (p.name.find(part) != std::string::npos) {
-      p.var.set_requires_grad(false);
-      frozen_.push_back(p.name);
-      ++found;
-    }
-  if (found == 0) fail_usage("freeze", "no parameter's name contains '", part, "'");
-  return found;
+std::size_t Pretrained<T, Dev>::freeze(const std::string& pattern) {
+  const auto fits = [&](std::string_view name) { return fits_glob(pattern, name) || fits_glob(pattern + ".*", name); };
+  const std::string model = config().model_type + ".", ours = "lexformer.";
+  const std::size_t before = frozen_.size();
+  for (auto& p : parameters()) {
+    const std::string_view name = p.name;
+    const std::size_t prefix = name.starts_with(model) ? model.size() : name.starts_with(ours) ? ours.size() : 0;
+    if (!fits(name) && !fits(name.substr(prefix))) continue;
+    p.var.set_requires_grad(false);
+    frozen_.push_back(p.name);
+  }
+  if (frozen_.size() == before)
+    fail_usage("freeze", "no parameter is called ", in_quotes(pattern), "; use names of modules, with * for anything: encoder.layer.0");
+  return frozen_.size() - before;
 }
 
 template <class T, class Dev>
@@ -378,7 +387,6 @@ ModelFile Pretrained<T, Dev>::file() {
   f.vocabulary = tokenizer_.vocabulary();
   f.tokenizer = tokenizer_.options();
   f.metadata = metadata_;
-  for (const char* key : {"lexformer.calibration", "lexformer.records"}) f.metadata.erase(key);  // of the model that it began with
   for (const auto& p : state()) f.tensors.set(p.name, p.var.value().template to<Cpu>());
   detail::write_int8(*encoder_, f.tensors);
   if (encoder_->embeddings.plug) encoder_->embeddings.plug->write(f);

@@ -51,13 +51,13 @@ std::vector<std::vector<RankedDocument>> nearest_documents(const Tensor<A>& quer
 }
 
 namespace detail {
-/// Model: with options(), logits(examples, batch size) and scores_of().
+/// Model: with task(), logits(examples, batch size) and scores_of().
 template <class Model>
 std::vector<RankedDocument> rank_by_score(const Model& model, const std::string& query, std::span<const std::string> documents,
                                           std::size_t top, std::size_t batch_size) {
-  if (model.options().texts != 2) fail_usage("rank", "the model reads single texts, not pairs, and gives no vectors to compare");
-  if (model.options().labels > 2)
-    fail_usage("rank", "the model has ", model.options().labels, " classes, so it gives no score to rank by; use one of 1 or 2 labels");
+  if (model.task().texts != 2) fail_usage("rank", "the model reads single texts, not pairs, and gives no vectors to compare");
+  if (model.task().labels > 2)
+    fail_usage("rank", "the model has ", model.task().labels, " classes, so it gives no score to rank by; use one of 1 or 2 labels");
   std::vector<PairExample> pairs;
   for (const auto& document : documents) pairs.push_back({query, document});
   const auto scores = model.scores_of(model.logits(std::span<const PairExample>(pairs), batch_size));

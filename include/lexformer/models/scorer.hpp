@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,8 +14,9 @@
 
 #include "lexformer/core/tensor.hpp"
 #include "lexformer/data/examples.hpp"
+#include "lexformer/metrics/score_calibration.hpp"
 #include "lexformer/models/bert_config.hpp"
-#include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/models/task.hpp"
 #include "lexformer/text/wordpiece.hpp"
 
 namespace lexformer {
@@ -23,12 +25,11 @@ class Scorer {
  public:
   virtual ~Scorer() = default;
 
-  /// Task, classes, texts of an example.
-  virtual const CrossEncoderOptions& options() const = 0;
+  virtual const Task& task() const = 0;
   /// (examples, labels), in input order, on the CPU: CrossEncoder::logits, TextCnn::logits.
   virtual Tensor<float> logits(std::span<const PairExample> examples, std::size_t batch_size = 32,
                                const std::function<void(std::size_t)>& scored = {}) const = 0;
-  std::vector<double> scores_of(const Tensor<float>& logits) const { return scores_of_logits(logits, options().activation); }
+  std::vector<double> scores_of(const Tensor<float>& logits) const { return task().scores_of(logits); }
   /// Errors: Pretrained::check_texts.
   virtual void check_texts(std::span<const std::string> texts, const std::string& where) const = 0;
 
@@ -40,7 +41,8 @@ class Scorer {
 
   // As in CrossEncoder; nothing for a model that has none.
   std::optional<double> threshold;
-  std::string calibration, records;
+  std::optional<Calibration> calibration;
+  std::map<std::string, std::string> metadata;
 };
 
 }  // namespace lexformer

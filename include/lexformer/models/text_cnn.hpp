@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "lexformer/data/batch_plan.hpp"
-#include "lexformer/models/cross_encoder_options.hpp"
+#include "lexformer/models/task.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/window.hpp"
 #include "lexformer/words/love_layers.hpp"
@@ -50,7 +50,7 @@ const TextCnnOptions& check_text_cnn(const TextCnnOptions& o);
 /// The stored configuration of a CNN: sizes, classes, and the vectors that it reads.
 struct TextCnnParts {
   TextCnnOptions cnn;
-  CrossEncoderOptions classes;
+  Task task{.texts = 1};
   std::string vectors;
 };
 /// Errors (file): another kind of model; an option is missing, out of range, or does not fit the tensors.
@@ -81,8 +81,7 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
   explicit TextCnn(const ModelFile& file) : TextCnn(detail::read_text_cnn(file), Init::none()) { this->restore(file); }
 
   const TextCnnOptions& cnn() const { return parts_.cnn; }
-  /// Task and classes, in the form of a model of single texts.
-  const CrossEncoderOptions& options() const { return parts_.classes; }
+  const Task& task() const { return parts_.task; }
 
   /// The vectors of words. A model that is trained remembers which ones; a saved one refuses others. Errors (usage): the vectors have
   /// another size, or are not those that the model was trained on.
@@ -113,7 +112,7 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
     const WordTexts texts(examples, cnn().max_length, !cnn().cased);
     return logits(texts, table(texts.words()), batch, scored);
   }
-  std::vector<double> scores_of(const Tensor<A>& logits) const { return scores_of_logits(logits, options().activation); }
+  std::vector<double> scores_of(const Tensor<A>& logits) const { return task().scores_of(logits); }
 
   /// All but the vectors of words.
   void describe(ModelFile& file) const { detail::write_text_cnn(parts_, file); }
@@ -125,9 +124,9 @@ class TextCnn : public SavedModel<TextCnn<T, Dev>, T, Dev> {
  private:
   TextCnn(detail::TextCnnParts parts, Init init)
       : convolutions(make_convolutions(parts.cnn, init)),
-        output(detail::love_linear<T, Dev>(convolutions.size() * parts.cnn.filters, parts.classes.labels, init)),
+        output(detail::love_linear<T, Dev>(convolutions.size() * parts.cnn.filters, parts.task.labels, init)),
         parts_(std::move(parts)) {}
-  static CrossEncoderOptions classes_of(std::size_t classes, std::vector<std::string> names) {
+  static Task classes_of(std::size_t classes, std::vector<std::string> names) {
     if (classes < 2 || (!names.empty() && names.size() != classes))
       fail_usage("TextCnn", classes, " classes with ", names.size(), " names; expected 2 classes or more, and as many names or none");
     return {.labels = classes, .label_names = std::move(names), .texts = 1};
@@ -157,7 +156,7 @@ Tensor<accumulate_t<T>> TextCnn<T, Dev>::logits(const WordTexts& texts, const Te
                                                 const std::function<void(std::size_t)>& scored) const {
   const NoGrad no_grad;
   const Var<T, Dev> rows(table);
-  const std::size_t classes = options().labels;
+  const std::size_t classes = task().labels;
   Tensor<A> y({texts.size(), classes});
   for (const auto& chosen : batches_by_length(texts.lengths(), batch)) {
     const auto part = detail::cast<A>((*this)(rows, texts.batch(chosen)).value()).template to<Cpu>();
@@ -193,8 +192,8 @@ LEXFORMER_INLINE const TextCnnOptions& check_text_cnn(const TextCnnOptions& o) {
 LEXFORMER_INLINE void write_text_cnn(const TextCnnParts& parts, ModelFile& file) {
   write_word_model(file, "text_cnn", [o = parts.cnn](OptionVisitor& v) mutable { o.visit(v); });
   Json& ours = file.config["lexformer"];
-  ours["labels"] = parts.classes.labels;
-  ours["label_names"] = parts.classes.label_names;
+  ours["labels"] = parts.task.labels;
+  ours["label_names"] = parts.task.label_names;
   ours["vectors"] = parts.vectors;
 }
 
@@ -204,9 +203,8 @@ LEXFORMER_INLINE TextCnnParts read_text_cnn(const ModelFile& file) {
   read_word_model(file, "text_cnn", [&](OptionVisitor& v) { o.visit(v); });
   const std::string where = file.path + ": config: lexformer";
   const Json ours = *find_value(file.config, "lexformer", true, file.path + ": config");
-  parts.classes.texts = 1;
-  parts.classes.labels = get_size(ours, "labels", 2, 65536, where);
-  parts.classes.label_names = get_label_names(ours, parts.classes.labels, where);
+  parts.task.labels = get_size(ours, "labels", 2, 65536, where);
+  parts.task.label_names = get_label_names(ours, parts.task.labels, where);
   parts.vectors = get_string(ours, "vectors", where);
   if (o.first_width > o.last_width) fail_file(where, "first_width is ", o.first_width, ", more than last_width, ", o.last_width);
   std::vector<ExpectedTensor> expected;  // checked before memory is allocated
@@ -214,8 +212,8 @@ LEXFORMER_INLINE TextCnnParts read_text_cnn(const ModelFile& file) {
     expected.push_back({cat("text_cnn.convolution.", w, ".weight"), {o.filters, w * o.size}});
     expected.push_back({cat("text_cnn.convolution.", w, ".bias"), {o.filters}});
   }
-  expected.push_back({"text_cnn.output.weight", {parts.classes.labels, (o.last_width - o.first_width + 1) * o.filters}});
-  expected.push_back({"text_cnn.output.bias", {parts.classes.labels}});
+  expected.push_back({"text_cnn.output.weight", {parts.task.labels, (o.last_width - o.first_width + 1) * o.filters}});
+  expected.push_back({"text_cnn.output.bias", {parts.task.labels}});
   require_tensors(file.tensors, expected, file.path);
   if (const auto others = compare_tensors(file.tensors, expected).unexpected; !others.empty())
     fail_file(file.path, "holds tensors that its options do not use: ", others.front(), others.size() > 1 ? ", ..." : "");

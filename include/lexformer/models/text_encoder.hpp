@@ -85,17 +85,10 @@ std::unique_ptr<TextEncoder> make_text_encoder(ModelFile file, const Compute& co
   return std::make_unique<SentenceVectors<T, Dev>>(std::move(file), compute, extras);
 }
 
-// Explicit instances: defined in lexformer::compiled and lexformer::cuda (word empty), declared `extern` in programs that link them.
+// The instances in lexformer::compiled and lexformer::cuda.
 #define LEXFORMER_TEXT_ENCODER(word, T, Dev) \
   word template std::unique_ptr<TextEncoder> make_text_encoder<T, Dev>(ModelFile, const Compute&, const ModelExtras&, bool);
-#if defined(LEXFORMER_COMPILED)
-LEXFORMER_TEXT_ENCODER(extern, float, Cpu)
-LEXFORMER_TEXT_ENCODER(extern, bfloat16, Cpu)
-#if defined(LEXFORMER_WITH_CUDA)
-LEXFORMER_TEXT_ENCODER(extern, float, Cuda)
-LEXFORMER_TEXT_ENCODER(extern, bfloat16, Cuda)
-#endif
-#endif
+LEXFORMER_EXTERN_INSTANCES(LEXFORMER_TEXT_ENCODER)
 
 }  // namespace detail
 

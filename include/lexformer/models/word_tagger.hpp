@@ -60,17 +60,10 @@ std::unique_ptr<WordTagger> make_tagger(ModelFile file, const Compute& compute, 
   return std::make_unique<WordTaggerOf<BertTagger<T, Dev>>>(std::move(model), most);
 }
 
-// Explicit instances: defined in lexformer::compiled and lexformer::cuda (word empty), declared `extern` in programs that link them.
+// The instances in lexformer::compiled and lexformer::cuda.
 #define LEXFORMER_TAGGER(word, T, Dev) \
   word template std::unique_ptr<WordTagger> make_tagger<T, Dev>(ModelFile, const Compute&, const ModelExtras&);
-#if defined(LEXFORMER_COMPILED)
-LEXFORMER_TAGGER(extern, float, Cpu)
-LEXFORMER_TAGGER(extern, bfloat16, Cpu)
-#if defined(LEXFORMER_WITH_CUDA)
-LEXFORMER_TAGGER(extern, float, Cuda)
-LEXFORMER_TAGGER(extern, bfloat16, Cuda)
-#endif
-#endif
+LEXFORMER_EXTERN_INSTANCES(LEXFORMER_TAGGER)
 
 }  // namespace detail
 

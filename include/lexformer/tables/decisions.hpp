@@ -47,7 +47,7 @@ struct Decisions {
   std::optional<Calibration> calibration{};
   std::optional<Cascade> cascade{};
 
-  /// score: the model's, or the similarity if there is none. match = score >= threshold.
+  /// score: the model's, or the similarity if there is none. match = is_match(score, threshold).
   PairDecision of(double score, const CheapEvidence& evidence) const;
   /// What the cascade decides; nothing for a pair that needs the model.
   std::optional<PairDecision> without_model(const CheapEvidence& evidence) const;
@@ -111,7 +111,7 @@ LEXFORMER_INLINE PairDecision Decisions::of(double score, const CheapEvidence& e
     pair.score = (*combined)(score, evidence);
   }
   if (calibration) pair.probability = (*calibration)(pair.score);
-  pair.match = pair.score >= threshold;
+  pair.match = is_match(pair.score, threshold);
   return pair;
 }
 
@@ -165,7 +165,7 @@ LEXFORMER_INLINE double wanted_threshold(const DecisionOptions& o, const Validat
 /// "F: 97.9 % precision and 91.3 % recall at threshold 0.55".
 LEXFORMER_INLINE std::string reached(const ValidationPairs& pairs, std::span<const double> scores, double threshold) {
   BinaryCounts c;
-  for (std::size_t i = 0; i < scores.size(); ++i) c.add(scores[i] >= threshold, pairs.labels[i] == 1);
+  for (std::size_t i = 0; i < scores.size(); ++i) c.add(is_match(scores[i], threshold), pairs.labels[i] == 1);
   c.false_negative += pairs.lost;
   return cat(pairs.name, ": ", percent(c.precision()), " precision and ", percent(c.recall()), " recall at threshold ", threshold);
 }

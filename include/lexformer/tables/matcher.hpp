@@ -133,9 +133,7 @@ inline bool combines(const MatchOptions& options, const Scorer* model, bool labe
   return model != nullptr && labelled && !options.decision.model_alone && options.candidates.source != CandidateSource::none;
 }
 /// Whether the model gives probabilities.
-inline bool gives_odds(const Scorer& model) {
-  return model.options().labels == 2 || model.options().activation == ScoreActivation::sigmoid;
-}
+inline bool gives_odds(const Scorer& model) { return model.task().labels == 2 || model.task().activation == ScoreActivation::sigmoid; }
 
 }  // namespace detail
 
@@ -145,11 +143,11 @@ LEXFORMER_INLINE void check_match(const MatchOptions& options, const Scorer* mod
   if (model == nullptr && one_table && !d.threshold && !labelled)
     fail_usage("threshold", "must be given, or validation pairs: without a model the scores within one table are cosines");
   if (model != nullptr) {
-    const CrossEncoderOptions& kind = model->options();
-    if (kind.texts != 2) fail_usage("model", options.model, " reads single texts, not pairs");
-    if (kind.labels > 2)
-      fail_usage("model", options.model, " has ", kind.labels, " classes; match needs a model of two, or one that gives numbers");
-    if (kind.labels == 1 && !chosen)
+    const Task& task = model->task();
+    if (task.texts != 2) fail_usage("model", options.model, " reads single texts, not pairs");
+    if (task.labels > 2)
+      fail_usage("model", options.model, " has ", task.labels, " classes; match needs a model of two, or one that gives numbers");
+    if (task.labels == 1 && !chosen)
       fail_usage("threshold", "must be given, or validation pairs without model_alone: the model has no threshold, since it gives numbers");
   }
   const bool probabilities = model == nullptr || detail::combines(options, model, labelled) || detail::gives_odds(*model);

@@ -43,6 +43,12 @@ struct RecordTextOptions {
 Json to_json(const RecordTextOptions& options);
 RecordTextOptions parse_record_text_options(const Json& json, const std::string& where);
 
+/// The options in what a model keeps beside its own settings (CrossEncoder::metadata), or none: it was trained on pairs of texts. `model`
+/// begins error messages.
+std::optional<RecordTextOptions> kept_record_texts(const std::map<std::string, std::string>& metadata, const std::string& model);
+/// Lets a model keep how these texts were made; null: it is trained on pairs of texts.
+void keep_record_texts(const IdTexts* records, std::map<std::string, std::string>& metadata);
+
 /// Parses "name" or "left=right".
 RecordColumn parse_record_column(std::string_view given);
 
@@ -100,6 +106,7 @@ class RecordPairs final : public IdTexts {
 
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
+#include "lexformer/models/head_names.hpp"
 #include "lexformer/text/column_marks.hpp"
 #include "lexformer/text/nearest_name.hpp"
 #include "lexformer/text/unicode.hpp"
@@ -279,6 +286,20 @@ LEXFORMER_INLINE void RecordPairs::put_texts(PairRow& row, const std::string& wh
 }
 
 LEXFORMER_INLINE Json RecordPairs::description() const { return to_json(options_); }
+
+LEXFORMER_INLINE std::optional<RecordTextOptions> kept_record_texts(const std::map<std::string, std::string>& metadata,
+                                                                    const std::string& model) {
+  const auto found = metadata.find(std::string(detail::records_key));
+  if (found == metadata.end()) return std::nullopt;
+  const std::string where = model + ": " + found->first;
+  return parse_record_text_options(parse_json(found->second, where), where);
+}
+
+LEXFORMER_INLINE void keep_record_texts(const IdTexts* records, std::map<std::string, std::string>& metadata) {
+  const std::string key(detail::records_key);
+  metadata.erase(key);
+  if (records != nullptr) metadata[key] = dump_json(records->description(), key);
+}
 
 LEXFORMER_INLINE std::size_t RecordPairs::place(const RecordTable& table, const RecordTable& other, const std::string& id,
                                                 const std::string& where, const std::string& advice) {

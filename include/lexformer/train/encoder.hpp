@@ -30,11 +30,9 @@ template <>
 inline constexpr Named<EncoderLoss> names_of<EncoderLoss>[] = {
     {"multiple-negatives", EncoderLoss::multiple_negatives}, {"cosine", EncoderLoss::cosine}, {"contrastive", EncoderLoss::contrastive}};
 
-struct EncoderSettings : TrainingSettings {
+struct EncoderSettings : ExampleTrainingSettings {
   EncoderLoss loss = EncoderLoss::multiple_negatives;
   double factor = 20, margin = 0.5;  // of multiple_negatives; of contrastive
-  double weight_decay = 0.01;
-  BatchOrder order = BatchOrder::random;
 
   EncoderSettings();
   void visit(OptionVisitor& v);
@@ -122,24 +120,23 @@ class EncoderTask {
     left_ = model.tokenize(left);
     right_ = model.tokenize(right);
     negatives_ = model.tokenize(negatives);
+    std::vector<std::size_t> lengths;  // tokens of each pair, with its hard negative
     for (std::size_t i = 0; i < left_.size(); ++i)
-      lengths_.push_back(left_[i].size() + right_[i].size() + (negative_[i] ? negatives_[*negative_[i]].size() : 0));
+      lengths.push_back(left_[i].size() + right_[i].size() + (negative_[i] ? negatives_[*negative_[i]].size() : 0));
+    batches_ = {lengths, {.size = settings.batch, .seed = settings.seed, .order = settings.order}};
   }
 
   std::size_t pairs() const { return labels_.size(); }
-  std::size_t batches() const { return (pairs() + settings_.batch - 1) / settings_.batch; }
+  std::size_t batches() const { return batches_.size(); }
   Pairs batch(std::uint32_t epoch, std::size_t number) {
-    if (plan_.empty() || epoch_ != epoch) {
-      epoch_ = epoch;
-      plan_ = plan_batches(lengths_, {.size = settings_.batch, .seed = settings_.seed, .epoch = epoch, .order = settings_.order});
-    }
+    const auto& rows = batches_.rows(epoch, number);
     std::vector<Encoding> chosen;
     for (const auto* side : {&left_, &right_})
-      for (const std::size_t row : plan_.at(number)) chosen.push_back((*side)[row]);
-    for (const std::size_t row : plan_.at(number))
+      for (const std::size_t row : rows) chosen.push_back((*side)[row]);
+    for (const std::size_t row : rows)
       if (negative_[row]) chosen.push_back(negatives_[*negative_[row]]);
     Pairs batch{model_.batch(chosen), {}};
-    for (const std::size_t row : plan_.at(number)) batch.labels.push_back(labels_[row]);
+    for (const std::size_t row : rows) batch.labels.push_back(labels_[row]);
     return batch;
   }
   BatchSize size(const Pairs& batch) const { return {batch.labels.size(), batch.texts.offsets.tokens()}; }
@@ -169,9 +166,7 @@ class EncoderTask {
   std::vector<Encoding> left_, right_, negatives_;
   std::vector<std::optional<std::size_t>> negative_;  // of each pair, its place in negatives_
   std::vector<double> labels_;
-  std::vector<std::size_t> lengths_;  // tokens of each pair, with its hard negative
-  std::uint32_t epoch_ = 0;
-  std::vector<std::vector<std::size_t>> plan_{};
+  EpochBatches batches_{{}, {}};
 };
 
 namespace detail {
@@ -187,13 +182,8 @@ EncoderTraining train_encoder(SentenceEncoder<T, Dev>& model, const TextPairs& t
   settings.check();
   model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
   EncoderTask<T, Dev> task(settings, model, train, valid);
-  AdamW<T, Dev> optimizer(model.parameters(), {.lr = settings.lr, .weight_decay = settings.weight_decay});
-  EncoderTraining result;
-  result.examples = task.pairs();
-  result.settings = detail::encoder_identity(settings, train, valid, run.identity);
-  run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result);
-  if (result.run.finished) result.best = Evaluation::from_json(result.run.best);
-  return result;
+  return train_by_adamw<EncoderTraining>(task, model, settings, settings.weight_decay, run, task.pairs(),
+                                         detail::encoder_identity(settings, train, valid, run.identity));
 }
 
 }  // namespace lexformer
@@ -209,6 +199,7 @@ namespace lexformer {
 LEXFORMER_INLINE EncoderSettings::EncoderSettings() {
   lr = 2e-5;
   warmup = 0.1;
+  weight_decay = 0.01;
 }
 
 LEXFORMER_INLINE void EncoderSettings::visit(OptionVisitor& v) {
@@ -223,14 +214,7 @@ LEXFORMER_INLINE void EncoderSettings::visit(OptionVisitor& v) {
   v.number("margin", margin, bounds::positive, "of contrastive: cosine distance from which a pair labelled 0 has no loss")
       .identity(pushes)
       .only_if(pushes, cat("belongs to `loss` contrastive, not ", name_of(loss)));
-  visit_batch(v, "pairs");
-  visit_training(v);
-  visit_gradient_checkpointing(v);
-  visit_warmup(v);
-  v.number("weight_decay", weight_decay, bounds::non_negative, "AdamW's decoupled weight decay");
-  v.choice("order", order, "order of the pairs");
-  visit_seed(v, "new weights, order and dropout");
-  visit_patience(v);
+  visit_examples(v, "pairs", "new weights, order and dropout", true);
 }
 
 LEXFORMER_INLINE void EncoderSettings::check() const {

@@ -11,6 +11,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/data/pair_dataset.hpp"
+#include "lexformer/data/table_examples.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/metrics/metrics.hpp"
 #include "lexformer/models/cross_encoder.hpp"
@@ -47,43 +48,42 @@ std::vector<std::string> texts_of(const std::vector<PairExample>& examples, std:
 Measurement measurement_of(const Evaluation& e);
 
 /// Reads a file as examples of the model's task, with its number of texts. Class names: the model's, else 0, 1, ...
-std::vector<PairExample> read_examples(const std::string& path, TableOptions table, const CrossEncoderOptions& options);
+std::vector<PairExample> read_examples(const std::string& path, TableOptions table, const Task& task);
 
 /// The metric that models are compared by: spearman of a regression; f1 of two classes of pairs; otherwise accuracy.
-std::string primary_metric(const CrossEncoderOptions& options);
+std::string primary_metric(const Task& task);
 
 namespace detail {
 /// The metrics of examples with these labels or targets; `rows`: the logits of more than two classes; loss: of a classification.
-Evaluation evaluate_scores(const std::vector<double>& scores, const std::vector<double>& rows, double loss,
-                           const CrossEncoderOptions& options, const std::string& file, const std::vector<PairExample>& examples,
-                           std::optional<double> threshold);
+Evaluation evaluate_scores(const std::vector<double>& scores, const std::vector<double>& rows, double loss, const Task& task,
+                           const std::string& file, const std::vector<PairExample>& examples, std::optional<double> threshold);
 }  // namespace detail
 
-/// Evaluates the logits (examples, labels) and scores that a model has for examples; `options`: of the model.
+/// Evaluates the logits (examples, labels) and scores that a model has for examples; `task`: of the model.
 /// Two classes of pairs: f1, precision, recall and accuracy at `threshold` of the probability of class 1 (none: the best threshold on
 /// these examples, for validation data), average precision, and the same metrics at argmax. Two classes of single texts: accuracy, f1,
 /// precision, recall at argmax (threshold 0.5), average precision. More classes: accuracy and macro-F1. Regression: Pearson, Spearman,
 /// mean squared error.
 template <class A>
-Evaluation evaluate_logits(const Tensor<A>& logits, const std::vector<double>& scores, const CrossEncoderOptions& options,
-                           const std::string& file, const std::vector<PairExample>& examples, std::optional<double> threshold) {
-  require_finite(logits, file, options.texts == 1 ? "text" : "pair", 1);
+Evaluation evaluate_logits(const Tensor<A>& logits, const std::vector<double>& scores, const Task& task, const std::string& file,
+                           const std::vector<PairExample>& examples, std::optional<double> threshold) {
+  require_finite(logits, file, task.texts == 1 ? "text" : "pair", 1);
   double loss = 0;
-  if (options.task != Task::regression) {
+  if (task.kind != TaskKind::regression) {
     const NoGrad no_grad;
     const auto labels = labels_of(examples);
     loss = static_cast<double>(cross_entropy(Var<A>(logits), std::span<const std::int32_t>(labels)).item());
   }
   const std::vector<double> rows(logits.span().begin(), logits.span().end());
-  return detail::evaluate_scores(scores, rows, loss, options, file, examples, threshold);
+  return detail::evaluate_scores(scores, rows, loss, task, file, examples, threshold);
 }
 
-/// The same for a model with logits(), scores_of() and options(): a cross-encoder, or a TextCnn.
+/// The same for a model with logits(), scores_of() and task(): a cross-encoder, or a TextCnn.
 template <class Model>
 Evaluation evaluate(const Model& model, const std::string& file, const std::vector<PairExample>& examples, std::optional<double> threshold,
                     std::size_t batch) {
   const auto logits = model.logits(examples, batch);
-  return evaluate_logits(logits, model.scores_of(logits), model.options(), file, examples, threshold);
+  return evaluate_logits(logits, model.scores_of(logits), model.task(), file, examples, threshold);
 }
 
 /// The results of a test file: without typos, and of copies with typos.
@@ -128,10 +128,10 @@ namespace lexformer {
 namespace detail {
 
 LEXFORMER_INLINE Evaluation evaluate_scores(const std::vector<double>& scores, const std::vector<double>& rows, double loss,
-                                            const CrossEncoderOptions& options, const std::string& file,
-                                            const std::vector<PairExample>& examples, std::optional<double> threshold) {
-  Evaluation result{file, {}, primary_metric(options), scores};
-  if (options.task == Task::regression) {
+                                            const Task& task, const std::string& file, const std::vector<PairExample>& examples,
+                                            std::optional<double> threshold) {
+  Evaluation result{file, {}, primary_metric(task), scores};
+  if (task.kind == TaskKind::regression) {
     std::vector<double> targets;
     for (const auto& e : examples) targets.push_back(static_cast<double>(e.target));
     result.metrics = {
@@ -139,24 +139,24 @@ LEXFORMER_INLINE Evaluation evaluate_scores(const std::vector<double>& scores, c
     return result;
   }
   const auto labels = labels_of(examples);
-  if (options.labels > 2) {
-    const auto matrix = confusion_matrix(argmax_rows(rows, options.labels), labels, options.labels);
+  if (task.labels > 2) {
+    const auto matrix = confusion_matrix(argmax_rows(rows, task.labels), labels, task.labels);
     result.metrics = {{"accuracy", matrix.accuracy()}, {"macro_f1", matrix.macro_f1()}, {"loss", loss}};
     return result;
   }
-  if (!options.has_threshold()) {
-    const auto r = binary_report(scores, labels, 0.5);
+  if (!task.has_threshold()) {
+    const auto r = binary_report(scores, labels, argmax_threshold);
     result.metrics = {{"accuracy", r.accuracy},
                       {"f1", r.f1},
                       {"precision", r.precision},
                       {"recall", r.recall},
                       {"average_precision", r.average_precision},
-                      {"threshold", r.threshold},
+                      {"threshold", 0.5},
                       {"loss", loss}};
     return result;
   }
   if (!threshold) threshold = best_f1_threshold(scores, labels).threshold;
-  const auto r = binary_report(scores, labels, *threshold), argmax = binary_report(scores, labels, 0.5);
+  const auto r = binary_report(scores, labels, *threshold), argmax = binary_report(scores, labels, argmax_threshold);
   result.metrics = {{"f1", r.f1},
                     {"precision", r.precision},
                     {"recall", r.recall},
@@ -220,17 +220,15 @@ LEXFORMER_INLINE Json TestResult::json() const {
   return out;
 }
 
-LEXFORMER_INLINE std::vector<PairExample> read_examples(const std::string& path, TableOptions table, const CrossEncoderOptions& options) {
-  table.texts = options.texts;
+LEXFORMER_INLINE std::vector<PairExample> read_examples(const std::string& path, TableOptions table, const Task& task) {
+  table.texts = task.texts;
   const auto rows = read_pairs(path, table);
-  if (options.task == Task::regression) return number_examples(rows);
-  auto names = options.label_names;
-  for (std::size_t c = 0; c < options.labels && options.label_names.empty(); ++c) names.push_back(std::to_string(c));
-  return class_examples(rows, names);
+  if (task.kind == TaskKind::regression) return number_examples(rows);
+  return class_examples(rows, task.class_names());
 }
 
-LEXFORMER_INLINE std::string primary_metric(const CrossEncoderOptions& options) {
-  return options.task == Task::regression ? "spearman" : options.has_threshold() ? "f1" : "accuracy";
+LEXFORMER_INLINE std::string primary_metric(const Task& task) {
+  return task.kind == TaskKind::regression ? "spearman" : task.has_threshold() ? "f1" : "accuracy";
 }
 
 LEXFORMER_INLINE std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size_t copy, const TypoOptions& typos) {

@@ -128,12 +128,8 @@ TrainingResult train_imputer(Model<T, Dev>& model, const WordVectors& targets, c
                              const TrainingRun& run = {}) {
   check_bounds([s = settings](OptionVisitor& v) mutable { s.visit(v); });
   ImputerTask<T, Dev, Model<T, Dev>> task{settings, model, targets, source, loss};
-  AdamW<T, Dev> optimizer(model.parameters(), {.lr = settings.lr});
-  TrainingResult result;
-  result.examples = targets.size();
-  result.settings = detail::imputer_identity(settings, targets, run.identity);
-  run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result);
-  return result;
+  return train_by_adamw<TrainingResult>(task, model, settings, 0, run, targets.size(),
+                                        detail::imputer_identity(settings, targets, run.identity));
 }
 
 }  // namespace lexformer

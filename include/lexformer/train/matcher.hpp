@@ -29,8 +29,8 @@
 namespace lexformer {
 
 namespace detail {
-/// Platt's calibration of the scores as JSON, "" if no score says what matches.
-std::string fitted_calibration(const Evaluation& e, const ExampleSet& valid);
+/// Platt's calibration of the scores, or none if no score says what matches.
+std::optional<Calibration> fitted_calibration(const Evaluation& e, const ExampleSet& valid);
 }  // namespace detail
 
 /// The task for Trainer: batches, their loss, and the evaluation on the validation examples.
@@ -43,7 +43,7 @@ struct MatcherTask {
   CrossEntropyOptions loss_options;
   std::vector<std::size_t> queries;  // of the training examples, for losses that rank
   std::function<void(std::size_t)> evaluated;
-  MatcherLoss kind = settings.loss_of(model.options().task);
+  MatcherLoss kind = settings.loss_of(model.task().kind);
 
   std::size_t batches() const { return source.batches(); }
   Batch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
@@ -81,10 +81,10 @@ struct MatcherTask {
   /// Also fits the model's threshold and calibration.
   Measurement evaluate() {
     const auto logits = model.logits(valid.examples, settings.eval_batch, evaluated);
-    auto e = evaluate_logits(logits, model.scores_of(logits), model.options(), valid.name, valid.examples, std::nullopt);
+    auto e = evaluate_logits(logits, model.scores_of(logits), model.task(), valid.name, valid.examples, std::nullopt);
     if (settings.ranks()) e = ranking_evaluation(e, valid.examples);
     model.threshold.reset();
-    model.calibration.clear();
+    model.calibration.reset();
     if (e.primary == "f1") {
       model.threshold = e.value("threshold");
       model.calibration = detail::fitted_calibration(e, valid);
@@ -95,8 +95,8 @@ struct MatcherTask {
   void load(const std::string& path) {
     const auto file = ModelFile::open(path);
     model.restore(file);
-    model.threshold = file.threshold;
-    model.calibration = file.text("lexformer.calibration");
+    model.threshold = stored_threshold(file);
+    model.calibration = stored_calibration(file);
   }
 };
 
@@ -120,9 +120,9 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
 namespace detail {
 
 /// The share of the examples that is trained on, in their order, and drawn negatives. Errors (file): a label does not suit the loss.
-ExampleSet matcher_sample(ExampleSet train, const MatcherSettings& settings, Task task);
-std::vector<std::string> matcher_warnings(const CrossEncoderOptions& model, const ExampleSet& train, const ExampleSet& valid);
-/// The settings and checksums that identify the run.
+ExampleSet matcher_sample(ExampleSet train, const MatcherSettings& settings, TaskKind task);
+std::vector<std::string> matcher_warnings(const Task& task, const ExampleSet& train, const ExampleSet& valid);
+/// What identifies the run.
 JsonValue matcher_identity(const MatcherSettings& settings, const CrossEncoderOptions& model, const std::vector<PairExample>& train,
                            const ExampleSet& valid, const JsonValue& of_caller);
 
@@ -132,11 +132,11 @@ void prepare_matcher(CrossEncoder<T, Dev>& model, const ExampleSet& train, const
   model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
   for (const auto& part : settings.freeze) model.freeze(part);
   model.threshold.reset();
-  model.calibration.clear();
+  model.calibration.reset();
   if (settings.knowledge.trees != nullptr || settings.knowledge.wordnet != nullptr) model.provide(settings.knowledge);
-  const auto texts = texts_of(train.examples, model.options().texts);
+  const auto texts = texts_of(train.examples, model.task().texts);
   model.check_texts(texts, train.name);
-  model.check_texts(texts_of(valid.examples, model.options().texts), valid.name);
+  model.check_texts(texts_of(valid.examples, model.task().texts), valid.name);
   model.fit(texts);
 }
 
@@ -146,13 +146,13 @@ template <class T, class Dev>
 MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, const ExampleSet& valid, const MatcherSettings& settings,
                               const TrainingRun& run) {
   const CrossEncoderOptions options = model.options();  // before fit(), which adds counts of words
-  settings.check(options);
-  train = detail::matcher_sample(std::move(train), settings, options.task);
+  settings.check(options.task);
+  train = detail::matcher_sample(std::move(train), settings, options.task.kind);
   detail::prepare_matcher(model, train, valid, settings);
   MatcherTraining result;
   result.examples = train.examples.size();
   result.settings = detail::matcher_identity(settings, options, train.examples, valid, run.identity);
-  result.warnings = detail::matcher_warnings(options, train, valid);
+  result.warnings = detail::matcher_warnings(options.task, train, valid);
   for (const auto& warning : result.warnings)
     if (run.hooks.on_note) run.hooks.on_note("warning: " + warning);
 
@@ -162,12 +162,12 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
                           .augment = settings.augment ? settings.augment_probability : 0.0,
                           .typos = settings.typos,
                           .seed = settings.seed,
-                          .labels = options.task == Task::regression ? Labels::numbers : Labels::classes,
-                          .texts = options.texts});
+                          .labels = options.task.kind == TaskKind::regression ? Labels::numbers : Labels::classes,
+                          .texts = options.task.texts});
   const auto queries = settings.ranks() ? query_numbers(data.examples()) : std::vector<std::size_t>();
   MatcherTask<T, Dev> task{
       settings, model, PairBatches(data, settings.batch, settings.order, queries), valid, {}, queries, run.hooks.on_evaluated};
-  task.loss_options.class_weights = settings.weights_of_classes(data.examples(), options.labels);
+  task.loss_options.class_weights = settings.weights_of_classes(data.examples(), options.task.labels);
   AdamW<T, Dev> optimizer(model.parameters(),
                           {.lr = settings.lr, .weight_decay = settings.weight_decay, .decay_bias_and_norm = !settings.no_decay_norm});
   if (settings.new_lr)
@@ -179,7 +179,7 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
   auto trainer = trainer_options(settings, run, per_epoch);
   trainer.schedule.warmup = settings.warmup_epochs ? epochs_to_steps(*settings.warmup_epochs, per_epoch)
                                                    : std::min(epochs_to_steps(1.5, per_epoch), trainer.schedule.total * 3 / 20);
-  std::pair<std::optional<double>, std::string> best;  // threshold and calibration
+  std::pair<std::optional<double>, std::optional<Calibration>> best;  // threshold and calibration
   trainer.hooks.on_evaluation = [&](const EvaluationReport& e) {
     if (e.best) best = {model.threshold, model.calibration};
     if (run.hooks.on_evaluation) run.hooks.on_evaluation(e);
@@ -205,12 +205,13 @@ MatcherTraining train_matcher(CrossEncoder<T, Dev>& model, ExampleSet train, con
 
 namespace lexformer {
 
-LEXFORMER_INLINE std::string detail::fitted_calibration(const Evaluation& e, const ExampleSet& valid) {
-  const auto fitted = fit_calibration(CalibrationKind::platt, e.scores, labels_of(valid.examples));
-  return fitted.platt.slope > 0 ? dump_json(to_json(fitted), valid.name) : "";
+LEXFORMER_INLINE std::optional<Calibration> detail::fitted_calibration(const Evaluation& e, const ExampleSet& valid) {
+  auto fitted = fit_calibration(CalibrationKind::platt, e.scores, labels_of(valid.examples));
+  if (fitted.platt.slope > 0) return fitted;
+  return std::nullopt;
 }
 
-LEXFORMER_INLINE ExampleSet detail::matcher_sample(ExampleSet train, const MatcherSettings& settings, Task task) {
+LEXFORMER_INLINE ExampleSet detail::matcher_sample(ExampleSet train, const MatcherSettings& settings, TaskKind task) {
   auto& examples = train.examples;
   if (settings.train_share < 1) {
     std::vector<std::size_t> rows(examples.size());
@@ -232,10 +233,9 @@ LEXFORMER_INLINE ExampleSet detail::matcher_sample(ExampleSet train, const Match
   return train;
 }
 
-LEXFORMER_INLINE std::vector<std::string> detail::matcher_warnings(const CrossEncoderOptions& model, const ExampleSet& train,
-                                                                   const ExampleSet& valid) {
+LEXFORMER_INLINE std::vector<std::string> detail::matcher_warnings(const Task& task, const ExampleSet& train, const ExampleSet& valid) {
   std::vector<std::string> all;
-  if (!model.has_threshold()) return all;
+  if (!task.has_threshold()) return all;
   const auto check = [&](const ExampleSet& set, const char* meaning) {
     if (std::none_of(set.examples.begin(), set.examples.end(), [](const auto& e) { return e.label == 1; }))
       all.push_back(cat(set.name, ": none of the ", set.examples.size(), " pairs is of the positive class; ", meaning));
@@ -249,13 +249,14 @@ LEXFORMER_INLINE JsonValue detail::matcher_identity(const MatcherSettings& setti
                                                     const std::vector<PairExample>& train, const ExampleSet& valid,
                                                     const JsonValue& of_caller) {
   JsonValue all = settings.json();
-  all["train"] = describe(train, model.texts);
-  all["valid"] = describe(valid.examples, model.texts);
+  all["train"] = describe(train, model.task.texts);
+  all["valid"] = describe(valid.examples, model.task.texts);
   all["encoder"] = to_json(model);
   all["attention"] = Json::object();
   for (const auto& t : model.attention) all["attention"][t.name] = t.json();
   if (const auto& trees = settings.knowledge.trees)
-    all["parses"] = cat(describe(*trees, texts_of(train, model.texts)), "; ", describe(*trees, texts_of(valid.examples, model.texts)));
+    all["parses"] =
+        cat(describe(*trees, texts_of(train, model.task.texts)), "; ", describe(*trees, texts_of(valid.examples, model.task.texts)));
   if (const auto& wordnet = settings.knowledge.wordnet)
     all["wordnet"] = cat(wordnet->size(), " synsets, crc32 ", std::hex, wordnet->checksum());
   all->update(of_caller);

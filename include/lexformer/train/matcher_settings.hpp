@@ -38,7 +38,7 @@ struct MatcherSettings : TrainingSettings {
   TypoOptions typos{};                       // of `augment`
   std::optional<double> new_lr{};            // of new tensors; default: lr
   std::optional<double> warmup_epochs{};     // default: 1.5 as in the paper, but at most 15 % of the run, so that a short run also learns
-  std::vector<std::string> freeze{};         // parts of the names of parameters that are not trained
+  std::vector<std::string> freeze{};         // parameters that are not trained (Pretrained::freeze)
   std::vector<std::string> class_weights{};  // numbers, one for each class, or "balanced"
   BatchOrder order = BatchOrder::length_grouped;
   TextKnowledge knowledge{};  // of the attention terms
@@ -50,11 +50,11 @@ struct MatcherSettings : TrainingSettings {
   void visit_typos(OptionVisitor& v, std::size_t texts);
   void visit_training(OptionVisitor& v, std::size_t texts);
 
-  MatcherLoss loss_of(Task task) const;
+  MatcherLoss loss_of(TaskKind task) const;
   /// Whether the loss ranks the documents of a query.
   bool ranks() const { return loss == MatcherLoss::margin || loss == MatcherLoss::listwise; }
   /// Errors (usage): a value is out of its range or does not suit the model.
-  void check(const CrossEncoderOptions& model) const;
+  void check(const Task& task) const;
   /// The settings that identify a run.
   JsonValue json() const;
   /// The weights of `labels` classes, empty if all are equal. balanced: n / (classes n_c), with n_c of the n examples in class c.
@@ -103,7 +103,7 @@ LEXFORMER_INLINE void MatcherSettings::visit(OptionVisitor& v, std::size_t texts
 }
 
 LEXFORMER_INLINE void MatcherSettings::visit_freeze(OptionVisitor& v) {
-  v.list("freeze", freeze, "do not train parameters whose names contain one of these, e.g. embeddings encoder.layer.0.");
+  v.list("freeze", freeze, "do not train these parameters: names of modules, with * for anything, e.g. embeddings encoder.layer.0");
 }
 
 LEXFORMER_INLINE void MatcherSettings::visit_typos(OptionVisitor& v, std::size_t texts) {
@@ -156,25 +156,25 @@ LEXFORMER_INLINE void MatcherSettings::visit_training(OptionVisitor& v, std::siz
   visit_patience(v);
 }
 
-LEXFORMER_INLINE MatcherLoss MatcherSettings::loss_of(Task task) const {
-  return loss.value_or(task == Task::regression ? MatcherLoss::squared : MatcherLoss::cross_entropy);
+LEXFORMER_INLINE MatcherLoss MatcherSettings::loss_of(TaskKind task) const {
+  return loss.value_or(task == TaskKind::regression ? MatcherLoss::squared : MatcherLoss::cross_entropy);
 }
 
-LEXFORMER_INLINE void MatcherSettings::check(const CrossEncoderOptions& model) const {
+LEXFORMER_INLINE void MatcherSettings::check(const Task& task) const {
   check_bounds([s = *this](OptionVisitor& v) mutable { s.visit(v); });
-  const bool regression = model.task == Task::regression;
+  const bool regression = task.kind == TaskKind::regression;
   if (regression && loss == MatcherLoss::cross_entropy)
     fail_usage("loss", "cross-entropy is a loss of classes; a regression has squared, binary, margin or listwise");
   if (!regression && loss && loss != MatcherLoss::cross_entropy)
-    fail_usage("loss", name_of(*loss), " is a loss of a regression; the model has ", model.labels, " classes");
-  if (negatives > 0 && model.labels > 2) fail_usage("negatives", "needs labels 0 and 1, or numbers");
+    fail_usage("loss", name_of(*loss), " is a loss of a regression; the model has ", task.labels, " classes");
+  if (negatives > 0 && task.labels > 2) fail_usage("negatives", "needs labels 0 and 1, or numbers");
   if (train_share <= 0) fail_usage("train_share", "must be above 0");
   if (new_lr && lr == 0) fail_usage("new_lr", "follows the schedule of `lr`, which is 0; freeze the other tensors with `freeze`");
   if (class_weights.empty()) return;
   if (detail::is_balanced(*this) && regression) fail_usage("class_weights", "a regression has no classes");
   if (detail::is_balanced(*this)) return;
-  if (class_weights.size() != model.labels || regression)
-    fail_usage("class_weights", class_weights.size(), " weights for ", regression ? "a regression" : cat(model.labels, " classes"));
+  if (class_weights.size() != task.labels || regression)
+    fail_usage("class_weights", class_weights.size(), " weights for ", regression ? "a regression" : cat(task.labels, " classes"));
   detail::parse_class_weights(*this);
 }
 

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/options.hpp"
+#include "lexformer/data/batch_plan.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/train/hooks.hpp"
+#include "lexformer/train/optimizer.hpp"
 #include "lexformer/train/schedule.hpp"
 #include "lexformer/train/trainer.hpp"
 
@@ -38,6 +41,16 @@ struct TrainingSettings {
   void visit_seed(OptionVisitor& v, const std::string& of);
   void visit_patience(OptionVisitor& v);
   void visit_logging(OptionVisitor& v);
+};
+
+/// The settings of a training by AdamW on examples in a new order in each epoch.
+struct ExampleTrainingSettings : TrainingSettings {
+  double weight_decay = 0;
+  BatchOrder order = BatchOrder::random;
+
+  /// All settings that are not of one kind of training. samples: what a batch consists of, in the plural; seed_of: what the seed determines; layers:
+  /// whether the model is an encoder of layers.
+  void visit_examples(OptionVisitor& v, const std::string& samples, const std::string& seed_of, bool layers);
 };
 
 /// Where a run keeps its files, and whom it tells.
@@ -68,6 +81,21 @@ void run_training(Task& task, AdamW<T, Dev>& optimizer, TrainerOptions options, 
   options.frozen.insert(frozen.begin(), frozen.end());
   result.run = Trainer(task, optimizer, options).run();
   if (result.run.finished && !options.out.empty()) task.load(options.out + "/model.lxf");
+}
+
+/// Trains the parameters of a model by AdamW. examples: how many are trained on; identity: what identifies the run. Result: a
+/// TrainingResult, whose `best`, if it has one, is the best evaluation of a finished run.
+template <class Result, class Task, class Model>
+Result train_by_adamw(Task& task, Model& model, const TrainingSettings& settings, double weight_decay, const TrainingRun& run,
+                      std::size_t examples, JsonValue identity, const std::vector<std::string>& frozen = {}) {
+  AdamW optimizer(model.parameters(), {.lr = settings.lr, .weight_decay = weight_decay});
+  Result result;
+  result.examples = examples;
+  result.settings = std::move(identity);
+  run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result, frozen);
+  if constexpr (requires { result.best; })
+    if (result.run.finished) result.best = decltype(result.best)::from_json(result.run.best);
+  return result;
 }
 
 /// Errors (usage): a number is out of its bounds.
@@ -114,6 +142,18 @@ LEXFORMER_INLINE void TrainingSettings::visit_patience(OptionVisitor& v) {
 }
 LEXFORMER_INLINE void TrainingSettings::visit_logging(OptionVisitor& v) {
   v.size("logging_steps", logging_steps, 0, "steps between lines of log.jsonl; 0 = none");
+}
+
+LEXFORMER_INLINE void ExampleTrainingSettings::visit_examples(OptionVisitor& v, const std::string& samples, const std::string& seed_of,
+                                                              bool layers) {
+  visit_batch(v, samples);
+  visit_training(v);
+  if (layers) visit_gradient_checkpointing(v);
+  visit_warmup(v);
+  v.number("weight_decay", weight_decay, bounds::non_negative, "AdamW's decoupled weight decay");
+  v.choice("order", order, "order of the " + samples);
+  visit_seed(v, seed_of);
+  visit_patience(v);
 }
 
 LEXFORMER_INLINE Schedule training_schedule(const TrainingSettings& s, std::size_t steps_per_epoch) {

@@ -20,10 +20,7 @@
 namespace lexformer {
 
 /// The defaults suit an LSTM over word vectors. An encoder has, for example, 5 epochs, lr 5e-5 and a linear schedule.
-struct TaggerSettings : TrainingSettings {
-  double weight_decay = 0;
-  BatchOrder order = BatchOrder::length_grouped;
-
+struct TaggerSettings : ExampleTrainingSettings {
   TaggerSettings();
   void visit(OptionVisitor& v);
 };
@@ -52,8 +49,7 @@ struct TaggerTask {
   Model& model;
   const TaggedSet& valid;
   typename Model::Data train, valid_data;
-  BatchPlan plan{};
-  std::vector<std::vector<std::size_t>> rows{};  // of the batches in epoch plan.epoch
+  EpochBatches source;
 
   /// The arguments but `train_set` must outlive the task. Errors (file): no word has a token of the model.
   TaggerTask(const TaggerSettings& of_run, Model& of_model, const TaggedSet& train_set, const TaggedSet& valid_set)
@@ -61,18 +57,12 @@ struct TaggerTask {
         model(of_model),
         valid(valid_set),
         train(model.prepare(train_set.sentences, true)),
-        valid_data(model.prepare(valid.sentences, false)) {
-    plan = {.size = settings.batch, .seed = settings.seed, .order = settings.order};
+        valid_data(model.prepare(valid.sentences, false)),
+        source(train.lengths, {.size = settings.batch, .seed = settings.seed, .order = settings.order}) {
     if (train.size() == 0) fail_file(train_set.name, "no word of its sentences has a token of the model; is its language another one?");
   }
-  std::size_t batches() const { return (train.size() + settings.batch - 1) / settings.batch; }
-  typename Model::Batch batch(std::uint32_t epoch, std::size_t number) {
-    if (rows.empty() || plan.epoch != epoch) {
-      plan.epoch = epoch;
-      rows = plan_batches(train.lengths, plan);
-    }
-    return model.batch(train, rows.at(number));
-  }
+  std::size_t batches() const { return source.size(); }
+  typename Model::Batch batch(std::uint32_t epoch, std::size_t number) { return model.batch(train, source.rows(epoch, number)); }
   BatchSize size(const typename Model::Batch& batch) const { return {batch.words.sequences(), batch.words.tokens()}; }
   double weights(const typename Model::Batch& batch) const { return model.weight(batch); }
   auto loss(const typename Model::Batch& batch, const ForwardOptions& forward) const { return model.loss(batch, forward); }
@@ -99,12 +89,8 @@ TrainingResult train_tagger(Model<T, Dev>& model, const TaggedSet& train, const 
       if (const auto note = cut_note(*name, data->cut_sentences, data->cut_words, model.options().max_length);
           !note.empty() && run.hooks.on_note)
         run.hooks.on_note("warning: " + note);
-  AdamW<T, Dev> optimizer(model.parameters(), {.lr = settings.lr, .weight_decay = settings.weight_decay});
-  TrainingResult result;
-  result.examples = train.sentences.size();
-  result.settings = detail::tagger_identity(settings, train, valid, run.identity);
-  run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result, frozen);
-  return result;
+  return train_by_adamw<TrainingResult>(task, model, settings, settings.weight_decay, run, train.sentences.size(),
+                                        detail::tagger_identity(settings, train, valid, run.identity), frozen);
 }
 
 }  // namespace lexformer
@@ -124,18 +110,12 @@ LEXFORMER_INLINE TaggerSettings::TaggerSettings() {
   lr = 2e-3;
   lr_decay = 0.95;
   clip = 5;
+  order = BatchOrder::length_grouped;
 }
 
 LEXFORMER_INLINE void TaggerSettings::visit(OptionVisitor& v) {
   v.group("Training");
-  visit_batch(v, "sentences");
-  visit_training(v);
-  visit_gradient_checkpointing(v);
-  visit_warmup(v);
-  v.number("weight_decay", weight_decay, bounds::non_negative, "AdamW's decoupled weight decay");
-  v.choice("order", order, "order of the sentences");
-  visit_seed(v, "the weights, order and dropout");
-  visit_patience(v);
+  visit_examples(v, "sentences", "the weights, order and dropout", true);
 }
 
 LEXFORMER_INLINE EntityScores score_tags(const std::vector<TaggedSentence>& sentences,

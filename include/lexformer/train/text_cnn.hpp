@@ -22,10 +22,7 @@
 namespace lexformer {
 
 /// The defaults follow the LOVE paper.
-struct TextCnnSettings : TrainingSettings {
-  double weight_decay = 0;
-  BatchOrder order = BatchOrder::random;
-
+struct TextCnnSettings : ExampleTrainingSettings {
   TextCnnSettings();
   void visit(OptionVisitor& v);
 };
@@ -41,17 +38,15 @@ class TextCnnTask {
  public:
   /// The arguments must outlive the task.
   TextCnnTask(const TextCnnSettings& settings, TextCnn<T, Dev>& model, const ExampleSet& train, const ExampleSet& valid)
-      : settings_(settings), model_(model), valid_(valid), train_words_(words_of(train)), valid_words_(words_of(valid)) {}
+      : settings_(settings),
+        model_(model),
+        valid_(valid),
+        train_words_(words_of(train)),
+        valid_words_(words_of(valid)),
+        batches_(train_words_.texts.lengths(), {.size = settings.batch, .seed = settings.seed, .order = settings.order}) {}
 
-  std::size_t batches() const { return (train_words_.texts.size() + settings_.batch - 1) / settings_.batch; }
-  WordBatch batch(std::uint32_t epoch, std::size_t number) {
-    if (plan_.empty() || epoch_ != epoch) {
-      epoch_ = epoch;
-      plan_ = plan_batches(train_words_.texts.lengths(),
-                           {.size = settings_.batch, .seed = settings_.seed, .epoch = epoch, .order = settings_.order});
-    }
-    return train_words_.texts.batch(plan_.at(number));
-  }
+  std::size_t batches() const { return batches_.size(); }
+  WordBatch batch(std::uint32_t epoch, std::size_t number) { return train_words_.texts.batch(batches_.rows(epoch, number)); }
   BatchSize size(const WordBatch& batch) const { return {batch.size(), batch.offsets.tokens()}; }
   double weights(const WordBatch& batch) const { return static_cast<double>(batch.size()); }
   auto loss(const WordBatch& batch, const ForwardOptions& forward) const {
@@ -59,7 +54,7 @@ class TextCnnTask {
   }
   Measurement evaluate() const {
     const auto logits = model_.logits(valid_words_.texts, valid_words_.table, settings_.eval_batch);
-    return measurement_of(evaluate_logits(logits, model_.scores_of(logits), model_.options(), valid_.name, valid_.examples, std::nullopt));
+    return measurement_of(evaluate_logits(logits, model_.scores_of(logits), model_.task(), valid_.name, valid_.examples, std::nullopt));
   }
   void save(const std::string& path) { model_.save(path); }
   void load(const std::string& path) { model_.restore(ModelFile::open(path)); }
@@ -79,9 +74,8 @@ class TextCnnTask {
   TextCnn<T, Dev>& model_;
   const ExampleSet& valid_;
   Words train_words_, valid_words_;
+  EpochBatches batches_;
   Var<T, Dev> table_{train_words_.table};
-  std::uint32_t epoch_ = 0;
-  std::vector<std::vector<std::size_t>> plan_{};
 };
 
 namespace detail {
@@ -96,13 +90,8 @@ TextCnnTraining train_text_cnn(TextCnn<T, Dev>& model, const ExampleSet& train, 
                                const TrainingRun& run = {}) {
   check_bounds([s = settings](OptionVisitor& v) mutable { s.visit(v); });
   TextCnnTask<T, Dev> task(settings, model, train, valid);
-  AdamW<T, Dev> optimizer(model.parameters(), {.lr = settings.lr, .weight_decay = settings.weight_decay});
-  TextCnnTraining result;
-  result.examples = train.examples.size();
-  result.settings = detail::text_cnn_identity(settings, train, valid, run.identity);
-  run_training(task, optimizer, trainer_options(settings, run, steps_per_epoch(task.batches(), settings.accumulate)), result);
-  if (result.run.finished) result.best = Evaluation::from_json(result.run.best);
-  return result;
+  return train_by_adamw<TextCnnTraining>(task, model, settings, settings.weight_decay, run, train.examples.size(),
+                                         detail::text_cnn_identity(settings, train, valid, run.identity));
 }
 
 }  // namespace lexformer
@@ -123,13 +112,7 @@ LEXFORMER_INLINE TextCnnSettings::TextCnnSettings() {
 
 LEXFORMER_INLINE void TextCnnSettings::visit(OptionVisitor& v) {
   v.group("Training");
-  visit_batch(v, "texts");
-  visit_training(v);
-  visit_warmup(v);
-  v.number("weight_decay", weight_decay, bounds::non_negative, "AdamW's decoupled weight decay");
-  v.choice("order", order, "order of the texts");
-  visit_seed(v, "weights, order and dropout");
-  visit_patience(v);
+  visit_examples(v, "texts", "weights, order and dropout", false);
 }
 
 LEXFORMER_INLINE JsonValue detail::text_cnn_identity(TextCnnSettings settings, const ExampleSet& train, const ExampleSet& valid,

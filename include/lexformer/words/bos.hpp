@@ -95,8 +95,7 @@ class Bos : public WordModel<Bos<T, Dev>, T, Dev> {
 namespace lexformer {
 
 LEXFORMER_INLINE Substrings BosRows::of(const BosOptions& o) {
-  if (o.shortest > o.longest) fail_usage("BosOptions", "shortest is ", o.shortest, ", more than longest, ", o.longest);
-  return {.shortest = o.shortest, .longest = o.longest, .begin = '<', .end = '>'};
+  return check_substrings({.shortest = o.shortest, .longest = o.longest, .begin = '<', .end = '>'}, "BosOptions");
 }
 
 LEXFORMER_INLINE BosRows::BosRows(const BosOptions& options, std::vector<std::string> known) : options_(options) {

@@ -115,8 +115,7 @@ class KvqFh : public WordModel<KvqFh<T, Dev>, T, Dev> {
 namespace lexformer {
 
 LEXFORMER_INLINE Substrings KvqFhSubstrings::of(const KvqFhOptions& o) {
-  if (o.shortest > o.longest) fail_usage("KvqFhOptions", "shortest is ", o.shortest, ", more than longest, ", o.longest);
-  return {.shortest = o.shortest, .longest = o.longest, .begin = '^', .end = '@'};
+  return check_substrings({.shortest = o.shortest, .longest = o.longest, .begin = '^', .end = '@'}, "KvqFhOptions");
 }
 
 LEXFORMER_INLINE KvqFhSubstrings::KvqFhSubstrings(std::span<const std::string> words, const KvqFhOptions& options) : options_(options) {

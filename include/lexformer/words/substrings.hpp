@@ -26,6 +26,9 @@ struct Substrings {
   std::vector<std::string> of(std::string_view word, bool whole = true) const;
 };
 
+/// Substrings with these settings. Errors (usage): `shortest` is more than `longest`; `who` begins the message.
+Substrings check_substrings(const Substrings& substrings, const std::string& who);
+
 /// The distinct substrings of words, the most frequent first (equally frequent ones in the order in which they occur), at most `most`.
 std::vector<std::string> frequent_substrings(std::span<const std::string> words, const Substrings& substrings, std::size_t most,
                                              bool whole = true);
@@ -36,6 +39,7 @@ std::vector<std::string> frequent_substrings(std::span<const std::string> words,
 #include <algorithm>
 #include <unordered_map>
 
+#include "lexformer/core/error.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
@@ -50,6 +54,11 @@ LEXFORMER_INLINE std::vector<std::string> Substrings::of(std::string_view word, 
       if (whole || length < marked.size()) all.push_back(to_utf8(std::u32string_view(marked).substr(first, length)));
   if (all.empty() && whole) all.push_back(to_utf8(marked));
   return all;
+}
+
+LEXFORMER_INLINE Substrings check_substrings(const Substrings& s, const std::string& who) {
+  if (s.shortest > s.longest) fail_usage(who, "shortest is ", s.shortest, ", more than longest, ", s.longest);
+  return s;
 }
 
 LEXFORMER_INLINE std::vector<std::string> frequent_substrings(std::span<const std::string> words, const Substrings& substrings,
