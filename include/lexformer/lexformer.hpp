@@ -18,6 +18,7 @@
 #include "lexformer/core/names.hpp"
 #include "lexformer/core/options.hpp"
 #include "lexformer/core/parallel.hpp"
+#include "lexformer/core/processors.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/core/random.hpp"
 #include "lexformer/core/shape.hpp"
