@@ -9,6 +9,7 @@
 #include "lexformer/core/background.hpp"
 #include "lexformer/core/bfloat16.hpp"
 #include "lexformer/core/broadcast.hpp"
+#include "lexformer/core/cache_lock.hpp"
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/device.hpp"
 #include "lexformer/core/device_cuda.hpp"

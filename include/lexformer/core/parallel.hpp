@@ -62,7 +62,7 @@ inline std::size_t row_block(std::size_t columns) { return std::max<std::size_t>
 #include <thread>
 #include <vector>
 
-#if defined(__unix__)
+#if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
 
@@ -188,7 +188,7 @@ class ThreadPool {
 /// The pool of this process. It is never destroyed, since its workers sleep in it.
 LEXFORMER_INLINE ThreadPool& thread_pool() {
   static std::atomic<ThreadPool*> pool{nullptr};
-#if defined(__unix__)
+#if defined(__unix__) || defined(__APPLE__)
   static const int at_fork = pthread_atfork(nullptr, nullptr, [] { pool = nullptr; });  // a child process has no workers
   static_cast<void>(at_fork);
 #endif
