@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,8 +41,14 @@ template <class T, class Dev>
 class TextCnnTask {
  public:
   /// The arguments must outlive the task.
-  TextCnnTask(const TextCnnSettings& settings, TextCnn<T, Dev>& model, const ExampleSet& train, const ExampleSet& valid)
-      : settings_(settings), model_(model), valid_(valid), train_words_(words_of(train)), valid_words_(words_of(valid)) {}
+  TextCnnTask(const TextCnnSettings& settings, TextCnn<T, Dev>& model, const ExampleSet& train, const ExampleSet& valid,
+              std::function<void(std::size_t)> evaluated = {})
+      : settings_(settings),
+        model_(model),
+        valid_(valid),
+        evaluated_(std::move(evaluated)),
+        train_words_(words_of(train)),
+        valid_words_(words_of(valid)) {}
 
   std::size_t batches() const { return (train_words_.texts.size() + settings_.batch - 1) / settings_.batch; }
   WordBatch batch(std::uint32_t epoch, std::size_t number) {
@@ -58,7 +65,7 @@ class TextCnnTask {
     return cross_entropy(model_(table_, batch, forward), batch.labels);
   }
   Measurement evaluate() const {
-    const auto logits = model_.logits(valid_words_.texts, valid_words_.table, settings_.eval_batch);
+    const auto logits = model_.logits(valid_words_.texts, valid_words_.table, settings_.eval_batch, evaluated_);
     return measurement_of(evaluate_logits(logits, model_.scores_of(logits), model_.options(), valid_.name, valid_.examples, std::nullopt));
   }
   void save(const std::string& path) { model_.save(path); }
@@ -78,6 +85,7 @@ class TextCnnTask {
   const TextCnnSettings& settings_;
   TextCnn<T, Dev>& model_;
   const ExampleSet& valid_;
+  std::function<void(std::size_t)> evaluated_;
   Words train_words_, valid_words_;
   Var<T, Dev> table_{train_words_.table};
   std::uint32_t epoch_ = 0;
@@ -95,7 +103,7 @@ template <class T, class Dev>
 TextCnnTraining train_text_cnn(TextCnn<T, Dev>& model, const ExampleSet& train, const ExampleSet& valid, const TextCnnSettings& settings,
                                const TrainingRun& run = {}) {
   check_bounds([s = settings](OptionVisitor& v) mutable { s.visit(v); });
-  TextCnnTask<T, Dev> task(settings, model, train, valid);
+  TextCnnTask<T, Dev> task(settings, model, train, valid, run.hooks.on_evaluated);
   AdamW<T, Dev> optimizer(model.parameters(), {.lr = settings.lr, .weight_decay = settings.weight_decay});
   TextCnnTraining result;
   result.examples = train.examples.size();
