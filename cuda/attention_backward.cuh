@@ -218,7 +218,8 @@ __global__ void attention_bias_grad_kernel(AttentionView<T> a, AttentionGradView
   }
 }
 
-/// A block owns a tile of one sequence's pair bias and gate (null = not requested) and sums over the heads in order.
+/// A block owns a tile of one sequence's pair bias and gate (null = not requested) and goes over the heads in order. It sums over them if
+/// they share a pair bias.
 template <class T, class Products>
 __global__ void attention_pair_grad_kernel(AttentionView<T> a, AttentionGradView<T> grads, unsigned tiles, T* dbias, T* dgate) {
   using A = accumulate_t<T>;
@@ -240,10 +241,15 @@ __global__ void attention_pair_grad_kernel(AttentionView<T> a, AttentionGradView
       bias[u][w] += cell.dscore;
       gate[u][w] += cell.dscore * cell.ungated;
     });
+    if (dbias == nullptr || a.pair_bias_stride == 0) continue;
+    any.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
+      dbias[h * a.pairs + any.pair + i * any.n + j] = static_cast<T>(bias[u][w]);
+      bias[u][w] = A{0};
+    });
   }
   any.each_cell(i0, j0, [&](unsigned u, unsigned w, std::size_t i, std::size_t j) {
     const std::size_t e = any.pair + i * any.n + j;
-    if (dbias != nullptr) dbias[e] = static_cast<T>(bias[u][w]);
+    if (dbias != nullptr && a.pair_bias_stride == 0) dbias[e] = static_cast<T>(bias[u][w]);
     if (dgate != nullptr) dgate[e] = static_cast<T>(gate[u][w]);
   });
 }

@@ -114,7 +114,8 @@ __global__ void attention_bias_sum_kernel(AttentionView<T> a, AttentionChunk chu
   }
 }
 
-/// Gradients of pair bias and gate (null = not requested); one thread per token pair, the heads in order. The grid: pairs x 1 x sequences.
+/// Gradients of pair bias and gate (null = not requested); one thread per token pair, the heads in order; sums over them if they share it.
+/// The grid: pairs x 1 x sequences.
 template <class T>
 __global__ void attention_pair_sum_kernel(AttentionView<T> a, AttentionChunk chunk, AttentionProducts<T> products,
                                           AttentionGradView<T> grads, T* dbias, T* dgate) {
@@ -128,8 +129,9 @@ __global__ void attention_pair_sum_kernel(AttentionView<T> a, AttentionChunk chu
       const auto cell = products.cell(head, i, j, chunk.square(head) + i * AttentionChunk::row(head.n) + j, grads);
       bias += cell.dscore;
       gate += cell.dscore * cell.ungated;
+      if (dbias != nullptr && a.pair_bias_stride != 0) dbias[h * a.pairs + any.pair + e] = static_cast<T>(cell.dscore);
     }
-    if (dbias != nullptr) dbias[any.pair + e] = static_cast<T>(bias);
+    if (dbias != nullptr && a.pair_bias_stride == 0) dbias[any.pair + e] = static_cast<T>(bias);
     if (dgate != nullptr) dgate[any.pair + e] = static_cast<T>(gate);
   }
 }

@@ -25,7 +25,7 @@ struct AttentionView {
     const std::int32_t* middle;  // middle[i - j] = row of the table
     const A* products;           // (N, H, R): scale <q_i, table_r>, or k_j on the key side
   };
-  std::size_t heads, width, head_size, tokens, pairs, bias_length;
+  std::size_t heads, width, head_size, tokens, pairs, bias_length, pair_bias_stride;
   const std::size_t *token_begin, *pair_begin;
   A scale;
   const T* qkv;
@@ -44,6 +44,7 @@ struct AttentionView {
         tokens(args.tokens),
         pairs(args.pairs),
         bias_length(args.bias_length),
+        pair_bias_stride(args.pair_bias_heads == 1 ? 0 : args.pairs),
         token_begin(args.token_begin),
         pair_begin(args.pair_begin),
         scale(args.scale),
@@ -130,7 +131,7 @@ struct AttentionHead {
       tables += a.lookup[t].levels;
     }
     if (a.position_bias != nullptr) value += a.position_bias[(h * a.bias_length + i) * a.bias_length + j];
-    if (a.pair_bias != nullptr) value += a.pair_bias[pair + i * n + j];
+    if (a.pair_bias != nullptr) value += a.pair_bias[h * a.pair_bias_stride + pair + i * n + j];
     return value;
   }
 

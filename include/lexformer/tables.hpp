@@ -6,6 +6,7 @@
 #include "lexformer/tables/arrow_abi.hpp"
 #include "lexformer/tables/arrow_export.hpp"
 #include "lexformer/tables/arrow_table.hpp"
+#include "lexformer/tables/arrow_values.hpp"
 #include "lexformer/tables/assignment.hpp"
 #include "lexformer/tables/blocking.hpp"
 #include "lexformer/tables/cascade.hpp"

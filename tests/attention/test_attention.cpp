@@ -38,8 +38,17 @@ std::vector<std::int32_t> buckets() {
   return b;
 }
 
-enum Form { lookup = 1, position_bias = 2, relative_query = 4, relative_key_shared = 8, gate = 16, own_scale = 32, pair_bias = 64 };
-constexpr int all_forms = 127;
+enum Form {
+  lookup = 1,
+  position_bias = 2,
+  relative_query = 4,
+  relative_key_shared = 8,
+  gate = 16,
+  own_scale = 32,
+  pair_bias = 64,
+  pair_bias_of_heads = 128
+};
+constexpr int all_forms = 255;
 
 std::vector<Tensor<double>> inputs() {
   return {random_tensor({offsets.tokens(), 3 * D}, 1),
@@ -48,7 +57,8 @@ std::vector<Tensor<double>> inputs() {
           random_tensor({H, 5, d}, 4),
           random_tensor({1, 5, d}, 5),
           random_tensor({offsets.pairs()}, 6),
-          random_tensor({offsets.pairs()}, 7)};
+          random_tensor({offsets.pairs()}, 7),
+          random_tensor({H, offsets.pairs()}, 8)};
 }
 
 template <class T>
@@ -64,6 +74,7 @@ ScoreTerms<T> terms(const std::vector<Var<T>>& v, int forms) {
   if (forms & gate) t.gate = v[5];
   if (forms & own_scale) t.scale = T(0.3);
   if (forms & pair_bias) t.add_pair_bias(v[6]);
+  if (forms & pair_bias_of_heads) t.add_pair_bias(v[7]);
   return t;
 }
 
@@ -135,7 +146,7 @@ TEST_CASE("a gate that is undefined is an error, not no gate") {
 }
 
 TEST_CASE("attention returns the gradient of qkv and of every term") {
-  for (const int forms : {0, 1, 2, 4, 8, 16, 32, 64, 1 + 16, 16 + 64, 4 + 8 + 16, all_forms}) {
+  for (const int forms : {0, 1, 2, 4, 8, 16, 32, 64, 128, 1 + 16, 16 + 64, 16 + 128, 4 + 8 + 16, all_forms}) {
     for (const auto attentions : {Attentions::none, Attentions::scores, Attentions::probabilities}) {
       CAPTURE(forms);
       CAPTURE(static_cast<int>(attentions));
@@ -161,7 +172,7 @@ TEST_CASE("attention returns the gradient of qkv and of every term") {
 }
 
 TEST_CASE("attention gradients in float agree with double") {
-  for (const int forms : {1, 64, all_forms}) {
+  for (const int forms : {1, 64, 128, all_forms}) {
     auto v64 = vars<double>(inputs(), true);
     auto v32 = vars<float>(inputs(), true);
     const AttentionOptions options{.dropout = {0.4f, {1, 2, 3}}};
@@ -174,7 +185,7 @@ TEST_CASE("attention gradients in float agree with double") {
 }
 
 TEST_CASE("attention in bfloat16: values and gradients within the rounding of its factors and results") {
-  for (const int forms : {0, 1, 4 + 8, 16, all_forms}) {
+  for (const int forms : {0, 1, 4 + 8, 16, 128, all_forms}) {
     CAPTURE(forms);
     auto rounded = vars<bfloat16>(inputs(), true);
     std::vector<Tensor<double>> same;
@@ -271,7 +282,11 @@ TEST_CASE("attention refuses terms that do not fit, and says how") {
   CHECK(message(b) == "attention: the position bias must be (2, n, n) with n at least 5, got (2, 2, 2)");
   ScoreTerms<double> p;
   p.pair_bias = Var<double>(Tensor<double>::zeros({offsets.pairs(), 1}));
-  CHECK(message(p) == cat("attention: the pair bias must be (", offsets.pairs(), ",), got (", offsets.pairs(), ", 1)"));
+  CHECK(message(p) ==
+        cat("attention: the pair bias must be (", offsets.pairs(), ",) or (2, ", offsets.pairs(), "), got (", offsets.pairs(), ", 1)"));
+  ScoreTerms<double> g;
+  g.gate = Var<double>(Tensor<double>::zeros({H, offsets.pairs()}));
+  CHECK(message(g) == cat("attention: the gate must be (", offsets.pairs(), ",), got (2, ", offsets.pairs(), ")"));
 }
 
 TEST_CASE("pair biases of several terms add up, and one that is the same for all keys of a query changes no probability") {
@@ -281,6 +296,10 @@ TEST_CASE("pair biases of several terms add up, and one that is the same for all
   two.add_pair_bias(v[6]);
   sum.pair_bias = add(v[5], v[6]);
   CHECK(max_error(attention(v[0], offsets, H, two).context.value(), attention(v[0], offsets, H, sum).context.value()) == 0);
+  ScoreTerms<double> shared, of_heads;  // a bias for each head that is the same for all gives the same bits
+  shared.pair_bias = v[5];
+  of_heads.pair_bias = concat_rows(std::vector{reshape(v[5], {1, offsets.pairs()}), reshape(v[5], {1, offsets.pairs()})});
+  CHECK(max_error(attention(v[0], offsets, H, shared).context.value(), attention(v[0], offsets, H, of_heads).context.value()) == 0);
   ScoreTerms<double> even;
   even.pair_bias = Var<double>(Tensor<double>::full({offsets.pairs()}, 3.0));
   CHECK(max_error(attention(v[0], offsets, H, even).context.value(), attention(v[0], offsets, H).context.value()) < 1e-14);

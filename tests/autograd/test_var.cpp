@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "../support/error_message.hpp"
+#include "lexformer/autograd/gradcheck.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/index.hpp"
 #include "lexformer/ops/matmul.hpp"
@@ -110,6 +111,48 @@ TEST_CASE("an op with several outputs gets an undefined gradient for those that 
   add(parts[0], scale(parts[1], 3.0)).backward();
   CHECK(second);
   CHECK(x.grad().item() == 5);
+}
+
+TEST_CASE("retain_grad: the gradient of an inner value is kept; other gradients and results are as without it") {
+  for (const bool retains : {false, true}) {
+    auto x = leaf({2, 3});
+    auto y = multiply(x, x);
+    const auto z = add(y, y);  // its backward passes one tensor on, twice
+    if (retains) y.retain_grad();
+    sum(multiply(z, y)).backward();  // 2 y^2
+    CHECK(x.grad().to_vector() == Values{64, 216});
+    CHECK_FALSE(z.has_grad());
+    CHECK(y.has_grad() == retains);
+    if (!retains) continue;
+    CHECK(y.grad().to_vector() == Values{16, 36});
+    y.clear_grad();
+    CHECK_FALSE(y.has_grad());
+  }
+  // That of a leaf in the place of the value, also if it is the gradient of rows of a table.
+  const auto start = Tensor<double>::from({1, 2, 3, 4, 5, 6}, {3, 2});
+  const auto loss = [](const Var<double>& table) {
+    const auto rows = select_rows(table, {2, 0, 2});
+    return sum(multiply(softmax(rows), exp(scale(rows, 0.1))));
+  };
+  const Var<double> x(start, true), there(scale(x, 0.5).value(), true);
+  auto inner = scale(x, 0.5);
+  inner.retain_grad();
+  loss(inner).backward();
+  loss(there).backward();
+  CHECK(inner.grad().to_vector() == there.grad().to_vector());
+  CHECK(x.grad().to_vector() == scale(Var<double>(there.grad()), 0.5).value().to_vector());
+  CHECK(gradcheck([&] { return loss(there); }, {there}).ok);
+  // The result itself, an op with several outputs, a leaf.
+  auto all = sum(x);
+  all.retain_grad();
+  all.backward();
+  CHECK(all.grad().item() == 1);
+  auto parameter = leaf({1});
+  parameter.retain_grad();
+  sum(add(parameter, parameter)).backward();
+  CHECK(parameter.grad().item() == 2);
+  CHECK(error_message([] { Var<double>(Tensor<double>::from({1})).retain_grad(); }) ==
+        "Var::retain_grad: this variable does not require a gradient");
 }
 
 TEST_CASE("an op may leave out the gradient of an input; inputs may be undefined or constant") {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "../support/far_device.hpp"
-#include "lexformer/core/list_upload.hpp"
 #include "lexformer/core/ragged.hpp"
 
 using namespace lexformer;

@@ -12,11 +12,7 @@
 #include <utility>
 #include <vector>
 
-#if defined(__unix__)
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
-
+#include "../support/fork.hpp"
 #include "lexformer/core/device.hpp"
 
 using namespace lexformer;
@@ -128,23 +124,11 @@ TEST_CASE("parallel_for: workers that sleep are woken") {
   set_threads(0);
 }
 
-// ThreadSanitizer ends a child process that starts threads.
-#if defined(__SANITIZE_THREAD__)
-#define LEXFORMER_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#define LEXFORMER_THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define LEXFORMER_THREAD_SANITIZER 0
-#endif
-#if defined(__unix__) && !LEXFORMER_THREAD_SANITIZER
+#if defined(LEXFORMER_TEST_FORK)
 TEST_CASE("parallel_for: a child process has workers of its own") {
   set_threads(3);
   CHECK(blocks_of(100, 1).size() == 100);  // the parent has workers
-  const pid_t child = fork();
-  if (child == 0) _exit(blocks_of(100, 1).size() == 100 ? 0 : 1);
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+  CHECK(test::in_child([] { return blocks_of(100, 1).size() == 100; }));
   CHECK(blocks_of(100, 1).size() == 100);
   set_threads(0);
 }
@@ -155,16 +139,11 @@ TEST_CASE("memory: a child process can allocate, whatever another thread did at 
     while (!done) Memory<Cpu>::release(Memory<Cpu>::allocate(1000));
   });
   bool right = true;
-  for (int i = 0; i < 100 && right; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);  // instead of waiting forever
+  for (int i = 0; i < 100 && right; ++i)
+    right = test::in_child([] {
       Memory<Cpu>::release(Memory<Cpu>::allocate(1000));
-      _exit(0);
-    }
-    int status = -1;
-    right = waitpid(child, &status, 0) == child && status == 0;
-  }
+      return true;
+    });
   done = true;
   other.join();
   CHECK(right);

@@ -36,6 +36,17 @@ TEST_CASE("the kind of an error is the exit code of a program") {
   CHECK(error_message([] { fail("here", "expected ", 2, ", found ", 1.5); }) == "here: expected 2, found 1.5");
 }
 
+TEST_CASE("touch: tells of a change through a kept pointer") {
+  auto t = Tensor<float>::zeros({2});
+  float* const kept = t.mutable_data();
+  const auto version = t.version();
+  kept[0] = 1;
+  CHECK(t.version() == version);
+  t.slice(1, 2).touch();  // the version is that of the memory
+  CHECK(t.version() == version + 1);
+  CHECK(error_message([] { Tensor<float>().touch(); }).find("the tensor is undefined") != std::string::npos);
+}
+
 TEST_CASE("Shape: sizes, rows, equality, printing") {
   const Shape scalar, vector{5}, matrix{2, 3}, cube{2, 3, 4}, empty{0, 3};
   CHECK(scalar.rank() == 0);

@@ -18,6 +18,7 @@ struct Case {
   bool query_side = false, key_side = false, shared_table = false, bias = false, pair_bias = false, gate = false, dropout = false;
   bool attentions = false, absolute = false, no_context_gradient = false, no_map_gradient = false, infinite_tile = false;
   bool shifted_codes = false;  // they do not begin at a multiple of 16 bytes
+  bool bias_of_heads = false;  // the pair bias differs by head
 };
 
 /// Calls f and returns the additional bytes of device memory that it needed.
@@ -84,7 +85,8 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
       if (e % a.bias_length < 33) bias[e] = static_cast<T>(-std::numeric_limits<float>::infinity());
     a.position_bias = arrays.emplace_back(std::make_unique<Array<T, Dev>>(bias))->data();
   }
-  if (c.pair_bias) a.pair_bias = random(pairs);
+  a.pair_bias_heads = c.bias_of_heads ? c.heads : 1;
+  if (c.pair_bias) a.pair_bias = random(a.pair_bias_heads * pairs);
   if (c.gate) a.gate = random(pairs);
   if (c.dropout) a.dropout = {0.3f, RandomKey{7, 3, 5}};
   if (c.attentions) a.map_row = map_row.data();
@@ -105,7 +107,7 @@ std::vector<double> run(const Case& c, std::size_t* memory = nullptr) {
   for (std::size_t t = 0; t < a.lookups.size(); ++t) g.lookups.push_back(output(c.heads * c.levels));
   for (std::size_t t = 0; t < a.relatives.size(); ++t) g.relatives.push_back(output(tables * rows * c.d));
   if (c.bias) g.position_bias = output(c.heads * a.bias_length * a.bias_length);
-  if (c.pair_bias) g.pair_bias = output(pairs);
+  if (c.pair_bias) g.pair_bias = output(a.pair_bias_heads * pairs);
   if (c.gate) g.gate = output(pairs);
   const T* const dcontext = random(tokens * width);
   const T* const dmaps = c.attentions && !c.no_map_gradient ? random(map_size) : nullptr;
@@ -151,6 +153,7 @@ TEST_CASE("attention: each term alone") {
   check({.bias = true});
   check({.lengths = {40}, .bias = true, .infinite_tile = true});
   check({.pair_bias = true});
+  check({.pair_bias = true, .bias_of_heads = true});
   check({.gate = true});
   check({.dropout = true});
   check({.attentions = true, .absolute = true});
@@ -172,7 +175,8 @@ TEST_CASE("attention: all terms together, with attentions of scores and of proba
            .gate = true,
            .dropout = true,
            .attentions = true,
-           .absolute = absolute},
+           .absolute = absolute,
+           .bias_of_heads = absolute},
           10);  // scores of 20 and more: exp() makes their rounding larger
 }
 TEST_CASE("attention: bfloat16 with scores in registers, lengths around strips and steps, each term") {
@@ -183,10 +187,11 @@ TEST_CASE("attention: bfloat16 with scores in registers, lengths around strips a
   check_strips({.lookups = 1, .dropout = true});
   check_strips({.lengths = {40}, .bias = true, .infinite_tile = true});
   check_strips({.lookups = 2, .bias = true, .pair_bias = true, .gate = true, .dropout = true}, 2);  // sums over heads by other kernels
-  check_strips({.lookups = 1, .query_side = true}, 2);                                              // forward alone
-  check_strips({.lookups = 1, .attentions = true, .no_map_gradient = true});                        // backward alone
-  check_strips({.lookups = 1, .attentions = true, .absolute = true, .no_map_gradient = true});      // tables as they are
-  check_strips({.lengths = {140, 70}, .heads = 1, .lookups = 1, .dropout = true});                  // two strips a warp, for d = 32
+  check_strips({.lookups = 2, .pair_bias = true, .gate = true, .bias_of_heads = true}, 2);
+  check_strips({.lookups = 1, .query_side = true}, 2);                                          // forward alone
+  check_strips({.lookups = 1, .attentions = true, .no_map_gradient = true});                    // backward alone
+  check_strips({.lookups = 1, .attentions = true, .absolute = true, .no_map_gradient = true});  // tables as they are
+  check_strips({.lengths = {140, 70}, .heads = 1, .lookups = 1, .dropout = true});              // two strips a warp, for d = 32
 }
 TEST_CASE("attention: bfloat16 with scores in registers, sequences of several panels, each term") {
   check_strips({.lengths = {257, 5, 129}, .heads = 1, .lookups = 1, .dropout = true}, 2);  // as far from the CPU as by tiles

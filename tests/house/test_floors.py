@@ -37,7 +37,7 @@ PROGRAM_FLOORS = {"programs": "cli", "report": "report", "cli": "cli report", "m
 EXTERNAL = {
     r"Eigen/.*": r"kernels/products/gemm_eigen\.hpp",
     r"nlohmann/.*": r"io/json\w*\.hpp",
-    r"pthread\.h|sched\.h": r"core/(parallel|device)\.hpp",
+    r"pthread\.h|sched\.h": r"core/(cache_lock|device|parallel|processors)\.hpp",
     r"immintrin\.h": r"kernels/products/(amx_tile|gemm_amx|gemm_tile|gemm_int8_tile|linear_bfloat16_tile|panel_product|transpose16)\.hpp",
     r"sys/mman\.h": r"core/device\.hpp",
     r"sys/file\.h": r"io/file_lock\.hpp",

@@ -87,6 +87,8 @@ TEST_CASE("ModelFile: what is saved is opened, and saved again gives the same by
   CHECK(back.tensors.names() == model.tensors.names());
   back.save(folder / "model.lxf");
   CHECK(read_file(folder / "a.lxf") == read_file(folder / "model.lxf"));
+  CHECK(back.bytes() == read_file(folder / "a.lxf"));
+  CHECK(ModelFile::parse(model.bytes(), "memory").bytes() == back.bytes());
   CHECK(ModelFile::open(folder.path.string()).metadata == model.metadata);  // a training checkpoint: the folder that contains model.lxf
   CHECK(make_tokenizer(back).encode("ab", 10).ids == std::vector<std::int32_t>{2, 5, 6, 3});
 

@@ -204,6 +204,12 @@ TEST_CASE("packed weights: layers of another number, errors leave nothing behind
   CHECK(packed.of({a}, {bias})->outputs() == 3);
   CHECK(packed.of({a, b}, {bias, {}})->outputs() == 8);
   CHECK(packed.of({a}, {{}})->biases()[1] == 0.0f);
+  Var changed(test::random_tensor<bfloat16>({3, 8}, 4));
+  bfloat16* const kept = changed.mutable_value().mutable_data();
+  const auto first = packed.of({changed}, {bias});
+  kept[0] = bfloat16(7.0f);
+  changed.mutable_value().touch();
+  CHECK(packed.of({changed}, {bias}) != first);
   std::vector<std::thread> threads;
   std::vector<std::shared_ptr<const Bfloat16Weights>> found(4);
   for (std::size_t t = 0; t < found.size(); ++t)

@@ -121,7 +121,7 @@ TEST_CASE("ops have the same bits on a device whose memory the host cannot read"
 }
 
 TEST_CASE("attention has the same bits on a device whose memory the host cannot read, with every term") {
-  const std::vector<Shape> shapes = {{6, 18}, {2, 3}, {2, 5, 3}, {1, 5, 3}, {2, 4, 4}, {14}, {14}};
+  const std::vector<Shape> shapes = {{6, 18}, {2, 3}, {2, 5, 3}, {1, 5, 3}, {2, 4, 4}, {14}, {14}, {2, 14}};
   for (const auto attentions : {Attentions::scores, Attentions::probabilities})
     check_far("attention", shapes, [&](const auto& v) {
       auto terms = ScoreTerms<float, std::conditional_t<std::is_same_v<std::decay_t<decltype(v[0])>, Var<float, Far>>, Far, Cpu>>{};
@@ -132,6 +132,7 @@ TEST_CASE("attention has the same bits on a device whose memory the host cannot 
       terms.position_bias = v[4];
       terms.gate = v[5];
       terms.add_pair_bias(v[6]);
+      terms.add_pair_bias(v[7]);
       const auto y =
           attention(v[0], far_offsets, 2, terms, {.dropout = {0.2f, {1, 2, 3}}, .attentions = attentions, .attention_heads = {1}});
       return concat_rows(std::vector{reshape(y.context, {36, 1}), reshape(y.attentions, {14, 1})});

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,9 +124,9 @@ std::vector<std::string> column_values(const RecordTable& table, std::size_t c) 
   return out;
 }
 
-std::string arrow_error(ArrowProducer& producer, const std::string& id = "id") {
+std::string arrow_error(ArrowProducer& producer, const std::string& id = "id", const std::vector<std::string>& columns = {}) {
   auto stream = producer.stream();
-  const std::string message = error_message([&] { read_arrow(stream, "table a", id); });
+  const std::string message = error_message([&] { read_arrow(stream, "table a", id, columns); });
   CHECK((stream.release == nullptr));
   CHECK(producer.alive == 0);
   return message;
@@ -193,6 +196,92 @@ TEST_CASE("read_arrow: all types, nulls, offsets, batches") {
   CHECK(column_values(rows, 0) == std::vector<std::string>{"1299", "5e-324"});
 }
 
+TEST_CASE("read_arrow: dates, times, timestamps and durations by ISO 8601") {
+  const std::int32_t days[]{19782, -1, 2932897}, old_days[]{-719528, -719529, 0}, seconds[]{47159, 0, 86399};
+  const std::int32_t milliseconds[]{47159250, 1, 86399999};
+  const std::int64_t dates[]{1709164800000, -1, 0}, nanoseconds[]{86399999999999, 1, 500000000}, microseconds[]{86399999999, 1, 500000};
+  const std::int64_t stamps[]{1709211959250000, -1, 253402300800000000}, short_stamps[]{1709211959, -1, 0};
+  const std::int64_t durations[]{-90500, 0, 3};
+  ArrowProducer producer;
+  producer.columns = {
+      fixed_column("tdD", "a", days),        fixed_column("tdD", "b", old_days),     fixed_column("tdm", "c", dates),
+      fixed_column("tts", "d", seconds),     fixed_column("ttm", "e", milliseconds), fixed_column("ttu", "f", microseconds),
+      fixed_column("ttn", "g", nanoseconds), fixed_column("tsu:", "h", stamps),      fixed_column("tss:Asia/Tokyo", "i", short_stamps),
+      fixed_column("tDm", "j", durations),   fixed_column("tDn", "k", durations)};
+  auto stream = producer.stream();
+  const RecordTable table = read_arrow(stream, "table a", std::nullopt);
+  const std::vector<std::vector<std::string>> expected{{"2024-02-29", "1969-12-31", "10000-01-01"},
+                                                       {"0000-01-01", "-0001-12-31", "1970-01-01"},
+                                                       {"2024-02-29", "1969-12-31", "1970-01-01"},
+                                                       {"13:05:59", "00:00:00", "23:59:59"},
+                                                       {"13:05:59.25", "00:00:00.001", "23:59:59.999"},
+                                                       {"23:59:59.999999", "00:00:00.000001", "00:00:00.5"},
+                                                       {"23:59:59.999999999", "00:00:00.000000001", "00:00:00.5"},
+                                                       {"2024-02-29T13:05:59.25", "1969-12-31T23:59:59.999999", "10000-01-01T00:00:00"},
+                                                       {"2024-02-29T13:05:59Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z"},
+                                                       {"-PT90.5S", "PT0S", "PT0.003S"},
+                                                       {"-PT0.0000905S", "PT0S", "PT0.000000003S"}};
+  for (std::size_t c = 0; c < expected.size(); ++c) {
+    CAPTURE(table.columns[c]);
+    CHECK(column_values(table, c) == expected[c]);
+  }
+}
+
+TEST_CASE("read_arrow: decimals with all their digits") {
+  const auto bytes_of = [](const std::vector<std::int64_t>& values, std::size_t width) {
+    std::string bytes;
+    for (const std::int64_t value : values) {
+      std::string one(width, value < 0 ? '\xff' : '\0');
+      std::memcpy(one.data(), &value, std::min<std::size_t>(width, 8));
+      bytes += one;
+    }
+    return bytes;
+  };
+  const std::string narrow = bytes_of({-123, 0, 2147483647}, 4), middle = bytes_of({-5, 100, 7}, 8);
+  std::string wide = bytes_of({1250, -5, 0}, 16), widest = bytes_of({-1, 0, 0}, 32), least = bytes_of({0, -1, 10}, 16);
+  widest[32 + 25] = 1;  // 2^200
+  least[15] = '\x80';   // -2^127
+  ArrowProducer producer;
+  producer.columns = {fixed_column("d:9,2,32", "a", narrow), fixed_column("d:9,3,64", "b", middle),
+                      fixed_column("d:5,2", "c", wide),      fixed_column("d:5,-2,128", "d", wide),
+                      fixed_column("d:38,0", "e", least),    fixed_column("d:76,3,256", "f", widest)};
+  auto stream = producer.stream();
+  const RecordTable table = read_arrow(stream, "table a", std::nullopt);
+  CHECK(column_values(table, 0) == std::vector<std::string>{"-1.23", "0.00", "21474836.47"});
+  CHECK(column_values(table, 1) == std::vector<std::string>{"-0.005", "0.100", "0.007"});
+  CHECK(column_values(table, 2) == std::vector<std::string>{"12.50", "-0.05", "0.00"});
+  CHECK(column_values(table, 3) == std::vector<std::string>{"125000", "-500", "0"});
+  CHECK(column_values(table, 4) == std::vector<std::string>{"-170141183460469231731687303715884105728", "-1", "10"});
+  CHECK(column_values(table, 5) ==
+        std::vector<std::string>{"-0.001", "1606938044258990275541962092341162602522202993782792835301.376", "0.000"});
+}
+
+TEST_CASE("read_arrow: the columns that are named, in their order; rows as ids") {
+  const double number[]{1, 2, 3};
+  ArrowProducer producer;
+  producer.columns = {fixed_column("i", "id", three_ids), fixed_column("g", "price", number), fixed_column("+l", "tags", number),
+                      fixed_column("+l", "tags", number), fixed_column("c", "x", three_ids)};
+  auto stream = producer.stream();
+  const std::vector<std::string> two{"x", "price"}, with_id{"id", "x"};
+  RecordTable table = read_arrow(stream, "table a", "id", two);
+  CHECK(table.columns == two);
+  CHECK(table.records[1].id == "8");
+  CHECK(column_values(table, 1) == std::vector<std::string>{"1", "2", "3"});
+  ArrowProducer again;
+  again.columns = producer.columns;
+  stream = again.stream();
+  table = read_arrow(stream, "table a", std::nullopt, with_id);
+  CHECK(table.columns == with_id);
+  CHECK(table.id.empty());
+  CHECK(table.records[2].id == "2");
+  CHECK(table.places.at("2") == 2);
+  CHECK(column_values(table, 0) == std::vector<std::string>{"7", "8", "9"});
+  CHECK(arrow_error(again, "id", {"tags"}) == "table a: two columns are called 'tags'");
+  CHECK(arrow_error(again, "id", {"pricey"}) ==
+        "table a: there is no column 'pricey' among 'id, price, tags, tags, x'; did you mean 'price'?");
+  CHECK(arrow_error(again, "key", two).starts_with("table a: there is no column 'key' (the ids) among "));
+}
+
 TEST_CASE("read_arrow: bad input is named, and everything is released") {
   const std::int32_t twice[]{7, 8, 7};
   const double number[]{1, 2, 3};
@@ -200,10 +289,13 @@ TEST_CASE("read_arrow: bad input is named, and everything is released") {
   producer.columns = {fixed_column("i", "id", twice), fixed_column("g", "price", number)};
   CHECK(arrow_error(producer) == "table a: row 3: the id '7' is also in row 1; ids must differ");
   CHECK(arrow_error(producer, "prise") == "table a: there is no column 'prise' (the ids) among 'id, price'; did you mean 'price'?");
-  ArrowProducer date;
-  date.columns = {fixed_column("i", "id", three_ids), fixed_column("tdD", "day", number)};
-  CHECK(arrow_error(date) ==
-        "table a: column 'day': has the Arrow type 'tdD', which is not read; cast the column to text, or leave it out");
+  for (const char* const type : {"z",    "Z",  "vz",  "w:4", "+l", "+L", "+s",  "+m",    "e",       "tiM",     "ts",
+                                 "tsx:", "td", "tDq", "tsu", "d",  "d:", "d:3", "d:a,b", "d:3,2,8", "d:3,999", "unknown"}) {
+    ArrowProducer other;
+    other.columns = {fixed_column("i", "id", three_ids), fixed_column(type, "tags", number)};
+    CHECK(arrow_error(other) == "table a: column 'tags': has the Arrow type '" + std::string(type) +
+                                    "', which is not read; cast the column to text, or name the columns to read");
+  }
   ArrowProducer same;
   same.columns = {fixed_column("i", "id", three_ids), fixed_column("g", "id", number)};
   CHECK(arrow_error(same) == "table a: two columns are called 'id'");
@@ -272,4 +364,57 @@ TEST_CASE("export_arrow: what read_arrow reads; structs outlive each other") {
   CHECK(error_message([&] {
           export_arrow({{"a", std::vector<double>{1}}, {"b", std::vector<double>{}}}, stream);
         }) == "export_arrow: column 'b' has 0 rows, the first column 1");
+}
+
+TEST_CASE("export_arrow: numbers of all types, nulls, lists of structs") {
+  std::vector<ArrowColumn> columns{{"row", std::vector<std::int64_t>{1, 2, std::int64_t{1} << 40}},
+                                   {"count", std::vector<std::int32_t>{-1, 0, 7}},
+                                   {"model", std::vector<float>{0.5f, 0, 0.25f}, {true, false, true}},
+                                   {"by", std::vector<std::string>{"model", "", "rule"}, {true, false, true}},
+                                   {"sure", std::vector<bool>{true, true, true}, {false, true, true}}};
+  ArrowArrayStream stream{};
+  export_arrow(columns, stream);
+  const RecordTable table = read_arrow(stream, "pairs", "row");
+  CHECK(table.records[2].id == "1099511627776");
+  CHECK(column_values(table, 0) == std::vector<std::string>{"-1", "0", "7"});
+  CHECK(column_values(table, 1) == std::vector<std::string>{"0.5", "", "0.25"});
+  CHECK(column_values(table, 2) == std::vector<std::string>{"model", "", "rule"});
+  CHECK(column_values(table, 3) == std::vector<std::string>{"", "true", "true"});
+
+  const ArrowColumn words{
+      "words",
+      ArrowLists{{0, 2, 2, 3}, {{"left", std::vector<std::string>{"a", "b", "c"}}, {"similarity", std::vector<double>{1, 0.5, 0}}}}};
+  export_arrow({columns[0], words}, stream);
+  ArrowSchema schema{};
+  ArrowArray batch{};
+  CHECK(stream.get_schema(&stream, &schema) == 0);
+  CHECK(stream.get_next(&stream, &batch) == 0);
+  stream.release(&stream);
+  const ArrowSchema& type = *schema.children[1];
+  CHECK(std::string(type.format) == "+L");
+  REQUIRE(type.n_children == 1);
+  CHECK(std::string(type.children[0]->format) == "+s");
+  REQUIRE(type.children[0]->n_children == 2);
+  CHECK(std::string(type.children[0]->children[1]->name) == "similarity");
+  CHECK(type.flags == 0);
+  schema.release(&schema);
+  ArrowArray moved = *batch.children[1];
+  batch.children[1]->release = nullptr;
+  batch.release(&batch);
+  CHECK(moved.length == 3);
+  CHECK(moved.n_buffers == 2);
+  CHECK(static_cast<const std::int64_t*>(moved.buffers[1])[3] == 3);
+  const ArrowArray& structs = *moved.children[0];
+  CHECK(structs.length == 3);
+  CHECK(structs.n_buffers == 1);
+  CHECK(static_cast<const double*>(structs.children[1]->buffers[1])[1] == 0.5);
+  CHECK(static_cast<const char*>(structs.children[0]->buffers[2])[2] == 'c');
+  moved.release(&moved);
+
+  columns[2].valid.pop_back();
+  CHECK(error_message([&] { export_arrow(columns, stream); }) == "export_arrow: column 'model' has 3 rows, and 2 bits for nulls");
+  for (const std::vector<std::int64_t>& begins : {std::vector<std::int64_t>{}, {0, 2, 1, 3}, {-1, 3}, {0, 2}})
+    CHECK(error_message([&] {
+            export_arrow({{"words", ArrowLists{begins, std::get<ArrowLists>(words.values).fields}}}, stream);
+          }) == "export_arrow: column 'words': the begins of its lists must ascend from 0 or more to the 3 rows of its fields");
 }

@@ -70,6 +70,9 @@ TEST_CASE("MIMICK, BoS, KVQ-FH: neither the other words of a batch nor their ord
   const auto check = [](const auto& model) {
     const auto all = model.vectors(any_words);
     const auto apart = model.vectors(any_words, 1);
+    std::vector<std::size_t> batches;
+    model.vectors(any_words, any_words.size() - 1, [&](std::size_t count) { batches.push_back(count); });
+    CHECK(batches == std::vector<std::size_t>{any_words.size() - 1, 1});
     for (std::size_t e = 0; e < all.size(); ++e) CHECK(all.data()[e] == apart.data()[e]);
     const auto back = model.vectors(Texts(any_words.rbegin(), any_words.rend()), 2);
     for (std::size_t i = 0; i < any_words.size(); ++i)

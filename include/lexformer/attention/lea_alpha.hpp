@@ -11,6 +11,7 @@
 
 #include "lexformer/attention/lea_options.hpp"
 #include "lexformer/attention/term.hpp"
+#include "lexformer/core/cache_lock.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/core/tensor.hpp"
@@ -83,7 +84,8 @@ template <class T, class Dev>
 class HostNumber {
  public:
   accumulate_t<T> operator()(const Tensor<T, Dev>& number) const {
-    const std::lock_guard lock(mutex_);
+    const auto lock = detail::lock_cache(mutex_);
+    if (!lock) return number.item();
     if (!last_.shares_storage(number) || version_ != number.version()) {
       last_ = number;
       version_ = number.version();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lexformer/attention/lea_options.hpp"
+#include "lexformer/core/cache_lock.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/tensor.hpp"
 
@@ -47,7 +48,8 @@ class LeaSinusoids {
       : dimension_(options.dimension), scaled_(options.representation == LeaRepresentation::scaled) {}
 
   Tensor<T, Dev> operator()(const std::vector<double>& levels) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = detail::lock_cache(mutex_);
+    if (!lock) return lea_sinusoid<T>(levels, dimension_, scaled_).template to<Dev>();
     for (const auto& last : last_)
       if (last.rows.size() != 0 && last.levels == levels) return last.rows;
     if (known_.size() * dimension_ > most_known) known_.clear();

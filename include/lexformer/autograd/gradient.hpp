@@ -58,8 +58,13 @@ template <class T, class Dev>
 struct GradBox {
   Tensor<T, Dev> grad;
   RowGradient<T, Dev> rows;
+  bool kept = false;  // also after the backward of the op that computed the value
 
   bool defined() const { return grad.defined() || rows.defined(); }
+  void set(Tensor<T, Dev> g) {
+    grad = std::move(g);
+    rows = {};
+  }
   void add(Tensor<T, Dev> g) {
     make_dense();
     if (!grad.defined()) {
@@ -93,6 +98,12 @@ struct GradBox {
   Tensor<T, Dev> take() {
     make_dense();
     return std::exchange(grad, {});
+  }
+  /// The gradient for the backward of the op that computed the value.
+  Tensor<T, Dev> of_output() {
+    if (!kept) return take();
+    make_dense();
+    return grad;
   }
 
  private:

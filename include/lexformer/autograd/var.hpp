@@ -6,7 +6,6 @@
 // reference cycles. Node ids increase, so their order is a topological order and nothing needs recursion.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -76,10 +75,7 @@ struct Node {
       release(node->parents);
     }
   }
-  static std::uint64_t next_id() {
-    static std::atomic<std::uint64_t> counter{0};
-    return ++counter;
-  }
+  static std::uint64_t next_id();
 };
 
 /// Runs the ops from `last_node` back to the leaves, the newest first.
@@ -99,10 +95,7 @@ struct GraphState {
     return path.empty() ? op : path + ": " + op;
   }
 };
-inline GraphState& graph_state() {
-  thread_local GraphState state;
-  return state;
-}
+GraphState& graph_state();
 
 }  // namespace detail
 
@@ -201,7 +194,14 @@ class Var {
     if (cell().node) fail("Var::set_requires_grad", "only a leaf can be frozen or unfrozen; use detach()");
     if (on != requires_grad()) cell_->box = on ? std::make_shared<Box>() : nullptr;
   }
-  /// The gradient accumulated by backward(); undefined if there is none yet. Errors: the variable does not require a gradient.
+  /// Keeps the gradient of this value for grad(), e.g. to see how much the result depends on it. A leaf has its gradient anyway.
+  /// Call it before backward(). Errors: the variable does not require a gradient.
+  void retain_grad() {
+    if (!requires_grad()) fail("Var::retain_grad", "this variable does not require a gradient");
+    cell_->box->kept = true;
+  }
+  /// The gradient accumulated by backward(); undefined before that, or if this is not a leaf and retain_grad() was not called.
+  /// Errors: the variable does not require a gradient.
   const Tensor<T, Dev>& grad() const {
     if (!requires_grad()) fail("Var::grad", "this variable does not require a gradient");
     cell_->box->make_dense();
@@ -210,10 +210,10 @@ class Var {
   void set_grad(Tensor<T, Dev> g) {
     if (!requires_grad()) fail("Var::set_grad", "this variable does not require a gradient");
     if (g.defined() && !(g.shape() == shape())) fail("Var::set_grad", "gradient ", g.shape(), " for a variable of shape ", shape());
-    *cell_->box = {std::move(g), {}};
+    cell_->box->set(std::move(g));
   }
   void clear_grad() {
-    if (requires_grad()) *cell_->box = {};
+    if (requires_grad()) cell_->box->set({});
   }
   /// Whether it requires a gradient and backward() has stored one.
   bool has_grad() const { return requires_grad() && cell_->box->defined(); }
@@ -310,7 +310,7 @@ std::vector<Var<To, Dev>> record_all(const char* name, std::vector<Tensor<To, De
     std::vector<Tensor<To, Dev>> dy;
     bool reached = false;
     for (const auto& box : out) {
-      dy.push_back(box->take());
+      dy.push_back(box->of_output());
       reached = reached || dy.back().defined();
     }
     if (!reached) return;
@@ -383,9 +383,20 @@ std::vector<GraphLeaf> graph_leaves(const Var<T, Dev>& y) {
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <atomic>
 #include <queue>
 
 namespace lexformer::detail {
+
+// Here, so that all shared libraries of a process use the same counter and state.
+LEXFORMER_INLINE std::uint64_t Node::next_id() {
+  static std::atomic<std::uint64_t> counter{0};
+  return ++counter;
+}
+LEXFORMER_INLINE GraphState& graph_state() {
+  thread_local GraphState state;
+  return state;
+}
 
 LEXFORMER_INLINE void run_backward(const std::shared_ptr<Node>& last_node) {
   const auto older = [](const auto& a, const auto& b) { return a->id < b->id; };

@@ -89,7 +89,7 @@ struct Memory<Cpu> {
 #include <new>
 #include <utility>
 
-#if defined(__unix__)
+#if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
 #if defined(__linux__)
@@ -179,7 +179,7 @@ struct HostArena {
 LEXFORMER_INLINE HostArena& host_arena() {
   static auto* instance = [] {
     auto* const made = new HostArena;  // never destroyed, since tensors with static lifetime may outlive it
-#if defined(__unix__)
+#if defined(__unix__) || defined(__APPLE__)
     // Held during fork(): a child process would wait forever for a mutex that another thread held at that moment.
     pthread_atfork([] { host_arena().mutex.lock(); }, [] { host_arena().mutex.unlock(); }, [] { host_arena().mutex.unlock(); });
 #endif

@@ -15,8 +15,9 @@
 
 namespace lexformer {
 
-/// Sets the number of threads for parallel_for; 0 = the default: the environment variable OMP_NUM_THREADS, else the number of processors
-/// that the process may use. At most max(64, number of processors) are used: more are not faster.
+/// Sets the number of threads for parallel_for; 0 = the default: the environment variable LEXFORMER_NUM_THREADS, else OMP_NUM_THREADS, else
+/// the number of processors that the process may use, within its container's quota. At most max(64, number of processors) are used: more
+/// are not faster.
 void set_threads(int threads);
 int threads();
 
@@ -61,31 +62,15 @@ inline std::size_t row_block(std::size_t columns) { return std::max<std::size_t>
 #include <thread>
 #include <vector>
 
-#if defined(__unix__)
+#if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
-#if defined(__linux__)
-#include <sched.h>
-#endif
+
+#include "lexformer/core/processors.hpp"
 
 namespace lexformer {
 
 namespace detail {
-
-/// The number of processors that the process may use.
-LEXFORMER_INLINE int processors() {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-LEXFORMER_INLINE int default_threads() {
-  const char* const given = std::getenv("OMP_NUM_THREADS");
-  const long count = given == nullptr ? 0 : std::strtol(given, nullptr, 10);
-  return count > 0 ? static_cast<int>(std::min(count, 1L << 20)) : processors();
-}
 
 LEXFORMER_INLINE std::atomic<int>& thread_limit() {
   static std::atomic<int> limit{0};
@@ -203,7 +188,7 @@ class ThreadPool {
 /// The pool of this process. It is never destroyed, since its workers sleep in it.
 LEXFORMER_INLINE ThreadPool& thread_pool() {
   static std::atomic<ThreadPool*> pool{nullptr};
-#if defined(__unix__)
+#if defined(__unix__) || defined(__APPLE__)
   static const int at_fork = pthread_atfork(nullptr, nullptr, [] { pool = nullptr; });  // a child process has no workers
   static_cast<void>(at_fork);
 #endif
@@ -234,7 +219,8 @@ LEXFORMER_INLINE void run_blocks(std::size_t blocks, void (*run)(void* body, std
 
 LEXFORMER_INLINE void set_threads(int threads) { detail::thread_limit() = threads; }
 LEXFORMER_INLINE int threads() {
-  static const int most = std::max(64, detail::processors()), usual = detail::default_threads();
+  static const int processors = detail::processors(), most = std::max(64, processors);
+  static const int usual = detail::default_threads(std::getenv("LEXFORMER_NUM_THREADS"), std::getenv("OMP_NUM_THREADS"), processors);
   const int limit = detail::thread_limit();
   return std::min(most, limit > 0 ? limit : usual);
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/cache_lock.hpp"
 #include "lexformer/core/error.hpp"
 #include "lexformer/core/indices.hpp"
 #include "lexformer/core/shape.hpp"
@@ -69,7 +70,8 @@ class Offsets {
   /// The lists in device memory; uploaded once and shared by all copies.
   template <class Dev>
   DeviceOffsets<Dev> on() const {
-    const std::lock_guard lock(lists_->mutex);
+    const auto lock = detail::lock_cache(lists_->mutex);
+    if (!lock) return {lists_->token, lists_->pair};
     if (const auto* there = std::any_cast<DeviceOffsets<Dev>>(&lists_->device)) return *there;
     return lists_->device.emplace<DeviceOffsets<Dev>>(DeviceOffsets<Dev>{lists_->token, lists_->pair});
   }

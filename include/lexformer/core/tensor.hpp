@@ -79,6 +79,8 @@ class Tensor {
     ++storage_->version;
     return first();
   }
+  /// Increments the version number, after the elements were changed through a pointer that somebody kept.
+  void touch() { mutable_data(); }
   std::span<const T> span() const requires std::is_same_v<Dev, Cpu> { return {data(), size()}; }
   std::span<T> mutable_span() requires std::is_same_v<Dev, Cpu> {
     T* first = mutable_data();

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "lexformer/core/list_upload.hpp"
+#include "lexformer/core/indices.hpp"
 #include "lexformer/core/ragged.hpp"
 #include "lexformer/core/tensor.hpp"
 

@@ -25,7 +25,7 @@ struct ModelFile {
   /// Opens a .lxf file, a folder that contains model.lxf, or a HuggingFace folder of a bert or electra model: config.json, vocab.txt or
   /// tokenizer.json, tokenizer_config.json, model.safetensors or model.safetensors.index.json; a sentence-transformers folder too.
   static ModelFile open(const std::string& path, TensorReadOptions options = {});
-  /// Reads the bytes of a .lxf file, for programs with an embedded model; `where` names them in messages.
+  /// Reads the bytes of a .lxf file, from bytes() or embedded in a program; `where` names them in messages.
   static ModelFile parse(std::string bytes, const std::string& where, TensorReadOptions options = {});
 
   /// The text under this key of `metadata`, "" if there is none.
@@ -39,8 +39,11 @@ struct ModelFile {
 
   /// Writes a .lxf file atomically.
   void save(const std::string& file) const;
+  /// The bytes that save() writes.
+  std::string bytes() const;
 
  private:
+  TensorFile as_tensors(const std::string& where) const;
   static ModelFile open_folder(const std::filesystem::path& folder, TensorReadOptions options);
   void read_cross_encoder(const std::filesystem::path& folder, const std::string& file);
   void check_vocabulary() const;
@@ -251,17 +254,22 @@ LEXFORMER_INLINE void ModelFile::check_vocabulary() const {
     fail_file(path, "the vocabulary has ", vocabulary.size(), " tokens, the config allows ", rows, " ('vocab_size')");
 }
 
-LEXFORMER_INLINE void ModelFile::save(const std::string& file) const {
+LEXFORMER_INLINE void ModelFile::save(const std::string& file) const { as_tensors(file).write(file); }
+
+LEXFORMER_INLINE std::string ModelFile::bytes() const { return as_tensors(path).to_bytes(path); }
+
+/// All of the model as the tensors and metadata of a .lxf file.
+LEXFORMER_INLINE TensorFile ModelFile::as_tensors(const std::string& where) const {
   TensorFile out = tensors;
   out.metadata = metadata;
   out.metadata["lexformer.format"] = "1";
   out.metadata["lexformer.version"] = LEXFORMER_VERSION;
-  out.metadata["lexformer.config"] = dump_json(config, file);
+  out.metadata["lexformer.config"] = dump_json(config, where);
   if (vocabulary.size() != 0) {
     write_vocabulary(vocabulary, "lexformer.vocab", out.metadata);
-    out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), file);
+    out.metadata["lexformer.tokenizer"] = dump_json(tokenizer_json(tokenizer), where);
   }
-  out.write(file);
+  return out;
 }
 
 LEXFORMER_INLINE WordPieceTokenizer make_tokenizer(const ModelFile& model) {

@@ -93,6 +93,8 @@ class TensorFile {
   /// Writes atomically. The bytes depend only on the content: tensors are sorted by descending element size, then by name; metadata by key;
   /// the header is padded with spaces so that the tensors begin at a multiple of 64 bytes; the metadata has a CRC-32 of each tensor.
   void write(const std::string& path) const;
+  /// The bytes of such a file. `where` names them in messages.
+  std::string to_bytes(const std::string& where) const;
 
  private:
   struct Entry {
@@ -242,6 +244,15 @@ LEXFORMER_INLINE void TensorFile::write(const std::string& path) const {
   std::vector<std::string_view> parts{head};
   for (const auto* item : ordered()) parts.push_back(item->second.bytes);
   write_file_atomic(path, parts);
+}
+
+LEXFORMER_INLINE std::string TensorFile::to_bytes(const std::string& where) const {
+  std::string all = header(where);
+  std::size_t size = all.size();
+  for (const auto& [name, entry] : entries_) size += entry.bytes.size();
+  all.reserve(size);
+  for (const auto* item : ordered()) all += item->second.bytes;
+  return all;
 }
 
 LEXFORMER_INLINE const TensorFile::Entry& TensorFile::find(const std::string& name) const {

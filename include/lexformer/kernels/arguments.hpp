@@ -102,9 +102,10 @@ struct AttentionArgs {
   std::vector<Relative> relatives;
   const T* position_bias = nullptr;  // (H, bias_length, bias_length)
   std::size_t bias_length = 0;
-  const T* pair_bias = nullptr;  // (P)
-  const T* gate = nullptr;       // (P)
-  DropoutMask dropout;           // element h P + pair
+  const T* pair_bias = nullptr;     // (pair_bias_heads, P)
+  std::size_t pair_bias_heads = 1;  // 1: shared by the heads, or H
+  const T* gate = nullptr;          // (P)
+  DropoutMask dropout;              // element h P + pair
 
   const std::int32_t* map_row = nullptr;  // (H): row of the maps output for each head, or -1; null = no maps
   bool maps_are_scores = false;           // maps are scores: a lookup adds table[code] instead of table[code] - lookup_base(table[0])
@@ -124,7 +125,7 @@ struct AttentionGrads {
   std::vector<T*> lookups;     // of the shapes of the tables
   std::vector<T*> relatives;   // of the shapes of the tables
   T* position_bias = nullptr;  // (H, bias_length, bias_length)
-  T* pair_bias = nullptr;      // (P)
+  T* pair_bias = nullptr;      // (pair_bias_heads, P)
   T* gate = nullptr;           // (P)
 };
 

@@ -71,6 +71,7 @@ class AttentionBlock {
       ungated_ = p_;
       multiply_rows(p_, a_.gate + pair_);
     }
+    const T* const pair_bias = a_.pair_bias == nullptr ? nullptr : a_.pair_bias + (a_.pair_bias_heads == 1 ? 0 : h_ * a_.pairs) + pair_;
     for (std::size_t i = 0; i < n_; ++i) {
       T* row = p_.data() + i * room_;
       for (const auto& l : a_.lookups) {
@@ -81,8 +82,8 @@ class AttentionBlock {
         const T* bias = a_.position_bias + (h_ * a_.bias_length + i) * a_.bias_length;
         for (std::size_t j = 0; j < n_; ++j) row[j] += bias[j];
       }
-      if (a_.pair_bias != nullptr)
-        for (std::size_t j = 0; j < n_; ++j) row[j] += a_.pair_bias[pair_ + i * n_ + j];
+      if (pair_bias != nullptr)
+        for (std::size_t j = 0; j < n_; ++j) row[j] += pair_bias[i * n_ + j];
     }
   }
 
@@ -270,14 +271,14 @@ void gradients_of(const AttentionArgs<In>& a, const AttentionArgs<T>& terms, con
   const std::size_t chunk = grads.position_bias != nullptr ? a.sequences : std::min<std::size_t>(4, a.sequences);
   const std::size_t chunks = (a.sequences + chunk - 1) / chunk;
   AttentionGrads<T> base = grads;
-  Tensor<T> pair_bias, gate;               // one per head, summed below
+  Tensor<T> pair_bias, gate;               // one per head, summed below if the heads share them
   std::vector<Tensor<T>> partial(tables);  // (chunks, H, ...)
   const auto of_heads = [&](T* wanted, Tensor<T>& sums) -> T* {
     if (wanted == nullptr) return nullptr;
     sums = Tensor<T>({heads, a.pairs});
     return sums.mutable_data();
   };
-  base.pair_bias = of_heads(grads.pair_bias, pair_bias);
+  if (a.pair_bias_heads == 1) base.pair_bias = of_heads(grads.pair_bias, pair_bias);
   base.gate = of_heads(grads.gate, gate);
   if (grads.position_bias != nullptr) std::fill_n(grads.position_bias, heads * a.bias_length * a.bias_length, T{0});
   for (std::size_t t = 0; t < tables; ++t) {
@@ -303,7 +304,7 @@ void gradients_of(const AttentionArgs<In>& a, const AttentionArgs<T>& terms, con
     }
   });
 
-  if (grads.pair_bias != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, pair_bias.data(), a.pairs, grads.pair_bias);
+  if (pair_bias.defined()) RowKernels<Cpu>::column_sum(heads, a.pairs, pair_bias.data(), a.pairs, grads.pair_bias);
   if (grads.gate != nullptr) RowKernels<Cpu>::column_sum(heads, a.pairs, gate.data(), a.pairs, grads.gate);
   for (std::size_t t = 0; t < tables; ++t) {
     if (table(grads, t) == nullptr) continue;

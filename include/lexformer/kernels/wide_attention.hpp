@@ -32,7 +32,8 @@ struct WideAttention {
     if (factors) args.qkv = wide(a.tokens * 3 * a.width, a.qkv);
     args.position_bias = wide(position_bias_size(a), a.position_bias);
     args.bias_length = a.bias_length;
-    args.pair_bias = wide(a.pairs, a.pair_bias);
+    args.pair_bias = wide(a.pair_bias_heads * a.pairs, a.pair_bias);
+    args.pair_bias_heads = a.pair_bias_heads;
     args.gate = wide(a.pairs, a.gate);
     args.dropout = a.dropout;
     args.map_row = a.map_row;
@@ -73,7 +74,7 @@ class WideGradients {
     using Wide = WideAttention<T>;
     grads.qkv = place(a.tokens * 3 * a.width, to.qkv);
     grads.position_bias = place(Wide::position_bias_size(a), to.position_bias);
-    grads.pair_bias = place(a.pairs, to.pair_bias);
+    grads.pair_bias = place(a.pair_bias_heads * a.pairs, to.pair_bias);
     grads.gate = place(a.pairs, to.gate);
     for (std::size_t l = 0; l < a.lookups.size(); ++l) grads.lookups.push_back(place(a.heads * a.lookups[l].levels, to.lookups[l]));
     for (std::size_t r = 0; r < a.relatives.size(); ++r)

@@ -54,8 +54,9 @@ class UerbertTable {
     std::uint32_t number = 0;
     detail::UerbertWord word{};
   };
-  /// The words in the table; adds those that are new.
+  /// The words in the table; adds those that are new. Shorter than `words` if the table cannot be used (detail::lock_cache).
   std::vector<const Word*> look_up(std::span<const std::string> words);
+  std::vector<double> without_memory(std::span<const std::string> left, std::span<const std::string> right) const;
 
   std::shared_ptr<const WordNet> wordnet_;
   std::size_t max_pairs_;
@@ -71,6 +72,7 @@ class UerbertTable {
 #include <mutex>
 #include <utility>
 
+#include "lexformer/core/cache_lock.hpp"
 #include "lexformer/text/unicode.hpp"
 
 namespace lexformer {
@@ -127,14 +129,16 @@ LEXFORMER_INLINE UerbertTable::UerbertTable(std::shared_ptr<const WordNet> wordn
 LEXFORMER_INLINE std::vector<const UerbertTable::Word*> UerbertTable::look_up(std::span<const std::string> words) {
   std::vector<const Word*> out(words.size(), nullptr);
   {
-    const std::shared_lock lock(mutex_);
+    const auto lock = detail::lock_cache<std::shared_lock>(mutex_);
+    if (!lock) return {};
     for (std::size_t i = 0; i < words.size(); ++i)
       if (const auto found = words_.find(words[i]); found != words_.end()) out[i] = &found->second;
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (out[i] != nullptr) continue;
     Word word{0, detail::uerbert_word(*wordnet_, words[i])};
-    const std::unique_lock lock(mutex_);
+    const auto lock = detail::lock_cache(mutex_);
+    if (!lock) return {};
     word.number = static_cast<std::uint32_t>(words_.size());
     out[i] = &words_.emplace(words[i], std::move(word)).first->second;
   }
@@ -143,13 +147,15 @@ LEXFORMER_INLINE std::vector<const UerbertTable::Word*> UerbertTable::look_up(st
 
 LEXFORMER_INLINE std::vector<double> UerbertTable::operator()(std::span<const std::string> left, std::span<const std::string> right) {
   const auto rows = look_up(left), columns = look_up(right);
+  if (rows.size() != left.size() || columns.size() != right.size()) return without_memory(left, right);
   const auto key = [](const Word& a, const Word& b) {
     return (std::uint64_t{std::min(a.number, b.number)} << 32) | std::max(a.number, b.number);
   };
   std::vector<double> out(left.size() * right.size(), -1.0);
   bool complete = true;
   {
-    const std::shared_lock lock(mutex_);
+    const auto lock = detail::lock_cache<std::shared_lock>(mutex_);
+    if (!lock) return without_memory(left, right);
     for (std::size_t i = 0, cell = 0; i < rows.size(); ++i)
       for (std::size_t j = 0; j < columns.size(); ++j, ++cell) {
         const Word &a = *rows[i], &b = *columns[j];
@@ -170,9 +176,22 @@ LEXFORMER_INLINE std::vector<double> UerbertTable::operator()(std::span<const st
         out[cell] = detail::uerbert_similarity(*wordnet_, rows[i]->word, columns[j]->word);
         added.emplace_back(key(*rows[i], *columns[j]), out[cell]);
       }
-  const std::unique_lock lock(mutex_);
+  const auto lock = detail::lock_cache(mutex_);
+  if (!lock) return out;
   if (pairs_.size() + added.size() > max_pairs_) pairs_.clear();
   pairs_.insert(added.begin(), added.end());
+  return out;
+}
+
+LEXFORMER_INLINE std::vector<double> UerbertTable::without_memory(std::span<const std::string> left,
+                                                                  std::span<const std::string> right) const {
+  std::vector<detail::UerbertWord> columns;
+  for (const auto& word : right) columns.push_back(detail::uerbert_word(*wordnet_, word));
+  std::vector<double> out;
+  for (const auto& word : left) {
+    const auto row = detail::uerbert_word(*wordnet_, word);
+    for (const auto& column : columns) out.push_back(detail::uerbert_similarity(*wordnet_, row, column));
+  }
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <string>
@@ -25,9 +26,11 @@ struct RankedDocument {
 std::vector<RankedDocument> best_documents(std::span<const double> scores, std::size_t top = 0);
 
 /// The documents nearest to each query by cosine: queries (Q, D), documents (N, D) -> Q lists. Exact: a matrix product of all with all,
-/// some queries at a time.    Errors: the vectors differ in size, or one has a value that is not finite.
+/// some queries at a time. searched: called after each part with the number of its queries; what it throws ends the call.
+/// Errors: the vectors differ in size, or one has a value that is not finite.
 template <class A>
-std::vector<std::vector<RankedDocument>> nearest_documents(const Tensor<A>& queries, const Tensor<A>& documents, std::size_t top = 0) {
+std::vector<std::vector<RankedDocument>> nearest_documents(const Tensor<A>& queries, const Tensor<A>& documents, std::size_t top = 0,
+                                                           const std::function<void(std::size_t)>& searched = {}) {
   if (queries.shape().rank() != 2 || documents.shape().rank() != 2 || queries.dim(1) != documents.dim(1))
     fail("nearest_documents", "needs vectors of one size, got ", queries.shape(), " and ", documents.shape());
   const NoGrad no_grad;
@@ -46,6 +49,7 @@ std::vector<std::vector<RankedDocument>> nearest_documents(const Tensor<A>& quer
         found[begin + i] = best_documents(row, top);
       }
     });
+    if (searched) searched(end - begin);
   }
   return found;
 }

@@ -10,8 +10,8 @@
 namespace lexformer {
 
 /// The weights of linear layers on one input as the products of bfloat16 read them, for inference (kernels/products/linear_bfloat16.hpp).
-/// They are packed at the first use, and again after a weight has changed; they stay in memory beside the weights. Several threads may use
-/// an object; a copy of it starts empty.
+/// They are packed at the first use, and again after a weight has changed; of a change through a kept pointer Tensor::touch() tells. They
+/// stay in memory beside the weights. Several threads may use an object; a copy of it starts empty.
 template <class T, class Dev>
 class PackedWeights {
  public:
@@ -40,6 +40,8 @@ class PackedWeights<bfloat16, Cpu> {
 #include <cstdint>
 #include <mutex>
 #include <utility>
+
+#include "lexformer/core/cache_lock.hpp"
 
 namespace lexformer {
 
@@ -75,18 +77,20 @@ LEXFORMER_INLINE PackedWeights<bfloat16, Cpu>& PackedWeights<bfloat16, Cpu>::ope
 LEXFORMER_INLINE std::shared_ptr<const Bfloat16Weights> PackedWeights<bfloat16, Cpu>::of(const std::vector<Var<bfloat16>>& weights,
                                                                                          const std::vector<Var<bfloat16>>& biases) const {
   if (detail::graph_state().recording || !multiplies_bfloat16()) return nullptr;
-  const std::lock_guard lock(state_->mutex);
-  if (!state_->packed || !State::is_made_of(state_->weights, weights) || !State::is_made_of(state_->biases, biases)) {
-    std::vector<Tensor<bfloat16>> of_weights, of_biases;
-    for (const auto& w : weights) of_weights.push_back(w.value());
-    for (const auto& b : biases) of_biases.push_back(b.defined() ? b.value() : Tensor<bfloat16>());
-    state_->packed = nullptr;  // if this fails, what is kept counts as nothing
-    auto packed = std::make_shared<const Bfloat16Weights>(of_weights, of_biases);
+  const auto lock = detail::lock_cache(state_->mutex);
+  if (lock && state_->packed && State::is_made_of(state_->weights, weights) && State::is_made_of(state_->biases, biases))
+    return state_->packed;
+  std::vector<Tensor<bfloat16>> of_weights, of_biases;
+  for (const auto& w : weights) of_weights.push_back(w.value());
+  for (const auto& b : biases) of_biases.push_back(b.defined() ? b.value() : Tensor<bfloat16>());
+  if (lock) state_->packed = nullptr;  // if this fails, what is kept counts as nothing
+  auto packed = std::make_shared<const Bfloat16Weights>(of_weights, of_biases);
+  if (lock) {
     state_->weights = State::sources(of_weights);
     state_->biases = State::sources(of_biases);
-    state_->packed = std::move(packed);
+    state_->packed = packed;
   }
-  return state_->packed;
+  return packed;
 }
 
 }  // namespace lexformer

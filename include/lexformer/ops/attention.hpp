@@ -43,7 +43,7 @@ struct ScoreTerms {
   std::vector<Lookup> lookups;
   std::vector<Relative> relatives;
   Var<T, Dev> position_bias;             // bias_ij += position_bias[h, i, j]; (H, n_max, n_max), n_max >= the longest sequence
-  Var<T, Dev> pair_bias;                 // bias_ij += pair_bias[pair(i, j)]; (P), shared by the heads
+  Var<T, Dev> pair_bias;                 // bias_ij += pair_bias[pair(i, j)]; (P), shared by the heads, or [h, pair(i, j)]; (H, P)
   Var<T, Dev> gate;                      // gate_ij; (P), shared by the heads
   std::optional<accumulate_t<T>> scale;  // scale of q . k; default 1 / sqrt(d), a position scheme may set it
   std::string positions;                 // name of the position scheme; at most one
@@ -57,7 +57,7 @@ struct ScoreTerms {
   }
   /// Adds a position bias; the biases of several terms are summed.
   void add_position_bias(const Var<T, Dev>& bias) { position_bias = position_bias.defined() ? add(position_bias, bias) : bias; }
-  /// Adds a bias for token pairs; the biases of several terms are summed.
+  /// Adds a bias for token pairs, (P) or (H, P); the biases of several terms are summed.
   void add_pair_bias(const Var<T, Dev>& bias) { pair_bias = pair_bias.defined() ? add(pair_bias, bias) : bias; }
   /// All variables, in a fixed order; some may be undefined.
   std::vector<Var<T, Dev>*> variables() {
@@ -139,13 +139,18 @@ AttentionArgs<T> attention_args(const Var<T, Dev>& qkv, const Offsets& offsets, 
     args.position_bias = terms.position_bias.value().data();
     args.bias_length = b[1];
   }
-  const auto of_pairs = [&](const char* name, const Var<T, Dev>& x) -> const T* {
-    if (!x.defined()) return nullptr;
-    if (!(x.shape() == Shape{offsets.pairs()})) fail("attention", "the ", name, " must be (", offsets.pairs(), ",), got ", x.shape());
-    return x.value().data();
-  };
-  args.pair_bias = of_pairs("pair bias", terms.pair_bias);
-  args.gate = of_pairs("gate", terms.gate);
+  if (terms.pair_bias.defined()) {
+    const Shape& b = terms.pair_bias.shape();
+    if (!(b == Shape{offsets.pairs()}) && !(b == Shape{heads, offsets.pairs()}))
+      fail("attention", "the pair bias must be (", offsets.pairs(), ",) or (", heads, ", ", offsets.pairs(), "), got ", b);
+    args.pair_bias = terms.pair_bias.value().data();
+    args.pair_bias_heads = b.rank() == 1 ? 1 : heads;
+  }
+  if (terms.gate.defined()) {
+    if (!(terms.gate.shape() == Shape{offsets.pairs()}))
+      fail("attention", "the gate must be (", offsets.pairs(), ",), got ", terms.gate.shape());
+    args.gate = terms.gate.value().data();
+  }
   for (const std::size_t h : options.attention_heads) {
     if (h >= heads) fail("attention", "attention_heads contains head ", h, ", but there are ", heads, " heads");
     if (std::count(options.attention_heads.begin(), options.attention_heads.end(), h) != 1)

@@ -39,7 +39,10 @@ AttentionReference<T> attention_reference(const Var<T>& qkv, const Offsets& offs
           if (terms.gate.defined()) score *= terms.gate.value().at(row_of_pairs + j);
           for (const auto& l : terms.lookups) score += l.table.value().at(h, l.codes.data()[row_of_pairs + j]);
           if (terms.position_bias.defined()) score += terms.position_bias.value().at(h, i, j);
-          if (terms.pair_bias.defined()) score += terms.pair_bias.value().at(row_of_pairs + j);
+          if (terms.pair_bias.defined()) {
+            const Tensor<T>& b = terms.pair_bias.value();
+            score += b.rank() == 1 ? b.at(row_of_pairs + j) : b.at(h, row_of_pairs + j);
+          }
           S[row + j] = score;
           total += std::exp(score);
         }

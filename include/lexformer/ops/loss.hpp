@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "lexformer/core/list_upload.hpp"
+#include "lexformer/core/indices.hpp"
 #include "lexformer/ops/elementwise.hpp"
 #include "lexformer/ops/rows.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,15 +53,17 @@ struct EncoderTraining : TrainingResult {
 };
 
 /// The metrics of pairs. With labels: Spearman's correlation of cosine and label (EncoderLoss::cosine), else the average precision.
-/// Without: how well the cosine ranks a left text's right text among the right texts of all pairs.
+/// Without: how well the cosine ranks a left text's right text among the right texts of all pairs. encoded: called after each batch with the
+/// number of its texts; what it throws ends the call.
 template <class T, class Dev>
-Evaluation evaluate_encoder(const SentenceEncoder<T, Dev>& model, const TextPairs& pairs, EncoderLoss loss, std::size_t batch) {
+Evaluation evaluate_encoder(const SentenceEncoder<T, Dev>& model, const TextPairs& pairs, EncoderLoss loss, std::size_t batch,
+                            const std::function<void(std::size_t)>& encoded = {}) {
   std::vector<std::string> left, right;
   for (const auto& e : pairs.examples) {
     left.push_back(e.left);
     right.push_back(e.right);
   }
-  const auto a = model.encode(left, batch), b = model.encode(right, batch);
+  const auto a = model.encode(left, batch, encoded), b = model.encode(right, batch, encoded);
   require_finite(a, pairs.name, "pair", 1);
   require_finite(b, pairs.name, "pair", 1);
   if (!pairs.labelled) {
@@ -102,8 +105,9 @@ class EncoderTask {
   };
 
   /// The arguments must outlive the task. Errors (file): no pair is labelled 1 for a loss that needs such pairs.
-  EncoderTask(const EncoderSettings& settings, SentenceEncoder<T, Dev>& model, const TextPairs& train, const TextPairs& valid)
-      : settings_(settings), model_(model), valid_(valid) {
+  EncoderTask(const EncoderSettings& settings, SentenceEncoder<T, Dev>& model, const TextPairs& train, const TextPairs& valid,
+              std::function<void(std::size_t)> evaluated = {})
+      : settings_(settings), model_(model), valid_(valid), evaluated_(std::move(evaluated)) {
     std::vector<std::string> left, right, negatives;
     for (const auto& e : train.examples) {
       if (settings.loss == EncoderLoss::multiple_negatives && e.label != 1) continue;
@@ -155,7 +159,9 @@ class EncoderTask {
     if (batch.texts.size() > 2 * n) hard.push_back(slice_rows(y, 2 * n, batch.texts.size()));
     return multiple_negatives_ranking(a, b, hard, settings_.factor);
   }
-  Measurement evaluate() const { return measurement_of(evaluate_encoder(model_, valid_, settings_.loss, settings_.eval_batch)); }
+  Measurement evaluate() const {
+    return measurement_of(evaluate_encoder(model_, valid_, settings_.loss, settings_.eval_batch, evaluated_));
+  }
   void save(const std::string& path) { model_.save(path); }
   void load(const std::string& path) { model_.restore(ModelFile::open(path)); }
 
@@ -163,6 +169,7 @@ class EncoderTask {
   const EncoderSettings& settings_;
   SentenceEncoder<T, Dev>& model_;
   const TextPairs& valid_;
+  std::function<void(std::size_t)> evaluated_;
   std::vector<Encoding> left_, right_, negatives_;
   std::vector<std::optional<std::size_t>> negative_;  // of each pair, its place in negatives_
   std::vector<double> labels_;
@@ -181,7 +188,7 @@ EncoderTraining train_encoder(SentenceEncoder<T, Dev>& model, const TextPairs& t
                               const EncoderSettings& settings, const TrainingRun& run = {}) {
   settings.check();
   model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
-  EncoderTask<T, Dev> task(settings, model, train, valid);
+  EncoderTask<T, Dev> task(settings, model, train, valid, run.hooks.on_evaluated);
   return train_by_adamw<EncoderTraining>(task, model, settings, settings.weight_decay, run, task.pairs(),
                                          detail::encoder_identity(settings, train, valid, run.identity));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -78,11 +79,12 @@ Evaluation evaluate_logits(const Tensor<A>& logits, const std::vector<double>& s
   return detail::evaluate_scores(scores, rows, loss, task, file, examples, threshold);
 }
 
-/// The same for a model with logits(), scores_of() and task(): a cross-encoder, or a TextCnn.
+/// The same for a model with logits(), scores_of() and task(): a cross-encoder, or a TextCnn. scored: called after each batch with the
+/// number of its examples; what it throws ends the call.
 template <class Model>
 Evaluation evaluate(const Model& model, const std::string& file, const std::vector<PairExample>& examples, std::optional<double> threshold,
-                    std::size_t batch) {
-  const auto logits = model.logits(examples, batch);
+                    std::size_t batch, const std::function<void(std::size_t)>& scored = {}) {
+  const auto logits = model.logits(examples, batch, scored);
   return evaluate_logits(logits, model.scores_of(logits), model.task(), file, examples, threshold);
 }
 
@@ -100,10 +102,11 @@ std::vector<PairExample> with_typos(std::vector<PairExample> examples, std::size
 
 template <class Model>
 TestResult evaluate_with_typos(const Model& model, const std::string& file, const std::vector<PairExample>& examples,
-                               std::optional<double> threshold, std::size_t copies, const TypoOptions& typos, std::size_t batch) {
-  TestResult result{evaluate(model, file, examples, threshold, batch), {}};
+                               std::optional<double> threshold, std::size_t copies, const TypoOptions& typos, std::size_t batch,
+                               const std::function<void(std::size_t)>& scored = {}) {
+  TestResult result{evaluate(model, file, examples, threshold, batch, scored), {}};
   for (std::size_t c = 1; c <= copies; ++c)
-    result.typos.push_back(evaluate(model, cat(file, " with typos ", c), with_typos(examples, c, typos), threshold, batch));
+    result.typos.push_back(evaluate(model, cat(file, " with typos ", c), with_typos(examples, c, typos), threshold, batch, scored));
   return result;
 }
 

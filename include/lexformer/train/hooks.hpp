@@ -44,7 +44,7 @@ struct TrainingHooks {
   std::function<void(const StepReport&)> on_step{};
   std::function<void(const JsonValue&)> on_log{};  // a line of log.jsonl
   std::function<void(const EvaluationReport&)> on_evaluation{};
-  std::function<void(std::size_t samples)> on_evaluated{};  // after each batch of an evaluation of a cross-encoder
+  std::function<void(std::size_t samples)> on_evaluated{};  // after each batch of an evaluation; of an encoder, with the number of texts
   std::function<void(const std::string& path)> on_save{};   // model.lxf, or the folder of a checkpoint
   std::function<void(const std::string& text)> on_note{};   // damaged checkpoints, warnings about the data
   std::function<void()> on_end{};                           // the steps are done, or stopped

@@ -48,10 +48,13 @@ class ImputerTest {
  public:
   ImputerTest(const WordVectors& targets, std::size_t count);
 
+  /// scored: called after each batch with the number of its words; what it throws ends the call.
   template <class Model>
-  ImputerScores operator()(const Model& model, const WordVectors& targets) const {
+  ImputerScores operator()(const Model& model, const WordVectors& targets, const std::function<void(std::size_t)>& scored = {}) const {
     const NoGrad no_grad;
-    const auto imputed = [&](const std::vector<std::string>& spelled) { return cast<float>(Var(model.vectors(spelled))).value(); };
+    const auto imputed = [&](const std::vector<std::string>& spelled) {
+      return cast<float>(Var(model.vectors(spelled, 64, scored))).value();
+    };
     const auto cosines = [&](const Tensor<float>& found, const std::vector<std::uint32_t>& of) {
       const std::vector<std::int32_t> rows(of.begin(), of.end());
       const auto expected = l2_normalize(select_rows(Var<>(targets.values()), rows));
@@ -97,6 +100,7 @@ struct ImputerTask {
   const WordVectors& targets;
   const LoveBatches& source;
   ImputerLoss<T, Dev> loss_of;
+  std::function<void(std::size_t)> evaluated{};
   ImputerTest test{targets, settings.eval_words};
   Var<A, Dev> values{targets.values().template to<Dev>()};
   std::uint32_t epoch = 0;
@@ -115,7 +119,9 @@ struct ImputerTask {
   Var<A, Dev> loss(const LoveBatch& batch, const ForwardOptions& forward) const {
     return loss_of(select_rows(values, batch.words), model(batch.spellings, forward), batch);
   }
-  Measurement evaluate() const { return settings.eval_words == 0 ? Measurement{} : detail::imputer_measurement(test(model, targets)); }
+  Measurement evaluate() const {
+    return settings.eval_words == 0 ? Measurement{} : detail::imputer_measurement(test(model, targets, evaluated));
+  }
   void save(const std::string& path) { model.save(path); }
   void load(const std::string& path) { model.restore(ModelFile::open(path)); }
 };
@@ -127,7 +133,7 @@ TrainingResult train_imputer(Model<T, Dev>& model, const WordVectors& targets, c
                              const std::type_identity_t<ImputerLoss<T, Dev>>& loss, const ImputerSettings& settings,
                              const TrainingRun& run = {}) {
   check_bounds([s = settings](OptionVisitor& v) mutable { s.visit(v); });
-  ImputerTask<T, Dev, Model<T, Dev>> task{settings, model, targets, source, loss};
+  ImputerTask<T, Dev, Model<T, Dev>> task{settings, model, targets, source, loss, run.hooks.on_evaluated};
   return train_by_adamw<TrainingResult>(task, model, settings, 0, run, targets.size(),
                                         detail::imputer_identity(settings, targets, run.identity));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,10 +43,11 @@ struct MaskedLmScores {
   double loss = 0, accuracy = 0, token_similarity = 0, head_similarity = 0;
 };
 
-/// Scores a model with masks that do not depend on the seed of a run. Errors: no document has a word that can be masked.
+/// Scores a model with masks that do not depend on the seed of a run. scored: called after each batch with the number of its documents;
+/// what it throws ends the call. Errors: no document has a word that can be masked.
 template <class T, class Dev>
 MaskedLmScores score_masked_lm(const MaskedLm<T, Dev>& model, const std::vector<Encoding>& documents, const Masker& masker,
-                               std::size_t batch) {
+                               std::size_t batch, const std::function<void(std::size_t)>& scored = {}) {
   const NoGrad no_grad;
   double loss = 0;
   std::size_t right = 0, total = 0;
@@ -59,6 +61,7 @@ MaskedLmScores score_masked_lm(const MaskedLm<T, Dev>& model, const std::vector<
       right += std::max_element(row, row + logits.dim(1)) - row == m.labels[i] ? 1u : 0u;
     }
     total += m.labels.size();
+    if (scored) scored(rows.size());
   }
   if (total == 0)
     fail("pretrain", "no validation document has a word that can be masked; check that they are in the vocabulary's language");
@@ -81,6 +84,7 @@ struct PretrainingTask {
   Masker masker;
   Mth<T, Dev> mth;
   TextBatches source;
+  std::function<void(std::size_t)> evaluated{};
 
   std::size_t batches() const { return source.batches(); }
   MaskedBatch batch(std::uint32_t epoch, std::size_t number) { return source.batch(epoch, number); }
@@ -103,7 +107,8 @@ struct PretrainingTask {
   }
   bool calibrate(const MaskedBatch& m, const ForwardOptions& forward) { return model.calibrate(m.batch, forward); }
   Measurement evaluate() const {
-    return valid.empty() ? Measurement{} : detail::masked_lm_measurement(score_masked_lm(model, valid, masker, settings.eval_batch));
+    return valid.empty() ? Measurement{}
+                         : detail::masked_lm_measurement(score_masked_lm(model, valid, masker, settings.eval_batch, evaluated));
   }
   void save(const std::string& path) { model.save(path); }
   void load(const std::string& path) { model.restore(ModelFile::open(path)); }
@@ -122,7 +127,8 @@ TrainingResult pretrain(MaskedLm<T, Dev>& model, const TextStream& text, const s
                                valid,
                                masker,
                                Mth<T, Dev>(settings.mth, model.config().num_hidden_layers, model.config().num_attention_heads),
-                               TextBatches(text, model.tokenizer(), masker, settings.batch, settings.seed)};
+                               TextBatches(text, model.tokenizer(), masker, settings.batch, settings.seed),
+                               run.hooks.on_evaluated};
   AdamW<T, Dev> optimizer(model.parameters(),
                           {.lr = settings.lr, .eps = 1e-6, .weight_decay = settings.weight_decay, .decay_bias_and_norm = false});
   TrainingResult result;

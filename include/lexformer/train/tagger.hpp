@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,14 +49,17 @@ struct TaggerTask {
   const TaggerSettings& settings;
   Model& model;
   const TaggedSet& valid;
+  std::function<void(std::size_t)> evaluated;
   typename Model::Data train, valid_data;
   EpochBatches source;
 
   /// The arguments but `train_set` must outlive the task. Errors (file): no word has a token of the model.
-  TaggerTask(const TaggerSettings& of_run, Model& of_model, const TaggedSet& train_set, const TaggedSet& valid_set)
+  TaggerTask(const TaggerSettings& of_run, Model& of_model, const TaggedSet& train_set, const TaggedSet& valid_set,
+             std::function<void(std::size_t)> after_batch = {})
       : settings(of_run),
         model(of_model),
         valid(valid_set),
+        evaluated(std::move(after_batch)),
         train(model.prepare(train_set.sentences, true)),
         valid_data(model.prepare(valid.sentences, false)),
         source(train.lengths, {.size = settings.batch, .seed = settings.seed, .order = settings.order}) {
@@ -67,7 +71,7 @@ struct TaggerTask {
   double weights(const typename Model::Batch& batch) const { return model.weight(batch); }
   auto loss(const typename Model::Batch& batch, const ForwardOptions& forward) const { return model.loss(batch, forward); }
   Measurement evaluate() const {
-    const auto tags = predict_tags(model, valid_data, valid.sentences, settings.eval_batch);
+    const auto tags = predict_tags(model, valid_data, valid.sentences, settings.eval_batch, evaluated);
     return detail::tagger_measurement(score_tags(valid.sentences, tags));
   }
   void save(const std::string& path) { model.save(path); }
@@ -83,7 +87,7 @@ TrainingResult train_tagger(Model<T, Dev>& model, const TaggedSet& train, const 
   std::vector<std::string> frozen;
   if constexpr (requires { model.frozen(); }) frozen = model.frozen();
   if constexpr (requires { model.encoder(); }) model.encoder().gradient_checkpointing = settings.gradient_checkpointing;
-  TaggerTask<Model<T, Dev>> task(settings, model, train, valid);
+  TaggerTask<Model<T, Dev>> task(settings, model, train, valid, run.hooks.on_evaluated);
   if constexpr (requires { model.options().max_length; })
     for (const auto& [name, data] : {std::pair{&train.name, &task.train}, {&valid.name, &task.valid_data}})
       if (const auto note = cut_note(*name, data->cut_sentences, data->cut_words, model.options().max_length);

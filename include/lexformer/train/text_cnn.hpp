@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,10 +38,12 @@ template <class T, class Dev>
 class TextCnnTask {
  public:
   /// The arguments must outlive the task.
-  TextCnnTask(const TextCnnSettings& settings, TextCnn<T, Dev>& model, const ExampleSet& train, const ExampleSet& valid)
+  TextCnnTask(const TextCnnSettings& settings, TextCnn<T, Dev>& model, const ExampleSet& train, const ExampleSet& valid,
+              std::function<void(std::size_t)> evaluated = {})
       : settings_(settings),
         model_(model),
         valid_(valid),
+        evaluated_(std::move(evaluated)),
         train_words_(words_of(train)),
         valid_words_(words_of(valid)),
         batches_(train_words_.texts.lengths(), {.size = settings.batch, .seed = settings.seed, .order = settings.order}) {}
@@ -53,7 +56,7 @@ class TextCnnTask {
     return cross_entropy(model_(table_, batch, forward), batch.labels);
   }
   Measurement evaluate() const {
-    const auto logits = model_.logits(valid_words_.texts, valid_words_.table, settings_.eval_batch);
+    const auto logits = model_.logits(valid_words_.texts, valid_words_.table, settings_.eval_batch, evaluated_);
     return measurement_of(evaluate_logits(logits, model_.scores_of(logits), model_.task(), valid_.name, valid_.examples, std::nullopt));
   }
   void save(const std::string& path) { model_.save(path); }
@@ -73,6 +76,7 @@ class TextCnnTask {
   const TextCnnSettings& settings_;
   TextCnn<T, Dev>& model_;
   const ExampleSet& valid_;
+  std::function<void(std::size_t)> evaluated_;
   Words train_words_, valid_words_;
   EpochBatches batches_;
   Var<T, Dev> table_{train_words_.table};
@@ -89,7 +93,7 @@ template <class T, class Dev>
 TextCnnTraining train_text_cnn(TextCnn<T, Dev>& model, const ExampleSet& train, const ExampleSet& valid, const TextCnnSettings& settings,
                                const TrainingRun& run = {}) {
   check_bounds([s = settings](OptionVisitor& v) mutable { s.visit(v); });
-  TextCnnTask<T, Dev> task(settings, model, train, valid);
+  TextCnnTask<T, Dev> task(settings, model, train, valid, run.hooks.on_evaluated);
   return train_by_adamw<TextCnnTraining>(task, model, settings, settings.weight_decay, run, train.examples.size(),
                                          detail::text_cnn_identity(settings, train, valid, run.identity));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lexformer/core/cache_lock.hpp"
 #include "lexformer/words/embedding_plug.hpp"
 #include "lexformer/words/love.hpp"
 #include "lexformer/words/vectors.hpp"
@@ -167,7 +168,8 @@ template <class T, class Dev>
 Var<T, Dev> LovePlug<T, Dev>::vectors(const std::vector<std::string>& words) const {
   if (options_.train) return love_(words);
   const NoGrad no_grad;
-  const std::lock_guard lock(guard_);
+  const auto lock = detail::lock_cache(guard_);
+  if (!lock) return Var<T, Dev>(love_.vectors(words).template to<Dev>());
   if (cache_.size() > cached_words) cache_.clear();
   std::vector<std::string> missing;
   for (const std::string& word : words)

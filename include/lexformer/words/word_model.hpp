@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -54,8 +55,10 @@ auto units_of(std::span<const std::string> words, Of&& of) {
 template <class Model, class T, class Dev>
 class WordModel : public SavedModel<Model, T, Dev> {
  public:
-  /// Computes the vectors of any number of words in batches: (words, D), on the CPU.
-  Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 64) const {
+  /// Computes the vectors of any number of words in batches: (words, D), on the CPU. computed: called after each batch with the number of
+  /// its words; what it throws ends the call.
+  Tensor<T> vectors(std::span<const std::string> words, std::size_t batch = 64,
+                    const std::function<void(std::size_t)>& computed = {}) const {
     if (batch == 0) fail("WordModel", "batch is 0; expected at least 1");
     const NoGrad no_grad;
     const auto& model = static_cast<const Model&>(*this);
@@ -63,8 +66,10 @@ class WordModel : public SavedModel<Model, T, Dev> {
     std::vector<T> all;
     all.reserve(words.size() * size);
     for (std::size_t first = 0; first < words.size(); first += batch) {
-      const auto part = model(words.subspan(first, std::min(batch, words.size() - first))).value().template to<Cpu>();
+      const auto of_batch = words.subspan(first, std::min(batch, words.size() - first));
+      const auto part = model(of_batch).value().template to<Cpu>();
       all.insert(all.end(), part.span().begin(), part.span().end());
+      if (computed) computed(of_batch.size());
     }
     return Tensor<T>::from(all, {words.size(), size});
   }
