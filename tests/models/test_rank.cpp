@@ -57,6 +57,20 @@ TEST_CASE("nearest_documents: all cosines, for any number of threads") {
   CHECK_THROWS_WITH(nearest_documents(queries, bad), doctest::Contains("is not finite"));
 }
 
+TEST_CASE("nearest_documents: by other similarities, the largest value first") {
+  const auto queries = Tensor<float>::from({1, 2}, {1, 2}), documents = Tensor<float>::from({10, 20, 1, 3, 2, 1}, {3, 2});
+  const auto scores = [&](VectorSimilarity similarity) {
+    std::vector<std::pair<std::size_t, double>> all;
+    for (const auto& d : nearest_documents(queries, documents, 0, similarity).at(0)) all.emplace_back(d.index, d.score);
+    return all;
+  };
+  using Scores = std::vector<std::pair<std::size_t, double>>;
+  CHECK(scores(VectorSimilarity::dot) == Scores{{0, 50}, {1, 7}, {2, 4}});
+  CHECK(scores(VectorSimilarity::manhattan) == Scores{{1, -1}, {2, -2}, {0, -27}});
+  CHECK(scores(VectorSimilarity::euclidean)[1].second == doctest::Approx(-1.4142135).epsilon(1e-6));
+  CHECK(scores(VectorSimilarity::cosine)[0].first == 0);
+}
+
 TEST_CASE("rank: by a cross-encoder's score and by a sentence encoder's cosine") {
   const test::Threads one(1);
   const auto file = test::tiny_file();

@@ -59,6 +59,7 @@ CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::str
 namespace detail {
 /// Reads `label_names`, which may be missing. Errors (file): it is no list of strings, or not one for each label.
 std::vector<std::string> get_label_names(const Json& json, std::size_t labels, const std::string& where);
+std::vector<std::string> class_names(const Json& config, std::size_t labels, const std::string& where);
 }  // namespace detail
 
 /// Reads the options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
@@ -87,6 +88,8 @@ std::vector<double> scores_of_logits(const Tensor<A>& logits, ScoreActivation ac
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <set>
+
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
@@ -120,6 +123,21 @@ LEXFORMER_INLINE std::vector<std::string> detail::get_label_names(const Json& js
   return all;
 }
 
+/// The class names of a HuggingFace config, in order; empty if they are the usual LABEL_0, LABEL_1, ...
+LEXFORMER_INLINE std::vector<std::string> detail::class_names(const Json& config, std::size_t labels, const std::string& where) {
+  const Json* names = find_value(config, "id2label", false, where);
+  if (names == nullptr) return {};
+  bool usual = true;
+  for (const auto& [id, name] : names->items()) usual = usual && name == "LABEL_" + id;
+  if (usual) return {};
+  std::vector<std::string> all;
+  for (std::size_t c = 0; c < labels; ++c) all.push_back(get_string(*names, std::to_string(c), where + ": id2label"));
+  const std::set<std::string> different(all.begin(), all.end());
+  if (names->size() != labels || different.size() != labels)
+    fail_file(where, "'id2label' does not name the ", labels, " classes of the head, each with a name of its own");
+  return all;
+}
+
 LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
   CrossEncoderOptions o;
   o.task = get_name<Task>(json, "task", where);
@@ -148,6 +166,8 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   o.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
   if (o.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
   o.task = o.labels == 1 ? Task::regression : Task::classification;
+  const auto names = detail::class_names(file.config, o.labels, file.path + ": config");
+  if (o.labels > 1) o.label_names = names;
   // sentence-transformers' rule for a model with one label, unless its config overrides it; none if problem_type is "regression".
   const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
   if (o.labels == 1 && !regression) o.activation = ScoreActivation::sigmoid;
