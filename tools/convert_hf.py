@@ -41,10 +41,95 @@ SUPPORTED = "lexformer reads BERT's WordPiece (model types bert and electra)"
 SPECIAL = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 TOKENIZER_KEYS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars", *SPECIAL)  # in tokenizer_config.json
-TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast",
-                     "TokenizersBackend")
+BERT_TOKENIZERS = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast")
+WHOLE_TOKENIZERS = ("PreTrainedTokenizerFast", "TokenizersBackend")  # tokenizer.json alone says how a text is split
 
 Tensor = collections.namedtuple("Tensor", "dtype shape data")  # data: bytes, little-endian, C order
+
+# The keys of the files of a folder: used ones, those without an effect on an encoder, and those that may have only the values named
+# (or null). Any other key is an error. The same text as in io/folder_keys.hpp.
+FOLDER_KEYS = """\
+config.json | used | model_type vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size max_position_embeddings
+config.json | used | type_vocab_size embedding_size hidden_dropout_prob attention_probs_dropout_prob classifier_dropout layer_norm_eps
+config.json | used | initializer_range position_embedding_type position_options lexformer is_decoder tie_word_embeddings problem_type
+config.json | used | sentence_transformers sbert_ce_default_activation_function tokenizer_class id2label
+config.json | "gelu" "gelu_python" "gelu_new" "gelu_fast" "gelu_pytorch_tanh" "quick_gelu" "relu" "silu" "swish" "tanh" | hidden_act
+config.json | free | architectures _name_or_path name_or_path _commit_hash transformers_version torch_dtype dtype label2id num_labels
+config.json | free | finetuning_task task_specific_params gradient_checkpointing use_cache output_attentions output_hidden_states
+config.json | free | output_past return_dict torchscript chunk_size_feed_forward attn_implementation _attn_implementation
+config.json | free | _attn_implementation_autoset pad_token_id bos_token_id eos_token_id sep_token_id cls_token_id mask_token_id
+config.json | free | unk_token_id decoder_start_token_id model_max_length language directionality pooler_fc_size
+config.json | free | pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type summary_activation
+config.json | free | summary_first_dropout summary_last_dropout summary_type summary_use_proj summary_proj_to_labels generator_size
+config.json | free | generator_hidden_size max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty
+config.json | free | temperature top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size
+config.json | free | encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores return_dict_in_generate
+config.json | free | forced_bos_token_id forced_eos_token_id remove_invalid_values exponential_decay_length_penalty suppress_tokens
+config.json | free | begin_suppress_tokens prefix use_bfloat16 tf_legacy_loss cross_attention_hidden_size tie_encoder_decoder vocab_file
+config.json | free | type pretrained_model_name_or_path
+config.json | false | add_cross_attention is_encoder_decoder
+config.json | {} [] | pruned_heads
+config.json | null | quantization_config auto_map
+tokenizer_config.json | used | tokenizer_class do_lower_case strip_accents tokenize_chinese_chars model_max_length max_len
+tokenizer_config.json | used | unk_token cls_token sep_token pad_token mask_token *_token additional_special_tokens extra_special_tokens
+tokenizer_config.json | used | added_tokens_decoder
+tokenizer_config.json | free | name_or_path special_tokens_map_file tokenizer_file vocab_file processor_class backend is_local
+tokenizer_config.json | free | local_files_only files_loaded use_fast from_slow model_input_names clean_up_tokenization_spaces
+tokenizer_config.json | free | max_length stride truncation truncation_strategy padding pad_to_multiple_of pad_token_type_id
+tokenizer_config.json | free | chat_template cache_dir revision trust_remote_code
+tokenizer_config.json | free | pad_token_id bos_token_id eos_token_id sep_token_id cls_token_id mask_token_id unk_token_id
+tokenizer_config.json | "right" | padding_side truncation_side
+tokenizer_config.json | false | split_special_tokens add_bos_token add_eos_token add_prefix_space
+tokenizer_config.json | true | do_basic_tokenize clean_text
+tokenizer_config.json | [] | never_split init_inputs
+tokenizer_config.json | 100 | max_input_chars_per_word
+tokenizer_config.json | "##" | wordpieces_prefix
+tokenizer_config.json | null | auto_map
+special_tokens_map.json | used | *_token additional_special_tokens extra_special_tokens
+added token | used | id content single_word lstrip rstrip normalized
+added token | free | special
+added token | "AddedToken" | __type
+tokenizer.json | used | truncation padding added_tokens normalizer pre_tokenizer post_processor model
+tokenizer.json | free | version decoder
+tokenizer.json: truncation | "Right" | direction
+tokenizer.json: truncation | "LongestFirst" | strategy
+tokenizer.json: truncation | 0 | stride
+tokenizer.json: truncation | free | max_length
+tokenizer.json: padding | "Right" | direction
+tokenizer.json: padding | free | strategy pad_to_multiple_of pad_id pad_type_id pad_token
+tokenizer.json: normalizer | used | lowercase strip_accents handle_chinese_chars clean_text
+tokenizer.json: normalizer | "BertNormalizer" | type
+tokenizer.json: pre_tokenizer | "BertPreTokenizer" | type
+tokenizer.json: post_processor | used | single pair special_tokens cls sep
+tokenizer.json: post_processor | "TemplateProcessing" "BertProcessing" | type
+tokenizer.json: model | used | unk_token max_input_chars_per_word vocab
+tokenizer.json: model | "WordPiece" | type
+tokenizer.json: model | "##" | continuing_subword_prefix
+sentence_bert_config.json | used | max_seq_length do_lower_case
+sentence_bert_config.json | free | unpad_inputs
+sentence_bert_config.json | "feature-extraction" "sequence-classification" | transformer_task
+sentence_bert_config.json | {"text":{"method":"forward","method_output_name":"last_hidden_state"}} {"text":{"method":"forward","method_output_name":"logits"}} | modality_config
+sentence_bert_config.json | "token_embeddings" "scores" | module_output_name
+sentence_bert_config.json | {} | processing_kwargs model_args tokenizer_args config_args model_kwargs processor_kwargs config_kwargs
+sentence_bert_config.json | null | query_length document_length query_expansion tokenizer_name_or_path
+config_sentence_transformers.json | used | prompts default_prompt_name activation_fn
+config_sentence_transformers.json | "cosine" "dot" "euclidean" "manhattan" | similarity_fn_name
+config_sentence_transformers.json | free | __version__
+config_sentence_transformers.json | "SentenceTransformer" "CrossEncoder" | model_type
+config_sentence_transformers.json | null | truncate_dim
+modules.json | used | path type
+modules.json | free | idx name
+modules.json | [] | kwargs
+Pooling | used | pooling_mode pooling_mode_cls_token pooling_mode_mean_tokens pooling_mode_max_tokens
+Pooling | used | pooling_mode_mean_sqrt_len_tokens pooling_mode_weightedmean_tokens pooling_mode_lasttoken
+Pooling | free | word_embedding_dimension embedding_dimension include_prompt
+Dense | used | activation_function bias
+Dense | free | in_features out_features
+Dense | "sentence_embedding" | module_input_name module_output_name
+Dense | false | use_residual
+Normalize | "sentence_embedding" | module_input_name module_output_name
+Dropout | free | dropout
+"""
 
 
 class Stop(Exception):
@@ -76,7 +161,7 @@ def one_line(text, limit=1000):
 # --- files and JSON ----------------------------------------------------------------------------------------------------------
 
 MAX_FILE = 1 << 36  # bytes, as in io/file.hpp
-MAX_JSON = 64 << 20
+MAX_JSON = 32 << 20  # as in io/json.hpp
 files_read = set()  # never overwritten
 
 
@@ -86,11 +171,19 @@ def read_bytes(path, limit=MAX_FILE):
         status = os.fstat(file.fileno())
         check(stat.S_ISREG(status.st_mode), path, "is no regular file")
         check(status.st_size <= limit, path, "has %d bytes, more than the %d that are read of such a file" % (status.st_size, limit))
-        start = file.read(16)
+        start = file.read(64)
+        check_placeholder(start, path)
         if path.endswith(".safetensors"):  # before reading gigabytes of something else
             check_start(start, status.st_size, path)
         files_read.add(os.path.realpath(path))
         return start + file.read()
+
+
+def check_placeholder(start, path):
+    """Refuses what stands in for a file that was not fetched: a pointer of Git LFS, or a page of HTML."""
+    check(not start.startswith(b"version https://git-lfs"), path, "is a pointer of Git LFS and not the file itself; fetch it: git lfs pull")
+    check(not start.lstrip().lower().startswith((b"<!doctype html", b"<html")), path,
+          "is a page of HTML and not the file itself; download it again, from the link to the raw file")
 
 
 def write_bytes(path, *parts):
@@ -134,6 +227,41 @@ def parse_json(text, where, kind=dict):
 
 def read_json(path, kind=dict):
     return parse_json(read_bytes(path, MAX_JSON), path, kind)
+
+
+def read_keys(path, section, missing=None):
+    """The JSON object in a file, with the keys of a section of FOLDER_KEYS; `missing` if there is no such file and it is given."""
+    if missing is not None and not os.path.exists(path):
+        return missing
+    value = read_json(path)
+    check_keys(value, section, path)
+    return value
+
+
+def parse_folder_keys():
+    sections = collections.defaultdict(dict)
+    for line in FOLDER_KEYS.splitlines():
+        section, rule, keys = line.split(" | ")
+        rule = None if rule in ("used", "free") else [json.loads(value) for value in rule.split()]
+        sections[section].update(dict.fromkeys(keys.split(), rule))
+    return sections
+
+
+SECTIONS = parse_folder_keys()
+
+
+def check_keys(value, section, path):
+    """Refuses a key that lexformer neither reads nor knows to be without effect, and a value that it cannot honour."""
+    check(isinstance(value, dict), path, "is %s, expected an object" % shown(value))
+    rules = SECTIONS[section]
+    for key, item in sorted(value.items(), key=lambda pair: (pair[0] != "type", pair[0])):
+        name = "*_token" if key not in rules and key.endswith("_token") else key
+        check(name in rules, path, "the key %s is not known and may change the results; take it out of the file if it does not" % shown(key))
+        allowed = rules[name]
+        check(allowed is None or item is None or any(item == one and type(item) is type(one) for one in allowed), path,
+              "%r is %s, which is not supported; expected %s%s" % (
+                  key, dump_json(item) if isinstance(item, (bool, int, float)) else shown(item), " or ".join(map(dump_json, allowed or ())),
+                  "; " + SUPPORTED if section.startswith("tokenizer.json") else ""))
 
 
 def dump_json(value):
@@ -234,27 +362,21 @@ INSTRUCTIONS = [getattr(pickle, name) for name in (
     "BINGET LONG_BINGET MEMOIZE").split()]
 
 
-def parse_bin(content, path):
-    """The tensors of a zip file in the format of torch.save since PyTorch 1.6."""
-    check(zipfile.is_zipfile(io.BytesIO(content)), path,
-          "is no zip file: it is damaged, or PyTorch before 1.6 wrote it; load and save it with a newer one")
+Later = collections.namedtuple("Later", "storage offset shape stride")  # a tensor whose storage may not be read yet
 
-    def stored(name):
-        check(name in entries, path, "the entry %s is missing" % shown(name))
-        check(entries[name].compress_type == zipfile.ZIP_STORED, path, "the entry %s is compressed, which torch.save never does" % shown(name))
-        return archive.read(name)
 
-    def rebuild_tensor(storage, offset, shape, stride, *_):
-        dtype, data = storage
+def unpickle(stream, path, storage):
+    """An object of torch.save, made without running any code of the file; `storage` is called with type, key and number of elements."""
+
+    def rebuild_tensor(*arguments):
+        found, offset, shape, stride = arguments[:4]
         check(len(shape) == len(stride) <= 8 and all(map(is_size, (offset, *shape, *stride))), path, "a tensor of it is damaged")
-        count, there = math.prod(shape), len(data) // WIDTHS[dtype]
-        last = offset + sum((n - 1) * s for n, s in zip(shape, stride))
-        check(count == 0 or count <= there and last < there, path, "a tensor lies outside its storage")
-        return Tensor(dtype, tuple(shape), gather(data, WIDTHS[dtype], offset, shape, stride) if count else b"")
+        return Later(found, offset, tuple(shape), tuple(stride))
 
     allowed = {("collections", "OrderedDict"): lambda: collections.OrderedDict(),  # no constructor arguments
-               ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
-               ("torch._utils", "_rebuild_parameter"): lambda tensor, *_: tensor}
+               ("torch._utils", "_rebuild_tensor"): rebuild_tensor, ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
+               ("torch._utils", "_rebuild_parameter"): lambda tensor, *_: tensor,
+               ("torch.nn.parameter", "Parameter"): lambda tensor, *_: tensor}
     allowed.update({("torch", name): dtype for name, dtype in STORAGES.items()})
 
     class Unpickler(pickle._Unpickler):  # the pure-Python version, whose opcodes can be restricted
@@ -263,11 +385,10 @@ def parse_bin(content, path):
             return allowed[module, name]
 
         def persistent_load(self, pid):
-            _, dtype, key, _, count = pid
+            _, dtype, key, _, count, *view = pid
             check(isinstance(dtype, str) and isinstance(key, str) and is_size(count), path, "a storage of it is damaged")
-            data = stored(root + "data/" + key)
-            check(len(data) == count * WIDTHS[dtype], path, "the storage %s has the wrong size" % shown(key))
-            return dtype, data
+            check(view in ([], [None]), path, "a storage is a part of another one, as PyTorch before 0.4 wrote it; save it with a newer one")
+            return storage(dtype, key, count)
 
         # Keys must be strings: hashing nested, shared tuples takes exponential time.
         def load_setitem(self):
@@ -281,23 +402,94 @@ def parse_bin(content, path):
         dispatch = {code[0]: pickle._Unpickler.dispatch[code[0]] for code in INSTRUCTIONS}
         dispatch[pickle.SETITEM[0]], dispatch[pickle.SETITEMS[0]] = load_setitem, load_setitems
 
+    return Unpickler(stream).load()
+
+
+def read_zip(content, path):
+    """What torch.save wrote since PyTorch 1.6, and key -> bytes of its storages."""
+    def stored(name):
+        check(name in entries, path, "the entry %s is missing" % shown(name))
+        check(entries[name].compress_type == zipfile.ZIP_STORED, path, "the entry %s is compressed, which torch.save never does" % shown(name))
+        return archive.read(name)
+
+    def storage(dtype, key, count):
+        if key not in data:
+            data[key] = stored(root + "data/" + key)
+        check(len(data[key]) == count * WIDTHS[dtype], path, "the storage %s has the wrong size" % shown(key))
+        return dtype, key
+
+    data = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        pickles = [name for name in entries if name.endswith("/data.pkl") and name.count("/") == 1]
+        check(len(pickles) == 1, path, "holds no data.pkl; this is no file of torch.save")
+        root = pickles[0][:-len("data.pkl")]
+        check(root + "byteorder" not in entries or stored(root + "byteorder") == b"little", path, "is not little-endian")
+        return unpickle(io.BytesIO(stored(pickles[0])), path, storage), data
+
+
+OLD_FORMAT = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."  # the first of five pickles
+
+
+def read_old(content, path):
+    """What torch.save wrote before PyTorch 1.6: pickles of a magic number, a version, the machine's sizes, the object and the keys of its
+    storages; then the storages, each after its number of elements."""
+    stream, kinds, data = io.BytesIO(content), {}, {}
+
+    def storage(dtype, key, count):
+        check(kinds.setdefault(key, (dtype, count)) == (dtype, count), path, "the storage %s has two sizes" % shown(key))
+        return dtype, key
+
+    def no_storage(*_):
+        raise Stop(3, "%s: is damaged: a storage is in the wrong place" % path)
+
+    _, version, machine = [unpickle(stream, path, no_storage) for _ in range(3)]
+    check(version == 1001, path, "its format of torch.save is %s, expected 1001" % shown(version))
+    check(isinstance(machine, dict) and machine.get("little_endian") is True, path, "is not little-endian")
+    value, keys = unpickle(stream, path, storage), unpickle(stream, path, no_storage)
+    check(isinstance(keys, list) and len(set(map(str, keys))) == len(keys) and set(keys) == set(kinds), path, "is damaged: the list of storages does not fit")
+    for key in keys:
+        dtype, count = kinds[key]
+        size = count * WIDTHS[dtype]
+        check(stream.read(8) == struct.pack("<q", count), path, "the storage %s has the wrong size, or the file is cut off" % shown(key))
+        data[key] = content[stream.tell():stream.tell() + size]
+        check(stream.seek(size, 1) <= len(content), path, "the storage %s ends after the file; it is cut off" % shown(key))
+    return value, data
+
+
+def parse_bin(content, path):
+    """The tensors of a file of torch.save, also within the checkpoint of a trainer: {"state_dict": tensors, ...}."""
+    check(len(content) < 265 or content[257:262] != b"ustar", path, "is a tar file of PyTorch before 0.1.10; load and save it with a newer one")
+    old = content.startswith(OLD_FORMAT)
+    check(old or zipfile.is_zipfile(io.BytesIO(content)), path, "is no file of torch.save: neither a zip file nor the pickles of PyTorch before 1.6")
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = {entry.filename: entry for entry in archive.infolist()}
-            pickles = [name for name in entries if name.endswith("/data.pkl") and name.count("/") == 1]
-            check(len(pickles) == 1, path, "holds no data.pkl; this is no file of torch.save")
-            root = pickles[0][:-len("data.pkl")]
-            check(root + "byteorder" not in entries or stored(root + "byteorder") == b"little", path, "is not little-endian")
-            tensors = Unpickler(io.BytesIO(stored(pickles[0]))).load()
+        tensors, data = (read_old if old else read_zip)(content, path)
     except Stop:
         raise
     except Exception as error:  # a damaged pickle or zip raises almost anything
         raise Stop(3, "%s: is damaged: %s: %.200s" % (path, type(error).__name__, error))
     check(isinstance(tensors, dict), path, "holds no dictionary of tensors")
+    for key in ("state_dict", "model_state_dict", "model"):
+        if isinstance(tensors.get(key), dict):
+            print("%s: took the tensors of %r" % (one_line(path), key))
+            tensors = tensors[key]
+            break
     for name, tensor in tensors.items():
         check(is_text(name), path, "the name %s is no text in UTF-8" % shown(name))
-        check(isinstance(tensor, Tensor), path, "%s is no tensor" % shown(name))
-    return tensors
+        check(isinstance(tensor, Later), path, "%s is no tensor" % shown(name))
+    total = sum(math.prod(tensor.shape) * WIDTHS[tensor.storage[0]] for tensor in tensors.values())
+    outside = [name for name, tensor in tensors.items() if not lies_inside(tensor, data)]
+    check(not outside, path, "a tensor lies outside its storage")
+    check(total <= 4 * len(content), path, "its tensors would have %d bytes, the file has %d; many share a storage" % (total, len(content)))
+    return {name: Tensor(t.storage[0], t.shape, gather(data[t.storage[1]], WIDTHS[t.storage[0]], t.offset, t.shape, t.stride)
+                         if math.prod(t.shape) else b"") for name, t in tensors.items()}
+
+
+def lies_inside(tensor, data):
+    dtype, key = tensor.storage
+    count, there = math.prod(tensor.shape), len(data[key]) // WIDTHS[dtype]
+    last = tensor.offset + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride))
+    return count == 0 or (count <= there and last < there)
 
 
 def gather(data, width, offset, shape, stride):
@@ -374,76 +566,232 @@ WHITE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u20
 
 
 def read_tokenizer(folder):
-    """The vocabulary (a list of strings, "" for an id without token) and the settings under HuggingFace's names."""
+    """The vocabulary (a list of strings, "" for an id without token) and the settings under HuggingFace's names.
+
+    As transformers 5: for a tokenizer of BERT, tokenizer.json gives the vocabulary and the added tokens, and tokenizer_config.json how
+    a text is split; for the general classes tokenizer.json says all of it."""
     flags = dict(SPECIAL, do_lower_case=True, strip_accents=None, tokenize_chinese_chars=True, clean_text=True,
                  max_input_chars_per_word=100, match_special_tokens=True)
-
-    def put(key, value, path):
-        value = value.get("content") if key in SPECIAL and isinstance(value, dict) else value
-        kind = bool if key == "strip_accents" else type(flags[key])
-        check(value is None or type(value) is kind, path, "the value of %r is %s, expected %s" % (key, shown(value), kind.__name__))
-        if value is not None or key == "strip_accents":  # null: same as do_lower_case
-            flags[key] = value
-
-    path = os.path.join(folder, "tokenizer.json")
-    if os.path.exists(path):
-        root = read_json(path)
-        for part, kind in (("model", "WordPiece"), ("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
-            found = root[part].get("type", kind) if isinstance(root.get(part), dict) else root.get(part)
-            check(found == kind, path, "%s is %s, expected %s; %s" % (part, shown(found), kind, SUPPORTED))
-        model, normalizer = root["model"], root["normalizer"]
-        check(model.get("continuing_subword_prefix") == "##", path, "'continuing_subword_prefix' is not '##'")
-        for key in ("unk_token", "max_input_chars_per_word"):
-            put(key, model.get(key), path)
-        for key, theirs in (("do_lower_case", "lowercase"), ("tokenize_chinese_chars", "handle_chinese_chars"),
-                            ("clean_text", "clean_text"), ("strip_accents", "strip_accents")):
-            put(key, normalizer.get(theirs), path)
-        tokens = read_vocabulary(root, [flags[key] for key in SPECIAL], path)
+    where, path = os.path.join(folder, "tokenizer_config.json"), os.path.join(folder, "tokenizer.json")
+    config = read_keys(where, "tokenizer_config.json", {})
+    kind = get(config, "tokenizer_class", str, where)
+    if kind is None and os.path.exists(os.path.join(folder, "config.json")):  # where older folders name it
+        where = os.path.join(folder, "config.json")
+        kind = get(read_json(where), "tokenizer_class", str, where)
+    check(kind in (None, *BERT_TOKENIZERS, *WHOLE_TOKENIZERS), where, "'tokenizer_class' is %s, which is not supported; %s" % (shown(kind), SUPPORTED))
+    where = os.path.join(folder, "tokenizer_config.json")
+    root = read_keys(path, "tokenizer.json") if os.path.exists(path) else None
+    whole = kind in WHOLE_TOKENIZERS
+    if root is not None:
+        vocabulary = read_tokenizer_json(root, flags, whole, path)
+        count = sum(token != "" for token in vocabulary)
     else:
+        check(not whole, folder, "'tokenizer_class' is %r, which needs tokenizer.json" % kind)
         path = os.path.join(folder, "vocab.txt")
-        check(os.path.exists(path), folder, "there is neither vocab.txt nor tokenizer.json in this folder; " + SUPPORTED)
-        try:
-            lines = read_bytes(path).decode().split("\n")
-        except UnicodeDecodeError as error:
-            raise Stop(3, "%s: not UTF-8 at byte %d" % (path, error.start + 1))
-        tokens = [line.rstrip(WHITE) for line in (lines[:-1] if lines[-1] == "" else lines)]
-    path = os.path.join(folder, "tokenizer_config.json")
-    if os.path.exists(path):
-        config = read_json(path)
-        kind = config.get("tokenizer_class")
-        check(kind in (None, *TOKENIZER_CLASSES), path, "'tokenizer_class' is %s, which is not supported; %s" % (shown(kind), SUPPORTED))
-        check(config.get("do_basic_tokenize") is not False, path, "'do_basic_tokenize' is false, which is not supported")
-        for key in TOKENIZER_KEYS:
-            if key in config:
-                put(key, config[key], path)
-        for entry in get(config, "added_tokens_decoder", dict, path, {}).values():
-            check_added(entry.get("content") if isinstance(entry, dict) else None, [flags[key] for key in SPECIAL], path)
-    path = os.path.join(folder, "added_tokens.json")  # of a tokenizer without tokenizer.json
-    for token in read_json(path) if os.path.exists(path) else ():
-        check_added(token, [flags[key] for key in SPECIAL], path)
+        vocabulary = read_vocab_txt(path, folder)
+        count = len(set(vocabulary))
+    if not whole:
+        for key in ("do_lower_case", "tokenize_chinese_chars", "strip_accents"):
+            flags[key] = get(config, key, bool, where, flags[key])
+    named, extra, added = read_added_tokens(folder, config, root)
+    for key in SPECIAL:
+        if named.get(key) is not None and not (whole and key in ("unk_token", "cls_token", "sep_token")):
+            flags[key] = named[key]["content"]
+    tokens = add_tokens(vocabulary, count, flags, named, extra, added, root if whole else None, folder)
     for key in ("unk_token", "cls_token", "sep_token"):
         check(flags[key] in tokens, folder, "the vocabulary of %d tokens has no %r" % (len(tokens), flags[key]))
     return tokens, flags
 
 
-def check_added(token, special, path):
-    """Other added tokens would have to be found in a text before it is split into words."""
-    check(token in special, path, "added token %s is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are" % shown(token))
+def read_vocab_txt(path, folder):
+    """The tokens of the lines of a file."""
+    check(os.path.exists(path), folder, "there is neither vocab.txt nor tokenizer.json in this folder; " + SUPPORTED)
+    try:
+        lines = read_bytes(path).decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise Stop(3, "%s: not UTF-8 at byte %d" % (path, error.start + 1))
+    return [line.rstrip(WHITE) for line in (lines[:-1] if lines[-1] == "" else lines)]
 
 
-def read_vocabulary(root, special, path):
-    """The vocabulary and settings of a tokenizer.json."""
-    ids = dict(get(root["model"], "vocab", dict, path, {}))
-    for entry in get(root, "added_tokens", list, path, []):
-        token = entry.get("content") if isinstance(entry, dict) else None
-        check_added(token, special, path)
-        check(ids.setdefault(token, entry.get("id")) == entry.get("id"), path, "the token %s has two ids" % shown(token))
+def read_tokenizer_json(root, flags, whole, path):
+    """The vocabulary of a tokenizer.json as a list; with `whole` its settings too."""
+    parts = {}
+    for part in ("model", "truncation", "padding", "normalizer", "pre_tokenizer", "post_processor"):
+        here = "%s: %s" % (path, part)
+        parts[part] = root.get(part)
+        if parts[part] is not None:
+            check_keys(parts[part], "tokenizer.json: " + part, here)
+            check(part in ("truncation", "padding") or get(parts[part], "type", str, here) or part == "model", here, "'type' is missing; " + SUPPORTED)
+    model, normalizer = parts["model"], parts["normalizer"]
+    check(model is not None, path, "'model' is missing; " + SUPPORTED)
+    here = path + ": model"
+    check(model.get("continuing_subword_prefix") == "##", here, "'continuing_subword_prefix' is not '##'")
+    limit = get(model, "max_input_chars_per_word", int, here, 100)
+    check(1 <= limit <= 100000, here, "'max_input_chars_per_word' is %s, expected a whole number from 1 to 100000" % shown(limit))
+    if whole:
+        check(parts["pre_tokenizer"] is not None, path, "'pre_tokenizer' is null, expected BertPreTokenizer; " + SUPPORTED)
+        flags.update(unk_token=get(model, "unk_token", str, here, "[UNK]"), max_input_chars_per_word=limit)
+        here = path + ": normalizer"
+        for key, theirs in (("do_lower_case", "lowercase"), ("tokenize_chinese_chars", "handle_chinese_chars"), ("clean_text", "clean_text")):
+            flags[key] = normalizer is not None and get(normalizer, theirs, bool, here, True)
+        flags["strip_accents"] = get(normalizer, "strip_accents", bool, here) if normalizer is not None else None
+        read_template(parts["post_processor"], flags, path + ": post_processor")
     tokens = {}
-    for token, number in ids.items():
-        possible = token and "\n" not in token and is_size(number, 0, 4 << 20)
-        check(possible, path, "the token %s with id %s is not possible" % (shown(token), shown(number)))
-        check(number not in tokens, path, "two tokens have the id %d" % number)
-        tokens[number] = token
+    for token, number in get(model, "vocab", dict, path, {}).items():
+        put_token(tokens, token, number, path)
+    return [tokens.get(i, "") for i in range(max(tokens, default=-1) + 1)]
+
+
+def put_token(tokens, token, number, path):
+    possible = is_text(token) and token and "\n" not in token and is_size(number, 0, 4 << 20)
+    check(possible, path, "the token %s with id %s is not possible" % (shown(token), shown(number)))
+    check(tokens.setdefault(number, token) == token, path, "two tokens have the id %d" % number)
+
+
+def read_template(processor, flags, here):
+    """Which special tokens are put around the texts, and their names. A pair and a text must have the same."""
+    if processor is None:
+        flags.update(add_cls=False, add_sep=False, add_middle_sep=False)
+        return
+    try:
+        if processor["type"] == "BertProcessing":
+            flags["cls_token"], flags["sep_token"] = processor["cls"][0], processor["sep"][0]
+            check(is_text(flags["cls_token"]) and is_text(flags["sep_token"]), here, "'cls' or 'sep' is no token")
+            return
+        single, pair = [[(kind, item["id"], item["type_id"]) for part in processor[key] for kind, item in part.items()] for key in ("single", "pair")]
+    except (KeyError, TypeError, IndexError, AttributeError):
+        raise Stop(3, "%s: is damaged: it is no template of special tokens" % here)
+    text = ("Sequence", "A", 0)
+    check(text in single and text in pair, here, "the template has no place for the first text, or not with type 0")
+    before, after = single[:single.index(text)], single[single.index(text) + 1:]
+    middle = [part for part in pair[len(before) + 1:] if part[0] == "SpecialToken" and part[2] == 0]
+    good = all(len(parts) <= 1 and all(part[0] == "SpecialToken" and part[2] == 0 for part in parts) for parts in (before, after, middle))
+    last = [(part[0], part[1], 1) for part in after]
+    good = good and pair == before + [text] + middle + [("Sequence", "B", 1)] + last
+    seps = {part[1] for part in after + middle}
+    check(good and len(seps) <= 1 and all(is_text(part[1]) for part in before + after + middle), here,
+          "the template is not that of BERT, [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with or without [CLS] and each [SEP]")
+    for key, names in (("cls_token", [part[1] for part in before]), ("sep_token", list(seps))):
+        for name in names:
+            entry = get(processor, "special_tokens", dict, here, {}).get(name)
+            check(isinstance(entry, dict) and entry.get("tokens") == [name], here, "the special token %s does not stand for itself" % shown(name))
+            flags[key] = name
+    for key, there in (("add_cls", before), ("add_sep", after), ("add_middle_sep", middle)):
+        if not there:
+            flags[key] = False
+
+
+def token_entry(value, path, normalized=False):
+    """An added token: a text, or an object with its flags."""
+    if isinstance(value, dict):
+        check_keys(value, "added token", "%s: added token" % path)
+        normalized = value["special"] is not True if "special" in value else normalized
+    else:
+        value = {"content": value}
+    content = value.get("content")
+    check(is_text(content) and content and "\n" not in content, path, "the added token %s is not possible" % shown(content))
+    entry = {key: get(value, key, bool, path, False) for key in ("lstrip", "rstrip", "single_word")}
+    return {"content": content, "normalized": get(value, "normalized", bool, path, normalized), **entry}
+
+
+NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")  # in the order of transformers
+
+
+def read_added_tokens(folder, config, root):
+    """What the files say of special and added tokens, as transformers reads them: name -> token or None; further special tokens;
+    id -> token. Where tokenizer_config.json has 'added_tokens_decoder', the files of older versions do not count."""
+    path = os.path.join(folder, "tokenizer_config.json")
+    named = {key: value for key, value in config.items() if key.endswith("_token") and not isinstance(value, bool)}
+    extra, given = config.get("extra_special_tokens"), "extra_special_tokens" in config or "additional_special_tokens" in config
+    extra = extra or config.get("additional_special_tokens") or []
+    added, decoder = {}, config.get("added_tokens_decoder")
+    old, listed = os.path.join(folder, "special_tokens_map.json"), os.path.join(folder, "added_tokens.json")
+    theirs = read_keys(old, "special_tokens_map.json", {})
+    if decoder is None:
+        for key, value in sorted(theirs.items()):
+            if key == "extra_special_tokens" and isinstance(value, list) and isinstance(extra, list):
+                extra = extra + value
+            elif key.endswith("_special_tokens"):
+                extra = value or [] if key.startswith("extra") or not given else extra
+            else:
+                named[key] = value
+    if isinstance(extra, dict):
+        named.update(extra)
+        extra = []
+    check(isinstance(extra, list), path, "the special tokens are %s, expected a list" % shown(extra))
+    named = {key: None if value is None else token_entry(value, path) for key, value in named.items()}
+    extra = [token_entry(value, path) for value in extra]
+    if decoder is not None:
+        check(isinstance(decoder, dict) and all(re.fullmatch("[0-9]{1,9}", key) for key in decoder), path,
+              "'added_tokens_decoder' is no object from ids to tokens")
+        added = {int(key): token_entry(value, path, True) for key, value in decoder.items()}
+    else:
+        special = {token["content"] for token in [*named.values(), *extra] if token}
+        for token, number in (read_json(listed) if os.path.exists(listed) else {}).items():
+            check(is_size(number, 0, 4 << 20), listed, "the token %s with id %s is not possible" % (shown(token), shown(number)))
+            added[number] = token_entry({"content": token, "normalized": token not in special}, listed)
+        added.update(json_added_tokens(root, folder))
+    flags = {token["content"]: token for token in added.values()}
+    return {key: token and flags.get(token["content"], token) for key, token in named.items()}, extra, added
+
+
+def json_added_tokens(root, folder):
+    """The added tokens of tokenizer.json by their ids."""
+    path, added = os.path.join(folder, "tokenizer.json"), {}
+    for entry in get(root or {}, "added_tokens", list, path, []):
+        check(isinstance(entry, dict) and is_size(entry.get("id"), 0, 4 << 20), path, "an added token has no possible id")
+        check(entry["id"] not in added, path, "two tokens have the id %d" % entry["id"])
+        added[entry["id"]] = token_entry(entry, path, True)
+    return added
+
+
+def add_tokens(vocabulary, after, flags, named, extra, added, root, folder):
+    """Gives every added token its id, as the library tokenizers does: its place in the vocabulary, or the next one, from `after`. Returns the
+    vocabulary with them; sets flags["match_special_tokens"] and, if the five special tokens are not all of it, flags["added_tokens"]."""
+    ids = {token: i for i, token in enumerate(vocabulary) if token}
+    known, matched = dict(ids), {}
+
+    def add(token, number=None):
+        nonlocal after
+        name = token["content"]
+        if name not in ids:
+            ids[name], after = after, after + 1
+        check(number in (None, ids[name]), folder, "the added token %s has the id %s in one file, but its place is %d; write the ids that follow "
+              "the vocabulary" % (shown(name), number, ids[name]))
+        matched[name] = token
+
+    for number, token in json_added_tokens(root, folder).items():
+        add(token, number)
+    for number, token in sorted(added.items()):
+        add(token, number)
+    if root is None:
+        named = {**{key: {**token_entry(text, folder), "default": True} for key, text in SPECIAL.items()}, **named}
+    own = 0  # new tokens under names of the model's own
+    for key in sorted(named, key=lambda key: (NAMED.index(key) if key in NAMED else len(NAMED), key)):
+        token = named[key]
+        if token is None or token["content"] in matched:
+            continue
+        if token.pop("default", False) and token["content"] not in ids:
+            after += 1  # transformers adds it at this id, for which there is seldom an embedding
+        else:
+            own += key not in NAMED and token["content"] not in ids
+            check(own < 2, folder, "%r and another special token follow the vocabulary in an unknown order; name their ids in 'added_tokens_decoder'" % key)
+            add(token)
+    for token in extra:
+        if token["content"] not in matched:
+            add(token)
+    plain = dict(normalized=False, lstrip=False, rstrip=False, single_word=False)
+    five = {flags[key] for key in SPECIAL if flags[key] in ids}
+    flags["match_special_tokens"] = all(matched.get(name) == {"content": name, **plain} for name in five)
+    more = [{**token, "piece": name in known} for name, token in matched.items() if not flags["match_special_tokens"] or name not in five]
+    if more:
+        flags["added_tokens"] = sorted(more, key=lambda token: ids[token["content"]])
+    tokens = {}
+    for i, token in enumerate(vocabulary):
+        if token:
+            put_token(tokens, token, i, folder)
+    for token in matched:
+        put_token(tokens, token, ids[token], folder)
     return [tokens.get(i, "") for i in range(max(tokens, default=-1) + 1)]
 
 
@@ -453,6 +801,9 @@ BERT = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_a
         "max_position_embeddings": 512, "type_vocab_size": 2}
 POSITIONS = ("absolute", "relative_key", "relative_key_query")
 OUR_POSITIONS = ("shaw", "bert_r", "ddrp", "tupe", "deberta", "t5", "alibi", "rope")
+MOST = {"vocab_size": 1 << 24, "hidden_size": 1 << 16, "num_hidden_layers": 256, "num_attention_heads": 1024, "intermediate_size": 1 << 18,
+        "max_position_embeddings": 1 << 20, "type_vocab_size": 1024, "embedding_size": 1 << 16}  # as parse_bert_config
+NUMBERS = {"hidden_dropout_prob": 0.99, "attention_probs_dropout_prob": 0.99, "classifier_dropout": 0.99, "layer_norm_eps": 1, "initializer_range": 10}
 ELECTRA = {**BERT, "embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
 
 
@@ -466,8 +817,11 @@ def complete_config(config, where):
     config["model_type"] = kind
     for key, default in (ELECTRA if kind == "electra" else BERT).items():
         config[key] = size = default if config.get(key) is None else config[key]
-        most = 256 if key == "num_hidden_layers" else 1 << 24
-        check(is_size(size, 1, most), where, "%r is %s, expected a whole number from 1 to %d" % (key, shown(size), most))
+        least, most = 2 if key == "max_position_embeddings" else 1, MOST[key]
+        check(is_size(size, least, most), where, "%r is %s, expected a whole number from %d to %d" % (key, shown(size), least, most))
+    for key, most in NUMBERS.items():
+        number = 0 if config.get(key) is None else config[key]
+        check(type(number) in (int, float) and 0 <= number <= most, where, "%r is %s, expected a number from 0 to %s" % (key, shown(number), most))
     check(config["hidden_size"] % config["num_attention_heads"] == 0, where, "'hidden_size' is no multiple of 'num_attention_heads'")
     return config
 
@@ -503,11 +857,21 @@ def canonical_name(name, base):
     return base + name if re.match(r"(embeddings|embeddings_project|encoder|pooler)\.", name) else name
 
 
+def wrapper_prefix(names):
+    """What a wrapper put before the names, e.g. "module." of DataParallel or "model." of Lightning; "" if nothing or not the same."""
+    word = re.compile(r"(.*?)((bert|electra)\.)?embeddings\.word_embeddings\.weight")
+    found = {match[1] for match in map(word.fullmatch, names) if match}
+    prefix = found.pop() if len(found) == 1 else ""
+    known = re.fullmatch(r"((module|model|_orig_mod)\.)*", prefix)
+    return prefix if known or all(name.startswith(prefix) for name in names) else ""
+
+
 def select(tensors, config, path):
     """Canonical name -> tensor, and rows (status, old name, new name or reason) for the table."""
     out, rows = {}, []
-    tied = config.get("tie_word_embeddings") is not False
-    names = {canonical_name(name, config["model_type"] + "."): name for name in tensors}
+    tied, prefix = get(config, "tie_word_embeddings", bool, path, True), wrapper_prefix(tensors)
+    bare = lambda name: name[len(prefix):] if name.startswith(prefix) else name
+    names = {canonical_name(bare(name), config["model_type"] + "."): name for name in tensors}
     check(len(names) == len(tensors), path, "two tensors would get the same name")
     for name, old in sorted(names.items()):
         reason = None
@@ -583,16 +947,15 @@ def weights_of(folder):
 def read_dense(folder, number):
     """The activation of a Dense module of sentence-transformers, and its tensors; a bias that it lacks is 0."""
     path, weights = os.path.join(folder, "config.json"), weights_of(folder)
-    config = read_json(path)
-    for key in ("module_input_name", "module_output_name"):
-        check(get(config, key, str, path, "sentence_embedding") == "sentence_embedding", path,
-              "the Dense module does not go from sentence vector to sentence vector (%r), which is not supported" % key)
+    config = read_keys(path, "Dense")
     name = get(config, "activation_function", str, path, "")
     kind = name.rsplit(".", 1)[-1]
     check(kind in DENSE_ACTIVATIONS, path, "the activation function %s is not supported; Tanh, Identity, ReLU and GELU are" % shown(name))
     tensors, _ = read_weights(weights)
     weight = tensors.get("linear.weight")
     check(weight is not None and len(weight.shape) == 2, weights, "there is no matrix 'linear.weight'")
+    check(get(config, "bias", bool, path, True) or "linear.bias" not in tensors, path, "'bias' is false, but the weights have a bias")
+    check(set(tensors) <= {"linear.weight", "linear.bias"}, weights, "it has other tensors than 'linear.weight' and 'linear.bias'")
     bias = tensors.get("linear.bias", Tensor(weight.dtype, weight.shape[:1], bytes(WIDTHS[weight.dtype] * weight.shape[0])))
     return DENSE_ACTIVATIONS[kind], {"lexformer.dense.%d.weight" % number: weight, "lexformer.dense.%d.bias" % number: bias}
 
@@ -607,15 +970,16 @@ def read_modules(folder):
               for m in modules), path, "expected a list of modules, each with its type and its folder in this one")
     transformer, ours, dense, tensors = folder, {}, [], {}
     for module in modules:
+        check_keys(module, "modules.json", path)
         kind, place = module["type"].rsplit(".", 1)[-1], os.path.join(folder, module["path"])
         if kind == "Transformer":
             transformer = place
         elif kind == "Pooling":
             file = os.path.join(place, "config.json")
-            config = read_json(file)
-            # Newer versions write "pooling_mode": "mean", older ones one flag per mode.
-            flags = [key[13:] for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
-            mode = "".join([get(config, "pooling_mode", str, file, "")] + flags)
+            config = read_keys(file, "Pooling")
+            # Newer versions write "pooling_mode": "mean", older ones one flag per mode; without any it is the mean.
+            flags = [key[13:] for key in sorted(config) if key.startswith("pooling_mode_") and get(config, key, bool, file)]
+            mode = get(config, "pooling_mode", str, file, "+".join(flags) or "mean")
             mode = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}.get(mode, mode)
             check(mode in ("mean", "cls", "max"), file, "pooling %s is not supported; mean, cls and max are" % shown(mode))
             ours["pooling"] = mode
@@ -624,17 +988,22 @@ def read_modules(folder):
             activation, found = read_dense(place, len(dense))
             dense.append(activation)
             tensors.update(found)
-        elif kind == "Normalize":
-            ours["normalize"] = True
         else:
-            check(kind == "Dropout", path, "the module %s is not supported; Transformer, Pooling, Dense and Normalize are" % shown(kind))
+            check(kind in ("Normalize", "Dropout"), path, "the module %s is not supported; Transformer, Pooling, Dense and Normalize are" % shown(kind))
+            read_keys(os.path.join(place, "config.json") if place != folder else "", kind, {})
+            if kind == "Normalize":
+                ours["normalize"] = True
     if "pooling" not in ours:
         return transformer, None, {}
     path = os.path.join(folder, "config_sentence_transformers.json")
-    config = read_json(path) if os.path.exists(path) else {}
-    prompt = get(config, "default_prompt_name", str, path)
-    check(not (prompt and get(config, "prompts", dict, path, {}).get(prompt)), path,
+    config = read_keys(path, "config_sentence_transformers.json", {})
+    prompt, prompts = get(config, "default_prompt_name", str, path), get(config, "prompts", dict, path, {})
+    check(prompt is None or prompt in prompts, path, "'default_prompt_name' is %s, but 'prompts' has no such prompt" % shown(prompt))
+    check(not prompts.get(prompt), path,
           "the default prompt %s is not supported; set default_prompt_name to null and put the prompt before your texts" % shown(prompt))
+    similarity = get(config, "similarity_fn_name", str, path, "cosine")
+    if similarity != "cosine":
+        ours["similarity"] = similarity
     ours.setdefault("normalize", False)
     ours.update(text_length(transformer))
     if dense:
@@ -642,11 +1011,21 @@ def read_modules(folder):
     return transformer, ours, tensors
 
 
+def transformer_settings(folder):
+    """The path of the settings of sentence-transformers for a transformer, and its keys; {} if there is no such file."""
+    names = ["sentence_%s_config.json" % name for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")]
+    path = next(filter(os.path.exists, (os.path.join(folder, name) for name in names)), os.path.join(folder, names[0]))
+    return path, read_keys(path, "sentence_bert_config.json", {})
+
+
 def text_length(folder):
     """{"max_length": most tokens of a text} by the settings of sentence-transformers or of the tokenizer, {} if neither says."""
-    for name, key in (("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")):
-        path = os.path.join(folder, name)
-        length = read_json(path).get(key) if os.path.exists(path) else None
+    path = os.path.join(folder, "tokenizer_config.json")
+    tokenizer = read_keys(path, "tokenizer_config.json", {})
+    theirs = "model_max_length" if tokenizer.get("model_max_length") is not None else "max_len"
+    for where, config, key in (*((*transformer_settings(folder), "max_seq_length"),), (path, tokenizer, theirs)):
+        length = config.get(key)
+        check(length is None or (type(length) in (int, float) and length > 0), where, "%r is %s, expected a number of tokens" % (key, shown(length)))
         if is_size(length, 1, (1 << 20) + 1):  # transformers writes 10^30 for "any number"
             return {"max_length": length}
     return {}
@@ -658,17 +1037,27 @@ def label_count(config, tensors):
     return head.shape[0] if head is not None and len(head.shape) == 2 else None
 
 
+def check_class_names(config, labels, path):
+    names = get(config, "id2label", dict, path) or {}
+    if not all(name == "LABEL_" + key for key, name in names.items()):
+        check(sorted(names) == sorted(map(str, range(labels))) and all(map(is_text, names.values())) and len(set(names.values())) == labels, path,
+              "'id2label' does not name the %d classes of the head, each with a name of its own" % labels)
+
+
 def read_cross_encoder(root, config, tensors, path):
     """What sentence-transformers says of a CrossEncoder: {"activation": "sigmoid" or "identity", "max_length": most tokens of a pair}; {} for
     other models. By default the activation is the sigmoid for one label and the identity for more."""
     labels, theirs = label_count(config, tensors), get(config, "sentence_transformers", dict, path)
     if labels is None:
         return {}
+    check(get(config, "problem_type", str, path) != "multi_label_classification", path,
+          "'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each example")
+    check_class_names(config, labels, path)
     name = get(config, "sbert_ce_default_activation_function", str, path)  # versions before 4
     name = get(theirs or {}, "activation_fn", str, path, name)
     own, length = os.path.join(root, "config_sentence_transformers.json"), text_length(os.path.dirname(path))
     if os.path.isfile(own):  # version 6
-        found = get(read_json(own), "activation_fn", str, own)
+        found = get(read_keys(own, "config_sentence_transformers.json"), "activation_fn", str, own)
         name, path = (found, own) if found else (name, path)
     if name is None and theirs is None:
         return {}
@@ -686,12 +1075,22 @@ def to_lxf(source, target, dtype, verify):
     weights = weights_of(folder) if os.path.isdir(source) else source
     path = os.path.join(folder, "config.json")
     config = complete_config(read_json(path), path)
+    check_keys(config, "config.json", path)
+    check(not os.path.exists(os.path.join(folder, "adapter_config.json")), folder,
+          "has an adapter (adapter_config.json), which is not supported; merge it into the weights first")
     tokens, flags = read_tokenizer(folder)
+    where, settings = transformer_settings(folder)
+    if os.path.exists(os.path.join(root, "modules.json")) and get(settings, "do_lower_case", bool, where) and not flags["do_lower_case"]:
+        # sentence-transformers puts lower case before the rest, which decides by itself about accents.
+        flags.update(do_lower_case=True, strip_accents=flags["strip_accents"] is True)
     check(len(tokens) <= config["vocab_size"], folder,
           "the vocabulary has %d tokens, the config allows %d ('vocab_size')" % (len(tokens), config["vocab_size"]))
     raw, digest = read_weights(weights)
     chosen, rows = select({**raw, **dense}, config, source)
     print_table(rows)
+    prefix = wrapper_prefix(raw)
+    if prefix:
+        print("took off the prefix %s of the names" % one_line(shown(prefix)))
     missing = [old or new for status, old, new in rows if status == "MISSING"]
     unknown = [old for status, old, reason in rows if reason == "unknown to lexformer"]
     check(not missing, source, "%d needed tensors are missing or of the wrong shape, as %s%s; the table shows all"
@@ -699,7 +1098,7 @@ def to_lxf(source, target, dtype, verify):
     ours = {**(ours or {}), **read_cross_encoder(root, config, chosen, path)}
     if ours:
         before = get(config, "lexformer", dict, path, {})  # of a folder that --to-hf wrote
-        config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length")}, **ours}
+        config["lexformer"] = {**{key: value for key, value in before.items() if key not in ("dense", "max_length", "similarity")}, **ours}
     vocab = "".join(token + "\n" for token in tokens)
     metadata = {"lexformer.format": "1", "lexformer.version": VERSION, "lexformer.config": dump_json(config), "lexformer.vocab": vocab,
                 "lexformer.vocab_crc32": str(zlib.crc32(vocab.encode())), "lexformer.tokenizer": dump_json(flags),
@@ -794,7 +1193,7 @@ def sentence_files(ours, tensors, width, longest, where):
     files["modules.json"] = [dict(idx=i, name=str(i), path="%d_%s" % (i, kind) if i else "", type="sentence_transformers.models." + kind)
                              for i, kind in enumerate(kinds)]
     files["sentence_bert_config.json"] = {"max_seq_length": length, "do_lower_case": False}
-    files["config_sentence_transformers.json"] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
+    files["config_sentence_transformers.json"] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": get(ours, "similarity", str, where, "cosine")}
     return files, weights
 
 
@@ -808,6 +1207,23 @@ def parse_lxf(source):
     return tensors, metadata
 
 
+def export_tokens(vocab, flags, config, source):
+    """The text of vocab.txt without the tokens that only their own text gives; these follow it, in `config`."""
+    tokens, added = vocab.split("\n")[:-1], get(flags, "added_tokens", list, source, [])
+    places = {token: i for i, token in enumerate(tokens)}
+    try:
+        whole = {places[token["content"]] for token in added if not token["piece"]}
+        config.update({"added_tokens_decoder": {str(places[token["content"]]): {
+            **{key: token[key] for key in ("content", "lstrip", "rstrip", "single_word", "normalized")}, "special": True} for token in added}} if added else {})
+    except (KeyError, TypeError):
+        raise Stop(3, "%s: lexformer.tokenizer: 'added_tokens' does not fit the vocabulary" % source)
+    tokens = tokens[:len(tokens) - len(whole)] if whole == set(range(len(tokens) - len(whole), len(tokens))) else tokens
+    plain = {"clean_text": True, "max_input_chars_per_word": 100, "match_special_tokens": True, "add_cls": True, "add_sep": True, "add_middle_sep": True}
+    for key in [key for key, value in plain.items() if flags.get(key, value) != value]:
+        print("note: transformers' BertTokenizer has %s %s; its results differ" % (key, dump_json(plain[key])))
+    return "".join(token + "\n" for token in tokens)
+
+
 def to_hf(source, folder):
     # transformers could read other files in the folder, e.g. an old tokenizer.json, as a part of the model.
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
@@ -817,7 +1233,8 @@ def to_hf(source, folder):
     config = complete_config(parse_json(metadata.get("lexformer.config", ""), where), where)
     describe_head(config, tensors, where)
     ours = get(config, "lexformer", dict, where, {})
-    terms = [term["name"] if isinstance(term, dict) else term for term in get(ours, "attention", list, where, [])]
+    terms = [term.get("name") if isinstance(term, dict) else term for term in get(ours, "attention", list, where, [])]
+    check(all(map(is_text, terms)), where, "an attention term has no name")
     foreign = [name for name in terms if name in OUR_POSITIONS]
     check(not foreign, where, "the position scheme is %s; transformers has %s" % (shown(foreign and foreign[0]), ", ".join(POSITIONS)))
     kinds = {tensor.dtype for tensor in tensors.values()}
@@ -835,6 +1252,7 @@ def to_hf(source, folder):
         flags = parse_json(metadata.get("lexformer.tokenizer", ""), source + ": lexformer.tokenizer")
         texts["tokenizer_config.json"] = {key: flags[key] for key in TOKENIZER_KEYS if key in flags}
         texts["tokenizer_config.json"].update(tokenizer_class="BertTokenizer", model_max_length=longest)
+        texts["vocab.txt"] = export_tokens(vocab, flags, texts["tokenizer_config.json"], source)
     with staged(folder) as temporary:
         os.makedirs(temporary)
         for name in {os.path.dirname(name) for name in texts} - {""}:

@@ -93,6 +93,7 @@
 #include "lexformer/text/masking.hpp"
 #include "lexformer/text/nearest_name.hpp"
 #include "lexformer/text/similarity.hpp"
+#include "lexformer/text/special_tokens.hpp"
 #include "lexformer/text/unicode.hpp"
 #include "lexformer/text/unicode_table.hpp"
 #include "lexformer/text/vocab_trainer.hpp"
@@ -102,11 +103,13 @@
 #include "lexformer/text/words.hpp"
 
 // files
+#include "lexformer/io/added_tokens.hpp"
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/checkpoint_dir.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
 #include "lexformer/io/file_lock.hpp"
+#include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/half.hpp"
 #include "lexformer/io/json_value.hpp"
 #include "lexformer/io/model_file.hpp"

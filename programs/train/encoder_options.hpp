@@ -63,6 +63,7 @@ struct EncoderOptions : RunOptions {
 
   /// The model's options, given the options of the file it starts from.
   lx::SentenceEncoderOptions encoder(lx::SentenceEncoderOptions from) const {
+    from.similarity = lx::VectorSimilarity::cosine;  // of all losses
     if (pool != "auto") from.pooling = lx::parse_name<lx::Pooling>(pool, "--pool");
     if (!dense.empty()) from.dense.clear();
     for (const std::size_t size : dense) from.dense.push_back({size, activation});

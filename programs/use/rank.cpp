@@ -125,10 +125,11 @@ class Rank final : public program::Command {
   Rankings rankings(const std::vector<std::string>& queries, const std::vector<std::string>& documents) const {
     auto file = lx::ModelFile::open(model_);
     if (lx::is_sentence_encoder(file)) {
+      const auto similarity = lx::stored_sentence_options(file).similarity;
       const auto model = lx::open_text_encoder(std::move(file), compute_, flags_.extras());
       const auto vectors = model->encode(documents, {.batch_size = batch_});
       lx::require_finite(vectors, documents_path_, "text", 1);
-      return lx::nearest_documents(model->encode(queries, {.batch_size = batch_}), vectors, top_);
+      return lx::nearest_documents(model->encode(queries, {.batch_size = batch_}), vectors, top_, similarity);
     }
     const auto model = lx::open_scorer(std::move(file), compute_, flags_.extras());
     if (model->task().texts != 2)

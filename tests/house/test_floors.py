@@ -59,7 +59,7 @@ FORBIDDEN = {
 FORBIDDEN_HEADERS = {"iostream", "cassert", "assert.h", "format", "source_location", "expected", "regex", "locale", "cctype"}
 MANY_LINES = 400
 # header -> the most headers that a program reads with it which links lexformer::compiled
-CLOSURES = {"attention/lea.hpp": 50, "models/cross_encoder.hpp": 100}
+CLOSURES = {"attention/lea.hpp": 50, "models/cross_encoder.hpp": 101}
 
 
 def code_only(text):

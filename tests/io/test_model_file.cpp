@@ -153,26 +153,36 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   CHECK(model.tensors.names() == tiny_tensors("bert.", "weight").names());
   CHECK(model.tensors.metadata.empty());  // the metadata of the original writer do not apply to the new file
 
-  // tokenizer.json has priority over vocab.txt; tokenizer_config.json over tokenizer.json.
+  // tokenizer.json has priority over vocab.txt. How a text is split: tokenizer_config.json for a tokenizer of BERT, else tokenizer.json.
   write(folder / "tokenizer.json", tokenizer_json_of({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "q"}).dump());
   model = ModelFile::open(folder.path.string());
   CHECK(model.vocabulary.size() == 6);
   CHECK(model.vocabulary.id("q") == 5);
+  CHECK(model.tokenizer.max_word_chars == 100);
+  CHECK_FALSE(model.tokenizer.strip_accents.has_value());
+  CHECK(model.tokenizer.handle_chinese_chars);
+  CHECK_FALSE(model.tokenizer.lowercase);
+  write(folder / "tokenizer_config.json", R"({"do_lower_case": false, "tokenizer_class": "PreTrainedTokenizerFast"})");
+  model = ModelFile::open(folder.path.string());
   CHECK(model.tokenizer.max_word_chars == 50);
   CHECK(model.tokenizer.strip_accents == true);
   CHECK_FALSE(model.tokenizer.handle_chinese_chars);
-  CHECK_FALSE(model.tokenizer.lowercase);
+  CHECK(model.tokenizer.lowercase);
+  CHECK_FALSE(model.tokenizer.add_cls);  // there is no post_processor
+  CHECK_FALSE(model.tokenizer.match_special_tokens);
+  CHECK(model.tokenizer.added_tokens == std::vector<AddedToken>{{.content = "[MASK]"}});
   const auto bad_tokenizer = [&](const char* pointer, const Json& value, const std::string& part) {
     Json root = tokenizer_json_of(file_words);
     root[Json::json_pointer(pointer)] = value;
     folder.refused("tokenizer.json", root.dump(), "tokenizer.json: " + part);
   };
-  bad_tokenizer("/model/type", "BPE", "model: 'type' is 'BPE', which is not supported; lexformer reads BERT's WordPiece");
+  bad_tokenizer("/model/type", "BPE",
+                "model: 'type' is 'BPE', which is not supported; expected \"WordPiece\"; lexformer reads BERT's WordPiece");
   Json foreign = tokenizer_json_of(file_words);  // like GPT-2's
   foreign["model"]["type"] = "BPE";
   foreign["normalizer"] = nullptr;
   folder.refused("tokenizer.json", foreign.dump(), "tokenizer.json: model: 'type' is 'BPE', which is not supported");
-  bad_tokenizer("/model/continuing_subword_prefix", "@@", "'continuing_subword_prefix' is not '##'");
+  bad_tokenizer("/model/continuing_subword_prefix", "@@", "model: 'continuing_subword_prefix' is '@@', which is not supported");
   bad_tokenizer("/model/vocab/a", 6, "two tokens have the id 6");
   bad_tokenizer("/model/vocab/a", -1, "vocab: 'a' is -1");
   bad_tokenizer("/model/vocab/a", 1099511627776, "vocab: 'a' is 1099511627776");
@@ -181,19 +191,23 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   bad_tokenizer("/model/vocab", Json::array(), "'vocab' is array, expected an object");
   bad_tokenizer("/model/vocab/", 9, "the token with id 9 is empty or holds a line feed");
   bad_tokenizer("/model/vocab/a\nb", 9, "the token with id 9 is empty or holds a line feed");
-  bad_tokenizer("/model/max_input_chars_per_word", 0, "'max_input_chars_per_word' is 0, expected a whole number from 1");
+  bad_tokenizer("/model/max_input_chars_per_word", 0, "model: 'max_input_chars_per_word' is 0, expected a whole number from 1");
   Json one = tokenizer_json_of(file_words);
   one["model"]["max_input_chars_per_word"] = 1;
   write(folder / "tokenizer.json", one.dump());
   CHECK(ModelFile::open(folder.path.string()).tokenizer.max_word_chars == 1);
   bad_tokenizer("/added_tokens", Json::object(), "'added_tokens' is object, expected an array");
-  bad_tokenizer("/normalizer/strip_accents", 1, "'strip_accents' is 1, expected true or false");
+  bad_tokenizer("/normalizer/strip_accents", 1, "normalizer: 'strip_accents' is 1, expected true or false");
   bad_tokenizer("/normalizer/type", "Sequence", "normalizer: 'type' is 'Sequence'");
-  bad_tokenizer("/normalizer", nullptr, "'normalizer' is null");
+  bad_tokenizer("/normalizer/nfc", true, "normalizer: the key 'nfc' is not known and may change the results");
+  bad_tokenizer("/pre_tokenizer", nullptr, "'pre_tokenizer' is null");
   bad_tokenizer("/pre_tokenizer/type", "Metaspace", "pre_tokenizer: 'type' is 'Metaspace'");
-  bad_tokenizer("/added_tokens/0/content", "[COL]", "added token '[COL]' is not supported");
-  bad_tokenizer("/added_tokens/0/id", 5, "two tokens have the id 5");
+  bad_tokenizer("/added_tokens", parse_json(R"([{"id": 4, "content": "a"}, {"id": 4, "content": "b"}])", ""), "two tokens have the id 4");
+  Json moved = tokenizer_json_of(file_words);
+  moved["added_tokens"][0]["content"] = "[COL]";
+  folder.refused("tokenizer.json", moved.dump(), "the added token '[COL]' has the id 4 in one file, but its place is 8");
   fs::remove(folder / "tokenizer.json");
+  write(folder / "tokenizer_config.json", "{}");
 
   folder.refused("config.json", R"({"model_type": "roberta"})",
                  "config.json: 'model_type' is 'roberta', which is not supported; lexformer reads");
@@ -203,14 +217,23 @@ TEST_CASE("ModelFile: a HuggingFace folder as it is") {
   folder.refused("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})", "'tokenizer_class' is 'RobertaTokenizer'");
   folder.refused("tokenizer_config.json", R"({"do_basic_tokenize": false})", "'do_basic_tokenize' is false");
   folder.refused("tokenizer_config.json", R"({"added_tokens_decoder": {"9": {"content": "[COL]"}}})",
-                 "added token '[COL]' is not supported");
+                 "the added token '[COL]' has the id 9 in one file, but its place is 8");
+  folder.refused("tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "[COL]"}}})",
+                 "'added_tokens_decoder' has the key 'x', expected an id");
   write(folder / "added_tokens.json", R"({"[MASK]": 4})");
   ModelFile::open(folder.path.string());
-  folder.refused("added_tokens.json", R"({"[COL]": 9})", "added_tokens.json: added token '[COL]' is not supported");
+  folder.refused("added_tokens.json", R"({"[COL]": 8})", "the vocabulary has 9 tokens, the config allows 8");
   fs::remove(folder / "added_tokens.json");
   folder.refused("vocab.txt", "[PAD]\n[CLS]\n", "the vocabulary of 2 tokens has no '[UNK]'");
   folder.refused("vocab.txt", "", "the vocabulary of 0 tokens has no '[UNK]'");
   folder.refused("model.safetensors", "", "model.safetensors: has 0 bytes");
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+                    page = "\n<!DOCTYPE html>\n<html></html>\n";
+  for (const char* file : {"model.safetensors", "vocab.txt", "config.json"}) {
+    folder.refused(file, pointer, std::string(file) + ": is a pointer of Git LFS and not the file itself; fetch it: git lfs pull");
+    folder.refused(file, page, std::string(file) + ": is a page of HTML and not the file itself");
+  }
+  folder.refused("adapter_config.json", "{}", "has an adapter (adapter_config.json)");
 
   fs::rename(folder / "vocab.txt", folder / "v");
   folder.refused("spiece.model", "x", "spiece.model: this kind of tokenizer is not supported");
@@ -326,7 +349,9 @@ TEST_CASE("ModelFile: the modules of a sentence-transformers folder") {
 
   folder.refused(last, R"({"activation_function": "x.Softmax"})", "'x.Softmax' is not supported; Tanh, Identity, ReLU and GELU are");
   folder.refused(last, R"({"activation_function": "x.Tanh", "module_output_name": "token_embeddings"})",
-                 "does not go from sentence vector to sentence vector");
+                 "'module_output_name' is 'token_embeddings', which is not supported; expected \"sentence_embedding\"");
+  folder.refused("2_Dense/config.json", R"({"activation_function": "x.Tanh", "bias": false})",
+                 "'bias' is false, but the weights have a bias");
   write(folder / last, identity);
   first.erase("linear.weight");
   first.write(folder / "2_Dense/model.safetensors");
@@ -338,6 +363,32 @@ TEST_CASE("ModelFile: the modules of a sentence-transformers folder") {
                  "the default prompt 'query' is not supported");
   write(folder / "config_sentence_transformers.json", R"({"default_prompt_name": null, "prompts": {"query": "find: "}})");
   CHECK(settings()["pooling"] == "max");
+  folder.refused("config_sentence_transformers.json", R"({"default_prompt_name": "query", "prompts": {}})", "'prompts' has no such prompt");
+  CHECK_FALSE(settings().contains("similarity"));
+  write(folder / "config_sentence_transformers.json", R"({"similarity_fn_name": "dot"})");
+  CHECK(settings()["similarity"] == "dot");
+  // Lower case before the tokenizer, which alone decides about accents.
+  write(folder / "tokenizer_config.json", R"({"do_lower_case": false})");
+  write(folder / "sentence_bert_config.json", R"({"do_lower_case": true})");
+  const TokenizerOptions lower = ModelFile::open(folder.path.string()).tokenizer;
+  CHECK(lower.lowercase);
+  CHECK(lower.strip_accents == false);
+}
+
+TEST_CASE("ModelFile: names within a wrapper") {
+  const TinyFolder folder;
+  const auto names = [&](const std::string& prefix, bool other) {
+    TensorFile tensors = tiny_tensors(prefix, "weight");
+    if (other) tensors.set("loss.weight", Tensor<float>::from({1.0f}));
+    tensors.write(folder / "model.safetensors");
+    return ModelFile::open(folder.path.string()).tensors.names();
+  };
+  const auto expected = tiny_tensors("bert.", "weight").names();
+  for (const char* prefix : {"module.", "module.bert.", "model.module.bert.", "_orig_mod.bert.", "0.auto_model."})
+    CHECK(names(prefix, false) == expected);
+  CHECK(names("model.bert.", true).back() == "loss.weight");
+  CHECK(names("model.bert.", true).size() == expected.size() + 1);
+  CHECK(names("mine.bert.", true).back().starts_with("mine.bert."));
 }
 
 TEST_CASE("ModelFile: vocabulary and tokenizer as texts") {
@@ -346,6 +397,7 @@ TEST_CASE("ModelFile: vocabulary and tokenizer as texts") {
   const TinyFolder folder;
   write(folder / "tokenizer_config.json",
         R"({"do_lower_case": true, "strip_accents": false, "tokenize_chinese_chars": false, "cls_token": "a", "tokenizer_class": null})");
+  CHECK(ModelFile::open(folder.path.string()).tokenizer.added_tokens.empty());
   TokenizerOptions options = ModelFile::open(folder.path.string()).tokenizer;
   CHECK(options.lowercase);
   CHECK(options.strip_accents == false);

@@ -89,9 +89,9 @@ TEST_CASE("config: the options of a term are read as a struct, whether a struct 
 }
 
 TEST_CASE("config: keys that no model reads are named, those of HuggingFace that change nothing are not") {
-  CHECK(unused_config_keys({{"hidden_size", 5u}, {"torch_dtype", "float32"}, {"id2label", {}}, {"pruned_heads", Json::object()}}).empty());
-  CHECK(unused_config_keys({{"hiden_size", 5u}, {"pruned_heads", {{"0", {1, 2}}}}}) ==
-        std::vector<std::string>{"hiden_size", "pruned_heads"});
+  const auto refused = [](const Json& config) { return refused_keys(config, "config.json"); };
+  CHECK(refused({{"hidden_size", 5u}, {"torch_dtype", "float32"}, {"id2label", {}}, {"pruned_heads", Json::object()}}).empty());
+  CHECK(refused({{"hiden_size", 5u}, {"pruned_heads", {{"0", {1, 2}}}}}) == std::vector<std::string>{"hiden_size", "pruned_heads"});
   auto file = test::tiny_model().file();
   file.config["hiden_size"] = 5;
   CHECK(error_message([&] { CrossEncoder<double> model(file); }) ==
@@ -137,6 +137,29 @@ TEST_CASE(
   file.config->erase("lexformer");
   file.config["problem_type"] = "regression";
   CHECK(CrossEncoder<double>(file).predict(pairs)[0] == logit);
+}
+
+TEST_CASE("a HuggingFace classifier has the class names of id2label, unless they are the usual ones") {
+  auto file = test::tiny_model({.head = Head::huggingface, .labels = 3}).file();
+  file.config->erase("lexformer");
+  const auto names = [&](const Json& given) {
+    file.config["id2label"] = given;
+    return stored_options(file).label_names;
+  };
+  CHECK(names({{"0", "LABEL_0"}, {"1", "LABEL_1"}, {"2", "LABEL_2"}}).empty());
+  CHECK(names({{"0", "LABEL_0"}, {"1", "LABEL_1"}}).empty());
+  CHECK(names({{"2", "c"}, {"0", "a"}, {"1", "b"}}) == std::vector<std::string>{"a", "b", "c"});
+  const std::string message = "ModelFile: config: 'id2label' does not name the 3 classes of the head, each with a name of its own";
+  CHECK(error_message([&] { names({{"0", "a"}, {"1", "b"}, {"2", "a"}}); }) == message);
+  CHECK(error_message([&] { names({{"0", "a"}, {"1", "b"}, {"2", "c"}, {"3", "d"}}); }) == message);
+  CHECK(error_message([&] { names({{"0", "a"}, {"1", "b"}}); }).find("id2label: the key '2' is missing") != std::string::npos);
+}
+
+TEST_CASE("a model with one token type reads single texts, not pairs") {
+  auto file = test::tiny_file();
+  file.config["type_vocab_size"] = 1u;
+  CHECK(error_message([&] { CrossEncoder<double>(file, CrossEncoderOptions{}); }) ==
+        "tiny.lxf: 'type_vocab_size' is 1: the model has one token type, so it reads single texts, not pairs");
 }
 
 TEST_CASE("config: a model without position embeddings and without attention terms is saved so") {

@@ -51,14 +51,28 @@ TEST_CASE("nearest_documents: all cosines, for any number of threads") {
     first = found;
   }
   std::vector<std::size_t> parts;
-  nearest_documents(queries, documents, 4, [&](std::size_t count) { parts.push_back(count); });
+  nearest_documents(queries, documents, 4, VectorSimilarity::cosine, [&](std::size_t count) { parts.push_back(count); });
   CHECK(parts == std::vector<std::size_t>{64, 64, 2});
-  CHECK_THROWS_WITH(nearest_documents(queries, documents, 4, [](std::size_t) { fail("caller", "stops"); }), "caller: stops");
+  CHECK_THROWS_WITH(nearest_documents(queries, documents, 4, VectorSimilarity::cosine, [](std::size_t) { fail("caller", "stops"); }), "caller: stops");
   CHECK(nearest_documents(queries, Tensor<float>(Shape{0, 5})).at(7).empty());
   CHECK_THROWS_WITH(nearest_documents(queries, test::random_tensor<float>({3, 4})), doctest::Contains("needs vectors of one size"));
   auto bad = documents.clone();
   bad.mutable_data()[3] = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_WITH(nearest_documents(queries, bad), doctest::Contains("is not finite"));
+}
+
+TEST_CASE("nearest_documents: by other similarities, the largest value first") {
+  const auto queries = Tensor<float>::from({1, 2}, {1, 2}), documents = Tensor<float>::from({10, 20, 1, 3, 2, 1}, {3, 2});
+  const auto scores = [&](VectorSimilarity similarity) {
+    std::vector<std::pair<std::size_t, double>> all;
+    for (const auto& d : nearest_documents(queries, documents, 0, similarity).at(0)) all.emplace_back(d.index, d.score);
+    return all;
+  };
+  using Scores = std::vector<std::pair<std::size_t, double>>;
+  CHECK(scores(VectorSimilarity::dot) == Scores{{0, 50}, {1, 7}, {2, 4}});
+  CHECK(scores(VectorSimilarity::manhattan) == Scores{{1, -1}, {2, -2}, {0, -27}});
+  CHECK(scores(VectorSimilarity::euclidean)[1].second == doctest::Approx(-1.4142135).epsilon(1e-6));
+  CHECK(scores(VectorSimilarity::cosine)[0].first == 0);
 }
 
 TEST_CASE("rank: by a cross-encoder's score and by a sentence encoder's cosine") {

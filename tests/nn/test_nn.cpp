@@ -148,8 +148,15 @@ TEST_CASE("activations go by HuggingFace's names") {
   CHECK(at("relu") == std::vector<double>{0.0, 0.5});
   CHECK(at("tanh")[0] == doctest::Approx(-0.7615941559557649).epsilon(1e-14));
   CHECK(name_of(Activation::gelu_tanh) == "gelu_new");
-  CHECK(error_message([] { parse_name<Activation>("swish", "activation"); }) ==
-        "activation: 'swish' is not known; use one of: gelu, gelu_new, gelu_pytorch_tanh, relu, tanh");
+  CHECK(at("gelu") == at("gelu_python"));
+  CHECK(at("gelu_new") == at("gelu_fast"));
+  CHECK(at("silu")[1] == doctest::Approx(0.3112296656009273).epsilon(1e-14));        // x / (1 + e^-x)
+  CHECK(at("quick_gelu")[1] == doctest::Approx(0.35038843660638014).epsilon(1e-12));  // x / (1 + e^-1.702x)
+  CHECK(at("swish") == at("silu"));
+  CHECK(name_of(Activation::silu) == "silu");
+  CHECK(error_message([] { parse_name<Activation>("mish", "activation"); }) ==
+        "activation: 'mish' is not known; use one of: gelu, gelu_python, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, tanh, silu, swish, "
+        "quick_gelu");
 }
 
 TEST_CASE("a linear layer in bfloat16 packs its weights for inference, and again after they changed") {

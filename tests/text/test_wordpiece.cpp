@@ -430,3 +430,70 @@ TEST_CASE("law: word ids count up without gaps and offsets stay in the text") {
     }
   }
 }
+
+TEST_CASE("added tokens: found before the words, in the text as it is or in the normalized one, with their flags") {
+  struct Row {
+    AddedToken token;
+    std::string text;
+    std::vector<std::int32_t> ids;  // without [CLS] and [SEP]
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> offsets{};
+  };
+  // As PyPI tokenizers 0.23.3; id 26 is that of the token.
+  const Row rows[] = {
+      {{.content = "[COL]"}, "a [COL] b", {5, 26, 7}, {{0, 1}, {2, 7}, {8, 9}}},
+      {{.content = "[COL]"}, "a [col] b", {5, 14, 1, 15, 7}},
+      {{.content = "[COL]", .normalized = true}, "a [col] b", {5, 26, 7}, {{0, 1}, {2, 7}, {8, 9}}},
+      {{.content = "[COL]", .lstrip = true}, "a  [COL] b", {5, 26, 7}, {{0, 1}, {1, 8}, {9, 10}}},
+      {{.content = "[COL]", .rstrip = true}, "a [COL]\xC2\xA0 b", {5, 26, 7}, {{0, 1}, {2, 9}, {9, 10}}},
+      {{.content = "[COL]", .lstrip = true, .rstrip = true, .normalized = true},
+       "a [COL] [COL] b",
+       {5, 26, 26, 7},
+       {{0, 1}, {1, 8}, {8, 14}, {14, 15}}},
+      {{.content = "bc", .single_word = true}, "abc bc abc", {11, 26, 11}},
+      {{.content = "bc", .single_word = true},
+       "\xC3\xA9"
+       "bc",
+       {24, 8, 12}},
+      {{.content = "bc"}, "abc", {5, 26}},
+      {{.content = "BC", .normalized = true}, "abc bcBC", {5, 26, 26, 26}},
+      {{.content = "ab c", .piece = false}, "ab c ab", {26, 9}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    auto words = small_vocabulary;
+    words.push_back(row.token.content);
+    const WordPieceTokenizer t(Vocabulary(words), {.added_tokens = {row.token}});
+    auto expected = row.ids;
+    expected.insert(expected.begin(), 2);
+    expected.push_back(3);
+    const auto e = t.encode(row.text, 64);
+    CHECK(e.ids == expected);
+    if (row.offsets.empty()) continue;
+    CHECK(std::vector<std::pair<std::uint32_t, std::uint32_t>>(e.offsets.begin() + 1, e.offsets.end() - 1) == row.offsets);
+  }
+  // A token outside of the model's own vocabulary is no piece of words.
+  auto words = small_vocabulary;
+  words.push_back("hel");
+  const AddedToken whole{.content = "hel", .single_word = true, .piece = false};
+  CHECK(WordPieceTokenizer(Vocabulary(words), {.added_tokens = {whole}}).encode("hela hel", 9).ids ==
+        std::vector<std::int32_t>{2, 1, 26, 3});
+  CHECK(WordPieceTokenizer(Vocabulary(words)).encode("hela", 9).ids == std::vector<std::int32_t>{2, 26, 6, 3});
+  CHECK_THROWS_WITH(WordPieceTokenizer(Vocabulary(small_vocabulary), {.added_tokens = {whole}}), doctest::Contains("has no 'hel'"));
+}
+
+TEST_CASE("a tokenizer that adds not all of [CLS] and [SEP]") {
+  using Ids = std::vector<std::int32_t>;
+  const auto make = [](bool cls, bool sep, bool middle) {
+    return WordPieceTokenizer(Vocabulary(small_vocabulary), {.add_cls = cls, .add_sep = sep, .add_middle_sep = middle});
+  };
+  CHECK(make(false, false, false).encode("a b", 9).ids == Ids{5, 7});
+  CHECK(make(true, false, true).encode("a b", 9).ids == Ids{2, 5, 7});
+  const auto pair = make(true, false, true).encode_pair("a b", "b", 9);
+  CHECK(pair.ids == Ids{2, 5, 7, 3, 7});
+  CHECK(pair.type_ids == std::vector<std::uint8_t>{0, 0, 0, 0, 1});
+  CHECK(make(false, true, false).encode_pair("a b", "b", 9).ids == Ids{5, 7, 7, 3});
+  CHECK(make(false, false, false).encode_pair("a b a", "b a b", 5).ids == Ids{5, 7, 7, 5, 7});
+  CHECK(make(false, false, false).encode("a b a", 2).ids == Ids{5, 7});
+  CHECK_THROWS_WITH(make(false, false, false).encode(" ", 9), doctest::Contains("a text has no tokens"));
+  CHECK_THROWS_WITH(make(false, false, false).encode_pair("", " ", 9), doctest::Contains("a pair has no tokens"));
+}

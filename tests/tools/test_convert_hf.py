@@ -63,8 +63,9 @@ def safetensors_bytes(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=None):
-    """A zip file as torch.save writes it, made without torch. `attack` is one more object in the dictionary."""
+def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=None, old=False, inside=None):
+    """A file as torch.save writes it, made without torch: a zip file, or what versions before 1.6 wrote. `attack` is one more object in the
+    dictionary; `inside` is the key of an outer dictionary that has the tensors."""
     torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
     torch._utils = utils
     classes = {dtype: type(name, (), {"__module__": "torch", "__qualname__": name}) for name, dtype in convert_hf.STORAGES.items()}
@@ -96,11 +97,12 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
     for i, (name, (dtype, shape, content)) in enumerate(tensors.items()):
         width = convert_hf.WIDTHS[dtype]
         stride = tuple(math.prod(shape[axis + 1:]) for axis in range(len(shape)))
-        storage = Storage("storage", classes[dtype], str(i), "cpu", storage_size or len(content) // width)
+        storage = Storage("storage", classes[dtype], str(i), "cpu", storage_size or len(content) // width, *([None] if old else []))
         state[name] = Value(storage, 0, tuple(shape), strides or stride, False, collections.OrderedDict())
         files["archive/data/%d" % i] = content
     if attack is not None:
         state["attack"] = attack
+    state = {"epoch": 3, inside: state, "optimizer_states": []} if inside else state
     sys.modules.update({"torch": torch, "torch._utils": utils})
     try:
         stream = io.BytesIO()
@@ -108,6 +110,14 @@ def bin_bytes(tensors, attack=None, compress=False, strides=None, storage_size=N
     finally:
         del sys.modules["torch"], sys.modules["torch._utils"]
     out = io.BytesIO()
+    if old:
+        for part in (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True, "type_sizes": {"int": 4}}):
+            pickle.dump(part, out, 2)
+        out.write(stream.getvalue())
+        pickle.dump(["%d" % i for i in range(len(tensors))], out, 2)
+        for dtype, _, content in tensors.values():
+            out.write(struct.pack("<q", len(content) // convert_hf.WIDTHS[dtype]) + content)
+        return out.getvalue()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", stream.getvalue())
         archive.writestr("archive/byteorder", "little")
@@ -136,6 +146,9 @@ class Convert(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        known = mock.patch.dict(convert_hf.SECTIONS["config.json"], {"label": None})  # a text of all kinds of characters
+        known.start()
+        self.addCleanup(known.stop)
         self.source = os.path.join(self.folder, "source")
         os.mkdir(self.source)
         self.target = os.path.join(self.folder, "m.lxf")
@@ -206,11 +219,18 @@ class Convert(unittest.TestCase):
         self.put_weights(old)
         self.assert_tensors(self.result()[0], tensors)
         self.assertIn("%d mapped, 2 ignored, 0 missing" % len(tensors), self.out)
+        # What a wrapper puts before each name: DataParallel, Lightning, torch.compile, a whole SentenceTransformer.
+        for prefix in ("module.", "model.", "model.module.", "_orig_mod.", "0.auto_model."):
+            self.put_weights({prefix + name: tensor for name, tensor in tensors.items()})
+            self.assert_tensors(self.result()[0], tensors)
+            self.assertIn("took off the prefix %r of the names" % prefix, self.out)
+        self.put_weights({**{"model." + name: tensor for name, tensor in tensors.items()}, "loss.weight": ("F32", (1,), b"\0\0\0\0")})
+        self.assert_tensors(self.result()[0], tensors)
         os.remove(self.target)
-        # torch.nn.DataParallel adds a prefix to each name; neither transformers nor lexformer knows it.
-        self.put_weights({"module." + name: tensor for name, tensor in tensors.items()})
+        two = {prefix + name: tensor for name, tensor in tensors.items() for prefix in ("a.", "b.")}
+        self.put_weights(two)
         self.refused("needed tensors are missing or of the wrong shape, as 'bert.embeddings.LayerNorm.bias' "
-                     "(while 'module.bert.embeddings.LayerNorm.bias' is unknown)")
+                     "(while 'a.bert.embeddings.LayerNorm.bias' is unknown)")
         self.put_weights(dict(tensors, **{"embeddings.LayerNorm.gamma": tensors["bert.embeddings.LayerNorm.weight"]}))
         self.refused("two tensors would get the same name")
 
@@ -326,6 +346,110 @@ class Convert(unittest.TestCase):
         self.assert_tensors(self.result()[0], tiny_tensors())
         self.assert_tensors(self.result(source=os.path.join(self.source, "pytorch_model.bin"))[0], tiny_tensors())
 
+    def test_bin_before_pytorch_1_6(self):
+        path, tensors = "pytorch_model.bin", dict(tiny_tensors(), **{"embeddings.position_ids": ("I64", (1, 6), bytes(48))})
+        good = bin_bytes(tensors, old=True)
+        self.put(path, good)
+        self.assert_tensors(self.result()[0], tiny_tensors())
+        os.remove(self.target)
+        self.put(path, bin_bytes(tensors, old=True, attack=Attack()))
+        self.refused("system', which no weights need; it is not loaded")
+        self.put(path, bin_bytes(tensors, old=True, storage_size=10**9))
+        self.refused("the storage '0' has the wrong size, or the file is cut off")
+        for n in list(range(0, len(good), 97)) + [len(good) - 1]:
+            self.put(path, good[:n])
+            self.refused(path)
+        draw = random.Random(3)
+        for _ in range(300):
+            bad = bytearray(good)
+            for _ in range(3):
+                bad[draw.randrange(len(bad))] = draw.randrange(256)
+            self.put(path, bytes(bad))
+            self.assertIn(self.convert(), (0, 3))
+            self.assertLessEqual(self.err.count("\n"), 1)
+        if os.path.exists(self.target):
+            os.remove(self.target)
+        self.put(path, b"\0" * 257 + b"ustar" + b"\0" * 250)
+        self.refused("is a tar file of PyTorch before 0.1.10")
+
+    def test_checkpoint_of_a_trainer(self):
+        for old in (False, True):
+            for key in ("state_dict", "model_state_dict"):
+                self.put("pytorch_model.bin", bin_bytes({"model." + name: tensor for name, tensor in tiny_tensors().items()}, old=old, inside=key))
+                self.assert_tensors(self.result()[0], tiny_tensors())
+                self.assertIn("took the tensors of %r" % key, self.out)
+        os.remove(self.target)
+        self.put("pytorch_model.bin", bin_bytes(tiny_tensors(), inside="weights"))
+        self.refused("'epoch' is no tensor")
+
+    def test_many_tensors_of_one_storage(self):
+        """A small file cannot ask for much memory."""
+        many = {"t%d" % i: ("F32", (1000,), b"") for i in range(50)}
+        content = bin_bytes({"a": ("F32", (1000,), bytes(4000))})
+        state = collections.OrderedDict(many)
+        self.assertLess(len(content), 50 * 4000 // 4)
+        with mock.patch.object(convert_hf, "read_zip", lambda *_: ({name: convert_hf.Later(("F32", "0"), 0, (1000,), (1,)) for name in state}, {"0": bytes(4000)})):
+            self.put("pytorch_model.bin", content)
+            self.refused("many share a storage")
+
+    def test_what_stands_in_for_a_file(self):
+        pointer, page = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", b"\r\n<!DOCTYPE html>\n<html></html>"
+        self.put_weights(tiny_tensors())
+        for name in ("model.safetensors", "vocab.txt", "config.json", "pytorch_model.bin"):
+            there = os.path.exists(os.path.join(self.source, name))
+            old = convert_hf.read_bytes(os.path.join(self.source, name)) if there else None
+            if name == "pytorch_model.bin":
+                os.remove(os.path.join(self.source, "model.safetensors"))
+            for content, part in ((pointer, ": is a pointer of Git LFS and not the file itself; fetch it: git lfs pull"), (page, ": is a page of HTML and not")):
+                self.put(name, content)
+                self.refused(name + part)
+            if there:
+                self.put(name, old)
+
+    def test_classifiers(self):
+        head = lambda labels: {"classifier.weight": ("F32", (labels, 4), bytes(16 * labels)), "classifier.bias": ("F32", (labels,), bytes(4 * labels))}
+        self.put_weights(dict(tiny_tensors(), **head(2)))
+        for names, part in (({"0": "no", "1": "yes"}, None), ({"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, None), (None, None),
+                            ({"0": "no", "1": "no"}, "'id2label' does not name the 2 classes"), ({"0": "no"}, "'id2label' does not name the 2 classes"),
+                            ({"0": "no", "2": "yes"}, "'id2label' does not name the 2 classes"), ({"0": "no", "1": 1}, "'id2label' does not name")):
+            self.put("config.json", json.dumps(dict(CONFIG, id2label=names)))
+            if part is None:
+                self.assertEqual(json.loads(self.result()[1]["lexformer.config"])["id2label"], names)
+                os.remove(self.target)
+            else:
+                self.refused(part)
+        self.put("config.json", json.dumps(dict(CONFIG, problem_type="multi_label_classification")))
+        self.refused("'problem_type' is 'multi_label_classification'; a cross-encoder has one label for each example")
+
+    def test_what_the_programs_would_refuse(self):
+        self.put_weights(tiny_tensors())
+        for key, value, part in (("hidden_act", "mish", "'hidden_act' is 'mish', which is not supported; expected"), ("layer_norm_eps", -1, "'layer_norm_eps' is -1"),
+                                 ("hidden_dropout_prob", 1.0, "expected a number from 0 to 0.99"), ("type_vocab_size", 2000, "expected a whole number from 1 to 1024"),
+                                 ("quantization_config", {}, "'quantization_config' is"), ("new", 1, "the key 'new' is not known")):
+            self.put("config.json", json.dumps(dict(CONFIG, **{key: value})))
+            self.refused(part)
+
+    def test_added_tokens_and_back(self):
+        tensors = tiny_tensors(dict(CONFIG, vocab_size=14))
+        self.put("config.json", json.dumps(dict(CONFIG, vocab_size=14)))
+        self.put_weights(tensors)
+        flags = dict(lstrip=True, rstrip=False, single_word=False, normalized=False)
+        self.put("tokenizer_config.json", json.dumps({"do_lower_case": False, "added_tokens_decoder": {
+            "5": dict(flags, content="a"), "11": dict(flags, content="[COL]", special=True), "12": dict(flags, content="[VAL]", normalized=True)}}))
+        metadata = self.result()[1]
+        tokenizer = json.loads(metadata["lexformer.tokenizer"])
+        self.assertEqual(tokenizer["added_tokens"], [dict(flags, content="a", piece=True), dict(flags, content="[COL]", piece=False),
+                                                     dict(flags, content="[VAL]", normalized=True, piece=False)])
+        self.assertEqual(metadata["lexformer.vocab"].split("\n")[11:], ["[COL]", "[VAL]", ""])
+        back = os.path.join(self.folder, "back")
+        self.assertEqual(self.convert("--to-hf", back, source=self.target), 0, self.err)
+        self.assertNotIn("note", self.out)
+        with open(os.path.join(back, "vocab.txt"), encoding="utf-8") as file:
+            self.assertEqual(file.read().split("\n")[:-1], WORDS)
+        os.remove(self.target)
+        again = self.result(source=back)[1]
+        self.assertEqual((again["lexformer.vocab"], json.loads(again["lexformer.tokenizer"])), (metadata["lexformer.vocab"], tokenizer))
+
     def test_bin_transposed_view(self):
         name = "bert.encoder.layer.0.intermediate.dense.weight"
         content = array.array("f", floats(32))
@@ -361,8 +485,8 @@ class Convert(unittest.TestCase):
         for n in list(range(0, len(good), 997)) + [len(good) - 1]:
             self.put(path, good[:n])
             self.refused(path)
-        self.put(path, pickle.dumps(0x1950A86A20F9469CFC6C, 2) + b"rest")  # the format before PyTorch 1.6
-        self.refused("PyTorch before 1.6")
+        self.put(path, pickle.dumps(1, 2))
+        self.refused("is no file of torch.save: neither a zip file nor the pickles of PyTorch before 1.6")
         draw = random.Random(2)
         for _ in range(300):
             bad = bytearray(good)
@@ -445,13 +569,19 @@ class Convert(unittest.TestCase):
         self.put("tokenizer.json", json.dumps(root))
         metadata = self.result()[1]
         self.assertEqual(metadata["lexformer.vocab"].split("\n")[5:], ["x", "y", ""])
-        flags = json.loads(metadata["lexformer.tokenizer"])
-        self.assertEqual((flags["max_input_chars_per_word"], flags["tokenize_chinese_chars"], flags["strip_accents"]), (50, False, True))
-        self.assertIs(flags["do_lower_case"], False)  # from tokenizer_config.json
+        # Of a tokenizer of BERT, tokenizer_config.json says how a text is split; of a general one tokenizer.json.
+        read = lambda flags: tuple(flags[key] for key in ("max_input_chars_per_word", "tokenize_chinese_chars", "strip_accents", "do_lower_case"))
+        self.assertEqual(read(json.loads(metadata["lexformer.tokenizer"])), (100, True, None, False))
+        names = {name: "[%s]" % name[:-6].upper() for name in convert_hf.SPECIAL}
+        self.put("tokenizer_config.json", json.dumps(dict(names, do_lower_case=False, tokenizer_class="PreTrainedTokenizerFast")))
+        flags = json.loads(self.result()[1]["lexformer.tokenizer"])
+        self.assertEqual(read(flags), (50, False, True, True))
+        self.assertEqual((flags["add_cls"], flags["add_sep"], flags["add_middle_sep"]), (False, False, False))  # there is no post_processor
         os.remove(self.target)
-        for path, value, message in ((("model", "type"), "BPE", "model is 'BPE', expected WordPiece"), (("normalizer", "type"), "Sequence", "normalizer is 'Sequence'"),
-                                     (("pre_tokenizer", "type"), "Metaspace", "Metaspace"), (("model", "continuing_subword_prefix"), "@", "is not '##'"),
-                                     (("added_tokens",), [{"id": 7, "content": "[COL]"}], "'[COL]' is not supported"), (("model", "vocab"), [], "'vocab' is [], expected dict"),
+        for path, value, message in ((("model", "type"), "BPE", "model: 'type' is 'BPE', which is not supported; expected \"WordPiece\"; lexformer reads BERT's WordPiece"),
+                                     (("normalizer", "type"), "Sequence", "normalizer: 'type' is 'Sequence'"),
+                                     (("pre_tokenizer", "type"), "Metaspace", "Metaspace"), (("model", "continuing_subword_prefix"), "@", "'@', which is not supported; expected \"##\""),
+                                     (("added_tokens",), [{"id": 9, "content": "[COL]"}], "'[COL]' has the id 9 in one file, but its place is 7"), (("model", "vocab"), [], "'vocab' is [], expected dict"),
                                      (("model", "vocab"), {"a": 1, "b": 1}, "two tokens have the id 1"), (("model", "vocab"), {"a": 1 << 40}, "is not possible")):
             bad = json.loads(json.dumps(root))
             (bad[path[0]] if len(path) == 2 else bad)[path[-1]] = value
@@ -466,11 +596,12 @@ class Convert(unittest.TestCase):
         self.put("tokenizer_config.json", json.dumps({**config, "added_tokens_decoder": {"4": {"content": "[MASK]"}}}))
         self.result()
         os.remove(self.target)
+        # One more than the model has embeddings.
+        self.put("tokenizer_config.json", json.dumps(config))
         self.put("added_tokens.json", json.dumps({"[COL]": 11}))
-        self.refused("added_tokens.json: added token '[COL]' is not supported")
-        os.remove(os.path.join(self.source, "added_tokens.json"))
-        self.put("tokenizer_config.json", json.dumps({**config, "added_tokens_decoder": {"11": {"content": "[COL]"}}}))
-        self.refused("tokenizer_config.json: added token '[COL]' is not supported")
+        self.refused("the vocabulary has 12 tokens, the config allows 11")
+        self.put("added_tokens.json", json.dumps({"[COL]": 12}))
+        self.refused("the added token '[COL]' has the id 12 in one file, but its place is 11")
 
     def test_sentence_transformers(self):
         modules = [{"path": "", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}, {"path": "2_Normalize", "type": "x.Normalize"}]
@@ -543,7 +674,7 @@ class Convert(unittest.TestCase):
         self.put("3_Dense/config.json", json.dumps(dict(last, activation_function="x.Softmax")))
         self.refused("'x.Softmax' is not supported; Tanh, Identity, ReLU and GELU are")
         self.put("3_Dense/config.json", json.dumps(dict(last, module_output_name="token_embeddings")))
-        self.refused("does not go from sentence vector to sentence vector")
+        self.refused("'module_output_name' is 'token_embeddings', which is not supported; expected \"sentence_embedding\"")
         self.put("3_Dense/config.json", json.dumps(last))
         write_modules(["Transformer", "Pooling", "Normalize", "Dense"])
         self.refused("a Dense module is not between Pooling and Normalize")
@@ -793,6 +924,7 @@ class Convert(unittest.TestCase):
             return subprocess.run([sys.executable, program] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
         self.put_weights(tiny_tensors())
+        self.put("config.json", json.dumps({key: value for key, value in CONFIG.items() if key != "label"}))
         self.assertEqual(run(self.source, self.target).returncode, 0)
         folder = os.path.join(self.folder, "new")
         for arguments, part in (((), b"source"), ((self.source,), b"--to-hf FOLDER"), ((self.source, self.target, "--dtype", "I16"), b"'I16'"),

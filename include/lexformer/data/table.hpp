@@ -108,7 +108,8 @@ struct PairTable {
 /// Reads a file whose extension gives its format, or a pipe (table_format()). Errors: as PairReader; a table without rows.
 PairTable read_pairs(const std::string& path, TableOptions options = {});
 
-/// The class of each row: the index of its label in `names`.
+/// The class of each row: the index of its label in `names`, or the number that is its label
+/// where the names are words.
 std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names = {"0", "1"});
 
 /// The label of each row as a number that fits a float (regression).
@@ -298,9 +299,13 @@ LEXFORMER_INLINE std::string label_place(const PairTable& table, const PairRow& 
 }  // namespace detail
 
 LEXFORMER_INLINE std::vector<std::size_t> class_labels(const PairTable& table, const std::vector<std::string>& names) {
+  const bool words =
+      std::none_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty() && n[0] >= '0' && n[0] <= '9'; });
   std::vector<std::size_t> classes;
   for (const PairRow& row : table.rows) {
-    const auto it = std::find(names.begin(), names.end(), row.label);
+    auto it = std::find(names.begin(), names.end(), row.label);
+    for (std::size_t c = 0; it == names.end() && words && c < names.size(); ++c)
+      if (row.label == std::to_string(c)) it = names.begin() + static_cast<std::ptrdiff_t>(c);
     if (it == names.end())
       fail_file(detail::label_place(table, row), "unknown label ", in_quotes(row.label), "; the labels are ", join(names));
     classes.push_back(static_cast<std::size_t>(it - names.begin()));

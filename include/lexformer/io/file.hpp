@@ -70,6 +70,10 @@ void make_folders(const std::filesystem::path& path);
 std::string read_file(const std::string& path, std::size_t limit = max_file_bytes,
                       void (*check_start)(std::string_view start, const std::string& path) = nullptr);
 
+/// Errors (file): `start`, the beginning of a file, is what stands in for a file that was not fetched: a pointer of Git LFS, or a page of
+/// HTML.
+void check_placeholder(std::string_view start, const std::string& path);
+
 /// Makes the contents of a written file durable.
 void sync_file(const std::string& path);
 
@@ -180,6 +184,16 @@ LEXFORMER_INLINE std::string read_file(const std::string& path, std::size_t limi
   } catch (const std::bad_alloc&) {
     fail_file(path, "does not fit into memory (", size, " bytes)");
   }
+}
+
+LEXFORMER_INLINE void check_placeholder(std::string_view start, const std::string& path) {
+  if (start.starts_with("version https://git-lfs"))
+    fail_file(path, "is a pointer of Git LFS and not the file itself; fetch it: git lfs pull");
+  std::string text(start.substr(std::min(start.find_first_not_of(" \t\r\n"), start.size()), 14));
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (text.starts_with("<!doctype html") || text.starts_with("<html"))
+    fail_file(path, "is a page of HTML and not the file itself; download it again, from the link to the raw file");
 }
 
 LEXFORMER_INLINE void sync_file(const std::string& path) {

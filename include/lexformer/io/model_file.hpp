@@ -54,8 +54,9 @@ WordPieceTokenizer make_tokenizer(const ModelFile& model);
 
 namespace detail {
 
-/// Gives HuggingFace checkpoints of any age and origin the same names: `prefix` ("bert." or "electra.") before the encoder's tensors,
-/// LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and duplicates.
+/// Gives HuggingFace checkpoints of any age and origin the same names, without what a wrapper put before them: `prefix` ("bert." or
+/// "electra.") before the encoder's tensors, LayerNorm.weight for LayerNorm.gamma, LayerNorm.bias for LayerNorm.beta. Removes buffers and
+/// duplicates.
 void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
 
 }  // namespace detail
@@ -63,6 +64,7 @@ void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <set>
@@ -72,6 +74,7 @@ void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied);
 
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
+#include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/json.hpp"
 #include "lexformer/io/sentence_modules.hpp"
 #include "lexformer/version.hpp"
@@ -82,11 +85,36 @@ LEXFORMER_INLINE std::string ModelFile::model_type() const { return get_string(c
 
 namespace detail {
 
+/// What a wrapper put before the names, e.g. "module." of DataParallel or "model." of Lightning; empty if nothing or not the same.
+LEXFORMER_INLINE std::string wrapper_prefix(const std::vector<std::string>& names) {
+  std::set<std::string> found;
+  for (std::string name : names) {
+    if (!name.ends_with("embeddings.word_embeddings.weight")) continue;
+    name.resize(name.size() - std::string_view("embeddings.word_embeddings.weight").size());
+    for (const auto& a : architectures)
+      if (const std::string base = cat(a.model_type, "."); name.ends_with(base)) name.resize(name.size() - base.size());
+    found.insert(std::move(name));
+  }
+  if (found.size() != 1) return "";
+  std::string_view rest = *found.begin();
+  for (bool more = true; more;) {
+    more = false;
+    for (const std::string_view known : {"module.", "model.", "_orig_mod."})
+      if (rest.starts_with(known)) {
+        rest.remove_prefix(known.size());
+        more = true;
+      }
+  }
+  const bool all = std::all_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(*found.begin()); });
+  return rest.empty() || all ? *found.begin() : "";
+}
+
 LEXFORMER_INLINE void normalize_names(TensorFile& tensors, const std::string& prefix, bool tied) {
+  const std::string wrapper = wrapper_prefix(tensors.names());
   for (const std::string& old : tensors.names()) {
-    std::string name = old;
+    std::string name = old.starts_with(wrapper) ? old.substr(wrapper.size()) : old;
     if (name.ends_with(".position_ids") || name.ends_with(".token_type_ids")) {
-      tensors.erase(name);
+      tensors.erase(old);
       continue;
     }
     if (name.ends_with("LayerNorm.gamma")) name.replace(name.size() - 5, 5, "weight");
@@ -191,7 +219,11 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
   const auto& inner = modules.transformer;
   const std::string file = (inner / "config.json").string();
   if (!path_exists(file)) fail_file(folder.string(), "holds no model: there is neither model.lxf nor a HuggingFace model's config.json");
-  model.config = parse_json(read_file(file), file);
+  const std::string text = read_file(file);
+  check_placeholder(text, file);
+  model.config = parse_json(text, file);
+  if (path_exists(inner / "adapter_config.json"))
+    fail_file(inner.string(), "has an adapter (adapter_config.json), which is not supported; merge it into the weights first");
   const std::string type = get_string(model.config, "model_type", file, "bert");  // old configs lack the key
   find_architecture(type, file);
   if (get_bool(model.config, "is_decoder", file, false)) fail_file(file, "'is_decoder' is true; only encoders are supported");
@@ -199,6 +231,10 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
   TokenizerFile tokenizer = read_tokenizer(inner);
   model.vocabulary = std::move(tokenizer.vocabulary);
   model.tokenizer = std::move(tokenizer.options);
+  if (path_exists(folder / "modules.json") && lowers_texts(inner) && !model.tokenizer.lowercase) {
+    model.tokenizer.lowercase = true;  // before the rest, which decides by itself about accents
+    model.tokenizer.strip_accents = model.tokenizer.strip_accents.value_or(false);
+  }
   model.check_vocabulary();
   model.tensors = detail::read_weights(inner, options);
   model.tensors.metadata.clear();
@@ -207,7 +243,7 @@ LEXFORMER_INLINE ModelFile ModelFile::open_folder(const std::filesystem::path& f
     model.tensors.merge(modules.tensors);
     Json& ours = model.config["lexformer"];
     if (!ours.is_object()) ours = Json::object();
-    for (const char* key : {"dense", "max_length"}) ours.erase(key);
+    for (const char* key : {"dense", "max_length", "similarity"}) ours.erase(key);
     ours.update(modules.settings);
     if (const std::size_t length = read_text_length(inner); length != 0) ours["max_length"] = length;
   }
@@ -225,7 +261,7 @@ LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path&
   std::string where = file, name = get_string(config, "sbert_ce_default_activation_function", file, "");  // versions before 4
   if (theirs != nullptr) name = get_string(*theirs, "activation_fn", file + ": sentence_transformers", name);
   if (const std::string own = (folder / "config_sentence_transformers.json").string(); path_exists(own)) {  // version 6
-    const Json json = parse_json(read_file(own), own);
+    const Json json = read_keys(own, "config_sentence_transformers.json");
     if (const std::string found = get_string(json, "activation_fn", own, ""); !found.empty()) {
       name = found;
       where = own;
@@ -247,7 +283,9 @@ LEXFORMER_INLINE void ModelFile::read_cross_encoder(const std::filesystem::path&
 }
 
 LEXFORMER_INLINE void ModelFile::check_vocabulary() const {
-  for (const std::string& token : {tokenizer.unk, tokenizer.cls, tokenizer.sep})
+  std::vector<std::string> needed{tokenizer.unk, tokenizer.cls, tokenizer.sep};
+  for (const AddedToken& token : tokenizer.added_tokens) needed.push_back(token.content);
+  for (const std::string& token : needed)
     if (!vocabulary.id(token)) fail_file(path, "the vocabulary of ", vocabulary.size(), " tokens has no ", in_quotes(token));
   const std::size_t rows = get_size(config, "vocab_size", 1, 1u << 24, path + ": config", vocabulary.size());
   if (vocabulary.size() > rows)

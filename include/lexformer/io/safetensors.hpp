@@ -270,6 +270,7 @@ LEXFORMER_INLINE std::vector<const TensorFile::Entries::value_type*> TensorFile:
 }
 
 LEXFORMER_INLINE void TensorFile::check_start(std::string_view start, const std::string& where) {
+  check_placeholder(start, where);
   std::uint64_t length = 0;
   std::memcpy(&length, start.data(), 8);
   const auto is_text = [](char c) {

@@ -19,7 +19,9 @@ struct TokenizerFile {
   TokenizerOptions options;
 };
 
-/// Reads the tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and tokenizer_config.json if it exists.
+/// Reads the tokenizer of a HuggingFace folder: tokenizer.json or vocab.txt, and the files beside it, as transformers 5. For a tokenizer of
+/// BERT, tokenizer.json gives the vocabulary and the added tokens, and tokenizer_config.json how a text is split; for the general classes
+/// (PreTrainedTokenizerFast) tokenizer.json says all of it. Errors (file): a setting that is not honoured.
 TokenizerFile read_tokenizer(const std::filesystem::path& folder);
 
 /// A vocabulary as text: each token followed by a line feed; an empty line is an id without a token.
@@ -36,28 +38,21 @@ std::optional<Vocabulary> read_vocabulary(const std::map<std::string, std::strin
 Json tokenizer_json(TokenizerOptions options);
 TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where);
 
-namespace detail {
-
-/// Parses HuggingFace's tokenizer.json.
-TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path);
-/// Parses tokenizer_config.json, whose settings override tokenizer.json, as in transformers.
-void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options);
-
-}  // namespace detail
-
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <initializer_list>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "lexformer/io/added_tokens.hpp"
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/file.hpp"
+#include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/json.hpp"
 
 namespace lexformer {
@@ -72,116 +67,195 @@ LEXFORMER_INLINE std::array<std::pair<const char*, std::string*>, 5> special_tok
            {"mask_token", &options.mask}}};
 }
 
-/// Errors: a token that was added to the vocabulary is none of the special tokens. Others would have to be found in a text before it is
-/// split into words.
-LEXFORMER_INLINE void check_added(const std::string& token, TokenizerOptions options, const std::string& path) {
-  for (const auto& special : special_tokens(options))
-    if (*special.second == token) return;
-  fail_file(path, "added token ", in_quotes(token), " is not supported; only [UNK], [CLS], [SEP], [PAD] and [MASK] are");
-}
-
-/// Throws unless the value is null or one of the words.
-LEXFORMER_INLINE void require_one_of(const Json& object, const char* key, std::initializer_list<const char*> words,
-                                     const std::string& where) {
-  const std::string found = get_string(object, key, where, "");
-  if (found.empty()) return;
-  for (const char* word : words)
-    if (found == word) return;
-  fail_file(where, in_quotes(key), " is ", in_quotes(found), ", which is not supported; ", supported_models());
-}
-
 LEXFORMER_INLINE void read_strip_accents(const Json& object, TokenizerOptions& options, const std::string& where) {
   options.strip_accents.reset();  // null: same as lowercase
   if (!object["strip_accents"].is_null()) options.strip_accents = get_bool(object, "strip_accents", where);
 }
 
-LEXFORMER_INLINE TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& path) {
-  const Json root = parse_json(text, path);
-  const auto section = [&](const char* key) -> const Json& {
-    const Json* value = find_value(root, key, true, path);
-    if (!value->is_object()) fail_file(path, in_quotes(key), " is ", value->type_name(), ", expected an object; ", supported_models());
-    return *value;
-  };
-  TokenizerFile out;
-  const Json& model = section("model");
-  require_one_of(model, "type", {"WordPiece"}, path + ": model");  // checked first, so that the error names an unsupported tokenizer
-  const Json& normalizer = section("normalizer");
-  require_one_of(normalizer, "type", {"BertNormalizer"}, path + ": normalizer");
-  require_one_of(section("pre_tokenizer"), "type", {"BertPreTokenizer"}, path + ": pre_tokenizer");
-  if (get_string(model, "continuing_subword_prefix", path) != "##") fail_file(path, "'continuing_subword_prefix' is not '##'");
-  out.options.unk = get_string(model, "unk_token", path, "[UNK]");
-  out.options.max_word_chars = static_cast<unsigned>(get_size(model, "max_input_chars_per_word", 1, 100000, path, 100));
-  out.options.lowercase = get_bool(normalizer, "lowercase", path, true);
-  out.options.handle_chinese_chars = get_bool(normalizer, "handle_chinese_chars", path, true);
-  out.options.clean_text = get_bool(normalizer, "clean_text", path, true);
-  if (normalizer.contains("strip_accents")) read_strip_accents(normalizer, out.options, path);
+/// A part of a template in tokenizer.json: a special token or a text, and its type.
+struct TemplatePart {
+  bool special;
+  std::string id;
+  std::size_t type;
+  bool operator==(const TemplatePart&) const = default;
+};
 
-  // Ids may have gaps, but a file of a few bytes must not request millions of ids.
-  const std::size_t last = std::min(Vocabulary::max_size, text.size());
-  std::vector<std::string> tokens;
-  const auto put = [&](const std::string& token, std::size_t id) {
-    if (token.empty() || token.find('\n') != token.npos) fail_file(path, "the token with id ", id, " is empty or holds a line feed");
-    if (id >= tokens.size()) tokens.resize(id + 1);
-    if (!tokens[id].empty() && tokens[id] != token) fail_file(path, "two tokens have the id ", id);
-    tokens[id] = token;
-  };
-  const Json* vocabulary = find_value(model, "vocab", true, path);
-  if (!vocabulary->is_object()) fail_file(path, "'vocab' is ", vocabulary->type_name(), ", expected an object");
-  for (const auto& [token, id] : vocabulary->items()) put(token, get_size(*vocabulary, token, 0, last, path + ": vocab"));
-  if (const Json* added = find_value(root, "added_tokens", false, path)) {
-    if (!added->is_array()) fail_file(path, "'added_tokens' is ", added->type_name(), ", expected an array");
-    for (const Json& entry : *added) {
-      const std::string token = get_string(entry, "content", path + ": added_tokens");
-      check_added(token, out.options, path);
-      put(token, get_size(entry, "id", 0, last, path + ": added_tokens"));
-    }
+LEXFORMER_INLINE std::vector<TemplatePart> parse_template(const Json& processor, const char* key, const std::string& where) {
+  const Json* list = find_value(processor, key, true, where);
+  if (!list->is_array()) fail_file(where, in_quotes(key), " is ", list->type_name(), ", expected an array");
+  std::vector<TemplatePart> parts;
+  for (const Json& item : *list)
+    for (const auto& [kind, part] : item.items())
+      parts.push_back({kind == "SpecialToken", get_string(part, "id", where), get_size(part, "type_id", 0, 255, where)});
+  return parts;
+}
+
+LEXFORMER_INLINE std::string first_text(const Json& processor, const char* key, const std::string& where) {
+  const Json* pair = find_value(processor, key, true, where);
+  if (!pair->is_array() || pair->empty() || !(*pair)[0].is_string()) fail_file(where, in_quotes(key), " is not a token with its id");
+  return (*pair)[0].get<std::string>();
+}
+
+/// Reads which special tokens are put around the texts, and their names. A pair and a text must have the same.
+LEXFORMER_INLINE void read_template(const Json* processor, TokenizerOptions& options, const std::string& where) {
+  options.add_cls = options.add_sep = options.add_middle_sep = false;
+  if (processor == nullptr) return;
+  if (get_string(*processor, "type", where) == "BertProcessing") {
+    options.add_cls = options.add_sep = options.add_middle_sep = true;
+    options.cls = first_text(*processor, "cls", where);
+    options.sep = first_text(*processor, "sep", where);
+    return;
   }
-  out.vocabulary = Vocabulary(std::move(tokens));
+  const auto single = parse_template(*processor, "single", where), pair = parse_template(*processor, "pair", where);
+  const TemplatePart text{false, "A", 0}, other{false, "B", 1};
+  std::string cls, sep;
+  const auto special = [](const std::vector<TemplatePart>& parts, std::size_t i, std::size_t type) {
+    return i < parts.size() && parts[i].special && parts[i].type == type;
+  };
+  options.add_cls = special(single, 0, 0);
+  if (options.add_cls) cls = single[0].id;
+  options.add_sep = special(single, options.add_cls ? 2 : 1, 0);
+  if (options.add_sep) sep = single.back().id;
+  options.add_middle_sep = special(pair, options.add_cls ? 2 : 1, 0);
+  if (options.add_middle_sep && sep.empty()) sep = pair[options.add_cls ? 2 : 1].id;
+  std::vector<TemplatePart> expected, expected_pair;
+  if (options.add_cls) expected.push_back({true, cls, 0});
+  expected.push_back(text);
+  expected_pair = expected;
+  if (options.add_sep) expected.push_back({true, sep, 0});
+  if (options.add_middle_sep) expected_pair.push_back({true, sep, 0});
+  expected_pair.push_back(other);
+  if (options.add_sep) expected_pair.push_back({true, sep, 1});
+  if (single != expected || pair != expected_pair)
+    fail_file(where, "the template is not BERT's, [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with or without [CLS] and each [SEP]");
+  const Json* tokens = find_value(*processor, "special_tokens", false, where);
+  for (const auto& [name, option] : {std::pair{cls, &options.cls}, {sep, &options.sep}}) {
+    if (name.empty()) continue;
+    const Json* entry = tokens == nullptr ? nullptr : find_value(*tokens, name, false, where);
+    if (entry == nullptr || !entry->is_object() || entry->value("tokens", Json()) != Json::array({name}))
+      fail_file(where, "the special token ", in_quotes(name), " does not stand for itself");
+    *option = name;
+  }
+}
+
+/// A part of tokenizer.json, whose keys are known; null if the file has none.
+LEXFORMER_INLINE const Json* find_part(const Json& root, const std::string& key, const std::string& path) {
+  const Json* part = find_value(root, key, false, path);
+  const std::string where = path + ": " + key;
+  if (part == nullptr) return nullptr;
+  check_keys(*part, "tokenizer.json: " + key, where);
+  const bool typed = key != "model" && key != "truncation" && key != "padding";
+  if (typed && !part->contains("type")) fail_file(where, "'type' is missing; ", supported_models());
+  return part;
+}
+
+/// Reads the settings of a tokenizer.json that says all by itself.
+LEXFORMER_INLINE void read_tokenizer_settings(const Json& model, const Json* normalizer, TokenizerOptions& options,
+                                              const std::string& path) {
+  options.unk = get_string(model, "unk_token", path + ": model", "[UNK]");
+  options.max_word_chars = static_cast<unsigned>(get_size(model, "max_input_chars_per_word", 1, 100000, path + ": model", 100));
+  const std::string where = path + ": normalizer";
+  const auto flag = [&](const char* key) { return normalizer != nullptr && get_bool(*normalizer, key, where, true); };
+  options.lowercase = flag("lowercase");
+  options.handle_chinese_chars = flag("handle_chinese_chars");
+  options.clean_text = flag("clean_text");
+  if (normalizer != nullptr && normalizer->contains("strip_accents")) read_strip_accents(*normalizer, options, where);
+}
+
+/// Reads the vocabulary of a tokenizer.json and, if it says all by itself (`whole`), its settings.
+LEXFORMER_INLINE PlainVocabulary parse_tokenizer_file(const Json& root, std::size_t bytes, bool whole, TokenizerOptions& options,
+                                                      const std::string& path) {
+  const Json* model = find_part(root, "model", path);  // checked first, so that the error names an unsupported tokenizer
+  if (model == nullptr) fail_file(path, "'model' is missing; ", supported_models());
+  for (const char* key : {"truncation", "padding"}) find_part(root, key, path);
+  const Json *normalizer = find_part(root, "normalizer", path), *split = find_part(root, "pre_tokenizer", path);
+  const Json* processor = find_part(root, "post_processor", path);
+  if (get_string(*model, "continuing_subword_prefix", path, "") != "##")
+    fail_file(path + ": model", "'continuing_subword_prefix' is not '##'");
+  get_size(*model, "max_input_chars_per_word", 1, 100000, path + ": model", 100);
+  if (whole) {
+    if (split == nullptr) fail_file(path, "'pre_tokenizer' is null, expected BertPreTokenizer; ", supported_models());
+    read_tokenizer_settings(*model, normalizer, options, path);
+    read_template(processor, options, path + ": post_processor");
+  }
+  PlainVocabulary out;
+  const Json* vocabulary = find_value(*model, "vocab", true, path);
+  if (!vocabulary->is_object()) fail_file(path, "'vocab' is ", vocabulary->type_name(), ", expected an object");
+  // Ids may have gaps, but a file of a few bytes must not request millions of ids.
+  const std::size_t last = std::min(Vocabulary::max_size, bytes);
+  for (const auto& [token, id] : vocabulary->items())
+    put_token(out.tokens, token, get_size(*vocabulary, token, 0, last, path + ": vocab"), path);
+  out.count = vocabulary->size();
   return out;
 }
 
-LEXFORMER_INLINE void parse_tokenizer_config(std::string_view text, const std::string& path, TokenizerOptions& options) {
-  const Json config = parse_json(text, path);
-  require_one_of(
-      config, "tokenizer_class",
-      {"BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"},
-      path);
-  if (!get_bool(config, "do_basic_tokenize", path, true)) fail_file(path, "'do_basic_tokenize' is false, which is not supported");
-  options.lowercase = get_bool(config, "do_lower_case", path, options.lowercase);
-  options.handle_chinese_chars = get_bool(config, "tokenize_chinese_chars", path, options.handle_chinese_chars);
-  if (config.contains("strip_accents")) read_strip_accents(config, options, path);
-  for (const auto& [key, token] : special_tokens(options)) {
-    const Json* value = find_value(config, key, false, path);
-    if (value == nullptr) continue;
-    *token = value->is_object() ? get_string(*value, "content", path) : get_string(config, key, path);  // object: an "AddedToken"
+LEXFORMER_INLINE PlainVocabulary read_vocab_txt(const std::filesystem::path& folder) {
+  const std::string path = (folder / "vocab.txt").string();
+  if (path_exists(path)) {
+    const std::string text = read_file(path, 64u << 20);
+    check_placeholder(text, path);
+    std::vector<std::string> tokens = Vocabulary::from_vocab_txt(text).tokens();
+    const std::size_t count = std::set<std::string>(tokens.begin(), tokens.end()).size();
+    return {std::move(tokens), count};
   }
-  if (const Json* added = find_value(config, "added_tokens_decoder", false, path)) {
-    if (!added->is_object()) fail_file(path, "'added_tokens_decoder' is ", added->type_name(), ", expected an object");
-    for (const auto& [id, entry] : added->items()) check_added(get_string(entry, "content", path), options, path);
+  for (const char* foreign : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "merges.txt"})
+    if (path_exists(folder / foreign))
+      fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", supported_models());
+  fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
+}
+
+/// Whether the class of the tokenizer, in tokenizer_config.json or config.json, is a general one rather than one of BERT.
+LEXFORMER_INLINE bool is_general_tokenizer(const std::filesystem::path& folder, const Json& config) {
+  std::string path = (folder / "tokenizer_config.json").string();
+  std::string name = get_string(config, "tokenizer_class", path, "");
+  const std::string older = (folder / "config.json").string();
+  if (name.empty() && path_exists(older)) {
+    path = older;
+    name = get_string(parse_json(read_file(older), older), "tokenizer_class", older, "");
   }
+  for (const char* general : {"PreTrainedTokenizerFast", "TokenizersBackend"})
+    if (name == general) {
+      if (!path_exists(folder / "tokenizer.json"))
+        fail_file(folder.string(), "'tokenizer_class' is ", in_quotes(name), ", which needs tokenizer.json");
+      return true;
+    }
+  for (const char* known : {"", "BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast"})
+    if (name == known) return false;
+  fail_file(path, "'tokenizer_class' is ", in_quotes(name), ", which is not supported; ", supported_models());
 }
 
 }  // namespace detail
 
 LEXFORMER_INLINE TokenizerFile read_tokenizer(const std::filesystem::path& folder) {
   TokenizerFile out;
-  const std::string file = (folder / "tokenizer.json").string(), config = (folder / "tokenizer_config.json").string();
+  TokenizerOptions& options = out.options;
+  const std::string file = (folder / "tokenizer.json").string(), path = (folder / "tokenizer_config.json").string();
+  const Json config = read_keys(path, "tokenizer_config.json");
+  const bool whole = detail::is_general_tokenizer(folder, config);
+  detail::PlainVocabulary vocabulary;
+  Json root;
   if (path_exists(file)) {
-    out = detail::parse_tokenizer_file(read_file(file), file);
-  } else if (path_exists(folder / "vocab.txt")) {
-    out.vocabulary = Vocabulary::from_vocab_txt(read_file((folder / "vocab.txt").string(), 64u << 20));
+    const std::string text = read_file(file);
+    root = parse_json(text, file);
+    check_keys(root, "tokenizer.json", file);
+    vocabulary = detail::parse_tokenizer_file(root, text.size(), whole, options, file);
   } else {
-    for (const char* foreign : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "merges.txt"})
-      if (path_exists(folder / foreign))
-        fail_file((folder / foreign).string(), "this kind of tokenizer is not supported; ", supported_models());
-    fail_file(folder.string(), "there is neither vocab.txt nor tokenizer.json in this folder");
+    vocabulary = detail::read_vocab_txt(folder);
   }
-  if (path_exists(config)) detail::parse_tokenizer_config(read_file(config), config, out.options);
-  if (const std::string added = (folder / "added_tokens.json").string(); path_exists(added)) {  // of a tokenizer without tokenizer.json
-    const Json tokens = parse_json(read_file(added), added);
-    if (!tokens.is_object()) fail_file(added, "expected a JSON object, found ", tokens.type_name());
-    for (const auto& [token, id] : tokens.items()) detail::check_added(token, out.options, added);
+  if (!whole) {
+    options.lowercase = get_bool(config, "do_lower_case", path, true);
+    options.handle_chinese_chars = get_bool(config, "tokenize_chinese_chars", path, true);
+    if (config.contains("strip_accents")) detail::read_strip_accents(config, options, path);
   }
+  const Json* const tokens = root.is_null() ? nullptr : &root;
+  const detail::TokenLists lists = detail::read_token_lists(folder, config, tokens);
+  for (const auto& [key, name] : detail::special_tokens(options)) {
+    const auto found = lists.named.find(key);
+    const bool in_template = whole && key != std::string_view("pad_token") && key != std::string_view("mask_token");
+    if (!in_template && found != lists.named.end() && found->second) *name = found->second->content;
+  }
+  const auto first = whole ? detail::added_tokens_of(root, file) : std::map<std::size_t, AddedToken>();
+  out.vocabulary = detail::add_tokens(std::move(vocabulary), lists, first, !whole, options, folder.string());
   return out;
 }
 
@@ -228,11 +302,25 @@ LEXFORMER_INLINE Json tokenizer_json(TokenizerOptions options) {
   out["match_special_tokens"] = options.match_special_tokens;
   if (options.strip_accents) out["strip_accents"] = *options.strip_accents;
   for (const auto& [key, text] : detail::special_tokens(options)) out[key] = *text;
+  // Written if they are not as usual; a reader that does not know a key refuses the file.
+  if (!options.add_cls) out["add_cls"] = false;
+  if (!options.add_sep) out["add_sep"] = false;
+  if (!options.add_middle_sep) out["add_middle_sep"] = false;
+  for (const AddedToken& token : options.added_tokens) {
+    Json entry = Json::object();
+    entry["content"] = token.content;
+    entry["lstrip"] = token.lstrip;
+    entry["rstrip"] = token.rstrip;
+    entry["single_word"] = token.single_word;
+    entry["normalized"] = token.normalized;
+    entry["piece"] = token.piece;
+    out["added_tokens"].push_back(std::move(entry));
+  }
   return out;
 }
 LEXFORMER_INLINE TokenizerOptions parse_tokenizer_json(const Json& json, const std::string& where) {
   TokenizerOptions options;
-  const std::size_t known = tokenizer_json(options).size();
+  std::size_t known = tokenizer_json(options).size();
   options.lowercase = get_bool(json, "do_lower_case", where);
   detail::find_value(json, "strip_accents", true, where);
   detail::read_strip_accents(json, options, where);
@@ -241,6 +329,25 @@ LEXFORMER_INLINE TokenizerOptions parse_tokenizer_json(const Json& json, const s
   options.max_word_chars = static_cast<unsigned>(get_size(json, "max_input_chars_per_word", 1, 100000, where));
   options.match_special_tokens = get_bool(json, "match_special_tokens", where);
   for (const auto& [key, text] : detail::special_tokens(options)) *text = get_string(json, key, where);
+  for (const auto& [key, flag] :
+       {std::pair{"add_cls", &options.add_cls}, {"add_sep", &options.add_sep}, {"add_middle_sep", &options.add_middle_sep}}) {
+    *flag = get_bool(json, key, where, true);
+    if (json.contains(key)) ++known;
+  }
+  if (const Json* added = detail::find_value(json, "added_tokens", false, where)) {
+    ++known;
+    if (!added->is_array()) fail_file(where, "'added_tokens' is ", added->type_name(), ", expected an array");
+    for (const Json& entry : *added) {
+      AddedToken token{.content = get_string(entry, "content", where)};
+      for (const auto& [key, flag] : {std::pair{"lstrip", &token.lstrip},
+                                      {"rstrip", &token.rstrip},
+                                      {"single_word", &token.single_word},
+                                      {"normalized", &token.normalized},
+                                      {"piece", &token.piece}})
+        *flag = get_bool(entry, key, where);
+      options.added_tokens.push_back(std::move(token));
+    }
+  }
   if (json.size() != known) fail_file(where, "has ", json.size(), " keys, ", known, " are known; a newer version may have written it");
   return options;
 }

@@ -33,9 +33,6 @@ struct BertConfig {
 /// Parses a config.json; `where` names the file in errors. Every number is checked before it is used as a size.
 BertConfig parse_bert_config(const Json& json, const std::string& where);
 
-/// The keys of a HuggingFace config that this program does not read and that may affect an encoder.
-std::vector<std::string> unused_config_keys(const Json& json);
-
 /// Completes the config of a new encoder. Defaults: model type bert, the size of the vocabulary. Errors: `given` is not an object.
 JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where);
 
@@ -48,8 +45,6 @@ void write_class_name(const std::string& name, Json& json);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
-#include <set>
-
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
 
@@ -120,121 +115,6 @@ LEXFORMER_INLINE BertConfig parse_bert_config(const Json& json, const std::strin
   return c;
 }
 
-LEXFORMER_INLINE std::vector<std::string> unused_config_keys(const Json& json) {
-  static const std::set<std::string> read{"model_type",
-                                          "vocab_size",
-                                          "hidden_size",
-                                          "num_hidden_layers",
-                                          "num_attention_heads",
-                                          "intermediate_size",
-                                          "max_position_embeddings",
-                                          "type_vocab_size",
-                                          "embedding_size",
-                                          "hidden_act",
-                                          "hidden_dropout_prob",
-                                          "attention_probs_dropout_prob",
-                                          "classifier_dropout",
-                                          "layer_norm_eps",
-                                          "initializer_range",
-                                          "position_embedding_type",
-                                          "position_options",
-                                          "lexformer",
-                                          "is_decoder",
-                                          "tie_word_embeddings",
-                                          "problem_type",
-                                          "sentence_transformers",
-                                          "sbert_ce_default_activation_function"};
-  // Keys about training, generation, other heads or the origin of the file, or that the weights make redundant.
-  static const std::set<std::string> without_effect{"architectures",
-                                                    "_name_or_path",
-                                                    "name_or_path",
-                                                    "_commit_hash",
-                                                    "transformers_version",
-                                                    "torch_dtype",
-                                                    "dtype",
-                                                    "id2label",
-                                                    "label2id",
-                                                    "num_labels",
-                                                    "finetuning_task",
-                                                    "task_specific_params",
-                                                    "gradient_checkpointing",
-                                                    "use_cache",
-                                                    "output_attentions",
-                                                    "output_hidden_states",
-                                                    "output_past",
-                                                    "return_dict",
-                                                    "torchscript",
-                                                    "chunk_size_feed_forward",
-                                                    "attn_implementation",
-                                                    "_attn_implementation",
-                                                    "_attn_implementation_autoset",
-                                                    "pad_token_id",
-                                                    "bos_token_id",
-                                                    "eos_token_id",
-                                                    "sep_token_id",
-                                                    "cls_token_id",
-                                                    "mask_token_id",
-                                                    "unk_token_id",
-                                                    "decoder_start_token_id",
-                                                    "tokenizer_class",
-                                                    "model_max_length",
-                                                    "language",
-                                                    "directionality",
-                                                    "pooler_fc_size",
-                                                    "pooler_num_attention_heads",
-                                                    "pooler_num_fc_layers",
-                                                    "pooler_size_per_head",
-                                                    "pooler_type",
-                                                    "summary_activation",
-                                                    "summary_first_dropout",
-                                                    "summary_last_dropout",
-                                                    "summary_type",
-                                                    "summary_use_proj",
-                                                    "summary_proj_to_labels",
-                                                    "generator_size",
-                                                    "generator_hidden_size",
-                                                    "max_length",
-                                                    "min_length",
-                                                    "do_sample",
-                                                    "early_stopping",
-                                                    "num_beams",
-                                                    "num_beam_groups",
-                                                    "diversity_penalty",
-                                                    "temperature",
-                                                    "top_k",
-                                                    "top_p",
-                                                    "typical_p",
-                                                    "repetition_penalty",
-                                                    "length_penalty",
-                                                    "no_repeat_ngram_size",
-                                                    "encoder_no_repeat_ngram_size",
-                                                    "bad_words_ids",
-                                                    "num_return_sequences",
-                                                    "output_scores",
-                                                    "return_dict_in_generate",
-                                                    "forced_bos_token_id",
-                                                    "forced_eos_token_id",
-                                                    "remove_invalid_values",
-                                                    "exponential_decay_length_penalty",
-                                                    "suppress_tokens",
-                                                    "begin_suppress_tokens",
-                                                    "prefix",
-                                                    "use_bfloat16",
-                                                    "tf_legacy_loss",
-                                                    "add_cross_attention",
-                                                    "is_encoder_decoder",
-                                                    "cross_attention_hidden_size",
-                                                    "tie_encoder_decoder",
-                                                    "vocab_file",
-                                                    "type",
-                                                    "pretrained_model_name_or_path"};
-  std::vector<std::string> unused;
-  for (const auto& item : json.items())
-    if (!read.contains(item.key()) && !without_effect.contains(item.key()) && !(item.key() == "pruned_heads" && item.value().empty()))
-      unused.push_back(item.key());
-  return unused;
-}
-
 LEXFORMER_INLINE JsonValue complete_config(const Json& given, std::size_t vocabulary, const std::string& where) {
   Json config = given;
   if (!config.is_object()) fail_file(where, "expected a JSON object, found ", config.type_name());
@@ -254,7 +134,7 @@ LEXFORMER_INLINE void write_config(const BertConfig& config, Json& json) {
   if (ours.contains("dense"))
     for (const char* key : {"pooling", "normalize"}) ours.erase(key);
   if (!ours.contains("pooling") || ours.contains("head") || ours.contains("tagger")) ours.erase("max_length");
-  for (const char* key : {"task", "head", "labels", "label_names", "activation", "texts", "tagger", "dense"}) ours.erase(key);
+  for (const char* key : {"task", "head", "labels", "label_names", "activation", "texts", "tagger", "dense", "similarity"}) ours.erase(key);
   std::string scheme = "absolute";
   Json list = Json::array();
   for (const auto& term : config.attention) {

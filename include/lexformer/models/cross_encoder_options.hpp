@@ -40,6 +40,10 @@ constexpr std::size_t min_length(std::size_t texts) { return 1 + 2 * texts; }
 Json to_json(const CrossEncoderOptions& o);
 CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where);
 
+namespace detail {
+std::vector<std::string> class_names(const Json& config, std::size_t labels, const std::string& where);
+}  // namespace detail
+
 /// Reads the options of a model file, or of a HuggingFace model with a classification head. Errors: there is no head.
 CrossEncoderOptions stored_options(const ModelFile& file);
 void write_options(const CrossEncoderOptions& options, ModelFile& file);
@@ -47,6 +51,8 @@ void write_options(const CrossEncoderOptions& options, ModelFile& file);
 }  // namespace lexformer
 
 #if LEXFORMER_BODIES
+#include <set>
+
 #include "lexformer/io/architecture.hpp"
 #include "lexformer/io/config.hpp"
 #include "lexformer/io/json.hpp"
@@ -65,6 +71,21 @@ LEXFORMER_INLINE Json to_json(const CrossEncoderOptions& o) {
   if (o.task.kind == TaskKind::regression) json["activation"] = name_of(o.task.activation);
   if (o.task.texts != 2) json["texts"] = o.task.texts;
   return json;
+}
+
+/// The class names of a HuggingFace config, in order; empty if they are the usual LABEL_0, LABEL_1, ...
+LEXFORMER_INLINE std::vector<std::string> detail::class_names(const Json& config, std::size_t labels, const std::string& where) {
+  const Json* names = find_value(config, "id2label", false, where);
+  if (names == nullptr) return {};
+  bool usual = true;
+  for (const auto& [id, name] : names->items()) usual = usual && name == "LABEL_" + id;
+  if (usual) return {};
+  std::vector<std::string> all;
+  for (std::size_t c = 0; c < labels; ++c) all.push_back(get_string(*names, std::to_string(c), where + ": id2label"));
+  const std::set<std::string> different(all.begin(), all.end());
+  if (names->size() != labels || different.size() != labels)
+    fail_file(where, "'id2label' does not name the ", labels, " classes of the head, each with a name of its own");
+  return all;
 }
 
 LEXFORMER_INLINE CrossEncoderOptions parse_cross_encoder_options(const Json& json, const std::string& where) {
@@ -96,6 +117,8 @@ LEXFORMER_INLINE CrossEncoderOptions stored_options(const ModelFile& file) {
   o.task.labels = file.tensors.shape(weight).rank() == 2 ? file.tensors.shape(weight)[0] : 0;
   if (o.task.labels == 0) fail_file(file.path, "'", weight, "' is ", file.tensors.shape(weight), ", expected (labels, hidden_size)");
   o.task.kind = o.task.labels == 1 ? TaskKind::regression : TaskKind::classification;
+  const auto names = detail::class_names(file.config, o.task.labels, file.path + ": config");
+  if (o.task.labels > 1) o.task.label_names = names;
   // sentence-transformers' rule for a model with one label, unless its config overrides it; none if problem_type is "regression".
   const bool regression = get_string(file.config, "problem_type", file.path, "") == "regression";
   if (o.task.labels == 1 && !regression) o.task.activation = ScoreActivation::sigmoid;

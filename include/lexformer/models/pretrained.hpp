@@ -15,6 +15,7 @@
 #include "lexformer/attention/term_config.hpp"
 #include "lexformer/core/glob.hpp"
 #include "lexformer/data/features.hpp"
+#include "lexformer/io/folder_keys.hpp"
 #include "lexformer/io/model_file.hpp"
 #include "lexformer/models/bert.hpp"
 #include "lexformer/models/head_names.hpp"
@@ -302,7 +303,7 @@ void Pretrained<T, Dev>::load_state() {
   };
   for (const auto& p : parameters) all.push_back({p.name, p.var.shape()});
   for (auto& name : compare_tensors(tensors, all).unexpected) unused_tensors_.push_back(std::move(name));
-  unused_config_ = unused_config_keys(file_->config);
+  unused_config_ = refused_keys(file_->config, "config.json");
   if (!start_) {
     // HuggingFace stores a table of position embeddings with these schemes but does not read it.
     const bool idle_table =

@@ -32,11 +32,20 @@ struct DenseOptions {
   DenseActivation activation = DenseActivation::tanh;
 };
 
+/// How two vectors are compared; the largest value is the best. euclidean, manhattan: minus the distance.
+enum class VectorSimilarity { cosine, dot, euclidean, manhattan };
+template <>
+inline constexpr Named<VectorSimilarity> names_of<VectorSimilarity>[] = {{"cosine", VectorSimilarity::cosine},
+                                                                         {"dot", VectorSimilarity::dot},
+                                                                         {"euclidean", VectorSimilarity::euclidean},
+                                                                         {"manhattan", VectorSimilarity::manhattan}};
+
 struct SentenceEncoderOptions {
   Pooling pooling = Pooling::mean;
   std::vector<DenseOptions> dense{};  // after pooling, in this order
   bool normalize = false;             // scale each vector to length 1 at the end
   std::size_t max_length = 512;       // tokens of a text, with [CLS] and [SEP]; at most the positions of the encoder
+  VectorSimilarity similarity = VectorSimilarity::cosine;
 };
 
 /// [CLS], a token, [SEP].
@@ -191,6 +200,7 @@ LEXFORMER_INLINE SentenceEncoderOptions stored_sentence_options(const ModelFile&
   o.pooling = get_name<Pooling>(*ours, "pooling", where);
   if (o.pooling == Pooling::none) fail_file(where, "'pooling' is 'none', expected mean, cls or max");
   o.normalize = get_bool(*ours, "normalize", where, false);
+  o.similarity = get_name<VectorSimilarity>(*ours, "similarity", where, VectorSimilarity::cosine);
   // If a cross-encoder was trained from a sentence encoder, its max_length is the length of a pair.
   if (is_sentence_encoder(file)) o.max_length = get_size(*ours, "max_length", min_length_of_text, 1u << 20, where, o.max_length);
   const Json* const dense = detail::find_value(*ours, "dense", false, where);
@@ -212,6 +222,7 @@ LEXFORMER_INLINE void write_sentence_options(const SentenceEncoderOptions& optio
   ours["pooling"] = name_of(options.pooling);
   ours["normalize"] = options.normalize;
   ours["max_length"] = options.max_length;
+  if (options.similarity != VectorSimilarity::cosine) ours["similarity"] = name_of(options.similarity);
   if (options.dense.empty()) return;
   Json dense = Json::array();
   for (const auto& d : options.dense) dense.push_back(name_of(d.activation));

@@ -7,14 +7,19 @@
 namespace lexformer {
 
 /// The supported values of HuggingFace's `hidden_act`.
-enum class Activation { gelu, gelu_tanh, relu, tanh };
+enum class Activation { gelu, gelu_tanh, relu, tanh, silu, quick_gelu };
 
 template <>
 inline constexpr Named<Activation> names_of<Activation>[] = {{"gelu", Activation::gelu},
+                                                             {"gelu_python", Activation::gelu},
                                                              {"gelu_new", Activation::gelu_tanh},
+                                                             {"gelu_fast", Activation::gelu_tanh},
                                                              {"gelu_pytorch_tanh", Activation::gelu_tanh},
                                                              {"relu", Activation::relu},
-                                                             {"tanh", Activation::tanh}};
+                                                             {"tanh", Activation::tanh},
+                                                             {"silu", Activation::silu},
+                                                             {"swish", Activation::silu},
+                                                             {"quick_gelu", Activation::quick_gelu}};
 
 template <class T, class Dev>
 Var<T, Dev> activate(Activation activation, const Var<T, Dev>& x) {
@@ -27,6 +32,10 @@ Var<T, Dev> activate(Activation activation, const Var<T, Dev>& x) {
       return relu(x);
     case Activation::tanh:
       return tanh(x);
+    case Activation::silu:
+      return multiply(x, sigmoid(x));
+    case Activation::quick_gelu:  // an approximation of gelu
+      return multiply(x, sigmoid(scale(x, static_cast<accumulate_t<T>>(1.702))));
   }
   fail("activation", "the value is not an enumerator of Activation");
 }

@@ -18,6 +18,7 @@
 
 #include "lexformer/core/compiled.hpp"
 #include "lexformer/core/error.hpp"
+#include "lexformer/text/special_tokens.hpp"
 #include "lexformer/text/vocabulary.hpp"
 #include "lexformer/text/words.hpp"
 
@@ -90,10 +91,6 @@ class WordPieceTokenizer {
   static constexpr std::string_view continuation = "##";  // prefix of pieces that do not start a word
 
  private:
-  struct Special {
-    std::string text;
-    std::int32_t id;
-  };
   /// Buffers of one call, so that words need no allocation.
   struct Scratch {
     std::string bytes;
@@ -115,8 +112,6 @@ class WordPieceTokenizer {
   /// Appends the tokens of a text. Special tokens are matched in the raw text first; the parts in between are split into words.
   void append_text(std::string_view text, Encoding& out) const;
 
-  const Special* special_at(std::string_view text) const;
-
   /// Greedy longest match: the longest token that starts the word, then the longest ## token that continues it, and so on. If a step
   /// finds none, or the word is too long, the word becomes one unknown token. Returns the number of pieces.
   std::size_t append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch, Encoding& out) const;
@@ -125,8 +120,8 @@ class WordPieceTokenizer {
   TokenizerOptions options_;
   std::function<bool(std::u32string_view word)> whole_;
   std::int32_t unk_, cls_, sep_;
-  std::vector<Special> special_;
-  std::array<bool, 256> starts_special_{};
+  SpecialTokens special_;
+  std::vector<bool> no_piece_{};  // ids that are no pieces of words; empty: none
 };
 
 /// Encodes texts in parallel: encode(text, max_length) of each.
@@ -146,22 +141,25 @@ LEXFORMER_INLINE WordPieceTokenizer::WordPieceTokenizer(Vocabulary vocabulary, T
       cls_(required(options_.cls)),
       sep_(required(options_.sep)) {
   for (const std::string& token : {options_.unk, options_.cls, options_.sep, options_.pad, options_.mask})
-    if (const auto id = vocabulary_.id(token)) {
-      special_.push_back({token, *id});
-      starts_special_[static_cast<unsigned char>(token[0])] = true;
-    }
-  // If two match at the same position, the longer one is taken.
-  std::stable_sort(special_.begin(), special_.end(), [](const Special& a, const Special& b) { return a.text.size() > b.text.size(); });
+    if (const auto id = vocabulary_.id(token); id && options_.match_special_tokens) special_.add({.content = token}, *id, options_);
+  for (const AddedToken& token : options_.added_tokens) {
+    const std::int32_t id = required(token.content);
+    special_.add(token, id, options_);
+    if (token.piece) continue;
+    no_piece_.resize(vocabulary_.size());
+    no_piece_[static_cast<std::size_t>(id)] = true;
+  }
 }
 
 LEXFORMER_INLINE Encoding WordPieceTokenizer::encode(std::string_view text, std::size_t max_length) const {
   if (max_length < 2) fail_usage("encode", "max_length is ", max_length, ", but [CLS] and [SEP] alone take 2");
   Encoding out;
   reserve(out, text.size(), max_length, 1);
-  add(out, cls_, -1, 0, 0);
+  if (options_.add_cls) add(out, cls_, -1, 0, 0);
   append_text(text, out);
-  erase(out, std::min(out.size(), max_length - 1), out.size());
-  add(out, sep_, -1, 0, 0);
+  erase(out, std::min(out.size(), max_length - (options_.add_sep ? 1 : 0)), out.size());
+  if (options_.add_sep) add(out, sep_, -1, 0, 0);
+  if (out.size() == 0) fail("encode", "a text has no tokens, and this tokenizer adds neither [CLS] nor [SEP]");
   out.type_ids.assign(out.size(), 0);
   return out;
 }
@@ -170,25 +168,27 @@ LEXFORMER_INLINE Encoding WordPieceTokenizer::encode_pair(std::string_view left,
   if (max_length < 3) fail_usage("encode_pair", "max_length is ", max_length, ", but [CLS] and two [SEP] alone take 3");
   Encoding out;
   reserve(out, left.size() + right.size(), max_length, 2);
-  add(out, cls_, -1, 0, 0);
+  const std::size_t before = options_.add_cls ? 1 : 0, between = options_.add_middle_sep ? 1 : 0, after = options_.add_sep ? 1 : 0;
+  if (before != 0) add(out, cls_, -1, 0, 0);
   append_text(left, out);
   const std::size_t middle = out.size();
-  add(out, sep_, -1, 0, 0);
+  if (between != 0) add(out, sep_, -1, 0, 0);
   append_text(right, out);
 
-  const std::size_t room = max_length - 3;
-  std::size_t n1 = middle - 1, n2 = out.size() - middle - 1;
+  const std::size_t room = max_length - before - between - after;
+  std::size_t n1 = middle - before, n2 = out.size() - middle - between;
   if (n1 + n2 > room) {
     std::size_t& shorter = n1 <= n2 ? n1 : n2;
     std::size_t& longer = n1 <= n2 ? n2 : n1;
     shorter = std::min(shorter, room / 2);
     longer = room - shorter;
   }
-  erase(out, middle + 1 + n2, out.size());
-  erase(out, n1 + 1, middle);
-  add(out, sep_, -1, 0, 0);
+  erase(out, middle + between + n2, out.size());
+  erase(out, n1 + before, middle);
+  if (after != 0) add(out, sep_, -1, 0, 0);
+  if (out.size() == 0) fail("encode_pair", "a pair has no tokens, and this tokenizer adds neither [CLS] nor [SEP]");
   out.type_ids.assign(out.size(), 1);
-  std::fill_n(out.type_ids.begin(), n1 + 2, std::uint8_t{0});
+  std::fill_n(out.type_ids.begin(), before + n1 + between, std::uint8_t{0});
   return out;
 }
 
@@ -259,40 +259,40 @@ LEXFORMER_INLINE void WordPieceTokenizer::append_text(std::string_view text, Enc
     out.words.push_back({begin, end, static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(out.size()), text_begin, text_end,
                          whole_begin, text_end, type, static_cast<std::uint16_t>(std::min<std::size_t>(pieces, 0xFFFF))});
   };
-  const auto append_words = [&](std::string_view part) {
-    origin += splitter.split(part, origin, [&](std::span<const TextChar> word, bool joined) {
-      const std::size_t token = out.size(), character = out.characters.size();
-      const std::size_t pieces = append_word(word, static_cast<std::int32_t>(out.words.size() - first_word), scratch, out);
-      out.characters.resize(character + word.size());
-      for (std::size_t i = 0; i < word.size(); ++i) out.characters[character + i] = word[i].character;
-      add_word(token, character, word.front().origin, word.back().origin + 1, joined, pieces);
-    });
+  const auto add_special = [&](const SpecialTokens::Token& special, std::uint32_t begin, std::uint32_t end) {
+    add(out, special.id, static_cast<std::int32_t>(out.words.size() - first_word), begin, end);
+    out.characters += special.text;
+    add_word(out.size() - 1, out.characters.size() - special.text.size(), begin, end, false, 1);
   };
-  std::size_t begin = 0;
-  for (std::size_t i = 0; options_.match_special_tokens && i < text.size();) {
-    const Special* special = starts_special_[static_cast<unsigned char>(text[i])] ? special_at(text.substr(i)) : nullptr;
-    if (special == nullptr) {
-      ++i;
-      continue;
+  const auto use_word = [&](std::span<const TextChar> word, bool joined) {
+    const std::size_t token = out.size(), character = out.characters.size();
+    const std::size_t pieces = append_word(word, static_cast<std::int32_t>(out.words.size() - first_word), scratch, out);
+    out.characters.resize(character + word.size());
+    for (std::size_t i = 0; i < word.size(); ++i) out.characters[character + i] = word[i].character;
+    add_word(token, character, word.front().origin, word.back().origin + 1, joined, pieces);
+  };
+  const auto append_words = [&](std::string_view part) {
+    origin += splitter.normalize(part, origin);
+    const auto all = splitter.characters();
+    for (std::size_t begin = 0;;) {
+      const auto found = special_.next(all, begin);
+      splitter.split_characters(begin, found ? found->first : all.size(), use_word);
+      if (!found) return;
+      add_special(*found->token, all[found->first].origin, all[found->last - 1].origin + 1);
+      begin = found->last;
     }
-    append_words(text.substr(begin, i - begin));
-    const std::u32string spelled = to_utf32(special->text);
-    const auto end = origin + static_cast<std::uint32_t>(spelled.size());
-    add(out, special->id, static_cast<std::int32_t>(out.words.size() - first_word), origin, end);
-    out.characters += spelled;
-    add_word(out.size() - 1, out.characters.size() - spelled.size(), origin, end, false, 1);
+  };
+  for (std::size_t begin = 0;;) {
+    const auto found = special_.next(text, begin);
+    append_words(text.substr(begin, (found ? found->first : text.size()) - begin));
+    if (!found) break;
+    const auto end = origin + static_cast<std::uint32_t>(to_utf32(text.substr(found->first, found->last - found->first)).size());
+    add_special(*found->token, origin, end);
     origin = end;
-    begin = i += special->text.size();
+    begin = found->last;
   }
-  append_words(text.substr(begin));
   for (std::size_t i = out.words.size(); i-- > first_word + 1;)
     if (out.words[i - 1].whole_begin == out.words[i].whole_begin) out.words[i - 1].whole_end = out.words[i].whole_end;
-}
-
-LEXFORMER_INLINE const WordPieceTokenizer::Special* WordPieceTokenizer::special_at(std::string_view text) const {
-  for (const Special& special : special_)
-    if (text.starts_with(special.text)) return &special;
-  return nullptr;
 }
 
 LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const TextChar> word, std::int32_t index, Scratch& scratch,
@@ -329,9 +329,9 @@ LEXFORMER_INLINE std::size_t WordPieceTokenizer::append_word(std::span<const Tex
     std::size_t last = first + scratch.hashes.size();  // end of the candidate, excluded
     for (; last > first; --last) {
       id = vocabulary_.find(scratch.hashes[last - first - 1], prefix, bytes.substr(start, scratch.ends[last - 1] - start));
-      if (id >= 0) break;
+      if (id >= 0 && (no_piece_.empty() || !no_piece_[static_cast<std::size_t>(id)])) break;
     }
-    if (id < 0) return unknown(1);
+    if (last == first) return unknown(1);
     add(out, id, index, word[first].origin, word[last - 1].origin + 1);
     first = last;
   }

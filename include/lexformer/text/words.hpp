@@ -18,6 +18,16 @@
 
 namespace lexformer {
 
+/// A token that is found in a text before the text is split into words.
+struct AddedToken {
+  std::string content{};
+  bool lstrip = false, rstrip = false;  // whether it takes the whitespace before and after it
+  bool single_word = false;             // not next to a letter or a digit
+  bool normalized = false;              // found in the normalized text, e.g. in lower case
+  bool piece = true;                    // whether it is also a piece of words, as are the tokens of a vocab.txt
+  bool operator==(const AddedToken&) const = default;
+};
+
 /// The tokenizer's settings, most of them as in HuggingFace's tokenizer_config.json, and the special tokens.
 struct TokenizerOptions {
   bool lowercase = true;
@@ -27,6 +37,9 @@ struct TokenizerOptions {
   unsigned max_word_chars = 100;                     // longer words (in characters, after normalization) are unknown
   bool match_special_tokens = true;                  // [MASK] in a text is the special token, as in HuggingFace; false: the text [ mask ]
   std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
+  std::vector<AddedToken> added_tokens{};  // besides the special tokens; with match_special_tokens = false they are all that is found
+  bool add_cls = true, add_sep = true;     // whether encodings begin with [CLS] and end with [SEP]
+  bool add_middle_sep = true;              // whether [SEP] is between the texts of a pair
 };
 
 /// Whether one of the characters is a digit 0 to 9.
@@ -57,12 +70,28 @@ class WordSplitter {
   /// Origins start at first_origin. Returns the number of characters of the text. Errors: origins exceed 32 bits.
   template <class Word>
   std::uint32_t split(std::string_view text, std::uint32_t first_origin, Word&& word) {
+    const std::uint32_t characters = normalize(text, first_origin);
+    split_characters(0, chars_.size(), word);
+    return characters;
+  }
+
+  /// The first half of split(): normalizes a text. Returns the number of its characters.
+  std::uint32_t normalize(std::string_view text, std::uint32_t first_origin) {
     if (text.size() > std::numeric_limits<std::uint32_t>::max() - first_origin)
       fail("WordSplitter", "a text of ", text.size(), " bytes is too long; split it");
     const std::uint32_t characters = decode(text, first_origin);
     if (strip_ && !ascii_) strip_accents();
+    if (lowercase_)
+      for (TextChar& c : chars_) c.character = to_lower(c.character);
+    return characters;
+  }
+  /// The normalized text.
+  std::span<const TextChar> characters() const { return chars_; }
 
-    std::size_t begin = 0;
+  /// The second half: the words of the normalized characters first .. last - 1.
+  template <class Word>
+  void split_characters(std::size_t first, std::size_t last, Word&& word) const {
+    std::size_t begin = first;
     bool joined = false;
     const auto end_word = [&](std::size_t end) {
       if (end == begin) return;
@@ -70,9 +99,8 @@ class WordSplitter {
       begin = end;
       joined = true;
     };
-    for (std::size_t i = 0; i < chars_.size(); ++i) {
-      char32_t& c = chars_[i].character;
-      if (lowercase_) c = to_lower(c);
+    for (std::size_t i = first; i < last; ++i) {
+      const char32_t c = chars_[i].character;
       if (is_whitespace(c)) {
         end_word(i);
         begin = i + 1;
@@ -82,8 +110,7 @@ class WordSplitter {
         end_word(i + 1);
       }
     }
-    end_word(chars_.size());
-    return characters;
+    end_word(last);
   }
 
  private:
