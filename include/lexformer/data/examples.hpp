@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/data/labels.hpp"
 #include "lexformer/data/table.hpp"
 #include "lexformer/text/wordpiece.hpp"
 

@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lexformer/core/compiled.hpp"
+#include "lexformer/core/error.hpp"
 #include "lexformer/io/json_value.hpp"
 
 namespace lexformer {
@@ -25,16 +28,6 @@ Json parse_json(std::string_view text, const std::string& where, JsonLimits limi
 
 /// Returns compact text with sorted keys. Errors: a string is not valid UTF-8.
 std::string dump_json(const Json& value, const std::string& where);
-
-}  // namespace lexformer
-
-#if LEXFORMER_BODIES
-#include <set>
-#include <vector>
-
-#include "lexformer/core/error.hpp"
-
-namespace lexformer {
 
 namespace detail {
 
@@ -86,6 +79,11 @@ struct JsonCheck : nlohmann::json_sax<Json> {
 };
 
 }  // namespace detail
+
+}  // namespace lexformer
+
+#if LEXFORMER_BODIES
+namespace lexformer {
 
 LEXFORMER_INLINE Json parse_json(std::string_view text, const std::string& where, JsonLimits limits) {
   if (text.size() > limits.bytes) fail_file(where, "has ", text.size(), " bytes, more than the ", limits.bytes, " allowed for JSON here");

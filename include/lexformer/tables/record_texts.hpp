@@ -43,7 +43,7 @@ struct RecordTextOptions {
 Json to_json(const RecordTextOptions& options);
 RecordTextOptions parse_record_text_options(const Json& json, const std::string& where);
 
-/// Parses "name" or "left=right".
+/// Parses "name" or "left=right". Names in double quotes may hold an equals sign (unquoted_name()).
 RecordColumn parse_record_column(std::string_view given);
 
 /// A word that is a number, possibly after a currency sign or a bracket and before punctuation, without separators of thousands and
@@ -107,8 +107,11 @@ class RecordPairs final : public IdTexts {
 namespace lexformer {
 
 LEXFORMER_INLINE RecordColumn parse_record_column(std::string_view given) {
-  const std::size_t equals = given.find('=');
-  RecordColumn column{std::string(given.substr(0, equals)), std::string(equals == given.npos ? given : given.substr(equals + 1))};
+  bool quoted = false;
+  std::size_t equals = 0;
+  for (; equals < given.size() && (quoted || given[equals] != '='); ++equals) quoted ^= given[equals] == '"';
+  const std::string_view right = equals == given.size() ? given : given.substr(equals + 1);
+  const RecordColumn column{unquoted_name(given.substr(0, equals)), unquoted_name(right)};
   if (column.left.empty() || column.right.empty())
     fail_usage("--columns", in_quotes(given), " names no column; expected NAME or LEFT=RIGHT");
   return column;
@@ -285,7 +288,10 @@ LEXFORMER_INLINE std::size_t RecordPairs::place(const RecordTable& table, const 
   const auto found = table.places.find(id);
   if (found == table.places.end())
     fail_file(where, "there is no record with the id ", in_quotes(id), " in ", table.path,
-              other.places.contains(id) ? cat("; ", other.path, " has it: are the tables swapped?") : advice);
+              other.places.contains(id) ? cat("; ", other.path, " has it: are the tables swapped?")
+              : id.ends_with(".0") && table.places.contains(id.substr(0, id.size() - 2))
+                  ? cat("; ", in_quotes(id.substr(0, id.size() - 2)), " is one: write the ids as whole numbers")
+                  : advice);
   return found->second;
 }
 
